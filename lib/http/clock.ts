@@ -1,0 +1,29 @@
+/**
+ * Where time comes from. Replaced in tests only: `manualClock()` in `express-tollgate/testing`.
+ */
+export interface Clock {
+  /** Milliseconds with fractions, from any starting point, never going back. */
+  now(): number
+  /** Milliseconds since 1970, as the machine believes. */
+  date(): number
+  /** Calls `fn` once, after `ms` milliseconds; does not keep the process alive. Returns what cancels it. */
+  after(ms: number, fn: () => void): () => void
+}
+
+/** Node fires a timer at once when its delay does not fit in 31 bits. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** The process's own clocks and timers. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  date: () => Date.now(),
+  after(ms, fn) {
+    const timer = setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS)).unref()
+    return () => clearTimeout(timer)
+  },
+}
+
+/** The clock's `now()` in whole microseconds, the unit of every sum in this package. */
+export function nowUs(clock: Clock): number {
+  return Math.round(clock.now() * 1_000)
+}

@@ -1,0 +1,73 @@
+import type { Application, NextFunction, Request, Response } from 'express'
+import { Router } from 'express'
+
+/** A path in Express's own syntax, matched as `app.use()` matches it, for some methods or for all. */
+export interface RouteEntry<T> {
+  readonly path: string
+  readonly methods?: ReadonlySet<string>
+  readonly value: T
+}
+
+/** What Express's router is asked with: it reads and writes these and nothing else of a request. */
+interface Probe<T> {
+  method: string
+  url: string
+  found: T | undefined
+}
+
+/**
+ * Finds the first entry that Express itself would route this request to, by its full path (`baseUrl + path`), whatever
+ * router the middleware stands in. The matching is Express's: its path syntax, its treatment of case, of a trailing
+ * slash and of encoded characters, with the app's own routing settings.
+ *
+ * @param option names the option in errors
+ * @throws {TypeError} where Express does not take a path
+ */
+export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[]): (req: Request) => T | undefined {
+  const routers = new Map<number, Router>()
+  build(false, false) // a wrong path shows now, not at the first request
+
+  return (req) => {
+    if (entries.length === 0) return undefined
+    const caseSensitive = enabled(req.app, 'case sensitive routing')
+    const strict = enabled(req.app, 'strict routing')
+    const router = routers.get(index(caseSensitive, strict)) ?? build(caseSensitive, strict)
+    const probe: Probe<T> = { method: req.method, url: req.baseUrl + req.path, found: undefined }
+    // Nothing in these routers waits, so the answer is there when the call returns. An error is Express's own word that
+    // it could not decode the path; it will say so itself where it matters.
+    router(probe as unknown as Request, {} as Response, () => undefined)
+    return probe.found
+  }
+
+  function build(caseSensitive: boolean, strict: boolean): Router {
+    const router = Router({ caseSensitive, strict })
+    for (const { path, methods, value } of entries) {
+      const visit = (req: Request, _res: Response, next: NextFunction) => {
+        const probe = req as unknown as Probe<T>
+        if (methods && !takes(methods, probe.method)) next()
+        else probe.found = value
+      }
+      try {
+        router.use(path, visit)
+      } catch (cause) {
+        const why = cause instanceof Error ? cause.message : String(cause)
+        throw new TypeError(`${option}: Express does not take the path ${JSON.stringify(path)}: ${why}`, { cause })
+      }
+    }
+    routers.set(index(caseSensitive, strict), router)
+    return router
+  }
+}
+
+/** Express routes HEAD to what answers GET. */
+function takes(methods: ReadonlySet<string>, method: string): boolean {
+  return methods.has(method) || (method === 'HEAD' && methods.has('GET'))
+}
+
+function enabled(app: Application | undefined, setting: string): boolean {
+  return app?.enabled(setting) ?? false
+}
+
+function index(caseSensitive: boolean, strict: boolean): number {
+  return (caseSensitive ? 1 : 0) + (strict ? 2 : 0)
+}

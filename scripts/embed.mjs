@@ -1,0 +1,26 @@
+// Writes the .lua, .html and .css files of each folder of lib/ into that folder's assets.ts, because files read at run
+// time break in bundles. --check fails when one is out of date.
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { basename, dirname, extname, join } from 'node:path'
+
+const root = join(import.meta.dirname, '..')
+const folders = new Map()
+for (const file of readdirSync(join(root, 'lib'), { recursive: true }).map(String).sort()) {
+  if (!['.lua', '.html', '.css'].includes(extname(file))) continue
+  folders.set(dirname(file), [...(folders.get(dirname(file)) ?? []), file])
+}
+for (const [folder, files] of folders) {
+  const out = join(root, 'lib', folder, 'assets.ts')
+  let text = '// Written by scripts/embed.mjs. Do not edit.\n'
+  for (const file of files) {
+    const words = basename(file).split(/[-_.]/)
+    const name = words.map((word, i) => (i === 0 ? word : word[0].toUpperCase() + word.slice(1))).join('')
+    text += `\n/** ${basename(file)} */\nexport const ${name} = ${JSON.stringify(readFileSync(join(root, 'lib', file), 'utf8'))}\n`
+  }
+  if (existsSync(out) && readFileSync(out, 'utf8') === text) continue
+  if (process.argv.includes('--check')) {
+    console.error(`lib/${folder}/assets.ts is out of date: npm run embed`)
+    process.exit(1)
+  }
+  writeFileSync(out, text)
+}
