@@ -1,0 +1,230 @@
+import type { Calendar } from './calendar'
+import {
+  type Decision,
+  type Refusal,
+  type Standing,
+  type Ticket,
+  type Waiter,
+  accrued,
+  standing,
+  used,
+} from './standing'
+
+/** An unknown route is expected to take a twentieth of the limit, but no more than half a second. */
+const COLD_SHARE = 20
+const COLD_MOST_US = 500_000
+
+export interface EngineOptions {
+  readonly calendar: Calendar
+  /** How old the others' figures may be for a request to be admitted from memory. */
+  readonly freshUs: number
+  /** False where the process's own figures are all there is. */
+  readonly shared: boolean
+  /** The subject's name in the store and the phase of its windows, both the same in every process. */
+  readonly identify: (subject: string) => { readonly id: string; readonly phase: number }
+}
+
+export type Verdict = Decision | { readonly waiter: Waiter }
+
+/**
+ * The throttle's arithmetic for one process and one named window; what is said to the store is in `exchange.ts`. Pure:
+ * no input or output, no timers. `now` is the process's monotonic clock in whole microseconds and always an argument.
+ */
+export class Engine {
+  readonly calendar: Calendar
+  readonly freshUs: number
+  readonly shared: boolean
+  readonly subjects = new Map<string, Standing>()
+  /** What the next tick looks at. */
+  readonly due = new Set<Standing>()
+  /** The store does not answer, or there is none: decide alone. */
+  alone: boolean
+  /** The number of the last command. */
+  seq = 0
+  readonly #identify: EngineOptions['identify']
+  #sweep: IterableIterator<Standing> | undefined
+
+  constructor({ calendar, freshUs, shared, identify }: EngineOptions) {
+    this.calendar = calendar
+    this.freshUs = freshUs
+    this.shared = shared
+    this.alone = !shared
+    this.#identify = identify
+  }
+
+  /** The subject's standing in the window that is open now. */
+  standing(subject: string, limit: number, now: number): Standing {
+    let s = this.subjects.get(subject)
+    if (s === undefined) {
+      const { id, phase } = this.#identify(subject)
+      s = standing(subject, id, phase, limit, this.calendar.number(phase, now), now)
+      this.subjects.set(subject, s)
+    } else this.enter(s, now)
+    if (s.limit !== limit) {
+      s.limit = limit
+      s.slack = 0 // it was granted under the old limit
+      s.asOf = -Infinity
+    }
+    return s
+  }
+
+  /** Makes sure that the standing is that of the window open now, or of `number` where the store knows better. */
+  enter(s: Standing, now: number, number?: number): void {
+    if (this.calendar.roll(s, now, number) && s.dirty) this.look(s)
+  }
+
+  /**
+   * Decides from memory where it can. A waiter wants a command now, unless one is under way.
+   *
+   * @param estimate what the request is expected to take; undefined: not known yet; 0: nothing is held
+   */
+  admit(subject: string, estimate: number | undefined, limit: number, now: number): Verdict {
+    const s = this.standing(subject, limit, now)
+    const cost = Math.min(estimate ?? Math.min(Math.floor(limit / COLD_SHARE), COLD_MOST_US), limit)
+    s.demand += cost
+    s.unit = cost
+    this.look(s)
+    const verdict = this.alone ? this.#alone(s, cost, now) : this.#fromMemory(s, cost, now)
+    if (verdict !== 'ask') return this.#decision(verdict, s, cost, now)
+    const waiter: Waiter = { standing: s, cost, after: this.seq }
+    s.waiting.push(waiter)
+    return { waiter }
+  }
+
+  #fromMemory(s: Standing, cost: number, now: number): 'admit' | 'refuse' | 'ask' {
+    const refuse = this.calendar.surelyOpen(s, now) ? 'refuse' : 'ask'
+    if (used(s, now) > s.limit) return refuse
+    if (now - s.asOf > this.freshUs) return 'ask'
+    if (cost <= s.slack) {
+      const othersSince = s.othersRunning * (now - s.asOf)
+      return used(s, now) + othersSince > s.limit ? 'ask' : 'admit'
+    }
+    if (cost > s.slack + s.more && s.running + s.othersRunning > 0) return refuse
+    return 'ask'
+  }
+
+  /**
+   * The others' last known figures until the window may have ended, after that the full limit. Where it may have ended
+   * the next one is entered, early rather than late: nobody is refused whom another process promised a new window.
+   */
+  #alone(s: Standing, cost: number, now: number): 'admit' | 'refuse' {
+    while (!this.calendar.surelyOpen(s, now)) this.enter(s, now, s.number + 1)
+    if (used(s, now) > s.limit) return 'refuse'
+    const committed = s.othersSpent + s.spent + Math.max(accrued(s, now), s.hold)
+    return s.running === 0 || committed + cost <= s.limit ? 'admit' : 'refuse'
+  }
+
+  /** Decides about one who waited, without the store. */
+  decideAlone(waiter: Waiter, now: number): Decision {
+    const { standing: s, cost } = waiter
+    return this.#decision(this.#alone(s, cost, now), s, cost, now)
+  }
+
+  #decision(verdict: 'admit' | 'refuse', s: Standing, cost: number, now: number): Decision {
+    return verdict === 'admit' ? { ticket: this.begin(s, cost, now) } : { refusal: this.refusal(s, now) }
+  }
+
+  /** Puts a request in flight, whatever the figures say. */
+  begin(s: Standing, cost: number, now: number): Ticket {
+    s.running++
+    s.starts += now
+    s.touched = now
+    s.hold += cost
+    s.granted += cost
+    s.slack = Math.max(0, s.slack - cost)
+    this.look(s)
+    return { standing: s, cost, start: now, number: s.number }
+  }
+
+  refusal(s: Standing, now: number): Refusal {
+    return { retryAfterUs: this.calendar.endsInUs(s, now) }
+  }
+
+  /** Charges what the request took. True where the limit is exceeded, to be published at once. */
+  settle(ticket: Ticket, now: number): boolean {
+    const us = this.#leave(ticket, now)
+    return this.#add(ticket.standing, us, now)
+  }
+
+  /** Takes the request back as if it had not been admitted: nothing is charged, nothing stays held. */
+  release(ticket: Ticket, now: number): void {
+    this.#leave(ticket, now)
+    this.#add(ticket.standing, 0, now)
+  }
+
+  /** Adds time that no request took; a credit is negative. To be published at once. */
+  charge(s: Standing, us: number, now: number): void {
+    this.enter(s, now)
+    this.#add(s, us, now)
+  }
+
+  /** What the request took in this window: what it took in earlier ones was charged there. */
+  #leave(ticket: Ticket, now: number): number {
+    const s = ticket.standing
+    this.enter(s, now)
+    const crossed = ticket.number !== s.number
+    const start = crossed ? s.opened : ticket.start
+    s.running--
+    s.starts -= start
+    s.hold = s.running === 0 ? 0 : Math.max(0, s.hold - (crossed ? s.carried : ticket.cost))
+    return now - start
+  }
+
+  #add(s: Standing, us: number, now: number): boolean {
+    s.spent += us
+    s.touched = now
+    s.dirty = true
+    this.look(s)
+    return s.othersSpent + s.spent > s.limit
+  }
+
+  /** The next tick is to look at this subject. */
+  look(s: Standing): void {
+    if (this.shared) this.due.add(s)
+  }
+
+  /** The subjects to publish now; to be called every half `freshUs` while any is due. */
+  tick(now: number): Standing[] {
+    const publish: Standing[] = []
+    for (const s of this.due) {
+      this.enter(s, now)
+      const wanted = s.demand > 0 && used(s, now) <= s.limit
+      s.lastDemand = s.demand
+      s.demand = 0
+      if (s.running > 0 || s.dirty || wanted) {
+        if (s.sent === undefined) publish.push(s)
+      } else {
+        s.slack = 0
+        this.due.delete(s)
+      }
+    }
+    return publish
+  }
+
+  /** Everything is to be said again: the store may have lost what it was told. */
+  republish(): void {
+    for (const s of this.subjects.values()) {
+      if (s.spent === 0 && s.running === 0) continue
+      s.dirty = true
+      this.look(s)
+    }
+  }
+
+  /** Drops subjects of which nothing is left in the window open now. Looks at no more than `most`, round and round. */
+  forget(now: number, most: number): void {
+    for (let i = 0; i < most; i++) {
+      this.#sweep ??= this.subjects.values()
+      const next = this.#sweep.next()
+      if (next.done) {
+        this.#sweep = undefined
+        return
+      }
+      const s = next.value
+      this.enter(s, now)
+      const known = s.spent !== 0 || s.asOf !== -Infinity
+      if (known || s.running > 0 || s.waiting.length > 0 || s.sent !== undefined) continue
+      this.subjects.delete(s.subject)
+      this.due.delete(s)
+    }
+  }
+}

@@ -1,0 +1,139 @@
+/** What a process knows of one subject's window. Times and sums are whole microseconds of the process's own clock. */
+export interface Standing {
+  readonly subject: string
+  /** Identifies the subject in the store; nothing can be read from it. */
+  readonly id: string
+  /** Where this subject's windows begin, so that not everybody's end at once. */
+  readonly phase: number
+  /** The limit that the latest request brought. */
+  limit: number
+  /** The window's number; its start and end follow from it. */
+  number: number
+
+  /** This process's own: settled time, requests in flight and the sum of their starts, and the hold set aside. */
+  spent: number
+  running: number
+  starts: number
+  hold: number
+  /** Hold left to each request that was in flight when the window began. */
+  carried: number
+  /** When this process entered the window, and when its figures last moved. */
+  opened: number
+  touched: number
+
+  /** The others', as of `asOf`. */
+  othersSpent: number
+  othersRunning: number
+  asOf: number
+  /** A short lease on time granted ahead, to admit from memory, and what more was to be had. */
+  slack: number
+  more: number
+
+  /** The command under way; the newest one answered; the newest one the store is known to hold. */
+  sent: Sent | undefined
+  heard: number
+  acked: number
+  waiting: Waiter[]
+  /** Figures are not published yet; they are to be published as soon as the command under way is answered. */
+  dirty: boolean
+  urgent: boolean
+
+  /** All hold ever granted here; the latest request's estimate; the estimates asked since the last tick, and before. */
+  granted: number
+  unit: number
+  demand: number
+  lastDemand: number
+}
+
+/** A command under way. */
+export interface Sent {
+  readonly seq: number
+  readonly at: number
+  readonly number: number
+  readonly granted: number
+}
+
+/** A request that waits for the store. */
+export interface Waiter {
+  readonly standing: Standing
+  readonly cost: number
+  /** Only a command later than this one can refuse it: it knew of the request. */
+  readonly after: number
+  /** Hears the decision. */
+  decided?: (decision: Decision) => void
+}
+
+/** A request in flight. */
+export interface Ticket {
+  readonly standing: Standing
+  readonly cost: number
+  readonly start: number
+  /** The window it was admitted in. */
+  readonly number: number
+}
+
+/** Why a request is refused: its subject's window is over in `retryAfterUs` at the latest. */
+export interface Refusal {
+  readonly retryAfterUs: number
+}
+
+export type Decision = { readonly ticket: Ticket } | { readonly refusal: Refusal }
+
+export function standing(
+  subject: string,
+  id: string,
+  phase: number,
+  limit: number,
+  number: number,
+  now: number,
+): Standing {
+  return {
+    subject,
+    id,
+    phase,
+    limit,
+    number,
+    spent: 0,
+    running: 0,
+    starts: 0,
+    hold: 0,
+    carried: 0,
+    opened: now,
+    touched: now,
+    othersSpent: 0,
+    othersRunning: 0,
+    asOf: -Infinity,
+    slack: 0,
+    more: 0,
+    sent: undefined,
+    heard: 0,
+    acked: 0,
+    waiting: [],
+    dirty: false,
+    urgent: false,
+    granted: 0,
+    unit: 0,
+    demand: 0,
+    lastDemand: 0,
+  }
+}
+
+/** Time that requests in flight have taken in this window. */
+export function accrued(s: Standing, now: number): number {
+  return s.running * now - s.starts
+}
+
+/** What this process's admitted requests are still expected to take. */
+export function held(s: Standing, now: number): number {
+  return Math.max(0, s.hold - accrued(s, now))
+}
+
+/** This process's own spent time, with what runs now. */
+export function own(s: Standing, now: number): number {
+  return s.spent + accrued(s, now)
+}
+
+/** The subject's spent time over all processes, as far as is known here. */
+export function used(s: Standing, now: number): number {
+  return s.othersSpent + own(s, now)
+}

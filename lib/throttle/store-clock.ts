@@ -1,0 +1,50 @@
+/** Two machines' clocks part by no more than this: microseconds a microsecond. */
+const DRIFT = 5e-4
+
+/**
+ * What a process knows of its store's clock: an offset to its own monotonic clock, give or take an error that grows
+ * while nothing is heard. All times are microseconds.
+ */
+export class StoreClock {
+  #offset: number
+  #error: number
+  #heardAt = 0
+  readonly #drift: number
+
+  /**
+   * @param offset the first guess: the machine's wall clock less its monotonic one
+   * @param error how wrong that may be; 0 where the process's own clock is the one that counts
+   */
+  constructor(offset: number, error: number) {
+    this.#offset = offset
+    this.#error = error
+    this.#drift = error === 0 ? 0 : DRIFT
+  }
+
+  /** The store's time, as far as is known. */
+  at(now: number): number {
+    return now + this.#offset
+  }
+
+  /** This process's time at the store's time `time`. */
+  local(time: number): number {
+    return Math.floor(time - this.#offset)
+  }
+
+  /** How far `at()` may be off. */
+  error(now: number): number {
+    return this.#error + Math.max(0, now - this.#heardAt) * this.#drift
+  }
+
+  /** A reply that said `time` and was under way from `sentAt` to `now`. */
+  learn(sentAt: number, now: number, time: number): void {
+    const offset = time - (sentAt + now) / 2
+    const error = (now - sentAt) / 2
+    const known = this.error(now)
+    const jumped = Math.abs(offset - this.#offset) > error + known // the store's clock was set
+    if (error > known && !jumped) return
+    this.#offset = offset
+    this.#error = error
+    this.#heardAt = now
+  }
+}

@@ -1,0 +1,149 @@
+import { channel } from 'node:diagnostics_channel'
+import { type Clock, nowUs } from '../http/clock'
+import { StoreClock } from './store-clock'
+import type { ThrottleStore } from './store'
+
+/** After this long without an answer a process decides alone. */
+export const DEADLINE_MS = 70
+/** How often the store is asked whether it still knows everything; and how often whether it is back. */
+const BEAT_MS = 1_000
+const BEAT_DOWN_MS = 200
+/** A store that is not there yet when the process starts is no outage. */
+const START_MS = 1_000
+/** A wall clock may be this far from the store's, until the store says its time. */
+const WALL_ERROR_US = 1_000_000
+
+const degraded = channel('express-tollgate:degraded')
+const recovered = channel('express-tollgate:recovered')
+
+/** Who is to know about the store's health: each named window over it. */
+export interface LinkListener {
+  /** The store does not answer: decide alone. */
+  down(): void
+  /** The store answers again, or lost what it knew: say everything again. */
+  up(): void
+}
+
+/** Watches one store for all windows over it: whether it answers in time, what time it is there, and what it forgot. */
+export class StoreLink {
+  readonly storeClock: StoreClock
+  /** No answer is to be waited for now. */
+  isDown = true
+  readonly #listeners = new Set<LinkListener>()
+  readonly #startedAt: number
+  #everUp = false
+  #told = false
+  #closed = false
+  #beating = false
+  #cancelBeat: (() => void) | undefined
+
+  private constructor(
+    readonly store: ThrottleStore,
+    readonly clock: Clock,
+  ) {
+    const now = nowUs(clock)
+    this.#startedAt = now
+    this.storeClock = new StoreClock(Math.round(clock.date() * 1_000) - now, WALL_ERROR_US)
+    store.onReady(() => this.#ready())
+    this.#beat()
+  }
+
+  static readonly #links = new WeakMap<ThrottleStore, StoreLink>()
+
+  /**
+   * The link of this store; throttles over one store share it.
+   *
+   * @throws {TypeError} where the store was closed
+   */
+  static of(store: ThrottleStore, clock: Clock): StoreLink {
+    let link = this.#links.get(store)
+    if (link !== undefined && link.#closed)
+      throw new TypeError('store: it was closed with the last throttle that used it; give a new one')
+    if (link === undefined) this.#links.set(store, (link = new StoreLink(store, clock)))
+    return link
+  }
+
+  join(listener: LinkListener): void {
+    this.#listeners.add(listener)
+    if (!this.isDown) listener.up()
+  }
+
+  /** The last window that leaves closes the store. */
+  async leave(listener: LinkListener): Promise<void> {
+    this.#listeners.delete(listener)
+    if (this.#listeners.size > 0 || this.#closed) return
+    this.#closed = true
+    this.isDown = true
+    this.#cancelBeat?.()
+    await this.store.close()
+  }
+
+  /** A command failed or was not answered in time. */
+  failed(cause: unknown): void {
+    if (!this.isDown) {
+      this.isDown = true
+      for (const listener of this.#listeners) listener.down()
+      this.#beatIn(BEAT_DOWN_MS)
+    }
+    this.#tell(cause)
+  }
+
+  /** A connection was made: whatever was there before may be gone. */
+  #ready(): void {
+    if (this.#closed) return
+    if (!this.isDown) for (const listener of this.#listeners) listener.up()
+    this.#beat()
+  }
+
+  #beat(): void {
+    if (this.#closed || this.#beating) return
+    this.#beating = true
+    this.#cancelBeat?.()
+    const sentAt = nowUs(this.clock)
+    let late = false
+    const cancel = this.clock.after(DEADLINE_MS, () => {
+      late = true
+      this.failed(new Error(`no heartbeat in ${DEADLINE_MS} ms`))
+    })
+    this.store
+      .beat()
+      .then(
+        ({ time, whole }) => {
+          this.storeClock.learn(sentAt, nowUs(this.clock), time)
+          if (!late) this.#answered(whole)
+        },
+        (err: unknown) => this.failed(err),
+      )
+      .finally(() => {
+        cancel()
+        this.#beating = false
+        this.#beatIn(this.isDown ? BEAT_DOWN_MS : BEAT_MS)
+      })
+  }
+
+  #beatIn(ms: number): void {
+    this.#cancelBeat?.()
+    if (!this.#closed) this.#cancelBeat = this.clock.after(ms, () => this.#beat())
+  }
+
+  #answered(whole: boolean): void {
+    if (this.#closed || (!this.isDown && whole)) return
+    const told = this.#told
+    this.isDown = this.#told = false
+    this.#everUp = true
+    for (const listener of this.#listeners) listener.up()
+    if (told) recovered.publish({ store: this.store })
+  }
+
+  /** Says once an outage that limits are each process's own for now. */
+  #tell(cause: unknown): void {
+    if (this.#told || this.#closed) return
+    if (!this.#everUp && nowUs(this.clock) - this.#startedAt < START_MS * 1_000) return
+    this.#told = true
+    degraded.publish({ store: this.store, cause })
+    const why = cause instanceof Error ? cause.message : String(cause)
+    process.emitWarning(`the throttle's store does not answer (${why}); every process decides alone until it does`, {
+      code: 'TOLLGATE_DEGRADED',
+    })
+  }
+}

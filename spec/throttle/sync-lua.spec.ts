@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { Redis } from 'ioredis'
+import { syncLua } from '../../lib/throttle/assets'
+import type { Command } from '../../lib/throttle/exchange'
+import { type Server, startRedis } from '../support/redis'
+import { type Field, syncModel } from './simulation/model'
+
+const WINDOW_US = 3_000_000
+
+/** A small generator with a seed (mulberry32), so that a failure can be had again. */
+function random(seed: number): () => number {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+function args(process: string, c: Command): (string | number)[] {
+  const { start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs } = c
+  return [process, start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs]
+}
+
+describe('sync.lua', () => {
+  let server: Server
+  let redis: Redis
+  before(async () => {
+    server = await startRedis()
+    redis = new Redis(server.port)
+  })
+  after(async () => {
+    redis.disconnect()
+    await server.stop()
+  })
+
+  it('answers and writes as its model does, over random commands', async () => {
+    const timed = syncLua
+      .replace("local clock = call('TIME')\n", '')
+      .replace('local time = clock[1] * 1000000 + clock[2]', 'local time = tonumber(ARGV[15])')
+    assert.notEqual(timed, syncLua, 'the script reads TIME where this spec puts its own')
+    const seed = Date.now() % 1e6
+    const r = random(seed)
+    const int = (least: number, most: number) => least + Math.floor(r() * (most - least + 1))
+    const kinds = new Map<string, number>()
+    const seqs = new Map<string, number>()
+    const hashes = new Map<string, Map<string, Field>>()
+    let time = (Date.now() + 7 * 864e5) * 1000 // the future, so that the real server keeps the keys
+    for (let i = 0; i < 6_000; i++) {
+      time += int(0, 60_000) + (r() < 0.001 ? 5_000_000 : 0)
+      const subject = `s${int(0, 3)}`
+      const process = `p${r() < 0.3 ? int(0, 40) : int(0, 5)}`
+      const number = Math.floor(time / WINDOW_US) + (r() < 0.03 ? int(-1, 1) : 0)
+      const seq = (seqs.get(subject + process) ?? 0) + 1
+      seqs.set(subject + process, seq)
+      const unit = r() < 0.8 ? int(1_000, 90_000) : 0
+      const c: Command = {
+        id: subject,
+        number,
+        start: number * WINDOW_US,
+        end: (number + 1) * WINDOW_US,
+        seq: Math.max(1, seq - (r() < 0.08 ? int(1, 3) : 0)),
+        spent: r() < 0.02 ? -int(0, 500_000) : int(0, r() < 0.1 ? 400_000 : 60_000),
+        hold: r() < 0.5 ? int(0, 200_000) : 0,
+        running: r() < 0.4 ? int(0, 5) : 0,
+        want: unit > 0 && r() < 0.6 ? unit * int(1, 4) : 0,
+        unit,
+        slice: r() < 0.5 ? int(0, 200_000) : 0,
+        keep: r() < 0.3 ? int(0, 50_000) : 0,
+        limit: 1_000_000,
+        tolerance: 30_000,
+        leaseMs: 251,
+      }
+      const key = `${subject}:${number}`
+      const fields = hashes.get(key) ?? new Map<string, Field>()
+      hashes.set(key, fields)
+      const { written, time: said } = syncModel(fields, time, process, c)
+      const expected = written
+        ? [
+            said,
+            written.othersSpent,
+            written.othersRunning,
+            written.granted,
+            written.more,
+            +written.lone,
+            written.found,
+          ]
+        : [said]
+      const actual = await redis.eval(timed, 1, key, ...args(process, c), time)
+      assert.deepEqual(actual, expected, `seed ${seed}, step ${i}: ${JSON.stringify(c)}`)
+      const kind = !written ? 'not written' : written.lone ? 'lone' : written.granted ? 'granted' : 'published'
+      kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+      const field = fields.get(process)
+      if (!written || !field || r() > 0.05) continue
+      const { spent, hold, running, slack, until } = field
+      assert.equal(await redis.hget(key, process), [field.seq, spent, hold, running, slack, until].join(':'))
+      assert.equal(await redis.pexpiretime(key), c.end / 1000)
+    }
+    for (const kind of ['not written', 'lone', 'granted', 'published']) assert.ok(kinds.get(kind), `no ${kind}`)
+  })
+
+  it('sets the expiry again at every write', async () => {
+    const start = Date.now() * 1000 - 10_000_000
+    const c: Command = {
+      ...{ id: 's', number: 1, start, end: start + 60_000_000, seq: 1, spent: 1_000, hold: 0, running: 0 },
+      ...{ want: 0, unit: 0, slice: 0, keep: 0, limit: 1_000_000, tolerance: 0, leaseMs: 251 },
+    }
+    await redis.eval(syncLua, 1, 'expiry', ...args('p', c))
+    await redis.persist('expiry')
+    assert.equal(await redis.pttl('expiry'), -1)
+    await redis.eval(syncLua, 1, 'expiry', ...args('p', { ...c, seq: 2 }))
+    assert.ok((await redis.pttl('expiry')) > 0)
+  })
+
+  it('refuses what is not a whole number, and writes nothing', async () => {
+    for (const bad of ['nan', 'inf', '-inf', '0x10p99', '1.5', '1e300', '', 'one']) {
+      const all: (string | number)[] = ['p', 0, 8e15, 1, 0, 0, 0, 0, 0, 0, 0, 1_000, 0, 251]
+      all[4] = bad
+      await assert.rejects(redis.eval(syncLua, 1, 'bad', ...all), /ARGV\[5\] is not a whole number/, bad)
+    }
+    assert.equal(await redis.exists('bad'), 0)
+  })
+})
