@@ -1,13 +1,29 @@
+export type {} from './throttle/request'
+
+export { throttle, type Throttle } from './throttle/throttle'
+export type { RouteWindow, ThrottleHeaders, ThrottleOptions } from './throttle/throttle-options'
+export type { LimitMs } from './throttle/named-windows'
+export type { ThrottleStanding } from './throttle/request-standing'
+export type { Usage } from './throttle/usage'
+export { throttleTest } from './throttle/throttle-test'
+export { redisStore, type RedisStoreOptions } from './throttle/redis-store'
+export type { RedisClient } from './throttle/redis-client'
+export type { ThrottleStore } from './throttle/store'
+export type { Command, Reply, Written } from './throttle/exchange'
+
 export { processingTime } from './http/processing-time'
 export { serviceUnavailable, type ServiceUnavailableOptions } from './http/service-unavailable'
+
 export {
   InsufficientScopeError,
   InvalidRequestError,
   ThrottledError,
   UnauthorizedError,
   UnavailableError,
+  type Denial,
   type DenialError,
+  type DenialHeaders,
 } from './errors'
-export type { ErrorFormat } from './http/error-body'
-export type { OnDenied } from './http/deny'
 export type { Clock } from './http/clock'
+export type { DenyOptions, OnDenied } from './http/deny'
+export type { ErrorFormat } from './http/error-body'

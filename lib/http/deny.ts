@@ -31,7 +31,7 @@ export function answer(
   const { type, text } = errorBody(req, status, message, format)
   res.status(status).vary('Accept')
   for (const name in headers) res.setHeader(name, headers[name] as string)
-  res.setHeader('Content-Type', `${type}; charset=utf-8`)
+  res.setHeader('Content-Type', type)
   res.setHeader('Content-Length', Buffer.byteLength(text))
   res.end(req.method === 'HEAD' ? undefined : text)
 }

@@ -72,6 +72,11 @@ export class Meter {
     return (this.#endedAt ?? this.#pausedAt ?? now) - this.startedAt - this.#excludedUs
   }
 
+  /** Measures from now: what came before was not processing. */
+  restart(): void {
+    this.#excludedUs += this.timeUs()
+  }
+
   /** Leaves out time that was not the user's, such as waiting for a store. */
   exclude(us: number): void {
     this.#excludedUs += us

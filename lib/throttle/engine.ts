@@ -52,15 +52,15 @@ export class Engine {
     this.#identify = identify
   }
 
-  /** The subject's standing in the window that is open now. */
-  standing(subject: string, limit: number, now: number): Standing {
+  /** The subject's standing in the window that is open now. The limit stays as it was where none is given. */
+  standing(subject: string, limit: number | undefined, now: number): Standing {
     let s = this.subjects.get(subject)
     if (s === undefined) {
       const { id, phase } = this.#identify(subject)
-      s = standing(subject, id, phase, limit, this.calendar.number(phase, now), now)
+      s = standing(subject, id, phase, limit ?? 0, this.calendar.number(phase, now), now)
       this.subjects.set(subject, s)
     } else this.enter(s, now)
-    if (s.limit !== limit) {
+    if (limit !== undefined && s.limit !== limit) {
       s.limit = limit
       s.slack = 0 // it was granted under the old limit
       s.asOf = -Infinity
@@ -137,7 +137,7 @@ export class Engine {
   }
 
   refusal(s: Standing, now: number): Refusal {
-    return { retryAfterUs: this.calendar.endsInUs(s, now) }
+    return { standing: s, retryAfterUs: this.calendar.endsInUs(s, now) }
   }
 
   /** Charges what the request took. True where the limit is exceeded, to be published at once. */
@@ -150,6 +150,15 @@ export class Engine {
   release(ticket: Ticket, now: number): void {
     this.#leave(ticket, now)
     this.#add(ticket.standing, 0, now)
+  }
+
+  /** Leaves out time that the request waited for the throttle itself. */
+  excuse(ticket: Ticket, us: number, now: number): void {
+    const s = ticket.standing
+    this.enter(s, now)
+    if (ticket.number !== s.number) return // its start is the boundary now, and the wait mostly before it
+    ticket.start += us
+    s.starts += us
   }
 
   /** Adds time that no request took; a credit is negative. To be published at once. */

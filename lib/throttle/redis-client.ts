@@ -58,5 +58,5 @@ export function connect(to: RedisClient | string): RedisConnection {
     const own = to.isCluster ? duplicate([], { ...CLUSTER_OPTIONS, redisOptions: OPTIONS }) : duplicate(OPTIONS)
     return own as RedisConnection
   }
-  return new Redis(to, OPTIONS) as unknown as RedisConnection
+  return new Redis(to, OPTIONS)
 }

@@ -90,7 +90,7 @@ class RedisStore implements ThrottleStore {
   /** A server that restarted or failed over does not know the script: the command brings it along. */
   #loaded(err: unknown, args: (string | number)[]): Promise<unknown> {
     if (err instanceof Error && err.message.startsWith('NOSCRIPT')) return this.#redis.eval(syncLua, 1, ...args)
-    return Promise.reject(err as Error)
+    return Promise.reject(err instanceof Error ? err : new Error(String(err)))
   }
 
   async beat(): Promise<{ time: number; whole: boolean }> {

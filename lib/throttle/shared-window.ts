@@ -102,15 +102,32 @@ export class SharedWindow implements LinkListener {
     this.#arm()
   }
 
+  excuse(ticket: Ticket, us: number): void {
+    this.engine.excuse(ticket, us, nowUs(this.#clock))
+  }
+
   charge(s: Standing, us: number): void {
     this.engine.charge(s, us, nowUs(this.#clock))
     this.#publish(s)
     this.#arm()
   }
 
+  /** What the subject has used in the window open now, in microseconds. */
+  usedUs(s: Standing, now: number): number {
+    this.engine.enter(s, now)
+    return used(s, now)
+  }
+
+  /** Until the subject's window is over, at the latest. */
+  endsInUs(s: Standing): number {
+    const now = nowUs(this.#clock)
+    this.engine.enter(s, now)
+    return this.engine.calendar.endsInUs(s, now)
+  }
+
   /** The subject's standing with the others' newest figures, if they can be had within the deadline. */
-  async refresh(subject: string, limit: number): Promise<Standing> {
-    const s = this.engine.standing(subject, limit, nowUs(this.#clock))
+  async refresh(subject: string): Promise<Standing> {
+    const s = this.engine.standing(subject, undefined, nowUs(this.#clock))
     if (this.engine.alone) return s
     await new Promise<void>((resolve) => {
       const waiting = this.#refreshed.get(s)
@@ -122,11 +139,11 @@ export class SharedWindow implements LinkListener {
   }
 
   /** Gives the subject its window back. */
-  async reset(subject: string, limit: number): Promise<void> {
-    const s = await this.refresh(subject, limit)
+  async reset(subject: string): Promise<void> {
+    const s = await this.refresh(subject)
     const now = nowUs(this.#clock)
     this.engine.charge(s, -used(s, now), now)
-    if (!this.engine.alone) await this.refresh(subject, limit)
+    await this.refresh(subject)
   }
 
   /** Publishes what is not published, gives back what is only set aside, and lets go of the store. Safe to call twice. */

@@ -67,13 +67,14 @@ export interface Waiter {
 export interface Ticket {
   readonly standing: Standing
   readonly cost: number
-  readonly start: number
+  start: number
   /** The window it was admitted in. */
   readonly number: number
 }
 
 /** Why a request is refused: its subject's window is over in `retryAfterUs` at the latest. */
 export interface Refusal {
+  readonly standing: Standing
   readonly retryAfterUs: number
 }
 

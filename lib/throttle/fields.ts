@@ -1,0 +1,40 @@
+import type { ServerResponse } from 'node:http'
+
+/** How a subject stands in one window, in microseconds. */
+export interface WindowUse {
+  readonly name: string
+  readonly windowMs: number
+  readonly limitUs: number
+  readonly usedUs: number
+  readonly endsInUs: number
+}
+
+/** The service's own fields. The "window size" is the budget, not the window's length. */
+export function throttleFields(res: ServerResponse, { limitUs, usedUs }: WindowUse): void {
+  const limitMs = Math.round(limitUs / 1_000)
+  const usedMs = Math.max(0, Math.round(usedUs / 1_000))
+  res.setHeader('X-THROTTLE-WINDOW-SIZE', limitMs)
+  res.setHeader('X-THROTTLE-MILLIS-USED', usedMs)
+  res.setHeader('X-THROTTLE-MILLIS-LEFT', Math.max(0, limitMs - usedMs))
+}
+
+/**
+ * The fields of draft-ietf-httpapi-ratelimit-headers-10. It knows no unit of time and takes a missing `qu` as requests,
+ * so the unit is named.
+ */
+export function rateLimitFields(res: ServerResponse, uses: readonly WindowUse[]): void {
+  const policies = uses.map(({ name, limitUs, windowMs }) => {
+    return `"${name}";q=${Math.round(limitUs / 1_000)};qu="milliseconds";w=${Math.ceil(windowMs / 1_000)}`
+  })
+  const limits = uses.map(({ name, limitUs, usedUs, endsInUs }) => {
+    const leftMs = Math.max(0, Math.floor((limitUs - usedUs) / 1_000))
+    return `"${name}";r=${leftMs};t=${wholeSeconds(endsInUs)}`
+  })
+  res.setHeader('RateLimit-Policy', policies.join(', '))
+  res.setHeader('RateLimit', limits.join(', '))
+}
+
+/** Whole seconds to wait, at least one, rounded up: a client that waits exactly this long is let in. */
+export function wholeSeconds(us: number): number {
+  return Math.max(1, Math.ceil(us / 1_000_000))
+}

@@ -1,0 +1,43 @@
+import { isIPv6 } from 'node:net'
+import type { Request } from 'express'
+
+/** What is read of a session. */
+type Session =
+  | { readonly kind: 'user'; readonly issuer: string; readonly userId: string }
+  | { readonly kind: 'client' | 'unauthenticated'; readonly issuer: string; readonly clientId: string }
+
+/**
+ * Who pays for a request: the signed-in user; with no user, the app; with neither, the client's network address. The
+ * same text as a user, an app or an address, or from another issuer, is another subject: the issuer's length is in it.
+ *
+ * @example 'user:25:https://ident.example.org:ada', 'client:25:https://ident.example.org:app-1', 'address:203.0.113.9'
+ */
+export function defaultSubject(req: Request): string {
+  const session = (req as { auth?: Session }).auth
+  if (session === undefined) return `address:${networkOf(req.ip ?? req.socket.remoteAddress ?? '')}`
+  const { kind, issuer } = session
+  if (kind === 'user') return `user:${issuer.length}:${issuer}:${session.userId}`
+  return `client:${issuer.length}:${issuer}:${session.clientId}`
+}
+
+/** One host can have a /56 of IPv6 addresses to itself (RFC 6177): they are one subject. */
+const IPV6_GROUPS_KEPT = 3
+const IPV6_LAST_GROUP_MASK = 0xff00
+
+/**
+ * The network that stands for an address: an IPv4 address itself, also where it comes mapped into IPv6; of an IPv6
+ * address the /56.
+ */
+export function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
+  if (mapped?.[1] !== undefined) return mapped[1]
+  if (!isIPv6(address)) return address
+  const [head = '', tail] = (address.split('%')[0] as string).split('::')
+  const first = head === '' ? [] : head.split(':')
+  const last = tail ? tail.split(':') : []
+  const missing = tail === undefined ? 0 : 8 - first.length - last.length - (last.at(-1)?.includes('.') ? 1 : 0)
+  const groups = [...first, ...Array<string>(Math.max(0, missing)).fill('0'), ...last].map((g) => parseInt(g, 16))
+  const kept = groups.slice(0, IPV6_GROUPS_KEPT)
+  kept.push((groups[IPV6_GROUPS_KEPT] as number) & IPV6_LAST_GROUP_MASK)
+  return `${kept.map((group) => group.toString(16)).join(':')}::/56`
+}

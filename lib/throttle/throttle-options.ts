@@ -1,0 +1,125 @@
+import { METHODS } from 'node:http'
+import type { Request } from 'express'
+import type { Clock } from '../http/clock'
+import type { DenyOptions } from '../http/deny'
+import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
+import type { RouteEntry } from '../http/route-match'
+import type { LimitMs, WindowTerms } from './named-windows'
+import type { ThrottleStore } from './store'
+
+/** The window of some routes. */
+export interface RouteWindow {
+  /** Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request. */
+  readonly limitMs: LimitMs
+  /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). */
+  readonly windowMs: number
+  /** Tells windows apart in the store. Default: the entry's key. */
+  readonly name?: string
+}
+
+/** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
+export interface ThrottleHeaders {
+  /** `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`. Default true. */
+  readonly throttle?: boolean
+  /** `RateLimit-Policy` and `RateLimit` of the IETF draft (-10), in milliseconds with the unit named. Default false. */
+  readonly rateLimit?: boolean
+}
+
+/** Options of `throttle()`. */
+export interface ThrottleOptions extends DenyOptions {
+  /**
+   * Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request, for plans.
+   * Default 18,000.
+   */
+  readonly limitMs?: LimitMs
+  /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default 60,000. */
+  readonly windowMs?: number
+  /** Tells windows apart in the store: 1 to 128 printable ASCII characters without quotes. Default `default`. */
+  readonly name?: string
+  /**
+   * Windows of their own for some routes, or `false` where nothing is throttled; the first match wins. A key is
+   * `'[METHOD ]path'` in Express's syntax, and stands for what lies below it as in `app.use()`.
+   */
+  readonly routes?: Readonly<Record<string, RouteWindow | false>>
+  /** Where processes share their windows: `redisStore(…)`. Default: this process's memory. */
+  readonly store?: ThrottleStore
+  /** Who pays; `null`: nobody, the request is not throttled. Default: the user, else the app, else the address. */
+  readonly subject?: (req: Request) => string | null
+  /** Sets expected time aside at admission, so that a burst cannot outrun its own charges. Default true. */
+  readonly hold?: boolean
+  /** How old the other processes' figures may be, in milliseconds: whole, 0 (ask every time) to 60,000. Default 250. */
+  readonly maxStaleMs?: number
+  /** While the store does not answer: each process decides by itself, or every request gets 503. Default `local`. */
+  readonly onOutage?: 'local' | 'closed'
+  /** Measures, charges and says all, but refuses nobody. Default false. */
+  readonly dryRun?: boolean
+  /** Which response fields are set. */
+  readonly headers?: ThrottleHeaders
+  /** The clock, for tests. Default: the process's. */
+  readonly clock?: Clock
+}
+
+const NAMES: (keyof ThrottleOptions)[] = [
+  ...(['limitMs', 'windowMs', 'name', 'routes', 'store', 'subject', 'hold', 'maxStaleMs', 'onOutage'] as const),
+  ...(['dryRun', 'headers', 'onDenied', 'errorFormat', 'clock'] as const),
+]
+const ROUTE_NAMES: (keyof RouteWindow)[] = ['limitMs', 'windowMs', 'name']
+const STORE_METHODS = ['sync', 'beat', 'onReady', 'close'] as const
+
+/** @throws {TypeError | RangeError} naming the option and what it received */
+export function checkOptions(options: ThrottleOptions): void {
+  optionNames('throttle', options, NAMES)
+  const { store, subject, hold, maxStaleMs = 250, onOutage = 'local', dryRun, headers, onDenied, clock } = options
+  if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
+    throw new TypeError(`store must be a store, such as redisStore(client); received ${shown(store)}`)
+  }
+  optionType('subject', subject, 'function')
+  optionType('hold', hold, 'boolean')
+  optionRange('maxStaleMs', maxStaleMs, 0, 60_000)
+  optionOneOf('onOutage', onOutage, ['local', 'closed'])
+  optionType('dryRun', dryRun, 'boolean')
+  optionType('onDenied', onDenied, 'function')
+  optionType('clock', clock, 'object')
+  if (headers !== undefined) {
+    optionNames('headers', headers, ['throttle', 'rateLimit'])
+    optionType('headers.throttle', headers.throttle, 'boolean')
+    optionType('headers.rateLimit', headers.rateLimit, 'boolean')
+  }
+  if (store === undefined && options.onOutage === 'closed') {
+    throw new TypeError('onOutage: "closed" needs a store: this process\'s memory has no outage')
+  }
+}
+
+/** @throws {TypeError | RangeError} where a window's terms make no sense; `option` comes before the names in errors */
+export function windowTerms(option: string, { limitMs, windowMs, name }: WindowTerms): WindowTerms {
+  if (typeof limitMs !== 'function') optionRange(`${option}limitMs`, limitMs, 1, 86_400_000)
+  optionRange(`${option}windowMs`, windowMs, 10, 2_592_000_000)
+  if (typeof name !== 'string' || !/^[\x20-\x7e]{1,128}$/.test(name) || /["\\]/.test(name)) {
+    const wanted = '1 to 128 printable ASCII characters without quotes and backslashes'
+    throw new TypeError(`${option}name must be ${wanted}; received ${shown(name)}`)
+  }
+  return { name, limitMs, windowMs }
+}
+
+/** The entries of `routes`, in their order, with the methods and paths of their keys taken apart. */
+export function routeEntries(routes: ThrottleOptions['routes'] = {}): RouteEntry<WindowTerms | false>[] {
+  optionType('routes', routes, 'object')
+  return Object.entries(routes).map(([key, route]) => {
+    const [, method, path] = /^(?:([A-Z-]+) )?(\/.*)$/.exec(key) ?? []
+    if (path === undefined || (method !== undefined && !METHODS.includes(method))) {
+      throw new TypeError(`routes: a key is '/path' or 'METHOD /path'; received ${shown(key)}`)
+    }
+    const option = `routes[${shown(key)}]`
+    if (route !== false) optionNames(option, route, ROUTE_NAMES)
+    const value = route === false ? false : windowTerms(`${option}.`, { ...route, name: route.name ?? key })
+    return { path, value, ...(method === undefined ? {} : { methods: new Set([method]) }) }
+  })
+}
+
+/** @throws {RangeError} where a plan's limit makes no sense: the app's mistake, found at a request */
+export function limitUs(limitMs: LimitMs, req: Request): number {
+  if (typeof limitMs === 'number') return limitMs * 1_000
+  const limit = limitMs(req)
+  if (limit >= 1 && limit <= 86_400_000) return Math.round(limit * 1_000)
+  throw new RangeError(`limitMs(req) must return a number from 1 to 86,400,000; it returned ${shown(limit)}`)
+}

@@ -1,0 +1,52 @@
+import type { RequestHandler } from 'express'
+import type { Denial } from '../errors'
+import { type DenyOptions, deny } from '../http/deny'
+import { MOST_CHARGE_MS, type ThrottleStanding } from './request-standing'
+
+/**
+ * A resource with which an app's developer forces the throttled state and rehearses it:
+ * `GET …/throttled?processingTime=N` adds N milliseconds to the caller's own sum and answers 200 with an empty body.
+ * The next request is refused if the sum then exceeds the limit. Without the parameter nothing is added.
+ *
+ * N is 1 to 8 digits; anything else is answered with 400 and adds nothing.
+ *
+ * @example app.get('/platform/throttled', throttleTest())
+ * @throws {Error} at a request that no throttle stands before
+ */
+export function throttleTest(options: DenyOptions = {}): RequestHandler {
+  return function throttleTest(req, res, next) {
+    const { throttle } = req as { throttle?: ThrottleStanding }
+    if (throttle === undefined) {
+      throw new Error(
+        'throttleTest() needs a throttled resource: mount throttle() before it, and not with routes: false',
+      )
+    }
+    const given = processingTimes(req.originalUrl)
+    const [ms] = given
+    if (ms === undefined) return void res.status(200).end()
+    if (given.length > 1) return deny(invalid('processingTime is given more than once'), options, req, res, next)
+    if (!/^\d{1,8}$/.test(ms)) {
+      return deny(
+        invalid('processingTime must be a whole number of milliseconds, 1 to 8 digits'),
+        options,
+        req,
+        res,
+        next,
+      )
+    }
+    const n = Number(ms)
+    throttle.charge(Math.min(n, MOST_CHARGE_MS))
+    if (n > MOST_CHARGE_MS) throttle.charge(n - MOST_CHARGE_MS)
+    res.status(200).end()
+  }
+}
+
+/** Read from the URL itself: what `req.query` holds depends on the app's query parser. */
+function processingTimes(url: string): string[] {
+  const query = url.indexOf('?')
+  return query === -1 ? [] : new URLSearchParams(url.slice(query)).getAll('processingTime')
+}
+
+function invalid(message: string): Denial {
+  return { status: 400, code: 'invalid_request', message, headers: {} }
+}

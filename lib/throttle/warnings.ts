@@ -1,0 +1,38 @@
+import type { Request } from 'express'
+
+const said = new Set<string>()
+
+/** Tells the operator once in this process what every request would tell again. */
+export function warnOnce(code: string, message: string): void {
+  if (said.has(code)) return
+  said.add(code)
+  process.emitWarning(message, { code })
+}
+
+/** `req.ip` is only the client's address where Express knows how many proxies stand before it. */
+export function checkTrustProxy(req: Request): void {
+  const trust: unknown = req.app.get('trust proxy')
+  if (trust === true) {
+    warnOnce(
+      'TOLLGATE_TRUST_PROXY',
+      "app.set('trust proxy', true) believes any X-Forwarded-For, so a client may choose its address and with it whose " +
+        'processing time it uses; set the number of proxies instead',
+    )
+  } else if (!trust && req.headers['x-forwarded-for'] !== undefined) {
+    warnOnce(
+      'TOLLGATE_TRUST_PROXY',
+      'a request came with X-Forwarded-For while trust proxy is not set: all clients behind the proxy share one ' +
+        "processing time; app.set('trust proxy', 1) if there is one proxy",
+    )
+  }
+}
+
+/** A user who is known only after the throttle has asked pays nothing: the address did. */
+export function warnIfSignedIn(req: Request): void {
+  if ((req as { auth?: unknown }).auth === undefined) return
+  warnOnce(
+    'TOLLGATE_ORDER',
+    'throttle() ran before requireBearer(), so the address paid and not the user; mount requireBearer() first, ' +
+      'or give throttle() a subject of its own',
+  )
+}
