@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type ThrottleOptions, redisStore, throttle } from '../../lib'
+
+/** What is wrong, and what the error says of it: each names the option and shows the value. */
+const WRONG: [options: unknown, error: RegExp][] = [
+  [null, /throttle takes an object of options; received null/],
+  [[], /throttle takes an object of options/],
+  [{ limit: 5 }, /throttle has no option "limit"; it has limitMs, windowMs/],
+  [{ limitMs: 0 }, /limitMs must be a whole number from 1 to 86,400,000; received 0/],
+  [{ limitMs: -1 }, /limitMs .* received -1/],
+  [{ limitMs: 1.5 }, /limitMs .* received 1.5/],
+  [{ limitMs: NaN }, /limitMs .* received NaN/],
+  [{ limitMs: Infinity }, /limitMs .* received Infinity/],
+  [{ limitMs: '18000' }, /limitMs .* received '18000'/],
+  [{ limitMs: 86_400_001 }, /limitMs .* received 86400001/],
+  [{ windowMs: 0 }, /windowMs must be a whole number from 10 to 2,592,000,000; received 0/],
+  [{ windowMs: 2 ** 32 }, /windowMs .* received 4294967296/],
+  [{ name: '' }, /name must be 1 to 128 printable ASCII characters.*received ''/],
+  [{ name: 'a"b' }, /name must be/],
+  [{ name: 'a\nb' }, /name must be/],
+  [{ name: 7 }, /name must be .*received 7/],
+  [{ routes: null }, /routes must be an object; received null/],
+  [{ routes: { tree: false } }, /routes: a key is '\/path' or 'METHOD \/path'; received 'tree'/],
+  [{ routes: { 'get /tree': false } }, /routes: a key is .* received 'get \/tree'/],
+  [{ routes: { 'GOT /tree': false } }, /routes: a key is .* received 'GOT \/tree'/],
+  [{ routes: { '/tree': true } }, /routes\['\/tree'\] takes an object of options; received true/],
+  [{ routes: { '/tree': { limitMs: 5 } } }, /routes\['\/tree'\]\.windowMs must be .* received undefined/],
+  [{ routes: { '/tree': { limitMs: 0, windowMs: 50 } } }, /routes\['\/tree'\]\.limitMs must be .* received 0/],
+  [{ routes: { '/tree': { limitMs: 5, windowMs: 50, limt: 1 } } }, /routes\['\/tree'\] has no option "limt"/],
+  [{ routes: { '/tree/(': { limitMs: 5, windowMs: 50 } } }, /routes: Express does not take the path "\/tree\/\("/],
+  [{ routes: { '/a': { limitMs: 5, windowMs: 50, name: 'default' } }, store: 'memory' }, /store must be a store/],
+  [{ store: {} }, /store must be a store, such as redisStore\(client\); received \{\}/],
+  [{ subject: 'ip' }, /subject must be a function; received 'ip'/],
+  [{ hold: 1 }, /hold must be a boolean; received 1/],
+  [{ maxStaleMs: -1 }, /maxStaleMs must be a whole number from 0 to 60,000; received -1/],
+  [{ maxStaleMs: 0.5 }, /maxStaleMs .* received 0.5/],
+  [{ onOutage: 'open' }, /onOutage must be 'local' or 'closed'; received 'open'/],
+  [{ onOutage: 'closed' }, /onOutage: "closed" needs a store/],
+  [{ dryRun: 'yes' }, /dryRun must be a boolean; received 'yes'/],
+  [{ headers: { throtle: true } }, /headers has no option "throtle"/],
+  [{ headers: { rateLimit: 1 } }, /headers\.rateLimit must be a boolean; received 1/],
+  [{ onDenied: true }, /onDenied must be a function; received true/],
+  [{ clock: 5 }, /clock must be an object; received 5/],
+]
+
+describe('throttle() throws at startup, naming the option and the value', () => {
+  for (const [options, error] of WRONG) {
+    it(error.source, () => {
+      assert.throws(
+        () => throttle(options as ThrottleOptions),
+        (err) => (err instanceof TypeError || err instanceof RangeError) && error.test(err.message),
+      )
+    })
+  }
+
+  it('and where two windows of one store mean different limits by one name', async () => {
+    const store = redisStore('redis://127.0.0.1:1')
+    const first = throttle({ store, name: 'search', limitMs: 5_000 })
+    assert.throws(
+      () => throttle({ store, name: 'search', limitMs: 6_000 }),
+      /two throttles have a window named 'search', one of 5000 ms in 60000 ms, one of 6000 ms in 60000 ms/,
+    )
+    const second = throttle({ store, name: 'search', limitMs: 5_000 })
+    await Promise.all([first.close(), second.close()])
+    assert.throws(() => throttle({ store }), /store: it was closed with the last throttle that used it/)
+  })
+})
+
+describe('redisStore() throws at startup', () => {
+  const wrong: [args: unknown[], error: RegExp][] = [
+    [[undefined], /redisStore takes an ioredis client or a redis:\/\/ URL; received undefined/],
+    [[{}], /redisStore takes an ioredis client .* received \{\}/],
+    [['localhost:6379'], /redisStore takes .* received another string/],
+    [['redis://localhost', { prefx: 'a' }], /redisStore has no option "prefx"; it has prefix/],
+    [['redis://localhost', { prefix: '{a}' }], /prefix must be a string of at most 64 characters without braces/],
+    [['redis://localhost', { prefix: 5 }], /prefix must be .* received 5/],
+  ]
+  for (const [args, error] of wrong) {
+    it(error.source, () => {
+      assert.throws(() => redisStore(...(args as [string])), error)
+    })
+  }
+
+  it('and never shows a URL, which may hold a password', () => {
+    assert.throws(
+      () => redisStore('http://user:s3cret@localhost'),
+      (err) => err instanceof TypeError && !err.message.includes('s3cret'),
+    )
+  })
+})

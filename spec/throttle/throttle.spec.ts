@@ -1,0 +1,463 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import express, { type Express } from 'express'
+import { XMLParser, XMLValidator } from 'fast-xml-parser'
+import { throttle, type ThrottleOptions } from '../../lib'
+import { identify } from '../../lib/throttle/identify'
+import { type Answer, type Listening, listen } from '../support/listen'
+import { manualClock } from '../support/manual-clock'
+
+const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' } satisfies ThrottleOptions
+
+/** A moment at which a ten-second window of this subject begins. */
+function windowStart(subject: string): number {
+  const windowUs = WINDOW.windowMs * 1_000
+  const us = Date.UTC(2026, 0, 1) * 1_000
+  return (us - ((us + identify(subject, windowUs).phase) % windowUs) + windowUs) / 1_000
+}
+
+/** An app whose handlers take exactly as many milliseconds as their path says, by its own clock: `/work/250`. */
+async function appWith(t: TestContext, mount: (app: Express, clock: ReturnType<typeof manualClock>) => void) {
+  const clock = manualClock(windowStart('ada'))
+  const app = express()
+  mount(app, clock)
+  app.get(/^\/(?:.*\/)?work\/(\d+)$/, (req, res) => {
+    clock.advance(Number(req.params[0]))
+    res.json({ done: true })
+  })
+  const listening = await listen(app)
+  t.after(() => listening.close())
+  return { clock, get: listening.get.bind(listening), listening }
+}
+
+const throttleFields = (answer: Answer) =>
+  ['X-PROCESSING-TIME', 'X-THROTTLE-WINDOW-SIZE', 'X-THROTTLE-MILLIS-USED', 'X-THROTTLE-MILLIS-LEFT'].map((field) =>
+    answer.number(field),
+  )
+
+describe('throttle() charges processing time', () => {
+  it('says what each response cost and what is left', async (t) => {
+    const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, clock })))
+    assert.deepEqual(throttleFields(await get('/work/144')), [144, 1_000, 144, 856])
+    assert.deepEqual(throttleFields(await get('/work/6')), [6, 1_000, 150, 850])
+  })
+
+  it('refuses when the sum exceeds the limit, and not when it is exactly at it', async (t) => {
+    const { get, clock } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, clock })))
+    assert.equal((await get('/work/1000')).status, 200)
+    assert.deepEqual(throttleFields(await get('/work/1')), [1, 1_000, 1_001, 0])
+    const refused = await get('/work/1')
+    assert.equal(refused.status, 429)
+    clock.advance(refused.number('Retry-After') * 1_000)
+    assert.deepEqual(throttleFields(await get('/work/7')), [7, 1_000, 7, 993])
+  })
+
+  it('promises a Retry-After in whole seconds after which the window is over, and not a second more', async (t) => {
+    const { get, clock } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, clock })))
+    await get('/work/1001')
+    for (let retryAfter = (await get('/work/1')).number('Retry-After'); retryAfter > 1; retryAfter--) {
+      assert.equal((await get('/work/1')).number('Retry-After'), retryAfter)
+      clock.advance(1_000)
+    }
+    const last = await get('/work/1')
+    assert.deepEqual([last.status, last.number('Retry-After')], [429, 1])
+    clock.advance(1_000)
+    assert.equal((await get('/work/1')).status, 200)
+  })
+
+  it('charges nothing for a refusal, however often it is asked', async (t) => {
+    const { get } = await appWith(t, (app, clock) => {
+      const throttled = throttle({ ...WINDOW, clock })
+      app.get('/usage', (_req, res, next) => void throttled.usage('ada').then((usage) => res.json(usage), next))
+      app.use(throttled)
+    })
+    await get('/work/1500')
+    for (let i = 0; i < 20; i++) assert.equal((await get('/work/100')).status, 429)
+    const [usage] = JSON.parse((await get('/usage')).body) as { spentMs: number; leftMs: number }[]
+    assert.deepEqual([usage?.spentMs, usage?.leftMs], [1_500, 0])
+  })
+
+  it('splits a request that crosses the window between both', async (t) => {
+    const { get, clock } = await appWith(t, (app, clock) => {
+      const throttled = throttle({ ...WINDOW, limitMs: 20_000, clock })
+      app.get('/usage', (_req, res, next) => void throttled.usage('ada').then((usage) => res.json(usage), next))
+      app.use(throttled)
+    })
+    const ends = async () => (JSON.parse((await get('/usage')).body) as { endsInMs: number }[])[0]?.endsInMs as number
+    clock.advance((await ends()) - 300)
+    const crossed = await get('/work/1000')
+    assert.deepEqual(throttleFields(crossed), [1_000, 20_000, 700, 19_300])
+  })
+
+  it('carries X-PROCESSING-TIME and its fields on 404 and 500, and no X-THROTTLE on 429', async (t) => {
+    const { get } = await appWith(t, (app, clock) => {
+      app.set('env', 'test')
+      app.use(throttle({ ...WINDOW, clock }))
+      app.get('/broken', () => {
+        clock.advance(5)
+        throw new Error('inside')
+      })
+    })
+    const [missing, broken] = [await get('/nowhere'), await get('/broken')]
+    assert.deepEqual([missing.status, ...throttleFields(missing)], [404, 0, 1_000, 0, 1_000])
+    assert.deepEqual([broken.status, ...throttleFields(broken)], [500, 5, 1_000, 5, 995])
+    await get('/work/1000')
+    const refused = await get('/work/1')
+    assert.deepEqual([refused.status, ...throttleFields(refused)], [429, 0, NaN, NaN, NaN])
+  })
+})
+
+describe('throttle() answers 429', () => {
+  async function refusal(t: TestContext, accept: string | undefined, options: Partial<ThrottleOptions> = {}) {
+    const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, clock, ...options })))
+    await get('/work/1001')
+    const answer = await get('/work/1', accept === undefined ? {} : { accept })
+    assert.equal(answer.status, 429)
+    assert.equal(answer.headers.get('vary'), 'Accept')
+    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+    return { type: answer.headers.get('content-type'), body: answer.body }
+  }
+
+  for (const accept of ['*/*', 'text/html', 'application/x-fs-v1+xml', 'application/json;q=0']) {
+    it(`in XML where the client accepts ${accept}`, async (t) => {
+      const { type, body } = await refusal(t, accept)
+      assert.equal(type, 'application/x-fs-v1+xml')
+      assert.equal(XMLValidator.validate(body), true)
+      const parsed = new XMLParser({ ignoreAttributes: false }).parse(body) as { errors: { error: { code: number } } }
+      assert.equal(parsed.errors.error.code, 429)
+    })
+  }
+
+  for (const accept of ['application/x-fs-v1+json', 'application/json', 'text/html, application/vnd.api+json;q=0.5']) {
+    it(`in JSON where the client accepts ${accept}`, async (t) => {
+      const { type, body } = await refusal(t, accept)
+      assert.equal(type, 'application/x-fs-v1+json')
+      assert.deepEqual(JSON.parse(body), { errors: [{ code: 429 }] })
+    })
+  }
+
+  it('as a problem where the client accepts application/problem+json (RFC 9457)', async (t) => {
+    const { type, body } = await refusal(t, 'application/problem+json, application/json;q=0.9')
+    assert.equal(type, 'application/problem+json')
+    assert.deepEqual(JSON.parse(body), { type: 'about:blank', title: 'Too Many Requests', status: 429 })
+  })
+
+  it('in media types of its own', async (t) => {
+    const errorFormat = { json: 'application/vnd.tree+json' }
+    assert.equal((await refusal(t, 'application/json', { errorFormat })).type, 'application/vnd.tree+json')
+  })
+
+  it('or hands the error to onDenied, with status, code, headers and expose', async (t) => {
+    let seen: unknown
+    const { get } = await appWith(t, (app, clock) => {
+      app.use(throttle({ ...WINDOW, clock, onDenied: (err, _req, _res, next) => next((seen = err)) }))
+    })
+    await get('/work/1001')
+    const answer = await get('/work/1')
+    const { name, status, statusCode, code, expose, headers } = seen as Record<string, unknown>
+    assert.deepEqual(
+      { name, status, statusCode, code, expose },
+      {
+        ...{ name: 'ThrottledError', status: 429, statusCode: 429, code: 'throttled', expose: true },
+      },
+    )
+    assert.equal(answer.status, 429) // Express's own error handler reads err.status and err.headers
+    assert.equal(answer.headers.get('retry-after'), (headers as Record<string, string>)['Retry-After'])
+  })
+})
+
+describe('throttle() tells windows apart', () => {
+  it('gives routes their own, or none, and the first match wins', async (t) => {
+    const { get } = await appWith(t, (app, clock) => {
+      const routes = {
+        'POST /tree': { limitMs: 1, windowMs: 10_000 },
+        '/tree/search': { limitMs: 300, windowMs: 10_000 },
+        '/status': false,
+        '/tree': { limitMs: 700, windowMs: 10_000 },
+      } as const
+      app.use(throttle({ ...WINDOW, routes, clock }))
+    })
+    assert.deepEqual(throttleFields(await get('/tree/search/work/100')), [100, 300, 100, 200])
+    assert.deepEqual(throttleFields(await get('/TREE/search/work/100')), [100, 300, 200, 100])
+    assert.deepEqual(throttleFields(await get('/tree/work/100')), [100, 700, 100, 600])
+    assert.deepEqual(throttleFields(await get('/treesearch/work/100')), [100, 1_000, 100, 900])
+    const open = await get('/status/work/2000')
+    assert.equal(open.number('X-PROCESSING-TIME'), 2_000)
+    assert.equal(open.headers.get('x-throttle-millis-used'), null)
+    assert.equal((await get('/work/1')).number('X-THROTTLE-MILLIS-USED'), 101)
+  })
+
+  it('charges several throttles of one request, and shows the one with least left', async (t) => {
+    const { get } = await appWith(t, (app, clock) => {
+      app.use(throttle({ ...WINDOW, clock }))
+      app.use('/slow', throttle({ ...WINDOW, name: 'slow', limitMs: 400, clock }))
+    })
+    assert.deepEqual(throttleFields(await get('/slow/work/100')), [100, 400, 100, 300])
+    assert.deepEqual(throttleFields(await get('/work/650')), [650, 1_000, 750, 250])
+    assert.deepEqual(throttleFields(await get('/slow/work/10')), [10, 1_000, 760, 240])
+  })
+
+  it('gives back what earlier throttles held when a later one refuses, and promises the longest wait', async (t) => {
+    const { get, clock } = await appWith(t, (app, clock) => {
+      const hour = throttle({ ...WINDOW, windowMs: 3_600_000, name: 'hour', limitMs: 100_000, clock })
+      app.get('/usage', (_req, res, next) => void hour.usage('ada').then((usage) => res.json(usage), next))
+      app.use(hour)
+      app.use(throttle({ ...WINDOW, clock }))
+    })
+    await get('/work/1001')
+    const refused = await get('/work/1')
+    assert.equal(refused.status, 429)
+    assert.ok(refused.number('Retry-After') <= 10)
+    const [usage] = JSON.parse((await get('/usage')).body) as { spentMs: number }[]
+    assert.equal(usage?.spentMs, 1_001)
+    clock.advance(10_000)
+    assert.equal((await get('/work/99000')).status, 200)
+    const both = await get('/work/1')
+    assert.equal(both.status, 429)
+    assert.ok(both.number('Retry-After') > 10, 'the hour is spent as well')
+  })
+
+  it('charges once where two throttles of one app name the same window', async (t) => {
+    const { get } = await appWith(t, (app, clock) => {
+      app.use('/a', throttle({ ...WINDOW, clock }))
+      app.use(throttle({ ...WINDOW, clock }))
+    })
+    assert.deepEqual(throttleFields(await get('/a/work/100')), [100, 1_000, 100, 900])
+    assert.deepEqual(throttleFields(await get('/work/100')), [100, 1_000, 200, 800])
+  })
+
+  it('refuses to work where two throttles of one app mean different limits by one name', async (t) => {
+    const errors: unknown[] = []
+    const { get } = await appWith(t, (app, clock) => {
+      app.use('/a', throttle({ ...WINDOW, limitMs: 5, clock }))
+      app.use(throttle({ ...WINDOW, clock }))
+      app.use(((err, _req, res, _next) => {
+        errors.push(err)
+        res.sendStatus(500)
+      }) satisfies express.ErrorRequestHandler)
+    })
+    assert.equal((await get('/a/work/1')).status, 500)
+    assert.match(String(errors[0]), /two throttles have a window named 'default', one of 5 ms in 10000 ms/)
+  })
+
+  it('takes the limit from the request where it is a function', async (t) => {
+    const { get } = await appWith(t, (app, clock) => {
+      app.use(throttle({ ...WINDOW, limitMs: (req) => (req.get('x-plan') === 'gold' ? 5_000 : 50), clock }))
+    })
+    assert.deepEqual(throttleFields(await get('/work/60')), [60, 50, 60, 0])
+    assert.equal((await get('/work/1')).status, 429)
+    assert.deepEqual(throttleFields(await get('/work/40', { 'x-plan': 'gold' })), [40, 5_000, 100, 4_900])
+  })
+})
+
+describe('throttle() tells subjects apart', () => {
+  const who = { subject: (req: express.Request) => req.get('x-who') ?? null }
+
+  it('throttles each by itself, and nobody where the subject is null', async (t) => {
+    const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, ...who, clock })))
+    await get('/work/1001', { 'x-who': 'ada' })
+    assert.equal((await get('/work/1', { 'x-who': 'ada' })).status, 429)
+    assert.equal((await get('/work/1', { 'x-who': 'bob' })).status, 200)
+    const nobody = await get('/work/5000')
+    assert.deepEqual([nobody.status, nobody.number('X-PROCESSING-TIME')], [200, 5_000])
+    assert.equal(nobody.headers.get('x-throttle-millis-left'), null)
+  })
+
+  it('keeps apart whatever they are made of', async (t) => {
+    const subjects = [
+      '',
+      ':',
+      'a:b',
+      'a',
+      '{a}',
+      '}{',
+      '{}',
+      'a\nb',
+      'a\r\nSET x y',
+      '\0',
+      'é',
+      'e\u0301',
+      '\ud800',
+      '\ud801',
+      'x'.repeat(10_240),
+      'x'.repeat(10_241),
+      '__proto__',
+      'constructor',
+    ]
+    let next = ''
+    const { get } = await appWith(t, (app, clock) => {
+      const throttled = throttle({ ...WINDOW, subject: () => next, clock })
+      app.use(throttled)
+      app.get('/who', (req, res) => void res.json(req.throttle.subject))
+    })
+    for (const [i, subject] of subjects.entries()) {
+      next = subject
+      assert.equal(
+        (await get(`/work/${i + 1}`)).number('X-THROTTLE-MILLIS-USED'),
+        i + 1,
+        JSON.stringify(subject).slice(0, 40),
+      )
+    }
+    for (const [i, subject] of subjects.entries()) {
+      next = subject
+      assert.equal((await get('/work/0')).number('X-THROTTLE-MILLIS-USED'), i + 1)
+    }
+  })
+
+  it('throws, naming the option, where subject() returns something else', async (t) => {
+    const errors: unknown[] = []
+    const { get } = await appWith(t, (app, clock) => {
+      app.use(throttle({ ...WINDOW, subject: (() => undefined) as unknown as () => string, clock }))
+      app.use(((err, _req, res, _next) => {
+        errors.push(err)
+        res.sendStatus(500)
+      }) satisfies express.ErrorRequestHandler)
+    })
+    assert.equal((await get('/work/1')).status, 500)
+    assert.match(String(errors[0]), /subject\(req\) must return a string, or null for nobody; it returned undefined/)
+  })
+})
+
+describe('throttle() holds time for requests in flight', () => {
+  /** Starts requests that wait until `end()`; resolves when `n` have been answered or have reached the handler. */
+  async function burst(t: TestContext, n: number, learnMs: number, options: Partial<ThrottleOptions> = {}) {
+    const waiting: (() => void)[] = []
+    let reached = () => {}
+    const { get, clock } = await appWith(t, (app, clock) => {
+      app.use(throttle({ ...WINDOW, subject: (req) => req.get('x-who') ?? 'ada', clock, ...options }))
+      app.get('/wait', (req, res) => {
+        if (req.get('x-who') === 'teacher') {
+          clock.advance(learnMs)
+          return void res.end()
+        }
+        waiting.push(() => res.end())
+        reached()
+      })
+    })
+    if (learnMs > 0) await get('/wait', { 'x-who': 'teacher' })
+    let refused = 0
+    const all = Promise.all(
+      Array.from({ length: n }, async () => {
+        if ((await get('/wait')).status === 429) {
+          refused++
+          reached()
+        }
+      }),
+    )
+    while (waiting.length + refused < n) await new Promise<void>((resolve) => (reached = resolve))
+    const admitted = waiting.length
+    waiting.forEach((end) => end())
+    await all
+    return { admitted, refused, get, clock }
+  }
+
+  it('admits at once only what fits, by what the route took before', async (t) => {
+    assert.deepEqual((({ admitted, refused }) => ({ admitted, refused }))(await burst(t, 30, 200)), {
+      ...{ admitted: 5, refused: 25 },
+    })
+  })
+
+  it('expects a twentieth of the limit of a route it does not know', async (t) => {
+    assert.equal((await burst(t, 30, 0)).admitted, 20)
+  })
+
+  it('admits a lone request though its estimate exceeds the limit', async (t) => {
+    assert.equal((await burst(t, 3, 5_000)).admitted, 1)
+  })
+
+  it('admits everything at once where hold is false', async (t) => {
+    assert.equal((await burst(t, 30, 200, { hold: false })).admitted, 30)
+  })
+
+  it('admits again what was refused for want of hold when the window is over', async (t) => {
+    const { get, clock } = await burst(t, 6, 500)
+    clock.advance(10_000)
+    assert.equal((await get('/work/1')).status, 200)
+  })
+})
+
+describe('throttle() as an operator sees it', () => {
+  it('refuses nobody in a dry run, and measures and says all the same', async (t) => {
+    const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, dryRun: true, clock })))
+    await get('/work/1500')
+    assert.deepEqual(
+      [(await get('/work/100')).status, ...throttleFields(await get('/work/1'))],
+      [200, 1, 1_000, 1_601, 0],
+    )
+  })
+
+  it('sets the RateLimit fields where asked, with the unit named, and leaves X-THROTTLE out where asked', async (t) => {
+    const headers = { throttle: false, rateLimit: true }
+    const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, headers, clock })))
+    const answer = await get('/work/100')
+    assert.equal(answer.headers.get('ratelimit-policy'), '"default";q=1000;qu="milliseconds";w=10')
+    assert.match(answer.headers.get('ratelimit') ?? '', /^"default";r=900;t=([1-9]|10)$/)
+    assert.equal(answer.headers.get('x-throttle-millis-left'), null)
+    assert.equal(answer.number('X-PROCESSING-TIME'), 100)
+  })
+
+  it('usage() and reset() see and clear what a subject has used of each window', async (t) => {
+    const routes = { '/tree': { limitMs: 700, windowMs: 10_000 } }
+    let throttled: ReturnType<typeof throttle> | undefined
+    const { get } = await appWith(t, (app, clock) => app.use((throttled = throttle({ ...WINDOW, routes, clock }))))
+    await get('/work/1200')
+    await get('/tree/work/30')
+    const usage = await throttled?.usage('ada')
+    assert.deepEqual(
+      usage?.map(({ window, limitMs, spentMs, leftMs, degraded }) => ({ window, limitMs, spentMs, leftMs, degraded })),
+      [
+        { window: 'default', limitMs: 1_000, spentMs: 1_200, leftMs: 0, degraded: false },
+        { window: '/tree', limitMs: 700, spentMs: 30, leftMs: 670, degraded: false },
+      ],
+    )
+    await throttled?.reset('ada')
+    assert.deepEqual(throttleFields(await get('/work/10')), [10, 1_000, 10, 990])
+  })
+
+  it('close() is safe to call twice', async () => {
+    const throttled = throttle()
+    assert.equal(throttled.close(), throttled.close())
+    await throttled.close()
+  })
+})
+
+describe('req.throttle', () => {
+  it('says who pays, which window, what is spent and left, and when it ends', async (t) => {
+    let seen: Record<string, unknown> = {}
+    const { get } = await appWith(t, (app, clock) => {
+      app.use(throttle({ ...WINDOW, clock }))
+      app.get('/see', (req, res) => {
+        clock.advance(40)
+        const { subject, window, spentMs, leftMs, endsInMs } = req.throttle
+        seen = { subject, window, spentMs, leftMs, endsInMs }
+        res.end()
+      })
+    })
+    await get('/see')
+    const { endsInMs, ...rest } = seen
+    assert.deepEqual(rest, { subject: 'ada', window: 'default', spentMs: 40, leftMs: 960 })
+    assert.ok((endsInMs as number) > 0 && (endsInMs as number) <= 10_000)
+  })
+
+  it('charge() adds to every window of the request, and throws for what is no time', async (t) => {
+    const thrown: string[] = []
+    const { get } = await appWith(t, (app, clock) => {
+      app.use(throttle({ ...WINDOW, clock }), throttle({ ...WINDOW, name: 'other', limitMs: 500, clock }))
+      app.get('/charge', (req, res) => {
+        for (const bad of [-1, NaN, Infinity, 86_400_001, '5', undefined, null]) {
+          try {
+            req.throttle.charge(bad as number)
+          } catch (err) {
+            thrown.push((err as Error).name)
+          }
+        }
+        req.throttle.charge(0)
+        req.throttle.charge(100.5)
+        res.end()
+      })
+    })
+    assert.deepEqual(throttleFields(await get('/charge')), [0, 500, 101, 399])
+    assert.deepEqual(thrown, Array(7).fill('RangeError'))
+    assert.deepEqual(throttleFields(await get('/work/0')), [0, 500, 101, 399])
+  })
+})
