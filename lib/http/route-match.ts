@@ -1,4 +1,4 @@
-import type { Application, NextFunction, Request, Response } from 'express'
+import type { Application, Request, Response } from 'express'
 import { Router } from 'express'
 
 /** A path in Express's own syntax, matched as `app.use()` matches it, for some methods or for all. */
@@ -24,37 +24,42 @@ interface Probe<T> {
  * @throws {TypeError} where Express does not take a path
  */
 export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[]): (req: Request) => T | undefined {
-  const routers = new Map<number, Router>()
-  build(false, false) // a wrong path shows now, not at the first request
+  const routers = new Map<string, Router>()
+  const named = new Set(entries.flatMap(({ methods }) => [...(methods ?? [])]))
+  if (named.has('GET')) named.add('HEAD')
+  build(entries, false, false) // a wrong path shows now, not at the first request
 
   return (req) => {
     if (entries.length === 0) return undefined
-    const caseSensitive = enabled(req.app, 'case sensitive routing')
-    const strict = enabled(req.app, 'strict routing')
-    const router = routers.get(index(caseSensitive, strict)) ?? build(caseSensitive, strict)
-    const probe: Probe<T> = { method: req.method, url: req.baseUrl + req.path, found: undefined }
-    // Nothing in these routers waits, so the answer is there when the call returns. An error is Express's own word that
-    // it could not decode the path; it will say so itself where it matters.
-    router(probe as unknown as Request, {} as Response, () => undefined)
+    const probe: Probe<T> = { method: req.method, url: req.baseUrl + (req.path ?? ''), found: undefined }
+    // The first layer that matches answers and nothing waits, so the answer is there when the call returns. An error is
+    // Express's own word that it could not decode the path; it will say so itself where it matters.
+    routerFor(req)(probe as unknown as Request, {} as Response, () => undefined)
     return probe.found
   }
 
-  function build(caseSensitive: boolean, strict: boolean): Router {
+  function routerFor({ app, method }: Request): Router {
+    const caseSensitive = enabled(app, 'case sensitive routing')
+    const strict = enabled(app, 'strict routing')
+    const key = `${caseSensitive} ${strict} ${named.has(method) ? method : 'any other'}`
+    let router = routers.get(key)
+    if (!router) {
+      const taking = entries.filter(({ methods }) => !methods || takes(methods, method))
+      routers.set(key, (router = build(taking, caseSensitive, strict)))
+    }
+    return router
+  }
+
+  function build(taking: readonly RouteEntry<T>[], caseSensitive: boolean, strict: boolean): Router {
     const router = Router({ caseSensitive, strict })
-    for (const { path, methods, value } of entries) {
-      const visit = (req: Request, _res: Response, next: NextFunction) => {
-        const probe = req as unknown as Probe<T>
-        if (methods && !takes(methods, probe.method)) next()
-        else probe.found = value
-      }
+    for (const { path, value } of taking) {
       try {
-        router.use(path, visit)
+        router.use(path, (req: Request) => void ((req as unknown as Probe<T>).found = value))
       } catch (cause) {
         const why = cause instanceof Error ? cause.message : String(cause)
         throw new TypeError(`${option}: Express does not take the path ${JSON.stringify(path)}: ${why}`, { cause })
       }
     }
-    routers.set(index(caseSensitive, strict), router)
     return router
   }
 }
@@ -66,8 +71,4 @@ function takes(methods: ReadonlySet<string>, method: string): boolean {
 
 function enabled(app: Application | undefined, setting: string): boolean {
   return app?.enabled(setting) ?? false
-}
-
-function index(caseSensitive: boolean, strict: boolean): number {
-  return (caseSensitive ? 1 : 0) + (strict ? 2 : 0)
 }
