@@ -1,0 +1,74 @@
+import type { KeyObject } from 'node:crypto'
+
+/** A signature algorithm of RFC 7518 §3.1 or RFC 8037 §3.1. */
+export type Algorithm =
+  | 'RS256'
+  | 'RS384'
+  | 'RS512'
+  | 'PS256'
+  | 'PS384'
+  | 'PS512'
+  | 'ES256'
+  | 'ES384'
+  | 'ES512'
+  | 'EdDSA'
+  | 'HS256'
+  | 'HS384'
+  | 'HS512'
+
+/** All that a key of an issuer may be for. The order is that in which a key that names none is given one. */
+export const ASYMMETRIC: readonly Algorithm[] = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+]
+
+/** All that a shared secret may be for. */
+export const SYMMETRIC: readonly Algorithm[] = ['HS256', 'HS384', 'HS512']
+
+const CURVES: Readonly<Partial<Record<Algorithm, string>>> = {
+  ES256: 'prime256v1',
+  ES384: 'secp384r1',
+  ES512: 'secp521r1',
+}
+
+/** RFC 7518 §3.3: at least 2,048 bits. Above 8,192 a signature costs more than a request should. */
+const RSA_BITS = { least: 2_048, most: 8_192 }
+
+/**
+ * Whether a key may check signatures of an algorithm: its type, its curve, and its size (RFC 7518 §3.2: a secret at
+ * least as long as the hash; §3.3: RSA of 2,048 bits or more).
+ *
+ * @returns undefined if it may, else what is wrong with it, ready for an error message
+ */
+export function misfit(algorithm: Algorithm, key: KeyObject): string | undefined {
+  if (algorithm.startsWith('HS')) {
+    if (key.type !== 'secret') return `${algorithm} takes a shared secret`
+    const least = Number(algorithm.slice(2)) / 8
+    const length = key.symmetricKeySize ?? 0
+    return length < least
+      ? `${algorithm} takes a secret of at least ${least} bytes, and this one has ${length}`
+      : undefined
+  }
+  const type = key.asymmetricKeyType
+  if (algorithm.startsWith('ES')) {
+    const curve = key.asymmetricKeyDetails?.namedCurve
+    return type === 'ec' && curve === CURVES[algorithm] ? undefined : `${algorithm} takes a key on ${CURVES[algorithm]}`
+  }
+  if (algorithm === 'EdDSA') {
+    return type === 'ed25519' || type === 'ed448' ? undefined : 'EdDSA takes an Ed25519 or Ed448 key'
+  }
+  // An rsa-pss key brings its own parameters; one that says PS256 and means another hash would be checked as neither.
+  if (type !== 'rsa') return `${algorithm} takes an RSA key`
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+  return bits >= RSA_BITS.least && bits <= RSA_BITS.most
+    ? undefined
+    : `an RSA key must have ${RSA_BITS.least} to ${RSA_BITS.most} bits, and this one has ${bits}`
+}

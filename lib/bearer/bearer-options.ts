@@ -1,0 +1,78 @@
+import type { KeyObject } from 'node:crypto'
+import type { Clock } from '../http/clock'
+import type { DenyOptions } from '../http/deny'
+import type { Algorithm } from './algorithm'
+import type { Claims, SessionIdentity, UnauthenticatedMark } from './session'
+import type { Jwk } from './verify-key'
+
+/** A public key: a KeyObject, a PEM (of a key or a certificate), or a JWK. */
+export type KeyMaterial = KeyObject | string | Jwk
+
+/** Where the issuer's keys come from: one of these, or none, and they are found through the issuer's metadata. */
+export type KeyOptions =
+  | { readonly key?: never; readonly keys?: never; readonly secret?: never; readonly jwksUri?: never }
+  | {
+      /** The issuer's only key. */
+      readonly key: KeyMaterial
+      readonly keys?: never
+      readonly secret?: never
+      readonly jwksUri?: never
+    }
+  | {
+      /** The issuer's keys; tokens name theirs by `kid`, so more than one of an algorithm must be JWKs. */
+      readonly keys: readonly KeyMaterial[]
+      readonly key?: never
+      readonly secret?: never
+      readonly jwksUri?: never
+    }
+  | {
+      /** A secret shared with the issuer, for HS256, HS384 or HS512; at least as long as the hash. A text is UTF-8. */
+      readonly secret: KeyObject | Uint8Array | string
+      readonly key?: never
+      readonly keys?: never
+      readonly jwksUri?: never
+    }
+  | {
+      /** The address of the issuer's JWK Set: https, or http on this machine. */
+      readonly jwksUri: string
+      readonly key?: never
+      readonly keys?: never
+      readonly secret?: never
+    }
+
+/** Which tokens are accepted. */
+export interface TokenOptions {
+  /** The issuer, as its tokens' `iss` has it. Default: the environment's `ISSUER_BASE_URL`. */
+  readonly issuer?: string | undefined
+  /** Whom the tokens must be for: `aud` is, or holds, one of these. Default: the environment's `AUDIENCE`. */
+  readonly audience?: string | readonly string[] | undefined
+  /**
+   * The algorithms accepted. Each key is pinned to one of them: the one its JWK names, else the first here that fits
+   * it. Default: `['HS256']` with `secret`; else RS, PS and ES with 256, 384, 512, and EdDSA.
+   */
+  readonly algorithms?: readonly Algorithm[] | undefined
+  /** How far the issuer's clock may be off: whole seconds, 0 to 300. Default 5. */
+  readonly clockToleranceSec?: number | undefined
+  /** How long ago a token may have been issued: whole seconds, 1 to 31,536,000. Default: until it expires. */
+  readonly maxAgeSec?: number | undefined
+  /** Takes http addresses of other machines too, for a test network. Default false. */
+  readonly allowHttp?: boolean | undefined
+}
+
+/** Options of `requireBearer()`. */
+export type BearerOptions = TokenOptions &
+  KeyOptions &
+  DenyOptions & {
+    /** The scopes that every request needs, all of them. Default none. */
+    readonly scope?: string | readonly string[] | undefined
+    /** The `realm` of challenges. Default none. */
+    readonly realm?: string | undefined
+    /** The address of the protected resource's metadata, for challenges (RFC 9728 §5.1). Default none. */
+    readonly resourceMetadata?: string | undefined
+    /** The claim that marks a session with nobody signed in. Default `session_kind` with the value `unauthenticated`. */
+    readonly unauthenticated?: UnauthenticatedMark | undefined
+    /** Says whose session a token's claims describe, where the default does not fit. Throws to refuse the token. */
+    readonly session?: ((claims: Claims) => SessionIdentity) | undefined
+    /** For tests: `manualClock()`. Default: the machine's. */
+    readonly clock?: Clock | undefined
+  }

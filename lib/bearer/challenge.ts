@@ -1,0 +1,66 @@
+import type { Denial } from '../errors'
+import type { Refusal } from './refusal'
+
+/** What a challenge says whatever the reason. */
+export interface ChallengeOptions {
+  /** RFC 9110 §11.5. */
+  readonly realm: string | undefined
+  /** RFC 9728 §5.1: where the metadata of the protected resource are. */
+  readonly resourceMetadata: string | undefined
+}
+
+/** The denial of a refusal: status, challenge (RFC 6750 §3) and words that say nothing of the token. */
+export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
+  const { refused: reason, cause } = refusal
+  const rest = cause === undefined ? { reason } : { reason, cause }
+  switch (reason) {
+    case 'no_token': // RFC 6750 §3.1: no error code where the request brings no credentials
+      return {
+        status: 401,
+        code: 'unauthorized',
+        message: 'An access token is required',
+        headers: challenge(options, {}),
+        ...rest,
+      }
+    case 'malformed_credentials':
+      return denial(400, 'invalid_request', 'The access token is not written as the Bearer scheme has it')
+    case 'several_tokens':
+      return denial(400, 'invalid_request', 'The request brings credentials more than once')
+    case 'scope':
+      return denial(403, 'insufficient_scope', 'The access token does not grant the scope needed', refusal.scope)
+    case 'unauthenticated_session':
+      return denial(403, 'insufficient_scope', 'A signed-in session is needed', refusal.scope)
+    case 'keys_unavailable':
+      return {
+        status: 503,
+        code: 'unavailable',
+        message: 'The access token cannot be checked at the moment',
+        headers: { 'Retry-After': String(refusal.retryAfterSec ?? 1) },
+        ...rest,
+      }
+    case 'expired':
+      return denial(401, 'invalid_token', 'The access token has expired')
+    default:
+      return denial(401, 'invalid_token', 'The access token is not valid')
+  }
+
+  function denial(status: 400 | 401 | 403, error: string, message: string, scope?: readonly string[]): Denial {
+    const params = { error, error_description: message, scope: scope?.length ? scope.join(' ') : undefined }
+    return { status, code: error, message, headers: challenge(options, params), ...rest }
+  }
+}
+
+/** RFC 6750 §3: what the value of an attribute may be made of. */
+export function isChallengeText(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(value)
+}
+
+function challenge(
+  { realm, resourceMetadata }: ChallengeOptions,
+  params: Readonly<Record<string, string | undefined>>,
+): { 'WWW-Authenticate': string } {
+  const all = { realm, ...params, resource_metadata: resourceMetadata }
+  const said = Object.entries(all).filter(([, value]) => value !== undefined)
+  const text = said.map(([name, value]) => `${name}="${value}"`).join(', ')
+  return { 'WWW-Authenticate': text === '' ? 'Bearer' : `Bearer ${text}` }
+}

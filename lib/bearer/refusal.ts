@@ -1,0 +1,56 @@
+/**
+ * Why a request is not let through, for logs and metrics; never sent. Stable: programs may compare them.
+ *
+ * - no token (401, bare challenge): `no_token`
+ * - the request is wrong (400): `malformed_credentials`, `several_tokens`
+ * - the token is not accepted (401 `invalid_token`): all others
+ * - the token is good and not enough (403): `scope`, `unauthenticated_session`
+ * - cannot be decided now (503): `keys_unavailable`
+ */
+export type Reason =
+  | 'no_token'
+  | 'malformed_credentials'
+  | 'several_tokens'
+  | 'malformed_token'
+  | 'critical_header'
+  | 'token_type'
+  | 'id_token'
+  | 'algorithm'
+  | 'unknown_key'
+  | 'signature'
+  | 'issuer'
+  | 'audience'
+  | 'expired'
+  | 'expiry'
+  | 'not_yet_valid'
+  | 'issued_at'
+  | 'too_old'
+  | 'subject'
+  | 'client'
+  | 'token_id'
+  | 'sender_constrained'
+  | 'session_kind'
+  | 'scope'
+  | 'unauthenticated_session'
+  | 'keys_unavailable'
+
+/** A refusal as it travels inside: a value, made an error only at the edge. */
+export interface Refusal {
+  readonly refused: Reason
+  /** Whole seconds after which it is worth asking again; with `keys_unavailable`. */
+  readonly retryAfterSec?: number
+  /** The scopes that would have been enough; with `scope` and `unauthenticated_session`. */
+  readonly scope?: readonly string[]
+  /** What lies behind it, for logs; never sent. */
+  readonly cause?: unknown
+}
+
+/** A refusal with nothing to say but its reason. */
+export function refuse(refused: Reason): Refusal {
+  return { refused }
+}
+
+/** Tells a refusal from what was asked for. */
+export function isRefusal(value: object): value is Refusal {
+  return 'refused' in value
+}

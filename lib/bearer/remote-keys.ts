@@ -1,0 +1,109 @@
+import type { Clock } from '../http/clock'
+import type { Algorithm } from './algorithm'
+import { fetchJson } from './fetch-json'
+import { readJwks } from './jwks'
+import { type KeySet, type KeySource, findKey } from './key-source'
+import type { Refusal } from './refusal'
+import type { VerifyKey } from './verify-key'
+
+/** Where a JWK Set is, and how its keys are kept. */
+export interface RemoteKeysOptions {
+  /** Finds out the address; asked again after a failure, in case the issuer has moved it. */
+  readonly locate: () => string | Promise<string>
+  readonly algorithms: readonly Algorithm[]
+  readonly clock: Clock
+  /** From 0 to 1; spreads the retries of many processes. */
+  readonly random?: () => number
+}
+
+/** How long a set holds where the issuer does not say, and the bounds of what it may say. */
+const LIFE_MS = { default: 600_000, least: 60_000, most: 86_400_000 }
+/** Past this part of its life a set is fetched anew while it is still good. */
+const REFRESH_AHEAD = 0.8
+/** How long past its life the last good set serves while the issuer does not answer. */
+const LAST_GOOD_MS = 3_600_000
+/** Unknown kids cause one fetch in this time, however many they are. */
+const UNKNOWN_KID_MS = 2_000
+const BACK_OFF_MS = { first: 1_000, most: 60_000 }
+const TIMEOUT_MS = 5_000
+const MAX_BYTES = 512 * 1_024
+
+/**
+ * The keys of an issuer's JWK Set (RFC 7517 §5), kept through its outages. One fetch at a time; ahead of the end of the
+ * set's life; for a `kid` not yet known at most every 2 s; after failures at growing intervals with jitter. While the
+ * issuer does not answer, the last good set serves for an hour beyond its life; with none, the refusal is
+ * `keys_unavailable`, never `unknown_key`.
+ */
+export function remoteKeys({ locate, algorithms, clock, random = Math.random }: RemoteKeysOptions): KeySource {
+  let set: KeySet | undefined
+  let byJwk: ReadonlyMap<string, VerifyKey> = new Map()
+  let fetchedAt = -Infinity
+  let lifeMs = 0
+  let flight: Promise<void> | undefined
+  let startedAt = -Infinity
+  let failures = 0
+  let retryAt = -Infinity
+  let problem: unknown
+
+  return { find, ready }
+
+  function find(kid: string | undefined, algorithm: string): VerifyKey | Refusal | Promise<VerifyKey | Refusal> {
+    const age = clock.now() - fetchedAt
+    if (set && age <= lifeMs) {
+      if (age > lifeMs * REFRESH_AHEAD) void refresh()
+      const found = findKey(set, kid, algorithm)
+      if (!('refused' in found) || found.refused !== 'unknown_key' || !mayAskForUnknown()) return settle(found)
+    }
+    return refresh().then(() => settle(usable() ? findKey(set as KeySet, kid, algorithm) : unavailable()))
+  }
+
+  async function ready(): Promise<void> {
+    if (!usable() || clock.now() - fetchedAt > lifeMs) await refresh()
+    if (!usable()) throw new Error('the keys of the issuer cannot be had', { cause: problem })
+  }
+
+  function usable(): boolean {
+    return set !== undefined && clock.now() - fetchedAt <= lifeMs + LAST_GOOD_MS
+  }
+
+  function mayAskForUnknown(): boolean {
+    return flight !== undefined || clock.now() - startedAt >= UNKNOWN_KID_MS
+  }
+
+  /** A key that is not known may exist all the same while the issuer cannot be asked. */
+  function settle(found: VerifyKey | Refusal): VerifyKey | Refusal {
+    return 'refused' in found && found.refused === 'unknown_key' && failures > 0 ? unavailable() : found
+  }
+
+  function unavailable(): Refusal {
+    const retryAfterSec = Math.max(1, Math.ceil((retryAt - clock.now()) / 1_000))
+    return { refused: 'keys_unavailable', retryAfterSec, cause: problem }
+  }
+
+  /** Resolves when there is nothing more to wait for: never rejects. */
+  function refresh(): Promise<void> {
+    if (!flight && clock.now() >= retryAt) {
+      startedAt = clock.now()
+      flight = load().finally(() => (flight = undefined))
+    }
+    return flight ?? Promise.resolve()
+  }
+
+  async function load(): Promise<void> {
+    try {
+      const url = await locate()
+      const { body, freshMs } = await fetchJson(url, { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES })
+      const read = readJwks(body, algorithms, byJwk)
+      if (!read) throw new Error(`${url} answered with something else than a JWK Set`)
+      ;({ set, byJwk } = read)
+      fetchedAt = startedAt
+      lifeMs = Math.min(Math.max(freshMs ?? LIFE_MS.default, LIFE_MS.least), LIFE_MS.most)
+      failures = 0
+      problem = undefined
+    } catch (cause) {
+      problem = cause
+      const pause = Math.min(BACK_OFF_MS.first * 2 ** failures++, BACK_OFF_MS.most)
+      retryAt = clock.now() + pause * (0.5 + random() / 2)
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import { KeyObject } from 'node:crypto'
+import type { Clock } from '../http/clock'
+import { optionRange, shown } from '../http/options'
+import { type Algorithm, ASYMMETRIC, SYMMETRIC } from './algorithm'
+import type { KeyMaterial, KeyOptions, TokenOptions } from './bearer-options'
+import { discover } from './discovery'
+import type { TrustedIssuer } from './issuer'
+import { type KeySource, keySet, staticKeys } from './key-source'
+import { remoteKeys } from './remote-keys'
+import { isSecureUrl } from './url'
+import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from './verify-key'
+
+/** The names of the options read here. */
+export const TOKEN_OPTION_NAMES: readonly string[] = [
+  'issuer',
+  'audience',
+  'key',
+  'keys',
+  'secret',
+  'jwksUri',
+  'algorithms',
+  'clockToleranceSec',
+  'maxAgeSec',
+  'allowHttp',
+]
+
+/** The options that say where keys are; with none of them they are discovered. */
+const SOURCES = ['key', 'keys', 'secret', 'jwksUri'] as const
+
+/**
+ * Makes a trusted issuer of its options.
+ *
+ * @throws {TypeError|RangeError} naming the option
+ */
+export function trustedIssuer(options: TokenOptions & KeyOptions, env: NodeJS.ProcessEnv, clock: Clock): TrustedIssuer {
+  const { clockToleranceSec = 5, maxAgeSec, allowHttp = false } = options
+  const issuer = options.issuer ?? env.ISSUER_BASE_URL
+  const audience = options.audience ?? env.AUDIENCE
+  if (typeof issuer !== 'string' || issuer === '') {
+    throw new TypeError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(issuer)}`)
+  }
+  const audiences: unknown = typeof audience === 'string' ? [audience] : audience
+  if (
+    !Array.isArray(audiences) ||
+    audiences.length === 0 ||
+    !audiences.every((a) => typeof a === 'string' && a !== '')
+  ) {
+    throw new TypeError(
+      `audience is missing: give a text or a list of texts, or set AUDIENCE; received ${shown(audience)}`,
+    )
+  }
+  optionRange('clockToleranceSec', clockToleranceSec, 0, 300)
+  if (maxAgeSec !== undefined) optionRange('maxAgeSec', maxAgeSec, 1, 31_536_000)
+  const policy = { issuer, audience: [...(audiences as string[])], clockToleranceSec, maxAgeSec }
+  return { keys: keySource(options, issuer, allowHttp, clock), policy }
+}
+
+function keySource(options: TokenOptions & KeyOptions, issuer: string, allowHttp: boolean, clock: Clock): KeySource {
+  const given = SOURCES.filter((name) => options[name] !== undefined)
+  if (given.length > 1) throw new TypeError(`${given.join(' and ')} contradict each other: give one source of keys`)
+  const { key, keys, secret, jwksUri } = options
+  const algorithms = allowed(options.algorithms, secret === undefined ? ASYMMETRIC : SYMMETRIC)
+  if (secret !== undefined) {
+    return fixed([take('secret', () => keyFromOption(secret, algorithms))])
+  }
+  if (key !== undefined) return fixed([take('key', () => keyOf(key, algorithms))])
+  if (keys !== undefined) {
+    if (!Array.isArray(keys) || keys.length === 0) throw new TypeError('keys must be a list of one key or more')
+    return fixed((keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms))))
+  }
+  if (jwksUri !== undefined) {
+    if (!isSecureUrl(jwksUri, allowHttp))
+      throw new TypeError(`jwksUri must be an https URL; received ${shown(jwksUri)}`)
+    return remoteKeys({ locate: () => jwksUri, algorithms, clock })
+  }
+  if (!isSecureUrl(issuer, allowHttp) || /[?#]/.test(issuer)) {
+    throw new TypeError(
+      `issuer must be an https URL for its keys to be discovered, or give key, keys, secret or jwksUri; ` +
+        `received ${shown(issuer)}`,
+    )
+  }
+  return discovered(issuer, allowHttp, algorithms, clock)
+}
+
+function discovered(issuer: string, allowHttp: boolean, algorithms: readonly Algorithm[], clock: Clock): KeySource {
+  let name: string | undefined
+  const locate = async () => {
+    const metadata = await discover(issuer, clock, allowHttp)
+    name = metadata.issuer
+    return metadata.jwksUri
+  }
+  return {
+    ...remoteKeys({ locate, algorithms, clock }),
+    get issuer() {
+      return name
+    },
+  }
+}
+
+function fixed(keys: readonly VerifyKey[]): KeySource {
+  const unnamed = new Set<Algorithm>()
+  for (const { kid, algorithm } of keys) {
+    if (kid !== undefined) continue
+    if (unnamed.has(algorithm))
+      throw new TypeError(`keys has two keys for ${algorithm} without a kid to tell them apart`)
+    unnamed.add(algorithm)
+  }
+  const set = keySet(keys, (kid) => {
+    throw new TypeError(`keys has two keys with the kid ${shown(kid)}`)
+  })
+  return staticKeys(set)
+}
+
+function keyOf(material: KeyMaterial, algorithms: readonly Algorithm[]): VerifyKey {
+  if (typeof material === 'string' || material instanceof KeyObject) return keyFromMaterial(material, algorithms)
+  return keyFromJwk(material, algorithms)
+}
+
+function keyFromOption(secret: unknown, algorithms: readonly Algorithm[]): VerifyKey {
+  if (algorithms.length > 1) throw new TypeError('algorithms must name one algorithm for a secret')
+  if (typeof secret !== 'string' && !(secret instanceof Uint8Array) && !(secret instanceof KeyObject)) {
+    throw new KeyProblem('it is no text, bytes or KeyObject')
+  }
+  return keyFromSecret(secret, algorithms[0] as Algorithm)
+}
+
+/** Names the option in what is thrown, and shows nothing of its value: it may be a key that should not be here. */
+function take(option: string, make: () => VerifyKey): VerifyKey {
+  try {
+    return make()
+  } catch (problem) {
+    if (!(problem instanceof KeyProblem)) throw problem
+    throw new TypeError(`${option} cannot be used: ${problem.message}`)
+  }
+}
+
+function allowed(given: unknown, family: readonly Algorithm[]): readonly Algorithm[] {
+  if (given === undefined) return family === SYMMETRIC ? ['HS256'] : family
+  if (!Array.isArray(given) || given.length === 0) {
+    throw new TypeError(`algorithms must be a list of one or more; received ${shown(given)}`)
+  }
+  for (const algorithm of given as unknown[]) {
+    if (!(family as readonly unknown[]).includes(algorithm)) {
+      throw new TypeError(`algorithms must be among ${family.join(', ')} here; received ${shown(algorithm)}`)
+    }
+  }
+  return [...(given as Algorithm[])]
+}
