@@ -1,0 +1,2 @@
+export { devIssuer, type DevIssuer, type DevIssuerOptions, type DevTokenOptions } from './dev-issuer'
+export { manualClock, type ManualClock } from './manual-clock'
