@@ -1,3 +1,20 @@
+export { requireBearer, type BearerHandler } from './bearer/require-bearer'
+export type { BearerOptions, KeyMaterial, KeyOptions, TokenOptions } from './bearer/bearer-options'
+export { allowUnauthenticated, type AllowUnauthenticatedOptions } from './bearer/allow-unauthenticated'
+export { requireScope } from './bearer/require-scope'
+export type {
+  Auth,
+  Claims,
+  ClientSession,
+  Session,
+  SessionIdentity,
+  UnauthenticatedMark,
+  UnauthenticatedSession,
+  UserSession,
+} from './bearer/session'
+export type { Algorithm } from './bearer/algorithm'
+export type { Reason } from './bearer/refusal'
+
 export type {} from './throttle/request'
 
 export { throttle, type Throttle } from './throttle/throttle'

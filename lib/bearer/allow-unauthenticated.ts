@@ -1,0 +1,84 @@
+import { METHODS } from 'node:http'
+import type { Request, RequestHandler } from 'express'
+import { Meter } from '../http/meter'
+import { optionNames, shown } from '../http/options'
+import { routeMatcher } from '../http/route-match'
+import { permitUnauthenticated } from './request-session'
+
+/** Options of {@link allowUnauthenticated}. */
+export interface AllowUnauthenticatedOptions {
+  /**
+   * Full paths in Express's own syntax, each standing for what lies below it too, as in `app.use()`:
+   * `['/platform/places']`. Without it the handler must stand on one route, and is about that route.
+   */
+  readonly paths?: readonly string[]
+  /** HTTP methods, in capitals; with `paths` only. Default `['GET', 'HEAD']`. */
+  readonly methods?: readonly string[]
+}
+
+/**
+ * Permits sessions with nobody signed in, which `requireBearer()` refuses everywhere else. It lets nobody in by itself
+ * and stands before `requireBearer()`.
+ *
+ * Whether a request is for one of the paths is judged by Express's own router. A path with dot segments gets no
+ * permission: Express takes them as they are, and what stands behind may not.
+ *
+ * @example app.use(allowUnauthenticated({ paths: ['/platform/places', '/platform/dates'] }))
+ * @example app.get('/places', allowUnauthenticated(), requireBearer(), places)
+ * @throws {TypeError} in the factory, naming the option; for a request, where it has no `paths` and stands on no route
+ */
+export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}): RequestHandler {
+  optionNames('allowUnauthenticated()', options, ['paths', 'methods'])
+  const { paths, methods } = options
+  if (paths === undefined) {
+    if (methods !== undefined) throw new TypeError('methods is for paths: a route has its own')
+    return onRoute()
+  }
+  const permits = matcher(paths, methods ?? ['GET', 'HEAD'])
+
+  return function allowUnauthenticated(req, res, next) {
+    Meter.of(res)
+    permitUnauthenticated(req, permits)
+    next()
+  }
+}
+
+function onRoute(): RequestHandler {
+  return function allowUnauthenticated(req, res, next) {
+    Meter.of(res)
+    if (!standsOn(req.route, allowUnauthenticated)) {
+      throw new TypeError('allowUnauthenticated() without paths must stand on one route; give it paths')
+    }
+    permitUnauthenticated(req, () => true)
+    next()
+  }
+}
+
+/** Express leaves the last route on the request, so that there is one says nothing; whether it holds this handler does. */
+function standsOn(route: unknown, handler: RequestHandler): boolean {
+  const stack = (route as { stack?: { handle: unknown; name: unknown }[] } | undefined)?.stack ?? []
+  // Tracing agents wrap the handlers of a route and leave their names.
+  return stack.some((layer) => layer.handle === handler || layer.name === handler.name)
+}
+
+function matcher(paths: unknown, methods: unknown): (req: Request) => boolean {
+  if (!Array.isArray(paths) || paths.length === 0 || !paths.every((p) => typeof p === 'string' && p.startsWith('/'))) {
+    throw new TypeError(`paths must be a list of paths that begin with a slash; received ${shown(paths)}`)
+  }
+  if (!Array.isArray(methods) || methods.length === 0 || !methods.every((m) => METHODS.includes(m as string))) {
+    throw new TypeError(`methods must be a list of HTTP methods in capitals; received ${shown(methods)}`)
+  }
+  const set = new Set(methods as string[])
+  const entries = (paths as string[]).map((path) => ({ path, methods: set, value: true }))
+  const match = routeMatcher('paths', entries)
+  return (req) => match(req) === true && !hasDotSegments(req.baseUrl + req.path)
+}
+
+const DOT = String.raw`(?:\.|%(?:25)*2e)`
+const SEPARATOR = String.raw`(?:[/\\]|%(?:25)*(?:2f|5c))`
+/** `.` and `..` in any spelling some server reads so: percent-encoded, more than once, with parameters (`..;x`). */
+const DOT_SEGMENT = new RegExp(`(?:^|${SEPARATOR})${DOT}{1,2}(?:(?:;|%(?:25)*3b).*)?(?:${SEPARATOR}|$)`, 'i')
+
+function hasDotSegments(path: string): boolean {
+  return DOT_SEGMENT.test(path)
+}

@@ -1,0 +1,80 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { deny } from '../http/deny'
+import { Meter } from '../http/meter'
+import { authenticate } from './authenticate'
+import { bearerConfig } from './bearer-config'
+import type { BearerOptions } from './bearer-options'
+import { denialOf } from './challenge'
+import { type Refusal, isRefusal } from './refusal'
+import { mayBeUnauthenticated, recordSession } from './request-session'
+import type { Session } from './session'
+
+/**
+ * Other packages that augment `Request.auth` declare it on `Request` itself, and two such declarations do not compile.
+ * As an inherited property ours gives way to theirs, in whichever order they are read.
+ */
+interface Authenticated {
+  /** The session that `requireBearer()` let in. */
+  auth: Session
+}
+
+declare global {
+  // eslint-disable-next-line @typescript-eslint/no-namespace
+  namespace Express {
+    // eslint-disable-next-line @typescript-eslint/no-empty-object-type
+    interface Request extends Authenticated {}
+  }
+}
+
+/** What {@link requireBearer} returns. */
+export interface BearerHandler extends RequestHandler {
+  /**
+   * Resolves when the issuer's keys are at hand; at once where they were given. For a check at startup.
+   *
+   * @throws {Error} where they cannot be had now; requests will try again
+   */
+  ready(): Promise<void>
+}
+
+/**
+ * Lets in requests that bring a valid access token as a bearer token (RFC 6750) and says in `req.auth` whose session it
+ * is: `{ kind: 'user', issuer, sub, userId, clientId, scope, claims }`. The token is a signed JWT in the
+ * `Authorization` field (RFC 9068).
+ *
+ * All else is answered as RFC 6750 §3 has it: without a token 401 and a bare challenge; a malformed request 400
+ * `invalid_request`; a token that does not hold 401 `invalid_token`; one that is not enough 403 `insufficient_scope`.
+ * While the issuer's keys cannot be had, 503 with `Retry-After`. Sessions with nobody signed in are let in only where
+ * `allowUnauthenticated()` says so.
+ *
+ * @example app.use(requireBearer({ issuer: 'https://ident.example.org', audience: 'https://api.example.org' }))
+ * @throws {TypeError|RangeError} in the factory, naming the option that is missing, unknown, contradictory or wrong
+ */
+export function requireBearer(options: BearerOptions = {}): BearerHandler {
+  const config = bearerConfig(options, process.env)
+
+  function requireBearer(req: Request, res: Response, next: NextFunction): void {
+    Meter.of(res)
+    const outcome = authenticate(req.rawHeaders, config)
+    if (outcome instanceof Promise) outcome.then((late) => settle(late, req, res, next)).catch(next)
+    else settle(outcome, req, res, next)
+  }
+
+  function settle(outcome: Session | Refusal, req: Request, res: Response, next: NextFunction): void {
+    const session = isRefusal(outcome) ? outcome : permitted(outcome, req)
+    if (isRefusal(session)) return deny(denialOf(session, config.challenge), config.deny, req, res, next)
+    recordSession(req, session, config)
+    req.auth = session
+    next()
+  }
+
+  async function ready(): Promise<void> {
+    for (const { keys } of config.issuers.values()) await keys.ready()
+  }
+
+  return Object.assign(requireBearer, { ready })
+}
+
+function permitted(session: Session, req: Request): Session | Refusal {
+  if (session.kind !== 'unauthenticated' || mayBeUnauthenticated(req)) return session
+  return { refused: 'unauthenticated_session' }
+}

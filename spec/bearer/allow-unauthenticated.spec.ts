@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import express, { Router, type ErrorRequestHandler } from 'express'
+import { allowUnauthenticated, requireBearer } from '../../lib'
+import { devIssuer } from '../../lib/testing'
+import { serve } from '../support/serve'
+
+const dev = devIssuer()
+const anonymous = `Bearer ${dev.token('app', { kind: 'unauthenticated' })}`
+const ok: express.RequestHandler = (_req, res) => void res.send('ok')
+const shown: ErrorRequestHandler = (err: Error, _req, res, _next) => void res.status(500).send(err.message)
+
+/** Asks with a request target that is sent as it is. */
+async function asking(app: express.Express) {
+  const { raw } = await serve(app)
+  return async (target: string, method = 'GET', authorization = anonymous) => {
+    const request = `${method} ${target} HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n`
+    return Number(/^HTTP\/1\.1 (\d+)/.exec(await raw(`${request}Authorization: ${authorization}\r\n\r\n`))?.[1])
+  }
+}
+
+describe('allowUnauthenticated({ paths })', () => {
+  function app() {
+    const app = express()
+    app.use(allowUnauthenticated({ paths: ['/platform/places', '/platform/dates'] }))
+    app.use(requireBearer(dev.options))
+    app.use(ok)
+    return app
+  }
+
+  it('lets unauthenticated sessions in on these paths and below, and nowhere else', async () => {
+    const ask = await asking(app())
+    for (const path of ['/platform/places', '/platform/places/7', '/platform/dates?x=/y'])
+      assert.equal(await ask(path), 200)
+    for (const path of [
+      '/',
+      '/platform',
+      '/platform/placesx',
+      '/platform/tree',
+      '/x/platform/places',
+      '/platform/place',
+    ]) {
+      assert.equal(await ask(path), 403, path)
+    }
+  })
+
+  it('for GET and HEAD, unless methods says otherwise', async () => {
+    const ask = await asking(app())
+    assert.equal(await ask('/platform/places', 'HEAD'), 200)
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+      assert.equal(await ask('/platform/places', method), 403, method)
+    }
+    const searching = express().use(allowUnauthenticated({ paths: ['/search'], methods: ['POST'] }))
+    searching.use(requireBearer(dev.options), ok)
+    const search = await asking(searching)
+    assert.deepEqual(
+      [await search('/search', 'POST'), await search('/search'), await search('/search', 'HEAD')],
+      [200, 403, 403],
+    )
+  })
+
+  it('judges every spelling as Express routes it', async () => {
+    const ask = await asking(app())
+    for (const path of [
+      '/platform/places/',
+      '/PLATFORM/Places',
+      'http://api.test/platform/places',
+      '/platform/places//x',
+    ]) {
+      assert.equal(await ask(path), 200, path)
+    }
+    for (const path of [
+      '//platform/places',
+      '/platform//places',
+      '/platform/plac%65s',
+      '/platform/places%2f',
+      '/platform/places;x',
+    ]) {
+      assert.equal(await ask(path), 403, path)
+    }
+  })
+
+  it('gives a path with dot segments no permission, however they are spelt', async () => {
+    const ask = await asking(app())
+    for (const segment of [
+      '..',
+      '.',
+      '%2e%2e',
+      '.%2E',
+      '%252e%252e',
+      '..;',
+      '..;a=b',
+      '..%2f',
+      '..%5c',
+      '%2e%2e%3bx',
+    ]) {
+      for (const path of [
+        `/platform/places/${segment}/tree`,
+        `/platform/places/${segment}`,
+        `/platform/places/a/${segment}/b`,
+      ]) {
+        assert.equal(await ask(path), 403, path)
+      }
+    }
+    assert.equal(await ask('/platform/places/..%2ftree'), 403)
+    assert.equal(await ask('/platform/places/...'), 200)
+    assert.equal(await ask('/platform/places/a..b'), 200)
+  })
+
+  it('by the full path, wherever requireBearer() stands', async () => {
+    const places = Router().use(requireBearer(dev.options), ok)
+    const platform = Router().use('/places', places).use('/tree', requireBearer(dev.options), ok)
+    const sub = express().use('/platform', platform)
+    const ask = await asking(
+      express()
+        .use(allowUnauthenticated({ paths: ['/v1/platform/places'] }))
+        .use('/v1', sub),
+    )
+    assert.equal(await ask('/v1/platform/places/7'), 200)
+    assert.equal(await ask('/V1/platform/places/'), 200)
+    assert.equal(await ask('/v1/platform/tree'), 403)
+  })
+
+  it('by the path and method at the moment of enforcement', async () => {
+    const app = express().use(allowUnauthenticated({ paths: ['/places'] }))
+    app.use((req, _res, next) => {
+      if (req.query.url) req.url = '/tree'
+      if (req.query.method) req.method = 'DELETE'
+      next()
+    })
+    const ask = await asking(app.use(requireBearer(dev.options), ok))
+    assert.deepEqual([await ask('/places'), await ask('/places?url=1'), await ask('/places?method=1')], [200, 403, 403])
+  })
+
+  it('with the app’s own routing settings', async () => {
+    const strict = express().set('case sensitive routing', true)
+    strict.use(allowUnauthenticated({ paths: ['/places'] }), requireBearer(dev.options), ok)
+    const ask = await asking(strict)
+    assert.deepEqual([await ask('/places'), await ask('/Places')], [200, 403])
+  })
+
+  it('lets nobody in by itself', async () => {
+    const ask = await asking(app())
+    assert.equal(await ask('/platform/places', 'GET', 'Bearer nonsense'), 401)
+    assert.equal(await ask('/platform/places', 'GET', 'Basic x'), 401)
+    assert.equal(await ask('/platform/tree', 'GET', `Bearer ${dev.token('ada')}`), 200)
+  })
+})
+
+describe('allowUnauthenticated() on one route', () => {
+  it('is about that route', async () => {
+    const app = express()
+    app.get('/places', allowUnauthenticated(), requireBearer(dev.options), ok)
+    app.use(requireBearer(dev.options), ok)
+    const ask = await asking(app)
+    assert.deepEqual([await ask('/places'), await ask('/places', 'POST'), await ask('/tree')], [200, 403, 403])
+  })
+
+  it('says so where it stands on none, even behind a route', async () => {
+    const app = express()
+    app.all('/x', (_req, _res, next) => next())
+    app.use(allowUnauthenticated(), requireBearer(dev.options), ok, shown)
+    const ask = await asking(app)
+    assert.deepEqual([await ask('/'), await ask('/x')], [500, 500])
+  })
+})
+
+describe('without allowUnauthenticated()', () => {
+  it('every unauthenticated session is refused', async () => {
+    const ask = await asking(express().use(requireBearer(dev.options), ok))
+    assert.equal(await ask('/platform/places'), 403)
+  })
+})

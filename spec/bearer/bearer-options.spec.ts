@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, createSecretKey, randomBytes } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { requireBearer, requireScope, allowUnauthenticated, type BearerOptions } from '../../lib'
+import { devIssuer } from '../../lib/testing'
+
+const { options: dev } = devIssuer()
+const issuer = 'https://as.test'
+const audience = 'https://api.test'
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const weak = generateKeyPairSync('rsa', { modulusLength: 1_024 })
+const k256 = generateKeyPairSync('ec', { namedCurve: 'secp256k1' })
+const jwk = rsa.publicKey.export({ format: 'jwk' })
+const secretText = 'not-to-be-shown-'.repeat(4)
+
+describe('requireBearer() throws at startup and names the option', () => {
+  const wrong: readonly [string, unknown, RegExp][] = [
+    ['no options at all', undefined, /issuer.*ISSUER_BASE_URL/],
+    ['options that are none', 'https://as.test', /requireBearer\(\) takes an object/],
+    ['an option unknown', { ...dev, audiense: 'x' }, /no option "audiense"/],
+    ['issuer of a wrong type', { ...dev, issuer: /as\.test/ }, /issuer.*\/as\\.test\//],
+    ['issuer empty', { ...dev, issuer: '' }, /issuer/],
+    ['audience missing', { issuer, key: jwk }, /audience.*AUDIENCE/],
+    ['audience empty', { ...dev, audience: '' }, /audience/],
+    ['audience an empty list', { ...dev, audience: [] }, /audience/],
+    ['audience a RegExp', { ...dev, audience: /x/ }, /audience.*\/x\//],
+    ['two sources of keys', { ...dev, jwksUri: 'https://as.test/keys' }, /key and jwksUri contradict/],
+    ['a secret beside a key', { ...dev, secret: secretText }, /key and secret contradict/],
+    ['jwksUri over http', { issuer, audience, jwksUri: 'http://as.test/keys' }, /jwksUri.*http:\/\/as\.test/],
+    ['jwksUri with credentials', { issuer, audience, jwksUri: 'https://u:p@as.test/keys' }, /jwksUri/],
+    ['an issuer to discover that is no URL', { issuer: 'as.test', audience }, /issuer must be an https URL/],
+    ['an issuer to discover over http', { issuer: 'http://as.test', audience }, /issuer must be an https URL/],
+    ['keys empty', { issuer, audience, keys: [] }, /keys must be a list/],
+    ['keys no list', { issuer, audience, keys: jwk }, /keys must be a list/],
+    [
+      'a kid twice',
+      {
+        issuer,
+        audience,
+        keys: [
+          { ...jwk, kid: 'a' },
+          { ...dev.key, kid: 'a' },
+        ],
+      },
+      /keys.*kid 'a'/,
+    ],
+    ['keys that cannot be told apart', { issuer, audience, keys: [jwk, rsa.publicKey] }, /keys.*RS256.*kid/],
+    ['key a private KeyObject', { issuer, audience, key: rsa.privateKey }, /key.*private/],
+    [
+      'key a private PEM',
+      { issuer, audience, key: rsa.privateKey.export({ type: 'pkcs8', format: 'pem' }) },
+      /private/,
+    ],
+    ['key a private JWK', { issuer, audience, key: rsa.privateKey.export({ format: 'jwk' }) }, /key.*private/],
+    ['key a shared secret', { issuer, audience, key: createSecretKey(randomBytes(32)) }, /key.*option secret/],
+    ['key an oct JWK', { issuer, audience, key: { kty: 'oct', k: 'AAAA' } }, /key.*option secret/],
+    ['key no PEM', { issuer, audience, key: 'hello' }, /key.*no PEM/],
+    ['key no key', { issuer, audience, key: 7 }, /key.*no JWK/],
+    ['key for encryption', { issuer, audience, key: { ...jwk, use: 'enc' } }, /key.*use/],
+    ['key for signing only', { issuer, audience, key: { ...jwk, key_ops: ['sign'] } }, /key.*key_ops/],
+    ['key of a broken JWK', { issuer, audience, key: { kty: 'RSA', n: 'x' } }, /key.*JWK/],
+    ['key with a kid that is no text', { issuer, audience, key: { ...jwk, kid: 1 } }, /key.*kid/],
+    ['key of another alg', { issuer, audience, key: { ...jwk, alg: 'RSA-OAEP' } }, /key.*alg/],
+    ['key of an alg for another type', { issuer, audience, key: { ...jwk, alg: 'ES256' } }, /key.*ES256 takes/],
+    ['an RSA key of 1,024 bits', { issuer, audience, key: weak.publicKey }, /key.*2048.*1024/],
+    ['a curve of no algorithm', { issuer, audience, key: k256.publicKey }, /key.*fits none/],
+    ['a secret too short', { issuer, audience, secret: 'short' }, /secret.*32 bytes.*has 5/],
+    ['a secret too short for HS512', { issuer, audience, secret: 'x'.repeat(63), algorithms: ['HS512'] }, /64 bytes/],
+    [
+      'a secret of two algorithms',
+      { issuer, audience, secret: secretText, algorithms: ['HS256', 'HS384'] },
+      /algorithms/,
+    ],
+    ['a secret that is none', { issuer, audience, secret: 7 }, /secret/],
+    ['algorithms a text', { ...dev, algorithms: 'RS256' }, /algorithms.*'RS256'/],
+    ['algorithms empty', { ...dev, algorithms: [] }, /algorithms/],
+    ['algorithms with none', { ...dev, algorithms: ['none'] }, /algorithms.*'none'/],
+    ['a shared algorithm for a key', { ...dev, algorithms: ['ES256', 'HS256'] }, /algorithms.*'HS256'/],
+    ['a key’s algorithm for a secret', { issuer, audience, secret: secretText, algorithms: ['RS256'] }, /algorithms/],
+    ['clockToleranceSec a text', { ...dev, clockToleranceSec: '5' }, /clockToleranceSec.*'5'/],
+    ['clockToleranceSec too large', { ...dev, clockToleranceSec: 301 }, /clockToleranceSec.*301/],
+    ['maxAgeSec negative', { ...dev, maxAgeSec: -1 }, /maxAgeSec.*-1/],
+    ['maxAgeSec NaN', { ...dev, maxAgeSec: NaN }, /maxAgeSec.*NaN/],
+    ['scope with a quote', { ...dev, scope: 'a"b' }, /scope/],
+    ['scope a number', { ...dev, scope: 5 }, /scope.*5/],
+    ['realm with a quote', { ...dev, realm: 'a"b' }, /realm/],
+    ['realm with a line break', { ...dev, realm: 'a\r\nSet-Cookie: x' }, /realm/],
+    ['resourceMetadata no URL', { ...dev, resourceMetadata: '/x' }, /resourceMetadata/],
+    ['onDenied no function', { ...dev, onDenied: true }, /onDenied/],
+    ['session no function', { ...dev, session: {} }, /session/],
+    [
+      'session beside unauthenticated',
+      { ...dev, session: () => 0, unauthenticated: { claim: 'a', value: 1 } },
+      /contradict/,
+    ],
+    ['unauthenticated incomplete', { ...dev, unauthenticated: { claim: 'a' } }, /unauthenticated/],
+    ['allowHttp no boolean', { ...dev, allowHttp: 'yes' }, /allowHttp/],
+  ]
+  for (const [title, options, message] of wrong) {
+    it(title, () => {
+      assert.throws(
+        () => requireBearer(options as BearerOptions),
+        (err: Error) => {
+          assert.ok(err instanceof TypeError || err instanceof RangeError)
+          assert.match(err.message, message)
+          assert.ok(!err.message.includes('not-to-be-shown'))
+          return true
+        },
+      )
+    })
+  }
+
+  it('and takes issuer and audience from the environment', () => {
+    process.env.ISSUER_BASE_URL = 'https://as.test'
+    process.env.AUDIENCE = 'https://api.test'
+    try {
+      assert.equal(requireBearer().name, 'requireBearer')
+    } finally {
+      delete process.env.ISSUER_BASE_URL
+      delete process.env.AUDIENCE
+    }
+  })
+})
+
+describe('allowUnauthenticated() throws at startup and names the option', () => {
+  const wrong: readonly [string, unknown, RegExp][] = [
+    ['paths no list', { paths: '/x' }, /paths.*'\/x'/],
+    ['paths empty', { paths: [] }, /paths/],
+    ['a path without a slash', { paths: ['x'] }, /paths/],
+    ['a path that Express does not take', { paths: ['/a('] }, /paths.*Express does not take/],
+    ['methods in small letters', { paths: ['/x'], methods: ['get'] }, /methods.*'get'/],
+    ['methods empty', { paths: ['/x'], methods: [] }, /methods/],
+    ['methods without paths', { methods: ['GET'] }, /methods is for paths/],
+    ['an option unknown', { path: '/x' }, /no option "path"/],
+  ]
+  for (const [title, options, message] of wrong) {
+    it(title, () => {
+      assert.throws(() => allowUnauthenticated(options as object), message)
+    })
+  }
+})
+
+describe('requireScope() throws at startup', () => {
+  it('without scopes, or with what is none', () => {
+    assert.throws(() => requireScope(), TypeError)
+    assert.throws(() => requireScope('read write'), /requireScope\(\).*'read write'/)
+    assert.throws(() => requireScope(7 as never), /7/)
+  })
+})
