@@ -6,8 +6,8 @@ export interface Listening {
   readonly url: string
   readonly server: Server
   /** A GET, with its body read and its throttle fields at hand. */
-  get(path: string, headers?: Record<string, string>): Promise<Answer>
-  close(): Promise<void>
+  readonly get: (path: string, headers?: Record<string, string>) => Promise<Answer>
+  readonly close: () => Promise<void>
 }
 
 export interface Answer {

@@ -4,7 +4,7 @@ import express, { type Express } from 'express'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { throttle, type ThrottleOptions } from '../../lib'
 import { identify } from '../../lib/throttle/identify'
-import { type Answer, type Listening, listen } from '../support/listen'
+import { type Answer, listen } from '../support/listen'
 import { manualClock } from '../support/manual-clock'
 
 const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' } satisfies ThrottleOptions
@@ -27,7 +27,7 @@ async function appWith(t: TestContext, mount: (app: Express, clock: ReturnType<t
   })
   const listening = await listen(app)
   t.after(() => listening.close())
-  return { clock, get: listening.get.bind(listening), listening }
+  return { clock, get: listening.get }
 }
 
 const throttleFields = (answer: Answer) =>

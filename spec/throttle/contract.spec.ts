@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import express from 'express'
+import { Redis } from 'ioredis'
+import { type ThrottleOptions, type ThrottleStore, redisStore, throttle, throttleTest } from '../../lib'
+import { listen } from '../support/listen'
+import { type Server, startRedis } from '../support/redis'
+import { until } from '../support/until'
+
+let redis: Server
+let client: Redis
+before(async () => {
+  redis = await startRedis()
+  client = new Redis(redis.port)
+})
+after(async () => {
+  client.disconnect()
+  await redis.stop()
+})
+
+const DAY = 86_400_000
+const SUBJECTS = [
+  'ada',
+  '',
+  ':',
+  '{a}',
+  '}{',
+  'a\nb',
+  '*1\r\n$4\r\nPING',
+  '\0',
+  'é',
+  'e\u0301',
+  '\ud800',
+  '\ud801',
+  'x'.repeat(10_240),
+]
+
+/** What holds wherever the windows are kept. Real time: the figures that matter are charged, not measured. */
+function contract(name: string, store: () => ThrottleStore | undefined): void {
+  describe(`throttle() over ${name}`, () => {
+    async function api(t: TestContext, options: Partial<ThrottleOptions> = {}) {
+      const chosen = store()
+      const app = express()
+      let who = 'ada'
+      const throttled = throttle({
+        ...{ limitMs: 10_000, windowMs: 1_200, maxStaleMs: 100, subject: () => who, ...options },
+        ...(chosen && { store: chosen }),
+      })
+      const running: (() => void)[] = []
+      app.use(throttled)
+      app.get('/throttled', throttleTest())
+      app.get('/wait', (_req, res) => void running.push(() => res.end()))
+      app.use('/tree', (_req, res) => void res.end())
+      const { get, close } = await listen(app)
+      t.after(async () => {
+        await close()
+        await throttled.close()
+      })
+      if (chosen) await until(async () => (await throttled.usage('nobody')).every(({ degraded }) => !degraded))
+      const charge = (ms: number) => get(`/throttled?processingTime=${ms}`)
+      return { get, throttled, charge, running, as: (subject: string) => (who = subject) }
+    }
+
+    /** Runs `fn` so that it is over before the window is; again in the next window where it was not. */
+    async function inOneWindow(throttled: ReturnType<typeof throttle>, fn: () => Promise<void>): Promise<void> {
+      const left = async () => (await throttled.usage('ada'))[0]?.endsInMs as number
+      for (;;) {
+        await until(async () => (await left()) > 1_000)
+        const before = await left()
+        await fn()
+        if ((await left()) < before) return
+      }
+    }
+
+    it("adds up a subject's charges and refuses when they exceed the limit", async (t) => {
+      const { charge, throttled } = await api(t)
+      await inOneWindow(throttled, async () => {
+        await throttled.reset('ada')
+        const used = (await charge(4_000)).number('X-THROTTLE-MILLIS-USED')
+        assert.ok(used >= 4_000 && used < 4_200, String(used))
+        assert.equal((await charge(5_000)).status, 200)
+        assert.equal((await charge(1_001)).status, 200)
+        assert.equal((await charge(0)).status, 429)
+      })
+    })
+
+    it('lets in a client that waits as long as Retry-After says', async (t) => {
+      const { charge } = await api(t)
+      for (let i = 0; i < 3; i++) {
+        assert.equal((await charge(10_001)).status, 200, `round ${i}`)
+        const refused = await charge(0)
+        assert.equal(refused.status, 429)
+        await new Promise((resolve) => setTimeout(resolve, refused.number('Retry-After') * 1_000))
+      }
+    })
+
+    it('keeps subjects apart whatever they are made of', async (t) => {
+      const { charge, as, throttled } = await api(t, { windowMs: DAY })
+      for (const [i, subject] of SUBJECTS.entries()) {
+        as(subject)
+        await charge((i + 1) * 500)
+      }
+      for (const [i, subject] of SUBJECTS.entries()) {
+        const [usage] = await throttled.usage(subject)
+        const spentMs = usage?.spentMs ?? NaN
+        assert.ok(
+          spentMs >= (i + 1) * 500 && spentMs < (i + 1) * 500 + 200,
+          `${JSON.stringify(subject).slice(0, 20)} ${spentMs}`,
+        )
+      }
+    })
+
+    it('holds time for requests in flight, and gives it back', async (t) => {
+      const { get, running } = await api(t, { windowMs: DAY })
+      const answers: number[] = []
+      const all = Array.from({ length: 30 }, () => get('/wait').then(({ status }) => answers.push(status)))
+      await until(() => running.length + answers.length === 30)
+      assert.equal(running.length, 20, 'a twentieth of the limit each') // 3 % more would be one half of one more
+      running.splice(0).forEach((end) => end())
+      await Promise.all(all)
+      assert.equal(answers.filter((status) => status === 200).length, 20)
+      const again = get('/wait')
+      await until(() => running.length === 1)
+      running[0]?.()
+      assert.equal((await again).status, 200)
+    })
+
+    it('gives routes windows of their own, or none', async (t) => {
+      const routes = { '/tree/open': false, '/tree': { limitMs: 20_000, windowMs: DAY } } as const
+      const { get, charge } = await api(t, { windowMs: DAY, routes })
+      await charge(10_001)
+      assert.equal((await charge(0)).status, 429)
+      assert.equal((await get('/tree')).number('X-THROTTLE-WINDOW-SIZE'), 20_000)
+      assert.equal((await get('/tree/open')).headers.get('x-throttle-window-size'), null)
+    })
+
+    it('reset() gives the window back', async (t) => {
+      const { charge, throttled } = await api(t, { windowMs: DAY })
+      await charge(10_001)
+      assert.equal((await charge(0)).status, 429)
+      await throttled.reset('ada')
+      assert.equal((await charge(0)).status, 200)
+      assert.ok(((await throttled.usage('ada'))[0]?.spentMs ?? NaN) < 200)
+    })
+
+    for (const options of [{ hold: false }, { maxStaleMs: 0 }, { dryRun: true }] satisfies ThrottleOptions[]) {
+      it(`charges and ${'dryRun' in options ? 'lets in' : 'refuses'} with ${JSON.stringify(options)}`, async (t) => {
+        const { charge } = await api(t, { windowMs: DAY, ...options })
+        for (let i = 0; i < 5; i++) assert.equal((await charge(2_001)).status, 200)
+        assert.equal((await charge(0)).status, 'dryRun' in options ? 200 : 429)
+      })
+    }
+  })
+}
+
+contract('the memory of the process', () => undefined)
+let stores = 0
+contract('Redis', () => redisStore(client, { prefix: `contract-${stores++}:` }))
+contract('Redis by URL', () => redisStore(`redis://127.0.0.1:${redis.port}/1`, { prefix: `contract-${stores++}:` }))
+
+describe('redisStore()', () => {
+  it('leaves only keys that expire, and nothing in them of the subject', async () => {
+    const keys = await client.keys('*')
+    assert.ok(keys.length > 10, `${keys.length} keys`)
+    for (const key of keys) {
+      assert.ok((await client.pttl(key)) > 0, key)
+      assert.match(key, /^contract-\d+:(alive:[\w-]{12}|\{[\w-]{24}\}:\d+:[\x20-\x7e]+)$/)
+    }
+  })
+
+  it('leaves the client given as it was', async () => {
+    assert.equal(client.status, 'ready')
+    assert.equal(await client.ping(), 'PONG')
+    assert.equal(client.listenerCount('error'), 0)
+  })
+})

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { after, describe, it, type TestContext } from 'node:test'
+import express from 'express'
+import { type ThrottleOptions, redisStore, throttle, throttleTest } from '../../lib'
+import { type Answer, listen } from '../support/listen'
+import { type Server, freePort, startRedis } from '../support/redis'
+import { until } from '../support/until'
+
+async function api(t: TestContext, port: number, options: Partial<ThrottleOptions> = {}) {
+  const throttled = throttle({
+    ...{ limitMs: 10_000, windowMs: 86_400_000, subject: () => 'ada', ...options },
+    store: redisStore(`redis://127.0.0.1:${port}`),
+  })
+  const app = express()
+  app.use(throttled)
+  app.get('/throttled', throttleTest())
+  const { get, close } = await listen(app)
+  t.after(async () => {
+    await close()
+    await throttled.close()
+  })
+  const slowest = { ms: 0 }
+  return {
+    throttled,
+    slowest,
+    charge: async (ms: number): Promise<Answer> => {
+      const asked = performance.now()
+      const answer = await get(`/throttled?processingTime=${ms}`)
+      slowest.ms = Math.max(slowest.ms, performance.now() - asked)
+      return answer
+    },
+    degraded: async () => (await throttled.usage('ada'))[0]?.degraded === true,
+    spent: async () => (await throttled.usage('ada'))[0]?.spentMs as number,
+  }
+}
+
+describe('throttle() while Redis does not answer', () => {
+  const servers: Server[] = []
+  after(() => Promise.all(servers.map((server) => server.stop())))
+
+  /** Stopped when all is over, so that no spec sees the outage of another's end. */
+  async function start(...args: string[]): Promise<Server> {
+    const server = await startRedis(...args)
+    servers.push(server)
+    return server
+  }
+
+  it('decides by itself where Redis is not there at start, and tells Redis all when it comes', async (t) => {
+    const port = await freePort()
+    const a = await api(t, port)
+    assert.equal((await a.charge(6_000)).status, 200)
+    assert.equal((await a.charge(4_001)).status, 200)
+    assert.equal((await a.charge(0)).status, 429)
+    assert.equal(await a.degraded(), true)
+    assert.ok(a.slowest.ms < 100, `${a.slowest.ms} ms`)
+
+    await start('--port', String(port))
+    await until(async () => !(await a.degraded()))
+    const b = await api(t, port)
+    await until(async () => !(await b.degraded()))
+    await until(async () => (await b.spent()) >= 10_001)
+    assert.equal((await b.charge(0)).status, 429)
+  })
+
+  it('goes on by what it knows where Redis dies, and heals a Redis that comes back empty', async (t) => {
+    const port = await freePort()
+    const first = await startRedis('--port', String(port))
+    const [a, b] = [await api(t, port), await api(t, port)]
+    await until(async () => !(await a.degraded()) && !(await b.degraded()))
+    await a.charge(3_000)
+    await b.charge(4_000)
+    await until(async () => (await a.spent()) >= 7_000 && (await b.spent()) >= 7_000)
+    await first.stop()
+    await until(async () => (await a.degraded()) && (await b.degraded()))
+    assert.equal((await a.charge(2_000)).status, 200)
+    assert.ok((await a.spent()) >= 9_000, "the others' last known figures count")
+    assert.equal((await a.charge(1_001)).status, 200)
+    assert.equal((await a.charge(0)).status, 429)
+    assert.equal((await b.charge(0)).status, 200, 'b does not know yet')
+
+    await start('--port', String(port))
+    await until(async () => !(await a.degraded()) && !(await b.degraded()))
+    await until(async () => (await a.spent()) >= 10_001 && (await b.spent()) >= 10_001)
+    assert.ok((await a.spent()) < 10_500, 'nothing is charged twice')
+    assert.equal((await b.charge(0)).status, 429)
+  })
+
+  it('heals what FLUSHALL took away', async (t) => {
+    const redis = await start()
+    const [a, b] = [await api(t, redis.port), await api(t, redis.port)]
+    await until(async () => !(await a.degraded()) && !(await b.degraded()))
+    await a.charge(3_000)
+    await b.charge(4_000)
+    await redis.command('FLUSHALL')
+    await until(async () => (await a.spent()) >= 7_000 && (await b.spent()) >= 7_000)
+    assert.ok((await a.spent()) < 7_500)
+  })
+
+  it('survives SCRIPT FLUSH without a word', async (t) => {
+    const redis = await start()
+    const a = await api(t, redis.port, { maxStaleMs: 0 })
+    await until(async () => !(await a.degraded()))
+    await a.charge(1_000)
+    await redis.command('SCRIPT', 'FLUSH')
+    assert.equal((await a.charge(1_000)).status, 200)
+    assert.equal(await a.degraded(), false)
+    assert.ok((await a.spent()) >= 2_000)
+  })
+
+  it('answers 503 with Retry-After where onOutage is closed, and recovers by itself', async (t) => {
+    const port = await freePort()
+    const a = await api(t, port, { onOutage: 'closed' })
+    for (let i = 0; i < 20; i++) {
+      const answer = await a.charge(1)
+      assert.equal(answer.status, 503)
+      assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+      assert.ok(answer.number('X-PROCESSING-TIME') >= 0)
+    }
+    assert.ok(a.slowest.ms < 100, `${a.slowest.ms} ms`)
+    await start('--port', String(port))
+    await until(async () => (await a.charge(1)).status === 200)
+  })
+
+  it('waits no longer than its deadline for a Redis that hangs', async (t) => {
+    const redis = await start()
+    const a = await api(t, redis.port, { maxStaleMs: 0 })
+    await until(async () => !(await a.degraded()))
+    await a.charge(6_000)
+    redis.signal('SIGSTOP')
+    a.slowest.ms = 0
+    assert.equal((await a.charge(4_001)).status, 200)
+    assert.equal((await a.charge(0)).status, 429)
+    assert.ok(a.slowest.ms >= 60 && a.slowest.ms < 100, `${a.slowest.ms} ms`)
+    redis.signal('SIGCONT')
+    await until(async () => !(await a.degraded()))
+    assert.equal((await a.charge(0)).status, 429)
+    assert.ok((await a.spent()) < 10_500)
+  })
+})

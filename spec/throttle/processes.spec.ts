@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { Redis } from 'ioredis'
+import { type Server, startRedis } from '../support/redis'
+import { until } from '../support/until'
+import { type Child, startApi } from './processes/child'
+
+const OPTIONS = { limitMs: 10_000, windowMs: 86_400_000, maxStaleMs: 250 }
+
+describe('throttle() in several processes over one Redis', () => {
+  let redis: Server
+  before(async () => (redis = await startRedis()))
+  after(() => redis.stop())
+
+  async function processes(t: TestContext, n: number): Promise<[Child, Child, ...Child[]]> {
+    await redis.command('FLUSHALL')
+    const children = await Promise.all(Array.from({ length: n }, () => startApi(t, redis.port, OPTIONS)))
+    for (const child of children) await until(async () => !(await child.usage('nobody')).degraded)
+    assert.equal(new Set(children.map(({ pid }) => pid)).size, n)
+    return children as [Child, Child, ...Child[]]
+  }
+
+  it('refuses a user in one within maxStaleMs + 100 ms of being throttled in the other', async (t) => {
+    const [a, b] = await processes(t, 2)
+    const rounds: number[] = []
+    for (let round = 0; round < 5; round++) {
+      const user = `spender-${round}`
+      // b is asked all along, so it has a standing to be stale
+      for (let i = 0; i < 5; i++) assert.equal((await b.get('/throttled', user)).status, 200)
+      assert.equal((await a.get('/throttled?processingTime=10001', user)).status, 200)
+      const charged = performance.now()
+      let letIn = 0
+      for (;;) {
+        const asked = performance.now()
+        if ((await b.get('/throttled', user)).status === 429) break
+        letIn = asked - charged
+        assert.ok(letIn < 5_000, 'never refused')
+      }
+      rounds.push(letIn)
+      assert.equal((await a.get('/throttled', user)).status, 429)
+    }
+    const degraded = [...a.lines, ...b.lines].includes('degraded')
+    assert.ok(degraded || Math.max(...rounds) <= 350, `let in until ${rounds.join(', ')} ms after`)
+    assert.equal(degraded, false, 'the store missed its deadline: this machine was too busy to tell')
+  })
+
+  it('charges one user once over both, and two users apart', async (t) => {
+    const [a, b] = await processes(t, 2)
+    await Promise.all([
+      ...Array.from({ length: 10 }, () => a.get('/work/30', 'ada')),
+      ...Array.from({ length: 10 }, () => b.get('/work/30', 'ada')),
+      ...Array.from({ length: 4 }, () => b.get('/work/30', 'bob')),
+    ])
+    const worked = (user: string) =>
+      [...a.lines, ...b.lines]
+        .map((line) => /^worked (\w+) ([\d.]+)$/.exec(line))
+        .filter((m) => m?.[1] === user)
+        .map((m) => Number(m?.[2]))
+    for (const [user, requests] of [
+      ['ada', 20],
+      ['bob', 4],
+    ] as const) {
+      await until(() => worked(user).length === requests)
+      const took = worked(user).reduce((sum, ms) => sum + ms, 0)
+      for (const child of [a, b]) {
+        await until(async () => (await child.usage(user)).spentMs >= took) // what has ended shows at the next tick
+        const { spentMs } = await child.usage(user)
+        // a handler is charged a little more than it measures itself: it runs inside the meter
+        assert.ok(spentMs <= took + 10 * requests, `${user}: worked ${took}, charged ${spentMs}`)
+      }
+    }
+  })
+
+  it('keeps what a killed process has published, under keys that expire', async (t) => {
+    const [a, b] = await processes(t, 2)
+    await a.get('/throttled?processingTime=6000', 'eve')
+    await until(async () => (await b.usage('eve')).spentMs >= 6_000)
+    await a.kill('SIGKILL')
+    assert.equal((await b.get('/throttled?processingTime=4001', 'eve')).status, 200)
+    assert.equal((await b.get('/throttled', 'eve')).status, 429)
+    const client = new Redis(redis.port)
+    t.after(() => client.disconnect())
+    for (const key of await client.keys('*')) assert.ok((await client.pttl(key)) > 0, key)
+  })
+
+  it('publishes everything when it is closed on SIGTERM, and keeps nothing set aside', async (t) => {
+    const [a, b] = await processes(t, 2)
+    await Promise.all(Array.from({ length: 20 }, () => a.get('/work/5', 'kim')))
+    const { spentMs } = await a.usage('kim')
+    await a.get('/work/5', 'kim')
+    await a.kill('SIGTERM')
+    assert.ok((await b.usage('kim')).spentMs >= spentMs + 5)
+    const client = new Redis(redis.port)
+    t.after(() => client.disconnect())
+    for (const key of await client.keys('tollgate:{*')) {
+      for (const [process, figures] of Object.entries(await client.hgetall(key))) {
+        const [, , hold, running] = figures.split(':').map(Number)
+        assert.deepEqual([hold, running], [0, 0], `${process} in ${key}: ${figures}`)
+      }
+    }
+  })
+})

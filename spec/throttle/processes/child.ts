@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+import type { ThrottleOptions } from '../../../lib'
+import { type Answer, get } from '../../support/listen'
+import { until } from '../../support/until'
+
+export interface Child {
+  readonly pid: number
+  /** The lines it has said: `degraded`, `recovered`, `worked <user> <ms>`. */
+  readonly lines: string[]
+  get(path: string, user: string): Promise<Answer>
+  usage(user: string): Promise<{ spentMs: number; degraded: boolean }>
+  kill(signal: NodeJS.Signals): Promise<void>
+}
+
+/** Starts api.ts in a process of its own, and waits until it answers. */
+export async function startApi(t: TestContext, redisPort: number, options: ThrottleOptions): Promise<Child> {
+  const args = JSON.stringify({ redis: `redis://127.0.0.1:${redisPort}`, options })
+  const child = spawn(process.execPath, ['--import', 'tsx', join(__dirname, 'api.ts'), args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
+  })
+  const exit = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await exit
+  })
+  const lines: string[] = []
+  createInterface(child.stdout).on('line', (line) => lines.push(line))
+  const port = () => /^port (\d+)$/.exec(lines[0] ?? '')?.[1]
+  await until(() => port() !== undefined || child.exitCode !== null, 20_000)
+  const url = `http://127.0.0.1:${port()}`
+  return {
+    pid: child.pid as number,
+    lines,
+    get: (path, user) => get(url + path, { 'x-user': user }),
+    usage: async (user) =>
+      (JSON.parse((await get(`${url}/usage/${user}`)).body) as [{ spentMs: number; degraded: boolean }])[0],
+    kill: async (signal) => {
+      child.kill(signal)
+      await exit
+    },
+  }
+}
