@@ -1,0 +1,19 @@
+import { isIPv4, isIPv6 } from 'node:net'
+
+/**
+ * Whom an address stands for: an IPv4 address, also where it is mapped into IPv6, or the /56 of an IPv6 address, since
+ * one host has a whole network of those to choose from.
+ */
+export function addressGroup(ip: string): string {
+  const plain = ip.replace(/%.*$/, '').toLowerCase()
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(plain)?.[1]
+  if (mapped !== undefined && isIPv4(mapped)) return mapped
+  if (!isIPv6(plain)) return plain
+  const [head = '', tail] = plain.split('::')
+  const start = head === '' ? [] : head.split(':')
+  const end = tail === undefined || tail === '' ? [] : tail.split(':')
+  const groups =
+    tail === undefined ? start : [...start, ...Array<string>(8 - start.length - end.length).fill('0'), ...end]
+  const [a, b, c, d] = groups.map((group) => parseInt(group, 16))
+  return [a, b, c, (d as number) & 0xff00].map((n) => (n as number).toString(16)).join(':') + '::/56'
+}

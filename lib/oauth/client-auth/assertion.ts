@@ -1,0 +1,90 @@
+import type { KeyObject } from 'node:crypto'
+import { type JwtPayload, decode, verify } from 'jsonwebtoken'
+
+/** The value of `client_assertion_type` (RFC 7523 §2.2). */
+export const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+/** How long an assertion may be good for, and remembered against replay. */
+export const LONGEST_ASSERTION_MS = 10 * 60_000
+const TOLERANCE_SEC = 30
+const ALGORITHMS = [
+  'RS256' as const,
+  'RS384' as const,
+  'RS512' as const,
+  'PS256' as const,
+  'PS384' as const,
+  'PS512' as const,
+]
+
+/** For the discovery document. */
+export const ASSERTION_ALGORITHMS: readonly string[] = ALGORITHMS
+
+/** What an assertion holds once it has been verified. */
+export interface Assertion {
+  readonly jti: string
+}
+
+/** Whom an assertion claims to come from, before anything is verified: where the request does not name its client. */
+export function assertedClient(assertion: string): string | undefined {
+  if (assertion.length > 8_192) return undefined
+  try {
+    const payload = decode(assertion, { json: true })
+    return typeof payload?.sub === 'string' ? payload.sub : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Verifies a `private_key_jwt` assertion (RFC 7523 §3): signed by one of the client's keys, `iss` and `sub` the client,
+ * one `aud` that is us, `exp` in time and at most ten minutes away, and a `jti`. Undefined where it is not so.
+ *
+ * @param audiences what `aud` may be: the issuer, or the endpoint's URL
+ * @param nowSec seconds since 1970
+ */
+export function verifiedAssertion(
+  assertion: string,
+  clientId: string,
+  keys: readonly KeyObject[],
+  audiences: readonly string[],
+  nowSec: number,
+): Assertion | undefined {
+  if (assertion.length > 8_192) return undefined
+  for (const key of keys) {
+    const payload = payloadOf(assertion, key)
+    if (payload) return claimsFit(payload, clientId, audiences, nowSec)
+  }
+  return undefined
+}
+
+function payloadOf(assertion: string, key: KeyObject): JwtPayload | undefined {
+  try {
+    const payload = verify(assertion, key, {
+      algorithms: [...ALGORITHMS],
+      ignoreExpiration: true,
+      ignoreNotBefore: true,
+    })
+    return typeof payload === 'object' ? payload : undefined
+  } catch {
+    return undefined // jsonwebtoken throws for whatever is wrong with a token
+  }
+}
+
+function claimsFit(
+  payload: JwtPayload,
+  clientId: string,
+  audiences: readonly string[],
+  nowSec: number,
+): Assertion | undefined {
+  const { iss, sub, jti, exp, nbf } = payload
+  const aud: unknown = Array.isArray(payload.aud) && payload.aud.length === 1 ? payload.aud[0] : payload.aud
+  if (iss !== clientId || sub !== clientId) return undefined
+  if (typeof aud !== 'string' || !audiences.includes(aud)) return undefined
+  if (!isTime(exp) || exp + TOLERANCE_SEC <= nowSec || exp > nowSec + LONGEST_ASSERTION_MS / 1_000) return undefined
+  if (nbf !== undefined && (!isTime(nbf) || nbf > nowSec + TOLERANCE_SEC)) return undefined
+  return typeof jti === 'string' && jti !== '' && jti.length <= 512 ? { jti } : undefined
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
+}

@@ -1,0 +1,40 @@
+import type { Clock } from '../http/clock'
+import type { AccessTokens } from './access-tokens'
+import type { ClientDirectory } from './client'
+import type { Cookies } from './cookie'
+import type { IdTokens } from './id-tokens'
+import type { Keyring } from './keyring'
+import type { PageRenderer } from './pages/page-renderer'
+import type { AcceptedTerms } from './records/accepted-terms'
+import type { Codes } from './records/codes'
+import type { LoginAttempts } from './records/login-attempts'
+import type { Records } from './records/records'
+import type { RefreshTokens } from './records/refresh-tokens'
+import type { Revocations } from './records/revocations'
+import type { WebsiteSessions } from './records/website-sessions'
+import type { Seal } from './seal'
+import type { UserDirectory } from './user'
+
+/** What the endpoints of one server share. Made once, by `authorizationServer()`. */
+export interface Context {
+  /** `https://ident.example.org/cis-web/oauth2/v3` */
+  readonly issuer: string
+  readonly clock: Clock
+  readonly clients: ClientDirectory
+  readonly users: UserDirectory
+  /** `token_type` where no id_token is issued. */
+  readonly tokenType: string
+  readonly keyring: Keyring
+  readonly seal: Seal
+  readonly cookies: Cookies
+  readonly pages: PageRenderer
+  readonly records: Records
+  readonly codes: Codes
+  readonly accessTokens: AccessTokens
+  readonly refreshTokens: RefreshTokens
+  readonly idTokens: IdTokens
+  readonly revocations: Revocations
+  readonly sessions: WebsiteSessions
+  readonly attempts: LoginAttempts
+  readonly acceptedTerms: AcceptedTerms
+}

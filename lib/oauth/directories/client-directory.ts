@@ -1,0 +1,100 @@
+import { optionNames, optionType, shown } from '../../http/options'
+import type { Client, ClientDirectory, GrantName } from '../client'
+import { redirectUriFault } from '../redirect-uri'
+import { type RsaKeyInput, rsaPublicKey } from '../rsa-key'
+import { hashOf } from '../secret'
+
+/** An app to register: a {@link Client} with its secret or keys as they come. */
+export interface ClientRegistration extends Omit<Client, 'secretHash' | 'publicKeys'> {
+  /** Kept as its SHA-256 only; so let it be random: `openssl rand -base64 32`. */
+  readonly secret?: string
+  /** Up to two RSA public keys of at least 2,048 bits, so that one can be replaced without a gap. */
+  readonly publicKeys?: readonly RsaKeyInput[]
+}
+
+const GRANTS: readonly GrantName[] = [
+  'authorization_code',
+  'refresh_token',
+  'client_credentials',
+  'unauthenticated_session',
+]
+const FIELDS = [
+  'clientId',
+  'name',
+  'redirectUris',
+  'postLogoutRedirectUris',
+  'realm',
+  'secret',
+  'publicKeys',
+  'grants',
+  'scopes',
+  'requirePkce',
+  'plainPkce',
+  'onwardOrigins',
+]
+
+/**
+ * Keeps the registered apps in memory.
+ *
+ * @example clientDirectory([{ clientId: 'family-app', name: 'Family App', redirectUris: ['https://app.example.com/cb'] }])
+ * @throws {TypeError} naming the app and the field, where a registration is wrong or an app stands there twice
+ */
+export function clientDirectory(registrations: readonly ClientRegistration[]): ClientDirectory {
+  if (!Array.isArray(registrations)) {
+    throw new TypeError(`clientDirectory takes an array of apps; received ${shown(registrations)}`)
+  }
+  const clients = new Map<string, Client>()
+  for (const registration of registrations as readonly ClientRegistration[]) {
+    const client = register(registration)
+    if (clients.has(client.clientId)) throw new TypeError(`clientDirectory: ${client.clientId} stands there twice`)
+    clients.set(client.clientId, client)
+  }
+  return { findClient: (clientId) => Promise.resolve(clients.get(clientId)) }
+}
+
+function register(registration: ClientRegistration): Client {
+  optionNames('an app in clientDirectory', registration, FIELDS)
+  const { secret, publicKeys, ...fields } = registration
+  const { clientId, name, redirectUris = [], postLogoutRedirectUris = [], grants, scopes = [] } = fields
+  if (typeof clientId !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(clientId)) {
+    throw new TypeError(
+      `clientId must be 1 to 255 printable ASCII characters without a space; received ${shown(clientId)}`,
+    )
+  }
+  const of = (field: string) => `${field} of ${clientId}`
+  if (typeof name !== 'string' || name.trim() === '') throw new TypeError(`${of('name')} must be a text to show`)
+  for (const uri of [...redirectUris, ...postLogoutRedirectUris]) {
+    const fault = redirectUriFault(uri)
+    if (fault !== undefined) throw new TypeError(`${of('redirectUris')} ${fault}; received ${shown(uri)}`)
+  }
+  for (const grant of grants ?? []) {
+    if (!GRANTS.includes(grant))
+      throw new TypeError(`${of('grants')} holds ${shown(grant)}; known are ${GRANTS.join(', ')}`)
+  }
+  for (const scope of scopes) {
+    if (!/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
+      throw new TypeError(`${of('scopes')} holds ${shown(scope)}: RFC 6749 §3.3`)
+  }
+  for (const origin of fields.onwardOrigins ?? []) {
+    if (!/^https?:\/\/[a-z0-9.-]+(:\d+)?$/.test(origin)) {
+      throw new TypeError(
+        `${of('onwardOrigins')} must be origins, such as https://app.example.com; received ${shown(origin)}`,
+      )
+    }
+  }
+  optionType(of('realm'), fields.realm, 'string')
+  optionType(of('requirePkce'), fields.requirePkce, 'boolean')
+  optionType(of('plainPkce'), fields.plainPkce, 'boolean')
+  if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
+    throw new TypeError(`${of('secret')} must be a string that is not empty`)
+  }
+  if (publicKeys && publicKeys.length > 2) throw new TypeError(`${of('publicKeys')} must be at most two`)
+  if (grants?.includes('client_credentials') && secret === undefined && !publicKeys?.length) {
+    throw new TypeError(`${of('grants')} holds client_credentials, which needs a secret or publicKeys (RFC 6749 §4.4)`)
+  }
+  return {
+    ...fields,
+    ...(secret !== undefined && { secretHash: hashOf(secret) }),
+    ...(publicKeys && { publicKeys: publicKeys.map((key) => rsaPublicKey(of('publicKeys'), key)) }),
+  }
+}

@@ -1,0 +1,84 @@
+import { optionNames, optionType, shown } from '../../http/options'
+import { hashPassword, isPassword, isPasswordHash } from '../password'
+import type { User, UserDirectory } from '../user'
+
+/** A user to know, with a password or its hash. */
+export interface UserRegistration extends User {
+  /** Hashed at once and not kept. */
+  readonly password?: string
+  /** Made by `hashPassword()`. */
+  readonly passwordHash?: string
+}
+
+/** Options of {@link userDirectory}. */
+export interface UserDirectoryOptions {
+  /** Binary logarithm of scrypt's N for plain passwords and unknown names, 10 to 20. Default 15: 80 ms, 32 MiB. */
+  readonly cost?: number
+}
+
+/**
+ * Keeps users in memory, for demos, tests and small services. Names are compared without regard to case.
+ *
+ * @example userDirectory([{ id: 'KWC6-X7D', username: 'ada', password: 'analytical', claims: { givenName: 'Ada' } }])
+ * @throws {TypeError} naming the user and the field, where a registration is wrong or a user stands there twice
+ */
+export function userDirectory(
+  registrations: readonly UserRegistration[],
+  options: UserDirectoryOptions = {},
+): UserDirectory {
+  if (!Array.isArray(registrations)) {
+    throw new TypeError(`userDirectory takes an array of users; received ${shown(registrations)}`)
+  }
+  optionNames('userDirectory', options, ['cost'])
+  const { cost = 15 } = options
+  const byId = new Map<string, User>()
+  const byName = new Map<string, { user: User; hash: Promise<string> }>()
+  for (const registration of registrations as readonly UserRegistration[]) {
+    const user = register(registration)
+    const name = folded(user.username)
+    if (byId.has(user.id) || byName.has(name)) throw new TypeError(`userDirectory: ${user.username} stands there twice`)
+    byId.set(user.id, user)
+    const { password, passwordHash } = registration
+    const hash = passwordHash === undefined ? hashPassword(password as string, cost) : Promise.resolve(passwordHash)
+    hash.catch(() => undefined) // heard where it is awaited
+    byName.set(name, { user, hash })
+  }
+  // A name that nobody has costs the same hash as one with a wrong password.
+  const nobody = hashPassword('nobody has this password', cost)
+  nobody.catch(() => undefined)
+
+  return {
+    async authenticate(username, password) {
+      const known = byName.get(folded(username))
+      const right = await isPassword(password, await (known?.hash ?? nobody))
+      return right ? known?.user : undefined
+    },
+    findUser: (id) => Promise.resolve(byId.get(id)),
+  }
+}
+
+function register(registration: UserRegistration): User {
+  optionNames('a user in userDirectory', registration, ['id', 'username', 'password', 'passwordHash', 'claims'])
+  const { id, username, password, passwordHash, claims } = registration
+  if (typeof id !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(id)) {
+    throw new TypeError(`id must be 1 to 255 printable ASCII characters without a space; received ${shown(id)}`)
+  }
+  if (typeof username !== 'string' || username.trim() === '' || username.length > 256) {
+    throw new TypeError(`username of ${id} must be 1 to 256 characters`)
+  }
+  if ((password === undefined) === (passwordHash === undefined)) {
+    throw new TypeError(`${username} must have either a password or a passwordHash`)
+  }
+  if (password !== undefined && (typeof password !== 'string' || password === '' || password.length > 1_024)) {
+    throw new TypeError(`password of ${username} must be 1 to 1,024 characters`)
+  }
+  if (passwordHash !== undefined && !isPasswordHash(passwordHash)) {
+    throw new TypeError(`passwordHash of ${username} must be one that hashPassword() made`)
+  }
+  optionType(`claims of ${username}`, claims, 'object')
+  return { id, username, ...(claims && { claims: { ...claims } }) }
+}
+
+function folded(username: string): string {
+  return username.trim().normalize('NFKC').toLowerCase()
+}

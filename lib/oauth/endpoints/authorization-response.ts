@@ -1,0 +1,46 @@
+import type { Response } from 'express'
+import type { AuthorizationRequest } from '../authorization-request'
+import type { Context } from '../context'
+import type { OAuthError } from '../oauth-error'
+import type { WebsiteSession } from '../records/website-sessions'
+import { withParams } from '../redirect-uri'
+import { newId } from '../secret'
+
+type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state'>
+
+/** A code for what the user has let the app do. */
+export function grantCode(ctx: Context, request: AuthorizationRequest, session: WebsiteSession): Promise<string> {
+  const { client, scope, redirectUri, challenge, nonce } = request
+  return ctx.codes.issue({
+    authorization: {
+      grantId: newId(),
+      clientId: client.clientId,
+      userId: session.userId,
+      scope,
+      authTimeSec: Math.floor(session.authTimeMs / 1_000),
+      sid: session.sid,
+    },
+    redirectUri,
+    ...(challenge && { challenge }),
+    ...(nonce !== undefined && { nonce }),
+  })
+}
+
+/** Sends the browser back to the app, with `state` as it came and `iss` (RFC 6749 §4.1.2, RFC 9207 §2). */
+export function redirectBack(
+  ctx: Context,
+  res: Response,
+  { redirectUri, state }: Target,
+  params: Readonly<Record<string, string>>,
+): void {
+  // 303: whatever the request was, what follows is a GET, and a password is never sent on (RFC 9700 §4.12).
+  res.status(303)
+  res.setHeader('Location', withParams(redirectUri, { ...params, state, iss: ctx.issuer }))
+  res.setHeader('Referrer-Policy', 'no-referrer')
+  res.end()
+}
+
+/** Sends the browser back with an error (RFC 6749 §4.1.2.1). */
+export function redirectError(ctx: Context, res: Response, target: Target, err: OAuthError): void {
+  redirectBack(ctx, res, target, { error: err.code, error_description: err.message })
+}

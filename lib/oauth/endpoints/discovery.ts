@@ -1,0 +1,79 @@
+import type { Request, Response } from 'express'
+import { PROMPTS } from '../authorization-request'
+import { ASSERTION_ALGORITHMS } from '../client-auth/assertion'
+import { CLIENT_AUTH_METHODS } from '../client-auth/authenticate-client'
+import type { Context } from '../context'
+import { GRANTS } from '../grants/grant-table'
+import { IDENTITY_SCOPES, SCOPE_CLAIMS } from '../scope'
+import { type Endpoint, sendJson } from './endpoint'
+import { jwks } from './jwks'
+
+/** How long others may keep what we publish; a key that is to sign must be published for longer before. */
+const PUBLISHED_FOR_SEC = 300
+
+/** OpenID Connect Discovery §4, below the issuer. */
+export const openidConfigurationEndpoint: Endpoint = {
+  path: '/.well-known/openid-configuration',
+  methods: { GET: discovery },
+  errors: 'json',
+  cacheable: true,
+}
+
+/** RFC 8414 §3, below the issuer. */
+export const oauthMetadataEndpoint: Endpoint = {
+  ...openidConfigurationEndpoint,
+  path: '/.well-known/oauth-authorization-server',
+}
+
+/** The discovery document; with `?certs`, where some of the service's clients look for them, the keys. */
+export function discovery(ctx: Context, req: Request, res: Response): void {
+  const query = new URLSearchParams(req.url.split('?')[1])
+  if (query.has('certs')) return jwks(ctx, req, res)
+  sendJson(res, 200, metadata(ctx.issuer), { 'Cache-Control': `public, max-age=${PUBLISHED_FOR_SEC}` })
+}
+
+function metadata(issuer: string): Record<string, unknown> {
+  const confidential = CLIENT_AUTH_METHODS.filter((method) => method !== 'none')
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}/authorization`,
+    token_endpoint: `${issuer}/token`,
+    userinfo_endpoint: `${issuer}/userinfo`,
+    jwks_uri: `${issuer}/jwks`,
+    revocation_endpoint: `${issuer}/revoke`,
+    introspection_endpoint: `${issuer}/introspect`,
+    end_session_endpoint: `${issuer}/logout`,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: [...GRANTS.keys()],
+    scopes_supported: IDENTITY_SCOPES,
+    claims_supported: [
+      'sub',
+      'iss',
+      'aud',
+      'exp',
+      'iat',
+      'auth_time',
+      'nonce',
+      'amr',
+      'sid',
+      'at_hash',
+      ...SCOPE_CLAIMS,
+    ],
+    claim_types_supported: ['normal'],
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+    prompt_values_supported: PROMPTS,
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+    token_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
+    token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    revocation_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
+    revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    introspection_endpoint_auth_methods_supported: confidential,
+    introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+  }
+}

@@ -1,0 +1,26 @@
+import type { Request, Response } from 'express'
+import { isConfidential } from '../client'
+import { authenticateClient } from '../client-auth/authenticate-client'
+import type { Context } from '../context'
+import { formOf } from '../form'
+import { OAuthError } from '../oauth-error'
+import { type Endpoint, sendJson } from './endpoint'
+
+/** Says what a token stands for (RFC 7662), to confidential clients only; of a refresh token, to its own client only. */
+export const introspectEndpoint: Endpoint = { path: '/introspect', methods: { POST: introspect }, errors: 'json' }
+
+async function introspect(ctx: Context, req: Request, res: Response): Promise<void> {
+  const params = await formOf(req)
+  params.refuseRepeated(['token', 'token_type_hint'])
+  const client = await authenticateClient(ctx, req, params)
+  if (!isConfidential(client)) {
+    throw new OAuthError('unauthorized_client', 'Only a client that authenticates may ask about tokens.', 403)
+  }
+  const token = params.need('token')
+  const access = await ctx.accessTokens.check(token)
+  if (access) return sendJson(res, 200, { active: true, token_type: 'Bearer', ...access })
+  const refresh = await ctx.refreshTokens.look(token)
+  if (refresh?.clientId !== client.clientId) return sendJson(res, 200, { active: false })
+  const { clientId, userId, scope } = refresh
+  sendJson(res, 200, { active: true, client_id: clientId, sub: userId, scope: scope.join(' '), iss: ctx.issuer })
+}

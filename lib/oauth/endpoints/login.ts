@@ -1,0 +1,56 @@
+import type { Request, Response } from 'express'
+import type { Context } from '../context'
+import { OAuthError } from '../oauth-error'
+import type { Params } from '../params'
+import { redirectError } from './authorization-response'
+import type { Endpoint } from './endpoint'
+import { type Interaction, PAGE_LIFETIME_MS, beginInteraction, openInteraction, showLogin } from './interaction'
+import { takePageForm } from './page-form'
+import { proceed } from './proceed'
+
+/** Where the login page sends its form. */
+export const loginEndpoint: Endpoint = { path: '/login', methods: { POST: login }, errors: 'page' }
+
+const LONGEST_USERNAME = 256
+
+async function login(ctx: Context, req: Request, res: Response): Promise<void> {
+  await takePageForm(ctx, req, res, ['username', 'password'], async (interaction, form) => {
+    const { request } = interaction
+    if (form.get('action') === 'cancel') {
+      return redirectError(ctx, res, request, new OAuthError('access_denied', 'The user did not sign in.'))
+    }
+    const username = (form.get('username') ?? '').slice(0, LONGEST_USERNAME)
+    const waitMs = await ctx.attempts.begin(username, req.ip ?? '')
+    if (waitMs > 0) {
+      res.setHeader('Retry-After', Math.ceil(waitMs / 1_000))
+      const minutes = Math.ceil(waitMs / 60_000)
+      return showLogin(ctx, interaction, req, res, { status: 429, notice: 'tooManyAttempts', username, minutes })
+    }
+    const user = await ctx.users.authenticate(username, form.get('password') ?? '')
+    if (!user) return showLogin(ctx, interaction, req, res, { status: 403, notice: 'wrongPassword', username })
+    await ctx.attempts.succeeded(username, req.ip ?? '')
+    await enter(ctx, interaction, user.id, form, req, res)
+  })
+}
+
+/** One login page is good for one login: who finds it in the browser's history has to give the password again. */
+async function enter(
+  ctx: Context,
+  interaction: Interaction,
+  userId: string,
+  form: Params,
+  req: Request,
+  res: Response,
+): Promise<void> {
+  const { total } = await ctx.records.count('login', interaction.id, 1, 2 * PAGE_LIFETIME_MS)
+  if (total > 1) {
+    const opened = openInteraction(ctx, form.need('request'))
+    const afresh = beginInteraction(ctx, opened?.params ?? {}, interaction.request)
+    return showLogin(ctx, afresh, req, res, { status: 400, notice: 'pageExpired' })
+  }
+  const before = await ctx.sessions.of(ctx.cookies.read(req.headers.cookie, 'session'))
+  if (before) await ctx.sessions.end(before.sid)
+  const { cookie, session } = await ctx.sessions.start(userId)
+  res.append('Set-Cookie', ctx.cookies.write('session', cookie))
+  await proceed(ctx, interaction, session, req, res)
+}

@@ -1,0 +1,93 @@
+import type { Request, Response } from 'express'
+import type { Context } from '../context'
+import { formOf, queryOf } from '../form'
+import type { IdTokenHint } from '../id-tokens'
+import { invalidRequest } from '../oauth-error'
+import type { Params } from '../params'
+import type { WebsiteSession } from '../records/website-sessions'
+import { cspSource, withParams } from '../redirect-uri'
+import type { Endpoint } from './endpoint'
+import { csrfToken, isOwnForm } from './interaction'
+
+/** Ends the website session (OpenID Connect RP-Initiated Logout 1.0). */
+export const logoutEndpoint: Endpoint = {
+  path: '/logout',
+  methods: {
+    GET: (ctx, req, res) => logout(ctx, queryOf(req), req, res),
+    POST: async (ctx, req, res) => logout(ctx, await formOf(req), req, res),
+  },
+  errors: 'page',
+}
+
+const PARAMS = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'request', 'csrf'] as const
+
+/** Where to go afterwards, sealed into the page that asks. */
+interface Onward {
+  readonly uri?: string
+}
+
+async function logout(ctx: Context, params: Params, req: Request, res: Response): Promise<void> {
+  params.refuseRepeated(PARAMS)
+  const session = await ctx.sessions.of(ctx.cookies.read(req.headers.cookie, 'session'))
+  const sealed = params.get('request')
+  if (sealed !== undefined && req.method === 'POST') return confirmed(ctx, params, sealed, session, req, res)
+
+  const hint = hintOf(ctx, params)
+  const uri = await onwardOf(ctx, params, hint)
+  // Without the session's own id_token, any page could sign the user out: the user is asked (§2).
+  if (session && hint?.sid !== session.sid) {
+    const request = ctx.seal.seal('logout', { ...(uri !== undefined && { uri }) } satisfies Onward)
+    const onward = uri === undefined ? [] : [cspSource(uri)]
+    const csrf = csrfToken(ctx, req, res, request)
+    return ctx.pages.logout(res, { action: `${ctx.issuer}/logout`, request, csrf, onward, locales: [], app: '' })
+  }
+  await leave(ctx, session, uri, res)
+}
+
+async function confirmed(
+  ctx: Context,
+  params: Params,
+  sealed: string,
+  session: WebsiteSession | undefined,
+  req: Request,
+  res: Response,
+): Promise<void> {
+  const onward = ctx.seal.open('logout', sealed) as Onward | undefined
+  if (!onward) throw invalidRequest('The form is not one of ours.')
+  if (!isOwnForm(ctx, req, sealed, params.get('csrf'))) return ctx.pages.error(res, 403, 'forbidden')
+  await leave(ctx, session, onward.uri, res)
+}
+
+async function leave(
+  ctx: Context,
+  session: WebsiteSession | undefined,
+  uri: string | undefined,
+  res: Response,
+): Promise<void> {
+  if (session) await ctx.sessions.end(session.sid)
+  res.append('Set-Cookie', ctx.cookies.write('session', ''))
+  if (uri === undefined) return ctx.pages.loggedOut(res)
+  res.status(303).setHeader('Location', uri).end()
+}
+
+function hintOf(ctx: Context, params: Params): IdTokenHint | undefined {
+  const token = params.get('id_token_hint')
+  if (token === undefined) return undefined
+  const hint = ctx.idTokens.read(token)
+  const clientId = params.get('client_id')
+  if (!hint || (clientId !== undefined && clientId !== hint.aud))
+    throw invalidRequest('The id_token_hint is not one of ours.')
+  return hint
+}
+
+/** A redirect after logout goes to a URI that its client has registered, or nowhere (§3). */
+async function onwardOf(ctx: Context, params: Params, hint: IdTokenHint | undefined): Promise<string | undefined> {
+  const uri = params.get('post_logout_redirect_uri')
+  if (uri === undefined) return undefined
+  const clientId = hint?.aud ?? params.get('client_id')
+  const client = clientId === undefined ? undefined : await ctx.clients.findClient(clientId)
+  if (!client?.postLogoutRedirectUris?.includes(uri))
+    throw invalidRequest('The post_logout_redirect_uri is not registered.')
+  const state = params.get('state')
+  return state === undefined ? uri : withParams(uri, { state })
+}

@@ -1,0 +1,50 @@
+import type { Request, Response } from 'express'
+import type { Context } from '../context'
+import { formOf } from '../form'
+import { invalidRequest } from '../oauth-error'
+import { Params } from '../params'
+import { withAuthorizationRequest } from './find-request'
+import {
+  type Interaction,
+  PAGE_LIFETIME_MS,
+  beginInteraction,
+  isOwnForm,
+  openInteraction,
+  showLogin,
+} from './interaction'
+
+/**
+ * Takes a form that one of our pages sends: reads it, makes sure that it is ours, and finds the authorization request that
+ * it is about. A page that has expired, or whose cookie is gone, leads to a fresh login page for the same request, so that
+ * there is a way back to the app.
+ */
+export async function takePageForm(
+  ctx: Context,
+  req: Request,
+  res: Response,
+  names: readonly string[],
+  use: (interaction: Interaction, form: Params) => Promise<void>,
+): Promise<void> {
+  const form = await formOf(req)
+  form.refuseRepeated(['request', 'csrf', 'action', ...names])
+  const sealed = form.need('request')
+  const opened = openInteraction(ctx, sealed)
+  if (!opened) throw invalidRequest('The form is not one of ours.')
+  const isOurs = isOwnForm(ctx, req, sealed, form.get('csrf'))
+  if (!isOurs && isForeign(req)) return ctx.pages.error(res, 403, 'forbidden')
+
+  await withAuthorizationRequest(ctx, Params.of(opened.params), res, async (request) => {
+    const isLate = ctx.clock.date() - opened.startedAtMs > PAGE_LIFETIME_MS
+    if (isOurs && !isLate) return use({ ...opened, request, sealed }, form)
+    const afresh = beginInteraction(ctx, opened.params, request)
+    const again = isOurs
+      ? { status: 400, notice: 'pageExpired' as const }
+      : { status: 403, notice: 'cookiesNeeded' as const }
+    showLogin(ctx, afresh, req, res, again)
+  })
+}
+
+/** Whether the browser itself says that another site has sent the form. */
+function isForeign(req: Request): boolean {
+  return /^(cross|same)-site$/.test(req.headers['sec-fetch-site']?.toString() ?? '')
+}

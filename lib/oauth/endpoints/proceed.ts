@@ -1,0 +1,49 @@
+import type { Request, Response } from 'express'
+import type { Context } from '../context'
+import { OAuthError } from '../oauth-error'
+import type { WebsiteSession } from '../records/website-sessions'
+import { grantCode, redirectBack, redirectError } from './authorization-response'
+import { type Interaction, showLogin, showTerms } from './interaction'
+
+/** Goes as far as it can: a code if nothing is missing, else the page that asks for what is. */
+export async function proceed(
+  ctx: Context,
+  interaction: Interaction,
+  session: WebsiteSession | undefined,
+  req: Request,
+  res: Response,
+): Promise<void> {
+  const { request } = interaction
+  const silent = request.prompt.has('none')
+  if (!session || needsLogin(ctx, interaction, session)) {
+    if (silent) return redirectError(ctx, res, request, new OAuthError('login_required', 'The user is not signed in.'))
+    return showLogin(ctx, interaction, req, res)
+  }
+  const user = await ctx.users.findUser(session.userId)
+  if (!user) {
+    await ctx.sessions.end(session.sid)
+    return proceed(ctx, interaction, undefined, req, res)
+  }
+  if (await mustAcceptTerms(ctx, interaction, user.id)) {
+    const error = () => new OAuthError('interaction_required', 'The user has to accept the terms of access first.')
+    return silent ? redirectError(ctx, res, request, error()) : showTerms(ctx, interaction, user, req, res)
+  }
+  redirectBack(ctx, res, request, { code: await grantCode(ctx, request, session) })
+}
+
+/** Whether the session, good as it is, is not enough for what this request asks (OIDC Core §3.1.2.1). */
+function needsLogin(ctx: Context, { request, startedAtMs }: Interaction, session: WebsiteSession): boolean {
+  const { prompt, maxAgeSec, idTokenHint } = request
+  const sinceThen = session.authTimeMs >= startedAtMs
+  if ((prompt.has('login') || prompt.has('select_account')) && !sinceThen) return true
+  if (maxAgeSec !== undefined && !sinceThen && ctx.clock.date() - session.authTimeMs > maxAgeSec * 1_000) return true
+  return idTokenHint !== undefined && ctx.idTokens.read(idTokenHint)?.sub !== session.userId
+}
+
+/** Whether this user still has to accept the terms; with `prompt=consent`, since this request came. */
+async function mustAcceptTerms(ctx: Context, { request, startedAtMs }: Interaction, userId: string): Promise<boolean> {
+  const version = ctx.pages.terms?.version
+  if (version === undefined) return false
+  const acceptedAt = await ctx.acceptedTerms.acceptedAt(userId, version)
+  return acceptedAt === undefined || (request.prompt.has('consent') && acceptedAt < startedAtMs)
+}

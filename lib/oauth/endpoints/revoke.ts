@@ -1,0 +1,23 @@
+import type { Request, Response } from 'express'
+import { authenticateClient } from '../client-auth/authenticate-client'
+import type { Context } from '../context'
+import { formOf } from '../form'
+import type { Endpoint } from './endpoint'
+
+/**
+ * Revokes a token (RFC 7009): an access token alone, a refresh token with all that came of its authorization. What is no
+ * token, or another client's, is answered the same way and left alone.
+ */
+export const revokeEndpoint: Endpoint = { path: '/revoke', methods: { POST: revoke }, errors: 'json' }
+
+async function revoke(ctx: Context, req: Request, res: Response): Promise<void> {
+  const params = await formOf(req)
+  params.refuseRepeated(['token', 'token_type_hint'])
+  const client = await authenticateClient(ctx, req, params)
+  const token = params.need('token')
+  const access = await ctx.accessTokens.check(token)
+  if (access?.client_id === client.clientId) await ctx.revocations.revoke(access.jti)
+  const refresh = access ? undefined : await ctx.refreshTokens.owner(token)
+  if (refresh?.clientId === client.clientId) await ctx.revocations.revoke(refresh.grantId)
+  res.status(200).end()
+}

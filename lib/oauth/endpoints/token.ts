@@ -1,0 +1,24 @@
+import type { Request, Response } from 'express'
+import { authenticateClient } from '../client-auth/authenticate-client'
+import { mayUse } from '../client'
+import type { Context } from '../context'
+import { formOf, queryOf } from '../form'
+import { GRANTS } from '../grants/grant-table'
+import { OAuthError } from '../oauth-error'
+import { type Endpoint, sendJson } from './endpoint'
+
+/** The token endpoint (RFC 6749 §3.2). */
+export const tokenEndpoint: Endpoint = { path: '/token', methods: { POST: token }, errors: 'json' }
+
+async function token(ctx: Context, req: Request, res: Response): Promise<void> {
+  const params = await formOf(req)
+  params.refuseRepeated(['grant_type'])
+  const grant = GRANTS.get(params.need('grant_type'))
+  if (!grant) throw new OAuthError('unsupported_grant_type', 'This grant_type is not known here.')
+  params.refuseRepeated(grant.parameters)
+  const client = await authenticateClient(ctx, req, params)
+  if (!mayUse(client, grant.name)) {
+    throw new OAuthError('unauthorized_client', 'This app is not registered for this grant_type.')
+  }
+  sendJson(res, 200, await grant.handle(ctx, { client, params, query: queryOf(req) }))
+}

@@ -1,0 +1,26 @@
+import { isConfidential } from '../client'
+import type { Context } from '../context'
+import { OAuthError } from '../oauth-error'
+import { newId } from '../secret'
+import { parseScope } from '../scope'
+import type { Grant, GrantRequest, TokenResponse } from './grant'
+
+/** A service account's token in its own name (RFC 6749 §4.4): for apps registered for it, and no identity scopes. */
+export const clientCredentials: Grant = {
+  name: 'client_credentials',
+  parameters: ['scope'],
+  handle,
+}
+
+async function handle(ctx: Context, { client, params }: GrantRequest): Promise<TokenResponse> {
+  if (!isConfidential(client)) throw new OAuthError('unauthorized_client', 'A public client has no credentials.')
+  const scope = parseScope(params.get('scope')).filter((token) => client.scopes?.includes(token))
+  const request = { sub: client.clientId, clientId: client.clientId, grantId: newId(), scope }
+  const { token, expiresInSec } = await ctx.accessTokens.issue(request)
+  return {
+    access_token: token,
+    token_type: ctx.tokenType,
+    expires_in: expiresInSec,
+    ...(scope.length > 0 && { scope: scope.join(' ') }),
+  }
+}

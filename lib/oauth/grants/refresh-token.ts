@@ -1,0 +1,30 @@
+import type { Context } from '../context'
+import { OAuthError, invalidGrant } from '../oauth-error'
+import { parseScope } from '../scope'
+import type { Grant, GrantRequest, TokenResponse } from './grant'
+import { issueTokens } from './issue-tokens'
+
+/** A refresh token for fresh tokens (RFC 6749 §6), rotating (RFC 9700 §4.14.2). */
+export const refreshToken: Grant = {
+  name: 'refresh_token',
+  parameters: ['refresh_token', 'scope'],
+  handle,
+}
+
+async function handle(ctx: Context, { client, params }: GrantRequest): Promise<TokenResponse> {
+  const token = params.need('refresh_token')
+  const narrowed = parseScope(params.get('scope'))
+  const owner = await ctx.refreshTokens.owner(token)
+  // Another client's token is neither spent nor revoked by trying.
+  if (owner?.clientId !== client.clientId) throw invalidGrant('refresh token')
+  const authorization = await ctx.refreshTokens.look(token)
+  if (authorization && !narrowed.every((scope) => authorization.scope.includes(scope))) {
+    throw new OAuthError('invalid_scope', 'The scope asks for more than was granted.')
+  }
+  const rotation = await ctx.refreshTokens.rotate(token)
+  if (!rotation) throw invalidGrant('refresh token')
+  return issueTokens(ctx, client, rotation.authorization, {
+    refreshToken: rotation.token,
+    ...(narrowed.length > 0 && { scope: narrowed.filter((scope) => rotation.authorization.scope.includes(scope)) }),
+  })
+}

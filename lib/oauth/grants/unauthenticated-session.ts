@@ -1,0 +1,26 @@
+import { isIP } from 'node:net'
+import type { Context } from '../context'
+import { invalidRequest } from '../oauth-error'
+import { newId } from '../secret'
+import type { Grant, GrantRequest, TokenResponse } from './grant'
+
+/**
+ * A token for an app with nobody signed in: positively marked, so that it opens only what asks for no user. The answer is
+ * the service's own, without a lifetime.
+ */
+export const unauthenticatedSession: Grant = {
+  name: 'unauthenticated_session',
+  parameters: ['ip_address'],
+  handle,
+}
+
+async function handle(ctx: Context, { client, params }: GrantRequest): Promise<TokenResponse> {
+  if (isIP(params.need('ip_address')) === 0) throw invalidRequest('The ip_address is not an IP address.')
+  const { token } = await ctx.accessTokens.issue({
+    sub: client.clientId, // RFC 9068 §2.2: where no user is involved
+    clientId: client.clientId,
+    grantId: newId(),
+    unauthenticated: true,
+  })
+  return { access_token: token, token_type: ctx.tokenType, token }
+}

@@ -1,0 +1,65 @@
+import { optionNames, optionType, shown } from '../../http/options'
+import { ENGLISH, type PageTexts } from './texts'
+
+/** The terms of access that users accept once, and again when `version` changes. */
+export interface TermsOfAccess {
+  /** Names this wording: `2026-11`. Users who accepted another version are asked again. */
+  readonly version: string
+  /** Shown one after another. */
+  readonly paragraphs: readonly string[]
+}
+
+/** How the pages look and what they say. */
+export interface PageOptions {
+  /** Name of the service, at the top of each page. Default: the issuer's host. */
+  readonly brand?: string
+  /** A picture beside the name: an `https` URL, or `data:image/…`. */
+  readonly logo?: string
+  /** Added to the style sheet, whose colours are custom properties: `:root { --accent: #7a1f3d }`. */
+  readonly css?: string
+  /** Texts in place of the English ones; as a function, by the `ui_locales` that the app asks for, `['de-AT', 'de']`. */
+  readonly texts?: Partial<PageTexts> | ((locales: readonly string[]) => Partial<PageTexts>)
+  /** Default: a short standard text. `false`: there are no terms to accept. */
+  readonly terms?: TermsOfAccess | false
+}
+
+const STANDARD_TERMS: TermsOfAccess = {
+  version: '1',
+  paragraphs: [
+    'Use what you find here for your own research and for that of the people you work with.',
+    'Others have put their work and their families into it: treat what you learn about living people with care, and do not publish it without their consent.',
+    'Apps act in your name while you let them. What an app does with your sign-in counts as done by you; sign out to end it.',
+  ],
+}
+
+/** The options with everything filled in. */
+export interface PageSettings {
+  readonly brand: string
+  readonly logo: string | undefined
+  readonly css: string
+  readonly texts: (locales: readonly string[]) => PageTexts
+  readonly terms: TermsOfAccess | undefined
+}
+
+/** @throws {TypeError} naming the option that is wrong */
+export function pageSettings(options: PageOptions, host: string): PageSettings {
+  optionNames('pages', options, ['brand', 'logo', 'css', 'texts', 'terms'])
+  const { brand = host, logo, css = '', texts = {}, terms = STANDARD_TERMS } = options
+  optionType('pages.brand', brand, 'string')
+  optionType('pages.css', css, 'string')
+  if (/<\/style/i.test(css)) throw new TypeError('pages.css must not end the style element')
+  if (logo !== undefined && !/^(https:\/\/[^\s"';,]+|data:image\/[^\s"']+)$/.test(logo)) {
+    throw new TypeError(`pages.logo must be an https URL or data:image/…; received ${shown(logo)}`)
+  }
+  if (terms !== false && (typeof terms.version !== 'string' || !Array.isArray(terms.paragraphs))) {
+    throw new TypeError('pages.terms must be false or have a version and paragraphs')
+  }
+  const given = typeof texts === 'function' ? texts : () => texts
+  return {
+    brand,
+    logo,
+    css,
+    texts: (locales) => ({ ...ENGLISH, ...given(locales) }),
+    terms: terms === false ? undefined : terms,
+  }
+}

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import type { Response } from 'express'
+import { layoutHtml, loginHtml, logoutHtml, messageHtml, styleCss, termsHtml } from './assets'
+import type { PageSettings } from './page-options'
+import { type TemplateValues, fillTemplate } from './template'
+import type { PageTexts } from './texts'
+
+/** What a page with a form carries. */
+export interface FormPage {
+  /** Where the form goes. */
+  readonly action: string
+  /** The request that it is about, sealed. */
+  readonly request: string
+  readonly csrf: string
+  /** Where the browser may be sent after the form: sources for `form-action`. */
+  readonly onward: readonly string[]
+  /** Of the request, for the language of the page. */
+  readonly locales: readonly string[]
+  readonly app: string
+}
+
+/** Why a login page is shown again. */
+export type LoginNotice = 'wrongPassword' | 'tooManyAttempts' | 'pageExpired' | 'cookiesNeeded'
+
+/** Writes the pages: plain HTML that runs no script and asks for nothing from anywhere. */
+export class PageRenderer {
+  readonly #settings: PageSettings
+  readonly #css: string
+  readonly #policy: string
+
+  constructor(settings: PageSettings) {
+    this.#settings = settings
+    this.#css = styleCss + settings.css
+    const logo = settings.logo?.startsWith('https:') ? ` ${new URL(settings.logo).origin}` : ''
+    const hash = createHash('sha256').update(this.#css).digest('base64')
+    this.#policy =
+      `default-src 'none'; style-src 'sha256-${hash}'; img-src data:${logo}; ` +
+      `base-uri 'none'; frame-ancestors 'none'; form-action`
+  }
+
+  get terms(): PageSettings['terms'] {
+    return this.#settings.terms
+  }
+
+  login(
+    res: Response,
+    status: number,
+    page: FormPage & { readonly username: string; readonly notice?: LoginNotice; readonly minutes?: number },
+  ): void {
+    const texts = this.#texts(page)
+    const { action, request, csrf, username, notice } = page
+    const values = {
+      title: texts.loginTitle,
+      lead: texts.loginLead,
+      notice: notice && texts[notice].replaceAll('{minutes}', String(page.minutes)),
+      usernameLabel: texts.username,
+      passwordLabel: texts.password,
+      login: texts.login,
+      cancel: texts.cancel,
+      note: texts.loginNote,
+      askName: username === '',
+      askPassword: username !== '',
+    }
+    this.#send(res, status, texts, loginHtml, { ...values, action, request, csrf, username }, page.onward)
+  }
+
+  termsOfAccess(res: Response, page: FormPage & { readonly user: string }): void {
+    const texts = this.#texts(page)
+    const { action, request, csrf } = page
+    const values = {
+      title: texts.termsTitle,
+      lead: texts.termsLead,
+      paragraphs: this.#settings.terms?.paragraphs ?? [],
+      accept: texts.termsAccept,
+      decline: texts.termsDecline,
+      signedInAs: texts.signedInAs.replaceAll('{user}', page.user),
+    }
+    this.#send(res, 200, texts, termsHtml, { ...values, action, request, csrf }, page.onward)
+  }
+
+  logout(res: Response, page: FormPage): void {
+    const texts = this.#texts(page)
+    const { action, request, csrf } = page
+    const values = { title: texts.logoutTitle, lead: texts.logoutLead, logout: texts.logout }
+    this.#send(res, 200, texts, logoutHtml, { ...values, action, request, csrf }, page.onward)
+  }
+
+  loggedOut(res: Response): void {
+    const texts = this.#texts({ locales: [], app: '' })
+    this.#send(res, 200, texts, messageHtml, { title: texts.loggedOutTitle, lead: texts.loggedOutLead }, [])
+  }
+
+  /** A page that says what went wrong, with nothing in it that the request brought along. */
+  error(
+    res: Response,
+    status: number,
+    what: 'badRequest' | 'unavailable' | 'forbidden',
+    headers: Readonly<Record<string, string>> = {},
+  ): void {
+    const texts = this.#texts({ locales: [], app: '' })
+    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+    this.#send(res, status, texts, messageHtml, { title: texts[`${what}Title`], lead: texts[`${what}Lead`] }, [])
+  }
+
+  #texts({ locales, app }: { locales: readonly string[]; app: string }): PageTexts {
+    const texts: Record<string, string> = { ...this.#settings.texts(locales) }
+    for (const [name, text] of Object.entries(texts)) texts[name] = text.replaceAll('{app}', app)
+    return texts as unknown as PageTexts
+  }
+
+  #send(
+    res: Response,
+    status: number,
+    texts: PageTexts,
+    main: string,
+    values: TemplateValues,
+    onward: readonly string[],
+  ): void {
+    const { brand, logo } = this.#settings
+    const all = { ...values, brand, logo, lang: texts.lang }
+    const html = fillTemplate(
+      layoutHtml.replace('<!--main-->', () => main),
+      all,
+    ).replace('/*css*/', () => this.#css)
+    res.status(status)
+    res.setHeader('Content-Security-Policy', `${this.#policy} ${["'self'", ...onward].join(' ')}`)
+    res.setHeader('X-Frame-Options', 'DENY')
+    res.setHeader('X-Content-Type-Options', 'nosniff')
+    res.setHeader('Referrer-Policy', 'no-referrer')
+    res.setHeader('Cross-Origin-Opener-Policy', 'same-origin')
+    res.setHeader('Content-Type', 'text/html; charset=utf-8')
+    res.setHeader('Content-Length', Buffer.byteLength(html))
+    res.end(res.req.method === 'HEAD' ? undefined : html)
+  }
+}

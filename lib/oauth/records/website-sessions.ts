@@ -1,0 +1,46 @@
+import type { Clock } from '../../http/clock'
+import { hashOf, newSecret } from '../secret'
+import type { Records } from './records'
+
+/** A user who is signed in to the website. */
+export interface WebsiteSession {
+  /** Names the session in `sid` claims. Public: the hash of the cookie, which nobody can compute back. */
+  readonly sid: string
+  readonly userId: string
+  /** When the user gave his password: milliseconds since 1970. */
+  readonly authTimeMs: number
+}
+
+/** Website sessions: a cookie of 256 bits, kept as its hash, until it has been idle or alive for too long. */
+export class WebsiteSessions {
+  readonly #records: Records
+  readonly #clock: Clock
+  readonly #lifetimeMs: number
+  readonly #idleMs: number
+
+  constructor(records: Records, clock: Clock, lifetimeMs: number, idleMs: number) {
+    this.#records = records
+    this.#clock = clock
+    this.#lifetimeMs = lifetimeMs
+    this.#idleMs = Math.min(idleMs, lifetimeMs)
+  }
+
+  /** Starts a session at login. Its cookie is new: what the browser had before is worth nothing (session fixation). */
+  async start(userId: string): Promise<{ cookie: string; session: WebsiteSession }> {
+    const cookie = newSecret()
+    const session = { sid: hashOf(cookie), userId, authTimeMs: this.#clock.date() }
+    await this.#records.set('session', session.sid, session, this.#idleMs)
+    return { cookie, session }
+  }
+
+  /** The active session of a cookie; looking at it keeps it from being idle. */
+  async of(cookie: string | undefined): Promise<WebsiteSession | undefined> {
+    if (cookie === undefined) return undefined
+    const session = await this.#records.get<WebsiteSession>('session', hashOf(cookie), this.#idleMs)
+    return session && this.#clock.date() < session.authTimeMs + this.#lifetimeMs ? session : undefined
+  }
+
+  async end(sid: string): Promise<void> {
+    await this.#records.claim('session', sid, 0)
+  }
+}

@@ -1,0 +1,161 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { type Clock, systemClock } from '../http/clock'
+import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
+import type { ClientDirectory } from './client'
+import type { OnError } from './endpoints/endpoint'
+import type { SigningKey } from './keyring'
+import type { PageOptions } from './pages/page-options'
+import type { LoginLimits } from './records/login-attempts'
+import { memoryStore } from './stores/memory-store'
+import type { OAuthStore } from './stores/store'
+import type { UserDirectory } from './user'
+
+/** Options of `authorizationServer()`. */
+export interface AuthorizationServerOptions {
+  /**
+   * Names this server in every token: `https://ident.example.org/cis-web/oauth2/v3`, without a slash at the end. Its path is
+   * where the server is mounted. `https`, or `http` on this machine alone.
+   */
+  readonly issuer: string
+  /** `clientDirectory([…])`, or your own. */
+  readonly clients: ClientDirectory
+  /** `userDirectory([…])`, or your own. */
+  readonly users: UserDirectory
+  /** Default: this process's memory. More than one process needs `redisStore()`. */
+  readonly store?: OAuthStore
+  /** Next, current and retired keys, in any order. Default: a key made at start, for one process and its lifetime. */
+  readonly signingKeys?: readonly SigningKey[]
+  /** `token_type` of answers without an id_token; with one it is `Bearer`. Default `family_search`. */
+  readonly tokenType?: string
+  readonly accessTokens?: {
+    /** `jwt` (RFC 9068), or `opaque`: 256 random bits, kept as a hash, for `verify`. Default `jwt`. */
+    readonly format?: 'jwt' | 'opaque'
+    /** Seconds, 60 to 86,400. Default 3,600 for `jwt`, 86,400 for `opaque`. */
+    readonly lifetimeSec?: number
+    /** An opaque token that nobody uses for so many seconds is at its end: 60 to 86,400. Default 3,600. */
+    readonly idleSec?: number
+    /** `aud` of access tokens. Default: the issuer. */
+    readonly audience?: string
+  }
+  readonly refreshTokens?: {
+    /** Seconds from each token's issue, 60 to 34,560,000. Default 2,592,000: 30 days. */
+    readonly lifetimeSec?: number
+    /** For how long a client whose response got lost may use the token before again: seconds, 0 to 60. Default 10. */
+    readonly graceSec?: number
+  }
+  /** Seconds that a code is good for, 10 to 600. Default 60. */
+  readonly codeLifetimeSec?: number
+  readonly websiteSession?: {
+    /** Seconds from login, 60 to 2,592,000. Default 86,400. */
+    readonly lifetimeSec?: number
+    /** Seconds without use, 60 to 2,592,000. Default 3,600. */
+    readonly idleSec?: number
+  }
+  /** Against guessing of passwords. */
+  readonly loginLimits?: Partial<LoginLimits>
+  /** How the pages look, what they say, and the terms of access. */
+  readonly pages?: PageOptions
+  /** Hears of stores and directories that failed; what a request did wrong is not among it. Default: to the console. */
+  readonly onError?: OnError
+  /** For tests. Default: the machine's. */
+  readonly clock?: Clock
+}
+
+/** The options with everything filled in. */
+export type ServerSettings = ReturnType<typeof serverSettings>
+
+const NAMES = [
+  'issuer',
+  'clients',
+  'users',
+  'store',
+  'signingKeys',
+  'tokenType',
+  'accessTokens',
+  'refreshTokens',
+  'codeLifetimeSec',
+  'websiteSession',
+  'loginLimits',
+  'pages',
+  'onError',
+  'clock',
+]
+const DAY_SEC = 86_400
+
+/** @throws {TypeError | RangeError} naming the option that is wrong */
+export function serverSettings(options: AuthorizationServerOptions) {
+  optionNames('authorizationServer', options, NAMES)
+  const { issuer, clients, users, clock = systemClock, tokenType = 'family_search', codeLifetimeSec = 60 } = options
+  const { accessTokens = {}, refreshTokens = {}, websiteSession = {}, loginLimits = {}, pages = {} } = options
+  const { store = memoryStore({ clock }), signingKeys, onError = (err: unknown) => console.error(err) } = options
+  checkIssuer(issuer)
+  checkMethods('clients', clients, ['findClient'])
+  checkMethods('users', users, ['authenticate', 'findUser'])
+  checkMethods('store', store, ['set', 'get', 'claim', 'count'])
+  if (signingKeys === undefined && options.store !== undefined) {
+    throw new TypeError(
+      'signingKeys are needed beside a store: the processes that share it must sign with the same keys',
+    )
+  }
+  if (typeof tokenType !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(tokenType)) {
+    throw new TypeError(
+      `tokenType must be 1 to 64 letters, digits, dots, dashes and underscores; received ${shown(tokenType)}`,
+    )
+  }
+  optionType('onError', onError, 'function')
+  optionNames('accessTokens', accessTokens, ['format', 'lifetimeSec', 'idleSec', 'audience'])
+  const { format = 'jwt', idleSec = 3_600, audience = issuer } = accessTokens
+  const { lifetimeSec = format === 'opaque' ? DAY_SEC : 3_600 } = accessTokens
+  optionOneOf('accessTokens.format', format, ['jwt', 'opaque'])
+  optionRange('accessTokens.lifetimeSec', lifetimeSec, 60, DAY_SEC)
+  optionRange('accessTokens.idleSec', idleSec, 60, DAY_SEC)
+  optionType('accessTokens.audience', audience, 'string')
+  optionNames('refreshTokens', refreshTokens, ['lifetimeSec', 'graceSec'])
+  const refresh = { lifetimeSec: 30 * DAY_SEC, graceSec: 10, ...refreshTokens }
+  optionRange('refreshTokens.lifetimeSec', refresh.lifetimeSec, 60, 400 * DAY_SEC)
+  optionRange('refreshTokens.graceSec', refresh.graceSec, 0, 60)
+  optionRange('codeLifetimeSec', codeLifetimeSec, 10, 600)
+  optionNames('websiteSession', websiteSession, ['lifetimeSec', 'idleSec'])
+  const session = { lifetimeSec: DAY_SEC, idleSec: 3_600, ...websiteSession }
+  optionRange('websiteSession.lifetimeSec', session.lifetimeSec, 60, 30 * DAY_SEC)
+  optionRange('websiteSession.idleSec', session.idleSec, 60, 30 * DAY_SEC)
+  optionNames('loginLimits', loginLimits, ['perAccount', 'perAddress', 'windowSec'])
+  const limits: LoginLimits = { perAccount: 10, perAddress: 100, windowSec: 900, ...loginLimits }
+  optionRange('loginLimits.perAccount', limits.perAccount, 1, 10_000)
+  optionRange('loginLimits.perAddress', limits.perAddress, 1, 1_000_000)
+  optionRange('loginLimits.windowSec', limits.windowSec, 1, DAY_SEC)
+
+  return {
+    issuer,
+    clients,
+    users,
+    store,
+    tokenType,
+    codeLifetimeSec,
+    refresh,
+    session,
+    limits,
+    pages,
+    onError,
+    clock,
+    accessTokens: { format, lifetimeSec, idleSec, audience },
+    signingKeys: signingKeys ?? [{ key: generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey }],
+  }
+}
+
+function checkIssuer(issuer: unknown): void {
+  const url = typeof issuer === 'string' && URL.canParse(issuer) ? new URL(issuer) : undefined
+  const canonical = `${url?.origin}${url?.pathname === '/' ? '' : url?.pathname}`
+  const here = url?.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
+  if (url && canonical === issuer && !canonical.endsWith('/') && (url.protocol === 'https:' || here)) return
+  throw new TypeError(
+    `issuer must be an https URL without query, fragment or a slash at its end (http on this machine alone); ` +
+      `received ${shown(issuer)}`,
+  )
+}
+
+function checkMethods(option: string, value: unknown, methods: readonly string[]): void {
+  const object = value as Record<string, unknown> | null | undefined
+  if (methods.every((method) => typeof object?.[method] === 'function')) return
+  throw new TypeError(`${option} must have the methods ${methods.join(', ')}; received ${shown(value)}`)
+}

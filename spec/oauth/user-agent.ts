@@ -1,0 +1,127 @@
+import { CHALLENGE, type Form, VERIFIER } from './support'
+
+/** What a person's browser does, without a browser: keeps cookies, follows nothing by itself, fills in forms. */
+export class UserAgent {
+  readonly cookies = new Map<string, string>()
+  readonly #base: string
+
+  /** @param base where requests really go, for servers whose issuer is another host */
+  constructor(base: string) {
+    this.#base = base
+  }
+
+  async request(url: string, init: RequestInit = {}): Promise<Page> {
+    const target = new URL(url, this.#base)
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const headers = { ...(cookie !== '' && { cookie }), ...(init.headers as Form) }
+    const response = await fetch(new URL(target.pathname + target.search, this.#base), {
+      ...init,
+      headers,
+      redirect: 'manual',
+    })
+    for (const line of response.headers.getSetCookie()) {
+      const [name = '', value = ''] = (line.split(';', 1)[0] as string).split('=')
+      if (/max-age=0/i.test(line)) this.cookies.delete(name)
+      else this.cookies.set(name, value)
+    }
+    return new Page(this, response, await response.text())
+  }
+
+  /** Asks for a code, as an app would send its user. */
+  authorize(issuer: string, params: Form): Promise<Page> {
+    return this.request(`${issuer}/authorization?${new URLSearchParams(params).toString()}`)
+  }
+}
+
+/** What came, and what can be done with it. */
+export class Page {
+  constructor(
+    readonly agent: UserAgent,
+    readonly response: Response,
+    readonly text: string,
+  ) {}
+
+  get status(): number {
+    return this.response.status
+  }
+
+  get location(): string | null {
+    return this.response.headers.get('location')
+  }
+
+  /** The parameters of a redirect. */
+  get params(): URLSearchParams {
+    if (this.location === null) throw new Error(`no redirect but ${this.status}: ${this.text.slice(0, 1_000)}`)
+    return new URL(this.location).searchParams
+  }
+
+  get title(): string | undefined {
+    return /<h1>(.*?)<\/h1>/.exec(this.text)?.[1]
+  }
+
+  get notice(): string | undefined {
+    return /role="alert">(.*?)<\/p>/.exec(this.text)?.[1]
+  }
+
+  /** The fields of the form, as a browser would send them. */
+  get fields(): Record<string, string> {
+    const inputs = this.text.matchAll(/<input[^>]*? name="(\w+)"(?:[^>]*? value="([^"]*)")?/g)
+    return Object.fromEntries([...inputs].map(([, name = '', value = '']) => [name, unescaped(value)]))
+  }
+
+  /** Fills in the form and sends it. */
+  submit(fields: Form, headers: Form = {}): Promise<Page> {
+    const action = /<form method="post" action="([^"]*)"/.exec(this.text)?.[1]
+    if (action === undefined) throw new Error(`no form on this page: ${this.status} ${this.text.slice(0, 1_000)}`)
+    const body = new URLSearchParams({ ...this.fields, ...fields })
+    return this.agent.request(unescaped(action), { method: 'POST', body, headers })
+  }
+
+  logIn(username = 'ada', password = 'analytical engine'): Promise<Page> {
+    return this.submit({ username, password, action: 'login' })
+  }
+
+  accept(): Promise<Page> {
+    return this.submit({ action: 'accept' })
+  }
+}
+
+/** An authorization request of the app `web`. */
+export function request(more: Form = {}): Form {
+  return {
+    response_type: 'code',
+    client_id: 'web',
+    redirect_uri: 'https://client.test/cb',
+    scope: 'openid',
+    state: 'st-123',
+    nonce: 'n1',
+    code_challenge: CHALLENGE,
+    code_challenge_method: 'S256',
+    ...more,
+  }
+}
+
+/** A code of `web` for Ada, through login and terms, and the form to redeem it with. */
+export async function codeForm(
+  issuer: string,
+  more: Form = {},
+  agent = new UserAgent(issuer),
+): Promise<Record<string, string>> {
+  let page = await agent.authorize(issuer, request(more))
+  if (page.location === null) page = await page.logIn()
+  if (page.location === null) page = await page.accept()
+  const code = page.params.get('code')
+  if (code === null) throw new Error(`no code: ${page.location}`)
+  const redirectUri = more.redirect_uri ?? 'https://client.test/cb'
+  return { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: VERIFIER }
+}
+
+function unescaped(text: string): string {
+  return text
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&#123;', '{')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&')
+}
