@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { clientDirectory } from '../../lib/oauth'
+import { missing, sharedJson } from '../support/shared'
 import { CLIENTS, type RunningServer, startServer } from './support'
 
-const FILE = join(__dirname, '../../../shared/corpora/oauth-cases.json')
-const MISSING = existsSync(FILE) ? false : 'the corpus ../shared/corpora/oauth-cases.json is not here'
+const CORPUS = 'corpora/oauth-cases.json'
+const MISSING = missing(CORPUS)
 
 interface Expectation {
   readonly kind: 'login' | 'page' | 'redirect-error' | 'json' | 'status' | 'procedure'
@@ -43,7 +42,7 @@ interface Answer {
 const ISSUER = 'https://as.test'
 
 describe('the corpus of authorization server cases', { skip: MISSING }, () => {
-  const { cases } = MISSING ? { cases: [] } : (JSON.parse(readFileSync(FILE, 'utf8')) as { cases: Case[] })
+  const { cases } = MISSING ? { cases: [] } : (sharedJson(CORPUS) as { cases: Case[] })
   let running: RunningServer
   before(async () => {
     const clients = CLIENTS.map((client) => (client.clientId === 'native' ? { ...client, realm: '/native' } : client))
