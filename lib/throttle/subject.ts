@@ -1,10 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { Request } from 'express'
-
-/** What is read of a session. */
-type Session =
-  | { readonly kind: 'user'; readonly issuer: string; readonly userId: string }
-  | { readonly kind: 'client' | 'unauthenticated'; readonly issuer: string; readonly clientId: string }
+import type { Session } from '../bearer/session'
 
 /**
  * Who pays for a request: the signed-in user; with no user, the app; with neither, the client's network address. The

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { memoryStore } from '../../lib/oauth'
-import { manualClock } from '../support/manual-clock'
+import { manualClock } from '../../lib/testing'
 import { AS_WEB, type Form, type RunningServer, SIGNING_KEY, USERS, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 

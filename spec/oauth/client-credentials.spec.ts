@@ -3,7 +3,7 @@ import { type KeyObject, constants, generateKeyPairSync, privateEncrypt, sign } 
 import { after, before, describe, it } from 'node:test'
 import { SignJWT, decodeJwt } from 'jose'
 import { clientDirectory } from '../../lib/oauth'
-import { manualClock } from '../support/manual-clock'
+import { manualClock } from '../../lib/testing'
 import { AS_WEB, CLIENTS, CLIENT_KEYS, type Form, type RunningServer, json, post, startServer } from './support'
 
 const SECOND = generateKeyPairSync('rsa', { modulusLength: 2_048 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
-import { manualClock } from '../support/manual-clock'
+import { manualClock } from '../../lib/testing'
 import { AS_WEB, type Form, type RunningServer, json, post, startServer } from './support'
 import { codeForm } from './user-agent'
 

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import express from 'express'
 import { throttle, throttleTest } from '../../lib'
 import { listen } from '../support/listen'
-import { manualClock } from '../support/manual-clock'
+import { manualClock } from '../../lib/testing'
 import { missing, sharedJson } from '../support/shared'
 
 interface Recorded {

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import express from 'express'
 import { throttle, throttleTest } from '../../lib'
 import { listen } from '../support/listen'
-import { manualClock } from '../support/manual-clock'
+import { manualClock } from '../../lib/testing'
 
 async function resource(t: TestContext, limitMs = 18_000) {
   const clock = manualClock()

@@ -5,7 +5,7 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { throttle, type ThrottleOptions } from '../../lib'
 import { identify } from '../../lib/throttle/identify'
 import { type Answer, listen } from '../support/listen'
-import { manualClock } from '../support/manual-clock'
+import { manualClock } from '../../lib/testing'
 
 const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' } satisfies ThrottleOptions
 
@@ -150,6 +150,7 @@ describe('throttle() answers 429', () => {
   it('or hands the error to onDenied, with status, code, headers and expose', async (t) => {
     let seen: unknown
     const { get } = await appWith(t, (app, clock) => {
+      app.set('env', 'test')
       app.use(throttle({ ...WINDOW, clock, onDenied: (err, _req, _res, next) => next((seen = err)) }))
     })
     await get('/work/1001')

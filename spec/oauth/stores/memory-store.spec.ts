@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryStore } from '../../../lib/oauth/stores/memory-store'
-import { manualClock } from '../../support/manual-clock'
+import { manualClock } from '../../../lib/testing'
 import { storeContract } from './store-contract'
 
 describe('memoryStore()', () => {

@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { Calendar } from '../../lib/throttle/calendar'
+import { Engine } from '../../lib/throttle/engine'
+import { command, giveUp, take } from '../../lib/throttle/exchange'
+import { type Standing, type Ticket, accrued, used } from '../../lib/throttle/standing'
+import { StoreClock } from '../../lib/throttle/store-clock'
+import { type Field, syncModel } from './simulation/model'
+
+const LIMIT = 1_000_000
+const WINDOW = 10_000_000
+/** The phase that makes a window begin at 0. */
+const PHASE = 0
+
+/** Notes what each window came to when it was left. */
+class Ledger extends Calendar {
+  readonly windows = new Map<number, number>()
+  override roll(s: Standing, now: number, number = this.number(s.phase, now)): boolean {
+    let rolled = false
+    while (s.number < number) {
+      const boundary = Math.min(now, Math.max(s.touched, this.clock.local(this.end(s))))
+      this.windows.set(s.number, s.spent + accrued(s, boundary))
+      rolled = super.roll(s, now, s.running > 0 ? s.number + 1 : number)
+    }
+    return rolled
+  }
+}
+
+function alone() {
+  const calendar = new Ledger(WINDOW, new StoreClock(0, 0))
+  const engine = new Engine({ calendar, freshUs: 0, shared: false, identify: (id) => ({ id, phase: PHASE }) })
+  return { engine, calendar }
+}
+
+/** Steps of one subject: time passes, then a request begins, the oldest or newest ends, or time is charged. */
+const steps = fc.array(
+  fc.record({
+    wait: fc.oneof(fc.integer({ min: 0, max: 200_000 }), fc.integer({ min: 0, max: 25_000_000 })),
+    what: fc.constantFrom('admit', 'admit', 'end oldest', 'end newest', 'charge', 'release'),
+    estimate: fc.option(fc.integer({ min: 0, max: 2_000_000 }), { nil: undefined }),
+    charge: fc.integer({ min: 0, max: 500_000 }),
+  }),
+  { maxLength: 60 },
+)
+
+describe('Engine', () => {
+  it('charges each window its own share of each request, loses nothing and doubles nothing', () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const { engine, calendar } = alone()
+        const running: Ticket[] = []
+        const began = new Map<Ticket, number>()
+        const truth = new Map<number, number>()
+        let now = 0
+        const spend = (from: number, to: number) => {
+          for (let at = from; at < to;) {
+            const number = Math.floor(at / WINDOW)
+            const until = Math.min(to, (number + 1) * WINDOW)
+            truth.set(number, (truth.get(number) ?? 0) + until - at)
+            at = until
+          }
+        }
+        for (const { wait, what, estimate, charge } of all) {
+          now += wait
+          if (what === 'admit') {
+            const verdict = engine.admit('s', estimate, LIMIT, now)
+            if (!('ticket' in verdict)) continue
+            running.push(verdict.ticket)
+            began.set(verdict.ticket, now)
+          } else if (what === 'charge') {
+            engine.charge(engine.standing('s', LIMIT, now), charge, now)
+            const number = Math.floor(now / WINDOW)
+            truth.set(number, (truth.get(number) ?? 0) + charge)
+          } else {
+            const ticket = what === 'end newest' ? running.pop() : running.shift()
+            if (ticket === undefined || what === 'release') {
+              if (ticket) running.unshift(ticket)
+              continue
+            }
+            engine.settle(ticket, now)
+            spend(began.get(ticket) as number, now)
+          }
+        }
+        now += 1
+        for (const ticket of running.splice(0)) {
+          engine.settle(ticket, now)
+          spend(began.get(ticket) as number, now)
+        }
+        const s = engine.standing('s', LIMIT, now)
+        assert.deepEqual([s.running, s.starts, s.hold], [0, 0, 0])
+        calendar.windows.set(s.number, s.spent)
+        for (const [number, us] of truth) assert.equal(calendar.windows.get(number) ?? 0, us, `window ${number}`)
+        const sum = (of: Map<number, number>) => [...of.values()].reduce((a, b) => a + b, 0)
+        assert.equal(sum(calendar.windows), sum(truth))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('promises a wait after which nothing of this window refuses', () => {
+    fc.assert(
+      fc.property(steps, fc.integer({ min: 0, max: WINDOW }), (all, later) => {
+        const { engine } = alone()
+        let now = 0
+        for (const { wait, charge } of all) {
+          now += wait % 300_000
+          engine.charge(engine.standing('s', LIMIT, now), charge * 4, now)
+        }
+        const verdict = engine.admit('s', 1, LIMIT, now)
+        if (!('refusal' in verdict)) return
+        const { retryAfterUs } = verdict.refusal
+        assert.ok(retryAfterUs > 0 && retryAfterUs <= WINDOW)
+        assert.ok('ticket' in engine.admit('s', 1, LIMIT, now + retryAfterUs + later))
+      }),
+    )
+  })
+
+  it('admits at once no more than the limit, by their estimates, and always one where nothing runs', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 2_000_000 }), { minLength: 1, maxLength: 100 }), (estimates) => {
+        const { engine } = alone()
+        const admitted = estimates.filter((estimate) => 'ticket' in engine.admit('s', estimate, LIMIT, 0))
+        const costs = admitted.map((estimate) => Math.min(estimate, LIMIT))
+        assert.equal(admitted[0], estimates[0])
+        assert.ok(costs.reduce((a, b) => a + b, 0) <= LIMIT || costs.length === 1)
+      }),
+    )
+  })
+
+  it('does not refuse a user under the limit who asks one request at a time', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 400_000 }), { maxLength: 50 }), (took) => {
+        const { engine } = alone()
+        let now = 0
+        for (const us of took) {
+          const s = engine.standing('s', LIMIT, now)
+          const verdict = engine.admit('s', LIMIT, LIMIT, now)
+          assert.equal('ticket' in verdict, used(s, now) <= LIMIT)
+          if (!('ticket' in verdict)) return
+          engine.settle(verdict.ticket, (now += us))
+        }
+      }),
+    )
+  })
+
+  it('release() leaves everything as if the request had not been admitted', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 9_000_000 }), fc.integer({ min: 0, max: 900_000 }), (at, after) => {
+        const { engine } = alone()
+        const s = engine.standing('s', LIMIT, at)
+        engine.charge(s, 1_234, at)
+        const verdict = engine.admit('s', 5_000, LIMIT, at)
+        assert.ok('ticket' in verdict)
+        engine.release(verdict.ticket, at + after)
+        if (s.number === 0) assert.equal(s.spent, 1_234)
+        assert.deepEqual([s.running, s.starts, s.hold], [0, 0, 0])
+      }),
+    )
+  })
+
+  it('excuse() leaves the wait for the store out', () => {
+    const { engine } = alone()
+    const verdict = engine.admit('s', 5_000, LIMIT, 0)
+    assert.ok('ticket' in verdict)
+    engine.excuse(verdict.ticket, 40_000, 50_000)
+    engine.settle(verdict.ticket, 100_000)
+    assert.equal(engine.standing('s', LIMIT, 100_000).spent, 60_000)
+  })
+
+  it('forget() drops subjects of a past window, and none of the present one', () => {
+    const { engine } = alone()
+    for (let i = 0; i < 100; i++) engine.charge(engine.standing(`s${i}`, LIMIT, 0), 1, 0)
+    engine.forget(1, 1_000)
+    assert.equal(engine.subjects.size, 100)
+    engine.admit('runs', 1, LIMIT, 2)
+    engine.forget(WINDOW, 30)
+    assert.equal(engine.subjects.size, 71)
+    for (let i = 0; i < 5; i++) engine.forget(WINDOW, 30)
+    assert.deepEqual([...engine.subjects.keys()], ['runs'])
+  })
+})
+
+describe('exchange', () => {
+  /** Two engines over one model of the store. */
+  function two() {
+    const fields = new Map<number, Map<string, Field>>()
+    const make = (id: string) => {
+      const calendar = new Calendar(WINDOW, new StoreClock(0, 1_000))
+      const engine = new Engine({
+        calendar,
+        freshUs: 250_000,
+        shared: true,
+        identify: (s) => ({ id: s, phase: PHASE }),
+      })
+      return {
+        engine,
+        sync(now: number) {
+          const s = engine.standing('s', LIMIT, now)
+          const asked = command(engine, s, now)
+          const { sent } = s
+          assert.ok(sent)
+          const window = fields.get(asked.number) ?? new Map<string, Field>()
+          fields.set(asked.number, window)
+          const reply = syncModel(window, now, id, asked)
+          return { asked, sent, reply, s, take: (at = now) => take(engine, s, sent, reply, at) }
+        },
+      }
+    }
+    return { a: make('a'), b: make('b'), fields }
+  }
+
+  it("brings the others' figures, and charges nothing twice however often a command arrives", () => {
+    const { a, b, fields } = two()
+    a.engine.charge(a.engine.standing('s', LIMIT, 0), 300_000, 0)
+    const { asked, take: taken } = a.sync(1)
+    taken()
+    const window = fields.get(asked.number) as Map<string, Field>
+    for (let i = 0; i < 3; i++) assert.equal(syncModel(window, 5, 'a', asked).written, undefined)
+    const sync = b.sync(10)
+    sync.take()
+    assert.equal(used(sync.s, 10), 300_000)
+  })
+
+  it('heals a store that lost what it was told', () => {
+    const { a, fields } = two()
+    const s = a.engine.standing('s', LIMIT, 0)
+    a.engine.charge(s, 300_000, 0)
+    a.sync(1).take()
+    assert.equal(s.dirty, false)
+    fields.clear()
+    a.sync(2).take()
+    assert.equal(s.dirty, true, 'it found its own field gone, and will say everything again')
+    assert.equal(fields.get(0)?.get('a')?.spent, 300_000)
+  })
+
+  it("decides alone about those who wait when no answer comes, by the others' last known figures", () => {
+    const { a, b } = two()
+    b.engine.charge(b.engine.standing('s', LIMIT, 0), 900_000, 0)
+    b.sync(1).take()
+    a.sync(2).take()
+    a.engine.alone = false
+    const late = 500_000 // the standing is stale: requests wait for the store
+    const verdicts = [60_000, 60_000].map((estimate) => a.engine.admit('s', estimate, LIMIT, late))
+    assert.ok(verdicts.every((verdict) => 'waiter' in verdict))
+    const answers = giveUp(a.engine, a.engine.standing('s', LIMIT, late), late)
+    assert.deepEqual(
+      answers.map(([, decision]) => 'ticket' in decision),
+      [true, false],
+    )
+  })
+
+  it('takes a reply that comes after its window for what it is: nothing', () => {
+    const { a } = two()
+    a.engine.charge(a.engine.standing('s', LIMIT, 0), 300_000, 0)
+    const { take: taken, s } = a.sync(WINDOW - 2_000)
+    taken(WINDOW + 5_000)
+    assert.equal(s.number, 1)
+    assert.equal(used(s, WINDOW + 5_000), 0)
+    assert.equal(s.asOf, -Infinity)
+  })
+})

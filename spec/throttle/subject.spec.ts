@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { identify, subjectKey } from '../../lib/throttle/identify'
+import { networkOf } from '../../lib/throttle/subject'
+
+describe('networkOf()', () => {
+  const networks: [address: string, network: string][] = [
+    ['203.0.113.9', '203.0.113.9'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['::FFFF:203.0.113.9', '203.0.113.9'],
+    ['2001:db8:1:2ff::1', '2001:db8:1:200::/56'],
+    ['2001:db8:1:2aa:dead:beef:0:1', '2001:db8:1:200::/56'],
+    ['2001:db8:1:300::', '2001:db8:1:300::/56'],
+    ['2001:DB8:1:3::1', '2001:db8:1:0::/56'],
+    ['::1', '0:0:0:0::/56'],
+    ['::', '0:0:0:0::/56'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/56'],
+    ['64:ff9b::192.0.2.33', '64:ff9b:0:0::/56'],
+    ['', ''],
+    ['unix:', 'unix:'],
+  ]
+  for (const [address, network] of networks) {
+    it(`${address || 'no address'} is ${network || 'nothing'}`, () => assert.equal(networkOf(address), network))
+  }
+
+  it('keeps two addresses apart exactly where their first 56 bits differ', () => {
+    const groups = fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 8, maxLength: 8 })
+    fc.assert(
+      fc.property(groups, groups, (a, b) => {
+        const prefix = (g: number[]) => [...g.slice(0, 3), (g[3] as number) >> 8].join()
+        const address = (g: number[]) => g.map((group) => group.toString(16)).join(':')
+        assert.equal(networkOf(address(a)) === networkOf(address(b)), prefix(a) === prefix(b))
+        assert.equal(networkOf(address(a)), networkOf(address([...a.slice(0, 4), ...b.slice(4)])))
+      }),
+    )
+  })
+})
+
+describe('identify()', () => {
+  it('names no two subjects alike, and gives each a phase within the window', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
+        assert.equal(identify(a, 60_000_000).id === identify(b, 60_000_000).id, a === b)
+        const { phase } = identify(a, 60_000_000)
+        assert.ok(Number.isInteger(phase) && phase >= 0 && phase < 60_000_000)
+      }),
+    )
+  })
+
+  it('tells lone surrogates apart, which UTF-8 does not', () => {
+    assert.notEqual(identify('\ud800', 1_000).id, identify('\ud801', 1_000).id)
+  })
+})
+
+describe('subjectKey()', () => {
+  it('keeps short subjects and shortens long ones, and no two meet', () => {
+    const long = (tail: string) => 'x'.repeat(10_000) + tail
+    assert.equal(subjectKey('ada'), 'ada')
+    assert.equal(subjectKey('x'.repeat(256)), 'x'.repeat(256))
+    assert.ok(subjectKey(long('a')).length < 300)
+    assert.notEqual(subjectKey(long('a')), subjectKey(long('b')))
+    assert.notEqual(
+      subjectKey(subjectKey(long('a'))),
+      subjectKey(long('a')),
+      'what stands for a long one is nobody’s name',
+    )
+  })
+})
