@@ -31,8 +31,7 @@ type Metered = ServerResponse & { [METER]?: Meter }
  * an upgraded connection is measured until its header.
  */
 export class Meter {
-  /** Microseconds of `nowUs()`. */
-  readonly startedAt: number
+  #startedAt: number
   #excludedUs = 0
   #pausedAt: number | undefined
   #endedAt: number | undefined
@@ -46,9 +45,9 @@ export class Meter {
 
   private constructor(
     res: Metered,
-    readonly clock: Clock,
+    public clock: Clock,
   ) {
-    this.startedAt = nowUs(clock)
+    this.#startedAt = nowUs(clock)
     // Called with Reflect.apply on the same response.
     /* eslint-disable @typescript-eslint/unbound-method */
     this.#writeHead = res.writeHead
@@ -62,14 +61,22 @@ export class Meter {
     res.on('close', meteredClose)
   }
 
-  /** The meter of this response, started now if there is none yet. */
+  /** The meter of this response, started now if there is none yet. A clock that a test brings replaces the usual one. */
   static of(res: ServerResponse, clock: Clock = systemClock): Meter {
-    return (res as Metered)[METER] ?? new Meter(res, clock)
+    const meter = (res as Metered)[METER]
+    if (meter === undefined) return new Meter(res, clock)
+    if (clock !== systemClock && clock !== meter.clock) meter.#follow(clock)
+    return meter
+  }
+
+  #follow(clock: Clock): void {
+    this.#startedAt += nowUs(clock) - nowUs(this.clock)
+    this.clock = clock
   }
 
   /** The processing time so far, in microseconds. */
   timeUs(now: number = nowUs(this.clock)): number {
-    return (this.#endedAt ?? this.#pausedAt ?? now) - this.startedAt - this.#excludedUs
+    return (this.#endedAt ?? this.#pausedAt ?? now) - this.#startedAt - this.#excludedUs
   }
 
   /** Measures from now: what came before was not processing. */
