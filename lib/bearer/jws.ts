@@ -1,13 +1,18 @@
 import { type JsonObject, readJsonObject } from './json'
-import { type Refusal, refuse } from './refusal'
+import { type Refusal, isRefusal, refuse } from './refusal'
 
-/** A signed token taken apart and not yet believed. */
-export interface Jws {
+/** What a signed token says of its signature, before anything else of it is looked at. */
+export interface JwsHead {
   readonly token: string
   readonly algorithm: string
   readonly kid: string | undefined
   /** In lower case and without `application/`; undefined where the header has none. */
   readonly type: string | undefined
+  readonly payload: Buffer
+}
+
+/** A signed token taken apart and not yet believed. */
+export interface Jws extends JwsHead {
   readonly claims: JsonObject
 }
 
@@ -16,26 +21,31 @@ export const LONGEST_TOKEN = 8_192
 
 /**
  * Takes a JWS compact serialization apart (RFC 7515 §7.1), strictly: three parts of canonical base64url, so that no
- * token has two spellings; header and claims JSON objects without a member named twice; no `crit` and no `b64`, since
- * no extension is understood here (RFC 7515 §4.1.11, RFC 7797 §6).
+ * token has two spellings; the header a JSON object without a member named twice; no `crit` and no `b64`, since no
+ * extension is understood here (RFC 7515 §4.1.11, RFC 7797 §6).
  */
-export function readJws(token: string): Jws | Refusal {
+export function readJwsHead(token: string): JwsHead | Refusal {
   if (token.length > LONGEST_TOKEN) return refuse('malformed_token')
   const parts = token.split('.', 4)
   if (parts.length !== 3) return refuse('malformed_token')
-  const [headerBytes, claimsBytes, signature] = parts.map(fromBase64url)
-  if (!headerBytes || !claimsBytes || !signature || signature.length === 0) return refuse('malformed_token')
+  const [headerBytes, payload, signature] = parts.map(fromBase64url)
+  if (!headerBytes || !payload || !signature || signature.length === 0) return refuse('malformed_token')
 
   const header = readJsonObject(headerBytes)
   if (!header) return refuse('malformed_token')
   if ('crit' in header || 'b64' in header) return refuse('critical_header')
   const { alg, kid, typ } = header
   if (typeof alg !== 'string' || !isText(kid) || !isText(typ)) return refuse('malformed_token')
-
-  const claims = readJsonObject(claimsBytes)
-  if (!claims) return refuse('malformed_token')
   const type = typ?.toLowerCase().replace(/^application\//, '')
-  return { token, algorithm: alg, kid, type, claims }
+  return { token, algorithm: alg, kid, type, payload }
+}
+
+/** Takes a signed JWT apart as {@link readJwsHead} does, with claims that are a JSON object (RFC 7519 §7.2). */
+export function readJws(token: string): Jws | Refusal {
+  const head = readJwsHead(token)
+  if (isRefusal(head)) return head
+  const claims = readJsonObject(head.payload)
+  return claims ? { ...head, claims } : refuse('malformed_token')
 }
 
 function isText(value: unknown): value is string | undefined {
