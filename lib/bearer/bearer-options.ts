@@ -55,6 +55,11 @@ export interface TokenOptions {
   readonly clockToleranceSec?: number | undefined
   /** How long ago a token may have been issued: whole seconds, 1 to 31,536,000. Default: until it expires. */
   readonly maxAgeSec?: number | undefined
+  /**
+   * How long fetched keys serve past their life while the issuer does not answer: whole seconds, 0 to 86,400. After
+   * that, 503. Default 3,600.
+   */
+  readonly lastGoodSec?: number | undefined
   /** Takes http addresses of other machines too, for a test network. Default false. */
   readonly allowHttp?: boolean | undefined
 }

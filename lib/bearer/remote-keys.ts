@@ -3,15 +3,17 @@ import type { Algorithm } from './algorithm'
 import { fetchJson } from './fetch-json'
 import { readJwks } from './jwks'
 import { type KeySet, type KeySource, findKey } from './key-source'
-import type { Refusal } from './refusal'
+import { type Refusal, isRefusal } from './refusal'
 import type { VerifyKey } from './verify-key'
 
 /** Where a JWK Set is, and how its keys are kept. */
 export interface RemoteKeysOptions {
-  /** Finds out the address; asked again after a failure, in case the issuer has moved it. */
-  readonly locate: () => string | Promise<string>
+  /** Finds out the address; told whether the last fetch failed, since the issuer may have moved it. */
+  readonly locate: (afterFailure: boolean) => string | Promise<string>
   readonly algorithms: readonly Algorithm[]
   readonly clock: Clock
+  /** How long past its life the last good set serves while the issuer does not answer, in milliseconds. */
+  readonly lastGoodMs: number
   /** From 0 to 1; spreads the retries of many processes. */
   readonly random?: () => number
 }
@@ -20,8 +22,6 @@ export interface RemoteKeysOptions {
 const LIFE_MS = { default: 600_000, least: 60_000, most: 86_400_000 }
 /** Past this part of its life a set is fetched anew while it is still good. */
 const REFRESH_AHEAD = 0.8
-/** How long past its life the last good set serves while the issuer does not answer. */
-const LAST_GOOD_MS = 3_600_000
 /** Unknown kids cause one fetch in this time, however many they are. */
 const UNKNOWN_KID_MS = 2_000
 const BACK_OFF_MS = { first: 1_000, most: 60_000 }
@@ -31,10 +31,11 @@ const MAX_BYTES = 512 * 1_024
 /**
  * The keys of an issuer's JWK Set (RFC 7517 §5), kept through its outages. One fetch at a time; ahead of the end of the
  * set's life; for a `kid` not yet known at most every 2 s; after failures at growing intervals with jitter. While the
- * issuer does not answer, the last good set serves for an hour beyond its life; with none, the refusal is
+ * issuer does not answer, the last good set serves for some time beyond its life; with none, the refusal is
  * `keys_unavailable`, never `unknown_key`.
  */
-export function remoteKeys({ locate, algorithms, clock, random = Math.random }: RemoteKeysOptions): KeySource {
+export function remoteKeys(options: RemoteKeysOptions): KeySource {
+  const { locate, algorithms, clock, lastGoodMs, random = Math.random } = options
   let set: KeySet | undefined
   let byJwk: ReadonlyMap<string, VerifyKey> = new Map()
   let fetchedAt = -Infinity
@@ -52,7 +53,7 @@ export function remoteKeys({ locate, algorithms, clock, random = Math.random }: 
     if (set && age <= lifeMs) {
       if (age > lifeMs * REFRESH_AHEAD) void refresh()
       const found = findKey(set, kid, algorithm)
-      if (!('refused' in found) || found.refused !== 'unknown_key' || !mayAskForUnknown()) return settle(found)
+      if (!isRefusal(found) || found.refused !== 'unknown_key' || !mayAskForUnknown()) return settle(found)
     }
     return refresh().then(() => settle(usable() ? findKey(set as KeySet, kid, algorithm) : unavailable()))
   }
@@ -63,16 +64,17 @@ export function remoteKeys({ locate, algorithms, clock, random = Math.random }: 
   }
 
   function usable(): boolean {
-    return set !== undefined && clock.now() - fetchedAt <= lifeMs + LAST_GOOD_MS
+    return set !== undefined && clock.now() - fetchedAt <= lifeMs + lastGoodMs
   }
 
   function mayAskForUnknown(): boolean {
     return flight !== undefined || clock.now() - startedAt >= UNKNOWN_KID_MS
   }
 
-  /** A key that is not known may exist all the same while the issuer cannot be asked. */
+  /** A key that is not known may exist all the same while the issuer cannot be asked, or shows no key at all. */
   function settle(found: VerifyKey | Refusal): VerifyKey | Refusal {
-    return 'refused' in found && found.refused === 'unknown_key' && failures > 0 ? unavailable() : found
+    if (!isRefusal(found) || found.refused !== 'unknown_key') return found
+    return failures > 0 || set?.all.length === 0 ? unavailable() : found
   }
 
   function unavailable(): Refusal {
@@ -91,7 +93,7 @@ export function remoteKeys({ locate, algorithms, clock, random = Math.random }: 
 
   async function load(): Promise<void> {
     try {
-      const url = await locate()
+      const url = await locate(failures > 0)
       const { body, freshMs } = await fetchJson(url, { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES })
       const read = readJwks(body, algorithms, byJwk)
       if (!read) throw new Error(`${url} answered with something else than a JWK Set`)

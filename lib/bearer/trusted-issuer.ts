@@ -3,10 +3,10 @@ import type { Clock } from '../http/clock'
 import { optionRange, shown } from '../http/options'
 import { type Algorithm, ASYMMETRIC, SYMMETRIC } from './algorithm'
 import type { KeyMaterial, KeyOptions, TokenOptions } from './bearer-options'
-import { discover } from './discovery'
+import { type IssuerMetadata, discover } from './discovery'
 import type { TrustedIssuer } from './issuer'
 import { type KeySource, keySet, staticKeys } from './key-source'
-import { remoteKeys } from './remote-keys'
+import { type RemoteKeysOptions, remoteKeys } from './remote-keys'
 import { isSecureUrl } from './url'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from './verify-key'
 
@@ -21,6 +21,7 @@ export const TOKEN_OPTION_NAMES: readonly string[] = [
   'algorithms',
   'clockToleranceSec',
   'maxAgeSec',
+  'lastGoodSec',
   'allowHttp',
 ]
 
@@ -58,7 +59,8 @@ export function trustedIssuer(options: TokenOptions & KeyOptions, env: NodeJS.Pr
 function keySource(options: TokenOptions & KeyOptions, issuer: string, allowHttp: boolean, clock: Clock): KeySource {
   const given = SOURCES.filter((name) => options[name] !== undefined)
   if (given.length > 1) throw new TypeError(`${given.join(' and ')} contradict each other: give one source of keys`)
-  const { key, keys, secret, jwksUri } = options
+  const { key, keys, secret, jwksUri, lastGoodSec = 3_600 } = options
+  optionRange('lastGoodSec', lastGoodSec, 0, 86_400)
   const algorithms = allowed(options.algorithms, secret === undefined ? ASYMMETRIC : SYMMETRIC)
   if (secret !== undefined) {
     return fixed([take('secret', () => keyFromOption(secret, algorithms))])
@@ -68,10 +70,11 @@ function keySource(options: TokenOptions & KeyOptions, issuer: string, allowHttp
     if (!Array.isArray(keys) || keys.length === 0) throw new TypeError('keys must be a list of one key or more')
     return fixed((keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms))))
   }
+  const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000 }
   if (jwksUri !== undefined) {
     if (!isSecureUrl(jwksUri, allowHttp))
       throw new TypeError(`jwksUri must be an https URL; received ${shown(jwksUri)}`)
-    return remoteKeys({ locate: () => jwksUri, algorithms, clock })
+    return remoteKeys({ ...remote, locate: () => jwksUri })
   }
   if (!isSecureUrl(issuer, allowHttp) || /[?#]/.test(issuer)) {
     throw new TypeError(
@@ -79,20 +82,27 @@ function keySource(options: TokenOptions & KeyOptions, issuer: string, allowHttp
         `received ${shown(issuer)}`,
     )
   }
-  return discovered(issuer, allowHttp, algorithms, clock)
+  return discovered(issuer, allowHttp, remote)
 }
 
-function discovered(issuer: string, allowHttp: boolean, algorithms: readonly Algorithm[], clock: Clock): KeySource {
-  let name: string | undefined
-  const locate = async () => {
-    const metadata = await discover(issuer, clock, allowHttp)
-    name = metadata.issuer
+/** Metadata are asked for once, and again after a failure, at most once in this time. */
+const REDISCOVER_MS = 60_000
+
+function discovered(issuer: string, allowHttp: boolean, remote: Omit<RemoteKeysOptions, 'locate'>): KeySource {
+  const { clock } = remote
+  let metadata: IssuerMetadata | undefined
+  let askedAt = -Infinity
+  const locate = async (afterFailure: boolean) => {
+    if (!metadata || (afterFailure && clock.now() - askedAt >= REDISCOVER_MS)) {
+      askedAt = clock.now()
+      metadata = await discover(issuer, clock, allowHttp)
+    }
     return metadata.jwksUri
   }
   return {
-    ...remoteKeys({ locate, algorithms, clock }),
+    ...remoteKeys({ ...remote, locate }),
     get issuer() {
-      return name
+      return metadata?.issuer
     },
   }
 }

@@ -1,45 +1,17 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
-import type { RequestListener } from 'node:http'
 import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import express from 'express'
-import { sign } from 'jsonwebtoken'
 import { requireBearer, type BearerOptions } from '../../lib'
+import { ASYMMETRIC } from '../../lib/bearer/algorithm'
+import type { Refusal } from '../../lib/bearer/refusal'
+import { remoteKeys } from '../../lib/bearer/remote-keys'
 import { manualClock } from '../../lib/testing'
+import { keyPair, serveIssuer } from '../support/issuer'
 import { serve } from '../support/serve'
 
-const pairs = ['a', 'b'].map((kid) => {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return { kid, privateKey, jwk: { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig' } }
-})
-const [a, b] = pairs as [(typeof pairs)[0], (typeof pairs)[0]]
-
-/** An issuer on a port of its own, whose answers a spec may change as it goes. */
-async function issuerApp() {
-  const state = {
-    keys: [a.jwk] as object[],
-    down: false,
-    fetches: [] as string[],
-    headers: {} as Record<string, string>,
-  }
-  let issuer = ''
-  const answer: RequestListener = (req, res) => {
-    state.fetches.push(req.url as string)
-    const documents: Record<string, unknown> = {
-      '/.well-known/openid-configuration': { issuer, jwks_uri: `${issuer}/keys` },
-      '/keys': { keys: state.keys },
-    }
-    const body = documents[req.url as string]
-    res.writeHead(state.down ? 503 : body ? 200 : 404, state.headers).end(JSON.stringify(body))
-  }
-  issuer = (await serve(answer)).url
-  const token = ({ kid, privateKey } = a, claims: object = {}) =>
-    sign({ iss: issuer, aud: 'api', sub: 'ada', exp: 4_102_444_800, ...claims }, privateKey, {
-      algorithm: 'ES256',
-      keyid: kid,
-    })
-  return { state, issuer, token }
-}
+const a = keyPair('a')
+const b = keyPair('b')
 
 async function api(options: BearerOptions) {
   const bearer = requireBearer({ audience: 'api', ...options })
@@ -47,38 +19,87 @@ async function api(options: BearerOptions) {
   return { bearer, ask: (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } }) }
 }
 
+/** The key source alone, on a clock that stands still. */
+async function source(lastGoodMs = 3_600_000) {
+  const clock = manualClock()
+  const served = await serveIssuer(a)
+  const keys = remoteKeys({
+    locate: () => `${served.issuer}/keys`,
+    algorithms: ASYMMETRIC,
+    clock,
+    lastGoodMs,
+    random: () => 0,
+  })
+  const find = async (kid: string) => {
+    const found = await keys.find(kid, 'ES256')
+    return 'refused' in found ? found.refused : found.kid
+  }
+  return { ...served, clock, keys, find }
+}
+
 describe('requireBearer() with keys from the issuer', () => {
-  it('finds them through its metadata (OpenID Connect Discovery §4)', async () => {
-    const { state, issuer, token } = await issuerApp()
+  it('finds them through its metadata (OpenID Connect Discovery §4), once for all who wait', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
     const { ask } = await api({ issuer })
+    const answers = await Promise.all([ask(token()), ask(token()), ask(token())])
     assert.deepEqual(
-      (await Promise.all([ask(token()), ask(token()), ask(token())])).map((r) => r.status),
+      answers.map(({ status }) => status),
       [200, 200, 200],
     )
     assert.deepEqual(state.fetches, ['/.well-known/openid-configuration', '/keys'])
     assert.equal((await ask(token(b))).status, 401)
   })
 
+  it('or through RFC 8414 metadata, where there are no others (§3.1)', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    const tenant = `${issuer}/tenant`
+    state.instead = (req, res) => {
+      if (req.url !== '/.well-known/oauth-authorization-server/tenant') return false
+      res.end(JSON.stringify({ issuer: tenant, jwks_uri: `${issuer}/keys` }))
+      return true
+    }
+    const { ask } = await api({ issuer: tenant })
+    assert.equal((await ask(token(a, { iss: tenant }))).status, 200)
+    assert.equal((await ask(token(a, { iss: issuer }))).status, 401)
+  })
+
   it('or at jwksUri, without asking for metadata', async () => {
-    const { state, issuer, token } = await issuerApp()
+    const { state, issuer, token } = await serveIssuer(a)
     const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
+    await bearer.ready()
     await bearer.ready()
     assert.equal((await ask(token())).status, 200)
     assert.deepEqual(state.fetches, ['/keys'])
   })
 
-  it('takes a key rotated in without a restart', async () => {
-    const { state, issuer, token } = await issuerApp()
-    const clock = manualClock()
-    const { ask } = await api({ issuer, clock })
-    assert.equal((await ask(token())).status, 200)
-    state.keys = [a.jwk, b.jwk]
-    clock.advance(2_000)
-    assert.equal((await ask(token(b))).status, 200)
+  it('takes the issuer as its metadata write it, with a slash at its end or without', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    state.instead = (req, res) => {
+      if (!req.url?.includes('openid')) return false
+      res.end(JSON.stringify({ issuer: `${issuer}/`, jwks_uri: `${issuer}/keys` }))
+      return true
+    }
+    const { ask } = await api({ issuer })
+    assert.equal((await ask(token(a, { iss: `${issuer}/` }))).status, 200)
+    assert.equal((await ask(token())).status, 401)
   })
 
-  it('answers an outage with 503 and Retry-After, never with 401', async () => {
-    const { state, issuer, token } = await issuerApp()
+  it('refuses metadata of another issuer (RFC 8414 §3.3), or with keys over http elsewhere', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    for (const metadata of [
+      { issuer: 'https://evil.test', jwks_uri: `${issuer}/keys` },
+      { jwks_uri: `${issuer}/keys` },
+      { issuer, jwks_uri: 'http://evil.test/keys' },
+      { issuer },
+    ]) {
+      state.instead = (req, res) => (res.end(JSON.stringify(metadata)), req.url?.includes('openid') ?? false)
+      const { ask } = await api({ issuer })
+      assert.equal((await ask(token())).status, 503)
+    }
+  })
+
+  it('answers an outage with 503 and Retry-After, never with 401, and tells nothing of the inside', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
     state.down = true
     const clock = manualClock()
     const { ask, bearer } = await api({ issuer, clock })
@@ -92,22 +113,232 @@ describe('requireBearer() with keys from the issuer', () => {
     clock.advance(Number(answer.headers.get('retry-after')) * 1_000)
     assert.equal((await ask(token())).status, 200)
   })
+})
 
-  it('keeps the last good keys while the issuer is down', async () => {
-    const { state, issuer, token } = await issuerApp()
-    const clock = manualClock()
-    const { ask } = await api({ issuer, clock })
-    assert.equal((await ask(token())).status, 200)
-    state.down = true
-    clock.advance(660_000)
-    assert.equal((await ask(token())).status, 200)
-    clock.advance(3_600_000)
-    assert.equal((await ask(token())).status, 503)
+describe('remoteKeys()', () => {
+  it('fetches ahead, past four fifths of a set’s life, and nobody waits for it', async () => {
+    const { state, find, clock, keys } = await source()
+    state.headers = { 'cache-control': 'public, max-age=100' }
+    assert.equal(await find('a'), 'a')
+    clock.advance(80_000)
+    assert.equal(await find('a'), 'a')
+    assert.equal(state.fetches.length, 1)
+    clock.advance(1)
+    assert.ok(!(keys.find('a', 'ES256') instanceof Promise))
+    while (state.fetches.length < 2) await turn()
   })
 
-  it('refuses metadata of another issuer (RFC 8414 §3.3)', async () => {
-    const { issuer, token } = await issuerApp()
-    const { ask } = await api({ issuer: issuer.replace('127.0.0.1', 'localhost') })
-    assert.equal((await ask(token(a, { iss: issuer.replace('127.0.0.1', 'localhost') }))).status, 503)
+  it('takes the life from Cache-Control within bounds', async () => {
+    for (const [header, lifeMs] of [
+      ['max-age=100', 100_000],
+      ['max-age=1', 60_000],
+      ['no-store', 60_000],
+      ['max-age=999999999', 86_400_000],
+      ['private', 600_000],
+    ] as const) {
+      const { state, find, clock, keys } = await source()
+      state.headers = { 'cache-control': header }
+      await find('a')
+      clock.advance(lifeMs)
+      assert.ok(!(keys.find('a', 'ES256') instanceof Promise), header)
+      while (state.fetches.length < 2) await turn()
+      await find('unknown')
+      clock.advance(lifeMs + 1)
+      assert.ok(keys.find('a', 'ES256') instanceof Promise, header)
+    }
+  })
+
+  it('replaces the whole set: a withdrawn key is gone', async () => {
+    const { state, find, clock } = await source()
+    assert.equal(await find('a'), 'a')
+    state.keys = [b.jwk]
+    clock.advance(600_001)
+    assert.equal(await find('a'), 'unknown_key')
+    assert.equal(await find('b'), 'b')
+  })
+
+  it('takes over keys that have not changed, so that what they verified stays known', async () => {
+    const { state, keys, clock } = await source()
+    const before = await keys.find('a', 'ES256')
+    state.keys = [b.jwk, a.jwk]
+    clock.advance(600_001)
+    assert.equal(await keys.find('a', 'ES256'), before)
+    state.keys = [{ ...b.jwk, kid: 'a' }]
+    clock.advance(600_001)
+    assert.notEqual(await keys.find('a', 'ES256'), before)
+  })
+
+  it('keeps the last good set for the time allowed while the issuer is down, then refuses as unavailable', async () => {
+    const { state, find, clock } = await source(1_800_000)
+    await find('a')
+    state.down = true
+    clock.advance(600_000 + 1_800_000)
+    assert.equal(await find('a'), 'a')
+    clock.advance(1)
+    assert.equal(await find('a'), 'keys_unavailable')
+    state.down = false
+    clock.advance(60_000)
+    assert.equal(await find('a'), 'a')
+  })
+
+  it('cannot call a kid unknown while the issuer is down, or shows no key at all', async () => {
+    const { state, find, clock } = await source()
+    await find('a')
+    state.down = true
+    clock.advance(2_000)
+    assert.equal(await find('b'), 'keys_unavailable')
+    assert.equal(await find('a'), 'a')
+    state.down = false
+    state.keys = []
+    clock.advance(1_000)
+    assert.equal(await find('b'), 'keys_unavailable')
+  })
+
+  it('leaves out keys that are not for this, and kids that stand there twice', async () => {
+    const { state, find } = await source()
+    const jwk = (kid: string, more: object) => ({ ...b.jwk, kid, ...more })
+    state.keys = [
+      jwk('enc', { use: 'enc' }),
+      jwk('ops', { use: undefined, key_ops: ['sign'] }),
+      jwk('alg', { alg: 'RS256' }),
+      jwk('unknown', { kty: 'XX' }),
+      { kty: 'oct', k: 'AAAA', kid: 'oct' },
+      jwk('private', { d: 'AAAA' }),
+      jwk('twice', {}),
+      { ...a.jwk, kid: 'twice' },
+      jwk('good', { key_ops: ['verify'], alg: 'ES256' }),
+      'no key',
+      null,
+    ] as object[]
+    for (const kid of ['enc', 'ops', 'alg', 'unknown', 'oct', 'private', 'twice']) {
+      assert.equal(await find(kid), 'unknown_key', kid)
+    }
+    assert.equal(await find('good'), 'good')
+  })
+
+  const broken: readonly [string, (res: import('node:http').ServerResponse) => void, RegExp][] = [
+    ['a redirect', (res) => res.writeHead(302, { location: '/elsewhere' }).end(), /answered 302/],
+    ['another status', (res) => res.writeHead(404).end(), /answered 404/],
+    ['what is no JSON', (res) => res.end('<html>'), /could not be fetched/],
+    ['what is no object', (res) => res.end('[]'), /something else than a JSON object/],
+    ['what is no JWK Set', (res) => res.end('{"keys":{}}'), /something else than a JWK Set/],
+    ['hundreds of keys', (res) => res.end(JSON.stringify({ keys: Array(101).fill(a.jwk) })), /than a JWK Set/],
+    ['more than 512 KB', (res) => res.end(`{"x":"${'x'.repeat(524_288)}"}`), /larger than 524288 bytes/],
+    [
+      'half an answer',
+      (res) => (res.writeHead(200, { 'content-length': '99' }).write('{'), res.destroy()),
+      /could not/,
+    ],
+  ]
+  for (const [title, answer, why] of broken) {
+    it(`takes ${title} for an outage`, async () => {
+      const { state, keys } = await source()
+      state.instead = (_req, res) => (answer(res), true)
+      const refusal = (await keys.find('a', 'ES256')) as Refusal
+      assert.equal(refusal.refused, 'keys_unavailable')
+      assert.match(String(refusal.cause), why)
+      assert.deepEqual(state.fetches, ['/keys'])
+    })
+  }
+
+  it('waits 5 s for an answer, its body included', async () => {
+    for (const begin of [false, true]) {
+      const { state, keys, clock } = await source()
+      const asked = new Promise<void>((resolve) => {
+        state.instead = (_req, res) => {
+          if (begin) res.write('{"keys":')
+          resolve()
+          return true
+        }
+      })
+      const found = keys.find('a', 'ES256')
+      await asked
+      for (let i = 0; i < 50; i++) await turn()
+      clock.advance(4_999)
+      await turn()
+      clock.advance(1)
+      assert.equal(((await found) as Refusal).refused, 'keys_unavailable')
+    }
+  })
+
+  it('asks after failures at growing intervals with jitter, from 0.5 s to 30 s where it is shortest', async () => {
+    const { state, find, clock } = await source()
+    state.down = true
+    const at: number[] = []
+    for (let second = 0; second < 130; second += 0.5, clock.advance(500)) {
+      const before = state.fetches.length
+      await find('a')
+      if (state.fetches.length > before) at.push(second)
+    }
+    assert.deepEqual(at, [0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 61.5, 91.5, 121.5])
+  })
+})
+
+describe('requireBearer() through an hour’s outage of its issuer, at load', () => {
+  it('answers no good token with 401, and asks at most 10 times a minute', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    const clock = manualClock()
+    const { ask } = await api({ issuer, clock })
+    const good = token()
+    assert.equal((await ask(good)).status, 200)
+    state.down = true
+    const statuses = new Map<number, number>()
+    for (let minute = 0; minute < 60; minute++) {
+      const before = state.fetches.length
+      for (let second = 0; second < 60; second += 2) {
+        clock.advance(2_000)
+        for (const { status } of await Promise.all([ask(good), ask(token(b))])) {
+          statuses.set(status, (statuses.get(status) ?? 0) + 1)
+        }
+      }
+      assert.ok(state.fetches.length - before <= 10, `${state.fetches.length - before} fetches in minute ${minute}`)
+    }
+    assert.deepEqual(Object.fromEntries(statuses), { 200: 1_800, 503: 1_800 })
+  })
+
+  it('and after a start into the outage has 503 for all, then 200', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    state.down = true
+    const clock = manualClock()
+    const { ask } = await api({ issuer, clock })
+    for (let minute = 0; minute < 60; minute++, clock.advance(60_000)) assert.equal((await ask(token())).status, 503)
+    assert.ok(state.fetches.length <= 61)
+    state.down = false
+    assert.equal((await ask(token())).status, 200)
+  })
+})
+
+describe('requireBearer() under a flood of forged kids', () => {
+  it('asks once in 2 s at most, and takes a key rotated in at any moment within 3 s', async () => {
+    const { state, find, clock, keys } = await source()
+    await find('a')
+    const forged = 100_000
+    const steps = 2_000 // of 10 ms: 20 s
+    let rotated = { kid: 'a', at: 0 }
+    let next = 500
+    const delays: number[] = []
+    for (let step = 0; step < steps; step++) {
+      clock.advance(10)
+      if (step === next) {
+        const kid = `r${step}`
+        state.keys = [{ ...b.jwk, kid }]
+        rotated = { kid, at: clock.now() }
+        next += 317 // lands on another phase of the 2 s each time
+      }
+      const waiting: unknown[] = []
+      for (let i = 0; i < forged / steps; i++) {
+        const found = keys.find(`forged-${step}-${i}`, 'ES256')
+        if (found instanceof Promise) waiting.push(found)
+        else assert.equal((found as Refusal).refused, 'unknown_key')
+      }
+      for (const found of await Promise.all(waiting)) assert.equal((found as Refusal).refused, 'unknown_key')
+      if (rotated.at > 0 && (await find(rotated.kid)) === rotated.kid) {
+        delays.push(clock.now() - rotated.at)
+        rotated = { kid: 'a', at: 0 }
+      }
+    }
+    assert.ok(state.fetches.length <= 11, `${state.fetches.length} fetches in 20 s`)
+    assert.equal(delays.length, 5)
+    assert.ok(Math.max(...delays) <= 3_000, String(delays))
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { type Algorithm, ASYMMETRIC, SYMMETRIC } from '../../lib/bearer/algorithm'
+import { ASYMMETRIC, SYMMETRIC } from '../../lib/bearer/algorithm'
 import { readJwsHead } from '../../lib/bearer/jws'
 import { findKey, keySet } from '../../lib/bearer/key-source'
 import { isRefusal } from '../../lib/bearer/refusal'
@@ -58,7 +58,7 @@ function accepts({ private: secret, public: open }: Group, token: unknown): bool
   const key = findKey(
     keySet(keys, () => undefined),
     head.kid,
-    head.algorithm as Algorithm,
+    head.algorithm,
   )
   return !isRefusal(key) && isSignedWith(token, key)
 }

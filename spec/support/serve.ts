@@ -1,16 +1,10 @@
 import { type AddressInfo, connect } from 'node:net'
-import {
-  type IncomingMessage,
-  type RequestListener,
-  type ServerOptions,
-  type ServerResponse,
-  createServer,
-} from 'node:http'
+import { type RequestListener, type ServerOptions, createServer } from 'node:http'
 import { after } from 'node:test'
 
 /** Serves an app on a free port until the specs of the file, or of the suite it is called in, are done. */
 export async function serve(
-  app: RequestListener | ((req: IncomingMessage, res: ServerResponse) => void),
+  app: RequestListener,
   options: ServerOptions = {},
 ): Promise<{ url: string; port: number; raw: (request: string | Buffer) => Promise<string> }> {
   const server = createServer(options, app)
