@@ -81,6 +81,11 @@ export class Page {
     return this.submit({ username, password, action: 'login' })
   }
 
+  /** On to the app, over the terms if they are shown. */
+  async finish(): Promise<Page> {
+    return this.location === null ? this.accept() : this
+  }
+
   accept(): Promise<Page> {
     return this.submit({ action: 'accept' })
   }

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { memoryStore } from '../../lib/oauth'
+import { manualClock } from '../../lib/testing'
+import { AS_WEB, type Form, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
+import { type Page, UserAgent, codeForm, request } from './user-agent'
+
+describe('the authorization endpoint', () => {
+  const clock = manualClock()
+  let running: RunningServer
+  before(async () => {
+    running = await startServer({ clock })
+  })
+  after(() => running.close())
+
+  const ask = (more: Form = {}, agent = new UserAgent(running.issuer)) => agent.authorize(running.issuer, request(more))
+  const signedIn = async (): Promise<UserAgent> => {
+    const agent = new UserAgent(running.issuer)
+    await codeForm(running.issuer, {}, agent)
+    return agent
+  }
+  const errorOf = (page: Page) => page.params.get('error')
+
+  it('RFC 6749 §4.1.2.1: an unknown client or redirect URI gives a page, whatever else is wrong', async () => {
+    const wrongs: Form[] = [
+      { client_id: 'nobody' },
+      { client_id: '' },
+      { client_id: '__proto__' },
+      { redirect_uri: 'https://client.test/cb/' },
+      { redirect_uri: 'https://spa.test/cb' },
+      { redirect_uri: '' },
+      { redirect_uri: 'https://evil.test', response_type: 'token', scope: '"' },
+    ]
+    for (const wrong of wrongs) {
+      const page = await ask(wrong)
+      assert.equal(page.status, 400)
+      assert.equal(page.location, null)
+      assert.equal(page.title, 'This link does not work')
+      assert.match(page.response.headers.get('content-type') ?? '', /^text\/html/)
+    }
+  })
+
+  it('RFC 6749 §4.1.2.1 and RFC 9207 §2: other errors go to the redirect URI, with state and iss', async () => {
+    const wrongs: [Form, string][] = [
+      [{ response_type: '' }, 'invalid_request'],
+      [{ response_type: 'token' }, 'unsupported_response_type'],
+      [{ response_type: 'code id_token' }, 'unsupported_response_type'],
+      [{ response_mode: 'form_post' }, 'invalid_request'],
+      [{ scope: 'openid "quoted"' }, 'invalid_scope'],
+      [{ request: 'eyJ' }, 'request_not_supported'],
+      [{ request_uri: 'https://client.test/r' }, 'request_uri_not_supported'],
+      [{ registration: '{}' }, 'registration_not_supported'],
+      [{ prompt: 'none consent' }, 'invalid_request'],
+      [{ prompt: 'dance' }, 'invalid_request'],
+      [{ max_age: '-1' }, 'invalid_request'],
+      [{ max_age: '1e3' }, 'invalid_request'],
+      [{ code_challenge: '' }, 'invalid_request'],
+      [{ client_id: 'no-realm', redirect_uri: 'https://norealm.test/cb' }, 'invalid_request'],
+    ]
+    for (const [wrong, code] of wrongs) {
+      const page = await ask(wrong)
+      assert.equal(page.status, 303)
+      assert.equal(errorOf(page), code, JSON.stringify(wrong))
+      assert.equal(page.params.get('state'), 'st-123')
+      assert.equal(page.params.get('iss'), running.issuer)
+      assert.match(page.params.get('error_description') ?? '', /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/)
+      assert.equal(page.params.get('code'), null)
+    }
+  })
+
+  it('RFC 6749 §3.1: a parameter given twice is refused, an unknown one ignored, an empty one absent', async () => {
+    const { issuer } = running
+    const agent = new UserAgent(issuer)
+    const query = new URLSearchParams(request()).toString()
+    for (const name of ['response_type', 'scope', 'nonce', 'prompt', 'code_challenge']) {
+      assert.equal(errorOf(await agent.request(`${issuer}/authorization?${query}&${name}=x`)), 'invalid_request', name)
+    }
+    const twoStates = await agent.request(`${issuer}/authorization?${query}&state=x`)
+    assert.equal(errorOf(twoStates), 'invalid_request')
+    assert.equal(twoStates.params.get('state'), null)
+    for (const name of ['client_id', 'redirect_uri', 'redirect_uri[]']) {
+      const page = await agent.request(`${issuer}/authorization?${query}&${name}=x`)
+      assert.equal(page.status, 400)
+    }
+    assert.equal((await ask({ prompt: '', max_age: '', claims: '{}', display: 'x' })).title, 'Sign in')
+  })
+
+  it('asks an app without a realm for client registration when it asks for a scope', async () => {
+    const noRealm = { client_id: 'no-realm', redirect_uri: 'https://norealm.test/cb' }
+    const page = await ask({ ...noRealm, scope: 'openid' })
+    assert.equal(errorOf(page), 'invalid_request')
+    const description = page.params.get('error_description') ?? ''
+    for (const words of [/validation exception/, /client registration is required/, /realm/, /developer support/]) {
+      assert.match(description, words)
+    }
+    assert.equal((await ask({ ...noRealm, scope: '' })).title, 'Sign in')
+  })
+
+  it('RFC 6749 §4.1.2: state comes back as it was, whatever is in it', async () => {
+    const state = `"><svg onload=1>\r\nSet-Cookie: a=b \u2028😀&code=x#y%00`
+    const page = await ask({ state, prompt: 'none' })
+    assert.equal(errorOf(page), 'login_required')
+    assert.equal(page.params.get('state'), state)
+    assert.equal(page.response.headers.get('set-cookie'), null)
+  })
+
+  it('RFC 8252 §7.3 and RFC 9700 §4.1.3: only a loopback port may vary', async () => {
+    const native = { client_id: 'native' }
+    const good = ['http://127.0.0.1/cb', 'http://127.0.0.1:1/cb', 'http://127.0.0.1:65535/cb', 'com.example.app:/cb']
+    for (const uri of good) assert.equal((await ask({ ...native, redirect_uri: uri })).title, 'Sign in', uri)
+    const bad = [
+      'http://127.0.0.1:65536/cb',
+      'http://127.0.0.1:/cb',
+      'http://127.0.0.1:80x/cb',
+      'http://127.0.0.1:80@evil.test/cb',
+      'http://127.0.0.1/cb?x',
+      'http://localhost/cb',
+      'http://[::1]/cb',
+      'http://127.1/cb',
+      'https://127.0.0.1/cb',
+      'com.example.app:/cb2',
+    ]
+    for (const uri of bad) assert.equal((await ask({ ...native, redirect_uri: uri })).status, 400, uri)
+    const localhost = { client_id: 'legacy', redirect_uri: 'http://localhost:3000/cb' }
+    assert.equal((await ask(localhost)).status, 400, 'localhost is a name, not a loopback address')
+  })
+
+  it('OIDC Core §3.1.2.1: takes POST like GET', async () => {
+    const agent = new UserAgent(running.issuer)
+    const page = await agent.request(`${running.issuer}/authorization`, {
+      method: 'POST',
+      body: new URLSearchParams(request()),
+    })
+    assert.equal(page.title, 'Sign in')
+    assert.equal((await (await page.logIn()).accept()).params.get('state'), 'st-123')
+  })
+
+  it('an active website session needs no new login', async () => {
+    const agent = await signedIn()
+    const page = await ask({}, agent)
+    assert.equal(page.status, 303)
+    assert.match(page.params.get('code') ?? '', /^[\w-]{43}$/)
+  })
+
+  it('a website session ends after 60 idle minutes or 24 hours', async () => {
+    const idle = await signedIn()
+    clock.advance(59 * 60_000)
+    assert.notEqual((await ask({}, idle)).location, null)
+    clock.advance(61 * 60_000)
+    assert.equal((await ask({}, idle)).title, 'Sign in')
+    const long = await signedIn()
+    for (let i = 0; i < 24; i++) {
+      assert.notEqual((await ask({}, long)).location, null, `after ${i} h`)
+      clock.advance(60 * 60_000 - 1)
+    }
+    clock.advance(24)
+    assert.equal((await ask({}, long)).title, 'Sign in')
+  })
+
+  it('OIDC Core §3.1.2.6: prompt=none never shows a page', async () => {
+    assert.equal(errorOf(await ask({ prompt: 'none' })), 'login_required')
+    const agent = await signedIn()
+    assert.notEqual((await ask({ prompt: 'none' }, agent)).params.get('code'), null)
+    clock.advance(10_000)
+    assert.equal(errorOf(await ask({ prompt: 'none', max_age: '5' }, agent)), 'login_required')
+    const other = new UserAgent(running.issuer)
+    await (await ask({}, other)).logIn('bob', 'builder')
+    assert.equal(errorOf(await ask({ prompt: 'none' }, other)), 'interaction_required', 'the terms are still open')
+  })
+
+  it('OIDC Core §3.1.2.1: prompt=login asks again, and the fresh login is enough', async () => {
+    const agent = await signedIn()
+    clock.advance(1_000)
+    for (const prompt of ['login', 'select_account']) {
+      const page = await ask({ prompt }, agent)
+      assert.equal(page.title, 'Sign in')
+      assert.notEqual((await page.logIn()).params.get('code'), null)
+      clock.advance(1_000)
+    }
+  })
+
+  it('OIDC Core §3.1.2.1: prompt=consent shows the terms again', async () => {
+    const agent = await signedIn()
+    clock.advance(1_000)
+    const page = await ask({ prompt: 'consent' }, agent)
+    assert.equal(page.title, 'Terms of access')
+    assert.notEqual((await page.accept()).params.get('code'), null)
+  })
+
+  it('OIDC Core §3.1.2.1: max_age asks again when the login is older, and auth_time tells', async () => {
+    const agent = await signedIn()
+    clock.advance(100_000)
+    assert.notEqual((await ask({ max_age: '100' }, agent)).params.get('code'), null)
+    clock.advance(1)
+    const page = await ask({ max_age: '100' }, agent)
+    assert.equal(page.title, 'Sign in')
+    const again = await page.logIn()
+    assert.notEqual(again.params.get('code'), null)
+    assert.equal((await ask({ max_age: '0' }, agent)).location === null, false, 'the login is not a millisecond old')
+    clock.advance(1)
+    assert.equal((await ask({ max_age: '0' }, agent)).title, 'Sign in')
+  })
+
+  it('OIDC Core §3.1.2.1: login_hint fills in the name, id_token_hint wants that very user', async () => {
+    const hinted = await ask({ login_hint: `ada"><b>{{csrf}}` })
+    assert.equal(hinted.fields.username, `ada"><b>{{csrf}}`)
+    assert.ok(!hinted.text.includes('<b>'))
+    const agent = await signedIn()
+    const tokens = await json(await post(`${running.issuer}/token`, await codeForm(running.issuer, {}, agent), AS_WEB))
+    const hint = { id_token_hint: tokens.id_token as string, prompt: 'none' }
+    assert.notEqual((await ask(hint, agent)).params.get('code'), null)
+    assert.equal(errorOf(await ask({ ...hint, id_token_hint: 'nonsense' }, agent)), 'login_required')
+    const bob = new UserAgent(running.issuer)
+    await (await (await ask({}, bob)).logIn('bob', 'builder')).accept()
+    assert.equal(errorOf(await ask(hint, bob)), 'login_required')
+  })
+
+  it('OIDC Core §3.1.2.1: shows the page in a language asked for, where there is one', async () => {
+    const german = { lang: 'de', loginTitle: 'Anmelden', loginLead: 'bei {app}' }
+    const other = await startServer({ pages: { texts: (locales) => (locales[0]?.startsWith('de') ? german : {}) } })
+    const agent = new UserAgent(other.issuer)
+    const page = await agent.authorize(other.issuer, request({ ui_locales: 'de-AT de "><x>' }))
+    assert.equal(page.title, 'Anmelden')
+    assert.match(page.text, /<html lang="de">/)
+    assert.match(page.text, /bei Web App/)
+    assert.equal((await agent.authorize(other.issuer, request())).title, 'Sign in')
+    await other.close()
+  })
+
+  it('answers other methods with 405 and what it takes', async () => {
+    const response = await fetch(`${running.issuer}/authorization`, { method: 'PUT' })
+    assert.equal(response.status, 405)
+    assert.equal(response.headers.get('allow'), 'GET, HEAD, POST')
+    const head = await fetch(`${running.issuer}/authorization?${new URLSearchParams(request()).toString()}`, {
+      method: 'HEAD',
+    })
+    assert.equal(head.status, 200)
+    assert.equal(await head.text(), '')
+  })
+
+  it('keeps nothing for a login page that nobody sends', async () => {
+    let written = 0
+    const store = memoryStore()
+    const counting = { ...store, set: (...args: Parameters<typeof store.set>) => (written++, store.set(...args)) }
+    const other = await startServer({ store: counting, signingKeys: [{ key: SIGNING_KEY }] })
+    for (let i = 0; i < 20; i++) await new UserAgent(other.issuer).authorize(other.issuer, request())
+    assert.equal(written, 0)
+    await other.close()
+  })
+})

@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { clientDirectory, userDirectory } from '../../lib/oauth'
+import { manualClock } from '../../lib/testing'
+import { type RunningServer, startServer } from './support'
+import { type Page, UserAgent, codeForm, request } from './user-agent'
+
+describe('the login page', () => {
+  const clock = manualClock()
+  let running: RunningServer
+  before(async () => {
+    running = await startServer({ clock, loginLimits: { perAddress: 10_000 } })
+  })
+  after(() => running.close())
+
+  const open = (agent = new UserAgent(running.issuer)) => agent.authorize(running.issuer, request())
+  const signedIn = (agent: UserAgent) => [...agent.cookies.keys()].some((name) => name.endsWith('session'))
+
+  it('a wrong password and an unknown name get the same answer, byte for byte', async () => {
+    const answers = []
+    for (const [name, password] of [
+      ['ada', 'wrong'],
+      ['adb', 'wrong'],
+    ] as const) {
+      const page = await (await open()).logIn(name, password)
+      assert.equal(page.status, 403)
+      assert.match(page.notice ?? '', /do not go together/)
+      const { request: sealed = '', csrf = '' } = page.fields
+      const headers = Object.fromEntries(page.response.headers)
+      for (const varying of ['date', 'x-processing-time', 'content-length']) delete headers[varying]
+      answers.push({ text: page.text.replace(sealed, '').replace(csrf, '').replaceAll(name, ''), headers })
+    }
+    assert.deepEqual(answers[0], answers[1])
+  })
+
+  it('RFC 9700 §4.7: a form without our token, of another browser, or from another site logs nobody in', async () => {
+    const { issuer } = running
+    const victim = new UserAgent(issuer)
+    const page = await open(victim)
+    const attackers = await open()
+    const forms: [string, Promise<Page>][] = [
+      ['no token', page.submit({ username: 'ada', password: 'analytical engine', csrf: '' })],
+      [
+        'a foreign token',
+        page.submit({ username: 'ada', password: 'analytical engine', csrf: attackers.fields.csrf ?? '' }),
+      ],
+      [
+        'a foreign origin',
+        page.submit({ username: 'ada', password: 'analytical engine' }, { origin: 'https://evil.test' }),
+      ],
+      [
+        'cross-site',
+        page.submit({ username: 'ada', password: 'analytical engine' }, { 'sec-fetch-site': 'cross-site' }),
+      ],
+    ]
+    for (const [what, form] of forms) {
+      const answer = await form
+      assert.equal(answer.status, 403, what)
+      assert.equal(signedIn(victim), false, what)
+    }
+    const cookieless = new UserAgent(issuer)
+    const body = new URLSearchParams({ ...page.fields, username: 'ada', password: 'analytical engine' })
+    const lost = await cookieless.request(`${issuer}/login`, { method: 'POST', body })
+    assert.equal(lost.status, 403)
+    assert.match(lost.notice ?? '', /cookie/)
+    assert.notEqual((await (await lost.logIn()).finish()).params.get('code'), null, 'and there is a way on')
+  })
+
+  it('takes a form whose origin the browser calls null, as our referrer policy makes it', async () => {
+    const page = await open()
+    const answer = await page.submit(
+      { username: 'ada', password: 'analytical engine' },
+      { origin: 'null', 'sec-fetch-site': 'same-origin' },
+    )
+    assert.notEqual((await answer.finish()).params.get('code'), null)
+  })
+
+  it('takes no form that it has not made', async () => {
+    const page = await open()
+    const { request: sealed = '' } = page.fields
+    const [payload = '', mac = ''] = sealed.split('.')
+    const opened = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { params: object }
+    const forged = Buffer.from(
+      JSON.stringify({ ...opened, params: { client_id: 'web', redirect_uri: 'https://evil.test' } }),
+    )
+    for (const request of ['', 'x', '.', `${payload}.`, `${forged.toString('base64url')}.${mac}`, `${sealed}x`]) {
+      const answer = await page.submit({ request, username: 'ada', password: 'analytical engine' })
+      assert.equal(answer.status, 400)
+      assert.equal(answer.location, null)
+    }
+  })
+
+  it('the session id is renewed at login, and the one before is worth nothing (fixation)', async () => {
+    const agent = new UserAgent(running.issuer)
+    const fixed = 'A'.repeat(43)
+    agent.cookies.set('tollgate-session', fixed)
+    await (await open(agent)).logIn()
+    const first = agent.cookies.get('tollgate-session')
+    assert.notEqual(first, fixed)
+    clock.advance(1_000)
+    await (await agent.authorize(running.issuer, request({ prompt: 'login' }))).logIn()
+    assert.notEqual(agent.cookies.get('tollgate-session'), first)
+    const old = new UserAgent(running.issuer)
+    old.cookies.set('tollgate-session', first ?? '')
+    assert.equal((await open(old)).title, 'Sign in')
+  })
+
+  it('sets cookies that scripts, other sites and plain connections cannot read', async () => {
+    const http = await open()
+    assert.match(
+      http.response.headers.get('set-cookie') ?? '',
+      /^tollgate-browser=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/,
+    )
+    const https = await startServer({ issuer: 'https://ident.test/oauth' })
+    const agent = new UserAgent(https.origin)
+    const page = await agent.authorize('https://ident.test/oauth', request())
+    const answer = await page.logIn()
+    for (const line of [...page.response.headers.getSetCookie(), ...answer.response.headers.getSetCookie()]) {
+      assert.match(line, /^__Host-tollgate-(browser|session)=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/)
+    }
+    assert.equal(agent.cookies.size, 2)
+    await https.close()
+  })
+
+  it('RFC 9700 §4.16: its policy lets in no script, no frame, and forms to us and the app alone', async () => {
+    const headers = (await open()).response.headers
+    assert.match(
+      headers.get('content-security-policy') ?? '',
+      /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; img-src data:; base-uri 'none'; frame-ancestors 'none'; form-action 'self' https:\/\/client\.test$/,
+    )
+    assert.equal(headers.get('x-frame-options'), 'DENY')
+    assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin')
+    assert.equal(headers.get('cache-control'), 'no-store')
+    const native = await new UserAgent(running.issuer).authorize(
+      running.issuer,
+      request({ client_id: 'native', redirect_uri: 'com.example.app:/cb' }),
+    )
+    assert.match(native.response.headers.get('content-security-policy') ?? '', /form-action 'self' com\.example\.app:$/)
+  })
+
+  it('an expired page begins the same request anew', async () => {
+    const page = await open()
+    clock.advance(15 * 60_000 + 1)
+    const again = await page.logIn()
+    assert.equal(again.status, 400)
+    assert.match(again.notice ?? '', /too long/)
+    const back = await (await again.logIn()).finish()
+    assert.equal(back.params.get('state'), 'st-123')
+    assert.notEqual(back.params.get('code'), null)
+  })
+
+  it('a page is good for one login: sent again, it asks anew and starts no session', async () => {
+    const agent = new UserAgent(running.issuer)
+    const page = await open(agent)
+    const answer = await page.logIn()
+    const session = agent.cookies.get('tollgate-session')
+    const again = await page.logIn()
+    assert.equal(again.status, 400)
+    assert.equal(again.title, 'Sign in')
+    assert.equal(agent.cookies.get('tollgate-session'), session)
+    assert.notEqual((await answer.finish()).params.get('code'), null)
+  })
+
+  it('RFC 6749 §4.1.2.1: who cancels, or declines the terms, goes back with access_denied', async () => {
+    const cancelled = await (await open()).submit({ action: 'cancel' })
+    assert.equal(cancelled.params.get('error'), 'access_denied')
+    assert.equal(cancelled.params.get('state'), 'st-123')
+    const declined = await (await (await open()).logIn('bob', 'builder')).submit({ action: 'decline' })
+    assert.equal(declined.params.get('error'), 'access_denied')
+    assert.equal(declined.params.get('iss'), running.issuer)
+  })
+
+  it('asks for the terms once, and again when their wording changes', async () => {
+    await codeForm(running.issuer)
+    const second = await (await open()).logIn()
+    assert.notEqual(second.params.get('code'), null)
+    const other = await startServer({ pages: { terms: false } })
+    const page = await new UserAgent(other.issuer).authorize(other.issuer, request())
+    assert.notEqual((await page.logIn()).params.get('code'), null, 'no terms at all')
+    await other.close()
+  })
+
+  it('the terms cannot be accepted without a session, nor by another site', async () => {
+    const agent = new UserAgent(running.issuer)
+    const terms = await (await open(agent)).logIn('bob', 'builder')
+    assert.equal((await terms.submit({ action: 'accept' }, { 'sec-fetch-site': 'cross-site' })).status, 403)
+    agent.cookies.delete('tollgate-session')
+    assert.equal((await terms.accept()).title, 'Sign in')
+    assert.equal((await (await open()).logIn('bob', 'builder')).title, 'Terms of access', 'not accepted')
+  })
+
+  it('takes odd bodies for what they are', async () => {
+    const page = await open()
+    const { fields } = page
+    const send = (body: string, type = 'application/x-www-form-urlencoded') =>
+      page.agent.request(`${running.issuer}/login`, { method: 'POST', body, headers: { 'content-type': type } })
+    const form = new URLSearchParams(fields).toString()
+    assert.equal((await send(JSON.stringify(fields), 'application/json')).status, 400)
+    assert.equal((await send(`${form}&username[$ne]=1&password[$ne]=1`)).status, 400)
+    assert.equal((await send(`${form}&username=ada&username=bob&password=x`)).status, 400)
+    assert.equal((await send(`${form}&password=${'x'.repeat(70_000)}`)).status, 413)
+    assert.equal((await send('%zz')).status, 400)
+    assert.equal((await send('')).status, 400)
+    assert.equal((await page.logIn('ada', 'x'.repeat(4_096))).status, 403)
+    assert.equal((await page.logIn('', '')).status, 403)
+    assert.equal((await page.logIn('__proto__', 'x')).status, 403)
+    assert.equal((await page.logIn('a\u0000da', 'x')).status, 403)
+  })
+
+  it('shows names of apps and users as text', async () => {
+    const name = `<script>alert(1)</script>"'{{csrf}}`
+    const other = await startServer({
+      clients: clientDirectory([{ clientId: 'web', name, realm: 'r', redirectUris: ['https://client.test/cb'] }]),
+      users: userDirectory([{ id: 'u', username: '<b>u</b>', password: 'p' }], { cost: 10 }),
+    })
+    const page = await new UserAgent(other.issuer).authorize(other.issuer, request())
+    assert.ok(!page.text.includes('<script'))
+    assert.ok(page.text.includes('&lt;script&gt;'))
+    const terms = await page.logIn('<b>u</b>', 'p')
+    assert.equal(terms.title, 'Terms of access')
+    assert.ok(!terms.text.includes('<b>'))
+    await other.close()
+  })
+
+  it('the issuer in pages and answers is the one configured, whatever the Host', async () => {
+    const response = await fetch(`${running.issuer}/authorization?${new URLSearchParams(request()).toString()}`, {
+      headers: { 'x-forwarded-host': 'evil.test', forwarded: 'host=evil.test' },
+    })
+    const text = await response.text()
+    assert.ok(!text.includes('evil.test'))
+    assert.ok(text.includes(`action="${running.issuer}/login"`))
+  })
+})
+
+describe('the limits of failed logins', () => {
+  const open = async (running: RunningServer) => new UserAgent(running.issuer).authorize(running.issuer, request())
+
+  it('lock an account after ten failures, also against the right password, until the window ends', async () => {
+    const clock = manualClock()
+    const running = await startServer({ clock })
+    const page = await open(running)
+    for (let i = 0; i < 10; i++) assert.equal((await page.logIn('ada', `guess ${i}`)).status, 403)
+    for (const password of ['guess', 'analytical engine']) {
+      const locked = await page.logIn('ADA ', password)
+      assert.equal(locked.status, 429)
+      assert.equal(locked.response.headers.get('retry-after'), '900')
+      assert.match(locked.notice ?? '', /wait 15 min/)
+    }
+    assert.equal((await page.logIn('bob', 'builder')).title, 'Terms of access', 'others are not locked')
+    clock.advance(900_000)
+    assert.equal((await (await open(running)).logIn()).title, 'Terms of access')
+    await running.close()
+  })
+
+  it('hold against many guesses at once, and for names that nobody has', async () => {
+    const running = await startServer()
+    const page = await open(running)
+    for (const name of ['ada', 'nobody']) {
+      const all = await Promise.all(Array.from({ length: 30 }, (_, i) => page.logIn(name, `guess ${i}`)))
+      const statuses = all.map(({ status }) => status).sort()
+      assert.deepEqual(statuses, [...Array<number>(10).fill(403), ...Array<number>(20).fill(429)])
+    }
+    await running.close()
+  })
+
+  it('do not count logins that succeed', async () => {
+    const running = await startServer({ loginLimits: { perAccount: 2, perAddress: 3 } })
+    for (let i = 0; i < 5; i++) assert.notEqual((await (await open(running)).logIn()).status, 429)
+    await running.close()
+  })
+
+  it('lock an address after too many failures on whatever account, an IPv6 network as one', async () => {
+    const running = await startServer({ loginLimits: { perAddress: 5 } })
+    running.app.set('trust proxy', true)
+    const from = async (ip: string, name: string) => {
+      const page = await open(running)
+      return (await page.submit({ username: name, password: 'x' }, { 'x-forwarded-for': ip })).status
+    }
+    for (let i = 0; i < 5; i++) assert.equal(await from('203.0.113.7', `user${i}`), 403)
+    assert.equal(await from('203.0.113.7', 'user6'), 429)
+    assert.equal(await from('::ffff:203.0.113.7', 'user7'), 429)
+    assert.equal(await from('203.0.113.8', 'user8'), 403)
+    for (let i = 0; i < 5; i++) assert.equal(await from(`2001:db8:0:1${i}::${i}`, `six${i}`), 403)
+    assert.equal(await from('2001:db8:0:1f:ffff::1', 'six6'), 429)
+    assert.equal(await from('2001:db8:0:200::1', 'six7'), 403)
+    await running.close()
+  })
+})

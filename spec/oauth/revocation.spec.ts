@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { SignJWT } from 'jose'
+import { memoryStore } from '../../lib/oauth'
+import { manualClock } from '../../lib/testing'
+import { AS_WEB, CLIENT_KEYS, type Form, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
+import { UserAgent, codeForm, request } from './user-agent'
+
+for (const format of ['jwt', 'opaque'] as const) {
+  describe(`${format} access tokens`, () => {
+    const clock = manualClock()
+    let running: RunningServer
+    before(async () => {
+      const store = memoryStore({ clock })
+      running = await startServer({ clock, store, signingKeys: [{ key: SIGNING_KEY }], accessTokens: { format } })
+    })
+    after(() => running.close())
+
+    const tokens = async (more: Form = {}, agent?: UserAgent) =>
+      (await json(await post(`${running.issuer}/token`, await codeForm(running.issuer, more, agent), AS_WEB))) as Form
+    const verified = async (token = '') => (await running.server.verify(token)) !== undefined
+    const revoke = (token = '', headers: Form = AS_WEB, more: Form = {}) =>
+      post(`${running.issuer}/revoke`, { token, ...more }, headers)
+    const introspect = async (token = '', headers: Form = AS_WEB, more: Form = {}) =>
+      json(await post(`${running.issuer}/introspect`, { token, ...more }, headers))
+
+    it('are accepted until they expire', async () => {
+      const { access_token: token, expires_in: life } = await tokens()
+      assert.equal(Number(life), format === 'jwt' ? 3_600 : 86_400)
+      for (let left = Number(life); left > 3_000; left -= 3_000) {
+        assert.ok(await verified(token))
+        clock.advance(3_000_000)
+      }
+      clock.advance(3_000_000)
+      assert.equal(await verified(token), false)
+    })
+
+    it('RFC 7009 §2: a revoked access token is refused, others of its authorization are not', async () => {
+      const { access_token: token, refresh_token: refresh = '' } = await tokens()
+      const response = await revoke(token)
+      assert.equal(response.status, 200)
+      assert.equal(await response.text(), '')
+      assert.equal(await verified(token), false)
+      const again = await post(
+        `${running.issuer}/token`,
+        { grant_type: 'refresh_token', refresh_token: refresh },
+        AS_WEB,
+      )
+      assert.ok(await verified((await json(again)).access_token as string))
+    })
+
+    it('RFC 7009 §2.1: revoking a refresh token revokes all of its authorization', async () => {
+      const { access_token: token, refresh_token: refresh = '' } = await tokens()
+      assert.equal((await revoke(refresh, AS_WEB, { token_type_hint: 'refresh_token' })).status, 200)
+      assert.equal(await verified(token), false)
+      const again = await post(
+        `${running.issuer}/token`,
+        { grant_type: 'refresh_token', refresh_token: refresh },
+        AS_WEB,
+      )
+      assert.equal((await json(again)).error, 'invalid_grant')
+    })
+
+    it("RFC 7009 §2.1 and §2.2: what is another client's or no token is left alone, and 200", async () => {
+      const { access_token: token, refresh_token: refresh } = await tokens()
+      for (const one of [token, refresh, 'nonsense', 'a.b.c', '__proto__']) {
+        assert.equal((await revoke(one, {}, { client_id: 'spa' })).status, 200)
+      }
+      assert.ok(await verified(token))
+      assert.equal((await revoke(token, {})).status, 401)
+      assert.equal((await revoke('')).status, 400)
+    })
+
+    it('RFC 7662 §2.2: introspection says what a token stands for', async () => {
+      const { access_token: token, refresh_token: refresh } = await tokens({ scope: 'openid tree.read' })
+      const said = await introspect(token)
+      assert.equal(said.active, true)
+      assert.equal(said.sub, 'KWC6-X7D')
+      assert.equal(said.client_id, 'web')
+      assert.equal(said.scope, 'openid tree.read')
+      assert.equal(said.token_type, 'Bearer')
+      assert.equal((await introspect(refresh)).active, true)
+      await revoke(token)
+      assert.deepEqual(await introspect(token), { active: false })
+      for (const one of ['nonsense', 'a.b.c']) assert.deepEqual(await introspect(one), { active: false })
+    })
+
+    it('RFC 7662 §2.1: introspection is for confidential clients only, and a refresh token for its own', async () => {
+      const { access_token: token, refresh_token: refresh } = await tokens()
+      assert.equal((await introspect(token, {}, { client_id: 'spa' })).error, 'unauthorized_client')
+      assert.equal((await introspect(token, {})).error, 'invalid_client')
+      const jwt = await serviceAssertion(running.issuer, clock.date())
+      assert.deepEqual(await introspect(refresh, {}, jwt), { active: false })
+    })
+
+    it('POST /platform/logout ends the authorization and the website session', async () => {
+      const agent = new UserAgent(running.issuer)
+      const { access_token: token, refresh_token: refresh = '' } = await tokens({}, agent)
+      assert.notEqual((await agent.authorize(running.issuer, request())).location, null)
+      const logout = (token?: string) =>
+        fetch(`${running.origin}/platform/logout`, {
+          method: 'POST',
+          headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+        })
+      assert.equal((await logout()).status, 401)
+      assert.equal((await logout('x')).status, 401)
+      const response = await logout(token)
+      assert.equal(response.status, 204)
+      assert.match(response.headers.get('x-processing-time') ?? '', /^\d+$/)
+      assert.equal(await verified(token), false)
+      const again = await post(
+        `${running.issuer}/token`,
+        { grant_type: 'refresh_token', refresh_token: refresh },
+        AS_WEB,
+      )
+      assert.equal((await json(again)).error, 'invalid_grant')
+      assert.equal((await agent.authorize(running.issuer, request())).title, 'Sign in')
+      assert.equal((await logout(token)).status, 401)
+    })
+
+    if (format === 'opaque') {
+      it('end after 60 idle minutes', async () => {
+        const { access_token: token } = await tokens()
+        assert.match(token ?? '', /^[\w-]{43}$/)
+        clock.advance(59 * 60_000)
+        assert.ok(await verified(token))
+        clock.advance(59 * 60_000)
+        assert.ok(await verified(token), 'each use begins the hour anew')
+        clock.advance(60 * 60_000)
+        assert.equal(await verified(token), false)
+      })
+    }
+  })
+}
+
+async function serviceAssertion(issuer: string, nowMs: number): Promise<Form> {
+  const claims = {
+    iss: 'service',
+    sub: 'service',
+    aud: issuer,
+    exp: Math.floor(nowMs / 1_000) + 60,
+    jti: String(nowMs),
+  }
+  return {
+    client_assertion: await new SignJWT(claims).setProtectedHeader({ alg: 'RS256' }).sign(CLIENT_KEYS.privateKey),
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+  }
+}
+
+describe('logout at the website', () => {
+  let running: RunningServer
+  before(async () => {
+    running = await startServer()
+  })
+  after(() => running.close())
+
+  const signIn = async () => {
+    const agent = new UserAgent(running.issuer)
+    const form = await codeForm(running.issuer, {}, agent)
+    const { id_token: hint } = (await json(await post(`${running.issuer}/token`, form, AS_WEB))) as Form
+    return { agent, hint: hint ?? '' }
+  }
+  const leave = (agent: UserAgent, params: Form = {}) =>
+    agent.request(`${running.issuer}/logout?${new URLSearchParams(params).toString()}`)
+  const isSignedIn = async (agent: UserAgent) => (await agent.authorize(running.issuer, request())).location !== null
+
+  it("RP-Initiated Logout §2: with the session's own id_token it ends at once, and goes on", async () => {
+    const { agent, hint } = await signIn()
+    const page = await leave(agent, {
+      id_token_hint: hint,
+      post_logout_redirect_uri: 'https://client.test/bye',
+      state: 's&1',
+    })
+    assert.equal(page.location, 'https://client.test/bye?state=s%261')
+    assert.equal(await isSignedIn(agent), false)
+  })
+
+  it('RP-Initiated Logout §2: without it the user is asked, so that no page can sign him out', async () => {
+    const { agent } = await signIn()
+    const page = await leave(agent)
+    assert.equal(page.title, 'Sign out?')
+    assert.ok(await isSignedIn(agent))
+    assert.equal((await page.submit({}, { 'sec-fetch-site': 'cross-site' })).status, 403)
+    assert.equal((await page.submit({ csrf: 'x' })).status, 403)
+    assert.ok(await isSignedIn(agent))
+    const done = await page.submit({})
+    assert.equal(done.title, 'You are signed out')
+    assert.equal(agent.cookies.has('tollgate-session'), false)
+    assert.equal(await isSignedIn(agent), false)
+  })
+
+  it('RP-Initiated Logout §3: goes on to nothing that is not registered', async () => {
+    const { agent, hint } = await signIn()
+    for (const uri of ['https://evil.test', 'https://client.test/cb', 'https://client.test/bye/']) {
+      const page = await leave(agent, { id_token_hint: hint, post_logout_redirect_uri: uri })
+      assert.equal(page.status, 400)
+      assert.equal(page.location, null)
+    }
+    const page = await leave(agent, { post_logout_redirect_uri: 'https://client.test/bye' })
+    assert.equal(page.status, 400, 'whose URI, nobody said')
+    assert.equal((await leave(agent, { id_token_hint: 'nonsense' })).status, 400)
+    assert.equal((await leave(agent, { id_token_hint: hint, client_id: 'spa' })).status, 400)
+    assert.ok(await isSignedIn(agent))
+  })
+
+  it('says signed out to somebody who is not signed in', async () => {
+    assert.equal((await leave(new UserAgent(running.issuer))).title, 'You are signed out')
+  })
+})
+
+describe('websiteSession()', () => {
+  it('tells pages of the same host who is signed in', async () => {
+    const running = await startServer()
+    running.app.get('/tree', (req, res, next) => {
+      running.server.websiteSession(req).then((session) => res.json({ userId: session?.userId ?? null }), next)
+    })
+    const agent = new UserAgent(running.issuer)
+    const tree = async () => JSON.parse((await agent.request('/tree')).text) as unknown
+    assert.deepEqual(await tree(), { userId: null })
+    await codeForm(running.issuer, {}, agent)
+    assert.deepEqual(await tree(), { userId: 'KWC6-X7D' })
+    await running.close()
+  })
+})

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import express from 'express'
+import { AS_WEB, type Form, type RunningServer, json, post, startServer } from './support'
+import { codeForm } from './user-agent'
+
+describe('the token endpoint', () => {
+  let running: RunningServer
+  before(async () => {
+    running = await startServer()
+    const parsed = express()
+    parsed.use(express.urlencoded({ extended: true }), express.json())
+    parsed.use(running.server)
+    running.app.use('/parsed', parsed)
+  })
+  after(() => running.close())
+
+  const send = (body: string, headers: Form = {}, url = `${running.issuer}/token`) =>
+    fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers } })
+  const error = async (response: Response) => [response.status, (await json(response)).error]
+
+  it('RFC 6749 §3.2: answers POST alone', async () => {
+    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
+      const response = await fetch(`${running.issuer}/token`, { method })
+      assert.equal(response.status, 405)
+      assert.equal(response.headers.get('allow'), 'POST')
+    }
+  })
+
+  it('RFC 6749 §5.2: errors are JSON, uncached and measured', async () => {
+    const response = await send('grant_type=authorization_code&code=x&redirect_uri=x', AS_WEB)
+    assert.equal(response.status, 400)
+    assert.equal(response.headers.get('content-type'), 'application/json;charset=UTF-8')
+    assert.equal(response.headers.get('cache-control'), 'no-store')
+    assert.equal(response.headers.get('pragma'), 'no-cache')
+    assert.match(response.headers.get('x-processing-time') ?? '', /^\d+$/)
+    assert.deepEqual(await json(response), {
+      error: 'invalid_grant',
+      error_description: 'The code is not valid, has expired or has been used.',
+    })
+  })
+
+  it('RFC 6749 §5.2: an unknown grant_type is unsupported, whatever it is called', async () => {
+    for (const grant of ['password', 'implicit', '__proto__', 'constructor', 'toString', 'x'.repeat(9_000), '\u0000']) {
+      assert.deepEqual(await error(await post(`${running.issuer}/token`, { grant_type: grant }, AS_WEB)), [
+        400,
+        'unsupported_grant_type',
+      ])
+    }
+    assert.deepEqual(await error(await send('', AS_WEB)), [400, 'invalid_request'])
+  })
+
+  it('RFC 6749 §3.2: a parameter given twice is refused, in any spelling; an unknown one is ignored', async () => {
+    const form = new URLSearchParams(await codeForm(running.issuer)).toString()
+    for (const name of [
+      'grant_type',
+      'code',
+      'redirect_uri',
+      'code_verifier',
+      'client_id',
+      'client_secret',
+      'code[]',
+      'code[a]',
+    ]) {
+      const twice = name.includes('[') ? `${form}&${name}=x` : `${form}&${name}=x&${name}=x`
+      assert.deepEqual(await error(await send(twice, AS_WEB)), [400, 'invalid_request'], name)
+    }
+    assert.equal((await send(`${form}&x=1&x=2&__proto__[y]=1&resource=z`, AS_WEB)).status, 200)
+  })
+
+  it('RFC 6749 appendix B: takes form encoding in UTF-8 alone', async () => {
+    const grant = 'grant_type=authorization_code&redirect_uri=x&code='
+    for (const rubbish of ['%zz', '%FF%FE', '%', '%u0041']) {
+      assert.deepEqual(await error(await send(grant + rubbish, AS_WEB)), [400, 'invalid_request'])
+    }
+    const types = [
+      'application/json',
+      'multipart/form-data; boundary=x',
+      'text/plain',
+      'application/x-www-form-urlencoded-x',
+    ]
+    for (const type of types)
+      assert.deepEqual(await error(await send(`${grant}x`, { ...AS_WEB, 'content-type': type })), [
+        400,
+        'invalid_request',
+      ])
+    const odd = { 'content-type': 'Application/X-WWW-Form-Urlencoded ; charset=utf-8' }
+    assert.deepEqual(await error(await send(`${grant}x`, { ...AS_WEB, ...odd })), [400, 'invalid_grant'])
+  })
+
+  it('refuses a body of more than 64 KiB with an answer, not a broken line', async () => {
+    const response = await send(`grant_type=authorization_code&code=${'a'.repeat(2_000_000)}`, AS_WEB)
+    assert.deepEqual(await error(response), [413, 'invalid_request'])
+  })
+
+  it('takes a body that a parser of the app has read before, as strictly', async () => {
+    const url = `${running.origin}/parsed/token`
+    const form = new URLSearchParams(await codeForm(running.issuer)).toString()
+    for (const twice of ['code=x', 'code[]=x', 'code[a]=x']) {
+      assert.deepEqual(await error(await send(`${form}&${twice}`, AS_WEB, url)), [400, 'invalid_request'], twice)
+    }
+    const asJson = await send(
+      JSON.stringify({ grant_type: 'authorization_code' }),
+      { ...AS_WEB, 'content-type': 'application/json' },
+      url,
+    )
+    assert.deepEqual(await error(asJson), [400, 'invalid_request'])
+    assert.equal((await send(form, AS_WEB, url)).status, 200)
+  })
+
+  it('RFC 6749 §2.3.1: Basic credentials are read strictly, and form-decoded', async () => {
+    const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` })
+    const ask = (headers: Form) => send('grant_type=client_credentials', headers)
+    assert.equal((await ask(basic('web:secret'))).status, 200)
+    assert.equal((await ask(basic('w%65b:s%65cret'))).status, 200)
+    assert.equal((await ask({ authorization: `bAsIc ${Buffer.from('web:secret').toString('base64')}` })).status, 200)
+    const wrong = [
+      basic('web'),
+      basic(':secret'),
+      basic('web:secret:'),
+      basic('web:'),
+      basic('web:%zz'),
+      basic('spa:secret'),
+      { authorization: 'Basic' },
+      { authorization: 'Basic !!!!' },
+      { authorization: `Basic ${Buffer.from('web:secret').toString('base64').replace('=', '')}=x` },
+      { authorization: `Basic  ${Buffer.from('web:secret').toString('base64url')}~` },
+      { authorization: 'Bearer web' },
+      { authorization: 'Digest username="web"' },
+    ]
+    for (const headers of wrong) {
+      const response = await ask(headers)
+      assert.match(response.headers.get('www-authenticate') ?? '', /^Basic realm="[^"]+"$/)
+      assert.deepEqual(await error(response), [401, 'invalid_client'], JSON.stringify(headers))
+    }
+    const other = await send('grant_type=client_credentials&client_id=spa', basic('web:secret'))
+    assert.deepEqual(await error(other), [401, 'invalid_client'])
+  })
+
+  it('RFC 6749 §2.3: more than one way to authenticate is refused', async () => {
+    const response = await send('grant_type=client_credentials&client_id=web&client_secret=secret', AS_WEB)
+    assert.deepEqual(await error(response), [400, 'invalid_request'])
+  })
+
+  it('RFC 6749 §3.2.1: a confidential client is not let through without its secret, an empty one is none', async () => {
+    for (const form of ['client_id=web', 'client_id=web&client_secret=', 'client_id=web&client_secret=%20']) {
+      const response = await send(`grant_type=authorization_code&code=x&redirect_uri=x&${form}`)
+      assert.deepEqual(await error(response), [401, 'invalid_client'])
+    }
+    for (const secret of ['', '%20']) {
+      const response = await send(
+        `grant_type=authorization_code&code=x&redirect_uri=x&client_id=spa&client_secret=${secret}`,
+      )
+      assert.deepEqual(await error(response), [400, 'invalid_grant'], 'a public client may send an empty one')
+    }
+    const invented = await send('grant_type=authorization_code&code=x&redirect_uri=x&client_id=spa&client_secret=guess')
+    assert.deepEqual(await error(invented), [401, 'invalid_client'])
+  })
+})
