@@ -1,18 +1,12 @@
 import type { Calendar } from './calendar'
-import {
-  type Decision,
-  type Refusal,
-  type Standing,
-  type Ticket,
-  type Waiter,
-  accrued,
-  standing,
-  used,
-} from './standing'
+import { type Identify, Roster } from './roster'
+import { type Decision, type Refusal, type Standing, type Ticket, type Waiter, accrued, used } from './standing'
 
 /** An unknown route is expected to take a twentieth of the limit, but no more than half a second. */
 const COLD_SHARE = 20
 const COLD_MOST_US = 500_000
+/** After a loss so many subjects are published again at a tick. */
+const REPUBLISHED_A_TICK = 5_000
 
 export interface EngineOptions {
   readonly calendar: Calendar
@@ -20,8 +14,7 @@ export interface EngineOptions {
   readonly freshUs: number
   /** False where the process's own figures are all there is. */
   readonly shared: boolean
-  /** The subject's name in the store and the phase of its windows, both the same in every process. */
-  readonly identify: (subject: string) => { readonly id: string; readonly phase: number }
+  readonly identify: Identify
 }
 
 export type Verdict = Decision | { readonly waiter: Waiter }
@@ -34,32 +27,27 @@ export class Engine {
   readonly calendar: Calendar
   readonly freshUs: number
   readonly shared: boolean
-  readonly subjects = new Map<string, Standing>()
+  readonly roster: Roster
   /** What the next tick looks at. */
   readonly due = new Set<Standing>()
   /** The store does not answer, or there is none: decide alone. */
   alone: boolean
   /** The number of the last command. */
   seq = 0
-  readonly #identify: EngineOptions['identify']
-  #sweep: IterableIterator<Standing> | undefined
+  #unsaid: Generator<Standing> | undefined
 
   constructor({ calendar, freshUs, shared, identify }: EngineOptions) {
     this.calendar = calendar
     this.freshUs = freshUs
     this.shared = shared
     this.alone = !shared
-    this.#identify = identify
+    this.roster = new Roster(calendar, identify)
   }
 
   /** The subject's standing in the window that is open now. The limit stays as it was where none is given. */
   standing(subject: string, limit: number | undefined, now: number): Standing {
-    let s = this.subjects.get(subject)
-    if (s === undefined) {
-      const { id, phase } = this.#identify(subject)
-      s = standing(subject, id, phase, limit ?? 0, this.calendar.number(phase, now), now)
-      this.subjects.set(subject, s)
-    } else this.enter(s, now)
+    const s = this.roster.find(subject, now)
+    this.enter(s, now)
     if (limit !== undefined && s.limit !== limit) {
       s.limit = limit
       s.slack = 0 // it was granted under the old limit
@@ -194,6 +182,7 @@ export class Engine {
 
   /** The subjects to publish now; to be called every half `freshUs` while any is due. */
   tick(now: number): Standing[] {
+    this.#say(now)
     const publish: Standing[] = []
     for (const s of this.due) {
       this.enter(s, now)
@@ -210,30 +199,36 @@ export class Engine {
     return publish
   }
 
-  /** Everything is to be said again: the store may have lost what it was told. */
-  republish(): void {
-    for (const s of this.subjects.values()) {
-      if (s.spent === 0 && s.running === 0) continue
-      s.dirty = true
-      this.look(s)
+  /** Everything is to be said again, some at each tick: the store may have lost what it was told. */
+  republish(now: number): void {
+    this.#unsaid = this.roster.spenders(now)
+    this.#say(now)
+  }
+
+  #say(now: number): void {
+    for (let i = 0; i < REPUBLISHED_A_TICK && this.#unsaid !== undefined; i++) {
+      const next = this.#unsaid.next()
+      if (next.done) this.#unsaid = undefined
+      else {
+        this.enter(next.value, now)
+        next.value.dirty = true
+        this.look(next.value)
+      }
     }
   }
 
-  /** Drops subjects of which nothing is left in the window open now. Looks at no more than `most`, round and round. */
-  forget(now: number, most: number): void {
-    for (let i = 0; i < most; i++) {
-      this.#sweep ??= this.subjects.values()
-      const next = this.#sweep.next()
-      if (next.done) {
-        this.#sweep = undefined
-        return
-      }
-      const s = next.value
+  /** Something is left for `tick()`. */
+  get busy(): boolean {
+    return this.due.size > 0 || this.#unsaid !== undefined
+  }
+
+  /** Puts to rest who is idle. Looks at no more than `most`, round and round. */
+  rest(now: number, most: number): void {
+    this.roster.rest(now, most, (s) => {
       this.enter(s, now)
-      const known = s.spent !== 0 || s.asOf !== -Infinity
-      if (known || s.running > 0 || s.waiting.length > 0 || s.sent !== undefined) continue
-      this.subjects.delete(s.subject)
-      this.due.delete(s)
-    }
+      if (s.running > 0 || s.waiting.length > 0 || s.sent !== undefined) return false
+      if (!this.due.has(s)) return true
+      return this.alone && this.due.delete(s) // all is said again when the store is back
+    })
   }
 }

@@ -113,7 +113,7 @@ export function take(engine: Engine, s: Standing, sent: Sent, reply: Reply, now:
   }
 
   const { written } = reply
-  if (written.found < s.acked) engine.republish()
+  if (written.found < s.acked) engine.republish(now)
   s.acked = sent.seq
   s.asOf = sent.at
   s.othersSpent = written.othersSpent

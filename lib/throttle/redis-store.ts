@@ -44,7 +44,7 @@ export function redisStore(to: RedisClient | string, options: RedisStoreOptions 
 class RedisStore implements ThrottleStore {
   readonly #redis: RedisConnection
   readonly #prefix: string
-  readonly #process = randomBytes(9).toString('base64url')
+  readonly #process = randomBytes(6).toString('base64url')
   #batch: [args: (string | number)[], resolve: (reply: Promise<unknown>) => void][] = []
   #beats = 0
   #beatsHeard = 0

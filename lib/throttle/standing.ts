@@ -5,7 +5,7 @@ export interface Standing {
   readonly id: string
   /** Where this subject's windows begin, so that not everybody's end at once. */
   readonly phase: number
-  /** The limit that the latest request brought. */
+  /** The limit that the latest request brought; 0 before the first. */
   limit: number
   /** The window's number; its start and end follow from it. */
   number: number
@@ -43,6 +43,9 @@ export interface Standing {
   unit: number
   demand: number
   lastDemand: number
+
+  /** The subject was put to rest: whoever still holds this standing has to find the new one. */
+  left: boolean
 }
 
 /** A command under way. */
@@ -80,19 +83,13 @@ export interface Refusal {
 
 export type Decision = { readonly ticket: Ticket } | { readonly refusal: Refusal }
 
-export function standing(
-  subject: string,
-  id: string,
-  phase: number,
-  limit: number,
-  number: number,
-  now: number,
-): Standing {
+/** A standing in which nothing is going on. */
+export function standing(subject: string, id: string, phase: number, number: number, now: number): Standing {
   return {
     subject,
     id,
     phase,
-    limit,
+    limit: 0,
     number,
     spent: 0,
     running: 0,
@@ -116,6 +113,7 @@ export function standing(
     unit: 0,
     demand: 0,
     lastDemand: 0,
+    left: false,
   }
 }
 

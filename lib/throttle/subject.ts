@@ -10,10 +10,21 @@ import type { Session } from '../bearer/session'
  */
 export function defaultSubject(req: Request): string {
   const session = (req as { auth?: Session }).auth
-  if (session === undefined) return `address:${networkOf(req.ip ?? req.socket.remoteAddress ?? '')}`
+  if (session === undefined) return `address:${networkOf(addressOf(req))}`
   const { kind, issuer } = session
   if (kind === 'user') return `user:${issuer.length}:${issuer}:${session.userId}`
   return `client:${issuer.length}:${issuer}:${session.clientId}`
+}
+
+/** The network that a request came from, as one who pays where there are too many to tell apart: a /16, or a /32. */
+export function networkSubject(req: Request): string {
+  const network = networkOf(addressOf(req))
+  const separator = network.includes(':') ? ':' : '.'
+  return `network:${network.split(separator).slice(0, 2).join(separator)}`
+}
+
+function addressOf(req: Request): string {
+  return req.ip ?? req.socket.remoteAddress ?? ''
 }
 
 /** One host can have a /56 of IPv6 addresses to itself (RFC 6177): they are one subject. */

@@ -1,6 +1,7 @@
 -- Publishes one process's figures of one subject's window, grants it time, and tells it the others' figures.
 --
--- KEYS[1]  hash of this subject's window; one field a process: 'seq:spent:hold:running:slack:until'
+-- KEYS[1]  hash of this subject's window; one field a process: 'seq:spent:hold:running:slack:until'; until in
+--          milliseconds from the window's start
 -- ARGV     1 process   2 start   3 end   4 seq   5 spent   6 hold   7 running   8 want   9 unit   10 slice   11 keep
 --          12 limit   13 tolerance   14 lease
 --          Lease and until are milliseconds, seq and running counts, the rest whole microseconds; start, end and the
@@ -26,7 +27,7 @@ local clock = call('TIME')
 local time = clock[1] * 1000000 + clock[2]
 if time < starts or time >= ends then return {time} end
 
-local now = floor(time / 1000)
+local now = floor((time - starts) / 1000) -- milliseconds into the window, to keep the fields short
 local found, otherSpent, otherHold, otherSlack, otherRunning, sharers = 0, 0, 0, 0, 0, 1
 local fields = call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do

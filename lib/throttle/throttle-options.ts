@@ -49,6 +49,12 @@ export interface ThrottleOptions extends DenyOptions {
   readonly hold?: boolean
   /** How old the other processes' figures may be, in milliseconds: whole, 0 (ask every time) to 60,000. Default 250. */
   readonly maxStaleMs?: number
+  /**
+   * How many subjects a process tells apart in each window: whole, 1 to 10,000,000. When there are more, newcomers share
+   * a window by network, so that forged addresses can neither fill the memory nor push a throttled subject out of it.
+   * Default 1,000,000, which takes about 200 MB.
+   */
+  readonly maxSubjects?: number
   /** While the store does not answer: each process decides by itself, or every request gets 503. Default `local`. */
   readonly onOutage?: 'local' | 'closed'
   /** Measures, charges and says all, but refuses nobody. Default false. */
@@ -60,8 +66,8 @@ export interface ThrottleOptions extends DenyOptions {
 }
 
 const NAMES: (keyof ThrottleOptions)[] = [
-  ...(['limitMs', 'windowMs', 'name', 'routes', 'store', 'subject', 'hold', 'maxStaleMs', 'onOutage'] as const),
-  ...(['dryRun', 'headers', 'onDenied', 'errorFormat', 'clock'] as const),
+  ...(['limitMs', 'windowMs', 'name', 'routes', 'store', 'subject', 'hold', 'maxStaleMs', 'maxSubjects'] as const),
+  ...(['onOutage', 'dryRun', 'headers', 'onDenied', 'errorFormat', 'clock'] as const),
 ]
 const ROUTE_NAMES: (keyof RouteWindow)[] = ['limitMs', 'windowMs', 'name']
 const STORE_METHODS = ['sync', 'beat', 'onReady', 'close'] as const
@@ -69,13 +75,15 @@ const STORE_METHODS = ['sync', 'beat', 'onReady', 'close'] as const
 /** @throws {TypeError | RangeError} naming the option and what it received */
 export function checkOptions(options: ThrottleOptions): void {
   optionNames('throttle', options, NAMES)
-  const { store, subject, hold, maxStaleMs = 250, onOutage = 'local', dryRun, headers, onDenied, clock } = options
+  const { store, subject, hold, maxStaleMs = 250, maxSubjects = 1_000_000 } = options
+  const { onOutage = 'local', dryRun, headers, onDenied, clock } = options
   if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
     throw new TypeError(`store must be a store, such as redisStore(client); received ${shown(store)}`)
   }
   optionType('subject', subject, 'function')
   optionType('hold', hold, 'boolean')
   optionRange('maxStaleMs', maxStaleMs, 0, 60_000)
+  optionRange('maxSubjects', maxSubjects, 1, 10_000_000)
   optionOneOf('onOutage', onOutage, ['local', 'closed'])
   optionType('dryRun', dryRun, 'boolean')
   optionType('onDenied', onDenied, 'function')

@@ -12,7 +12,7 @@ import { NamedWindows, type WindowTerms, openWindow } from './named-windows'
 import { RequestStanding } from './request-standing'
 import type { SharedWindow } from './shared-window'
 import type { Decision } from './standing'
-import { defaultSubject } from './subject'
+import { defaultSubject, networkSubject } from './subject'
 import { type ThrottleOptions, checkOptions, limitUs, routeEntries, windowTerms } from './throttle-options'
 import { type Usage, usageOf } from './usage'
 import { checkTrustProxy } from './warnings'
@@ -57,7 +57,14 @@ type Throttled = Request & { throttle?: RequestStanding }
 export function throttle(options: ThrottleOptions = {}): Throttle {
   checkOptions(options)
   const { limitMs = 18_000, windowMs = 60_000, name = 'default', routes, store, subject, hold = true } = options
-  const { maxStaleMs = 250, onOutage = 'local', dryRun = false, headers = {}, clock = systemClock } = options
+  const {
+    maxStaleMs = 250,
+    maxSubjects = 1_000_000,
+    onOutage = 'local',
+    dryRun = false,
+    headers = {},
+    clock = systemClock,
+  } = options
 
   const shared = store && NamedWindows.of(store)
   const policies: Policy[] = []
@@ -81,9 +88,14 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const estimate = estimates.of(req.method, req.baseUrl + req.path)
     const limit = limitUs(terms.limitMs, req)
     const asked = nowUs(clock)
-    const decision = window.admit(subjectKey(who), hold ? estimate.us : 0, limit, (decided) => {
+    const payer = window.place(subjectKey(who), maxSubjects, () => networkSubject(req))
+    const decision = window.admit(payer, hold ? estimate.us : 0, limit, (decided) => {
       standing.waited(nowUs(clock) - asked)
-      proceed(decided)
+      try {
+        proceed(decided)
+      } catch (err) {
+        next(err) // nobody else is there to catch what an app's onDenied throws
+      }
     })
     if (decision !== undefined) proceed(decision)
 

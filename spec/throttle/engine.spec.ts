@@ -168,16 +168,21 @@ describe('Engine', () => {
     assert.equal(engine.standing('s', LIMIT, 100_000).spent, 60_000)
   })
 
-  it('forget() drops subjects of a past window, and none of the present one', () => {
+  it('rest() keeps little of subjects at rest, forgets none in its window, and all a window later', () => {
     const { engine } = alone()
-    for (let i = 0; i < 100; i++) engine.charge(engine.standing(`s${i}`, LIMIT, 0), 1, 0)
-    engine.forget(1, 1_000)
-    assert.equal(engine.subjects.size, 100)
+    for (let i = 0; i < 100; i++) engine.charge(engine.standing(`s${i}`, LIMIT, 0), LIMIT + 1 + i, 0)
     engine.admit('runs', 1, LIMIT, 2)
-    engine.forget(WINDOW, 30)
-    assert.equal(engine.subjects.size, 71)
-    for (let i = 0; i < 5; i++) engine.forget(WINDOW, 30)
-    assert.deepEqual([...engine.subjects.keys()], ['runs'])
+    for (let now = 0; now < WINDOW; now += 100_000) engine.rest(now, 30)
+    assert.deepEqual([...engine.roster.active.keys()], ['runs'])
+    assert.equal(engine.roster.size, 101)
+    for (let i = 0; i < 100; i++) {
+      const at = 5_000_000 + i * 10_000
+      assert.ok('refusal' in engine.admit(`s${i}`, 1, LIMIT, at), 'a throttled subject stays throttled')
+      assert.equal(engine.standing(`s${i}`, LIMIT, at).spent, LIMIT + 1 + i)
+    }
+    for (let now = 5_000_000; now < 3 * WINDOW; now += 100_000) engine.rest(now, 30)
+    assert.deepEqual([...engine.roster.active.keys()], ['runs'])
+    assert.equal(engine.roster.size, 1)
   })
 })
 

@@ -113,7 +113,7 @@ export class Host {
   }
   #refused(subject: string, { refusal }: { refusal: { retryAfterUs: number } }): Refused {
     this.stat.refuse++
-    const e = this.e.calendar.end(this.e.subjects.get(subject) as Standing) / 1000
+    const e = this.e.calendar.end(this.e.roster.active.get(subject) as Standing) / 1000
     return { ra: Math.max(1, Math.ceil(refusal.retryAfterUs / 1e6)), e, known: this.#heard, down: this.e.alone }
   }
 
@@ -167,7 +167,7 @@ export class Host {
   }
 
   #arm(): void {
-    if (this.#ticking || this.e.due.size === 0) return
+    if (this.#ticking || !this.e.busy) return
     this.#ticking = true
     this.p.timer(this.o.F / 2, () => {
       this.#ticking = false
@@ -178,7 +178,7 @@ export class Host {
   }
 
   onReady(): void {
-    this.e.republish()
+    this.e.republish(this.us())
     this.#arm()
   }
 
@@ -212,7 +212,7 @@ export class Host {
 
   totals(): { k: string; e: number; spent: number }[] {
     const now = this.us()
-    return [...this.e.subjects.values()].map((s) => ({
+    return [...this.e.roster.active.values()].map((s) => ({
       k: s.subject,
       spent: s.spent + accrued(s, now),
       e: this.e.calendar.end(s) / 1000,

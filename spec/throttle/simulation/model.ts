@@ -13,7 +13,7 @@ export interface Field {
 /** sync.lua in TypeScript: changes `fields` as the script changes the hash. Held to the script by sync-lua.spec.ts. */
 export function syncModel(fields: Map<string, Field>, time: number, process: string, c: Command): Reply {
   if (time < c.start || time >= c.end) return { time }
-  const now = Math.floor(time / 1000)
+  const now = Math.floor((time - c.start) / 1000)
   const found = fields.get(process)?.seq ?? 0
   const others = [...fields].filter(([id]) => id !== process).map(([, field]) => field)
   const sum = (figures: Field[], of: (f: Field) => number) => figures.reduce((total, f) => total + of(f), 0)

@@ -1,0 +1,164 @@
+import { type Clock, nowUs } from '../http/clock'
+import { Deadlines } from './deadlines'
+import type { Engine } from './engine'
+import { type Answers, command, giveUp, take } from './exchange'
+import type { Standing, Waiter } from './standing'
+import { DEADLINE_MS, type LinkListener, type StoreLink } from './store-link'
+
+/** With every admission asking the store there is no staleness to halve; figures are published this often. */
+const TICK_WHEN_ALWAYS_ASKING_MS = 125
+
+/**
+ * What one window's engine and the store say to each other: one command of a subject at a time, each with its deadline,
+ * and a tick for what is not urgent.
+ */
+export class Dialogue implements LinkListener {
+  readonly #window: string
+  readonly #engine: Engine
+  readonly #link: StoreLink
+  readonly #clock: Clock
+  readonly #tickMs: number
+  readonly #deadlines: Deadlines
+  readonly #refreshed = new Map<Standing, (() => void)[]>()
+  #ticking = false
+  #underWay = 0
+  #quiet: (() => void) | undefined
+
+  constructor(window: string, engine: Engine, link: StoreLink, clock: Clock) {
+    this.#window = window
+    this.#engine = engine
+    this.#link = link
+    this.#clock = clock
+    this.#tickMs = engine.freshUs > 0 ? engine.freshUs / 2_000 : TICK_WHEN_ALWAYS_ASKING_MS
+    this.#deadlines = new Deadlines(clock, DEADLINE_MS)
+    engine.alone = link.isDown
+    link.join(this)
+  }
+
+  /** Asks about a request that cannot be decided from memory; it is decided within the deadline. */
+  ask(waiter: Waiter): void {
+    const { standing: s } = waiter
+    this.#deadlines.add(() => {
+      if (!s.waiting.includes(waiter)) return
+      if (s.sent) this.#missed(s, late())
+      else this.#giveUp(s) // the store answers; it is the window that has not begun there
+    })
+    if (s.sent === undefined) this.#sync(s)
+  }
+
+  /** Publishes now, or as soon as the command under way is answered. */
+  publish(s: Standing): void {
+    if (this.#engine.alone) return
+    if (s.sent === undefined) this.#sync(s)
+    else s.urgent = true
+  }
+
+  /** Brings the others' newest figures, if they can be had within the deadline. */
+  refresh(s: Standing): Promise<void> {
+    if (this.#engine.alone) return Promise.resolve()
+    return new Promise((resolve) => {
+      const waiting = this.#refreshed.get(s)
+      if (waiting) waiting.push(resolve)
+      else this.#refreshed.set(s, [resolve])
+      this.publish(s)
+    })
+  }
+
+  /** Sees to it that what is due is published at the next tick. */
+  arm(): void {
+    if (this.#ticking || !this.#engine.busy || this.#engine.alone) return
+    this.#ticking = true
+    this.#clock.after(this.#tickMs, () => {
+      this.#ticking = false
+      this.#tick()
+    })
+  }
+
+  /** Publishes what is not published, gives back what is only set aside, and lets go of the store. */
+  async close(): Promise<void> {
+    if (!this.#engine.alone) {
+      for (const s of this.#engine.roster.active.values()) {
+        if (!s.dirty && s.slack === 0 && s.running === 0) continue
+        s.slack = s.demand = s.lastDemand = 0
+        this.publish(s)
+      }
+      if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#quiet = resolve))
+    }
+    await this.#link.leave(this)
+    this.down()
+  }
+
+  // --- LinkListener
+
+  down(): void {
+    this.#engine.alone = true
+    for (const s of this.#engine.roster.active.values()) if (s.sent) this.#giveUp(s)
+  }
+
+  up(): void {
+    this.#engine.alone = false
+    this.#engine.republish(nowUs(this.#clock))
+    this.#tick()
+  }
+
+  // --- one command and its answer
+
+  #sync(s: Standing): void {
+    const asked = command(this.#engine, s, nowUs(this.#clock))
+    const { sent } = s
+    if (sent === undefined) return
+    this.#underWay++
+    this.#deadlines.add(() => {
+      if (s.sent === sent) this.#missed(s, late())
+    })
+    this.#link.store
+      .sync(this.#window, asked)
+      .then(
+        (reply) => {
+          const { answers, againInUs } = take(this.#engine, s, sent, reply, nowUs(this.#clock))
+          this.#answer(s, answers)
+          if (againInUs === 0) this.#again(s)
+          else if (againInUs !== undefined) this.#clock.after(againInUs / 1_000, () => this.#again(s))
+        },
+        (err: unknown) => {
+          if (s.sent === sent) this.#missed(s, err)
+        },
+      )
+      .finally(() => {
+        if (--this.#underWay === 0) this.#quiet?.()
+      })
+  }
+
+  #again(s: Standing): void {
+    if (s.sent === undefined && !this.#engine.alone) this.#sync(s)
+  }
+
+  #missed(s: Standing, cause: unknown): void {
+    this.#giveUp(s)
+    this.#link.failed(cause)
+  }
+
+  #giveUp(s: Standing): void {
+    this.#answer(s, giveUp(this.#engine, s, nowUs(this.#clock)))
+  }
+
+  #answer(s: Standing, answers: Answers): void {
+    for (const [waiter, decision] of answers) waiter.decided?.(decision)
+    const refreshed = this.#refreshed.get(s)
+    if (refreshed) {
+      this.#refreshed.delete(s)
+      for (const resolve of refreshed) resolve()
+    }
+    this.arm()
+  }
+
+  #tick(): void {
+    if (this.#engine.alone) return
+    for (const s of this.#engine.tick(nowUs(this.#clock))) this.#sync(s)
+    this.arm()
+  }
+}
+
+function late(): Error {
+  return new Error(`no answer in ${DEADLINE_MS} ms`)
+}

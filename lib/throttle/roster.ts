@@ -1,0 +1,76 @@
+import type { Calendar } from './calendar'
+import { Dormant } from './dormant'
+import { type Standing, standing } from './standing'
+
+/** A subject whose figures have not moved for so long is put to rest. */
+const REST_AFTER_US = 1_000_000
+
+/** The subject's name in the store and the phase of its windows, both the same in every process. */
+export type Identify = (subject: string) => { readonly id: string; readonly phase: number }
+
+/** The subjects a process knows: those of whom something is going on, and those at rest. */
+export class Roster {
+  readonly active = new Map<string, Standing>()
+  readonly #dormant: Dormant
+  readonly #calendar: Calendar
+  readonly #identify: Identify
+  #sweep: IterableIterator<Standing> | undefined
+
+  constructor(calendar: Calendar, identify: Identify) {
+    this.#calendar = calendar
+    this.#identify = identify
+    this.#dormant = new Dormant(calendar.windowUs)
+  }
+
+  get size(): number {
+    return this.active.size + this.#dormant.size
+  }
+
+  knows(subject: string): boolean {
+    return this.active.has(subject) || this.#dormant.has(subject)
+  }
+
+  /** The subject's standing, as it was left. */
+  find(subject: string, now: number): Standing {
+    let s = this.active.get(subject)
+    if (s === undefined) {
+      const { id, phase } = this.#identify(subject)
+      s = standing(subject, id, phase, this.#calendar.number(phase, now), now)
+      const rest = this.#dormant.take(subject)
+      if (rest !== undefined) Object.assign(s, rest)
+      this.active.set(subject, s)
+    }
+    return s
+  }
+
+  /** All who have spent time or are spending it. Those at rest are woken. */
+  *spenders(now: number): Generator<Standing> {
+    for (const s of this.active.values()) if (s.spent !== 0 || s.running > 0) yield s
+    for (const subject of this.#dormant.spenders()) yield this.find(subject, now)
+  }
+
+  /**
+   * Puts to rest who is idle, and lets go of those of whom nothing is left in the window open now. Looks at no more
+   * than `most`, round and round.
+   *
+   * @param idle has the standing enter the window open now, and says whether nothing is going on
+   */
+  rest(now: number, most: number, idle: (s: Standing) => boolean): void {
+    this.#dormant.turn(now)
+    for (let i = 0; i < most; i++) {
+      this.#sweep ??= this.active.values()
+      const next = this.#sweep.next()
+      if (next.done) {
+        this.#sweep = undefined
+        return
+      }
+      const s = next.value
+      if (!idle(s) || now - s.touched < REST_AFTER_US) continue
+      const { subject, number, spent, othersSpent } = s
+      s.left = true
+      this.active.delete(subject)
+      // Of one who has spent nothing here, only an exceeded limit is worth knowing: it refuses without asking.
+      if (spent !== 0 || othersSpent > s.limit) this.#dormant.put(subject, { number, spent, othersSpent })
+    }
+  }
+}
