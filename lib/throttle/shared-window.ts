@@ -61,6 +61,18 @@ export class SharedWindow {
     return roster.size < most + MOST_NETWORKS || roster.knows(shared) ? shared : EVERYBODY_ELSE
   }
 
+  /** How many subjects are known. */
+  get subjects(): number {
+    return this.#engine.roster.size
+  }
+
+  /** The subject's standing, as far as this process knows. */
+  standing(subject: string): Standing {
+    const s = this.#engine.standing(subject, undefined, nowUs(this.#clock))
+    this.#arm()
+    return s
+  }
+
   /** Decides at once where it can; else `decided` is called, within the deadline. */
   admit(
     subject: string,
@@ -123,9 +135,8 @@ export class SharedWindow {
 
   /** The subject's standing with the others' newest figures, if they can be had within the deadline. */
   async refresh(subject: string): Promise<Standing> {
-    const s = this.#engine.standing(subject, undefined, nowUs(this.#clock))
+    const s = this.standing(subject)
     await this.#dialogue?.refresh(s)
-    this.#arm()
     return s
   }
 

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { manualClock } from '../../lib/testing'
+import { SharedWindow } from '../../lib/throttle/shared-window'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+const SUBJECTS = 1_000_000
+const LIMIT_US = 1_000_000
+const WINDOW_MS = 60_000
+
+function heap(): number {
+  collect()
+  const { heapUsed, external, arrayBuffers } = process.memoryUsage()
+  return heapUsed + external + arrayBuffers
+}
+
+/** An address of its own for each number: 16 million of them. */
+function address(i: number): string {
+  return `address:${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}.${(i * 7) & 255}`
+}
+
+describe('a million subjects in memory', () => {
+  const clock = manualClock()
+  const window = new SharedWindow('default', WINDOW_MS, 250, clock)
+
+  /** One request of a subject that takes `us`; false where it is refused. */
+  function request(subject: string, us: number): boolean {
+    const decision = window.admit(subject, undefined, LIMIT_US, () => assert.fail('memory decides at once'))
+    assert.ok(decision)
+    if (!('ticket' in decision)) return false
+    window.settle(decision.ticket, Math.round(clock.now() * 1_000) + us)
+    return true
+  }
+
+  it('take 200 bytes each at most, and none that is throttled is forgotten', () => {
+    const before = heap()
+    assert.equal(request('throttled', LIMIT_US + 1), true)
+    for (let i = 0; i < SUBJECTS; i++) {
+      request(address(i), 1_000)
+      if (i % 50_000 === 0) clock.advance(100)
+    }
+    clock.advance(5_000)
+    const each = (heap() - before) / SUBJECTS
+    assert.ok(each > 20 && each <= 200, `${each.toFixed(0)} bytes a subject`)
+    assert.equal(request('throttled', 1), false)
+    assert.equal(window.usedUs(window.standing(address(77)), clock.now() * 1_000), 1_000)
+  })
+
+  it('are all gone a window later', () => {
+    clock.advance(2 * WINDOW_MS)
+    assert.equal(window.subjects, 0)
+    assert.equal(request('throttled', 1), true)
+  })
+})
+
+describe('SharedWindow.place()', () => {
+  it('gives newcomers their network’s window once there is no room, and one for all in the end', () => {
+    const window = new SharedWindow('default', WINDOW_MS, 250, manualClock())
+    const admit = (subject: string) => void window.admit(subject, undefined, LIMIT_US, () => undefined)
+    const place = (subject: string, network: string) => window.place(subject, 3, () => network)
+    for (const subject of ['a', 'b', 'c']) admit(place(subject, 'network:1.2'))
+    assert.equal(place('a', 'network:1.2'), 'a', 'who is known stays who it is')
+    assert.equal(place('d', 'network:1.2'), 'network:1.2')
+    for (let i = 0; i < 5_000; i++) admit(place(`e${i}`, `network:${i}`))
+    assert.equal(place('f', 'network:9.9.9'), 'network:*')
+    assert.equal(place('f', 'network:17'), 'network:17')
+    assert.ok(window.subjects <= 3 + 4_096 + 1, `${window.subjects} subjects`)
+  })
+})
