@@ -1,7 +1,22 @@
 export { requireBearer, type BearerHandler } from './bearer/require-bearer'
-export type { BearerOptions, KeyMaterial, KeyOptions, TokenOptions } from './bearer/bearer-options'
+export type {
+  BearerOptions,
+  IssuerOptions,
+  IssuersOptions,
+  KeyMaterial,
+  KeyOptions,
+  TokenOptions,
+} from './bearer/bearer-options'
 export { allowUnauthenticated, type AllowUnauthenticatedOptions } from './bearer/allow-unauthenticated'
 export { requireScope } from './bearer/require-scope'
+export { requireAuthentication, type AuthenticationOptions } from './bearer/require-authentication'
+export {
+  protectedResource,
+  type ProtectedResourceOptions,
+  type ProtectedResourceRouter,
+} from './bearer/protected-resource'
+export type { BearerEvent } from './bearer/diagnostics'
+export type { ScopeNeeded } from './bearer/scope'
 export type {
   Auth,
   Claims,

@@ -1,10 +1,9 @@
 import type { BearerConfig } from './bearer-config'
 import { findToken } from './credentials'
-import { checkToken } from './issuer'
-import { type Jws, readJws } from './jws'
 import { type Refusal, isRefusal } from './refusal'
-import { missingScope, scopeOf } from './scope'
-import { type Session, type SessionIdentity, identify, isIdentity, makeSession } from './session'
+import { scopeOf, suffices } from './scope'
+import { type Claims, type Session, type SessionIdentity, identify, isIdentity, makeSession } from './session'
+import type { Proven } from './token-verifier'
 
 /**
  * Answers who is asking, from a request's header fields alone: the token, its shape, its issuer's key, the signature,
@@ -18,22 +17,22 @@ export function authenticate(
 ): Session | Refusal | Promise<Session | Refusal> {
   const credentials = findToken(rawHeaders)
   if (isRefusal(credentials)) return credentials
-  const jws = readJws(credentials.token)
-  if (isRefusal(jws)) return jws
-  const refusal = checkToken(jws, config.issuers, config.nowSec)
-  if (refusal instanceof Promise) return refusal.then((refused) => refused ?? admit(jws, config))
-  return refusal ?? admit(jws, config)
+  const proven = config.verifier.verify(credentials.token)
+  return proven instanceof Promise ? proven.then((late) => admit(late, config)) : admit(proven, config)
 }
 
-function admit(jws: Jws, config: BearerConfig): Session | Refusal {
-  const identity = identityOf(jws, config)
+function admit(proven: Proven | Refusal, config: BearerConfig): Session | Refusal {
+  if (isRefusal(proven)) return proven
+  const { claims, issuer, token } = proven
+  const identity = identityOf(claims, config)
   if (isRefusal(identity)) return identity
-  const missing = missingScope(scopeOf(jws.claims), config.scope)
-  if (missing.length > 0) return { refused: 'scope', scope: config.scope }
-  return makeSession(jws.claims.iss as string, jws.claims, identity, jws.token)
+  const refused = claimsRefused(claims, config)
+  if (refused) return refused
+  if (!suffices(scopeOf(claims), config.scope)) return { refused: 'scope', scope: config.scope.scopes }
+  return makeSession(issuer, claims, identity, token)
 }
 
-function identityOf({ claims }: Jws, { session, mark }: BearerConfig): SessionIdentity | Refusal {
+function identityOf(claims: Claims, { session, mark }: BearerConfig): SessionIdentity | Refusal {
   if (!session) return identify(claims, mark)
   try {
     const identity: unknown = session(claims)
@@ -41,5 +40,13 @@ function identityOf({ claims }: Jws, { session, mark }: BearerConfig): SessionId
     return { refused: 'session_kind', cause: new TypeError('the option session returned no session') }
   } catch (cause) {
     return { refused: 'session_kind', cause }
+  }
+}
+
+function claimsRefused(claims: Claims, { checkClaims }: BearerConfig): Refusal | undefined {
+  try {
+    return checkClaims && checkClaims(claims) !== true ? { refused: 'claim_check' } : undefined
+  } catch (cause) {
+    return { refused: 'claim_check', cause }
   }
 }

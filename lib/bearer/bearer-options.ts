@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../http/clock'
 import type { DenyOptions } from '../http/deny'
 import type { Algorithm } from './algorithm'
+import type { ScopeNeeded } from './scope'
 import type { Claims, SessionIdentity, UnauthenticatedMark } from './session'
 import type { Jwk } from './verify-key'
 
@@ -60,16 +61,52 @@ export interface TokenOptions {
    * that, 503. Default 3,600.
    */
   readonly lastGoodSec?: number | undefined
+  /**
+   * The type of token, in its header: `'at+jwt'` takes access tokens only (RFC 9068 §4), as this package's own server
+   * issues them. Default: `at+jwt`, `JWT` or none.
+   */
+  readonly typ?: 'at+jwt' | undefined
+  /** Claims that must be there, whatever they say: `['jti']`. Default none beyond those checked anyway. */
+  readonly requiredClaims?: readonly string[] | undefined
   /** Takes http addresses of other machines too, for a test network. Default false. */
   readonly allowHttp?: boolean | undefined
 }
 
+/** One issuer of several. */
+export type IssuerOptions = TokenOptions & KeyOptions
+
+/** One issuer, or several: each with its own keys, algorithms and rules. */
+export type IssuersOptions =
+  | (IssuerOptions & { readonly issuers?: never })
+  | {
+      /** The issuers whose tokens are accepted. No token is ever checked with another issuer's key. */
+      readonly issuers: readonly IssuerOptions[]
+      /** Whom the tokens of issuers without an `audience` of their own must be for. Default: `AUDIENCE`. */
+      readonly audience?: string | readonly string[] | undefined
+      readonly issuer?: never
+      readonly key?: never
+      readonly keys?: never
+      readonly secret?: never
+      readonly jwksUri?: never
+    }
+
 /** Options of `requireBearer()`. */
-export type BearerOptions = TokenOptions &
-  KeyOptions &
+export type BearerOptions = IssuersOptions &
   DenyOptions & {
-    /** The scopes that every request needs, all of them. Default none. */
-    readonly scope?: string | readonly string[] | undefined
+    /** The scopes that every request needs: `'read write'` or a list for all, `{ any: [...] }` for one. Default none. */
+    readonly scope?: ScopeNeeded | undefined
+    /**
+     * Says whether a token's claims are acceptable beyond what is checked anyway. False, or an error thrown: 401
+     * `invalid_token`.
+     */
+    readonly checkClaims?: ((claims: Claims) => boolean) | undefined
+    /** Lets in requests without a token, with `req.auth` undefined. A bad token is refused all the same. Default false. */
+    readonly optional?: boolean | undefined
+    /**
+     * Remembers for how many tokens the signature held: `{ maxTokens }`, 1 to 1,000,000, default 5,000; false: none.
+     * Time, audience, scope and the rest are checked for every request.
+     */
+    readonly cache?: { readonly maxTokens: number } | false | undefined
     /** The `realm` of challenges. Default none. */
     readonly realm?: string | undefined
     /** The address of the protected resource's metadata, for challenges (RFC 9728 §5.1). Default none. */

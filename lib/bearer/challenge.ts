@@ -9,6 +9,8 @@ export interface ChallengeOptions {
   readonly resourceMetadata: string | undefined
 }
 
+type Params = Readonly<Record<string, string | undefined>>
+
 /** The denial of a refusal: status, challenge (RFC 6750 §3) and words that say nothing of the token. */
 export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
   const { refused: reason, cause } = refusal
@@ -27,9 +29,19 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
     case 'several_tokens':
       return denial(400, 'invalid_request', 'The request brings credentials more than once')
     case 'scope':
-      return denial(403, 'insufficient_scope', 'The access token does not grant the scope needed', refusal.scope)
+      return denial(403, 'insufficient_scope', 'The access token does not grant the scope needed', {
+        scope: refusal.scope?.join(' '),
+      })
     case 'unauthenticated_session':
-      return denial(403, 'insufficient_scope', 'A signed-in session is needed', refusal.scope)
+      return denial(403, 'insufficient_scope', 'A signed-in session is needed')
+    case 'authentication': {
+      // RFC 9470 §3
+      const { acrValues = [], maxAgeSec } = refusal.authentication ?? {}
+      return denial(401, 'insufficient_user_authentication', 'A more recent or a stronger login is needed', {
+        acr_values: acrValues.length > 0 ? acrValues.join(' ') : undefined,
+        max_age: maxAgeSec?.toString(),
+      })
+    }
     case 'keys_unavailable':
       return {
         status: 503,
@@ -44,8 +56,8 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
       return denial(401, 'invalid_token', 'The access token is not valid')
   }
 
-  function denial(status: 400 | 401 | 403, error: string, message: string, scope?: readonly string[]): Denial {
-    const params = { error, error_description: message, scope: scope?.length ? scope.join(' ') : undefined }
+  function denial(status: 400 | 401 | 403, error: string, message: string, more: Params = {}): Denial {
+    const params = { error, error_description: message, ...more }
     return { status, code: error, message, headers: challenge(options, params), ...rest }
   }
 }
@@ -55,10 +67,7 @@ export function isChallengeText(value: unknown): value is string {
   return typeof value === 'string' && /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(value)
 }
 
-function challenge(
-  { realm, resourceMetadata }: ChallengeOptions,
-  params: Readonly<Record<string, string | undefined>>,
-): { 'WWW-Authenticate': string } {
+function challenge({ realm, resourceMetadata }: ChallengeOptions, params: Params): { 'WWW-Authenticate': string } {
   const all = { realm, ...params, resource_metadata: resourceMetadata }
   const said = Object.entries(all).filter(([, value]) => value !== undefined)
   const text = said.map(([name, value]) => `${name}="${value}"`).join(', ')

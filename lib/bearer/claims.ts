@@ -5,8 +5,12 @@ import { isId } from './session'
 
 /** What a token's claims must say. */
 export interface ClaimPolicy {
-  /** `iss` must equal it. */
+  /** `iss` must equal it, unless the issuer's metadata write it otherwise. */
   readonly issuer: string
+  /** The types of token accepted. */
+  readonly types: readonly (string | undefined)[]
+  /** Claims that must be there. */
+  readonly required: readonly string[]
   /** `aud` must be, or hold, one of these. */
   readonly audience: readonly string[]
   /** How far the issuer's clock may differ from ours, in seconds. */
@@ -16,7 +20,7 @@ export interface ClaimPolicy {
 }
 
 /** RFC 9068 §4 wants `at+jwt`; many issuers write `JWT` or nothing. Any other type is another kind of token. */
-const TYPES: readonly (string | undefined)[] = ['at+jwt', 'jwt', undefined]
+export const TYPES: readonly (string | undefined)[] = ['at+jwt', 'jwt', undefined]
 
 /** The last second that a Date can hold: what lies beyond is no time. */
 const LATEST_SEC = 8.64e12
@@ -25,18 +29,24 @@ const LATEST_SEC = 8.64e12
  * What is wrong with a token's type and claims at a moment, or undefined (RFC 7519 §4.1, RFC 9068 §4). Everything is
  * checked by equality of texts and on finite numbers; a claim of another type is wrong, not absent.
  *
+ * @param issuer what `iss` must be
  * @param nowSec seconds since 1970
  */
-export function claimProblem(jws: Jws, policy: ClaimPolicy, nowSec: number): Reason | undefined {
-  const { claims, type } = jws
-  if (!TYPES.includes(type)) return 'token_type'
+export function claimProblem(
+  { claims, type }: Jws,
+  policy: ClaimPolicy,
+  issuer: string,
+  nowSec: number,
+): Reason | undefined {
+  if (!policy.types.includes(type)) return 'token_type'
   // Only ID tokens bear these hashes (OpenID Connect Core §3.1.3.6, §3.3.2.11).
   if (type !== 'at+jwt' && ('at_hash' in claims || 'c_hash' in claims)) return 'id_token'
-  if (claims.iss !== policy.issuer) return 'issuer'
+  if (claims.iss !== issuer) return 'issuer'
   if (!isAudience(claims.aud, policy.audience)) return 'audience'
   if (claims.sub !== undefined && !isId(claims.sub)) return 'subject'
   if (claims.jti !== undefined && typeof claims.jti !== 'string') return 'token_id'
   if (claims.cnf !== undefined) return 'sender_constrained' // RFC 7800: it is not for whoever merely bears it
+  if (policy.required.some((name) => !Object.hasOwn(claims, name))) return 'required_claim'
   return timeProblem(claims, policy, nowSec)
 }
 

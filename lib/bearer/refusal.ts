@@ -4,6 +4,7 @@
  * - no token (401, bare challenge): `no_token`
  * - the request is wrong (400): `malformed_credentials`, `several_tokens`
  * - the token is not accepted (401 `invalid_token`): all others
+ * - the token is good and its login is not (401 `insufficient_user_authentication`): `authentication`
  * - the token is good and not enough (403): `scope`, `unauthenticated_session`
  * - cannot be decided now (503): `keys_unavailable`
  */
@@ -29,7 +30,10 @@ export type Reason =
   | 'client'
   | 'token_id'
   | 'sender_constrained'
+  | 'required_claim'
+  | 'claim_check'
   | 'session_kind'
+  | 'authentication'
   | 'scope'
   | 'unauthenticated_session'
   | 'keys_unavailable'
@@ -39,8 +43,10 @@ export interface Refusal {
   readonly refused: Reason
   /** Whole seconds after which it is worth asking again; with `keys_unavailable`. */
   readonly retryAfterSec?: number
-  /** The scopes that would have been enough; with `scope` and `unauthenticated_session`. */
+  /** The scopes that would have been enough; with `scope`. */
   readonly scope?: readonly string[]
+  /** The login that would have been enough; with `authentication`. */
+  readonly authentication?: { readonly acrValues: readonly string[]; readonly maxAgeSec: number | undefined }
   /** What lies behind it, for logs; never sent. */
   readonly cause?: unknown
 }

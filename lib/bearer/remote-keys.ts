@@ -14,6 +14,8 @@ export interface RemoteKeysOptions {
   readonly clock: Clock
   /** How long past its life the last good set serves while the issuer does not answer, in milliseconds. */
   readonly lastGoodMs: number
+  /** Hears of keys that the issuer no longer shows. */
+  readonly withdrawn?: (keys: ReadonlySet<VerifyKey>) => void
   /** From 0 to 1; spreads the retries of many processes. */
   readonly random?: () => number
 }
@@ -35,7 +37,7 @@ const MAX_BYTES = 512 * 1_024
  * `keys_unavailable`, never `unknown_key`.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
-  const { locate, algorithms, clock, lastGoodMs, random = Math.random } = options
+  const { locate, algorithms, clock, lastGoodMs, withdrawn, random = Math.random } = options
   let set: KeySet | undefined
   let byJwk: ReadonlyMap<string, VerifyKey> = new Map()
   let fetchedAt = -Infinity
@@ -97,7 +99,10 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
       const { body, freshMs } = await fetchJson(url, { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES })
       const read = readJwks(body, algorithms, byJwk)
       if (!read) throw new Error(`${url} answered with something else than a JWK Set`)
+      const before = set?.all ?? []
       ;({ set, byJwk } = read)
+      const gone = before.filter((key) => !read.set.all.includes(key))
+      if (gone.length > 0) withdrawn?.(new Set(gone))
       fetchedAt = startedAt
       lifeMs = Math.min(Math.max(freshMs ?? LIFE_MS.default, LIFE_MS.least), LIFE_MS.most)
       failures = 0

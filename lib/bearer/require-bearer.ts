@@ -5,6 +5,7 @@ import { authenticate } from './authenticate'
 import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
+import { publish } from './diagnostics'
 import { type Refusal, isRefusal } from './refusal'
 import { mayBeUnauthenticated, recordSession } from './request-session'
 import type { Session } from './session'
@@ -61,17 +62,22 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
 
   function settle(outcome: Session | Refusal, req: Request, res: Response, next: NextFunction): void {
     const session = isRefusal(outcome) ? outcome : permitted(outcome, req)
-    if (isRefusal(session)) return deny(denialOf(session, config.challenge), config.deny, req, res, next)
+    if (isRefusal(session)) {
+      if (config.optional && session.refused === 'no_token') return letIn(undefined, req, next)
+      publish(req, session)
+      return deny(denialOf(session, config.challenge), config.deny, req, res, next)
+    }
+    letIn(session, req, next)
+  }
+
+  function letIn(session: Session | undefined, req: Request, next: NextFunction): void {
+    publish(req, session)
     recordSession(req, session, config)
-    req.auth = session
+    ;(req as { auth: Session | undefined }).auth = session
     next()
   }
 
-  async function ready(): Promise<void> {
-    for (const { keys } of config.issuers.values()) await keys.ready()
-  }
-
-  return Object.assign(requireBearer, { ready })
+  return Object.assign(requireBearer, { ready: () => config.verifier.ready() })
 }
 
 function permitted(session: Session, req: Request): Session | Refusal {

@@ -2,30 +2,34 @@ import type { RequestHandler } from 'express'
 import { deny } from '../http/deny'
 import { shown } from '../http/options'
 import { denialOf } from './challenge'
+import { publish } from './diagnostics'
+import type { Refusal } from './refusal'
 import { checkedBy } from './request-session'
-import { isScope, missingScope } from './scope'
+import { scopeRule, suffices } from './scope'
 
 /**
- * Lets in sessions that were granted all of these scopes, and answers the others with 403 `insufficient_scope` that
- * names them (RFC 6750 §3.1). It stands on a route, after `requireBearer()`, and answers as that does.
+ * Lets in sessions that were granted all of these scopes, or with `{ any }` one of them, and answers the others with
+ * 403 `insufficient_scope` that names them (RFC 6750 §3.1). It stands on a route, after `requireBearer()`, and answers
+ * as that does.
  *
  * @example app.delete('/persons/:id', requireScope('write', 'delete'), remove)
+ * @example app.get('/persons/:id', requireScope({ any: ['read', 'admin'] }), person)
  * @throws {TypeError} in the factory, unless it is given scopes as RFC 6749 §3.3 writes them; for a request, where no
  *   `requireBearer()` stands before
  */
-export function requireScope(...scope: readonly string[]): RequestHandler {
-  if (scope.length === 0) throw new TypeError('requireScope() must be given one scope or more')
-  for (const one of scope) {
-    if (!isScope(one))
-      throw new TypeError(`requireScope() takes scopes as RFC 6749 §3.3 writes them; received ${shown(one)}`)
+export function requireScope(...scope: readonly string[] | [{ readonly any: readonly string[] }]): RequestHandler {
+  const rule = scopeRule(scope.length === 1 && typeof scope[0] === 'object' ? scope[0] : scope)
+  if (!rule || rule.scopes.length === 0) {
+    throw new TypeError(`requireScope() takes one scope or more as RFC 6749 §3.3 writes them; received ${shown(scope)}`)
   }
 
   return function requireScope(req, res, next) {
     const checked = checkedBy(req)
     if (!checked) throw new TypeError('requireScope() must stand after requireBearer()')
     const { session, config } = checked
-    if (session && missingScope(session.scope, scope).length === 0) return next()
-    const refusal = session ? ({ refused: 'scope', scope } as const) : ({ refused: 'no_token' } as const)
+    if (session && suffices(session.scope, rule)) return next()
+    const refusal: Refusal = session ? { refused: 'scope', scope: rule.scopes } : { refused: 'no_token' }
+    publish(req, refusal)
     deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
   }
 }

@@ -18,7 +18,29 @@ export function scopeOf(claims: JsonObject): readonly string[] {
   return Object.freeze([...new Set(scopes.filter(isScope))])
 }
 
-/** The scopes of `needed` that are not in `granted`. */
-export function missingScope(granted: readonly string[], needed: readonly string[]): readonly string[] {
-  return needed.filter((scope) => !granted.includes(scope))
+/** The scopes something needs: all of them, as a text with spaces between or a list, or any one of a list. */
+export type ScopeNeeded = string | readonly string[] | { readonly any: readonly string[] }
+
+/** A {@link ScopeNeeded} looked through. */
+export interface ScopeRule {
+  readonly scopes: readonly string[]
+  readonly any: boolean
+}
+
+/** @returns undefined where it is none */
+export function scopeRule(needed: unknown): ScopeRule | undefined {
+  const any = typeof needed === 'object' && needed !== null && !Array.isArray(needed)
+  const list: unknown = any
+    ? (needed as { any?: unknown }).any
+    : typeof needed === 'string'
+      ? needed.split(' ')
+      : needed
+  if (!Array.isArray(list) || !list.every(isScope) || (any && list.length === 0)) return undefined
+  return { scopes: [...list], any }
+}
+
+/** Whether the scopes granted are enough. */
+export function suffices(granted: readonly string[], { scopes, any }: ScopeRule): boolean {
+  const has = (scope: string) => granted.includes(scope)
+  return any ? scopes.some(has) : scopes.every(has)
 }

@@ -1,10 +1,12 @@
 import { KeyObject } from 'node:crypto'
 import type { Clock } from '../http/clock'
-import { optionRange, shown } from '../http/options'
+import { optionOneOf, optionRange, shown } from '../http/options'
 import { type Algorithm, ASYMMETRIC, SYMMETRIC } from './algorithm'
-import type { KeyMaterial, KeyOptions, TokenOptions } from './bearer-options'
+import type { IssuerOptions, KeyMaterial, TokenOptions } from './bearer-options'
 import { type IssuerMetadata, discover } from './discovery'
-import type { TrustedIssuer } from './issuer'
+import { TYPES } from './claims'
+import type { TrustedIssuer } from './jwt-verifier'
+import type { VerifiedCache } from './verified-cache'
 import { type KeySource, keySet, staticKeys } from './key-source'
 import { type RemoteKeysOptions, remoteKeys } from './remote-keys'
 import { isSecureUrl } from './url'
@@ -22,6 +24,8 @@ export const TOKEN_OPTION_NAMES: readonly string[] = [
   'clockToleranceSec',
   'maxAgeSec',
   'lastGoodSec',
+  'typ',
+  'requiredClaims',
   'allowHttp',
 ]
 
@@ -33,10 +37,15 @@ const SOURCES = ['key', 'keys', 'secret', 'jwksUri'] as const
  *
  * @throws {TypeError|RangeError} naming the option
  */
-export function trustedIssuer(options: TokenOptions & KeyOptions, env: NodeJS.ProcessEnv, clock: Clock): TrustedIssuer {
-  const { clockToleranceSec = 5, maxAgeSec, allowHttp = false } = options
-  const issuer = options.issuer ?? env.ISSUER_BASE_URL
-  const audience = options.audience ?? env.AUDIENCE
+export function trustedIssuer(
+  options: IssuerOptions,
+  defaults: { readonly issuer?: string | undefined; readonly audience?: TokenOptions['audience'] },
+  clock: Clock,
+  cache: VerifiedCache,
+): TrustedIssuer {
+  const { clockToleranceSec = 5, maxAgeSec, allowHttp = false, typ, requiredClaims = [] } = options
+  const issuer = options.issuer ?? defaults.issuer
+  const audience = options.audience ?? defaults.audience
   if (typeof issuer !== 'string' || issuer === '') {
     throw new TypeError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(issuer)}`)
   }
@@ -52,11 +61,29 @@ export function trustedIssuer(options: TokenOptions & KeyOptions, env: NodeJS.Pr
   }
   optionRange('clockToleranceSec', clockToleranceSec, 0, 300)
   if (maxAgeSec !== undefined) optionRange('maxAgeSec', maxAgeSec, 1, 31_536_000)
-  const policy = { issuer, audience: [...(audiences as string[])], clockToleranceSec, maxAgeSec }
-  return { keys: keySource(options, issuer, allowHttp, clock), policy }
+  optionOneOf('allowHttp', allowHttp, [true, false])
+  optionOneOf('typ', typ, ['at+jwt', undefined])
+  if (!Array.isArray(requiredClaims) || !requiredClaims.every((name) => typeof name === 'string')) {
+    throw new TypeError(`requiredClaims must be a list of names; received ${shown(requiredClaims)}`)
+  }
+  const policy = {
+    issuer,
+    audience: [...(audiences as string[])],
+    types: typ === undefined ? TYPES : [typ],
+    required: [...requiredClaims],
+    clockToleranceSec,
+    maxAgeSec,
+  }
+  return { keys: keySource(options, issuer, allowHttp, clock, cache), policy }
 }
 
-function keySource(options: TokenOptions & KeyOptions, issuer: string, allowHttp: boolean, clock: Clock): KeySource {
+function keySource(
+  options: IssuerOptions,
+  issuer: string,
+  allowHttp: boolean,
+  clock: Clock,
+  cache: VerifiedCache,
+): KeySource {
   const given = SOURCES.filter((name) => options[name] !== undefined)
   if (given.length > 1) throw new TypeError(`${given.join(' and ')} contradict each other: give one source of keys`)
   const { key, keys, secret, jwksUri, lastGoodSec = 3_600 } = options
@@ -70,7 +97,8 @@ function keySource(options: TokenOptions & KeyOptions, issuer: string, allowHttp
     if (!Array.isArray(keys) || keys.length === 0) throw new TypeError('keys must be a list of one key or more')
     return fixed((keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms))))
   }
-  const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000 }
+  const withdrawn = (keys: ReadonlySet<VerifyKey>) => cache.drop(keys)
+  const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000, withdrawn }
   if (jwksUri !== undefined) {
     if (!isSecureUrl(jwksUri, allowHttp))
       throw new TypeError(`jwksUri must be an https URL; received ${shown(jwksUri)}`)

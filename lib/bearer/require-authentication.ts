@@ -1,0 +1,55 @@
+import type { RequestHandler } from 'express'
+import { deny } from '../http/deny'
+import { optionNames, optionRange, shown } from '../http/options'
+import { denialOf, isChallengeText } from './challenge'
+import { publish } from './diagnostics'
+import type { Refusal } from './refusal'
+import { checkedBy } from './request-session'
+import type { Claims } from './session'
+
+/** Options of {@link requireAuthentication}; at least one. */
+export interface AuthenticationOptions {
+  /** The login's class (`acr`) must be one of these: `['urn:example:mfa']`. */
+  readonly acrValues?: readonly string[]
+  /** How long ago the user may have logged in (`auth_time`): whole seconds, 0 to 31,536,000. */
+  readonly maxAgeSec?: number
+}
+
+/**
+ * Lets in sessions whose user has logged in strongly and recently enough, and asks the others to do so again with 401
+ * `insufficient_user_authentication` (RFC 9470 §3). It stands on a route, after `requireBearer()`, and answers as that
+ * does.
+ *
+ * @example app.post('/transfer', requireAuthentication({ acrValues: ['urn:example:mfa'], maxAgeSec: 300 }), transfer)
+ * @throws {TypeError|RangeError} in the factory, naming the option; for a request, where no `requireBearer()` stands
+ *   before
+ */
+export function requireAuthentication(options: AuthenticationOptions): RequestHandler {
+  optionNames('requireAuthentication()', options, ['acrValues', 'maxAgeSec'])
+  const { acrValues = [], maxAgeSec } = options
+  if (!Array.isArray(acrValues) || !acrValues.every((one) => isChallengeText(one) && /^[^ ]+$/.test(one))) {
+    throw new TypeError(`acrValues must be a list of texts without spaces; received ${shown(acrValues)}`)
+  }
+  if (maxAgeSec !== undefined) optionRange('maxAgeSec', maxAgeSec, 0, 31_536_000)
+  if (acrValues.length === 0 && maxAgeSec === undefined) {
+    throw new TypeError('requireAuthentication() must be given acrValues or maxAgeSec')
+  }
+  const authentication = { acrValues: [...(acrValues as string[])], maxAgeSec }
+
+  return function requireAuthentication(req, res, next) {
+    const checked = checkedBy(req)
+    if (!checked) throw new TypeError('requireAuthentication() must stand after requireBearer()')
+    const { session, config } = checked
+    if (session && isEnough(session.claims, config.nowSec(), config.clockToleranceSec)) return next()
+    const refusal: Refusal = session ? { refused: 'authentication', authentication } : { refused: 'no_token' }
+    publish(req, refusal)
+    deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
+  }
+
+  function isEnough({ acr, auth_time: at }: Claims, nowSec: number, toleranceSec: number): boolean {
+    if (acrValues.length > 0 && !(typeof acr === 'string' && acrValues.includes(acr))) return false
+    if (maxAgeSec === undefined) return true
+    if (typeof at !== 'number' || at > nowSec + toleranceSec) return false
+    return nowSec - at <= maxAgeSec + toleranceSec
+  }
+}

@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { describe, it } from 'node:test'
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
+import {
+  protectedResource,
+  requireAuthentication,
+  requireBearer,
+  requireScope,
+  type BearerEvent,
+  type BearerOptions,
+} from '../../lib'
+import { devIssuer, manualClock, type DevTokenOptions } from '../../lib/testing'
+import { serve } from '../support/serve'
+
+const dev = devIssuer()
+const ok: RequestHandler = (req, res) =>
+  void res.json({ kind: (req.auth as { kind?: string } | undefined)?.kind ?? null })
+const shown: ErrorRequestHandler = (err: Error, _req, res, _next) => void res.status(500).send(err.message)
+
+async function asking(options: Partial<BearerOptions>, ...handlers: RequestHandler[]) {
+  const app = express().use(requireBearer({ ...dev.options, ...options } as BearerOptions), ...handlers, ok)
+  const { url } = await serve(app.use(shown))
+  return (token?: DevTokenOptions | string) => {
+    const authorization = typeof token === 'string' ? token : token && `Bearer ${dev.token('ada', token)}`
+    return fetch(url, authorization === undefined ? {} : { headers: { authorization } })
+  }
+}
+
+describe('requireBearer({ scope })', () => {
+  it('takes all of a list, or any one', async () => {
+    const all = await asking({ scope: ['a', 'b'] })
+    const any = await asking({ scope: { any: ['a', 'b'] } })
+    assert.deepEqual([(await all({ scope: 'a' })).status, (await all({ scope: 'b a' })).status], [403, 200])
+    assert.deepEqual([(await any({ scope: 'c' })).status, (await any({ scope: 'b' })).status], [403, 200])
+    assert.match((await any({})).headers.get('www-authenticate') ?? '', /scope="a b"$/)
+  })
+
+  it('throws at startup for what is none', () => {
+    for (const scope of [{ any: [] }, { any: 'a' }, { all: ['a'] }, {}, ['a b'], [7], '']) {
+      if (scope === '') assert.throws(() => requireBearer({ ...dev.options, scope }), /scope/)
+      else assert.throws(() => requireBearer({ ...dev.options, scope: scope as never }), /scope/)
+    }
+  })
+})
+
+describe('requireScope({ any })', () => {
+  it('takes one of them', async () => {
+    const ask = await asking({}, requireScope({ any: ['a', 'b'] }))
+    assert.deepEqual([(await ask({ scope: 'b' })).status, (await ask({ scope: 'c' })).status], [200, 403])
+  })
+})
+
+describe('requireBearer({ checkClaims, requiredClaims, typ })', () => {
+  it('refuses with 401 where checkClaims is not true, or throws', async () => {
+    const ask = await asking({
+      checkClaims(claims) {
+        if (claims.tenant === 'bomb') throw new Error('boom')
+        return claims.tenant === 'acme' || (claims.tenant as boolean)
+      },
+    })
+    const statuses = []
+    for (const tenant of ['acme', 'other', undefined, 'bomb', 1])
+      statuses.push((await ask({ claims: { tenant } })).status)
+    assert.deepEqual(statuses, [200, 401, 401, 401, 401])
+  })
+
+  it('refuses with 401 where a required claim is not there', async () => {
+    const ask = await asking({ requiredClaims: ['tenant', 'jti'] })
+    assert.equal((await ask({ claims: { tenant: null } })).status, 200)
+    assert.equal((await ask({ claims: { tenant: 'a', jti: undefined } })).status, 401)
+    const inherited = await asking({ requiredClaims: ['toString'] })
+    assert.deepEqual(
+      [(await inherited({})).status, (await inherited({ claims: { toString: 'x' } })).status],
+      [401, 200],
+    )
+  })
+
+  it('takes access tokens only, with typ', async () => {
+    const { default: jsonwebtoken } = await import('jsonwebtoken')
+    const secret = 's'.repeat(32)
+    const claims = { iss: dev.issuer, aud: dev.audience, sub: 'ada', exp: 4_102_444_800 }
+    const strict = await asking({ key: undefined, secret, typ: 'at+jwt' } as Partial<BearerOptions>)
+    const lax = await asking({ key: undefined, secret, typ: undefined } as Partial<BearerOptions>)
+    for (const [typ, strictly, laxly] of [
+      ['at+jwt', 200, 200],
+      ['application/AT+JWT', 200, 200],
+      ['JWT', 401, 200],
+      [undefined, 401, 200],
+      ['dpop+jwt', 401, 401],
+      ['logout+jwt', 401, 401],
+      ['', 401, 401],
+    ] as const) {
+      const token = `Bearer ${jsonwebtoken.sign(claims, secret, { header: { alg: 'HS256', typ } })}`
+      assert.deepEqual([(await strict(token)).status, (await lax(token)).status], [strictly, laxly], typ)
+    }
+  })
+
+  it('throws at startup', () => {
+    for (const [options, message] of [
+      [{ checkClaims: true }, /checkClaims/],
+      [{ requiredClaims: 'jti' }, /requiredClaims.*'jti'/],
+      [{ requiredClaims: [1] }, /requiredClaims/],
+      [{ typ: 'JWT' }, /typ.*'JWT'/],
+      [{ optional: 'yes' }, /optional.*'yes'/],
+      [{ cache: true }, /cache/],
+      [{ cache: { maxTokens: 0 } }, /cache\.maxTokens.*0/],
+      [{ lastGoodSec: -1 }, /lastGoodSec.*-1/],
+    ] as const) {
+      assert.throws(() => requireBearer({ ...dev.options, ...options } as unknown as BearerOptions), message)
+    }
+  })
+})
+
+describe('requireBearer({ optional: true })', () => {
+  it('lets in a request without a token, and refuses a bad one', async () => {
+    const ask = await asking({ optional: true })
+    assert.deepEqual(await (await ask()).json(), { kind: null })
+    assert.deepEqual(await (await ask({})).json(), { kind: 'user' })
+    assert.equal((await ask('Basic abc')).status, 200)
+    assert.equal((await ask('Bearer abc')).status, 401)
+    assert.equal((await ask('Bearer')).status, 400)
+    assert.equal((await ask({ expiresInSec: -60 })).status, 401)
+    assert.equal((await ask({ kind: 'unauthenticated' })).status, 403)
+  })
+
+  it('leaves nobody else’s req.auth standing', async () => {
+    const app = express().use((req, _res, next) => (Object.assign(req, { auth: { kind: 'user' } }), next()))
+    const { url } = await serve(app.use(requireBearer({ ...dev.options, optional: true }), ok))
+    assert.deepEqual(await (await fetch(url)).json(), { kind: null })
+  })
+
+  it('and requireScope() then asks for a token', async () => {
+    const ask = await asking({ optional: true }, requireScope('read'))
+    const answer = await ask()
+    assert.deepEqual([answer.status, answer.headers.get('www-authenticate')], [401, 'Bearer'])
+  })
+})
+
+describe('requireAuthentication() (RFC 9470)', () => {
+  const at = 1_800_000_000
+  const clock = manualClock(at * 1_000)
+  const stale = { exp: at + 60, iat: at }
+
+  it('asks for a login of the class named (§3)', async () => {
+    const ask = await asking({ clock }, requireAuthentication({ acrValues: ['mfa', 'hwk'] }))
+    assert.equal((await ask({ claims: { ...stale, acr: 'hwk' } })).status, 200)
+    for (const acr of [undefined, 'pwd', ['mfa'], '']) {
+      const answer = await ask({ claims: { ...stale, acr } })
+      assert.equal(answer.status, 401)
+      const field = answer.headers.get('www-authenticate') ?? ''
+      assert.match(
+        field,
+        /^Bearer error="insufficient_user_authentication", error_description="[^"]+", acr_values="mfa hwk"$/,
+      )
+    }
+  })
+
+  it('or for a more recent one', async () => {
+    const ask = await asking({ clock, clockToleranceSec: 0 }, requireAuthentication({ maxAgeSec: 300 }))
+    assert.equal((await ask({ claims: { ...stale, auth_time: at - 300 } })).status, 200)
+    for (const auth_time of [at - 301, undefined, String(at), at + 1, null]) {
+      const answer = await ask({ claims: { ...stale, auth_time } })
+      assert.equal(answer.status, 401)
+      assert.match(answer.headers.get('www-authenticate') ?? '', /, max_age="300"$/)
+    }
+  })
+
+  it('throws at startup, and where no requireBearer() stands before', async () => {
+    for (const options of [
+      {},
+      { acrValues: [] },
+      { acrValues: ['a b'] },
+      { acrValues: 'a' },
+      { maxAgeSec: -1 },
+      { max: 1 },
+    ]) {
+      assert.throws(() => requireAuthentication(options as object))
+    }
+    const { url } = await serve(express().use(requireAuthentication({ maxAgeSec: 1 }), ok, shown))
+    assert.match(await (await fetch(url)).text(), /must stand after requireBearer\(\)/)
+  })
+
+  it('asks for a token where there is none', async () => {
+    const ask = await asking({ optional: true }, requireAuthentication({ maxAgeSec: 300 }))
+    assert.equal((await ask()).headers.get('www-authenticate'), 'Bearer')
+  })
+})
+
+describe('protectedResource() (RFC 9728)', () => {
+  it('publishes the metadata between host and path, and challenges say where (§3, §5.1)', async () => {
+    const resource = 'https://api.test/tree'
+    const metadata = protectedResource({ resource, authorizationServers: ['https://as.test'], scopes: ['read'] })
+    assert.equal(metadata.url, 'https://api.test/.well-known/oauth-protected-resource/tree')
+    const app = express().use(metadata, requireBearer({ ...dev.options, resourceMetadata: metadata.url }))
+    const { url } = await serve(app)
+    const answer = await fetch(`${url}/.well-known/oauth-protected-resource/tree`)
+    assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
+    assert.deepEqual(await answer.json(), {
+      resource,
+      authorization_servers: ['https://as.test'],
+      scopes_supported: ['read'],
+      bearer_methods_supported: ['header'],
+    })
+    for (const path of ['/', '/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/Tree']) {
+      const refused = await fetch(url + path)
+      assert.equal(refused.status, 401)
+      assert.equal(refused.headers.get('www-authenticate'), `Bearer resource_metadata="${metadata.url}"`)
+    }
+    assert.equal((await fetch(`${url}/.well-known/oauth-protected-resource/tree`, { method: 'POST' })).status, 401)
+  })
+
+  it('at the root for a resource without a path', () => {
+    assert.equal(
+      protectedResource({ resource: 'https://api.test' }).url,
+      'https://api.test/.well-known/oauth-protected-resource',
+    )
+  })
+
+  it('throws at startup', () => {
+    for (const [options, message] of [
+      [{}, /resource/],
+      [{ resource: 'http://api.test' }, /resource/],
+      [{ resource: 'https://api.test/#x' }, /resource/],
+      [{ resource: 'https://api.test', authorizationServers: ['x'] }, /authorizationServers/],
+      [{ resource: 'https://api.test', scopes: ['a b'] }, /scopes/],
+      [{ resource: 'https://api.test', scope: 'a' }, /no option "scope"/],
+    ] as const) {
+      assert.throws(() => protectedResource(options as never), message)
+    }
+  })
+})
+
+describe('the diagnostics channel express-tollgate:bearer', () => {
+  it('tells the reason of every refusal, and whose session was let in', async () => {
+    const seen: [string | undefined, string | undefined][] = []
+    const listener = (event: unknown) => {
+      const { reason, session, request } = event as BearerEvent
+      assert.equal(request.method, 'GET')
+      seen.push([reason, session?.sub])
+    }
+    subscribe('express-tollgate:bearer', listener)
+    const ask = await asking({}, requireScope('read'))
+    await ask()
+    await ask('Bearer')
+    await ask('Bearer abc')
+    await ask({ expiresInSec: -60 })
+    await ask({ claims: { iss: 'x' } })
+    await ask({})
+    unsubscribe('express-tollgate:bearer', listener)
+    assert.deepEqual(seen, [
+      ['no_token', undefined],
+      ['malformed_credentials', undefined],
+      ['malformed_token', undefined],
+      ['expired', undefined],
+      ['issuer', undefined],
+      [undefined, 'ada'],
+      ['scope', undefined],
+    ])
+  })
+})
