@@ -36,6 +36,13 @@ export { throttle, type Throttle } from './throttle/throttle'
 export type { RouteWindow, ThrottleHeaders, ThrottleOptions } from './throttle/throttle-options'
 export type { LimitMs } from './throttle/named-windows'
 export type { ThrottleStanding } from './throttle/request-standing'
+export type {
+  AdmittedMessage,
+  ChargedMessage,
+  RefusedMessage,
+  StoreMessage,
+  SyncedMessage,
+} from './throttle/diagnostics'
 export type { Usage } from './throttle/usage'
 export { throttleTest } from './throttle/throttle-test'
 export { redisStore, type RedisStoreOptions } from './throttle/redis-store'

@@ -1,8 +1,9 @@
 import { type Clock, nowUs } from '../http/clock'
 import { Deadlines } from './deadlines'
+import { type SyncedMessage, channels } from './diagnostics'
 import type { Engine } from './engine'
 import { type Answers, command, giveUp, take } from './exchange'
-import type { Standing, Waiter } from './standing'
+import type { Sent, Standing, Waiter } from './standing'
 import { DEADLINE_MS, type LinkListener, type StoreLink } from './store-link'
 
 /** With every admission asking the store there is no staleness to halve; figures are published this often. */
@@ -115,6 +116,7 @@ export class Dialogue implements LinkListener {
       .sync(this.#window, asked)
       .then(
         (reply) => {
+          this.#tellSynced(sent)
           const { answers, againInUs } = take(this.#engine, s, sent, reply, nowUs(this.#clock))
           this.#answer(s, answers)
           if (againInUs === 0) this.#again(s)
@@ -127,6 +129,12 @@ export class Dialogue implements LinkListener {
       .finally(() => {
         if (--this.#underWay === 0) this.#quiet?.()
       })
+  }
+
+  #tellSynced({ at }: Sent): void {
+    if (!channels.synced.hasSubscribers) return
+    const told = { window: this.#window, latencyMs: (nowUs(this.#clock) - at) / 1_000 }
+    channels.synced.publish(told satisfies SyncedMessage)
   }
 
   #again(s: Standing): void {

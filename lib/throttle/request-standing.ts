@@ -3,6 +3,7 @@ import type { Request } from 'express'
 import { nowUs } from '../http/clock'
 import type { Meter, MeterObserver } from '../http/meter'
 import { shown } from '../http/options'
+import { type ChargedMessage, channels } from './diagnostics'
 import { type Estimate, learn } from './estimates'
 import { type WindowUse, rateLimitFields, throttleFields } from './fields'
 import type { SharedWindow } from './shared-window'
@@ -87,7 +88,10 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
     let longestUs = 0
     this.#refused = true
     for (const part of this.#parts) {
-      if (part.ticket) part.window.release(part.ticket)
+      if (part.ticket) {
+        part.window.release(part.ticket)
+        this.#tellCharged(part, 0, part.ticket.cost, 'request')
+      }
       part.ticket = undefined
       const now = nowUs(this.#meter.clock)
       if (used(part.standing, now) > part.limitUs) longestUs = Math.max(longestUs, part.window.endsInUs(part.standing))
@@ -98,7 +102,7 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
   // --- MeterObserver
 
   paused(now: number): void {
-    for (const part of this.#parts) stop(part, now)
+    for (const part of this.#parts) this.#stop(part, now)
   }
 
   resumed(): void {
@@ -107,14 +111,14 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
 
   ended(now: number): void {
     for (const part of this.#parts) {
-      stop(part, now)
+      this.#stop(part, now)
       if (!this.#refused) learn(part.estimate, part.tookUs)
       if (part.assumed && part.subject.startsWith('address:')) warnIfSignedIn(this.#req)
     }
   }
 
   late(us: number): void {
-    if (!this.#refused) for (const part of this.#parts) part.window.charge(part.standing, us)
+    if (!this.#refused) for (const part of this.#parts) this.#charge(part, us, 'request')
   }
 
   aborted(): void {
@@ -169,7 +173,28 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
     if (!(typeof ms === 'number' && ms >= 0 && ms <= MOST_CHARGE_MS)) {
       throw new RangeError(`charge(ms) takes a number from 0 to 86,400,000; received ${shown(ms)}`)
     }
-    for (const part of this.#parts) part.window.charge(part.standing, Math.round(ms * 1_000))
+    for (const part of this.#parts) this.#charge(part, Math.round(ms * 1_000), 'charge')
+  }
+
+  #stop(part: Part, now: number): void {
+    const { ticket } = part
+    if (ticket === undefined) return
+    part.ticket = undefined
+    const us = now - ticket.start
+    part.tookUs += us
+    part.window.settle(ticket, now)
+    this.#tellCharged(part, us, ticket.cost, 'request')
+  }
+
+  #charge(part: Part, us: number, by: ChargedMessage['by']): void {
+    part.window.charge(part.standing, us)
+    this.#tellCharged(part, us, 0, by)
+  }
+
+  #tellCharged({ subject, window }: Part, us: number, holdUs: number, by: ChargedMessage['by']): void {
+    if (!channels.charged.hasSubscribers) return
+    const told = { req: this.#req, subject, window: window.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
+    channels.charged.publish(told satisfies ChargedMessage)
   }
 
   #use(now: number): WindowUse & { headers: ThrottleHeaders } {
@@ -184,14 +209,6 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
     for (const part of this.#parts) if (leftUs(part, now) < leftUs(least, now)) least = part
     return least
   }
-}
-
-function stop(part: Part, now: number): void {
-  const { ticket } = part
-  if (ticket === undefined) return
-  part.ticket = undefined
-  part.tookUs += now - ticket.start
-  part.window.settle(ticket, now)
 }
 
 function leftUs({ window, standing, limitUs }: Part, now: number): number {

@@ -5,6 +5,7 @@ import { deny } from '../http/deny'
 import { Meter } from '../http/meter'
 import { shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
+import { type AdmittedMessage, type RefusedMessage, channels } from './diagnostics'
 import { Estimates } from './estimates'
 import { wholeSeconds } from './fields'
 import { subjectKey } from './identify'
@@ -101,7 +102,8 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
     function proceed(decided: Decision): void {
       if (onOutage === 'closed' && window.degraded) return unavailable(decided)
-      if (!('ticket' in decided) && !dryRun) return refuse(decided.refusal.retryAfterUs)
+      if ('refusal' in decided && !dryRun) return refuse(decided.refusal.retryAfterUs)
+      if ('refusal' in decided) tellRefused(429, wholeSeconds(decided.refusal.retryAfterUs))
       const ticket = 'ticket' in decided ? decided.ticket : window.begin(decided.refusal.standing)
       const { standing: s } = ticket
       standing.enter({
@@ -115,9 +117,10 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
         ticket,
         tookUs: 0,
       })
-      if (res.closed)
-        standing.refuse() // the client went away while the store was asked: nothing runs
-      else next()
+      // The client may have gone away while the store was asked: then nothing runs, and nothing is charged.
+      if (res.closed) return void standing.refuse()
+      tellAdmitted(ticket.cost)
+      next()
     }
 
     function refuse(retryAfterUs: number): void {
@@ -132,8 +135,22 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     }
 
     function denied(status: 429 | 503, code: string, message: string, retryAfterSec: number): void {
+      tellRefused(status, retryAfterSec)
       const denial: Denial = { status, code, message, headers: { 'Retry-After': String(retryAfterSec) } }
       deny(denial, options, req, res, next)
+    }
+
+    function tellAdmitted(holdUs: number): void {
+      if (!channels.admitted.hasSubscribers) return
+      const { name: named, degraded } = window
+      const told = { req, subject: who as string, window: named, holdMs: holdUs / 1_000, degraded }
+      channels.admitted.publish(told satisfies AdmittedMessage)
+    }
+
+    function tellRefused(status: 429 | 503, retryAfterSec: number): void {
+      if (!channels.refused.hasSubscribers) return
+      const told = { req, subject: who as string, window: window.name, status, retryAfterSec, dryRun }
+      channels.refused.publish(told satisfies RefusedMessage)
     }
   }
 

@@ -1,0 +1,1 @@
+export { throttleMetrics } from './throttle-metrics'

@@ -1,0 +1,66 @@
+import { channel } from 'node:diagnostics_channel'
+import type { Request } from 'express'
+
+/** A request that may pass: `express-tollgate:admitted`. */
+export interface AdmittedMessage {
+  readonly req: Request
+  /** As `req.throttle.subject`. Personal: keep it out of metric labels. */
+  readonly subject: string
+  /** The window's name. */
+  readonly window: string
+  /** Time set aside for it. */
+  readonly holdMs: number
+  /** The process decided without its store. */
+  readonly degraded: boolean
+}
+
+/** A request that may not, or would not in a dry run: `express-tollgate:refused`. */
+export interface RefusedMessage {
+  readonly req: Request
+  readonly subject: string
+  readonly window: string
+  /** 429: no time left. 503: the store does not answer, and `onOutage` is `closed`. */
+  readonly status: 429 | 503
+  readonly retryAfterSec: number
+  readonly dryRun: boolean
+}
+
+/** Time that was charged, when a request ends or at `charge()`: `express-tollgate:charged`. */
+export interface ChargedMessage {
+  readonly req: Request
+  readonly subject: string
+  readonly window: string
+  readonly ms: number
+  /** What had been set aside for it and is no more; 0 at `charge()`. */
+  readonly holdMs: number
+  /** The request took it, or the app charged it. */
+  readonly by: 'request' | 'charge'
+}
+
+/** A command that the store answered: `express-tollgate:synced`. */
+export interface SyncedMessage {
+  readonly window: string
+  readonly latencyMs: number
+}
+
+/** Processes decide alone from now on: `express-tollgate:degraded`; the end of it: `express-tollgate:recovered`. */
+export interface StoreMessage {
+  /** The store given to `throttle()`. */
+  readonly store: object
+  /** What went wrong; on `degraded` only. */
+  readonly cause?: unknown
+}
+
+/**
+ * What the throttle tells `node:diagnostics_channel`. A message is only made where somebody listens.
+ *
+ * @example subscribe('express-tollgate:refused', (message) => console.log((message as RefusedMessage).window))
+ */
+export const channels = {
+  admitted: channel('express-tollgate:admitted'),
+  refused: channel('express-tollgate:refused'),
+  charged: channel('express-tollgate:charged'),
+  synced: channel('express-tollgate:synced'),
+  degraded: channel('express-tollgate:degraded'),
+  recovered: channel('express-tollgate:recovered'),
+} as const

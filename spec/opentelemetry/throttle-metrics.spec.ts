@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
+import express from 'express'
+import { throttle, throttleTest } from '../../lib'
+import { throttleMetrics } from '../../lib/opentelemetry'
+import { manualClock } from '../../lib/testing'
+import { listen } from '../support/listen'
+
+it('throttleMetrics() counts requests by outcome, time, holds and outages, and never says who paid', async (t) => {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 })
+  const provider = new MeterProvider({ readers: [reader] })
+  const stop = throttleMetrics(provider.getMeter('express-tollgate'))
+  t.after(() => provider.shutdown())
+
+  const clock = manualClock()
+  const app = express()
+  app.use(throttle({ limitMs: 1_000, windowMs: 86_400_000, subject: () => 'ada-secret', clock }))
+  app.get('/throttled', throttleTest())
+  app.get('/work', (_req, res) => {
+    clock.advance(120)
+    res.end()
+  })
+  const { get, close } = await listen(app)
+  t.after(close)
+
+  await get('/work')
+  await get('/throttled?processingTime=1000')
+  await get('/work')
+  await get('/work')
+  stop()
+  await get('/work')
+
+  await provider.forceFlush()
+  const metrics = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics))
+  const points = (name: string) =>
+    metrics
+      .filter(({ descriptor }) => descriptor.name === name)
+      .flatMap(({ dataPoints }) => dataPoints.map(({ attributes, value }) => ({ attributes, value })))
+  assert.deepEqual(points('tollgate.requests'), [
+    { attributes: { window: 'default', outcome: 'admitted' }, value: 2 },
+    { attributes: { window: 'default', outcome: 'refused' }, value: 2 },
+  ])
+  assert.deepEqual(points('tollgate.hold'), [{ attributes: { window: 'default' }, value: 0 }])
+  const [time] = points('tollgate.processing_time')
+  assert.deepEqual(time?.attributes, { window: 'default' })
+  assert.equal((time?.value as { sum: number }).sum, 1_120)
+  assert.doesNotMatch(JSON.stringify(metrics), /ada/)
+})
