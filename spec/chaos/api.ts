@@ -1,0 +1,90 @@
+// One process of an API under chaos: started by apis.ts, driven over HTTP. What its handlers did, it writes to a file of
+// its own at the end of each turn, so that not even a killed process forgets: that log alone is what conservation is
+// held to. Not at once, or the writing itself would count as processing time that the handlers do not see.
+import { openSync, writeSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import express, { type Request, type Response } from 'express'
+import { Cluster, Redis } from 'ioredis'
+import { type ThrottleOptions, redisStore, serviceUnavailable, throttle } from '../../lib'
+
+/** Where the processes share their windows. */
+export type Place =
+  | string
+  | { readonly sentinels: { host: string; port: number }[]; readonly name: string }
+  | { readonly cluster: { host: string; port: number }[] }
+
+export interface ApiConfig {
+  readonly redis: Place
+  /** Throttles over one store, each mounted under its name. */
+  readonly throttles: Readonly<Record<string, ThrottleOptions>>
+  readonly log: string
+}
+
+const { redis, throttles, log } = JSON.parse(process.argv[2] as string) as ApiConfig
+const file = openSync(log, 'a')
+
+/** Microseconds of the machine's monotonic clock: one clock for all processes. */
+const now = () => Math.round(Number(process.hrtime.bigint()) / 1_000)
+let notes: string[] = []
+function note(...what: (string | number)[]): void {
+  if (notes.length === 0) {
+    setImmediate(() => {
+      writeSync(file, notes.join(''))
+      notes = []
+    })
+  }
+  notes.push(`${what.join(' ')}\n`)
+}
+let requests = 0
+
+function client(place: Exclude<Place, string>): Redis | Cluster {
+  if ('cluster' in place) return new Cluster(place.cluster, { lazyConnect: true })
+  return new Redis({ ...place, lazyConnect: true })
+}
+
+const store = redisStore(typeof redis === 'string' ? redis : client(redis))
+const all = Object.entries(throttles).map(([name, options]) => {
+  return throttle({ name, ...options, store, subject: (req) => req.get('x-user') ?? null })
+})
+
+const app = express()
+app.use('/usage/:at/:who', async (req, res) => void res.json(await all[Number(req.params.at)]?.usage(req.params.who)))
+app.use((req, res, next) => {
+  const { locals } = res
+  locals.came = now()
+  locals.id = ++requests
+  // Refused or failed: no handler ran.
+  res.once('finish', () => {
+    if (locals.started !== true) note('refused', locals.id as number, user(req), now(), res.statusCode, waited(res))
+  })
+  next()
+})
+Object.keys(throttles).forEach((name, i) => app.use(`/${name}`, all[i] as ReturnType<typeof throttle>))
+app.get('/:throttle/:route/:ms', async (req, res) => {
+  started(req, res)
+  await sleep(Number(req.params.ms))
+  ended(req, res)
+  res.end()
+})
+app.use(serviceUnavailable())
+
+const user = (req: Request) => req.get('x-user') as string
+const waited = (res: Response) => now() - (res.locals.came as number)
+
+function started(req: Request, res: Response): void {
+  res.locals.started = true
+  note('start', res.locals.id as number, user(req), now(), req.params.ms as string, waited(res))
+}
+
+function ended(req: Request, res: Response): void {
+  note('end', res.locals.id as number, user(req), now())
+}
+
+const server = app.listen(0, '127.0.0.1', 2_048, () => {
+  process.stdout.write(`port ${(server.address() as AddressInfo).port}\n`)
+})
+process.on('SIGTERM', () => {
+  server.close(() => void Promise.all(all.map((each) => each.close())).then(() => process.exit(0)))
+  server.closeIdleConnections()
+})

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { ThrottleOptions } from '../../lib'
+import { get } from '../support/listen'
+import { until } from '../support/until'
+import type { ApiConfig, Place } from './api'
+import { type Log, parseLog } from './log'
+
+/** A process of the API, as its clients and its operator see it. */
+export interface Api {
+  readonly pid: number
+  readonly port: number
+  readonly agent: Agent
+  /** What its handlers wrote so far. */
+  log(): Log
+  /** When the process was found gone, in microseconds of the machine's monotonic clock. */
+  goneAt: number
+  usage(user: string, throttle?: number): Promise<{ spentMs: number; degraded: boolean }>
+  /** Sends the signal, and waits for the end of the process. */
+  end(signal: NodeJS.Signals): Promise<void>
+}
+
+/** Whatever is ended when its owner ends: a spec, or a suite. */
+export interface Owner {
+  after(fn: () => void | Promise<void>): void
+}
+
+export interface ApisOptions {
+  readonly redis: Place
+  readonly throttles: Readonly<Record<string, ThrottleOptions>>
+  readonly env?: NodeJS.ProcessEnv
+  /** False where the store is out of reach at the start. */
+  readonly reachable?: boolean
+}
+
+/** Starts `n` processes, and waits until each shares its windows with the others. */
+export async function startApis(owner: Owner, n: number, options: ApisOptions): Promise<Api[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'express-tollgate-chaos-'))
+  const apis = await Promise.all(Array.from({ length: n }, (_, i) => start(owner, options, join(folder, `${i}.log`))))
+  owner.after(() => rmSync(folder, { recursive: true, force: true }))
+  if (options.reachable !== false) {
+    for (const api of apis) await until(async () => !(await api.usage('nobody')).degraded)
+  }
+  return apis
+}
+
+async function start(owner: Owner, { redis, throttles, env }: ApisOptions, log: string): Promise<Api> {
+  const config: ApiConfig = { redis, throttles, log }
+  const child = spawn(process.execPath, ['--import', 'tsx', join(__dirname, 'api.ts'), JSON.stringify(config)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1', ...env },
+  })
+  const exit = once(child, 'exit')
+  const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
+  owner.after(async () => {
+    agent.destroy()
+    child.kill('SIGKILL')
+    await exit
+  })
+  const said: string[] = []
+  createInterface(child.stdout).on('line', (line) => said.push(line))
+  const found = () => /^port (\d+)$/.exec(said[0] ?? '')?.[1]
+  await until(() => found() !== undefined || child.exitCode !== null, 20_000)
+  const port = Number(found())
+  const api: Api = {
+    pid: child.pid as number,
+    port,
+    agent,
+    goneAt: Infinity,
+    log: () => parseLog(readFileSync(log, 'utf8')),
+    usage: async (user, throttle = 0) => {
+      const { body } = await get(`http://127.0.0.1:${port}/usage/${throttle}/${encodeURIComponent(user)}`)
+      return (JSON.parse(body) as [{ spentMs: number; degraded: boolean }])[0]
+    },
+    end: async (signal) => {
+      child.kill(signal)
+      await exit
+    },
+  }
+  void exit.then(() => (api.goneAt = monotonicUs()))
+  return api
+}
+
+/** What the handlers did for some users, once every one of them has come to its end or its process has. */
+export async function endedLogs(apis: readonly Api[], wanted: (user: string) => boolean = () => true): Promise<Log[]> {
+  const logs = () =>
+    apis.map((api) => {
+      const { runs, turned } = api.log()
+      return { runs: runs.filter(({ user }) => wanted(user)), turned, goneAt: api.goneAt }
+    })
+  await until(() => logs().every(({ runs, goneAt }) => goneAt < Infinity || runs.every(({ end }) => end !== undefined)))
+  return logs()
+}
+
+/** The clock of the handlers' logs. */
+export function monotonicUs(): number {
+  return Math.round(Number(process.hrtime.bigint()) / 1_000)
+}

@@ -1,0 +1,22 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { Owner } from './apis'
+
+export interface Stalls {
+  /** The longest time by which the machine let the control process wake late, since the last call, in milliseconds. */
+  longestMs(): Promise<number>
+}
+
+/** Starts the control process: a machine that stops for 100 ms makes every request on it wait for 100 ms. */
+export async function watchStalls(owner: Owner): Promise<Stalls> {
+  const child = fork(join(__dirname, 'control.ts'), { execArgv: ['--import', 'tsx'] })
+  owner.after(() => void child.kill('SIGKILL'))
+  const longestMs = async () => {
+    child.send('')
+    const [lates] = (await once(child, 'message')) as [[number, number][]]
+    return Math.max(0, ...lates.map(([, late]) => late))
+  }
+  await longestMs()
+  return { longestMs }
+}

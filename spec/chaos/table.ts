@@ -1,0 +1,34 @@
+import { appendFileSync } from 'node:fs'
+import type { TestContext } from 'node:test'
+
+/** `npm run chaos` runs everything at full length; `npm test` proves the same in a few seconds. */
+export const FULL = process.env.CHAOS === 'full'
+
+/** One line of the table in docs/RELIABILITY.md. */
+export interface Row {
+  readonly fault: string
+  /** Requests per second while it lasted. */
+  readonly load: number
+  readonly requests: number
+  readonly lostMs: number
+  readonly doubledMs: number
+  /** The longest that any request waited for a decision, in milliseconds, and 999 of 1,000. */
+  readonly longestMs: number
+  readonly p999Ms: number
+  /** The longest stall of the control process meanwhile. */
+  readonly stallMs: number
+  /** From the fault's end until the shared total was right again. */
+  readonly recoveredMs: number | undefined
+}
+
+/** Tells the reader of a run, and the table where one is written. */
+export function tell(t: TestContext, row: Row): void {
+  t.diagnostic(JSON.stringify(row))
+  if (process.env.CHAOS_TABLE) appendFileSync(process.env.CHAOS_TABLE, `${JSON.stringify(row)}\n`)
+}
+
+/** What `share` of the values do not exceed. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? 0
+}

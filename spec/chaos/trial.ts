@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { until } from '../support/until'
+import { type Api, endedLogs } from './apis'
+import { Load, shoot } from './load'
+import { type Work, workByUser } from './log'
+import type { Total } from './shared-total'
+import type { Stalls } from './stalls'
+import { FULL, quantile, tell } from './table'
+
+/** A handler's log begins a little after its charge does, and ends a little before. */
+const PER_REQUEST_MS = 1
+/** Nobody waits longer for a decision, 999 of 1,000. */
+const LONGEST_WAIT_MS = 100
+/** The control process woke this late: whoever had to answer then could not. */
+const STALLED_MS = 30
+const PER_SECOND = FULL ? 500 : 300
+const USERS = 16
+
+export interface World {
+  readonly apis: readonly Api[]
+  readonly total: Total
+  readonly stalls: Stalls
+  /** The throttle asked. */
+  readonly mount: string
+}
+
+export interface Fault {
+  readonly name: string
+  /** Breaks it. */
+  break(): Promise<void> | void
+  /** Waits for as long as it is to last. */
+  last(): Promise<unknown>
+  /** Mends it; resolves when a client that came now would be served. */
+  mend(): Promise<void> | void
+  /** The shared total is right again within this of the fault's end. */
+  readonly withinMs: number
+}
+
+let trials = 0
+
+/**
+ * Makes a fault under load and holds the processes to their promises. A witness works before and during the fault and
+ * then rests: from the fault's end on what it has spent is fixed, and the servers have to know it again.
+ *
+ * @returns how long each request waited for its decision, in milliseconds, to be judged with `judgeWaits()`
+ */
+export async function trial(t: TestContext, { apis, total, stalls, mount }: World, fault: Fault): Promise<Waits> {
+  const names = `${fault.name.replace(/\W+/g, '-')}-${++trials}`
+  const witness = `witness-${names}`
+  const pick = (n: number) => Math.floor(Math.random() * n)
+  const before = apis.map((api) => api.log())
+  const plan = {
+    perSecond: PER_SECOND,
+    next: () => ({
+      api: apis[pick(apis.length)] as Api,
+      path: `/${mount}/work/${1 + pick(40)}`,
+      user: `user-${pick(USERS)}-${names}`,
+    }),
+  }
+  const everybody = (path: string, user: string) => Promise.all(apis.map((api) => shoot(api, path, user)))
+  const work = async (wanted: (user: string) => boolean) => workByUser(await endedLogs(apis, wanted))
+  const witnessed = async () => (await work((user) => user === witness)).get(witness) as Work
+  let broken = false
+
+  await stalls.longestMs()
+  const load = new Load(plan)
+  t.after(async () => {
+    if (broken) await fault.mend()
+    await load.stop()
+  })
+  const asked = [...(await everybody(`/${mount}/work/20`, witness)), ...(await everybody(`/${mount}/work/5`, witness))]
+  const first = await witnessed()
+  await until(async () => isRight(first, await total(witness)))
+  await until(() => load.shots.length > PER_SECOND / 2)
+  broken = true
+  await fault.break()
+  asked.push(...(await everybody(`/${mount}/work/10`, witness)))
+  await fault.last()
+  asked.push(...(await everybody(`/${mount}/work/10`, witness)))
+  const expected = await witnessed()
+  await fault.mend()
+  broken = false
+  const mended = performance.now()
+  await until(async () => isRight(expected, await total(witness)))
+  const recoveredMs = performance.now() - mended
+  const during = load.shots.length
+  await until(() => load.shots.length > during + PER_SECOND / 4)
+  const shots = [...(await load.stop()), ...asked]
+  const stallMs = await stalls.longestMs()
+
+  const worked = await work((user) => user.endsWith(names))
+  let lostMs = 0
+  let doubledMs = 0
+  for (const [user, sum] of worked) {
+    const { ms, requests } = sum
+    await until(async () => isRight(sum, await total(user)), 5_000).catch(() => undefined)
+    const charged = await total(user)
+    lostMs += Math.max(0, ms - charged)
+    doubledMs += Math.max(0, charged - ms - requests * PER_REQUEST_MS)
+  }
+  const waits = apis.flatMap((api, i) => {
+    const { runs, turned } = api.log()
+    const old = before[i] as { runs: unknown[]; turned: unknown[] }
+    return [...runs.slice(old.runs.length), ...turned.slice(old.turned.length)].map(({ waitedUs }) => waitedUs / 1_000)
+  })
+  const p999Ms = quantile(waits, 0.999)
+  tell(t, {
+    fault: `${fault.name} (${mount})`,
+    load: load.perSecond,
+    requests: shots.length,
+    lostMs,
+    doubledMs,
+    longestMs: Math.max(...waits),
+    p999Ms,
+    stallMs,
+    recoveredMs,
+  })
+  assert.deepEqual(
+    [...new Set(shots.map(({ status }) => status))],
+    [200],
+    'nobody was to be refused, and nothing to fail',
+  )
+  assert.equal(waits.length, shots.length, 'every request is in the log')
+  assert.equal(lostMs, 0, 'charges lost')
+  assert.equal(doubledMs, 0, 'charges doubled')
+  const stalled = stallMs > STALLED_MS
+  if (stalled) t.diagnostic(`the machine itself stalled for ${stallMs} ms: recovery is not judged`)
+  assert.ok(recoveredMs <= fault.withinMs || stalled, `the shared total was right after ${recoveredMs} ms`)
+  return { ms: waits, stallMs }
+}
+
+export interface Waits {
+  readonly ms: readonly number[]
+  readonly stallMs: number
+}
+
+/** Of fewer than some thousands a thousandth is nobody: what is judged is all trials together. */
+export function judgeWaits(t: TestContext, trials: readonly Waits[]): void {
+  const p999Ms = quantile(
+    trials.flatMap(({ ms }) => ms),
+    0.999,
+  )
+  const stallMs = Math.max(...trials.map((each) => each.stallMs))
+  t.diagnostic(`999 of 1,000 waited up to ${p999Ms} ms; the machine itself stalled for up to ${stallMs} ms`)
+  assert.ok(p999Ms <= LONGEST_WAIT_MS || stallMs > LONGEST_WAIT_MS, `999 of 1,000 waited up to ${p999Ms} ms`)
+}
+
+function isRight({ ms, requests }: Work, charged: number): boolean {
+  return charged >= ms && charged <= ms + requests * PER_REQUEST_MS
+}
