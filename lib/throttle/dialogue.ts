@@ -6,6 +6,9 @@ import { type Answers, command, giveUp, take } from './exchange'
 import type { Sent, Standing, Waiter } from './standing'
 import { DEADLINE_MS, type LinkListener, type StoreLink } from './store-link'
 
+/** So many commands are sent in one go, and the next after a pause in which the store does what is more urgent. */
+const AT_ONCE = 250
+const BETWEEN_MS = 5
 /** With every admission asking the store there is no staleness to halve; figures are published this often. */
 const TICK_WHEN_ALWAYS_ASKING_MS = 125
 
@@ -162,8 +165,15 @@ export class Dialogue implements LinkListener {
 
   #tick(): void {
     if (this.#engine.alone) return
-    for (const s of this.#engine.tick(nowUs(this.#clock))) this.#sync(s)
+    this.#publishAll(this.#engine.tick(nowUs(this.#clock)))
     this.arm()
+  }
+
+  /** Some at a time: thousands at once would keep the store busy beyond the deadline of those who wait. */
+  #publishAll(standings: readonly Standing[], from = 0): void {
+    for (const s of standings.slice(from, from + AT_ONCE)) this.#again(s)
+    const next = from + AT_ONCE
+    if (next < standings.length) this.#clock.after(BETWEEN_MS, () => this.#publishAll(standings, next))
   }
 }
 

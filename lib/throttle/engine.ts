@@ -6,7 +6,7 @@ import { type Decision, type Refusal, type Standing, type Ticket, type Waiter, a
 const COLD_SHARE = 20
 const COLD_MOST_US = 500_000
 /** After a loss so many subjects are published again at a tick. */
-const REPUBLISHED_A_TICK = 5_000
+const REPUBLISHED_A_TICK = 2_000
 
 export interface EngineOptions {
   readonly calendar: Calendar

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { Redis } from 'ioredis'
+import { redisStore } from '../../lib'
+import type { Command } from '../../lib/throttle/exchange'
+import { identify } from '../../lib/throttle/identify'
+import { startRedis } from '../support/redis'
+import { until } from '../support/until'
+
+const SUBJECTS = 20_000
+const WINDOW_US = 60_000_000
+
+it('redisStore() takes at most 250 bytes a subject and window with two processes, all of which expire', async (t) => {
+  const redis = await startRedis()
+  const client = new Redis(redis.port)
+  const stores = [redisStore(client), redisStore(client)]
+  t.after(async () => {
+    for (const store of stores) await store.close()
+    client.disconnect()
+    await redis.stop()
+  })
+  for (const store of stores) {
+    await until(() =>
+      store.beat().then(
+        () => true,
+        () => false,
+      ),
+    )
+  }
+  const used = async () => Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1])
+  const before = await used()
+  const [seconds, micros] = (await client.time()).map(Number) as [number, number]
+  const start = seconds * 1e6 + micros - 1e6
+  for (let i = 0; i < SUBJECTS; i += 100) {
+    const commands = Array.from({ length: 100 }, (_, k): Command => {
+      const { id } = identify(`address:${i + k}`, WINDOW_US)
+      return {
+        ...{
+          id,
+          number: 29_412_345,
+          start,
+          end: start + WINDOW_US,
+          seq: 1_000 + i + k,
+          spent: 1_234_567,
+          hold: 450_000,
+        },
+        ...{ running: 1, want: 0, unit: 20_000, slice: 0, keep: 0, limit: 18_000_000, tolerance: 0, leaseMs: 251 },
+      }
+    })
+    await Promise.all(stores.flatMap((store) => commands.map((command) => store.sync('default', command))))
+  }
+  const each = ((await used()) - before) / SUBJECTS
+  assert.ok(each > 100 && each <= 250, `${each.toFixed(0)} bytes`)
+  const keys = await client.dbsize()
+  assert.equal(keys, SUBJECTS + stores.length)
+  assert.match(await client.info('keyspace'), new RegExp(`keys=${keys},expires=${keys}`))
+})
