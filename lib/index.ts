@@ -50,7 +50,7 @@ export type { RedisClient } from './throttle/redis-client'
 export type { ThrottleStore } from './throttle/store'
 export type { Command, Reply, Written } from './throttle/exchange'
 
-export { processingTime } from './http/processing-time'
+export { processingTime, type ProcessingTimeOptions } from './http/processing-time'
 export { serviceUnavailable, type ServiceUnavailableOptions } from './http/service-unavailable'
 
 export {

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type Clock, nowUs, systemClock } from './clock'
 
@@ -16,7 +17,7 @@ export interface MeterObserver {
   headers(res: ServerResponse, now: number): void
 }
 
-/** A handler whose client has gone and that never ends its response is counted for this long after. */
+/** A handler whose client has gone is counted for this long after, whether it never ends its response or writes on. */
 const ORPHAN_MS = 60_000
 
 const METER = Symbol('express-tollgate.meter')
@@ -27,21 +28,24 @@ type Metered = ServerResponse & { [METER]?: Meter }
  * first and touches the response once, whoever else looks on.
  *
  * Time ends when `res.end()` is called, not when the client has read the last byte; it stands still while the response
- * waits for a slow reader. When the client goes away the handler still works, so the meter runs on. An event stream or
- * an upgraded connection is measured until its header.
+ * waits for a slow reader. When the client goes away the handler still works, so the meter runs on; a handler that
+ * destroys its response itself is done. An event stream or an upgraded connection is measured until its header.
  */
 export class Meter {
   #startedAt: number
   #excludedUs = 0
   #pausedAt: number | undefined
   #endedAt: number | undefined
-  #closedAt: number | undefined
+  /** The client went away amid the response: time from here is charged where the handler turns out to be at work. */
+  #lateFrom: number | undefined
+  #orphanUntil = 0
   #ending = false
   #observer: MeterObserver | undefined
   #cancelOrphan: (() => void) | undefined
   readonly #writeHead: ServerResponse['writeHead']
   readonly #write: ServerResponse['write']
   readonly #end: ServerResponse['end']
+  readonly #destroy: ServerResponse['destroy']
 
   private constructor(
     res: Metered,
@@ -53,15 +57,21 @@ export class Meter {
     this.#writeHead = res.writeHead
     this.#write = res.write
     this.#end = res.end
+    this.#destroy = res.destroy
     /* eslint-enable @typescript-eslint/unbound-method */
     res[METER] = this
     res.writeHead = meteredWriteHead
     res.write = meteredWrite as ServerResponse['write']
     res.end = meteredEnd as ServerResponse['end']
+    res.destroy = meteredDestroy
     res.on('close', meteredClose)
   }
 
-  /** The meter of this response, started now if there is none yet. A clock that a test brings replaces the usual one. */
+  /**
+   * The meter of this response, started now if there is none yet. A clock that a test brings replaces the usual one.
+   *
+   * @throws {TypeError} where somebody already looks on by another clock: times of two clocks make no sense together
+   */
   static of(res: ServerResponse, clock: Clock = systemClock): Meter {
     const meter = (res as Metered)[METER]
     if (meter === undefined) return new Meter(res, clock)
@@ -70,6 +80,7 @@ export class Meter {
   }
 
   #follow(clock: Clock): void {
+    if (this.#observer) throw new TypeError('clock: a throttle before this one goes by another; give both the same')
     this.#startedAt += nowUs(clock) - nowUs(this.clock)
     this.clock = clock
   }
@@ -120,7 +131,8 @@ export class Meter {
     if (!flowing && meter.#pausedAt === undefined && meter.#endedAt === undefined && res.writableNeedDrain) {
       meter.#pausedAt = nowUs(meter.clock)
       meter.#observer?.paused(meter.#pausedAt)
-      res.once('drain', meteredDrain)
+      // Not res.on(): compression sends its listeners to its own stream, which drains at another time or never.
+      EventEmitter.prototype.on.call(res, 'drain', meteredDrain)
     }
     return flowing
   }
@@ -128,11 +140,19 @@ export class Meter {
   static end(this: void, res: Metered, meter: Meter, args: unknown[]): ServerResponse {
     meter.#lateSign()
     meter.#ending = true
-    if (meter.#endedAt === undefined) meter.#finish(nowUs(meter.clock))
+    meter.#finish(nowUs(meter.clock))
     return Reflect.apply(meter.#end as (...args: unknown[]) => ServerResponse, res, args)
   }
 
-  static drain(this: void, meter: Meter): void {
+  static destroy(this: void, res: Metered, meter: Meter, args: [Error?]): ServerResponse {
+    meter.#lateSign()
+    meter.#ending = true
+    meter.#finish(nowUs(meter.clock))
+    return Reflect.apply(meter.#destroy, res, args)
+  }
+
+  static drain(this: void, res: Metered, meter: Meter): void {
+    res.removeListener('drain', meteredDrain)
     if (meter.#endedAt !== undefined || meter.#pausedAt === undefined) return
     const now = nowUs(meter.clock)
     meter.#excludedUs += now - meter.#pausedAt
@@ -147,7 +167,8 @@ export class Meter {
     const now = nowUs(meter.clock)
     // A response that was being streamed mostly stops here, unseen. Should the handler write on, that is a late sign.
     if (res.headersSent) {
-      meter.#closedAt = now
+      meter.#lateFrom = now
+      meter.#orphanUntil = now + ORPHAN_MS * 1_000
       meter.#finish(now)
     } else meter.#cancelOrphan = meter.clock.after(ORPHAN_MS, () => meter.#finish(nowUs(meter.clock)))
   }
@@ -160,10 +181,10 @@ export class Meter {
   }
 
   #lateSign(): void {
-    if (this.#closedAt === undefined || this.#ending) return
-    const now = nowUs(this.clock)
-    this.#observer?.late(now - this.#closedAt)
-    this.#closedAt = now
+    if (this.#lateFrom === undefined || this.#ending) return
+    const until = Math.min(nowUs(this.clock), this.#orphanUntil)
+    if (until > this.#lateFrom) this.#observer?.late(until - this.#lateFrom)
+    this.#lateFrom = until
   }
 }
 
@@ -171,7 +192,7 @@ export class Meter {
 function endsWithHeader(res: ServerResponse): boolean {
   if (res.statusCode === 101) return true
   const type = res.getHeader('content-type')
-  return typeof type === 'string' && type.startsWith('text/event-stream')
+  return typeof type === 'string' && /^text\/event-stream\b/i.test(type)
 }
 
 // The functions put on the response are shared by all responses: no closure is made per request.
@@ -188,8 +209,12 @@ function meteredEnd(this: Metered, ...args: unknown[]): ServerResponse {
   return Meter.end(this, this[METER] as Meter, args)
 }
 
+function meteredDestroy(this: Metered, ...args: [Error?]): Metered {
+  return Meter.destroy(this, this[METER] as Meter, args)
+}
+
 function meteredDrain(this: Metered): void {
-  Meter.drain(this[METER] as Meter)
+  Meter.drain(this, this[METER] as Meter)
 }
 
 function meteredClose(this: Metered): void {
