@@ -1,6 +1,7 @@
 import type { NextFunction, Request, Response } from 'express'
 import { type Denial, type DenialError, denialError } from '../errors'
-import { type ErrorFormat, errorBody } from './error-body'
+import { type ErrorFormat, checkErrorFormat, errorBody } from './error-body'
+import { optionType } from './options'
 
 /** Takes a denial out of the package's hands: `(err, req, res, next) => next(err)` gives it to the app. */
 export type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => void
@@ -13,11 +14,23 @@ export interface DenyOptions {
   readonly errorFormat?: ErrorFormat
 }
 
+/** @throws {TypeError} naming the option that is wrong */
+export function checkDenyOptions({ onDenied, errorFormat }: DenyOptions): void {
+  optionType('onDenied', onDenied, 'function')
+  checkErrorFormat(errorFormat)
+}
+
 /** Answers a request that is not let through, or hands it to `onDenied`. */
 export function deny(denial: Denial, options: DenyOptions, req: Request, res: Response, next: NextFunction): void {
   if (options.onDenied) options.onDenied(denialError(denial), req, res, next)
   else answer(req, res, denial.status, denial.message, denial.headers, options.errorFormat)
 }
+
+/** What a handler may have said of the body it did not come to send. */
+const OF_ANOTHER_BODY = [
+  ...['Content-Encoding', 'Content-Language', 'Content-Range', 'Content-Location', 'Content-Disposition'],
+  ...['ETag', 'Last-Modified', 'Cache-Control', 'Expires', 'Accept-Ranges', 'Transfer-Encoding', 'Trailer'],
+]
 
 /** Sends an error with a negotiated body. */
 export function answer(
@@ -29,6 +42,7 @@ export function answer(
   format?: ErrorFormat,
 ): void {
   const { type, text } = errorBody(req, status, message, format)
+  for (const name of OF_ANOTHER_BODY) res.removeHeader(name)
   res.status(status).vary('Accept')
   for (const name in headers) res.setHeader(name, headers[name] as string)
   res.setHeader('Content-Type', type)

@@ -1,8 +1,8 @@
 import type { ErrorRequestHandler, Request } from 'express'
 import { answer } from './deny'
-import type { ErrorFormat } from './error-body'
+import { type ErrorFormat, checkErrorFormat } from './error-body'
 import { Meter } from './meter'
-import { optionRange } from './options'
+import { optionNames, optionRange, optionType } from './options'
 
 /** Options of {@link serviceUnavailable}. */
 export interface ServiceUnavailableOptions {
@@ -19,20 +19,34 @@ export interface ServiceUnavailableOptions {
  * inside in it. Errors of the client (4xx) are passed on.
  *
  * @example app.use(serviceUnavailable())
- * @throws {RangeError} in the factory, where `retryAfterSec` is not a whole number from 1 to 86,400
+ * @throws {TypeError | RangeError} in the factory, naming the option that is wrong
  */
 export function serviceUnavailable(options: ServiceUnavailableOptions = {}): ErrorRequestHandler {
+  optionNames('serviceUnavailable', options, ['retryAfterSec', 'log', 'errorFormat'])
   const { retryAfterSec = 10, log = (err: unknown) => console.error(err), errorFormat } = options
   optionRange('retryAfterSec', retryAfterSec, 1, 86_400)
+  optionType('log', log, 'function')
+  checkErrorFormat(errorFormat)
 
   return function serviceUnavailable(err: unknown, req, res, next) {
-    const status = field(err, 'status') ?? field(err, 'statusCode')
-    if ((typeof status === 'number' && status >= 400 && status < 500) || res.headersSent) return next(err)
+    if (isOfTheClient(err) || res.headersSent) return next(err)
     Meter.of(res)
-    log(err, req)
+    try {
+      log(err, req)
+    } catch (failure) {
+      console.error(failure) // a log that fails must not turn the answer into Express's own, stack and all
+    }
     const headers = { 'Retry-After': retryAfter(err) ?? String(retryAfterSec) }
     answer(req, res, 503, 'Service Unavailable', headers, errorFormat)
   }
+}
+
+/** Express's own reading: `status` where it is one, else `statusCode`. Many errors carry a word in `status`. */
+function isOfTheClient(err: unknown): boolean {
+  const status = [field(err, 'status'), field(err, 'statusCode')].find(
+    (value) => typeof value === 'number' && value >= 400 && value < 600,
+  )
+  return status !== undefined && (status as number) < 500
 }
 
 /** The error's own `Retry-After`, if it is one: clients read whole seconds only. */
