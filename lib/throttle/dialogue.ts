@@ -25,6 +25,7 @@ export class Dialogue implements LinkListener {
   readonly #deadlines: Deadlines
   readonly #refreshed = new Map<Standing, (() => void)[]>()
   #ticking = false
+  #closing = false
   #underWay = 0
   #quiet: (() => void) | undefined
 
@@ -80,14 +81,14 @@ export class Dialogue implements LinkListener {
 
   /** Publishes what is not published, gives back what is only set aside, and lets go of the store. */
   async close(): Promise<void> {
-    if (!this.#engine.alone) {
-      for (const s of this.#engine.roster.active.values()) {
-        if (!s.dirty && s.slack === 0 && s.running === 0) continue
-        s.slack = s.demand = s.lastDemand = 0
-        this.publish(s)
-      }
-      if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#quiet = resolve))
+    this.#closing = true // also where the store missed a deadline a moment ago: it may answer now
+    for (const s of this.#engine.roster.active.values()) {
+      if (!s.dirty && s.slack === 0 && s.running === 0) continue
+      s.slack = s.demand = s.lastDemand = 0
+      if (s.sent) s.urgent = true
+      else this.#sync(s)
     }
+    if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#quiet = resolve))
     await this.#link.leave(this)
     this.down()
   }
@@ -141,7 +142,7 @@ export class Dialogue implements LinkListener {
   }
 
   #again(s: Standing): void {
-    if (s.sent === undefined && !this.#engine.alone) this.#sync(s)
+    if (s.sent === undefined && (this.#closing || !this.#engine.alone)) this.#sync(s)
   }
 
   #missed(s: Standing, cause: unknown): void {

@@ -1,7 +1,7 @@
 -- Publishes one process's figures of one subject's window, grants it time, and tells it the others' figures.
 --
--- KEYS[1]  hash of this subject's window; one field a process: 'seq:spent:hold:running:slack:until'; until in
---          milliseconds from the window's start
+-- KEYS[1]  hash of this subject's window; one field a process: 'seq:spent:hold:running:slack:until', until in
+--          milliseconds from the window's start; or 'seq:spent' where the rest is nothing
 -- ARGV     1 process   2 start   3 end   4 seq   5 spent   6 hold   7 running   8 want   9 unit   10 slice   11 keep
 --          12 limit   13 tolerance   14 lease
 --          Lease and until are milliseconds, seq and running counts, the rest whole microseconds; start, end and the
@@ -34,11 +34,15 @@ for i = 1, #fields, 2 do
   if fields[i] == process then
     found = tonumber(match(fields[i + 1], '^%d+'))
   else
-    local sp, ho, ru, sl, till = match(fields[i + 1], ':(%-?%d+):(%d+):(%d+):(%d+):(%d+)')
-    local silent = now - till
-    otherSpent, otherHold = otherSpent + sp, otherHold + ho
-    if silent < 0 then otherSlack = otherSlack + sl end -- slack is a lease
-    if silent < 2 * lease then otherRunning, sharers = otherRunning + ru, sharers + 1 end -- a killed process runs nothing
+    local sp, rest = match(fields[i + 1], ':(%-?%d+)(.*)')
+    otherSpent = otherSpent + sp
+    if rest ~= '' then
+      local ho, ru, sl, till = match(rest, '(%d+):(%d+):(%d+):(%d+)')
+      local silent = now - till
+      otherHold = otherHold + ho
+      if silent < 0 then otherSlack = otherSlack + sl end -- slack is a lease
+      if silent < 2 * lease then otherRunning, sharers = otherRunning + ru, sharers + 1 end -- a killed one runs nothing
+    end
   end
 end
 if found >= seq then return {time} end
@@ -56,6 +60,8 @@ granted = max(granted + ahead, keep)
 if running == 0 and want > 0 and (lone or granted > 0) then running = 1 end
 
 local slack = lone and granted + unit or granted
-call('HSET', KEYS[1], process, string.format('%d:%d:%d:%d:%d:%d', seq, spent, hold, running, slack, now + lease))
+local figures = string.format('%d:%d', seq, spent)
+if hold + running + slack > 0 then figures = figures .. string.format(':%d:%d:%d:%d', hold, running, slack, now + lease) end
+call('HSET', KEYS[1], process, figures)
 call('PEXPIREAT', KEYS[1], string.format('%d', ends / 1000))
 return {time, otherSpent, otherRunning, granted, max(0, left - granted) + otherSlack, lone and 1 or 0, found}

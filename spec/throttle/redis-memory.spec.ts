@@ -7,6 +7,7 @@ import { identify } from '../../lib/throttle/identify'
 import { startRedis } from '../support/redis'
 import { until } from '../support/until'
 
+const WARM_UP = 10_000
 const SUBJECTS = 30_000
 const WINDOW_US = 60_000_000
 
@@ -27,11 +28,16 @@ it('redisStore() takes at most 250 bytes of a subject at rest and a window with 
       ),
     )
   }
-  const used = async () => Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1])
-  const before = await used()
+  const used = async () => {
+    const info = await client.info('memory')
+    const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1])
+    return figure('used_memory') - figure('mem_clients_normal')
+  }
+  let before = NaN
   const [seconds, micros] = (await client.time()).map(Number) as [number, number]
   const start = seconds * 1e6 + micros - 1e6
-  for (let i = 0; i < SUBJECTS; i += 100) {
+  for (let i = 0; i < WARM_UP + SUBJECTS; i += 100) {
+    if (i === WARM_UP) before = await used() // the script and what its machine keeps are there by now
     const commands = Array.from({ length: 100 }, (_, k): Command => {
       const { id } = identify(`address:${i + k}`, WINDOW_US)
       return {
@@ -40,9 +46,9 @@ it('redisStore() takes at most 250 bytes of a subject at rest and a window with 
           number: 29_412_345,
           start,
           end: start + WINDOW_US,
-          seq: 1_000 + i + k,
-          spent: 1_234_567,
-          hold: 450_000,
+          seq: 100_000 + i + k,
+          spent: 123_456,
+          hold: 0,
         },
         ...{ running: 0, want: 0, unit: 20_000, slice: 0, keep: 0, limit: 18_000_000, tolerance: 0, leaseMs: 251 },
       }
@@ -52,6 +58,6 @@ it('redisStore() takes at most 250 bytes of a subject at rest and a window with 
   const each = ((await used()) - before) / SUBJECTS
   assert.ok(each > 100 && each <= 250, `${each.toFixed(0)} bytes`)
   const keys = await client.dbsize()
-  assert.equal(keys, SUBJECTS + stores.length)
+  assert.equal(keys, WARM_UP + SUBJECTS + stores.length)
   assert.match(await client.info('keyspace'), new RegExp(`keys=${keys},expires=${keys}`))
 })

@@ -17,7 +17,7 @@ export function syncModel(fields: Map<string, Field>, time: number, process: str
   const found = fields.get(process)?.seq ?? 0
   const others = [...fields].filter(([id]) => id !== process).map(([, field]) => field)
   const sum = (figures: Field[], of: (f: Field) => number) => figures.reduce((total, f) => total + of(f), 0)
-  const alive = others.filter((f) => now - f.until < 2 * c.leaseMs)
+  const alive = others.filter((f) => f.hold + f.running + f.slack > 0 && now - f.until < 2 * c.leaseMs)
   const othersSpent = sum(others, (f) => f.spent)
   const othersRunning = sum(alive, (f) => f.running)
   const othersHold = sum(others, (f) => f.hold)
