@@ -155,7 +155,7 @@ export class Dialogue implements LinkListener {
   }
 
   #answer(s: Standing, answers: Answers): void {
-    for (const [waiter, decision] of answers) waiter.decided?.(decision)
+    for (const [waiter, decision] of answers) waiter.listener?.decided(decision)
     const refreshed = this.#refreshed.get(s)
     if (refreshed) {
       this.#refreshed.delete(s)

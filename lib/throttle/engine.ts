@@ -74,7 +74,7 @@ export class Engine {
     this.look(s)
     const verdict = this.alone ? this.#alone(s, cost, now) : this.#fromMemory(s, cost, now)
     if (verdict !== 'ask') return this.#decision(verdict, s, cost, now)
-    const waiter: Waiter = { standing: s, cost, after: this.seq }
+    const waiter: Waiter = { standing: s, cost, after: this.seq, listener: undefined }
     s.waiting.push(waiter)
     return { waiter }
   }

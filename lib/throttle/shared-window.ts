@@ -1,11 +1,13 @@
+import type { Request } from 'express'
 import { type Clock, nowUs } from '../http/clock'
 import { Calendar } from './calendar'
 import { Dialogue } from './dialogue'
 import { Engine } from './engine'
 import { identify } from './identify'
-import { type Decision, type Standing, type Ticket, used } from './standing'
+import { type Decision, type Listener, type Standing, type Ticket, used } from './standing'
 import { StoreClock } from './store-clock'
 import type { StoreLink } from './store-link'
+import { networkSubject } from './subject'
 
 /** How often some of the subjects are looked at, to put to rest those who ask no more, and in what time all are. */
 const SWEEP_MS = 100
@@ -54,10 +56,10 @@ export class SharedWindow {
    * Under whose name a subject is kept: its own where it is known or there is room, else its network's, else one for
    * all. Nobody who is throttled is forgotten for a newcomer.
    */
-  place(subject: string, most: number, network: () => string): string {
+  place(subject: string, most: number, req: Request): string {
     const { roster } = this.#engine
     if (roster.size < most || roster.knows(subject)) return subject
-    const shared = network()
+    const shared = networkSubject(req)
     return roster.size < most + MOST_NETWORKS || roster.knows(shared) ? shared : EVERYBODY_ELSE
   }
 
@@ -73,17 +75,12 @@ export class SharedWindow {
     return s
   }
 
-  /** Decides at once where it can; else `decided` is called, within the deadline. */
-  admit(
-    subject: string,
-    estimate: number | undefined,
-    limit: number,
-    decided: (decision: Decision) => void,
-  ): Decision | undefined {
+  /** Decides at once where it can; else the listener hears within the deadline. */
+  admit(subject: string, estimate: number | undefined, limit: number, listener: Listener): Decision | undefined {
     const verdict = this.#engine.admit(subject, estimate, limit, nowUs(this.#clock))
     this.#arm()
     if (!('waiter' in verdict)) return verdict
-    verdict.waiter.decided = decided
+    verdict.waiter.listener = listener
     this.#dialogue?.ask(verdict.waiter)
     return undefined
   }

@@ -63,7 +63,12 @@ export interface Waiter {
   /** Only a command later than this one can refuse it: it knew of the request. */
   readonly after: number
   /** Hears the decision. */
-  decided?: (decision: Decision) => void
+  listener: Listener | undefined
+}
+
+/** Who waits for a decision. */
+export interface Listener {
+  decided(decision: Decision): void
 }
 
 /** A request in flight. */

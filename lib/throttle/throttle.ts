@@ -1,25 +1,18 @@
 import type { Application, NextFunction, Request, RequestHandler, Response } from 'express'
-import type { Denial } from '../errors'
-import { nowUs, systemClock } from '../http/clock'
-import { deny } from '../http/deny'
+import { systemClock } from '../http/clock'
 import { Meter } from '../http/meter'
 import { shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
-import { type AdmittedMessage, type RefusedMessage, channels } from './diagnostics'
+import { Admission } from './admission'
 import { Estimates } from './estimates'
-import { wholeSeconds } from './fields'
 import { subjectKey } from './identify'
 import { NamedWindows, type WindowTerms, openWindow } from './named-windows'
 import { RequestStanding } from './request-standing'
 import type { SharedWindow } from './shared-window'
-import type { Decision } from './standing'
-import { defaultSubject, networkSubject } from './subject'
+import { defaultSubject } from './subject'
 import { type ThrottleOptions, checkOptions, limitUs, routeEntries, windowTerms } from './throttle-options'
 import { type Usage, usageOf } from './usage'
 import { checkTrustProxy } from './warnings'
-
-/** Retry-After while the store does not answer and `onOutage` is `closed`. */
-const OUTAGE_RETRY_SEC = 5
 
 /** The middleware, with what an operator wants to know and do. */
 export interface Throttle extends RequestHandler {
@@ -67,6 +60,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     clock = systemClock,
   } = options
 
+  const rules = { hold, onOutage, dryRun, headers, deny: options, clock, assumed: subject === undefined }
   const shared = store && NamedWindows.of(store)
   const policies: Policy[] = []
   const general = policy(windowTerms('', { name, limitMs, windowMs }))
@@ -86,72 +80,11 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const { window, estimates, terms } = chosen
     const standing = (req.throttle ??= new RequestStanding(meter, req))
     if (standing.has(window)) return next()
-    const estimate = estimates.of(req.method, req.baseUrl + req.path)
     const limit = limitUs(terms.limitMs, req)
-    const asked = nowUs(clock)
-    const payer = window.place(subjectKey(who), maxSubjects, () => networkSubject(req))
-    const decision = window.admit(payer, hold ? estimate.us : 0, limit, (decided) => {
-      standing.waited(nowUs(clock) - asked)
-      try {
-        proceed(decided)
-      } catch (err) {
-        next(err) // nobody else is there to catch what an app's onDenied throws
-      }
-    })
-    if (decision !== undefined) proceed(decision)
-
-    function proceed(decided: Decision): void {
-      if (onOutage === 'closed' && window.degraded) return unavailable(decided)
-      if ('refusal' in decided && !dryRun) return refuse(decided.refusal.retryAfterUs)
-      if ('refusal' in decided) tellRefused(429, wholeSeconds(decided.refusal.retryAfterUs))
-      const ticket = 'ticket' in decided ? decided.ticket : window.begin(decided.refusal.standing)
-      const { standing: s } = ticket
-      standing.enter({
-        subject: who as string,
-        assumed: subject === undefined,
-        window,
-        limitUs: limit,
-        estimate,
-        headers,
-        standing: s,
-        ticket,
-        tookUs: 0,
-      })
-      // The client may have gone away while the store was asked: then nothing runs, and nothing is charged.
-      if (res.closed) return void standing.refuse()
-      tellAdmitted(ticket.cost)
-      next()
-    }
-
-    function refuse(retryAfterUs: number): void {
-      const longestUs = Math.max(retryAfterUs, standing.refuse())
-      denied(429, 'throttled', 'Too Many Requests', wholeSeconds(longestUs))
-    }
-
-    function unavailable(decided: Decision): void {
-      if ('ticket' in decided) window.release(decided.ticket)
-      standing.refuse()
-      denied(503, 'unavailable', 'Service Unavailable', OUTAGE_RETRY_SEC)
-    }
-
-    function denied(status: 429 | 503, code: string, message: string, retryAfterSec: number): void {
-      tellRefused(status, retryAfterSec)
-      const denial: Denial = { status, code, message, headers: { 'Retry-After': String(retryAfterSec) } }
-      deny(denial, options, req, res, next)
-    }
-
-    function tellAdmitted(holdUs: number): void {
-      if (!channels.admitted.hasSubscribers) return
-      const { name: named, degraded } = window
-      const told = { req, subject: who as string, window: named, holdMs: holdUs / 1_000, degraded }
-      channels.admitted.publish(told satisfies AdmittedMessage)
-    }
-
-    function tellRefused(status: 429 | 503, retryAfterSec: number): void {
-      if (!channels.refused.hasSubscribers) return
-      const told = { req, subject: who as string, window: window.name, status, retryAfterSec, dryRun }
-      channels.refused.publish(told satisfies RefusedMessage)
-    }
+    const estimate = estimates.of(req.method, req.baseUrl + req.path)
+    const payer = window.place(subjectKey(who), maxSubjects, req)
+    const asked = { window, estimate, limitUs: limit, subject: who, payer }
+    new Admission(rules, asked, standing, req, res, next).ask()
   }
 
   function policy(terms: WindowTerms): Policy {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import type { Request } from 'express'
 import { manualClock } from '../../lib/testing'
 import { SharedWindow } from '../../lib/throttle/shared-window'
 
@@ -10,6 +11,7 @@ const collect = runInNewContext('gc') as () => void
 
 const SUBJECTS = 1_000_000
 const LIMIT_US = 1_000_000
+const NOBODY = { decided: () => assert.fail('memory decides at once') }
 const WINDOW_MS = 60_000
 
 function heap(): number {
@@ -29,7 +31,7 @@ describe('a million subjects in memory', () => {
 
   /** One request of a subject that takes `us`; false where it is refused. */
   function request(subject: string, us: number): boolean {
-    const decision = window.admit(subject, undefined, LIMIT_US, () => assert.fail('memory decides at once'))
+    const decision = window.admit(subject, undefined, LIMIT_US, NOBODY)
     assert.ok(decision)
     if (!('ticket' in decision)) return false
     window.settle(decision.ticket, Math.round(clock.now() * 1_000) + us)
@@ -60,14 +62,15 @@ describe('a million subjects in memory', () => {
 describe('SharedWindow.place()', () => {
   it('gives newcomers their network’s window once there is no room, and one for all in the end', () => {
     const window = new SharedWindow('default', WINDOW_MS, 250, manualClock())
-    const admit = (subject: string) => void window.admit(subject, undefined, LIMIT_US, () => undefined)
-    const place = (subject: string, network: string) => window.place(subject, 3, () => network)
-    for (const subject of ['a', 'b', 'c']) admit(place(subject, 'network:1.2'))
-    assert.equal(place('a', 'network:1.2'), 'a', 'who is known stays who it is')
-    assert.equal(place('d', 'network:1.2'), 'network:1.2')
-    for (let i = 0; i < 5_000; i++) admit(place(`e${i}`, `network:${i}`))
-    assert.equal(place('f', 'network:9.9.9'), 'network:*')
-    assert.equal(place('f', 'network:17'), 'network:17')
+    const admit = (subject: string) => void window.admit(subject, undefined, LIMIT_US, NOBODY)
+    const place = (subject: string, ip: string) => window.place(subject, 3, { ip } as unknown as Request)
+    for (const subject of ['a', 'b', 'c']) admit(place(subject, '1.2.3.4'))
+    assert.equal(place('a', '1.2.3.4'), 'a', 'who is known stays who it is')
+    assert.equal(place('d', '1.2.3.4'), 'network:1.2')
+    assert.equal(place('d', '2001:db8:1::1'), 'network:2001:db8')
+    for (let i = 0; i < 5_000; i++) admit(place(`e${i}`, `${1 + (i >> 8)}.${i & 255}.0.1`))
+    assert.equal(place('f', '200.1.1.1'), 'network:*')
+    assert.equal(place('f', '1.17.1.1'), 'network:1.17')
     assert.ok(window.subjects <= 3 + 4_096 + 1, `${window.subjects} subjects`)
   })
 })

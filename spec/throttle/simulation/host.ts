@@ -101,7 +101,7 @@ export class Host {
     }
     const { waiter } = verdict
     const s = waiter.standing
-    waiter.decided = decided
+    waiter.listener = { decided }
     this.p.timer(this.o.deadline, () => {
       if (!this.p.dead && s.waiting.includes(waiter)) this.#giveUp(s)
     })
@@ -162,7 +162,7 @@ export class Host {
     this.onReady()
   }
   #answer(answers: Answers): void {
-    for (const [waiter, decision] of answers) waiter.decided?.(decision)
+    for (const [waiter, decision] of answers) waiter.listener?.decided(decision)
     this.#arm()
   }
 

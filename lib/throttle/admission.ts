@@ -1,0 +1,135 @@
+import type { NextFunction, Request, Response } from 'express'
+import { type Clock, nowUs } from '../http/clock'
+import { type DenyOptions, deny } from '../http/deny'
+import { type AdmittedMessage, type RefusedMessage, channels } from './diagnostics'
+import type { Estimate } from './estimates'
+import { wholeSeconds } from './fields'
+import type { RequestStanding } from './request-standing'
+import type { SharedWindow } from './shared-window'
+import type { Decision, Listener, Ticket } from './standing'
+import type { ThrottleHeaders } from './throttle-options'
+
+/** Retry-After while the store does not answer and `onOutage` is `closed`. */
+const OUTAGE_RETRY_SEC = 5
+
+/** What is the same for all requests of a throttle. */
+export interface AdmissionRules {
+  readonly hold: boolean
+  readonly onOutage: 'local' | 'closed'
+  readonly dryRun: boolean
+  readonly headers: ThrottleHeaders
+  readonly deny: DenyOptions
+  readonly clock: Clock
+  /** Nobody said who pays: it is read from the session, or from its lack. */
+  readonly assumed: boolean
+}
+
+/** Who asks for what. */
+export interface Asked {
+  readonly window: SharedWindow
+  readonly estimate: Estimate
+  readonly limitUs: number
+  /** As `req.throttle.subject` says it, and as the window knows it. */
+  readonly subject: string
+  readonly payer: string
+}
+
+/** One request at one window: asks, and lets the request pass or answers it. */
+export class Admission implements Listener {
+  readonly #rules: AdmissionRules
+  readonly #asked: Asked
+  readonly #standing: RequestStanding
+  readonly #req: Request
+  readonly #res: Response
+  readonly #next: NextFunction
+  #askedAt = 0
+
+  constructor(
+    rules: AdmissionRules,
+    asked: Asked,
+    standing: RequestStanding,
+    req: Request,
+    res: Response,
+    next: NextFunction,
+  ) {
+    this.#rules = rules
+    this.#asked = asked
+    this.#standing = standing
+    this.#req = req
+    this.#res = res
+    this.#next = next
+  }
+
+  ask(): void {
+    const { window, payer, estimate, limitUs } = this.#asked
+    const { hold, clock } = this.#rules
+    this.#askedAt = nowUs(clock)
+    const decision = window.admit(payer, hold ? estimate.us : 0, limitUs, this)
+    if (decision !== undefined) this.#proceed(decision)
+  }
+
+  /** The store was asked, and the decision is there. */
+  decided(decision: Decision): void {
+    this.#standing.waited(nowUs(this.#rules.clock) - this.#askedAt)
+    try {
+      this.#proceed(decision)
+    } catch (err) {
+      this.#next(err) // nobody else is there to catch what an app's onDenied throws
+    }
+  }
+
+  #proceed(decision: Decision): void {
+    const { window } = this.#asked
+    const { onOutage, dryRun } = this.#rules
+    if (onOutage === 'closed' && window.degraded) this.#unavailable(decision)
+    else if ('ticket' in decision) this.#pass(decision.ticket)
+    else if (!dryRun) this.#refuse(decision.refusal.retryAfterUs)
+    else {
+      this.#tellRefused(429, wholeSeconds(decision.refusal.retryAfterUs))
+      this.#pass(window.begin(decision.refusal.standing))
+    }
+  }
+
+  #pass(ticket: Ticket): void {
+    const { window, subject, limitUs, estimate } = this.#asked
+    const { assumed, headers } = this.#rules
+    const { standing } = ticket
+    this.#standing.enter({ subject, assumed, window, limitUs, estimate, headers, standing, ticket, tookUs: 0 })
+    // The client may have gone away while the store was asked: then nothing runs, and nothing is charged.
+    if (this.#res.closed) return void this.#standing.refuse()
+    this.#tellAdmitted(ticket.cost)
+    this.#next()
+  }
+
+  #refuse(retryAfterUs: number): void {
+    const longestUs = Math.max(retryAfterUs, this.#standing.refuse())
+    this.#deny(429, 'throttled', 'Too Many Requests', wholeSeconds(longestUs))
+  }
+
+  #unavailable(decision: Decision): void {
+    if ('ticket' in decision) this.#asked.window.release(decision.ticket)
+    this.#standing.refuse()
+    this.#deny(503, 'unavailable', 'Service Unavailable', OUTAGE_RETRY_SEC)
+  }
+
+  #deny(status: 429 | 503, code: string, message: string, retryAfterSec: number): void {
+    this.#tellRefused(status, retryAfterSec)
+    const headers = { 'Retry-After': String(retryAfterSec) }
+    deny({ status, code, message, headers }, this.#rules.deny, this.#req, this.#res, this.#next)
+  }
+
+  #tellAdmitted(holdUs: number): void {
+    if (!channels.admitted.hasSubscribers) return
+    const { subject, window } = this.#asked
+    const told = { req: this.#req, subject, window: window.name, holdMs: holdUs / 1_000, degraded: window.degraded }
+    channels.admitted.publish(told satisfies AdmittedMessage)
+  }
+
+  #tellRefused(status: 429 | 503, retryAfterSec: number): void {
+    if (!channels.refused.hasSubscribers) return
+    const { subject, window } = this.#asked
+    const { dryRun } = this.#rules
+    const told = { req: this.#req, subject, window: window.name, status, retryAfterSec, dryRun }
+    channels.refused.publish(told satisfies RefusedMessage)
+  }
+}
