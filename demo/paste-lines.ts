@@ -1,0 +1,38 @@
+import type { DevIssuer } from 'express-tollgate/testing'
+
+/** Something worth trying, ready to paste into a shell. */
+export interface PasteLine {
+  /** What it shows. */
+  readonly shows: string
+  readonly command: string
+}
+
+/** A curl line with a fresh token for each thing worth trying, in an order that makes sense from top to bottom. */
+export function pasteLines(url: string, issuer: DevIssuer, limitMs: number, windowMs: number): PasteLine[] {
+  const user = issuer.token('ada', { clientId: 'family-app' })
+  const secondApp = issuer.token('ada', { clientId: 'photo-app' })
+  const nobody = issuer.token('visitor-app', { kind: 'unauthenticated' })
+  const throttled = issuer.token('grace', { clientId: 'family-app' })
+  const curl = (path: string, token?: string, flags = '-i') =>
+    `curl ${flags} '${url}/platform/${path}'${token === undefined ? '' : ` -H 'Authorization: Bearer ${token}'`}`
+
+  return [
+    { shows: 'is it up? open to all, and not throttled', command: curl('status') },
+    { shows: 'without a token: 401', command: curl('users/current') },
+    { shows: 'a user, and what is left to her', command: curl('users/current', user) },
+    { shows: 'the same user from a second app: one budget', command: curl('users/current', secondApp) },
+    { shows: 'a person of the tree', command: curl('tree/persons/LWB1-ADA', user) },
+    { shows: 'a slow search, with a window of its own: 5 s in 10 s', command: curl('tree/search?name=king', user) },
+    { shows: 'an unauthenticated session, allowed: 200', command: curl('places?q=london', nobody) },
+    { shows: 'an unauthenticated session, refused: 403', command: curl('tree/persons/LWB1-ADA', nobody) },
+    {
+      shows: `force the throttle: add ${limitMs + 1} ms to another user's sum`,
+      command: curl(`throttled?processingTime=${limitMs + 1}`, throttled),
+    },
+    { shows: 'now she is refused: 429 with Retry-After', command: curl('users/current', throttled) },
+    {
+      shows: `and wait it out: curl waits as long as Retry-After says, here up to ${Math.ceil(windowMs / 1_000)} s`,
+      command: curl('users/current', throttled, '-i --retry 1'),
+    },
+  ]
+}

@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Router } from 'express'
+import { persons, places } from './data'
+
+/** How long a search of the whole tree takes. */
+const SEARCH_MS = 1_200
+
+/** The API behind the gate. None of its handlers knows of tokens or of windows, but for what `req` tells them. */
+export function resources(searchMs: number = SEARCH_MS): Router {
+  const router = Router()
+  router.use((_req, res, next) => {
+    res.type('application/x-fs-v1+json')
+    next()
+  })
+
+  router.get('/places', (req, res) => {
+    const wanted = textOf(req.query.q).toLowerCase()
+    res.send(JSON.stringify({ places: places.filter(({ name }) => name.toLowerCase().includes(wanted)) }))
+  })
+
+  router.get('/dates', (req, res) => {
+    const original = textOf(req.query.date)
+    const time = Date.parse(`${original} UTC`)
+    const formal = Number.isNaN(time) ? undefined : `+${new Date(time).toISOString().slice(0, 10)}`
+    res.send(JSON.stringify({ dates: [{ original, formal }] }))
+  })
+
+  router.get('/users/current', (req, res) => {
+    const { auth } = req
+    if (auth.kind !== 'user') return void res.status(404).send(JSON.stringify({ errors: [{ code: 404 }] }))
+    res.send(JSON.stringify({ users: [{ id: auth.userId, app: auth.clientId, leftMs: req.throttle.leftMs }] }))
+  })
+
+  router.get('/tree/persons/:id', (req, res) => {
+    const person = persons.get(req.params.id)
+    if (!person) return void res.status(404).send(JSON.stringify({ errors: [{ code: 404 }] }))
+    res.send(JSON.stringify({ persons: [person] }))
+  })
+
+  // Slow, and it stops when the client goes away: from there on it costs nothing more.
+  router.get('/tree/search', (req, res, next) => {
+    const wanted = textOf(req.query.name).toLowerCase()
+    const found = [...persons.values()].filter(({ display }) => display.name.toLowerCase().includes(wanted))
+    sleep(searchMs, undefined, { signal: req.throttle.signal })
+      .then(() => res.send(JSON.stringify({ persons: found })))
+      .catch((err: unknown) => (req.throttle.signal.aborted ? res.end() : next(err)))
+  })
+
+  return router
+}
+
+function textOf(parameter: unknown): string {
+  return typeof parameter === 'string' ? parameter : ''
+}
