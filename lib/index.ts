@@ -15,6 +15,8 @@ export {
   type ProtectedResourceOptions,
   type ProtectedResourceRouter,
 } from './bearer/protected-resource'
+export type { IntrospectionOptions } from './bearer/introspection'
+export type { VerifyToken } from './bearer/custom-verifier'
 export type { BearerEvent } from './bearer/diagnostics'
 export type { ScopeNeeded } from './bearer/scope'
 export type {

@@ -1,14 +1,12 @@
-import { type Clock, systemClock } from '../http/clock'
+import { systemClock } from '../http/clock'
 import type { DenyOptions } from '../http/deny'
-import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
-import type { BearerOptions, IssuerOptions } from './bearer-options'
+import { optionNames, optionOneOf, optionType, shown } from '../http/options'
+import type { BearerOptions } from './bearer-options'
 import { type ChallengeOptions, isChallengeText } from './challenge'
-import { type TrustedIssuer, issuerName, jwtVerifier } from './jwt-verifier'
 import { type ScopeRule, scopeRule } from './scope'
 import type { TokenVerifier } from './token-verifier'
-import { VerifiedCache } from './verified-cache'
 import { UNAUTHENTICATED_MARK, type Claims, type SessionIdentity, type UnauthenticatedMark } from './session'
-import { TOKEN_OPTION_NAMES, trustedIssuer } from './trusted-issuer'
+import { tokenVerifier, VERIFIER_OPTION_NAMES } from './verifier-options'
 import { isSecureUrl } from './url'
 
 /** What `requireBearer()` works with, once its options have been looked through. */
@@ -27,12 +25,10 @@ export interface BearerConfig {
 }
 
 const NAMES = [
-  ...TOKEN_OPTION_NAMES,
-  'issuers',
+  ...VERIFIER_OPTION_NAMES,
   'scope',
   'checkClaims',
   'optional',
-  'cache',
   'realm',
   'resourceMetadata',
   'unauthenticated',
@@ -53,7 +49,6 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     scope = [],
     checkClaims,
     optional = false,
-    cache = { maxTokens: 5_000 },
     realm,
     resourceMetadata,
     unauthenticated = UNAUTHENTICATED_MARK,
@@ -79,62 +74,19 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   if (unauthenticated !== UNAUTHENTICATED_MARK && session) {
     throw new TypeError('unauthenticated and session contradict each other: session says which sessions are such')
   }
-  const verified = new VerifiedCache(cacheSize(cache))
-  const nowSec = () => clock.date() / 1_000
-  const issuers = trustedIssuers(options, env, clock, verified)
+  const { verifier, clockToleranceSec } = tokenVerifier(options, env, clock)
   return {
-    verifier: jwtVerifier(issuers, verified, nowSec),
+    verifier,
     challenge: { realm, resourceMetadata },
     deny: { ...(onDenied && { onDenied }), ...(errorFormat && { errorFormat }) },
     scope: rule,
     checkClaims,
     optional,
-    nowSec,
-    clockToleranceSec: Math.max(...[...issuers.values()].map(({ policy }) => policy.clockToleranceSec)),
+    nowSec: () => clock.date() / 1_000,
+    clockToleranceSec,
     mark: unauthenticated,
     session,
   }
-}
-
-function trustedIssuers(options: BearerOptions, env: NodeJS.ProcessEnv, clock: Clock, cache: VerifiedCache) {
-  const issuers = new Map<string, TrustedIssuer>()
-  if (options.issuers === undefined) {
-    const defaults = { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE }
-    const issuer = trustedIssuer(options, defaults, clock, cache)
-    return issuers.set(issuerName(issuer.policy.issuer), issuer)
-  }
-  for (const name of TOKEN_OPTION_NAMES) {
-    if (name === 'audience' || options[name as keyof BearerOptions] === undefined) continue
-    throw new TypeError(`issuers and ${name} contradict each other: each issuer has its own`)
-  }
-  const list: unknown = options.issuers
-  if (!Array.isArray(list) || list.length === 0) throw new TypeError('issuers must be a list of one issuer or more')
-  for (const [i, one] of (list as IssuerOptions[]).entries()) {
-    optionNames(`issuers[${i}]`, one, TOKEN_OPTION_NAMES)
-    const issuer = inIssuer(i, () => trustedIssuer(one, { audience: options.audience ?? env.AUDIENCE }, clock, cache))
-    const name = issuerName(issuer.policy.issuer)
-    if (issuers.has(name)) throw new TypeError(`issuers has ${shown(issuer.policy.issuer)} twice`)
-    issuers.set(name, issuer)
-  }
-  return issuers
-}
-
-/** Says which of the issuers an option belongs to. */
-function inIssuer(i: number, make: () => TrustedIssuer): TrustedIssuer {
-  try {
-    return make()
-  } catch (problem) {
-    if (problem instanceof Error) problem.message = `issuers[${i}]: ${problem.message}`
-    throw problem
-  }
-}
-
-function cacheSize(cache: unknown): number {
-  if (cache === false) return 0
-  optionNames('cache', cache, ['maxTokens'])
-  const { maxTokens } = cache as { maxTokens: number }
-  optionRange('cache.maxTokens', maxTokens, 1, 1_000_000)
-  return maxTokens
 }
 
 function checkMark(mark: unknown): void {

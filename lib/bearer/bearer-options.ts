@@ -2,6 +2,8 @@ import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../http/clock'
 import type { DenyOptions } from '../http/deny'
 import type { Algorithm } from './algorithm'
+import type { VerifyToken } from './custom-verifier'
+import type { IntrospectionOptions } from './introspection'
 import type { ScopeNeeded } from './scope'
 import type { Claims, SessionIdentity, UnauthenticatedMark } from './session'
 import type { Jwk } from './verify-key'
@@ -72,23 +74,37 @@ export interface TokenOptions {
   readonly allowHttp?: boolean | undefined
 }
 
+/** How opaque tokens are checked, in place of keys. */
+export type OpaqueOptions =
+  | {
+      /** Asks the issuer about each token (RFC 7662). */
+      readonly introspection: IntrospectionOptions
+      readonly verify?: never
+    }
+  | {
+      /** Asks a function of the app: the token's claims, or undefined for one that does not hold. Throws: 503. */
+      readonly verify: VerifyToken
+      readonly introspection?: never
+    }
+
 /** One issuer of several. */
 export type IssuerOptions = TokenOptions & KeyOptions
 
+type KeyOption = 'key' | 'keys' | 'secret' | 'jwksUri'
+
 /** One issuer, or several: each with its own keys, algorithms and rules. */
 export type IssuersOptions =
-  | (IssuerOptions & { readonly issuers?: never })
-  | {
+  | (IssuerOptions & { readonly issuers?: never; readonly introspection?: never; readonly verify?: never })
+  | (TokenOptions & OpaqueOptions & { readonly [name in KeyOption | 'issuers']?: never })
+  | ({
       /** The issuers whose tokens are accepted. No token is ever checked with another issuer's key. */
       readonly issuers: readonly IssuerOptions[]
       /** Whom the tokens of issuers without an `audience` of their own must be for. Default: `AUDIENCE`. */
       readonly audience?: string | readonly string[] | undefined
       readonly issuer?: never
-      readonly key?: never
-      readonly keys?: never
-      readonly secret?: never
-      readonly jwksUri?: never
-    }
+      readonly introspection?: never
+      readonly verify?: never
+    } & { readonly [name in KeyOption]?: never })
 
 /** Options of `requireBearer()`. */
 export type BearerOptions = IssuersOptions &

@@ -43,6 +43,8 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
       })
     }
     case 'keys_unavailable':
+    case 'introspection_unavailable':
+    case 'verify_unavailable':
       return {
         status: 503,
         code: 'unavailable',

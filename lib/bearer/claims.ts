@@ -43,6 +43,23 @@ export function claimProblem(
   if (type !== 'at+jwt' && ('at_hash' in claims || 'c_hash' in claims)) return 'id_token'
   if (claims.iss !== issuer) return 'issuer'
   if (!isAudience(claims.aud, policy.audience)) return 'audience'
+  if (claims.exp === undefined) return 'expiry' // RFC 9068 §2.2
+  return commonProblem(claims, policy, nowSec)
+}
+
+/**
+ * What is wrong with what an issuer says of an opaque token, or undefined (RFC 7662 §2.2). The issuer itself has been
+ * asked, so `iss`, `aud` and `exp` need not be there; where they are, they must be right.
+ *
+ * @param nowSec seconds since 1970
+ */
+export function opaqueClaimProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
+  if (claims.iss !== undefined && claims.iss !== policy.issuer) return 'issuer'
+  if (claims.aud !== undefined && !isAudience(claims.aud, policy.audience)) return 'audience'
+  return commonProblem(claims, policy, nowSec)
+}
+
+function commonProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
   if (claims.sub !== undefined && !isId(claims.sub)) return 'subject'
   if (claims.jti !== undefined && typeof claims.jti !== 'string') return 'token_id'
   if (claims.cnf !== undefined) return 'sender_constrained' // RFC 7800: it is not for whoever merely bears it
@@ -59,10 +76,10 @@ function isAudience(claim: unknown, audience: readonly string[]): boolean {
 function timeProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
   const { exp, nbf, iat } = claims
   const { clockToleranceSec, maxAgeSec } = policy
-  if (!isTime(exp)) return 'expiry'
+  if (exp !== undefined && !isTime(exp)) return 'expiry'
   if (nbf !== undefined && !isTime(nbf)) return 'not_yet_valid'
   if (iat !== undefined && !isTime(iat)) return 'issued_at'
-  if (nowSec >= exp + clockToleranceSec) return 'expired'
+  if (exp !== undefined && nowSec >= exp + clockToleranceSec) return 'expired'
   if (nbf !== undefined && nowSec < nbf - clockToleranceSec) return 'not_yet_valid'
   if (maxAgeSec === undefined) return undefined
   if (iat === undefined || nowSec < iat - clockToleranceSec) return 'issued_at'

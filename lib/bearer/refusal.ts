@@ -6,7 +6,7 @@
  * - the token is not accepted (401 `invalid_token`): all others
  * - the token is good and its login is not (401 `insufficient_user_authentication`): `authentication`
  * - the token is good and not enough (403): `scope`, `unauthenticated_session`
- * - cannot be decided now (503): `keys_unavailable`
+ * - cannot be decided now (503): `keys_unavailable`, `introspection_unavailable`, `verify_unavailable`
  */
 export type Reason =
   | 'no_token'
@@ -36,12 +36,15 @@ export type Reason =
   | 'authentication'
   | 'scope'
   | 'unauthenticated_session'
+  | 'inactive'
   | 'keys_unavailable'
+  | 'introspection_unavailable'
+  | 'verify_unavailable'
 
 /** A refusal as it travels inside: a value, made an error only at the edge. */
 export interface Refusal {
   readonly refused: Reason
-  /** Whole seconds after which it is worth asking again; with `keys_unavailable`. */
+  /** Whole seconds after which it is worth asking again; where it cannot be decided now. */
   readonly retryAfterSec?: number
   /** The scopes that would have been enough; with `scope`. */
   readonly scope?: readonly string[]

@@ -1,10 +1,10 @@
 import { KeyObject } from 'node:crypto'
 import type { Clock } from '../http/clock'
-import { optionOneOf, optionRange, shown } from '../http/options'
+import { optionRange, shown } from '../http/options'
 import { type Algorithm, ASYMMETRIC, SYMMETRIC } from './algorithm'
-import type { IssuerOptions, KeyMaterial, TokenOptions } from './bearer-options'
+import type { IssuerOptions, KeyMaterial } from './bearer-options'
 import { type IssuerMetadata, discover } from './discovery'
-import { TYPES } from './claims'
+import { type IssuerDefaults, claimPolicy } from './claim-options'
 import type { TrustedIssuer } from './jwt-verifier'
 import type { VerifiedCache } from './verified-cache'
 import { type KeySource, keySet, staticKeys } from './key-source'
@@ -12,22 +12,8 @@ import { type RemoteKeysOptions, remoteKeys } from './remote-keys'
 import { isSecureUrl } from './url'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from './verify-key'
 
-/** The names of the options read here. */
-export const TOKEN_OPTION_NAMES: readonly string[] = [
-  'issuer',
-  'audience',
-  'key',
-  'keys',
-  'secret',
-  'jwksUri',
-  'algorithms',
-  'clockToleranceSec',
-  'maxAgeSec',
-  'lastGoodSec',
-  'typ',
-  'requiredClaims',
-  'allowHttp',
-]
+/** The names of the options read here, beside {@link CLAIM_OPTION_NAMES}. */
+export const KEY_OPTION_NAMES: readonly string[] = ['key', 'keys', 'secret', 'jwksUri', 'algorithms', 'lastGoodSec']
 
 /** The options that say where keys are; with none of them they are discovered. */
 const SOURCES = ['key', 'keys', 'secret', 'jwksUri'] as const
@@ -39,42 +25,12 @@ const SOURCES = ['key', 'keys', 'secret', 'jwksUri'] as const
  */
 export function trustedIssuer(
   options: IssuerOptions,
-  defaults: { readonly issuer?: string | undefined; readonly audience?: TokenOptions['audience'] },
+  defaults: IssuerDefaults,
   clock: Clock,
   cache: VerifiedCache,
 ): TrustedIssuer {
-  const { clockToleranceSec = 5, maxAgeSec, allowHttp = false, typ, requiredClaims = [] } = options
-  const issuer = options.issuer ?? defaults.issuer
-  const audience = options.audience ?? defaults.audience
-  if (typeof issuer !== 'string' || issuer === '') {
-    throw new TypeError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(issuer)}`)
-  }
-  const audiences: unknown = typeof audience === 'string' ? [audience] : audience
-  if (
-    !Array.isArray(audiences) ||
-    audiences.length === 0 ||
-    !audiences.every((a) => typeof a === 'string' && a !== '')
-  ) {
-    throw new TypeError(
-      `audience is missing: give a text or a list of texts, or set AUDIENCE; received ${shown(audience)}`,
-    )
-  }
-  optionRange('clockToleranceSec', clockToleranceSec, 0, 300)
-  if (maxAgeSec !== undefined) optionRange('maxAgeSec', maxAgeSec, 1, 31_536_000)
-  optionOneOf('allowHttp', allowHttp, [true, false])
-  optionOneOf('typ', typ, ['at+jwt', undefined])
-  if (!Array.isArray(requiredClaims) || !requiredClaims.every((name) => typeof name === 'string')) {
-    throw new TypeError(`requiredClaims must be a list of names; received ${shown(requiredClaims)}`)
-  }
-  const policy = {
-    issuer,
-    audience: [...(audiences as string[])],
-    types: typ === undefined ? TYPES : [typ],
-    required: [...requiredClaims],
-    clockToleranceSec,
-    maxAgeSec,
-  }
-  return { keys: keySource(options, issuer, allowHttp, clock, cache), policy }
+  const policy = claimPolicy(options, defaults)
+  return { keys: keySource(options, policy.issuer, options.allowHttp ?? false, clock, cache), policy }
 }
 
 function keySource(

@@ -282,35 +282,45 @@ async function joseAccepts(token: string, { alg, verify }: Signer): Promise<bool
 }
 
 describe(`requireBearer()'s verifier against jose, ${runs.toLocaleString('en')} mutations, FUZZ_SEED=${seed}`, () => {
-  it('accepts nothing that jose refuses, and refuses more only for the reasons listed', async () => {
-    const counts = { both: 0, neither: 0 }
-    const stricter = new Map<string, number>()
-    for (let done = 0; done < runs;) {
-      const batch = Array.from({ length: Math.min(500, runs - done) }, () => {
-        const roll = random()
-        const signer = pick(roll < 0.4 ? signers : cheap)
-        const tokens = seeds.get(signer) as string[]
-        const json = [JSON.stringify(header(signer.alg)), JSON.stringify(claims)] as const
-        if (roll < 0.4) return { signer, token: bent(pick(tokens), pick(seeds.get(pick(signers)) as string[])) }
-        if (roll < 0.65) return { signer, token: seal(signer, changed(header(signer.alg), HEADERS), json[1]) }
-        return { signer, token: seal(signer, json[0], changed(claims, CLAIMS)) }
-      })
-      done += batch.length
-      const theirs = await Promise.all(batch.map(({ token, signer }) => joseAccepts(token, signer)))
-      for (const [i, { token, signer }] of batch.entries()) {
-        const outcome = verifiers.get(signer)?.verify(token) as Refusal | { token: string }
-        const refused = 'refused' in outcome ? outcome.refused : undefined
-        if (theirs[i] && refused) stricter.set(refused, (stricter.get(refused) ?? 0) + 1)
-        else if (theirs[i]) counts.both++
-        else if (refused) counts.neither++
-        else assert.fail(`FUZZ_SEED=${seed}: accepted with ${signer.alg}, and jose refuses: ${token}`)
-        if (theirs[i] && refused && !(refused in STRICTER)) {
-          assert.fail(`FUZZ_SEED=${seed}: refused for ${refused} with ${signer.alg}, and jose accepts: ${token}`)
+  it(
+    'accepts nothing that jose refuses, and refuses more only for the reasons listed',
+    { timeout: 1_800_000 },
+    async () => {
+      const counts = { both: 0, neither: 0 }
+      const stricter = new Map<string, number>()
+      for (let done = 0; done < runs;) {
+        const batch = Array.from({ length: Math.min(500, runs - done) }, () => {
+          const roll = random()
+          const signer = pick(roll < 0.4 ? signers : cheap)
+          const tokens = seeds.get(signer) as string[]
+          const json = [JSON.stringify(header(signer.alg)), JSON.stringify(claims)] as const
+          if (roll < 0.4) return { signer, token: bent(pick(tokens), pick(seeds.get(pick(signers)) as string[])) }
+          if (roll < 0.65) return { signer, token: seal(signer, changed(header(signer.alg), HEADERS), json[1]) }
+          return { signer, token: seal(signer, json[0], changed(claims, CLAIMS)) }
+        })
+        done += batch.length
+        const outcomes = batch.map(({ token, signer }) => {
+          const outcome = verifiers.get(signer)?.verify(token) as Refusal | { token: string }
+          return 'refused' in outcome ? outcome.refused : undefined
+        })
+        // Where ours is known to be stricter any answer of jose's will do: a sample is enough to see it is.
+        const asked = outcomes.map((refused) => refused === undefined || !(refused in STRICTER) || random() < 0.1)
+        const theirs = await Promise.all(
+          batch.map(({ token, signer }, i) => (asked[i] ? joseAccepts(token, signer) : Promise.resolve(undefined))),
+        )
+        for (const [i, { token, signer }] of batch.entries()) {
+          const refused = outcomes[i]
+          const what = `FUZZ_SEED=${seed}: ${signer.alg} ${token}`
+          if (refused === undefined) assert.ok(theirs[i], `accepted, and jose refuses: ${what}`)
+          else if (theirs[i]) assert.ok(refused in STRICTER, `refused for ${refused}, and jose accepts: ${what}`)
+          if (refused === undefined) counts.both++
+          else if (theirs[i]) stricter.set(refused, (stricter.get(refused) ?? 0) + 1)
+          else counts.neither++
         }
       }
-    }
-    const unused = Object.keys(STRICTER).filter((reason) => !stricter.has(reason))
-    assert.deepEqual(runs >= 100_000 ? unused : [], [], 'a reason listed and never needed')
-    assert.ok(counts.both > runs / 50 && counts.neither > runs / 5, JSON.stringify(counts))
-  })
+      const unused = Object.keys(STRICTER).filter((reason) => !stricter.has(reason))
+      assert.deepEqual(runs >= 100_000 ? unused : [], [], 'a reason listed and never needed')
+      assert.ok(counts.both > runs / 50 && counts.neither > runs / 5, JSON.stringify(counts))
+    },
+  )
 })
