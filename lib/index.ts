@@ -17,6 +17,13 @@ export {
 } from './bearer/protected-resource'
 export type { IntrospectionOptions } from './bearer/introspection'
 export type { VerifyToken } from './bearer/custom-verifier'
+export {
+  redisRevocations,
+  type RedisRevocations,
+  type RedisRevocationsOptions,
+} from './bearer/revocation/redis-revocations'
+export type { RevocationClient } from './bearer/revocation/redis-connection'
+export type { Revocations } from './bearer/revocation/revocations'
 export type { BearerEvent } from './bearer/diagnostics'
 export type { ScopeNeeded } from './bearer/scope'
 export type {

@@ -1,7 +1,7 @@
 import type { BearerConfig } from './bearer-config'
 import { findToken } from './credentials'
 import { type Refusal, isRefusal } from './refusal'
-import { scopeOf, suffices } from './scope'
+import { suffices } from './scope'
 import { type Claims, type Session, type SessionIdentity, identify, isIdentity, makeSession } from './session'
 import type { Proven } from './token-verifier'
 
@@ -28,8 +28,19 @@ function admit(proven: Proven | Refusal, config: BearerConfig): Session | Refusa
   if (isRefusal(identity)) return identity
   const refused = claimsRefused(claims, config)
   if (refused) return refused
-  if (!suffices(scopeOf(claims), config.scope)) return { refused: 'scope', scope: config.scope.scopes }
-  return makeSession(issuer, claims, identity, token)
+  const session = makeSession(issuer, claims, identity, token)
+  return revoked(session, config) ?? (suffices(session.scope, config.scope) ? session : short(config))
+}
+
+function revoked(session: Session, { revocation }: BearerConfig): Refusal | undefined {
+  const state = revocation?.state(session) ?? 'valid'
+  if (state === 'valid') return undefined
+  if (state === 'revoked') return { refused: 'revoked' }
+  return { refused: 'revocation_unavailable', retryAfterSec: 1, cause: state.behind }
+}
+
+function short({ scope }: BearerConfig): Refusal {
+  return { refused: 'scope', scope: scope.scopes }
 }
 
 function identityOf(claims: Claims, { session, mark }: BearerConfig): SessionIdentity | Refusal {

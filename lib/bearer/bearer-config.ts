@@ -3,6 +3,7 @@ import type { DenyOptions } from '../http/deny'
 import { optionNames, optionOneOf, optionType, shown } from '../http/options'
 import type { BearerOptions } from './bearer-options'
 import { type ChallengeOptions, isChallengeText } from './challenge'
+import type { Revocations } from './revocation/revocations'
 import { type ScopeRule, scopeRule } from './scope'
 import type { TokenVerifier } from './token-verifier'
 import { UNAUTHENTICATED_MARK, type Claims, type SessionIdentity, type UnauthenticatedMark } from './session'
@@ -17,6 +18,7 @@ export interface BearerConfig {
   readonly scope: ScopeRule
   readonly checkClaims: ((claims: Claims) => boolean) | undefined
   readonly optional: boolean
+  readonly revocation: Revocations | undefined
   /** The time in seconds since 1970. */
   readonly nowSec: () => number
   readonly clockToleranceSec: number
@@ -29,6 +31,7 @@ const NAMES = [
   'scope',
   'checkClaims',
   'optional',
+  'revocation',
   'realm',
   'resourceMetadata',
   'unauthenticated',
@@ -49,6 +52,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     scope = [],
     checkClaims,
     optional = false,
+    revocation,
     realm,
     resourceMetadata,
     unauthenticated = UNAUTHENTICATED_MARK,
@@ -62,6 +66,9 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   optionType('session', session, 'function')
   optionType('checkClaims', checkClaims, 'function')
   optionOneOf('optional', optional, [true, false])
+  if (revocation !== undefined && typeof (revocation as Partial<Revocations> | null)?.state !== 'function') {
+    throw new TypeError(`revocation must be what redisRevocations() returns; received ${shown(revocation)}`)
+  }
   const rule = scopeRule(scope)
   if (!rule) throw new TypeError(`scope must be scopes as RFC 6749 §3.3 writes them; received ${shown(scope)}`)
   if (realm !== undefined && !isChallengeText(realm)) {
@@ -82,6 +89,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     scope: rule,
     checkClaims,
     optional,
+    revocation,
     nowSec: () => clock.date() / 1_000,
     clockToleranceSec,
     mark: unauthenticated,

@@ -4,6 +4,7 @@ import type { DenyOptions } from '../http/deny'
 import type { Algorithm } from './algorithm'
 import type { VerifyToken } from './custom-verifier'
 import type { IntrospectionOptions } from './introspection'
+import type { Revocations } from './revocation/revocations'
 import type { ScopeNeeded } from './scope'
 import type { Claims, SessionIdentity, UnauthenticatedMark } from './session'
 import type { Jwk } from './verify-key'
@@ -123,6 +124,8 @@ export type BearerOptions = IssuersOptions &
      * Time, audience, scope and the rest are checked for every request.
      */
     readonly cache?: { readonly maxTokens: number } | false | undefined
+    /** Knows which tokens are revoked: `redisRevocations(redis)`. Default: nothing is. */
+    readonly revocation?: Revocations | undefined
     /** The `realm` of challenges. Default none. */
     readonly realm?: string | undefined
     /** The address of the protected resource's metadata, for challenges (RFC 9728 §5.1). Default none. */

@@ -45,6 +45,7 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
     case 'keys_unavailable':
     case 'introspection_unavailable':
     case 'verify_unavailable':
+    case 'revocation_unavailable':
       return {
         status: 503,
         code: 'unavailable',

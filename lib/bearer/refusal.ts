@@ -6,7 +6,8 @@
  * - the token is not accepted (401 `invalid_token`): all others
  * - the token is good and its login is not (401 `insufficient_user_authentication`): `authentication`
  * - the token is good and not enough (403): `scope`, `unauthenticated_session`
- * - cannot be decided now (503): `keys_unavailable`, `introspection_unavailable`, `verify_unavailable`
+ * - cannot be decided now (503): `keys_unavailable`, `introspection_unavailable`,
+ *   `verify_unavailable`, `revocation_unavailable`
  */
 export type Reason =
   | 'no_token'
@@ -37,9 +38,11 @@ export type Reason =
   | 'scope'
   | 'unauthenticated_session'
   | 'inactive'
+  | 'revoked'
   | 'keys_unavailable'
   | 'introspection_unavailable'
   | 'verify_unavailable'
+  | 'revocation_unavailable'
 
 /** A refusal as it travels inside: a value, made an error only at the edge. */
 export interface Refusal {

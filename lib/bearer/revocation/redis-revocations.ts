@@ -1,0 +1,165 @@
+import { type Clock, systemClock } from '../../http/clock'
+import { optionNames, optionOneOf, optionRange, optionType, shown } from '../../http/options'
+import type { Session } from '../session'
+import { followLua, revokeLua } from './assets'
+import { type RedisConnection, type RevocationClient, connect } from './redis-connection'
+import { type Revocation, RevocationList, entryOf } from './revocation-list'
+import type { Revocations } from './revocations'
+
+/** Options of {@link redisRevocations}. */
+export interface RedisRevocationsOptions {
+  /** Begins the names of the keys. Default `tollgate`. */
+  readonly prefix?: string
+  /** The longest that any token lives: whole seconds, 60 to 31,536,000; revocations are kept so long. Default 86,400. */
+  readonly tokenLifeSec?: number
+  /** How long Redis may be out of reach before `onBehind` counts: whole milliseconds, 500 to 3,600,000. Default 5,000. */
+  readonly maxBehindMs?: number
+  /** What then becomes of requests: `'closed'`: 503; `'open'`: let in by what is known, with a warning. Default `'closed'`. */
+  readonly onBehind?: 'closed' | 'open'
+  /** For tests. Default: the machine's. */
+  readonly clock?: Clock
+}
+
+/** What {@link redisRevocations} returns: for `requireBearer({ revocation })`, and to revoke with. */
+export interface RedisRevocations extends Revocations {
+  /** Revokes one token, by its `jti`. */
+  revokeToken(issuer: string, id: string): Promise<void>
+  /** Revokes a subject's tokens issued up to a moment, in seconds since 1970. Default: now. */
+  revokeSubject(issuer: string, sub: string, beforeSec?: number): Promise<void>
+  /** Revokes a client's tokens, whosever they are, issued up to a moment, in seconds since 1970. Default: now. */
+  revokeClient(issuer: string, clientId: string, beforeSec?: number): Promise<void>
+  /** Resolves when Redis has been read once. */
+  ready(): Promise<void>
+  /** Ends the connection; safe to call twice. */
+  close(): void
+}
+
+/** Every process asks this often: with a round trip it stays below 250 ms. */
+const FOLLOW_MS = 100
+/** Revocations that are over are let go of this often. */
+const TIDY_MS = 60_000
+
+/**
+ * Revocations that all processes share through Redis. Each follows the written history by its numbers, ten times a
+ * second, and notices when the history is not the one it knows: then it reads all of it, and writes what it knows and
+ * Redis has lost. A revocation made here counts here at once; the promise resolves when Redis
+ * has it, and where it rejects the writing is tried again.
+ *
+ * @param to an ioredis client or a URL; the connection is this function's own either way
+ * @throws {TypeError|RangeError} naming the option
+ */
+export function redisRevocations(
+  to: RevocationClient | string,
+  options: RedisRevocationsOptions = {},
+): RedisRevocations {
+  optionNames('redisRevocations()', options, ['prefix', 'tokenLifeSec', 'maxBehindMs', 'onBehind', 'clock'])
+  const { prefix = 'tollgate', tokenLifeSec = 86_400, maxBehindMs = 5_000, onBehind = 'closed' } = options
+  const { clock = systemClock } = options
+  optionType('prefix', prefix, 'string')
+  if (/[{}]/.test(prefix)) throw new TypeError(`prefix must not have braces; received ${shown(prefix)}`)
+  optionRange('tokenLifeSec', tokenLifeSec, 60, 31_536_000)
+  optionRange('maxBehindMs', maxBehindMs, 500, 3_600_000)
+  optionOneOf('onBehind', onBehind, ['closed', 'open'])
+
+  const keys = ['log', 'over', 'last'].map((name) => `{${prefix}:revoked}:${name}`)
+  const list = new RevocationList()
+  /** What Redis has not confirmed: tried again until it does. */
+  const unwritten = new Map<string, number>()
+  let tidyAt = 0
+  const redis: RedisConnection = connect(to)
+  redis.on('error', () => undefined) // each command says so itself
+  let followed = { number: '0', entry: '' }
+  let readAt = -Infinity
+  let closed = false
+  let warned = false
+  let problem: unknown
+  let current: Promise<void> = Promise.resolve()
+  let cancel = () => {}
+  void turn()
+
+  return {
+    state,
+    ready,
+    close,
+    revokeToken: (issuer, id) => revoke({ kind: 'token', issuer, id, overMs: over(clock.date() / 1_000) }),
+    revokeSubject: (issuer, id, before) => revoke(upTo('subject', issuer, id, before)),
+    revokeClient: (issuer, id, before) => revoke(upTo('client', issuer, id, before)),
+  }
+
+  function state(session: Session): 'valid' | 'revoked' | { readonly behind: unknown } {
+    if (list.revokes(session)) return 'revoked'
+    if (clock.now() - readAt <= maxBehindMs) return 'valid'
+    if (onBehind === 'closed') return { behind: problem }
+    if (!warned) process.emitWarning('revocations cannot be read from Redis; requests are let in by what is known')
+    warned = true
+    return 'valid'
+  }
+
+  function upTo(kind: 'subject' | 'client', issuer: string, id: string, before?: number): Revocation {
+    const beforeSec = Math.floor(before ?? clock.date() / 1_000)
+    if (!(beforeSec >= 0 && beforeSec < 1e12)) throw new RangeError(`beforeSec is no time; received ${shown(before)}`)
+    return { kind, issuer, id, beforeSec, overMs: over(beforeSec) }
+  }
+
+  function over(fromSec: number): number {
+    return Math.ceil((fromSec + tokenLifeSec) * 1_000) + 300_000 // and the largest tolerance
+  }
+
+  async function revoke(revocation: Revocation): Promise<void> {
+    const entry = entryOf(revocation)
+    list.add(entry)
+    unwritten.set(entry, revocation.overMs)
+    await write([{ entry, overMs: revocation.overMs }])
+  }
+
+  async function write(entries: readonly { readonly entry: string; readonly overMs: number }[]): Promise<void> {
+    const args = entries.flatMap(({ entry, overMs }) => [Math.ceil(overMs), entry])
+    await redis.eval(revokeLua, keys.length, ...keys, Math.floor(clock.date()), ...args)
+    for (const { entry } of entries) unwritten.delete(entry)
+  }
+
+  /** Follows, and again after a pause, until closed. */
+  async function turn(): Promise<void> {
+    current = follow()
+    await current
+    if (!closed) cancel = clock.after(FOLLOW_MS, () => void turn())
+  }
+
+  async function follow(): Promise<void> {
+    const askedAt = clock.now()
+    try {
+      const { number, entry } = followed
+      const answer = await redis.eval(followLua, 1, keys[0] as string, number, entry)
+      const [same, ...rest] = answer as (string | number)[]
+      const there = new Set<string>()
+      followed = same === 1 ? followed : { number: '0', entry: '' }
+      for (let i = 0; i < rest.length; i += 2) {
+        const text = String(rest[i])
+        if (list.add(text)) there.add(text)
+        followed = { number: String(rest[i + 1]), entry: text }
+      }
+      const known = same === 1 && askedAt < tidyAt ? [] : list.entries(clock.date())
+      if (known.length > 0) tidyAt = askedAt + TIDY_MS
+      const lost = same === 1 ? [] : known.filter(({ entry: text }) => !there.has(text))
+      const missing = [...lost, ...[...unwritten].map(([text, overMs]) => ({ entry: text, overMs }))]
+      if (missing.length > 0) await write(missing)
+      readAt = askedAt
+      warned = false
+    } catch (cause) {
+      problem = cause
+    }
+  }
+
+  async function ready(): Promise<void> {
+    while (readAt === -Infinity && !closed) {
+      await current
+      if (readAt === -Infinity) await new Promise<void>((resolve) => clock.after(FOLLOW_MS, resolve))
+    }
+  }
+
+  function close(): void {
+    closed = true
+    cancel()
+    redis.disconnect()
+  }
+}

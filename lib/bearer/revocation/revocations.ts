@@ -1,0 +1,10 @@
+import type { Session } from '../session'
+
+/** Says whether tokens are revoked. States its clock: the one of `requireBearer()`, or the machine's. */
+export interface Revocations {
+  /**
+   * What is known of a session's token now, at once and without waiting; throws nothing. `behind`: it cannot be told,
+   * and why.
+   */
+  state(session: Session): 'valid' | 'revoked' | { readonly behind: unknown }
+}
