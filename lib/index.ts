@@ -24,6 +24,7 @@ export {
 } from './bearer/revocation/redis-revocations'
 export type { RevocationClient } from './bearer/revocation/redis-connection'
 export type { Revocations } from './bearer/revocation/revocations'
+export type { DpopOptions } from './bearer/dpop/dpop-check'
 export type { BearerEvent } from './bearer/diagnostics'
 export type { ScopeNeeded } from './bearer/scope'
 export type {

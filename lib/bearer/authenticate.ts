@@ -1,6 +1,7 @@
 import type { BearerConfig } from './bearer-config'
-import { findToken } from './credentials'
-import { type Refusal, isRefusal } from './refusal'
+import { type Credentials, fieldsOf, findToken } from './credentials'
+import type { ProvenRequest } from './dpop/dpop-check'
+import { type Refusal, isRefusal, refuse } from './refusal'
 import { suffices } from './scope'
 import { type Claims, type Session, type SessionIdentity, identify, isIdentity, makeSession } from './session'
 import type { Proven } from './token-verifier'
@@ -10,15 +11,35 @@ import type { Proven } from './token-verifier'
  * the claims, whose session it is, the scope.
  *
  * @param rawHeaders names and values in turn
+ * @param request tells of the request what a proof of possession is about
  */
 export function authenticate(
   rawHeaders: readonly string[],
+  request: () => ProvenRequest,
   config: BearerConfig,
 ): Session | Refusal | Promise<Session | Refusal> {
-  const credentials = findToken(rawHeaders)
+  const credentials = findToken(rawHeaders, config.dpop !== undefined)
   if (isRefusal(credentials)) return credentials
+  const { scheme } = credentials
+  const bind = (proven: Proven | Refusal) => {
+    if (isRefusal(proven)) return proven
+    return bindingRefused(proven, scheme, rawHeaders, request, config) ?? proven
+  }
   const proven = config.verifier.verify(credentials.token)
-  return proven instanceof Promise ? proven.then((late) => admit(late, config)) : admit(proven, config)
+  return proven instanceof Promise ? proven.then((late) => admit(bind(late), config)) : admit(bind(proven), config)
+}
+
+/** A token bound to a key is for who holds the key, and not for whoever bears it (RFC 7800, RFC 9449 §7.1). */
+function bindingRefused(
+  { token, claims }: Proven,
+  scheme: Credentials['scheme'],
+  rawHeaders: readonly string[],
+  request: () => ProvenRequest,
+  { dpop }: BearerConfig,
+): Refusal | undefined {
+  if (scheme === 'DPoP') return dpop?.refuse(fieldsOf(rawHeaders, 'dpop'), token, claims, request())
+  if (claims.cnf !== undefined) return refuse('sender_constrained')
+  return dpop?.required ? { refused: 'dpop_required', scheme: 'DPoP' } : undefined
 }
 
 function admit(proven: Proven | Refusal, config: BearerConfig): Session | Refusal {

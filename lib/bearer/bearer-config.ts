@@ -3,6 +3,7 @@ import type { DenyOptions } from '../http/deny'
 import { optionNames, optionOneOf, optionType, shown } from '../http/options'
 import type { BearerOptions } from './bearer-options'
 import { type ChallengeOptions, isChallengeText } from './challenge'
+import { type DpopCheck, dpopCheck } from './dpop/dpop-check'
 import type { Revocations } from './revocation/revocations'
 import { type ScopeRule, scopeRule } from './scope'
 import type { TokenVerifier } from './token-verifier'
@@ -19,6 +20,7 @@ export interface BearerConfig {
   readonly checkClaims: ((claims: Claims) => boolean) | undefined
   readonly optional: boolean
   readonly revocation: Revocations | undefined
+  readonly dpop: DpopCheck | undefined
   /** The time in seconds since 1970. */
   readonly nowSec: () => number
   readonly clockToleranceSec: number
@@ -32,6 +34,7 @@ const NAMES = [
   'checkClaims',
   'optional',
   'revocation',
+  'dpop',
   'realm',
   'resourceMetadata',
   'unauthenticated',
@@ -81,16 +84,19 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   if (unauthenticated !== UNAUTHENTICATED_MARK && session) {
     throw new TypeError('unauthenticated and session contradict each other: session says which sessions are such')
   }
+  const nowSec = () => clock.date() / 1_000
+  const proofs = dpopCheck(options.dpop, nowSec)
   const { verifier, clockToleranceSec } = tokenVerifier(options, env, clock)
   return {
     verifier,
-    challenge: { realm, resourceMetadata },
+    challenge: { realm, resourceMetadata, dpop: proofs && (proofs.required ? 'required' : 'accepted') },
     deny: { ...(onDenied && { onDenied }), ...(errorFormat && { errorFormat }) },
     scope: rule,
     checkClaims,
     optional,
     revocation,
-    nowSec: () => clock.date() / 1_000,
+    dpop: proofs,
+    nowSec,
     clockToleranceSec,
     mark: unauthenticated,
     session,

@@ -3,6 +3,7 @@ import type { Clock } from '../http/clock'
 import type { DenyOptions } from '../http/deny'
 import type { Algorithm } from './algorithm'
 import type { VerifyToken } from './custom-verifier'
+import type { DpopOptions } from './dpop/dpop-check'
 import type { IntrospectionOptions } from './introspection'
 import type { Revocations } from './revocation/revocations'
 import type { ScopeNeeded } from './scope'
@@ -124,6 +125,8 @@ export type BearerOptions = IssuersOptions &
      * Time, audience, scope and the rest are checked for every request.
      */
     readonly cache?: { readonly maxTokens: number } | false | undefined
+    /** Takes tokens bound to a key, with a proof (RFC 9449). Default false: such tokens are refused. */
+    readonly dpop?: DpopOptions | boolean | undefined
     /** Knows which tokens are revoked: `redisRevocations(redis)`. Default: nothing is. */
     readonly revocation?: Revocations | undefined
     /** The `realm` of challenges. Default none. */

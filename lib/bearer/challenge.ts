@@ -1,4 +1,5 @@
 import type { Denial } from '../errors'
+import { ASYMMETRIC } from './algorithm'
 import type { Refusal } from './refusal'
 
 /** What a challenge says whatever the reason. */
@@ -7,7 +8,12 @@ export interface ChallengeOptions {
   readonly realm: string | undefined
   /** RFC 9728 §5.1: where the metadata of the protected resource are. */
   readonly resourceMetadata: string | undefined
+  /** Whether tokens bound to a key are accepted (RFC 9449). Default: they are not. */
+  readonly dpop?: 'accepted' | 'required' | undefined
 }
+
+/** RFC 9449 §5.1: what a proof may be signed with. */
+const PROOF_ALGS = ASYMMETRIC.join(' ')
 
 type Params = Readonly<Record<string, string | undefined>>
 
@@ -21,7 +27,7 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
         status: 401,
         code: 'unauthorized',
         message: 'An access token is required',
-        headers: challenge(options, {}),
+        headers: challenge(options, {}, options.dpop === 'required' ? 'DPoP' : 'Bearer'),
         ...rest,
       }
     case 'malformed_credentials':
@@ -46,6 +52,7 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
     case 'introspection_unavailable':
     case 'verify_unavailable':
     case 'revocation_unavailable':
+    case 'dpop_unavailable':
       return {
         status: 503,
         code: 'unavailable',
@@ -53,6 +60,11 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
         headers: { 'Retry-After': String(refusal.retryAfterSec ?? 1) },
         ...rest,
       }
+    case 'dpop_proof':
+    case 'dpop_replay':
+      return denial(401, 'invalid_dpop_proof', 'The DPoP proof is not valid for this request')
+    case 'dpop_required':
+      return denial(401, 'invalid_token', 'An access token bound to a key is required')
     case 'expired':
       return denial(401, 'invalid_token', 'The access token has expired')
     default:
@@ -61,7 +73,7 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
 
   function denial(status: 400 | 401 | 403, error: string, message: string, more: Params = {}): Denial {
     const params = { error, error_description: message, ...more }
-    return { status, code: error, message, headers: challenge(options, params), ...rest }
+    return { status, code: error, message, headers: challenge(options, params, refusal.scheme ?? 'Bearer'), ...rest }
   }
 }
 
@@ -70,9 +82,16 @@ export function isChallengeText(value: unknown): value is string {
   return typeof value === 'string' && /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(value)
 }
 
-function challenge({ realm, resourceMetadata }: ChallengeOptions, params: Params): { 'WWW-Authenticate': string } {
-  const all = { realm, ...params, resource_metadata: resourceMetadata }
+function challenge(
+  { realm, resourceMetadata, dpop }: ChallengeOptions,
+  params: Params,
+  scheme: 'Bearer' | 'DPoP',
+): { 'WWW-Authenticate': string } {
+  const algs = scheme === 'DPoP' ? PROOF_ALGS : undefined
+  const all = { realm, ...params, resource_metadata: resourceMetadata, algs }
   const said = Object.entries(all).filter(([, value]) => value !== undefined)
-  const text = said.map(([name, value]) => `${name}="${value}"`).join(', ')
-  return { 'WWW-Authenticate': text === '' ? 'Bearer' : `Bearer ${text}` }
+  const text = [scheme, said.map(([name, value]) => `${name}="${value}"`).join(', ')].join(' ').trimEnd()
+  // RFC 9449 §7.1: where the client has shown neither scheme, it is told of both.
+  const other = params.error === undefined && scheme === 'Bearer' && dpop ? `, DPoP algs="${PROOF_ALGS}"` : ''
+  return { 'WWW-Authenticate': text + other }
 }

@@ -62,7 +62,6 @@ export function opaqueClaimProblem(claims: JsonObject, policy: ClaimPolicy, nowS
 function commonProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
   if (claims.sub !== undefined && !isId(claims.sub)) return 'subject'
   if (claims.jti !== undefined && typeof claims.jti !== 'string') return 'token_id'
-  if (claims.cnf !== undefined) return 'sender_constrained' // RFC 7800: it is not for whoever merely bears it
   if (policy.required.some((name) => !Object.hasOwn(claims, name))) return 'required_claim'
   return timeProblem(claims, policy, nowSec)
 }

@@ -7,7 +7,7 @@
  * - the token is good and its login is not (401 `insufficient_user_authentication`): `authentication`
  * - the token is good and not enough (403): `scope`, `unauthenticated_session`
  * - cannot be decided now (503): `keys_unavailable`, `introspection_unavailable`,
- *   `verify_unavailable`, `revocation_unavailable`
+ *   `verify_unavailable`, `revocation_unavailable`, `dpop_unavailable`
  */
 export type Reason =
   | 'no_token'
@@ -39,16 +39,23 @@ export type Reason =
   | 'unauthenticated_session'
   | 'inactive'
   | 'revoked'
+  | 'dpop_required'
+  | 'dpop_proof'
+  | 'dpop_binding'
+  | 'dpop_replay'
   | 'keys_unavailable'
   | 'introspection_unavailable'
   | 'verify_unavailable'
   | 'revocation_unavailable'
+  | 'dpop_unavailable'
 
 /** A refusal as it travels inside: a value, made an error only at the edge. */
 export interface Refusal {
   readonly refused: Reason
   /** Whole seconds after which it is worth asking again; where it cannot be decided now. */
   readonly retryAfterSec?: number
+  /** The scheme that the challenge is of. Default `Bearer`. */
+  readonly scheme?: 'Bearer' | 'DPoP'
   /** The scopes that would have been enough; with `scope`. */
   readonly scope?: readonly string[]
   /** The login that would have been enough; with `authentication`. */

@@ -5,6 +5,7 @@ import { authenticate } from './authenticate'
 import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
+import type { ProvenRequest } from './dpop/dpop-check'
 import { publish } from './diagnostics'
 import { type Refusal, isRefusal } from './refusal'
 import { mayBeUnauthenticated, recordSession } from './request-session'
@@ -55,7 +56,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
 
   function requireBearer(req: Request, res: Response, next: NextFunction): void {
     Meter.of(res)
-    const outcome = authenticate(req.rawHeaders, config)
+    const outcome = authenticate(req.rawHeaders, () => provenRequest(req), config)
     if (outcome instanceof Promise) outcome.then((late) => settle(late, req, res, next)).catch(next)
     else settle(outcome, req, res, next)
   }
@@ -78,6 +79,10 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
   }
 
   return Object.assign(requireBearer, { ready: () => config.verifier.ready() })
+}
+
+function provenRequest(req: Request): ProvenRequest {
+  return { method: req.method, target: req.originalUrl, origin: `${req.protocol}://${req.get('host') ?? ''}` }
 }
 
 function permitted(session: Session, req: Request): Session | Refusal {

@@ -1,0 +1,67 @@
+import { hash } from 'node:crypto'
+import { ASYMMETRIC } from '../algorithm'
+import { readJsonObject } from '../json'
+import { readJws } from '../jws'
+import { isRefusal } from '../refusal'
+import { isId } from '../session'
+import { isSignedWith } from '../signature'
+import { KeyProblem, type VerifyKey, keyFromJwk } from '../verify-key'
+import { thumbprint } from './thumbprint'
+
+/** What a proof must be about. */
+export interface ProofFor {
+  readonly method: string
+  /** The request's URI as the client sees it; its query does not count. */
+  readonly uri: string
+  /** The access token that comes with it. */
+  readonly token: string
+  readonly nowSec: number
+  /** How long ago the proof may have been made, and how far the client's clock may be off, in seconds. */
+  readonly maxAgeSec: number
+}
+
+/** A proof that holds. */
+export interface Proof {
+  /** The thumbprint of its key (RFC 7638), which the token must be bound to. */
+  readonly jkt: string
+  readonly jti: string
+  /** Seconds since 1970. */
+  readonly iat: number
+}
+
+/**
+ * Checks a DPoP proof (RFC 9449 §4.3) but for its having been seen before: a JWT of its own type, signed with the key
+ * in its header, for this method, this URI and this token, made just now.
+ *
+ * @returns undefined where it does not hold
+ */
+export function readProof(text: string, about: ProofFor): Proof | undefined {
+  const jws = readJws(text)
+  if (isRefusal(jws) || jws.type !== 'dpop+jwt') return undefined
+  const key = keyOf(text, jws.algorithm)
+  if (!key || !isSignedWith(text, key)) return undefined
+  const { jti, htm, htu, iat, ath } = jws.claims
+  if (!isId(jti) || htm !== about.method || !isSameUri(htu, about.uri)) return undefined
+  if (typeof iat !== 'number' || Math.abs(about.nowSec - iat) > about.maxAgeSec) return undefined
+  if (ath !== hash('sha256', about.token, 'base64url')) return undefined
+  return { jkt: thumbprint(key.key), jti, iat }
+}
+
+function keyOf(text: string, alg: string): VerifyKey | undefined {
+  const algorithm = ASYMMETRIC.find((one) => one === alg)
+  const header = readJsonObject(Buffer.from(text.slice(0, text.indexOf('.')), 'base64url'))
+  if (!algorithm || !header) return undefined
+  try {
+    return keyFromJwk(header.jwk, [algorithm])
+  } catch (problem) {
+    if (problem instanceof KeyProblem) return undefined
+    throw problem
+  }
+}
+
+/** RFC 9449 §4.3: compared after normalisation, without query and fragment. */
+function isSameUri(htu: unknown, uri: string): boolean {
+  if (typeof htu !== 'string' || !URL.canParse(htu) || !URL.canParse(uri)) return false
+  const [theirs, ours] = [new URL(htu), new URL(uri)]
+  return theirs.origin === ours.origin && theirs.origin !== 'null' && theirs.pathname === ours.pathname
+}
