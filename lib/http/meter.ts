@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type Clock, nowUs, systemClock } from './clock'
+import { type Original, type ResponseHooks, hook } from './response-hooks'
 
 /** Who wants to know how a request's time goes on. All times are `nowUs()` of the meter's clock. */
 export interface MeterObserver {
@@ -20,8 +21,7 @@ export interface MeterObserver {
 /** A handler whose client has gone is counted for this long after, whether it never ends its response or writes on. */
 const ORPHAN_MS = 60_000
 
-const METER = Symbol('express-tollgate.meter')
-type Metered = ServerResponse & { [METER]?: Meter }
+const meters = new WeakMap<ServerResponse, Meter>()
 
 /**
  * Measures one response and says so in `X-PROCESSING-TIME`. It starts with whichever middleware of this package comes
@@ -31,7 +31,7 @@ type Metered = ServerResponse & { [METER]?: Meter }
  * waits for a slow reader. When the client goes away the handler still works, so the meter runs on; a handler that
  * destroys its response itself is done. An event stream or an upgraded connection is measured until its header.
  */
-export class Meter {
+export class Meter implements ResponseHooks {
   #startedAt: number
   #excludedUs = 0
   #pausedAt: number | undefined
@@ -42,28 +42,14 @@ export class Meter {
   #ending = false
   #observer: MeterObserver | undefined
   #cancelOrphan: (() => void) | undefined
-  readonly #writeHead: ServerResponse['writeHead']
-  readonly #write: ServerResponse['write']
-  readonly #end: ServerResponse['end']
-  readonly #destroy: ServerResponse['destroy']
 
   private constructor(
-    res: Metered,
+    res: ServerResponse,
     public clock: Clock,
   ) {
     this.#startedAt = nowUs(clock)
-    // Called with Reflect.apply on the same response.
-    /* eslint-disable @typescript-eslint/unbound-method */
-    this.#writeHead = res.writeHead
-    this.#write = res.write
-    this.#end = res.end
-    this.#destroy = res.destroy
-    /* eslint-enable @typescript-eslint/unbound-method */
-    res[METER] = this
-    res.writeHead = meteredWriteHead
-    res.write = meteredWrite as ServerResponse['write']
-    res.end = meteredEnd as ServerResponse['end']
-    res.destroy = meteredDestroy
+    meters.set(res, this)
+    hook(res, this)
     res.on('close', meteredClose)
   }
 
@@ -73,7 +59,7 @@ export class Meter {
    * @throws {TypeError} where somebody already looks on by another clock: times of two clocks make no sense together
    */
   static of(res: ServerResponse, clock: Clock = systemClock): Meter {
-    const meter = (res as Metered)[METER]
+    const meter = meters.get(res)
     if (meter === undefined) return new Meter(res, clock)
     if (clock !== systemClock && clock !== meter.clock) meter.#follow(clock)
     return meter
@@ -109,68 +95,67 @@ export class Meter {
     return this.#endedAt !== undefined
   }
 
-  static writeHead(
-    this: void,
-    res: Metered,
-    meter: Meter,
-    args: Parameters<ServerResponse['writeHead']>,
-  ): ServerResponse {
+  // --- ResponseHooks
+
+  writeHead(res: ServerResponse, original: Original, args: unknown[]): unknown {
     if (!res.headersSent) {
-      const now = meter.#endedAt ?? nowUs(meter.clock)
-      meter.#observer?.headers(res, now)
-      res.setHeader('X-PROCESSING-TIME', Math.round(meter.timeUs(now) / 1_000))
+      const now = this.#endedAt ?? nowUs(this.clock)
+      this.#observer?.headers(res, now)
+      res.setHeader('X-PROCESSING-TIME', Math.round(this.timeUs(now) / 1_000))
     }
-    Reflect.apply(meter.#writeHead, res, args)
-    if (!meter.#ending && endsWithHeader(res)) meter.#finish(nowUs(meter.clock))
+    Reflect.apply(original, res, args)
+    if (!this.#ending && endsWithHeader(res)) this.#finish(nowUs(this.clock))
     return res
   }
 
-  static write(this: void, res: Metered, meter: Meter, args: unknown[]): boolean {
-    meter.#lateSign()
-    const flowing = Reflect.apply(meter.#write as (...args: unknown[]) => boolean, res, args)
-    if (!flowing && meter.#pausedAt === undefined && meter.#endedAt === undefined && res.writableNeedDrain) {
-      meter.#pausedAt = nowUs(meter.clock)
-      meter.#observer?.paused(meter.#pausedAt)
+  write(res: ServerResponse, original: Original, args: unknown[]): unknown {
+    this.#lateSign()
+    const flowing = Reflect.apply(original, res, args)
+    if (!flowing && this.#pausedAt === undefined && this.#endedAt === undefined && res.writableNeedDrain) {
+      this.#pausedAt = nowUs(this.clock)
+      this.#observer?.paused(this.#pausedAt)
       // Not res.on(): compression sends its listeners to its own stream, which drains at another time or never.
       EventEmitter.prototype.on.call(res, 'drain', meteredDrain)
     }
     return flowing
   }
 
-  static end(this: void, res: Metered, meter: Meter, args: unknown[]): ServerResponse {
-    meter.#lateSign()
-    meter.#ending = true
-    meter.#finish(nowUs(meter.clock))
-    return Reflect.apply(meter.#end as (...args: unknown[]) => ServerResponse, res, args)
+  end(res: ServerResponse, original: Original, args: unknown[]): unknown {
+    return this.#last(res, original, args)
   }
 
-  static destroy(this: void, res: Metered, meter: Meter, args: [Error?]): ServerResponse {
-    meter.#lateSign()
-    meter.#ending = true
-    meter.#finish(nowUs(meter.clock))
-    return Reflect.apply(meter.#destroy, res, args)
+  destroy(res: ServerResponse, original: Original, args: unknown[]): unknown {
+    return this.#last(res, original, args)
   }
 
-  static drain(this: void, res: Metered, meter: Meter): void {
-    res.removeListener('drain', meteredDrain)
-    if (meter.#endedAt !== undefined || meter.#pausedAt === undefined) return
-    const now = nowUs(meter.clock)
-    meter.#excludedUs += now - meter.#pausedAt
-    meter.#pausedAt = undefined
-    meter.#observer?.resumed(now)
+  #last(res: ServerResponse, original: Original, args: unknown[]): unknown {
+    this.#lateSign()
+    this.#ending = true
+    this.#finish(nowUs(this.clock))
+    return Reflect.apply(original, res, args)
   }
 
-  static close(this: void, res: Metered, meter: Meter): void {
-    if (meter.#ending) return
-    meter.#observer?.aborted()
-    if (meter.#endedAt !== undefined) return
-    const now = nowUs(meter.clock)
+  // --- events
+
+  drained(): void {
+    if (this.#endedAt !== undefined || this.#pausedAt === undefined) return
+    const now = nowUs(this.clock)
+    this.#excludedUs += now - this.#pausedAt
+    this.#pausedAt = undefined
+    this.#observer?.resumed(now)
+  }
+
+  closed(res: ServerResponse): void {
+    if (this.#ending) return
+    this.#observer?.aborted()
+    if (this.#endedAt !== undefined) return
+    const now = nowUs(this.clock)
     // A response that was being streamed mostly stops here, unseen. Should the handler write on, that is a late sign.
     if (res.headersSent) {
-      meter.#lateFrom = now
-      meter.#orphanUntil = now + ORPHAN_MS * 1_000
-      meter.#finish(now)
-    } else meter.#cancelOrphan = meter.clock.after(ORPHAN_MS, () => meter.#finish(nowUs(meter.clock)))
+      this.#lateFrom = now
+      this.#orphanUntil = now + ORPHAN_MS * 1_000
+      this.#finish(now)
+    } else this.#cancelOrphan = this.clock.after(ORPHAN_MS, () => this.#finish(nowUs(this.clock)))
   }
 
   #finish(now: number): void {
@@ -195,28 +180,13 @@ function endsWithHeader(res: ServerResponse): boolean {
   return typeof type === 'string' && /^text\/event-stream\b/i.test(type)
 }
 
-// The functions put on the response are shared by all responses: no closure is made per request.
+// Shared by all responses: no closure is made for one.
 
-function meteredWriteHead(this: Metered, ...args: unknown[]): ServerResponse {
-  return Meter.writeHead(this, this[METER] as Meter, args as Parameters<ServerResponse['writeHead']>)
+function meteredDrain(this: ServerResponse): void {
+  this.removeListener('drain', meteredDrain)
+  meters.get(this)?.drained()
 }
 
-function meteredWrite(this: Metered, ...args: unknown[]): boolean {
-  return Meter.write(this, this[METER] as Meter, args)
-}
-
-function meteredEnd(this: Metered, ...args: unknown[]): ServerResponse {
-  return Meter.end(this, this[METER] as Meter, args)
-}
-
-function meteredDestroy(this: Metered, ...args: [Error?]): Metered {
-  return Meter.destroy(this, this[METER] as Meter, args)
-}
-
-function meteredDrain(this: Metered): void {
-  Meter.drain(this, this[METER] as Meter)
-}
-
-function meteredClose(this: Metered): void {
-  Meter.close(this, this[METER] as Meter)
+function meteredClose(this: ServerResponse): void {
+  meters.get(this)?.closed(this)
 }
