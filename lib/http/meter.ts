@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type Clock, nowUs, systemClock } from './clock'
-import { type Original, type ResponseHooks, hook } from './response-hooks'
+import { type Original, type ResponseHooks, hook, hooksOf } from './response-hooks'
 
 /** Who wants to know how a request's time goes on. All times are `nowUs()` of the meter's clock. */
 export interface MeterObserver {
@@ -20,8 +20,6 @@ export interface MeterObserver {
 
 /** A handler whose client has gone is counted for this long after, whether it never ends its response or writes on. */
 const ORPHAN_MS = 60_000
-
-const meters = new WeakMap<ServerResponse, Meter>()
 
 /**
  * Measures one response and says so in `X-PROCESSING-TIME`. It starts with whichever middleware of this package comes
@@ -48,7 +46,6 @@ export class Meter implements ResponseHooks {
     public clock: Clock,
   ) {
     this.#startedAt = nowUs(clock)
-    meters.set(res, this)
     hook(res, this)
     res.on('close', meteredClose)
   }
@@ -59,10 +56,20 @@ export class Meter implements ResponseHooks {
    * @throws {TypeError} where somebody already looks on by another clock: times of two clocks make no sense together
    */
   static of(res: ServerResponse, clock: Clock = systemClock): Meter {
-    const meter = meters.get(res)
+    const meter = Meter.#on(res)
     if (meter === undefined) return new Meter(res, clock)
     if (clock !== systemClock && clock !== meter.clock) meter.#follow(clock)
     return meter
+  }
+
+  /** The one who looks on as this response is measured. */
+  static observer(res: ServerResponse): MeterObserver | undefined {
+    const meter = Meter.#on(res)
+    return meter === undefined ? undefined : meter.#observer
+  }
+
+  static #on(res: ServerResponse): Meter | undefined {
+    return hooksOf(res) as Meter | undefined // nobody else hooks responses
   }
 
   #follow(clock: Clock): void {
@@ -184,9 +191,9 @@ function endsWithHeader(res: ServerResponse): boolean {
 
 function meteredDrain(this: ServerResponse): void {
   this.removeListener('drain', meteredDrain)
-  meters.get(this)?.drained()
+  ;(hooksOf(this) as Meter).drained()
 }
 
 function meteredClose(this: ServerResponse): void {
-  meters.get(this)?.closed(this)
+  ;(hooksOf(this) as Meter).closed(this)
 }

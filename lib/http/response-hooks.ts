@@ -39,6 +39,11 @@ export function hook(res: ServerResponse, hooks: ResponseHooks): void {
   wrap(shared, throughApp)
 }
 
+/** The hooks that are on a response. */
+export function hooksOf(res: ServerResponse): ResponseHooks | undefined {
+  return throughApp.get(res) ?? throughResponse.get(res)
+}
+
 interface App {
   readonly response?: Methods
   readonly parent?: App

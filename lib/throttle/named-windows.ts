@@ -1,6 +1,7 @@
 import type { Application, Request } from 'express'
 import { type Clock } from '../http/clock'
 import { shown } from '../http/options'
+import { rootOf } from './request'
 import { SharedWindow } from './shared-window'
 import type { ThrottleStore } from './store'
 import { StoreLink } from './store-link'
@@ -37,9 +38,7 @@ export class NamedWindows {
 
   /** The windows of the app that the request came to, its outermost one where apps are mounted in apps. */
   static ofApp(app: Application): NamedWindows {
-    let root = app as Application & { parent?: Application }
-    while (root.parent !== undefined) root = root.parent
-    return found(this.#ofApp, root)
+    return found(this.#ofApp, rootOf(app))
   }
 
   /**

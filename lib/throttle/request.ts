@@ -1,4 +1,6 @@
-import type { ThrottleStanding } from './request-standing'
+import type { Application, Request } from 'express'
+import { Meter } from '../http/meter'
+import type { RequestStanding, ThrottleStanding } from './request-standing'
 
 declare global {
   // eslint-disable-next-line @typescript-eslint/no-namespace -- the only way in for Express's own types
@@ -8,4 +10,35 @@ declare global {
       throttle: ThrottleStanding
     }
   }
+}
+
+const apps = new WeakSet<Application>()
+
+/** How the request's subject stands, if a throttle has let it in. */
+export function standingOf(req: Request): RequestStanding | undefined {
+  return req.res && (Meter.observer(req.res) as RequestStanding | undefined) // nobody else looks on
+}
+
+/**
+ * Shows the standing as `req.throttle`. The property is the app's, read through: a request that Express has given its
+ * prototype is slow to take one of its own.
+ */
+export function show(req: Request): void {
+  const app = rootOf(req.app)
+  if (apps.has(app)) return
+  apps.add(app)
+  Object.defineProperty((app as unknown as { request: object }).request, 'throttle', {
+    configurable: true,
+    enumerable: true,
+    get(this: Request) {
+      return standingOf(this)
+    },
+  })
+}
+
+/** The outermost app, where apps are mounted in apps: its prototypes are everybody's. */
+export function rootOf(app: Application): Application {
+  let root = app as Application & { parent?: Application }
+  while (root.parent !== undefined) root = root.parent
+  return root
 }

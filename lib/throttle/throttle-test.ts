@@ -1,7 +1,8 @@
 import type { RequestHandler } from 'express'
 import type { Denial } from '../errors'
 import { type DenyOptions, deny } from '../http/deny'
-import { MOST_CHARGE_MS, type ThrottleStanding } from './request-standing'
+import { standingOf } from './request'
+import { MOST_CHARGE_MS } from './request-standing'
 
 /**
  * A resource with which an app's developer forces the throttled state and rehearses it:
@@ -15,7 +16,7 @@ import { MOST_CHARGE_MS, type ThrottleStanding } from './request-standing'
  */
 export function throttleTest(options: DenyOptions = {}): RequestHandler {
   return function throttleTest(req, res, next) {
-    const { throttle } = req as { throttle?: ThrottleStanding }
+    const throttle = standingOf(req)
     if (throttle === undefined) {
       throw new Error(
         'throttleTest() needs a throttled resource: mount throttle() before it, and not with routes: false',

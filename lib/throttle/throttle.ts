@@ -7,6 +7,7 @@ import { Admission } from './admission'
 import { Estimates } from './estimates'
 import { subjectKey } from './identify'
 import { NamedWindows, type WindowTerms, openWindow } from './named-windows'
+import { show, standingOf } from './request'
 import { RequestStanding } from './request-standing'
 import type { SharedWindow } from './shared-window'
 import { defaultSubject } from './subject'
@@ -34,8 +35,6 @@ interface Policy {
   readonly estimates: Estimates
   window: SharedWindow
 }
-
-type Throttled = Request & { throttle?: RequestStanding }
 
 /**
  * Limits each subject's processing time: so many milliseconds of execution per window of real time, over all of a
@@ -69,7 +68,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   let boundTo: Application | undefined
   let closed: Promise<void> | undefined
 
-  function throttle(req: Throttled, res: Response, next: NextFunction): void {
+  function throttle(req: Request, res: Response, next: NextFunction): void {
     const meter = Meter.of(res, clock)
     if (shared === undefined && boundTo !== req.app) bind(req.app)
     const chosen = entries.length === 0 ? general : (routed(req) ?? general)
@@ -78,7 +77,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     if (who === null) return next()
 
     const { window, estimates, terms } = chosen
-    const standing = (req.throttle ??= new RequestStanding(meter, req))
+    const standing = standingOf(req) ?? begin(meter, req)
     if (standing.has(window)) return next()
     const limit = limitUs(terms.limitMs, req)
     const estimate = estimates.of(req.method, req.baseUrl + req.path)
@@ -127,4 +126,10 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   return Object.assign(throttle, { usage, reset, close }) as Throttle
+}
+
+function begin(meter: Meter, req: Request): RequestStanding {
+  const standing = new RequestStanding(meter, req)
+  show(req)
+  return standing
 }
