@@ -43,8 +43,9 @@ export type { Reason } from './bearer/refusal'
 export type {} from './throttle/request'
 
 export { throttle, type Throttle } from './throttle/throttle'
-export type { RouteWindow, ThrottleHeaders, ThrottleOptions } from './throttle/throttle-options'
-export type { LimitMs } from './throttle/named-windows'
+export type { RouteWindow, ThrottleOptions } from './throttle/throttle-options'
+export type { ThrottleHeaders } from './throttle/fields'
+export type { LimitMs } from './throttle/window-terms'
 export type { ThrottleStanding } from './throttle/request-standing'
 export type {
   AdmittedMessage,

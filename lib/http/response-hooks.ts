@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http'
+import type { Application } from 'express'
+import { rootApp } from './root-app'
 
 /** A method of a response as it was before it was hooked. */
 export type Original = (this: ServerResponse, ...args: unknown[]) => unknown
@@ -44,16 +46,10 @@ export function hooksOf(res: ServerResponse): ResponseHooks | undefined {
   return throughApp.get(res) ?? throughResponse.get(res)
 }
 
-interface App {
-  readonly response?: Methods
-  readonly parent?: App
-}
-
 /** What all responses of an app inherit from, also those of apps mounted in it. */
 function responseOfApp(res: ServerResponse): Methods | undefined {
-  let app = (res as { app?: App }).app
-  while (app?.parent !== undefined) app = app.parent
-  const shared = app?.response
+  const { app } = res as { app?: Application }
+  const shared = app && (rootApp(app) as unknown as { response?: Methods }).response
   return shared !== undefined && Object.prototype.isPrototypeOf.call(shared, res) ? shared : undefined
 }
 

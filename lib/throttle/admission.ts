@@ -3,11 +3,10 @@ import { type Clock, nowUs } from '../http/clock'
 import { type DenyOptions, deny } from '../http/deny'
 import { type AdmittedMessage, type RefusedMessage, channels } from './diagnostics'
 import type { Estimate } from './estimates'
-import { wholeSeconds } from './fields'
+import { type ThrottleHeaders, wholeSeconds } from './fields'
 import type { RequestStanding } from './request-standing'
 import type { SharedWindow } from './shared-window'
 import type { Decision, Listener, Ticket } from './standing'
-import type { ThrottleHeaders } from './throttle-options'
 
 /** Retry-After while the store does not answer and `onOutage` is `closed`. */
 const OUTAGE_RETRY_SEC = 5

@@ -1,5 +1,13 @@
 import type { ServerResponse } from 'node:http'
 
+/** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
+export interface ThrottleHeaders {
+  /** `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`. Default true. */
+  readonly throttle?: boolean
+  /** `RateLimit-Policy` and `RateLimit` of the IETF draft (-10), in milliseconds with the unit named. Default false. */
+  readonly rateLimit?: boolean
+}
+
 /** How a subject stands in one window, in microseconds. */
 export interface WindowUse {
   readonly name: string

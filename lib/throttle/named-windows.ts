@@ -1,20 +1,11 @@
-import type { Application, Request } from 'express'
+import type { Application } from 'express'
 import { type Clock } from '../http/clock'
 import { shown } from '../http/options'
-import { rootOf } from './request'
+import { rootApp } from '../http/root-app'
 import { SharedWindow } from './shared-window'
 import type { ThrottleStore } from './store'
 import { StoreLink } from './store-link'
-
-/** The limit of a window, or how a request's plan tells it. */
-export type LimitMs = number | ((req: Request) => number)
-
-/** What makes two windows of one name the same. */
-export interface WindowTerms {
-  readonly name: string
-  readonly limitMs: LimitMs
-  readonly windowMs: number
-}
+import type { WindowTerms } from './window-terms'
 
 interface Entry {
   readonly terms: WindowTerms
@@ -38,7 +29,7 @@ export class NamedWindows {
 
   /** The windows of the app that the request came to, its outermost one where apps are mounted in apps. */
   static ofApp(app: Application): NamedWindows {
-    return found(this.#ofApp, rootOf(app))
+    return found(this.#ofApp, rootApp(app))
   }
 
   /**

@@ -5,10 +5,9 @@ import type { Meter, MeterObserver } from '../http/meter'
 import { shown } from '../http/options'
 import { type ChargedMessage, channels } from './diagnostics'
 import { type Estimate, learn } from './estimates'
-import { type WindowUse, rateLimitFields, throttleFields } from './fields'
+import { type ThrottleHeaders, type WindowUse, rateLimitFields, throttleFields } from './fields'
 import type { SharedWindow } from './shared-window'
 import { type Standing, type Ticket, used } from './standing'
-import type { ThrottleHeaders } from './throttle-options'
 import { warnIfSignedIn } from './warnings'
 
 /** The longest charge in one call: a day. */

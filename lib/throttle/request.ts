@@ -1,5 +1,6 @@
 import type { Application, Request } from 'express'
 import { Meter } from '../http/meter'
+import { rootApp } from '../http/root-app'
 import type { RequestStanding, ThrottleStanding } from './request-standing'
 
 declare global {
@@ -24,7 +25,7 @@ export function standingOf(req: Request): RequestStanding | undefined {
  * prototype is slow to take one of its own.
  */
 export function show(req: Request): void {
-  const app = rootOf(req.app)
+  const app = rootApp(req.app)
   if (apps.has(app)) return
   apps.add(app)
   Object.defineProperty((app as unknown as { request: object }).request, 'throttle', {
@@ -34,11 +35,4 @@ export function show(req: Request): void {
       return standingOf(this)
     },
   })
-}
-
-/** The outermost app, where apps are mounted in apps: its prototypes are everybody's. */
-export function rootOf(app: Application): Application {
-  let root = app as Application & { parent?: Application }
-  while (root.parent !== undefined) root = root.parent
-  return root
 }

@@ -4,8 +4,9 @@ import type { Clock } from '../http/clock'
 import type { DenyOptions } from '../http/deny'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import type { RouteEntry } from '../http/route-match'
-import type { LimitMs, WindowTerms } from './named-windows'
+import type { ThrottleHeaders } from './fields'
 import type { ThrottleStore } from './store'
+import { type LimitMs, type WindowTerms, windowTerms } from './window-terms'
 
 /** The window of some routes. */
 export interface RouteWindow {
@@ -15,14 +16,6 @@ export interface RouteWindow {
   readonly windowMs: number
   /** Tells windows apart in the store. Default: the entry's key. */
   readonly name?: string
-}
-
-/** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
-export interface ThrottleHeaders {
-  /** `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`. Default true. */
-  readonly throttle?: boolean
-  /** `RateLimit-Policy` and `RateLimit` of the IETF draft (-10), in milliseconds with the unit named. Default false. */
-  readonly rateLimit?: boolean
 }
 
 /** Options of `throttle()`. */
@@ -98,17 +91,6 @@ export function checkOptions(options: ThrottleOptions): void {
   }
 }
 
-/** @throws {TypeError | RangeError} where a window's terms make no sense; `option` comes before the names in errors */
-export function windowTerms(option: string, { limitMs, windowMs, name }: WindowTerms): WindowTerms {
-  if (typeof limitMs !== 'function') optionRange(`${option}limitMs`, limitMs, 1, 86_400_000)
-  optionRange(`${option}windowMs`, windowMs, 10, 2_592_000_000)
-  if (typeof name !== 'string' || !/^[\x20-\x7e]{1,128}$/.test(name) || /["\\]/.test(name)) {
-    const wanted = '1 to 128 printable ASCII characters without quotes and backslashes'
-    throw new TypeError(`${option}name must be ${wanted}; received ${shown(name)}`)
-  }
-  return { name, limitMs, windowMs }
-}
-
 /** The entries of `routes`, in their order, with the methods and paths of their keys taken apart. */
 export function routeEntries(routes: ThrottleOptions['routes'] = {}): RouteEntry<WindowTerms | false>[] {
   optionType('routes', routes, 'object')
@@ -122,12 +104,4 @@ export function routeEntries(routes: ThrottleOptions['routes'] = {}): RouteEntry
     const value = route === false ? false : windowTerms(`${option}.`, { ...route, name: route.name ?? key })
     return { path, value, ...(method === undefined ? {} : { methods: new Set([method]) }) }
   })
-}
-
-/** @throws {RangeError} where a plan's limit makes no sense: the app's mistake, found at a request */
-export function limitUs(limitMs: LimitMs, req: Request): number {
-  if (typeof limitMs === 'number') return limitMs * 1_000
-  const limit = limitMs(req)
-  if (limit >= 1 && limit <= 86_400_000) return Math.round(limit * 1_000)
-  throw new RangeError(`limitMs(req) must return a number from 1 to 86,400,000; it returned ${shown(limit)}`)
 }

@@ -1,6 +1,6 @@
 import { type Clock, nowUs } from '../http/clock'
-import type { WindowTerms } from './named-windows'
 import type { SharedWindow } from './shared-window'
+import type { WindowTerms } from './window-terms'
 
 /** What a subject has used of one window. */
 export interface Usage {
