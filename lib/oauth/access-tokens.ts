@@ -1,4 +1,4 @@
-import { type JwtPayload, sign, verify } from 'jsonwebtoken'
+import { sign, verify } from 'jsonwebtoken'
 import type { Clock } from '../http/clock'
 import type { Keyring } from './keyring'
 import type { Records } from './records/records'
@@ -117,8 +117,21 @@ export class AccessTokens {
 
 const LONGEST_JWT = 8_192
 
+/** The claims of RFC 7519 §4.1, and any others. Our own type: whoever uses this package need not have jsonwebtoken's. */
+export interface SignedClaims {
+  readonly iss?: string | undefined
+  readonly sub?: string | undefined
+  readonly aud?: string | string[] | undefined
+  readonly exp?: number | undefined
+  readonly nbf?: number | undefined
+  readonly iat?: number | undefined
+  readonly jti?: string | undefined
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly [claim: string]: any
+}
+
 /** The payload of a JWT that one of our keys has signed, of the type asked for. Its times are not looked at. */
-export function verifiedPayload(token: string, typ: string, keyring: Keyring): JwtPayload | undefined {
+export function verifiedPayload(token: string, typ: string, keyring: Keyring): SignedClaims | undefined {
   if (token.length > LONGEST_JWT || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return undefined
   try {
     const header = JSON.parse(Buffer.from(token.split('.', 1)[0] as string, 'base64url').toString()) as unknown

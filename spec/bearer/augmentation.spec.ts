@@ -62,6 +62,7 @@ describe('Request.auth in an app’s types', () => {
       rootDir: join(root, 'lib'),
       outDir,
     }).emit()
+    write('package.json', '{}') // a scope of its own: else the name stands for this project's last build
     write('node_modules/express-tollgate/package.json', '{ "name": "express-tollgate", "types": "./index.d.ts" }')
     for (const [name, declaration] of Object.entries(others)) {
       write(`node_modules/${name}/package.json`, `{ "name": "${name}", "types": "./index.d.ts" }`)
