@@ -67,6 +67,10 @@ export class Admission implements Listener {
     if (decision !== undefined) this.#proceed(decision)
   }
 
+  get gone(): boolean {
+    return this.#res.closed
+  }
+
   /** The store was asked, and the decision is there. */
   decided(decision: Decision): void {
     this.#standing.waited(nowUs(this.#rules.clock) - this.#askedAt)
@@ -95,7 +99,7 @@ export class Admission implements Listener {
     const { standing } = ticket
     this.#standing.enter({ subject, assumed, window, limitUs, estimate, headers, standing, ticket, tookUs: 0 })
     // The client may have gone away while the store was asked: then nothing runs, and nothing is charged.
-    if (this.#res.closed) return void this.#standing.refuse()
+    if (this.gone) return void this.#standing.refuse()
     this.#tellAdmitted(ticket.cost)
     this.#next()
   }

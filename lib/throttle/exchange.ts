@@ -58,6 +58,7 @@ export type Answers = readonly (readonly [Waiter, Decision])[]
 export function command(engine: Engine, s: Standing, now: number): Command {
   engine.enter(s, now)
   if (now - s.asOf > engine.freshUs) s.slack = 0
+  s.waiting = s.waiting.filter(present)
   const want = s.waiting.reduce((sum, waiter) => sum + waiter.cost, 0)
   const demanded = s.demand > s.unit ? s.demand - want : 0
   const slice = Math.floor(Math.max(AHEAD * s.lastDemand, demanded))
@@ -127,7 +128,7 @@ export function take(engine: Engine, s: Standing, sent: Sent, reply: Reply, now:
 
 function decide(engine: Engine, s: Standing, sent: Sent, lone: boolean, now: number): Answers {
   const answers: [Waiter, Decision][] = []
-  const waiting = s.waiting
+  const waiting = s.waiting.filter(present)
   const exceeded = s.othersSpent + own(s, now) > s.limit
   s.waiting = []
   for (const waiter of waiting) {
@@ -148,5 +149,13 @@ export function giveUp(engine: Engine, s: Standing, now: number): Answers {
   s.dirty = true
   engine.enter(s, now)
   engine.look(s)
-  return s.waiting.splice(0).map((waiter) => [waiter, engine.decideAlone(waiter, now)])
+  return s.waiting
+    .splice(0)
+    .filter(present)
+    .map((waiter) => [waiter, engine.decideAlone(waiter, now)])
+}
+
+/** What is granted to one whose client has gone is missing to the others until it is given back. */
+function present({ listener }: Waiter): boolean {
+  return listener?.gone !== true
 }

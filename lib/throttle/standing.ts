@@ -68,6 +68,8 @@ export interface Waiter {
 
 /** Who waits for a decision. */
 export interface Listener {
+  /** Nobody waits any more: the client has gone away. */
+  readonly gone: boolean
   decided(decision: Decision): void
 }
 

@@ -255,6 +255,22 @@ describe('exchange', () => {
     )
   })
 
+  it('grants nothing to those whose clients have gone while the store was asked', () => {
+    const { a } = two()
+    const verdicts = [300_000, 300_000, 300_000, 300_000].map((estimate) => a.engine.admit('s', estimate, LIMIT, 0))
+    const decided: number[] = []
+    verdicts.forEach((verdict, i) => {
+      assert.ok('waiter' in verdict)
+      verdict.waiter.listener = { gone: i < 2, decided: () => decided.push(i) }
+    })
+    const { asked, take: taken, s } = a.sync(1)
+    assert.equal(asked.want, 600_000)
+    const { answers } = taken(2)
+    for (const [waiter, decision] of answers) waiter.listener?.decided(decision)
+    assert.deepEqual(decided, [2, 3])
+    assert.deepEqual([s.running, s.hold, s.waiting.length], [2, 600_000, 0])
+  })
+
   it('takes a reply that comes after its window for what it is: nothing', () => {
     const { a } = two()
     a.engine.charge(a.engine.standing('s', LIMIT, 0), 300_000, 0)

@@ -11,7 +11,7 @@ const collect = runInNewContext('gc') as () => void
 
 const SUBJECTS = 1_000_000
 const LIMIT_US = 1_000_000
-const NOBODY = { decided: () => assert.fail('memory decides at once') }
+const NOBODY = { gone: false, decided: () => assert.fail('memory decides at once') }
 const WINDOW_MS = 60_000
 
 function heap(): number {

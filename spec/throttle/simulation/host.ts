@@ -101,7 +101,7 @@ export class Host {
     }
     const { waiter } = verdict
     const s = waiter.standing
-    waiter.listener = { decided }
+    waiter.listener = { gone: false, decided }
     this.p.timer(this.o.deadline, () => {
       if (!this.p.dead && s.waiting.includes(waiter)) this.#giveUp(s)
     })
