@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Redis } from 'ioredis'
-import { redisStore } from '../../lib'
+import { type ThrottleStore, redisStore } from '../../lib'
 import type { Command } from '../../lib/throttle/exchange'
 import { identify } from '../../lib/throttle/identify'
 import { startRedis } from '../support/redis'
@@ -10,6 +10,16 @@ import { until } from '../support/until'
 const WARM_UP = 10_000
 const SUBJECTS = 30_000
 const WINDOW_US = 60_000_000
+
+/** On a busy machine a command may miss its deadline; said again it changes nothing. */
+async function published(store: ThrottleStore, command: Command): Promise<void> {
+  await until(() =>
+    store.sync('default', command).then(
+      () => true,
+      () => false,
+    ),
+  )
+}
 
 it('redisStore() takes at most 250 bytes of a subject at rest and a window with two processes, all of which expire', async (t) => {
   const redis = await startRedis()
@@ -53,7 +63,7 @@ it('redisStore() takes at most 250 bytes of a subject at rest and a window with 
         ...{ running: 0, want: 0, unit: 20_000, slice: 0, keep: 0, limit: 18_000_000, tolerance: 0, leaseMs: 251 },
       }
     })
-    await Promise.all(stores.flatMap((store) => commands.map((command) => store.sync('default', command))))
+    await Promise.all(stores.flatMap((store) => commands.map((command) => published(store, command))))
   }
   const each = ((await used()) - before) / SUBJECTS
   assert.ok(each > 100 && each <= 250, `${each.toFixed(0)} bytes`)
