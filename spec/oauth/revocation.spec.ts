@@ -39,7 +39,7 @@ for (const format of ['jwt', 'opaque'] as const) {
       const { access_token: token, refresh_token: refresh = '' } = await tokens()
       const response = await revoke(token)
       assert.equal(response.status, 200)
-      assert.equal(await response.text(), '')
+      assert.deepEqual(await json(response), {})
       assert.equal(await verified(token), false)
       const again = await post(
         `${running.issuer}/token`,

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { authenticateClient } from '../client-auth/authenticate-client'
 import type { Context } from '../context'
 import { formOf } from '../form'
-import type { Endpoint } from './endpoint'
+import { type Endpoint, sendJson } from './endpoint'
 
 /**
  * Revokes a token (RFC 7009): an access token alone, a refresh token with all that came of its authorization. What is no
@@ -19,5 +19,5 @@ async function revoke(ctx: Context, req: Request, res: Response): Promise<void> 
   if (access?.client_id === client.clientId) await ctx.revocations.revoke(access.jti)
   const refresh = access ? undefined : await ctx.refreshTokens.owner(token)
   if (refresh?.clientId === client.clientId) await ctx.revocations.revoke(refresh.grantId)
-  res.status(200).end()
+  sendJson(res, 200, {}) // RFC 7009 §2.2: clients ignore it, but one wants JSON to ignore
 }
