@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type RedisStore, redisStore } from '../../lib/oauth'
+import { type CutWire, cutWire } from '../support/cut-wire'
+import { type Server, startRedis } from '../support/redis'
+import { until } from '../support/until'
+import { AS_WEB, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
+import { UserAgent, codeForm, request } from './user-agent'
+
+describe('with its store gone the authorization server fails closed', () => {
+  let redis: Server
+  let wire: CutWire
+  let store: RedisStore
+  let running: RunningServer
+  const heard: unknown[] = []
+  before(async () => {
+    redis = await startRedis()
+    wire = await cutWire(redis.port)
+    store = redisStore(`redis://127.0.0.1:${wire.port}`)
+    running = await startServer({ store, signingKeys: [{ key: SIGNING_KEY }], onError: (err) => heard.push(err) })
+  })
+  after(async () => {
+    store.close()
+    await wire.cut()
+    await running.close()
+    await redis.stop()
+  })
+
+  it('RFC 6749 §4.1.2.1: during login, at the code and at the token; and goes on afterwards, nothing passed twice', async () => {
+    const { issuer } = running
+    const form = await codeForm(issuer)
+    const { access_token: token } = await json(await post(`${issuer}/token`, await codeForm(issuer), AS_WEB))
+    const agent = new UserAgent(issuer)
+    const page = await agent.authorize(issuer, request())
+    await wire.cut()
+
+    const login = await page.logIn()
+    assert.equal(login.status, 503)
+    assert.equal(login.response.headers.get('retry-after'), '5')
+    assert.equal(login.title, 'Please try again in a moment')
+    const redeemed = await post(`${issuer}/token`, form, AS_WEB)
+    assert.equal(redeemed.status, 503)
+    assert.equal(redeemed.headers.get('retry-after'), '5')
+    assert.match(redeemed.headers.get('x-processing-time') ?? '', /^\d+$/)
+    assert.equal((await json(redeemed)).error, 'temporarily_unavailable')
+    const headers = { authorization: `Bearer ${token as string}` }
+    assert.equal((await fetch(`${issuer}/userinfo`, { headers })).status, 503, 'it may have been revoked')
+    assert.equal((await post(`${issuer}/revoke`, { token: token as string }, AS_WEB)).status, 503, 'not: done')
+    assert.ok(heard.length >= 4)
+    assert.ok(!heard.some((err) => String(err).includes(form.code ?? '')))
+
+    await wire.mend()
+    await until(async () => (await fetch(`${issuer}/userinfo`, { headers })).status === 200)
+    assert.notEqual((await (await page.logIn()).finish()).params.get('code'), null)
+    assert.equal(
+      (await post(`${issuer}/token`, form, AS_WEB)).status,
+      200,
+      'the redemption that failed was not sent late',
+    )
+    assert.equal((await json(await post(`${issuer}/token`, form, AS_WEB))).error, 'invalid_grant')
+  })
+})
+
+describe('with a directory gone the authorization server answers 503', () => {
+  it('and says nothing of the inside', async () => {
+    const findClient = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7'))
+    const running = await startServer({ clients: { findClient } })
+    const page = await new UserAgent(running.issuer).authorize(running.issuer, request())
+    const token = await post(`${running.issuer}/token`, { grant_type: 'client_credentials' }, AS_WEB)
+    for (const [status, text] of [
+      [page.status, page.text],
+      [token.status, await token.text()],
+    ] as const) {
+      assert.equal(status, 503)
+      assert.ok(!text.includes('10.0.0.7'))
+    }
+    await running.close()
+  })
+})

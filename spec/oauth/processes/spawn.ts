@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+export interface ChildServer {
+  readonly origin: string
+  kill(): Promise<void>
+}
+
+/** Starts a program of this folder in a process of its own; its first line says on which port it listens. */
+export async function startChild(program: string, args: object): Promise<ChildServer> {
+  const child = spawn(process.execPath, ['--import', 'tsx', join(__dirname, program), JSON.stringify(args)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
+  })
+  const exit = once(child, 'exit')
+  process.once('exit', () => child.kill('SIGKILL'))
+  const lines = createInterface(child.stdout)
+  const [port] = (await Promise.race([once(lines, 'line'), exit.then(() => [undefined])])) as [string | undefined]
+  if (port === undefined) throw new Error(`${program} ended before it listened`)
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    async kill() {
+      child.kill('SIGKILL')
+      await exit
+    },
+  }
+}
