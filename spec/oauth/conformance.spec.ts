@@ -15,5 +15,5 @@ it('docs/CONFORMANCE.md names specs that are there', () => {
     assert.ok(source.includes(title), `${file}: ${title}`)
     checked++
   }
-  assert.ok(checked > 80, String(checked))
+  assert.ok(checked > 60, String(checked))
 })

@@ -1,30 +1,5 @@
 // Clients without types of their own, as far as the specs use them.
 
-declare module 'fs-js-lite' {
-  namespace FamilySearch {
-    interface FsResponse {
-      statusCode: number
-      data: Record<string, unknown>
-    }
-    type Callback = (error: Error | undefined, response: FsResponse) => void
-    type Middleware = (client: FamilySearch, request: { url: string }, next: () => void) => void
-  }
-  class FamilySearch {
-    constructor(options: { appKey: string; redirectUri: string })
-    middleware: { request: FamilySearch.Middleware[] }
-    jwt: string
-    identHost(): string
-    platformHost(): string
-    oauthRedirectURL(state: string): string
-    oauthToken(code: string, callback: FamilySearch.Callback): void
-    oauthUnauthenticatedToken(ip: string, callback: FamilySearch.Callback): void
-    get(url: string, callback: FamilySearch.Callback): void
-    post(url: string, options: object, callback: FamilySearch.Callback): void
-    getAccessToken(): string
-  }
-  export = FamilySearch
-}
-
 declare module 'passport' {
   import type { RequestHandler } from 'express'
   export class Passport {
