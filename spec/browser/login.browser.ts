@@ -1,0 +1,126 @@
+// `npm run test:browser`: the pages in Debian's chromium (`apt-get install chromium`, or CHROMIUM=/path/to/it).
+import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core'
+import { clientDirectory } from '../../lib/oauth'
+import { manualClock } from '../../lib/testing'
+import { type RunningServer, startServer } from '../oauth/support'
+import { request } from '../oauth/user-agent'
+
+const SHOTS = '.cache/screenshots'
+const WIDTHS = { phone: { width: 390, height: 844 }, desk: { width: 1_280, height: 900 } }
+
+for (const [name, viewport] of Object.entries(WIDTHS)) {
+  describe(`the pages in a browser, ${name}`, () => {
+    const clock = manualClock()
+    const faults: string[] = []
+    let browser: Browser
+    let context: BrowserContext
+    let page: Page
+    let running: RunningServer
+    let callback: string
+
+    before(async () => {
+      mkdirSync(SHOTS, { recursive: true })
+      const args = ['--disable-quic', '--disable-gpu']
+      const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+      browser = await chromium.launch({ executablePath, chromiumSandbox: false, args })
+    })
+    after(() => browser.close())
+    beforeEach(async () => {
+      callback = 'https://not-yet.test/'
+      let clients = clientDirectory([])
+      running = await startServer({
+        clock,
+        clients: { findClient: (id) => clients.findClient(id) },
+        pages: { brand: 'Family Records' },
+      })
+      callback = `http://localhost:${new URL(running.origin).port}/cb`
+      const app = { name: 'Tree Sketcher', redirectUris: [callback] }
+      clients = clientDirectory([
+        { clientId: 'web', realm: '/w', ...app },
+        { clientId: 'no-realm', ...app },
+      ])
+      running.app.get('/cb', (_req, res) => void res.send('<link rel="icon" href="data:,"><h1>the app</h1>'))
+      context = await browser.newContext({ viewport, javaScriptEnabled: false })
+      page = await context.newPage()
+      page.on('console', (message) => void (message.type() === 'error' && faults.push(message.text())))
+      page.on('pageerror', (err) => faults.push(err.message))
+    })
+    afterEach(async () => {
+      await context.close()
+      await running.close()
+      // Chromium reports every 4xx page as an error of its own; those are what the specs ask for.
+      const real = faults.splice(0).filter((text) => !text.startsWith('Failed to load resource'))
+      assert.deepEqual(real, [], 'no console or CSP error')
+    })
+
+    const url = (more = {}) =>
+      `${running.issuer}/authorization?${new URLSearchParams(request({ redirect_uri: callback, ...more })).toString()}`
+    const open = (more = {}) => page.goto(url(more))
+    const title = () => page.locator('h1').innerText()
+    const shot = (what: string) => page.screenshot({ path: `${SHOTS}/${name}-${what}.png`, fullPage: true })
+    const logIn = async (password = 'analytical engine') => {
+      await page.fill('#username', 'ada')
+      await page.fill('#password', password)
+      await page.click('button[value=login]')
+    }
+    const back = () => new URL(page.url()).searchParams
+
+    it('login, terms, redirect; then signed in already', async () => {
+      await open()
+      await shot('login')
+      await logIn()
+      assert.equal(await title(), 'Terms of access')
+      await shot('terms')
+      await page.click('button[value=accept]')
+      assert.equal(await title(), 'the app')
+      assert.match(back().get('code') ?? '', /^[\w-]{43}$/)
+      await open()
+      assert.equal(await title(), 'the app')
+    })
+
+    it('wrong password, then lock-out', async () => {
+      await open()
+      for (let i = 0; i < 10; i++) await logIn('wrong')
+      assert.match(await page.locator('.notice').innerText(), /do not go together/)
+      await shot('wrong-password')
+      await logIn()
+      assert.match(await page.locator('.notice').innerText(), /wait 15 min/)
+      await shot('locked')
+    })
+
+    it('an expired page leads on', async () => {
+      await open()
+      clock.advance(16 * 60_000)
+      await logIn()
+      assert.match(await page.locator('.notice').innerText(), /too long/)
+      await logIn()
+      assert.equal(await title(), 'Terms of access')
+    })
+
+    it('an app without a realm is told so', async () => {
+      await open({ client_id: 'no-realm' })
+      assert.equal(await title(), 'the app')
+      assert.equal(back().get('error'), 'invalid_request')
+      assert.match(back().get('error_description') ?? '', /client registration is required/)
+    })
+
+    it('an unknown app gets a page; cancel goes back; logout asks', async () => {
+      await open({ client_id: 'nobody' })
+      assert.equal(await title(), 'This link does not work')
+      await shot('error')
+      await open()
+      await page.click('button[value=cancel]')
+      assert.equal(back().get('error'), 'access_denied')
+      await open()
+      await logIn()
+      await page.goto(`${running.issuer}/logout`)
+      await shot('logout')
+      await page.click('button[value=logout]')
+      assert.equal(await title(), 'You are signed out')
+      await shot('logged-out')
+    })
+  })
+}
