@@ -1,7 +1,10 @@
-import { type KeyObject, generateKeyPairSync, randomUUID } from 'node:crypto'
-import { sign } from 'jsonwebtoken'
-import type { Jwk } from '../bearer/verify-key'
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { KIND_CLAIM } from '../bearer/session'
+import type { Jwk } from '../bearer/verify-key'
+import { type Attack, attackToken } from './attack-tokens'
+import { type DevAlgorithm, type DevKey, makeKey, signToken } from './dev-keys'
 
 /** What a token of {@link devIssuer} says. */
 export interface DevTokenOptions {
@@ -23,6 +26,8 @@ export interface DevIssuerOptions {
   readonly issuer?: string
   /** Whom its tokens are for. Default `https://api.test`. */
   readonly audience?: string
+  /** What its tokens are signed with. Default `ES256`. */
+  readonly algorithm?: DevAlgorithm
   /** The date its tokens are issued at, in milliseconds since 1970: `() => clock.date()` of a `manualClock()`. */
   readonly date?: () => number
 }
@@ -33,18 +38,32 @@ export interface DevIssuer {
   readonly audience: string
   /** For `requireBearer()`: its name, audience and public key. Nothing is fetched. */
   readonly options: { readonly issuer: string; readonly audience: string; readonly key: Jwk }
+  /** Its public keys as a JWK Set: the one in use, and those before it. */
+  readonly jwks: { readonly keys: readonly Jwk[] }
+  /** While true, `serve()` answers 503. */
+  down: boolean
   /**
    * A token, ready for `Authorization: Bearer`.
    *
    * @param who the user's id; for the other kinds of session the app, unless `clientId` names it
    */
   token(who: string, options?: DevTokenOptions): string
+  /** A token that must be refused, and why in its name. */
+  attack(attack: Attack, who?: string): string
+  /** Signs with a new key from now on. The set shows the old ones too, unless they are `withdrawn`. */
+  rotate(options?: { readonly withdrawn?: boolean }): void
+  /** Serves the JWK Set on this machine, for tests of rotation and outages: `requireBearer(served.options)`. */
+  serve(): Promise<{
+    readonly options: { readonly issuer: string; readonly audience: string; readonly jwksUri: string }
+    close(): Promise<void>
+  }>
 }
 
-let pair: { readonly privateKey: KeyObject; readonly jwk: Jwk } | undefined
+/** Made once per process, and known to nobody else. */
+const first = new Map<DevAlgorithm, DevKey>()
 
 /**
- * An issuer inside this process, for tests and examples. Its key is made once per process and known to nobody else.
+ * An issuer inside this process, for tests and examples.
  *
  * @example
  * const dev = devIssuer()
@@ -53,36 +72,63 @@ let pair: { readonly privateKey: KeyObject; readonly jwk: Jwk } | undefined
  */
 export function devIssuer(options: DevIssuerOptions = {}): DevIssuer {
   const { issuer = 'https://dev-issuer.test', audience = 'https://api.test', date = Date.now } = options
-  const { privateKey, jwk } = (pair ??= makePair())
+  const { algorithm = 'ES256' } = options
+  let key = first.get(algorithm) ?? makeKey(algorithm)
+  first.set(algorithm, key)
+  let shown: readonly Jwk[] = [key.jwk]
 
-  return {
+  const dev: DevIssuer = {
     issuer,
     audience,
-    options: { issuer, audience, key: jwk },
-    token(who, { kind = 'user', clientId, scope, claims, expiresInSec = 3_600 } = {}) {
-      const iat = Math.floor(date() / 1_000)
-      const client = clientId ?? (kind === 'user' ? 'dev-app' : who)
-      const payload: Record<string, unknown> = {
-        iss: issuer,
-        aud: audience,
-        sub: kind === 'user' ? who : client,
-        client_id: client,
-        iat,
-        exp: iat + expiresInSec,
-        jti: randomUUID(),
-        ...(kind === 'unauthenticated' && { [KIND_CLAIM]: kind }),
-        ...(scope !== undefined && { scope: typeof scope === 'string' ? scope : scope.join(' ') }),
-        ...claims,
-      }
-      // As text: jsonwebtoken would judge the claims, and a test may want them wrong.
-      const header = { alg: 'ES256', typ: 'at+jwt', kid: jwk.kid as string }
-      return sign(JSON.stringify(payload), privateKey, { algorithm: 'ES256', header })
+    down: false,
+    get options() {
+      return { issuer, audience, key: key.jwk }
     },
+    get jwks() {
+      return { keys: shown }
+    },
+    token: (who, of) => signToken(key, claimsOf(who, of)),
+    attack: (attack, who = 'ada') => attackToken(attack, key, claimsOf(who)),
+    rotate({ withdrawn = false } = {}) {
+      key = makeKey(algorithm)
+      shown = withdrawn ? [key.jwk] : [key.jwk, ...shown]
+    },
+    serve,
   }
-}
+  return dev
 
-function makePair(): { readonly privateKey: KeyObject; readonly jwk: Jwk } {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'dev-1', alg: 'ES256', use: 'sig' } as unknown as Jwk
-  return { privateKey, jwk }
+  function claimsOf(who: string, of: DevTokenOptions = {}): Record<string, unknown> {
+    const { kind = 'user', clientId, scope, claims, expiresInSec = 3_600 } = of
+    const iat = Math.floor(date() / 1_000)
+    const client = clientId ?? (kind === 'user' ? 'dev-app' : who)
+    return {
+      iss: issuer,
+      aud: audience,
+      sub: kind === 'user' ? who : client,
+      client_id: client,
+      iat,
+      exp: iat + expiresInSec,
+      jti: randomUUID(),
+      ...(kind === 'unauthenticated' && { [KIND_CLAIM]: kind }),
+      ...(scope !== undefined && { scope: typeof scope === 'string' ? scope : scope.join(' ') }),
+      ...claims,
+    }
+  }
+
+  async function serve(): ReturnType<DevIssuer['serve']> {
+    const server = createServer((_req, res) => {
+      res.writeHead(dev.down ? 503 : 200, { 'content-type': 'application/json' })
+      res.end(dev.down ? '' : JSON.stringify(dev.jwks))
+    }).unref()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    return {
+      options: { issuer, audience, jwksUri: `http://127.0.0.1:${port}/keys` },
+      close: () =>
+        new Promise<void>((resolve) => {
+          server.close(() => resolve())
+          server.closeAllConnections()
+        }),
+    }
+  }
 }

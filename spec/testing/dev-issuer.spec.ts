@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { decodeJwt, importJWK, jwtVerify } from 'jose'
-import { devIssuer, manualClock } from '../../lib/testing'
+import express from 'express'
+import { requireBearer } from '../../lib'
+import type { DenialError } from '../../lib'
+import { ATTACKS, devIssuer, manualClock, type DevAlgorithm } from '../../lib/testing'
+import { serve } from '../support/serve'
 
 describe('devIssuer()', () => {
   it('signs tokens that another library accepts (RFC 9068)', async () => {
@@ -39,5 +43,72 @@ describe('devIssuer()', () => {
     const dev = devIssuer({ date: () => clock.date() })
     const claims = decodeJwt(dev.token('ada', { claims: { aud: undefined, sub: 7 }, expiresInSec: -10 }))
     assert.deepEqual([claims.aud, claims.sub, claims.iat, claims.exp], [undefined, 7, 1_000, 990])
+  })
+})
+
+async function asking(options: object) {
+  const reasons: (string | undefined)[] = []
+  const onDenied = (err: DenialError, _req: unknown, res: express.Response) => {
+    reasons.push(err.reason)
+    res.status(err.status).end()
+  }
+  const app = express().use(requireBearer({ ...options, onDenied }), (_req, res) => void res.end())
+  const { url } = await serve(app)
+  const ask = async (token: string) => (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
+  return { ask, reasons }
+}
+
+describe('devIssuer() with requireBearer()', () => {
+  const algorithms: DevAlgorithm[] = ['RS256', 'PS384', 'ES256', 'ES512', 'EdDSA']
+  for (const algorithm of algorithms) {
+    it(`makes good tokens with ${algorithm}, and attacks that are all refused`, async () => {
+      const dev = devIssuer({ algorithm })
+      const { ask, reasons } = await asking(dev.options)
+      assert.equal(await ask(dev.token('ada')), 200)
+      for (const attack of ATTACKS) assert.equal(await ask(dev.attack(attack)), 401, attack)
+      assert.deepEqual(reasons, [
+        'malformed_token',
+        'malformed_token',
+        'signature',
+        'signature',
+        'signature',
+        'signature',
+        'unknown_key',
+        'algorithm',
+        'critical_header',
+        'malformed_token',
+        'expired',
+        'expiry',
+        'not_yet_valid',
+        'issuer',
+        'audience',
+        'id_token',
+        'token_type',
+        'sender_constrained',
+      ])
+    })
+  }
+
+  it('rotates its key, and goes down', async () => {
+    const clock = manualClock()
+    const dev = devIssuer({ algorithm: 'ES384', date: () => clock.date() })
+    const served = await dev.serve()
+    const { ask } = await asking({ ...served.options, clock })
+    const old = dev.token('ada')
+    assert.equal(await ask(old), 200)
+    dev.rotate()
+    clock.advance(2_000)
+    assert.deepEqual([await ask(dev.token('ada')), await ask(old)], [200, 200])
+    dev.rotate({ withdrawn: true })
+    clock.advance(2_000)
+    assert.deepEqual([await ask(dev.token('ada')), await ask(old)], [200, 401])
+    dev.rotate()
+    dev.down = true
+    clock.advance(2_000)
+    assert.equal(await ask(dev.token('ada')), 503)
+    dev.down = false
+    clock.advance(2_000)
+    assert.equal(await ask(dev.token('ada')), 200)
+    await served.close()
   })
 })

@@ -1,0 +1,39 @@
+import { type KeyObject, generateKeyPairSync, randomBytes, sign as signBytes } from 'node:crypto'
+import { sign } from 'jsonwebtoken'
+import type { Algorithm } from '../bearer/algorithm'
+import type { Jwk } from '../bearer/verify-key'
+
+/** The algorithms of a public key. */
+export type DevAlgorithm = Exclude<Algorithm, `HS${string}`>
+
+/** A key pair of an issuer for tests. */
+export interface DevKey {
+  readonly algorithm: DevAlgorithm
+  readonly privateKey: KeyObject
+  readonly jwk: Jwk & { readonly kid: string }
+}
+
+const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const
+
+/** Makes a key pair: RSA of 2,048 bits, the algorithm's curve, or Ed25519. */
+export function makeKey(algorithm: DevAlgorithm): DevKey {
+  const { privateKey, publicKey } = pairFor(algorithm)
+  const kid = `dev-${randomBytes(4).toString('hex')}`
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid, alg: algorithm, use: 'sig' } as unknown as DevKey['jwk']
+  return { algorithm, privateKey, jwk }
+}
+
+/** Signs claims as they are, however wrong: as text, since jsonwebtoken would judge them. */
+export function signToken(key: DevKey, claims: object, header: object = {}): string {
+  const { algorithm, privateKey, jwk } = key
+  const head = { alg: algorithm, typ: 'at+jwt', kid: jwk.kid, ...header }
+  if (algorithm !== 'EdDSA') return sign(JSON.stringify(claims), privateKey, { algorithm, header: head })
+  const input = [head, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+  return `${input}.${signBytes(null, Buffer.from(input), privateKey).toString('base64url')}`
+}
+
+function pairFor(algorithm: DevAlgorithm): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
+  if (algorithm === 'EdDSA') return generateKeyPairSync('ed25519')
+  if (algorithm in CURVES) return generateKeyPairSync('ec', { namedCurve: CURVES[algorithm as keyof typeof CURVES] })
+  return generateKeyPairSync('rsa', { modulusLength: 2_048 })
+}

@@ -1,0 +1,461 @@
+import assert from 'node:assert/strict'
+import { createHmac, createSecretKey, generateKeyPairSync } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { ASYMMETRIC, misfit } from '../../lib/bearer/algorithm'
+import { claimProblem, opaqueClaimProblem, TYPES, type ClaimPolicy } from '../../lib/bearer/claims'
+import { fieldsOf, findToken } from '../../lib/bearer/credentials'
+import { readJsonObject } from '../../lib/bearer/json'
+import { LONGEST_TOKEN, readJws, readJwsHead, type Jws } from '../../lib/bearer/jws'
+import { findKey, keySet } from '../../lib/bearer/key-source'
+import { scopeOf, scopeRule, suffices } from '../../lib/bearer/scope'
+import { identify, isId, isIdentity, makeSession, UNAUTHENTICATED_MARK } from '../../lib/bearer/session'
+import { isSignedWith } from '../../lib/bearer/signature'
+import { keyFromJwk, keyFromSecret, type VerifyKey } from '../../lib/bearer/verify-key'
+
+const read = (text: string | Buffer) => readJsonObject(Buffer.from(text as string))
+
+describe('readJsonObject()', () => {
+  it('takes objects only', () => {
+    assert.deepEqual(read(' {"a": [1, {"b": null}]} '), { a: [1, { b: null }] })
+    for (const text of ['', 'null', '[]', '1', '"a"', 'true', '{', '{"a":NaN}'])
+      assert.equal(read(text), undefined, text)
+  })
+
+  it('refuses a member named twice, at any depth and however spelt, and no other colons', () => {
+    for (const text of ['{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '{"x":{"a":1,"a":2}}', '{"x":[{"":1,"":2}]}']) {
+      assert.equal(read(text), undefined, text)
+    }
+    for (const text of ['{"a":":","b":"\\":\\\\"}', '{"a:b":{"a:b":[":"]}}', '{"a":"\\\\","b":1}', '{}'])
+      assert.ok(read(text), text)
+  })
+
+  it('refuses __proto__ at any depth, a byte order mark and invalid UTF-8', () => {
+    for (const text of ['{"__proto__":1}', '{"a":[{"__proto__":{}}]}', '\ufeff{"a":1}'])
+      assert.equal(read(text), undefined)
+    assert.equal(read(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])), undefined)
+    assert.ok(read('{"a":"__proto__","constructor":{"prototype":1}}'))
+  })
+
+  it('takes 32 levels, and no more', () => {
+    const nested = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+    assert.ok(read(nested(32)))
+    assert.equal(read(nested(33)), undefined)
+  })
+
+  it('freezes all of it', () => {
+    const value = read('{"a":[{"b":1}]}') as { a: object[] }
+    assert.ok(Object.isFrozen(value) && Object.isFrozen(value.a) && Object.isFrozen(value.a[0]))
+  })
+})
+
+const part = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+const compact = (header: unknown, claims: unknown = {}, signature = 'AAAA') =>
+  `${part(header)}.${part(claims)}.${signature}`
+const refusedJws = (token: string) => {
+  const jws = readJws(token)
+  return 'refused' in jws ? jws.refused : undefined
+}
+
+describe('readJws()', () => {
+  it('takes a token apart', () => {
+    const token = compact({ alg: 'RS256', kid: 'k', typ: 'application/AT+JWT' }, { sub: 'ada' })
+    assert.deepEqual(
+      { ...readJws(token), payload: undefined },
+      {
+        token,
+        algorithm: 'RS256',
+        kid: 'k',
+        type: 'at+jwt',
+        payload: undefined,
+        claims: { sub: 'ada' },
+      },
+    )
+    const { kid, type } = readJws(compact({ alg: 'x' })) as Jws
+    assert.deepEqual([kid, type], [undefined, undefined])
+  })
+
+  it('refuses every other shape', () => {
+    const good = compact({ alg: 'x' })
+    const [header = '', claims = '', signature = ''] = good.split('.')
+    for (const token of [
+      '',
+      'a',
+      '..',
+      `${header}.${claims}`,
+      `${header}.${claims}.`,
+      `${good}.`,
+      `.${claims}.${signature}`,
+      `${header}..${signature}`,
+      `${header}=.${claims}.${signature}`,
+      `${header}.${claims}.AAAB=`,
+      `${header}.${claims}.AAB`, // bits that are not used
+      `${header}.${claims}.A`,
+      `${header}.${claims}.A A`,
+      `${header}.${claims}.+/AA`,
+      compact([]),
+      compact('null'),
+      compact({}),
+      compact({ alg: 1 }),
+      compact({ alg: 'x', kid: 1 }),
+      compact({ alg: 'x', kid: null }),
+      compact({ alg: 'x', typ: 1 }),
+      compact('{"alg":"x","alg":"y"}'),
+      compact({ alg: 'x' }, []),
+      compact({ alg: 'x' }, '"a"'),
+    ]) {
+      assert.equal(refusedJws(token), 'malformed_token', token)
+    }
+    assert.equal(refusedJws(compact({ alg: 'x', crit: [] })), 'critical_header')
+    assert.equal(refusedJws(compact({ alg: 'x', b64: true })), 'critical_header')
+    assert.equal(refusedJws(good), undefined)
+  })
+
+  it('takes 8,192 characters, and no more', () => {
+    const head = `${part({ alg: 'x' })}.${part({})}.`
+    const token = head + 'A'.repeat(LONGEST_TOKEN - head.length)
+    const length = (LONGEST_TOKEN - head.length) % 4
+    if (length !== 1) assert.ok(!('refused' in readJwsHead(token)))
+    assert.ok('refused' in readJwsHead(`${head}${'A'.repeat(LONGEST_TOKEN - head.length + 4)}`))
+  })
+})
+
+describe('findToken()', () => {
+  const find = (...raw: string[]) => {
+    const found = findToken(raw)
+    return 'refused' in found ? found.refused : found.token
+  }
+
+  it('looks at raw fields, whatever their case', () => {
+    assert.equal(find('Host', 'a', 'AUTHORIZATION', 'bEARER a.b-c_d~e+f/g=='), 'a.b-c_d~e+f/g==')
+    assert.equal(find('X', 'authorization', 'Authorization', 'Bearer a'), 'a')
+    assert.equal(find('X', 'Bearer a'), 'no_token')
+    assert.equal(find('Authorization', 'Bearer a', 'authorization', ''), 'several_tokens')
+  })
+
+  it('tells other schemes from malformed credentials', () => {
+    for (const value of ['', ' ', 'Basic a', 'Bearers a', 'XBearer a', 'Bearer-a', 'DPoP a', '"Bearer" a']) {
+      assert.equal(find('Authorization', value), 'no_token', value)
+    }
+    for (const value of [
+      'Bearer',
+      'Bearer ',
+      'Bearer\ta',
+      'Bearer a b',
+      'Bearer a,b',
+      'Bearer =',
+      'Bearer a=b',
+      'Bearer é',
+      'Bearer:a',
+    ]) {
+      assert.equal(find('Authorization', value), 'malformed_credentials', value)
+    }
+  })
+
+  it('refuses what is too long before looking at it', () => {
+    assert.equal(find('Authorization', `Bearer ${'a'.repeat(LONGEST_TOKEN)}`), 'a'.repeat(LONGEST_TOKEN))
+    assert.equal(find('Authorization', `Bearer ${'"'.repeat(LONGEST_TOKEN + 1)}`), 'malformed_token')
+  })
+
+  it('takes the scheme DPoP where asked to', () => {
+    assert.deepEqual(findToken(['Authorization', 'dpop a'], true), { token: 'a', scheme: 'DPoP' })
+    assert.deepEqual(findToken(['Authorization', 'Bearer a'], true), { token: 'a', scheme: 'Bearer' })
+    assert.deepEqual(fieldsOf(['DPoP', '1', 'x', 'dpop', 'dpop', '2'], 'dpop'), ['1', '2'])
+  })
+})
+
+describe('claimProblem()', () => {
+  const now = 1_000_000
+  const policy: ClaimPolicy = {
+    issuer: 'i',
+    audience: ['a', 'b'],
+    types: TYPES,
+    required: ['jti'],
+    clockToleranceSec: 10,
+    maxAgeSec: 100,
+  }
+  const good = { iss: 'i', aud: 'a', sub: 's', exp: now + 1, iat: now, jti: 'j' }
+  const problem = (changed: object, type?: string) =>
+    claimProblem({ claims: { ...good, ...changed }, type } as unknown as Jws, policy, 'i', now)
+
+  it('says what is wrong', () => {
+    const cases: [object, string | undefined][] = [
+      [{}, undefined],
+      [{ iss: 'x' }, 'issuer'],
+      [{ aud: ['x', 'b'] }, undefined],
+      [{ aud: ['x'] }, 'audience'],
+      [{ aud: {} }, 'audience'],
+      [{ sub: undefined }, undefined],
+      [{ sub: null }, 'subject'],
+      [{ jti: 1 }, 'token_id'],
+      [{ exp: undefined }, 'expiry'],
+      [{ exp: NaN }, 'expiry'],
+      [{ exp: 8.64e12 }, undefined],
+      [{ exp: 8.65e12 }, 'expiry'],
+      [{ exp: now - 10 }, 'expired'],
+      [{ exp: now - 9 }, undefined],
+      [{ nbf: now + 10 }, undefined],
+      [{ nbf: now + 11 }, 'not_yet_valid'],
+      [{ nbf: '1' }, 'not_yet_valid'],
+      [{ iat: '1' }, 'issued_at'],
+      [{ iat: undefined }, 'issued_at'],
+      [{ iat: now + 10 }, undefined],
+      [{ iat: now + 11 }, 'issued_at'],
+      [{ iat: now - 110 }, undefined],
+      [{ iat: now - 111 }, 'too_old'],
+      [{ at_hash: 'x' }, 'id_token'],
+      [{ c_hash: 'x' }, 'id_token'],
+    ]
+    for (const [changed, reason] of cases) assert.equal(problem(changed), reason, JSON.stringify(changed))
+    assert.equal(problem({ at_hash: 'x' }, 'at+jwt'), undefined)
+    assert.deepEqual(
+      ['jwt', 'at+jwt', 'x', ''].map((type) => problem({}, type)),
+      [undefined, undefined, 'token_type', 'token_type'],
+    )
+    const without = { ...good } as Partial<typeof good>
+    delete without.jti
+    assert.equal(claimProblem({ claims: without } as unknown as Jws, policy, 'i', now), 'required_claim')
+  })
+
+  it('asks less of what the issuer itself says of an opaque token', () => {
+    const opaque = (claims: object) => opaqueClaimProblem({ jti: 'j', iat: now, ...claims }, policy, now)
+    assert.equal(opaque({}), undefined)
+    assert.equal(opaque({ iss: 'i', aud: 'a', exp: now }), undefined)
+    assert.deepEqual([{ iss: 'x' }, { aud: 'x' }, { exp: now - 10 }, { exp: 'x' }, { sub: '' }].map(opaque), [
+      'issuer',
+      'audience',
+      'expired',
+      'expiry',
+      'subject',
+    ])
+  })
+})
+
+describe('findKey()', () => {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const key = (kid: string | undefined, algorithm: VerifyKey['algorithm'] = 'ES256') => ({
+    kid,
+    algorithm,
+    key: publicKey,
+  })
+  const find = (keys: VerifyKey[], kid: string | undefined, algorithm = 'ES256') => {
+    const found = findKey(
+      keySet(keys, () => undefined),
+      kid,
+      algorithm,
+    )
+    return 'refused' in found ? found.refused : keys.indexOf(found)
+  }
+
+  it('goes by kid, and by the algorithm the key is pinned to', () => {
+    const keys = [key('a'), key('b', 'RS256'), key('c', 'RS256')]
+    assert.deepEqual(
+      [find(keys, 'a'), find(keys, 'b'), find(keys, 'x'), find(keys, '__proto__')],
+      [0, 'algorithm', 'unknown_key', 'unknown_key'],
+    )
+  })
+
+  it('without a kid takes the only key of the algorithm, and never one of several', () => {
+    const keys = [key('a'), key('b', 'RS256'), key('c', 'RS256')]
+    assert.deepEqual(
+      [find(keys, undefined), find(keys, undefined, 'RS256'), find(keys, undefined, 'PS256')],
+      [0, 'unknown_key', 'algorithm'],
+    )
+    assert.deepEqual([find([], undefined), find([], 'a')], ['unknown_key', 'unknown_key'])
+  })
+
+  it('takes any kid for a key that has none', () => {
+    assert.deepEqual(
+      [find([key(undefined)], 'x'), find([key(undefined)], undefined), find([key(undefined)], 'x', 'RS256')],
+      [0, 0, 'algorithm'],
+    )
+    assert.equal(find([key(undefined), key('a')], 'x'), 0)
+    assert.equal(find([key(undefined), key('a')], 'a'), 1)
+  })
+
+  it('leaves out kids that stand on two keys, and says which', () => {
+    const twice: string[] = []
+    const set = keySet([key('a'), key('a'), key('b'), key(undefined)], (kid) => twice.push(kid))
+    assert.deepEqual([twice, set.all.length, [...set.byKid.keys()]], [['a'], 2, ['b']])
+  })
+})
+
+describe('scopeOf(), scopeRule() and suffices()', () => {
+  it('read scopes as RFC 6749 §3.3 writes them, and nothing else', () => {
+    const cases: [object, string[]][] = [
+      [{ scope: 'a b  c a' }, ['a', 'b', 'c']],
+      [{ scope: ['a', 1, 'b c', ''] }, ['a']],
+      [{ scp: 'a b' }, ['a', 'b']],
+      [{ scope: '', scp: 'a' }, []],
+      [{ scope: 'a"b c\\d é x' }, ['x']],
+      [{ scope: 7 }, []],
+      [{}, []],
+    ]
+    for (const [claims, scopes] of cases) assert.deepEqual(scopeOf(claims as never), scopes)
+    assert.ok(Object.isFrozen(scopeOf({ scope: 'a' })))
+  })
+
+  it('want all, or any', () => {
+    const rule = (needed: unknown) => scopeRule(needed) ?? assert.fail()
+    assert.deepEqual(
+      [['a'], ['a', 'b'], []].map((granted) => suffices(granted, rule('a b'))),
+      [false, true, false],
+    )
+    assert.deepEqual(
+      [['a'], ['c'], []].map((granted) => suffices(granted, rule({ any: ['a', 'b'] }))),
+      [true, false, false],
+    )
+    assert.ok(suffices([], rule([])))
+    for (const needed of [{ any: [] }, null, 7, 'a  b', ['a b'], undefined]) assert.equal(scopeRule(needed), undefined)
+  })
+})
+
+describe('identify()', () => {
+  const who = (claims: object, mark = UNAUTHENTICATED_MARK) => {
+    const found = identify(claims as never, mark)
+    return 'refused' in found ? found.refused : found
+  }
+
+  it('knows the three kinds of session', () => {
+    const app = { kind: 'client', clientId: 'app' }
+    const unauthenticated = { kind: 'unauthenticated', clientId: 'app' }
+    const cases: [object, unknown][] = [
+      [{ sub: 'ada' }, { kind: 'user', userId: 'ada', clientId: undefined }],
+      [
+        { sub: 'ada', azp: 'app' },
+        { kind: 'user', userId: 'ada', clientId: 'app' },
+      ],
+      [
+        { sub: 'ada', client_id: 'app', azp: 'x' },
+        { kind: 'user', userId: 'ada', clientId: 'app' },
+      ],
+      [
+        { sub: 'ada', session_kind: 'user' },
+        { kind: 'user', userId: 'ada', clientId: undefined },
+      ],
+      [{ sub: 'app', client_id: 'app' }, app],
+      [{ sub: 'svc', client_id: 'app', session_kind: 'client' }, app],
+      [{ client_id: 'app', session_kind: 'client' }, app],
+      [{ client_id: 'app', session_kind: 'unauthenticated' }, unauthenticated],
+      [{ sub: 'app', client_id: 'app', session_kind: 'unauthenticated' }, unauthenticated],
+    ]
+    for (const [claims, expected] of cases) assert.deepEqual(who(claims), expected, JSON.stringify(claims))
+  })
+
+  it('never takes a missing sub for an unauthenticated session, nor guesses between marks', () => {
+    const cases: [object, string][] = [
+      [{}, 'subject'],
+      [{ client_id: 'app' }, 'subject'],
+      [{ sub: 7 }, 'subject'],
+      [{ sub: 'ada', client_id: '' }, 'client'],
+      [{ sub: 'ada', client_id: 'app', session_kind: 'unauthenticated' }, 'session_kind'],
+      [{ session_kind: 'unauthenticated' }, 'session_kind'],
+      [{ session_kind: 'client' }, 'session_kind'],
+      [{ sub: 'app', client_id: 'app', session_kind: 'user' }, 'session_kind'],
+      [{ sub: 'ada', session_kind: 'root' }, 'session_kind'],
+    ]
+    for (const [claims, reason] of cases) assert.equal(who(claims), reason, JSON.stringify(claims))
+  })
+
+  it('goes by a mark of the issuer’s own', () => {
+    const mark = { claim: 'anon', value: true }
+    assert.deepEqual(who({ client_id: 'app', anon: true }, mark), { kind: 'unauthenticated', clientId: 'app' })
+    assert.equal(who({ client_id: 'app', anon: true, session_kind: 'client' }, mark), 'session_kind')
+    assert.equal(who({ client_id: 'app', anon: true, session_kind: 'user' }, mark), 'session_kind')
+    assert.deepEqual(who({ sub: 'ada', anon: 'true' }, mark), { kind: 'user', userId: 'ada', clientId: undefined })
+    const kind = { claim: 'session_kind', value: 'guest' }
+    assert.deepEqual(who({ client_id: 'app', session_kind: 'guest' }, kind), {
+      kind: 'unauthenticated',
+      clientId: 'app',
+    })
+  })
+
+  it('takes ids of 1 to 255 characters without control characters', () => {
+    for (const id of ['a', 'a'.repeat(255), ':{}', 'é', ' ']) assert.ok(isId(id))
+    for (const id of ['', 'a'.repeat(256), 'a\n', '\u007f', '\u0000', '\u001f', 1, null, ['a']]) assert.ok(!isId(id))
+    for (const one of [
+      { kind: 'user', userId: 'a' },
+      { kind: 'user', userId: 'a', clientId: 'b' },
+      { kind: 'client', clientId: 'a' },
+    ]) {
+      assert.ok(isIdentity(one))
+    }
+    for (const one of [
+      null,
+      {},
+      { kind: 'user' },
+      { kind: 'user', userId: 'a', clientId: '' },
+      { kind: 'client' },
+      { kind: 'x', clientId: 'a' },
+    ]) {
+      assert.ok(!isIdentity(one))
+    }
+  })
+
+  it('makes a session of it', () => {
+    const user = makeSession('i', { scope: 'a' }, { kind: 'user', userId: 'ada' }, 't')
+    assert.deepEqual(
+      { ...user },
+      {
+        kind: 'user',
+        issuer: 'i',
+        userId: 'ada',
+        sub: 'ada',
+        clientId: undefined,
+        scope: ['a'],
+        claims: { scope: 'a' },
+      },
+    )
+    const client = makeSession('i', { sub: 7 }, { kind: 'client', clientId: 'app' }, 't')
+    assert.deepEqual(
+      [client.sub, client.token, Object.isFrozen(client), 'userId' in client],
+      [undefined, 't', true, false],
+    )
+  })
+})
+
+describe('misfit() and isSignedWith()', () => {
+  it('bound the size and the type of keys', () => {
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey
+    const pss = generateKeyPairSync('rsa-pss', { modulusLength: 2_048 }).publicKey
+    const curves = ['P-256', 'P-384', 'P-521'].map((namedCurve) => generateKeyPairSync('ec', { namedCurve }).publicKey)
+    const ed = generateKeyPairSync('ed25519').publicKey
+    const x = generateKeyPairSync('x25519').publicKey
+    const keys = [rsa, pss, ...curves, ed, x]
+    const fits = ASYMMETRIC.map((algorithm) =>
+      keys.map((key) => (misfit(algorithm, key) === undefined ? 1 : 0)).join(''),
+    )
+    assert.deepEqual(fits, [
+      '1000000',
+      '1000000',
+      '1000000',
+      '1000000',
+      '1000000',
+      '1000000',
+      '0010000',
+      '0001000',
+      '0000100',
+      '0000010',
+    ])
+    for (const [bits, algorithm] of [
+      [256, 'HS256'],
+      [384, 'HS384'],
+      [512, 'HS512'],
+    ] as const) {
+      assert.equal(misfit(algorithm, createSecretKey(Buffer.alloc(bits / 8))), undefined)
+      assert.match(misfit(algorithm, createSecretKey(Buffer.alloc(bits / 8 - 1))) ?? '', /at least/)
+      assert.match(misfit(algorithm, rsa) ?? '', /takes a shared secret/)
+    }
+    assert.throws(() => keyFromJwk({ ...ed.export({ format: 'jwk' }), key_ops: 'verify' }, ASYMMETRIC), /key_ops/)
+    assert.throws(() => keyFromJwk({ ...ed.export({ format: 'jwk' }), kid: '' }, ASYMMETRIC), /kid/)
+  })
+
+  it('check nothing but the signature', () => {
+    const secret = Buffer.alloc(32, 7)
+    const key = keyFromSecret(secret, 'HS256')
+    const input = `${part({ alg: 'HS256' })}.${part({ exp: 1, nbf: 9e9 })}`
+    const signature = createHmac('sha256', secret).update(input).digest('base64url')
+    assert.equal(isSignedWith(`${input}.${signature}`, key), true)
+    assert.equal(isSignedWith(`${input}.${signature.replace(/^./, (c) => (c === 'A' ? 'B' : 'A'))}`, key), false)
+  })
+})
