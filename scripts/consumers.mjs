@@ -102,6 +102,7 @@ const common = {
   noEmit: true,
   skipLibCheck: false,
   target: 'es2023',
+  lib: ['es2023'],
   types: ['node'],
   esModuleInterop: true,
 }
