@@ -130,6 +130,8 @@ describe('findToken()', () => {
     assert.equal(find('Host', 'a', 'AUTHORIZATION', 'bEARER a.b-c_d~e+f/g=='), 'a.b-c_d~e+f/g==')
     assert.equal(find('X', 'authorization', 'Authorization', 'Bearer a'), 'a')
     assert.equal(find('X', 'Bearer a'), 'no_token')
+    assert.equal(find(), 'no_token')
+    assert.equal(find('Authorization', 'Bearer   a'), 'a')
     assert.equal(find('Authorization', 'Bearer a', 'authorization', ''), 'several_tokens')
   })
 
@@ -185,6 +187,7 @@ describe('claimProblem()', () => {
       [{ aud: ['x', 'b'] }, undefined],
       [{ aud: ['x'] }, 'audience'],
       [{ aud: {} }, 'audience'],
+      [{ aud: ['a', 1] }, 'audience'],
       [{ sub: undefined }, undefined],
       [{ sub: null }, 'subject'],
       [{ jti: 1 }, 'token_id'],
@@ -215,6 +218,11 @@ describe('claimProblem()', () => {
     const without = { ...good } as Partial<typeof good>
     delete without.jti
     assert.equal(claimProblem({ claims: without } as unknown as Jws, policy, 'i', now), 'required_claim')
+    const two = { ...policy, required: ['jti', 'x'], maxAgeSec: undefined }
+    assert.equal(claimProblem({ claims: good } as unknown as Jws, two, 'i', now), 'required_claim')
+    const lax = { ...policy, maxAgeSec: undefined }
+    assert.equal(claimProblem({ claims: { ...good, iat: undefined } } as unknown as Jws, lax, 'i', now), undefined)
+    assert.equal(claimProblem({ claims: { ...good, iat: now - 1_000 } } as unknown as Jws, lax, 'i', now), undefined)
   })
 
   it('asks less of what the issuer itself says of an opaque token', () => {
@@ -362,6 +370,10 @@ describe('identify()', () => {
     assert.deepEqual(who({ client_id: 'app', anon: true }, mark), { kind: 'unauthenticated', clientId: 'app' })
     assert.equal(who({ client_id: 'app', anon: true, session_kind: 'client' }, mark), 'session_kind')
     assert.equal(who({ client_id: 'app', anon: true, session_kind: 'user' }, mark), 'session_kind')
+    assert.deepEqual(who({ client_id: 'app', session_kind: 'unauthenticated' }, mark), {
+      kind: 'unauthenticated',
+      clientId: 'app',
+    })
     assert.deepEqual(who({ sub: 'ada', anon: 'true' }, mark), { kind: 'user', userId: 'ada', clientId: undefined })
     const kind = { claim: 'session_kind', value: 'guest' }
     assert.deepEqual(who({ client_id: 'app', session_kind: 'guest' }, kind), {
@@ -377,6 +389,7 @@ describe('identify()', () => {
       { kind: 'user', userId: 'a' },
       { kind: 'user', userId: 'a', clientId: 'b' },
       { kind: 'client', clientId: 'a' },
+      { kind: 'unauthenticated', clientId: 'a' },
     ]) {
       assert.ok(isIdentity(one))
     }
@@ -406,6 +419,8 @@ describe('identify()', () => {
         claims: { scope: 'a' },
       },
     )
+    assert.equal(makeSession('i', { sub: 's' }, { kind: 'client', clientId: 'app' }, 't').sub, 's')
+    assert.equal(makeSession('i', { sub: 's' }, { kind: 'user', userId: 'ada' }, 't').sub, 's')
     const client = makeSession('i', { sub: 7 }, { kind: 'client', clientId: 'app' }, 't')
     assert.deepEqual(
       [client.sub, client.token, Object.isFrozen(client), 'userId' in client],
