@@ -48,6 +48,8 @@ export class Meter implements ResponseHooks {
     this.#startedAt = nowUs(clock)
     hook(res, this)
     res.on('close', meteredClose)
+    // The stand-in response of an upgraded connection is never ended: its handlers have had their turn by then.
+    if ((res.req as { upgrade?: boolean } | undefined)?.upgrade) clock.after(0, () => this.#finish(nowUs(this.clock)))
   }
 
   /**

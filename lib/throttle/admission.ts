@@ -68,7 +68,7 @@ export class Admission implements Listener {
   }
 
   get gone(): boolean {
-    return this.#res.closed
+    return this.#res.closed || this.#res.writableEnded // somebody else may have answered, such as a timeout
   }
 
   /** The store was asked, and the decision is there. */
@@ -98,7 +98,7 @@ export class Admission implements Listener {
     const { assumed, headers } = this.#rules
     const { standing } = ticket
     this.#standing.enter({ subject, assumed, window, limitUs, estimate, headers, standing, ticket, tookUs: 0 })
-    // The client may have gone away while the store was asked: then nothing runs, and nothing is charged.
+    // While the store was asked the client may have gone away: then nothing runs, and nothing is charged.
     if (this.gone) return void this.#standing.refuse()
     this.#tellAdmitted(ticket.cost)
     this.#next()

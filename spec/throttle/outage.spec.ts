@@ -136,4 +136,44 @@ describe('throttle() while Redis does not answer', () => {
     assert.equal((await a.charge(0)).status, 429)
     assert.ok((await a.spent()) < 10_500)
   })
+
+  it('runs nothing and charges nothing where somebody else has answered while the store was asked', async (t) => {
+    const redis = await start()
+    const throttled = throttle({
+      ...{ limitMs: 10_000, windowMs: 86_400_000, maxStaleMs: 0, subject: () => 'ada' },
+      store: redisStore(`redis://127.0.0.1:${redis.port}`),
+    })
+    const app = express()
+    let handled = 0
+    let answer = () => {}
+    app.use((_req, res, next) => {
+      answer = () => void res.status(408).end()
+      next()
+    })
+    app.use(throttled)
+    app.get('/', (_req, res) => {
+      handled++
+      res.end()
+    })
+    const { get, close } = await listen(app)
+    t.after(async () => {
+      await close()
+      await throttled.close()
+    })
+    const degraded = async () => (await throttled.usage('ada'))[0]?.degraded === true
+    await until(async () => !(await degraded()))
+    redis.signal('SIGSTOP')
+    answer = () => {}
+    const waiting = get('/')
+    await until(() => answer.toString().includes('408'))
+    answer()
+    assert.equal((await waiting).status, 408)
+    await until(degraded) // the deadline is over, and the request was decided about
+    assert.equal(handled, 0)
+    redis.signal('SIGCONT')
+    await until(async () => !(await degraded()))
+    assert.equal((await throttled.usage('ada'))[0]?.spentMs, 0)
+    assert.equal((await get('/')).status, 200)
+    assert.equal(handled, 1)
+  })
 })
