@@ -51,6 +51,8 @@ function complaints(text: string, skipLibCheck: boolean): string[] {
     )
 }
 
+after(() => rmSync(home, { recursive: true, force: true }))
+
 describe('Request.auth in an app’s types', () => {
   before(() => {
     const outDir = join(home, 'node_modules/express-tollgate')
@@ -70,7 +72,6 @@ describe('Request.auth in an app’s types', () => {
       write(`node_modules/${name}/index.d.ts`, `export declare const other: 1\n${global}\n`)
     }
   })
-  after(() => rmSync(home, { recursive: true, force: true }))
 
   const ours = "import { requireBearer, type Session } from 'express-tollgate'"
   const handler = "import type { RequestHandler } from 'express'\nexport const h: RequestHandler = (req, res) => {"
