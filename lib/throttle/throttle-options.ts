@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import type { Request } from 'express'
 import type { Clock } from '../http/clock'
-import type { DenyOptions } from '../http/deny'
+import { type DenyOptions, checkDenyOptions } from '../http/deny'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import type { RouteEntry } from '../http/route-match'
 import type { ThrottleHeaders } from './fields'
@@ -69,7 +69,7 @@ const STORE_METHODS = ['sync', 'beat', 'onReady', 'close'] as const
 export function checkOptions(options: ThrottleOptions): void {
   optionNames('throttle', options, NAMES)
   const { store, subject, hold, maxStaleMs = 250, maxSubjects = 1_000_000 } = options
-  const { onOutage = 'local', dryRun, headers, onDenied, clock } = options
+  const { onOutage = 'local', dryRun, headers, clock } = options
   if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
     throw new TypeError(`store must be a store, such as redisStore(client); received ${shown(store)}`)
   }
@@ -79,7 +79,7 @@ export function checkOptions(options: ThrottleOptions): void {
   optionRange('maxSubjects', maxSubjects, 1, 10_000_000)
   optionOneOf('onOutage', onOutage, ['local', 'closed'])
   optionType('dryRun', dryRun, 'boolean')
-  optionType('onDenied', onDenied, 'function')
+  checkDenyOptions(options)
   optionType('clock', clock, 'object')
   if (headers !== undefined) {
     optionNames('headers', headers, ['throttle', 'rateLimit'])

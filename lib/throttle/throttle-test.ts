@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { Denial } from '../errors'
-import { type DenyOptions, deny } from '../http/deny'
+import { type DenyOptions, checkDenyOptions, deny } from '../http/deny'
+import { optionNames } from '../http/options'
 import { standingOf } from './request'
 import { MOST_CHARGE_MS } from './request-standing'
 
@@ -12,9 +13,12 @@ import { MOST_CHARGE_MS } from './request-standing'
  * N is 1 to 8 digits; anything else is answered with 400 and adds nothing.
  *
  * @example app.get('/platform/throttled', throttleTest())
+ * @throws {TypeError} in the factory, naming the option that is wrong
  * @throws {Error} at a request that no throttle stands before
  */
 export function throttleTest(options: DenyOptions = {}): RequestHandler {
+  optionNames('throttleTest', options, ['onDenied', 'errorFormat'])
+  checkDenyOptions(options)
   return function throttleTest(req, res, next) {
     const throttle = standingOf(req)
     if (throttle === undefined) {

@@ -75,6 +75,11 @@ describe('throttleTest()', () => {
     })
   }
 
+  it('throws at startup for a wrong option, naming it', () => {
+    assert.throws(() => throttleTest({ onDenied: 5 } as never), /onDenied must be a function; received 5/)
+    assert.throws(() => throttleTest({ onDeny: 5 } as never), /throttleTest has no option "onDeny"/)
+  })
+
   it('throws where no throttle stands before it, and says so', async (t) => {
     const app = express()
     const errors: unknown[] = []
