@@ -29,6 +29,9 @@ export class Deadlines {
     const over = this.#queue.splice(0, open === -1 ? this.#queue.length : open)
     const first = this.#queue[0]
     if (first) this.#arm(Math.max(1, first.at - now))
-    for (const { due } of over) due()
+    // Timers come before what the network brought: an answer that came while this process was busy is read first.
+    this.clock.after(0, () => {
+      for (const { due } of over) due()
+    })
   }
 }

@@ -31,7 +31,7 @@ export interface RedisPipeline {
 const OPTIONS = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
-  commandTimeout: 100,
+  commandTimeout: 500, // deadlines are the caller's; this one also strikes where the answer came while the process was busy
   connectTimeout: 500,
   socketTimeout: 1_000,
   disconnectTimeout: 200,

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import { type Clock, nowUs } from '../http/clock'
+import { Deadlines } from './deadlines'
 import { StoreClock } from './store-clock'
 import type { ThrottleStore } from './store'
 
@@ -30,6 +31,7 @@ export class StoreLink {
   /** No answer is to be waited for now. */
   isDown = true
   readonly #listeners = new Set<LinkListener>()
+  readonly #deadlines: Deadlines
   readonly #startedAt: number
   #everUp = false
   #told = false
@@ -43,6 +45,7 @@ export class StoreLink {
   ) {
     const now = nowUs(clock)
     this.#startedAt = now
+    this.#deadlines = new Deadlines(clock, DEADLINE_MS)
     this.storeClock = new StoreClock(Math.round(clock.date() * 1_000) - now, WALL_ERROR_US)
     store.onReady(() => this.#ready())
     this.#beat()
@@ -100,25 +103,28 @@ export class StoreLink {
     this.#beating = true
     this.#cancelBeat?.()
     const sentAt = nowUs(this.clock)
-    let late = false
-    const cancel = this.clock.after(DEADLINE_MS, () => {
-      late = true
-      this.failed(new Error(`no heartbeat in ${DEADLINE_MS} ms`))
+    const over = () => {
+      if (!awaited) return
+      awaited = this.#beating = false
+      this.#beatIn(this.isDown ? BEAT_DOWN_MS : BEAT_MS)
+    }
+    let awaited = true
+    this.#deadlines.add(() => {
+      if (awaited) this.failed(new Error(`no heartbeat in ${DEADLINE_MS} ms`))
+      over()
     })
     this.store
       .beat()
       .then(
         ({ time, whole }) => {
           this.storeClock.learn(sentAt, nowUs(this.clock), time)
-          if (!late) this.#answered(whole)
+          if (awaited) this.#answered(whole)
         },
-        (err: unknown) => this.failed(err),
+        (err: unknown) => {
+          if (awaited) this.failed(err)
+        },
       )
-      .finally(() => {
-        cancel()
-        this.#beating = false
-        this.#beatIn(this.isDown ? BEAT_DOWN_MS : BEAT_MS)
-      })
+      .finally(over)
   }
 
   #beatIn(ms: number): void {

@@ -1,6 +1,7 @@
 // One process of an API under chaos: started by apis.ts, driven over HTTP. What its handlers did, it writes to a file of
 // its own at the end of each turn, so that not even a killed process forgets: that log alone is what conservation is
 // held to. Not at once, or the writing itself would count as processing time that the handlers do not see.
+import { subscribe } from 'node:diagnostics_channel'
 import { openSync, writeSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -43,6 +44,8 @@ function client(place: Exclude<Place, string>): Redis | Cluster {
   return new Redis({ ...place, lazyConnect: true })
 }
 
+subscribe('express-tollgate:degraded', () => void process.stdout.write('degraded\n'))
+
 const store = redisStore(typeof redis === 'string' ? redis : client(redis))
 const all = Object.entries(throttles).map(([name, options]) => {
   return throttle({ name, ...options, store, subject: (req) => req.get('x-user') ?? null })
@@ -50,13 +53,15 @@ const all = Object.entries(throttles).map(([name, options]) => {
 
 const app = express()
 app.use('/usage/:at/:who', async (req, res) => void res.json(await all[Number(req.params.at)]?.usage(req.params.who)))
+app.get('/connections', (_req, res) => server.getConnections((_err, n) => void res.json(n)))
 app.use((req, res, next) => {
   const { locals } = res
   locals.came = now()
   locals.id = ++requests
-  // Refused or failed: no handler ran.
-  res.once('finish', () => {
-    if (locals.started !== true) note('refused', locals.id as number, user(req), now(), res.statusCode, waited(res))
+  // Refused or failed, or 0 where the client had gone before it was decided: no handler ran.
+  res.once('close', () => {
+    if (locals.started !== true)
+      note('refused', locals.id as number, user(req), now(), res.writableFinished ? res.statusCode : 0, waited(res))
   })
   next()
 })
@@ -84,6 +89,7 @@ function ended(req: Request, res: Response): void {
 const server = app.listen(0, '127.0.0.1', 2_048, () => {
   process.stdout.write(`port ${(server.address() as AddressInfo).port}\n`)
 })
+server.keepAliveTimeout = 0 // or a client now and then asks over a connection that is just being closed
 process.on('SIGTERM', () => {
   server.close(() => void Promise.all(all.map((each) => each.close())).then(() => process.exit(0)))
   server.closeIdleConnections()

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,8 @@ import type { ThrottleOptions } from '../../lib'
 import { get } from '../support/listen'
 import { until } from '../support/until'
 import type { ApiConfig, Place } from './api'
-import { type Log, parseLog } from './log'
+import { shoot } from './load'
+import { type Log, LogReader } from './log'
 
 /** A process of the API, as its clients and its operator see it. */
 export interface Api {
@@ -21,6 +22,10 @@ export interface Api {
   /** When the process was found gone, in microseconds of the machine's monotonic clock. */
   goneAt: number
   usage(user: string, throttle?: number): Promise<{ spentMs: number; degraded: boolean }>
+  /** How often it lost its store so far. */
+  degraded(): number
+  /** How many clients are connected. */
+  connections(): Promise<number>
   /** Sends the signal, and waits for the end of the process. */
   end(signal: NodeJS.Signals): Promise<void>
 }
@@ -46,7 +51,14 @@ export async function startApis(owner: Owner, n: number, options: ApisOptions): 
   if (options.reachable !== false) {
     for (const api of apis) await until(async () => !(await api.usage('nobody')).degraded)
   }
+  const warming = apis.flatMap((api) => Object.keys(options.throttles).map((name) => warm(api, `/${name}/warm/1`)))
+  await Promise.all(warming)
   return apis
+}
+
+/** The first requests of a process are slow between its handlers and its throttle. */
+async function warm(api: Api, path: string): Promise<void> {
+  for (let i = 0; i < 20; i++) await shoot(api, path, 'warmer')
 }
 
 async function start(owner: Owner, { redis, throttles, env }: ApisOptions, log: string): Promise<Api> {
@@ -64,19 +76,23 @@ async function start(owner: Owner, { redis, throttles, env }: ApisOptions, log: 
   })
   const said: string[] = []
   createInterface(child.stdout).on('line', (line) => said.push(line))
-  const found = () => /^port (\d+)$/.exec(said[0] ?? '')?.[1]
+  const found = () => said.map((line) => /^port (\d+)$/.exec(line)?.[1]).find(Boolean)
   await until(() => found() !== undefined || child.exitCode !== null, 20_000)
   const port = Number(found())
+  const reader = new LogReader(log)
+  owner.after(() => reader.close())
   const api: Api = {
     pid: child.pid as number,
     port,
     agent,
     goneAt: Infinity,
-    log: () => parseLog(readFileSync(log, 'utf8')),
+    log: () => reader.read(),
     usage: async (user, throttle = 0) => {
       const { body } = await get(`http://127.0.0.1:${port}/usage/${throttle}/${encodeURIComponent(user)}`)
       return (JSON.parse(body) as [{ spentMs: number; degraded: boolean }])[0]
     },
+    degraded: () => said.filter((line) => line === 'degraded').length,
+    connections: async () => Number((await get(`http://127.0.0.1:${port}/connections`)).body),
     end: async (signal) => {
       child.kill(signal)
       await exit

@@ -1,3 +1,5 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+
 /** One handler's run. Microseconds of the machine's monotonic clock. */
 export interface Run {
   readonly id: number
@@ -25,20 +27,39 @@ export interface Log {
   readonly goneAt?: number
 }
 
-/** Reads what api.ts wrote. A last line cut off by a kill is left out. */
-export function parseLog(text: string): Log {
-  const runs = new Map<number, Run>()
-  const turned: Turned[] = []
-  for (const line of text.slice(0, text.lastIndexOf('\n') + 1).split('\n')) {
-    const [what, n, user = '', at, more, waited] = line.split(' ')
-    const id = Number(n)
-    if (what === 'start') {
-      const nominalMs = Number(more)
-      runs.set(id, { id, user, start: Number(at), end: undefined, nominalMs, waitedUs: Number(waited) })
-    } else if (what === 'end') (runs.get(id) as Run).end = Number(at)
-    else if (what === 'refused') turned.push({ user, at: Number(at), status: Number(more), waitedUs: Number(waited) })
+/** Reads what api.ts writes, as it comes. */
+export class LogReader {
+  readonly #runs = new Map<number, Run>()
+  readonly #turned: Turned[] = []
+  readonly #file: number
+  readonly #chunk = Buffer.alloc(1 << 16)
+  #rest = ''
+
+  constructor(file: string) {
+    this.#file = openSync(file, 'a+')
   }
-  return { runs: [...runs.values()], turned }
+
+  read(): Log {
+    for (let n = 1; n > 0;) {
+      n = readSync(this.#file, this.#chunk, 0, this.#chunk.length, null)
+      const lines = (this.#rest + this.#chunk.toString('latin1', 0, n)).split('\n')
+      this.#rest = lines.pop() as string // cut off for now, or for ever where the process was killed
+      for (const line of lines) this.#take(line)
+    }
+    return { runs: [...this.#runs.values()], turned: [...this.#turned] }
+  }
+
+  close(): void {
+    closeSync(this.#file)
+  }
+
+  #take(line: string): void {
+    const [what, n, user = '', time, more, waited] = line.split(' ')
+    const [id, at, waitedUs] = [Number(n), Number(time), Number(waited)]
+    if (what === 'start') this.#runs.set(id, { id, user, start: at, end: undefined, nominalMs: Number(more), waitedUs })
+    else if (what === 'end') (this.#runs.get(id) as Run).end = at
+    else if (what === 'refused') this.#turned.push({ user, at, status: Number(more), waitedUs })
+  }
 }
 
 export interface Work {
