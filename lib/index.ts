@@ -22,7 +22,6 @@ export {
   type RedisRevocations,
   type RedisRevocationsOptions,
 } from './bearer/revocation/redis-revocations'
-export type { RevocationClient } from './bearer/revocation/redis-connection'
 export type { Revocations } from './bearer/revocation/revocations'
 export type { DpopOptions } from './bearer/dpop/dpop-check'
 export type { BearerEvent } from './bearer/diagnostics'
@@ -57,7 +56,7 @@ export type {
 export type { Usage } from './throttle/usage'
 export { throttleTest } from './throttle/throttle-test'
 export { redisStore, type RedisStoreOptions } from './throttle/redis-store'
-export type { RedisClient } from './throttle/redis-client'
+export type { RedisClient } from './redis/own-connection'
 export type { ThrottleStore } from './throttle/store'
 export type { Command, Reply, Written } from './throttle/exchange'
 

@@ -5,7 +5,7 @@ export { userDirectory, type UserDirectoryOptions, type UserRegistration } from 
 export { hashPassword } from './password'
 export { redisStore, type RedisStore, type RedisStoreOptions } from './stores/redis-store'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory-store'
-export type { RedisClient } from './stores/redis-client'
+export type { RedisClient } from '../redis/own-connection'
 export type { Claim, Count, OAuthStore } from './stores/store'
 export type { Client, ClientDirectory, GrantName } from './client'
 export type { User, UserClaims, UserDirectory } from './user'

@@ -1,10 +1,4 @@
-import { Redis } from 'ioredis'
-
-/** What is used of a client: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
-export interface RedisClient {
-  readonly isCluster?: boolean
-  duplicate(...args: never[]): unknown
-}
+import { type RedisClient, ownConnection } from '../redis/own-connection'
 
 /** What is used of a connection of our own. */
 export interface RedisConnection {
@@ -25,38 +19,12 @@ export interface RedisPipeline {
 }
 
 /**
- * A decision cannot wait for a connection, and an old command must never be sent late: nothing is queued or retried,
- * a dead connection is noticed within a second and replaced, and the pauses between attempts stay short and spread.
+ * A decision has a deadline of its own, 70 ms. The connection's is longer: it also strikes where the answer came while
+ * the process was busy.
  */
-const OPTIONS = {
-  enableOfflineQueue: false,
-  maxRetriesPerRequest: 0,
-  commandTimeout: 500, // deadlines are the caller's; this one also strikes where the answer came while the process was busy
-  connectTimeout: 500,
-  socketTimeout: 1_000,
-  disconnectTimeout: 200,
-  autoResubscribe: false,
-  enableAutoPipelining: false, // on a Cluster its routing never heals after a slot has moved
-  lazyConnect: false,
-  retryStrategy: (attempt: number) => Math.min(50 * attempt, 250) + Math.floor(Math.random() * 50),
-  reconnectOnError: (err: Error) => (err.message.startsWith('READONLY') ? 1 : false), // 2 would send it again for ever
-}
-
-const CLUSTER_OPTIONS = {
-  enableOfflineQueue: false,
-  maxRedirections: 4,
-  slotsRefreshTimeout: 500,
-  clusterRetryStrategy: OPTIONS.retryStrategy,
-  enableAutoPipelining: false,
-  lazyConnect: false,
-}
+const TIMEOUTS = { commandTimeout: 500, socketTimeout: 1_000 }
 
 /** A connection of our own to where the client or the URL points. */
 export function connect(to: RedisClient | string): RedisConnection {
-  if (typeof to !== 'string') {
-    const duplicate = to.duplicate.bind(to) as (...args: unknown[]) => unknown
-    const own = to.isCluster ? duplicate([], { ...CLUSTER_OPTIONS, redisOptions: OPTIONS }) : duplicate(OPTIONS)
-    return own as RedisConnection
-  }
-  return new Redis(to, OPTIONS)
+  return ownConnection(to, TIMEOUTS) as RedisConnection
 }

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { optionNames, shown } from '../http/options'
+import type { RedisClient } from '../redis/own-connection'
 import { syncLua } from './assets'
 import type { Command, Reply } from './exchange'
-import { type RedisClient, type RedisConnection, connect } from './redis-client'
+import { type RedisConnection, connect } from './redis-client'
 import type { ThrottleStore } from './store'
 
 const SYNC_SHA = createHash('sha1').update(syncLua).digest('hex')

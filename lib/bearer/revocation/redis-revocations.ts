@@ -2,7 +2,8 @@ import { type Clock, systemClock } from '../../http/clock'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../../http/options'
 import type { Session } from '../session'
 import { followLua, revokeLua } from './assets'
-import { type RedisConnection, type RevocationClient, connect } from './redis-connection'
+import type { RedisClient } from '../../redis/own-connection'
+import { type RedisConnection, connect } from './redis-connection'
 import { type Revocation, RevocationList, entryOf } from './revocation-list'
 import type { Revocations } from './revocations'
 
@@ -48,10 +49,7 @@ const TIDY_MS = 60_000
  * @param to an ioredis client or a URL; the connection is this function's own either way
  * @throws {TypeError|RangeError} naming the option
  */
-export function redisRevocations(
-  to: RevocationClient | string,
-  options: RedisRevocationsOptions = {},
-): RedisRevocations {
+export function redisRevocations(to: RedisClient | string, options: RedisRevocationsOptions = {}): RedisRevocations {
   optionNames('redisRevocations()', options, ['prefix', 'tokenLifeSec', 'maxBehindMs', 'onBehind', 'clock'])
   const { prefix = 'tollgate', tokenLifeSec = 86_400, maxBehindMs = 5_000, onBehind = 'closed' } = options
   const { clock = systemClock } = options

@@ -1,10 +1,4 @@
-import { Redis } from 'ioredis'
-
-/** What is used of a client: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
-export interface RedisClient {
-  readonly isCluster?: boolean
-  duplicate(...args: never[]): unknown
-}
+import { type RedisClient, ownConnection } from '../../redis/own-connection'
 
 /** What is used of a connection of the store's own. */
 export interface RedisConnection {
@@ -19,37 +13,10 @@ export interface RedisConnection {
   disconnect(): void
 }
 
-/**
- * A claim must never be sent twice or late: nothing is queued or sent again, and a dead connection is noticed soon. The
- * deadline is longer than the throttle's, because a claim whose reply is lost costs its user a fresh login.
- */
-const OPTIONS = {
-  enableOfflineQueue: false,
-  maxRetriesPerRequest: 0,
-  commandTimeout: 500,
-  connectTimeout: 500,
-  socketTimeout: 1_500,
-  disconnectTimeout: 200,
-  autoResubscribe: false,
-  enableAutoPipelining: false, // on a Cluster its routing never heals after a slot has moved
-  lazyConnect: false,
-  retryStrategy: (attempt: number) => Math.min(50 * attempt, 250) + Math.floor(Math.random() * 50),
-  reconnectOnError: (err: Error) => (err.message.startsWith('READONLY') ? 1 : false), // 2 would send it again
-}
-
-const CLUSTER_OPTIONS = {
-  enableOfflineQueue: false,
-  maxRedirections: 4,
-  slotsRefreshTimeout: 500,
-  clusterRetryStrategy: OPTIONS.retryStrategy,
-  enableAutoPipelining: false,
-  lazyConnect: false,
-}
+/** Longer than the throttle's: a claim whose reply is lost costs its user a fresh login. */
+const TIMEOUTS = { commandTimeout: 500, socketTimeout: 1_500 }
 
 /** A connection of the store's own to where the client or the URL points. */
 export function connect(to: RedisClient | string): RedisConnection {
-  if (typeof to === 'string') return new Redis(to, OPTIONS)
-  const duplicate = to.duplicate.bind(to) as (...args: unknown[]) => unknown
-  const own = to.isCluster ? duplicate([], { ...CLUSTER_OPTIONS, redisOptions: OPTIONS }) : duplicate(OPTIONS)
-  return own as RedisConnection
+  return ownConnection(to, TIMEOUTS) as RedisConnection
 }

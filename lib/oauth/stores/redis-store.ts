@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { optionNames, shown } from '../../http/options'
 import { claimLua, countLua } from './assets'
-import { type RedisClient, type RedisConnection, connect } from './redis-client'
+import type { RedisClient } from '../../redis/own-connection'
+import { type RedisConnection, connect } from './redis-client'
 import type { Claim, Count, OAuthStore } from './store'
 
 interface Script {

@@ -1,0 +1,50 @@
+import { Redis } from 'ioredis'
+
+/** What is used of a client: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
+export interface RedisClient {
+  readonly isCluster?: boolean
+  duplicate(...args: never[]): unknown
+}
+
+/** How long a connection waits, in milliseconds. */
+export interface RedisTimeouts {
+  /** For one answer. */
+  readonly commandTimeout: number
+  /** For anything at all to come, before the connection is taken for dead and replaced. */
+  readonly socketTimeout: number
+}
+
+const retryStrategy = (attempt: number) => Math.min(50 * attempt, 250) + Math.floor(Math.random() * 50)
+
+/**
+ * Nothing is queued or sent again, since what a caller has given up must not be done later; a dead connection is
+ * noticed soon; and the pauses between attempts stay short and spread.
+ */
+const OPTIONS = {
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: 500,
+  disconnectTimeout: 200,
+  autoResubscribe: false,
+  enableAutoPipelining: false, // on a Cluster its routing never heals after a slot has moved
+  lazyConnect: false,
+  retryStrategy,
+  reconnectOnError: (err: Error) => (err.message.startsWith('READONLY') ? 1 : false), // 2 would send it again for ever
+}
+
+const CLUSTER_OPTIONS = {
+  enableOfflineQueue: false,
+  maxRedirections: 4,
+  slotsRefreshTimeout: 500,
+  clusterRetryStrategy: retryStrategy,
+  enableAutoPipelining: false,
+  lazyConnect: false,
+}
+
+/** A connection of our own to where the client or the URL points; the client given stays as it is. */
+export function ownConnection(to: RedisClient | string, timeouts: RedisTimeouts): unknown {
+  const options = { ...OPTIONS, ...timeouts }
+  if (typeof to === 'string') return new Redis(to, options)
+  const duplicate = to.duplicate.bind(to) as (...args: unknown[]) => unknown
+  return to.isCluster ? duplicate([], { ...CLUSTER_OPTIONS, redisOptions: options }) : duplicate(options)
+}
