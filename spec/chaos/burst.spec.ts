@@ -50,9 +50,9 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
 
   /** Every process learns what the route takes, from other users. */
   async function learn(route: string, times: readonly number[]): Promise<void> {
-    for (const ms of times) {
-      await Promise.all(apis.map((each) => shoot(each, `/small/${route}/${ms}`, newUser('teacher'))))
-    }
+    await Promise.all(
+      apis.flatMap((each) => times.map((ms) => shoot(each, `/small/${route}/${ms}`, newUser('teacher')))),
+    )
   }
 
   interface Outcome {
@@ -94,12 +94,18 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
    * Sends all at once. Again where the machine took so long that early requests were over before late ones came, or that
    * Redis was not heard in time: that is an outage, and each process decides alone.
    */
-  async function burst(t: TestContext, route: string, ms: () => number, abortAfterMs?: number): Promise<Outcome> {
+  async function burst(
+    t: TestContext,
+    route: string,
+    ms: () => number,
+    abortAfterMs?: number,
+    size = BURST,
+  ): Promise<Outcome> {
     for (let i = 0; i < 20; i++) {
       for (const each of apis) await until(async () => !(await each.usage('nobody')).degraded)
       const before = outages()
       const user = newUser('burst')
-      const sending = Array.from({ length: BURST }, (_, n) =>
+      const sending = Array.from({ length: size }, (_, n) =>
         shoot(api(n), `/small/${route}/${ms()}`, user, abortAfterMs),
       )
       const got = await outcome(user, sending)
@@ -157,7 +163,8 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
     const mixed = () => 50 + Math.floor(Math.random() * 451)
     await learn('mixed', Array.from({ length: 16 }, mixed))
     const outcomes: Outcome[] = []
-    for (let i = 0; i < (FULL ? 20 : 4); i++) outcomes.push(await burst(t, 'mixed', mixed))
+    // Twenty bursts in any case, or the mean would be chance.
+    for (let i = 0; i < 20; i++) outcomes.push(await burst(t, 'mixed', mixed, undefined, FULL ? BURST : 60))
     said(t, outcomes)
     const mean = outcomes.reduce((sum, { share }) => sum + share, 0) / outcomes.length
     assert.ok(mean <= 1.1, String(mean))
@@ -186,10 +193,10 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
 
   it('admits a lone request in any process, though more is expected of it than is left', async () => {
     const user = newUser('lone')
-    for (const each of apis) await shoot(each, '/tiny/heavy/400', newUser('teacher'))
+    await Promise.all(apis.map((each) => shoot(each, '/tiny/heavy/400', newUser('teacher'))))
     assert.equal((await shoot(api(0), '/tiny/light/60', user)).status, 200)
     // What was in flight elsewhere is known to be over at the next tick.
-    await until(async () => (await api(5).usage(user, 2)).spentMs >= 60)
+    await until(async () => (await api(5).usage(user, 2)).spentMs > 50)
     assert.equal((await shoot(api(5), '/tiny/heavy/10', user)).status, 200)
   })
 })
