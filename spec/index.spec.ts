@@ -107,6 +107,18 @@ describe('the bearer and the throttle together', () => {
     assert.deepEqual(statuses, [401, 401, 401, 401, 429])
   })
 
+  it('what another package writes to req.auth is nobody of ours: the address pays', async (t) => {
+    const get = await serve(t, (app) => {
+      app.use((req, _res, next) => {
+        ;(req as { auth: unknown }).auth = { payload: { sub: 'ada' }, token: 'x' }
+        next()
+      })
+      app.use(throttle(LIMIT))
+      app.get('/who', (req, res) => void res.json(req.throttle.subject))
+    })
+    assert.equal((await get('/who')).body, '"address:127.0.0.1"')
+  })
+
   it('with no bearer at all the address pays', async (t) => {
     const get = await serve(t, (app) => {
       app.use(throttle(LIMIT))

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { Request } from 'express'
-import type { Session } from '../bearer/session'
+import { sessionOf } from '../bearer/request-session'
 
 /**
  * Who pays for a request: the signed-in user; with no user, the app; with neither, the client's network address. The
@@ -9,7 +9,7 @@ import type { Session } from '../bearer/session'
  * @example 'user:25:https://ident.example.org:ada', 'client:25:https://ident.example.org:app-1', 'address:203.0.113.9'
  */
 export function defaultSubject(req: Request): string {
-  const session = (req as { auth?: Session }).auth
+  const session = sessionOf(req)
   if (session === undefined) return `address:${networkOf(addressOf(req))}`
   const { kind, issuer } = session
   if (kind === 'user') return `user:${issuer.length}:${issuer}:${session.userId}`

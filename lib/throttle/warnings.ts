@@ -1,4 +1,5 @@
 import type { Request } from 'express'
+import { sessionOf } from '../bearer/request-session'
 
 const said = new Set<string>()
 
@@ -29,7 +30,7 @@ export function checkTrustProxy(req: Request): void {
 
 /** A user who is known only after the throttle has asked pays nothing: the address did. */
 export function warnIfSignedIn(req: Request): void {
-  if ((req as { auth?: unknown }).auth === undefined) return
+  if (sessionOf(req) === undefined) return
   warnOnce(
     'TOLLGATE_ORDER',
     'throttle() ran before requireBearer(), so the address paid and not the user; mount requireBearer() first, ' +
