@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { until } from '../support/until'
 import { type Api, endedLogs } from './apis'
-import { Load, shoot } from './load'
+import { Load, type Shot, shoot } from './load'
 import { type Work, workByUser } from './log'
 import type { Total } from './shared-total'
 import type { Stalls } from './stalls'
@@ -16,7 +16,7 @@ const LONGEST_WAIT_MS = 100
 const STALLED_MS = 30
 const PER_SECOND = FULL ? 500 : 300
 const USERS = 8
-/** So many of a witness's requests at once in every process: one stall of the machine is not to be taken for a charge. */
+/** So many of a witness's requests in every process: one stall of the machine is not to be taken for a charge. */
 const WITNESSED = 5
 
 export interface World {
@@ -60,8 +60,15 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
       user: `user-${pick(USERS)}-${names}`,
     }),
   }
-  const everybody = (path: string, user: string) =>
-    Promise.all(apis.flatMap((api) => Array.from({ length: WITNESSED }, () => shoot(api, path, user))))
+  // One after another in each process: requests decided by one answer start one after another, but are charged from it.
+  const everybody = async (path: string, user: string) => {
+    const shots = apis.map(async (api) => {
+      const own: Shot[] = []
+      for (let i = 0; i < WITNESSED; i++) own.push(await shoot(api, path, user))
+      return own
+    })
+    return (await Promise.all(shots)).flat()
+  }
   const work = async (wanted: (user: string) => boolean) => workByUser(await endedLogs(apis, wanted))
   const witnessed = async () => (await work((user) => user === witness)).get(witness) as Work
   let broken = false
