@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
+import { sign } from 'jsonwebtoken'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { type Child, startApi } from './processes/child'
@@ -42,6 +43,27 @@ describe('throttle() in several processes over one Redis', () => {
     const degraded = [...a.lines, ...b.lines].includes('degraded')
     assert.ok(degraded || Math.max(...rounds) <= 350, `let in until ${rounds.join(', ')} ms after`)
     assert.equal(degraded, false, 'the store missed its deadline: this machine was too busy to tell')
+  })
+
+  it('has a user pay from one budget over two apps in two processes, and another user apart', async (t) => {
+    await redis.command('FLUSHALL')
+    const bearer = {
+      issuer: 'https://as.test',
+      audience: 'https://api.test',
+      secret: 'between-these-three-processes-only',
+    }
+    const [a, b] = await Promise.all([1, 2].map(() => startApi(t, redis.port, OPTIONS, bearer)))
+    assert.ok(a && b && a.pid !== b.pid)
+    for (const child of [a, b]) await until(async () => !(await child.usage('nobody')).degraded)
+    const token = (sub: string, client_id: string) =>
+      sign({ sub, client_id }, bearer.secret, { issuer: bearer.issuer, audience: bearer.audience, expiresIn: 600 })
+    const [phone, desk, other] = [token('ada', 'phone'), token('ada', 'desk'), token('bob', 'phone')]
+    assert.equal((await a.getAs('/throttled?processingTime=6000', phone)).status, 200)
+    await until(async () => (await b.getAs('/throttled', desk)).number('X-THROTTLE-MILLIS-USED') >= 6_000)
+    assert.equal((await b.getAs('/throttled?processingTime=4001', desk)).status, 200)
+    await until(async () => (await a.getAs('/throttled', phone)).status === 429)
+    assert.equal((await b.getAs('/throttled', desk)).status, 429)
+    for (const child of [a, b]) assert.equal((await child.getAs('/throttled', other)).status, 200)
   })
 
   it('charges one user once over both, and two users apart', async (t) => {

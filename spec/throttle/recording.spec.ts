@@ -13,7 +13,7 @@ interface Recorded {
   readonly rawHeaders: Readonly<Record<string, string>>
 }
 
-/** What the recording does not say, so that every figure of it comes out: see the issue of the real service's traffic. */
+/** What the recording does not say, chosen so that every figure of it comes out: its dates are whole seconds. */
 const SPENT_BEFORE_MS = 4_752
 const WINDOW_ENDS = Date.parse('2017-12-08T19:53:05.500Z')
 const FRACTIONS_MS = [0, 900, 100, 600, 600, 100, 600, 600, 600, 0]

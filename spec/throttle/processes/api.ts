@@ -3,17 +3,24 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
-import { type ThrottleOptions, redisStore, throttle, throttleTest } from '../../../lib'
+import { type ThrottleOptions, redisStore, requireBearer, throttle, throttleTest } from '../../../lib'
 
-const { redis, options } = JSON.parse(process.argv[2] as string) as { redis: string; options: ThrottleOptions }
+const { redis, options, bearer } = JSON.parse(process.argv[2] as string) as {
+  redis: string
+  options: ThrottleOptions
+  /** With it tokens say who pays, else the field `X-User`. */
+  bearer?: { issuer: string; audience: string; secret: string }
+}
 const say = (what: string) => void process.stdout.write(`${what}\n`)
 
 subscribe('express-tollgate:degraded', () => say('degraded'))
 subscribe('express-tollgate:recovered', () => say('recovered'))
 
-const throttled = throttle({ ...options, store: redisStore(redis), subject: (req) => req.get('x-user') ?? null })
+const byField = { subject: (req: express.Request) => req.get('x-user') ?? null }
+const throttled = throttle({ ...options, store: redisStore(redis), ...(bearer ? {} : byField) })
 const app = express()
 app.get('/usage/:who', async (req, res) => void res.json(await throttled.usage(req.params.who)))
+if (bearer) app.use(requireBearer(bearer))
 app.use(throttled)
 app.get('/throttled', throttleTest())
 app.get('/work/:ms', async (req, res) => {

@@ -12,13 +12,20 @@ export interface Child {
   /** The lines it has said: `degraded`, `recovered`, `worked <user> <ms>`. */
   readonly lines: string[]
   get(path: string, user: string): Promise<Answer>
+  /** With an access token instead. */
+  getAs(path: string, token: string): Promise<Answer>
   usage(user: string): Promise<{ spentMs: number; degraded: boolean }>
   kill(signal: NodeJS.Signals): Promise<void>
 }
 
 /** Starts api.ts in a process of its own, and waits until it answers. */
-export async function startApi(t: TestContext, redisPort: number, options: ThrottleOptions): Promise<Child> {
-  const args = JSON.stringify({ redis: `redis://127.0.0.1:${redisPort}`, options })
+export async function startApi(
+  t: TestContext,
+  redisPort: number,
+  options: ThrottleOptions,
+  bearer?: { issuer: string; audience: string; secret: string },
+): Promise<Child> {
+  const args = JSON.stringify({ redis: `redis://127.0.0.1:${redisPort}`, options, bearer })
   const child = spawn(process.execPath, ['--import', 'tsx', join(__dirname, 'api.ts'), args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
@@ -37,6 +44,7 @@ export async function startApi(t: TestContext, redisPort: number, options: Throt
     pid: child.pid as number,
     lines,
     get: (path, user) => get(url + path, { 'x-user': user }),
+    getAs: (path, token) => get(url + path, { authorization: `Bearer ${token}` }),
     usage: async (user) =>
       (JSON.parse((await get(`${url}/usage/${user}`)).body) as [{ spentMs: number; degraded: boolean }])[0],
     kill: async (signal) => {
