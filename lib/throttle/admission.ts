@@ -73,7 +73,10 @@ export class Admission implements Listener {
 
   /** The store was asked, and the decision is there. */
   decided(decision: Decision): void {
-    this.#standing.waited(nowUs(this.#rules.clock) - this.#askedAt)
+    const now = nowUs(this.#rules.clock)
+    this.#standing.waited(now - this.#askedAt)
+    // Of many decided by one answer each begins when the handlers before it have returned, and not with the first.
+    if ('ticket' in decision) this.#asked.window.excuse(decision.ticket, now - decision.ticket.start)
     try {
       this.#proceed(decision)
     } catch (err) {

@@ -178,4 +178,30 @@ describe('throttle() while Redis does not answer', () => {
     assert.equal((await get('/')).status, 200)
     assert.equal(handled, 1)
   })
+
+  it('charges each of many that one answer admits from when its own handler begins', async (t) => {
+    const redis = await start()
+    const throttled = throttle({
+      ...{ limitMs: 100_000, windowMs: 86_400_000, maxStaleMs: 0, subject: () => 'ada' },
+      store: redisStore(`redis://127.0.0.1:${redis.port}`),
+    })
+    const app = express()
+    let workedMs = 0
+    app.use(throttled)
+    app.get('/', (_req, res) => {
+      const begun = performance.now()
+      while (performance.now() - begun < 3);
+      res.end()
+      workedMs += performance.now() - begun
+    })
+    const { get, close } = await listen(app)
+    t.after(async () => {
+      await close()
+      await throttled.close()
+    })
+    await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+    for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 20 }, () => get('/')))
+    const spentMs = (await throttled.usage('ada'))[0]?.spentMs ?? NaN
+    assert.ok(spentMs >= 0.9 * workedMs && spentMs <= workedMs + 60, `worked ${workedMs}, charged ${spentMs}`)
+  })
 })
