@@ -27,3 +27,8 @@ export const systemClock: Clock = {
 export function nowUs(clock: Clock): number {
   return Math.round(clock.now() * 1_000)
 }
+
+/** Add it to `nowUs()` for the microseconds since 1970, as the machine believes. */
+export function wallOffsetUs(clock: Clock): number {
+  return Math.round(clock.date() * 1_000) - nowUs(clock)
+}

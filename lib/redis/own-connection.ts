@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import { shown } from '../http/options'
 
 /** What is used of a client: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
 export interface RedisClient {
@@ -41,10 +42,28 @@ const CLUSTER_OPTIONS = {
   lazyConnect: false,
 }
 
+/**
+ * What a factory over Redis may be given.
+ *
+ * @throws {TypeError} where `to` is neither a client nor a URL; a URL is never shown, since it may hold a password
+ */
+export function checkRedis(factory: string, to: unknown): void {
+  const isUrl = typeof to === 'string'
+  if (isUrl ? /^rediss?:\/\//.test(to) : typeof (to as RedisClient | null | undefined)?.duplicate === 'function') return
+  const received = isUrl ? 'another string' : shown(to)
+  throw new TypeError(`${factory} takes an ioredis client or a redis:// URL; received ${received}`)
+}
+
 /** A connection of our own to where the client or the URL points; the client given stays as it is. */
 export function ownConnection(to: RedisClient | string, timeouts: RedisTimeouts): unknown {
   const options = { ...OPTIONS, ...timeouts }
-  if (typeof to === 'string') return new Redis(to, options)
+  const own = typeof to === 'string' ? new Redis(to, options) : duplicated(to, options)
+  // Every command says so itself; without a listener ioredis prints each one.
+  ;(own as Redis).on('error', () => undefined)
+  return own
+}
+
+function duplicated(to: RedisClient, options: object): unknown {
   const duplicate = to.duplicate.bind(to) as (...args: unknown[]) => unknown
   return to.isCluster ? duplicate([], { ...CLUSTER_OPTIONS, redisOptions: options }) : duplicate(options)
 }

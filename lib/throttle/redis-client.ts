@@ -2,7 +2,6 @@ import { type RedisClient, ownConnection } from '../redis/own-connection'
 
 /** What is used of a connection of our own. */
 export interface RedisConnection {
-  readonly status: string
   evalsha(sha: string, keys: number, ...args: (string | number)[]): Promise<unknown>
   eval(script: string, keys: number, ...args: (string | number)[]): Promise<unknown>
   call(command: string, ...args: (string | number)[]): Promise<unknown>

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { optionNames, shown } from '../http/options'
-import type { RedisClient } from '../redis/own-connection'
+import { type RedisClient, checkRedis } from '../redis/own-connection'
 import { syncLua } from './assets'
 import type { Command, Reply } from './exchange'
 import { type RedisConnection, connect } from './redis-client'
@@ -33,12 +33,7 @@ export function redisStore(to: RedisClient | string, options: RedisStoreOptions 
   if (typeof prefix !== 'string' || !/^[^{}]{0,64}$/.test(prefix)) {
     throw new TypeError(`prefix must be a string of at most 64 characters without braces; received ${shown(prefix)}`)
   }
-  if (
-    typeof to === 'string' ? !/^rediss?:\/\//.test(to) : typeof (to as RedisClient | null)?.duplicate !== 'function'
-  ) {
-    const received = typeof to === 'string' ? 'another string' : shown(to) // a URL may hold a password
-    throw new TypeError(`redisStore takes an ioredis client or a redis:// URL; received ${received}`)
-  }
+  checkRedis('redisStore', to)
   return new RedisStore(connect(to), prefix)
 }
 
@@ -54,7 +49,6 @@ class RedisStore implements ThrottleStore {
   constructor(redis: RedisConnection, prefix: string) {
     this.#redis = redis
     this.#prefix = prefix
-    redis.on('error', () => undefined) // every command says so itself; without a listener ioredis prints each one
   }
 
   sync(window: string, c: Command): Promise<Reply> {

@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { type Clock, nowUs } from '../http/clock'
+import { type Clock, nowUs, wallOffsetUs } from '../http/clock'
 import { Calendar } from './calendar'
 import { Dialogue } from './dialogue'
 import { Engine } from './engine'
@@ -36,7 +36,7 @@ export class SharedWindow {
     link?: StoreLink,
   ) {
     const windowUs = windowMs * 1_000
-    const storeClock = link?.storeClock ?? new StoreClock(Math.round(clock.date() * 1_000) - nowUs(clock), 0)
+    const storeClock = link?.storeClock ?? new StoreClock(wallOffsetUs(clock), 0)
     this.#clock = clock
     this.#engine = new Engine({
       calendar: new Calendar(windowUs, storeClock),

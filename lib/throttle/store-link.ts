@@ -1,6 +1,6 @@
-import { channel } from 'node:diagnostics_channel'
-import { type Clock, nowUs } from '../http/clock'
+import { type Clock, nowUs, wallOffsetUs } from '../http/clock'
 import { Deadlines } from './deadlines'
+import { type StoreMessage, channels } from './diagnostics'
 import { StoreClock } from './store-clock'
 import type { ThrottleStore } from './store'
 
@@ -13,9 +13,6 @@ const BEAT_DOWN_MS = 200
 const START_MS = 1_000
 /** A wall clock may be this far from the store's, until the store says its time. */
 const WALL_ERROR_US = 1_000_000
-
-const degraded = channel('express-tollgate:degraded')
-const recovered = channel('express-tollgate:recovered')
 
 /** Who is to know about the store's health: each named window over it. */
 export interface LinkListener {
@@ -46,7 +43,7 @@ export class StoreLink {
     const now = nowUs(clock)
     this.#startedAt = now
     this.#deadlines = new Deadlines(clock, DEADLINE_MS)
-    this.storeClock = new StoreClock(Math.round(clock.date() * 1_000) - now, WALL_ERROR_US)
+    this.storeClock = new StoreClock(wallOffsetUs(clock), WALL_ERROR_US)
     store.onReady(() => this.#ready())
     this.#beat()
   }
@@ -138,7 +135,7 @@ export class StoreLink {
     this.isDown = this.#told = false
     this.#everUp = true
     for (const listener of this.#listeners) listener.up()
-    if (told) recovered.publish({ store: this.store })
+    if (told) channels.recovered.publish({ store: this.store } satisfies StoreMessage)
   }
 
   /** Says once an outage that limits are each process's own for now. */
@@ -146,7 +143,7 @@ export class StoreLink {
     if (this.#told || this.#closed) return
     if (!this.#everUp && nowUs(this.clock) - this.#startedAt < START_MS * 1_000) return
     this.#told = true
-    degraded.publish({ store: this.store, cause })
+    channels.degraded.publish({ store: this.store, cause } satisfies StoreMessage)
     const why = cause instanceof Error ? cause.message : String(cause)
     process.emitWarning(`the throttle's store does not answer (${why}); every process decides alone until it does`, {
       code: 'TOLLGATE_DEGRADED',

@@ -1,8 +1,8 @@
 import { type Clock, systemClock } from '../../http/clock'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../../http/options'
+import { type RedisClient, checkRedis } from '../../redis/own-connection'
 import type { Session } from '../session'
 import { followLua, revokeLua } from './assets'
-import type { RedisClient } from '../../redis/own-connection'
 import { type RedisConnection, connect } from './redis-connection'
 import { type Revocation, RevocationList, entryOf } from './revocation-list'
 import type { Revocations } from './revocations'
@@ -58,6 +58,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   optionRange('tokenLifeSec', tokenLifeSec, 60, 31_536_000)
   optionRange('maxBehindMs', maxBehindMs, 500, 3_600_000)
   optionOneOf('onBehind', onBehind, ['closed', 'open'])
+  checkRedis('redisRevocations()', to)
 
   const keys = ['log', 'over', 'last'].map((name) => `{${prefix}:revoked}:${name}`)
   const list = new RevocationList()
@@ -65,7 +66,6 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   const unwritten = new Map<string, number>()
   let tidyAt = 0
   const redis: RedisConnection = connect(to)
-  redis.on('error', () => undefined) // each command says so itself
   let followed = { number: '0', entry: '' }
   let readAt = -Infinity
   let closed = false

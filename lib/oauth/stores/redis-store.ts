@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { optionNames, shown } from '../../http/options'
 import { claimLua, countLua } from './assets'
-import type { RedisClient } from '../../redis/own-connection'
+import { type RedisClient, checkRedis } from '../../redis/own-connection'
 import { type RedisConnection, connect } from './redis-client'
 import type { Claim, Count, OAuthStore } from './store'
 
@@ -45,13 +45,8 @@ export function redisStore(to: RedisClient | string, options: RedisStoreOptions 
   if (typeof prefix !== 'string' || prefix.length > 64) {
     throw new TypeError(`prefix must be a string of at most 64 characters; received ${shown(prefix)}`)
   }
-  const isUrl = typeof to === 'string'
-  if (isUrl ? !/^rediss?:\/\//.test(to) : typeof (to as RedisClient | null)?.duplicate !== 'function') {
-    const received = isUrl ? 'another string' : shown(to) // a URL may hold a password
-    throw new TypeError(`redisStore takes an ioredis client or a redis:// URL; received ${received}`)
-  }
+  checkRedis('redisStore', to)
   const redis = connect(to)
-  redis.on('error', () => undefined) // every command says so itself; without a listener ioredis prints each one
   const connected = firstConnection(redis)
 
   return {
