@@ -186,6 +186,44 @@ describe('Engine', () => {
   })
 })
 
+describe('Engine that decides alone by a clock that may be off', () => {
+  /** The store was last heard at 0, and its time is known to `errorUs` (which grows from there). */
+  function alone(windowUs: number, errorUs: number) {
+    const calendar = new Calendar(windowUs, new StoreClock(0, errorUs))
+    const identify = (id: string) => ({ id, phase: PHASE })
+    const engine = new Engine({ calendar, freshUs: 250_000, shared: true, identify })
+    engine.alone = true
+    const standing = (now: number) => engine.standing('s', LIMIT, now)
+    return {
+      admits: (now: number) => 'ticket' in engine.admit('s', 0, LIMIT, now),
+      spendAll: (now: number) => engine.charge(standing(now), LIMIT + 1, now),
+      standing,
+    }
+  }
+
+  it('enters the next window where this one may be over, early rather than late, and has one budget there', () => {
+    const { admits, spendAll, standing } = alone(WINDOW, 20_000)
+    spendAll(0)
+    const surelyOpenUntil = WINDOW - 20_000 - WINDOW * 5e-4
+    assert.equal(admits(surelyOpenUntil - 100), false)
+    assert.equal(admits(surelyOpenUntil + 100), true, 'another process may have promised the next window by now')
+    assert.equal(standing(surelyOpenUntil + 100).number, 1)
+    spendAll(surelyOpenUntil + 100)
+    for (const now of [surelyOpenUntil + 200, WINDOW + 1, WINDOW + 5_000_000]) assert.equal(admits(now), false)
+  })
+
+  it('keeps windows apart that are shorter than the clock is sure', () => {
+    const { admits, spendAll } = alone(1_000_000, 2_000_000)
+    let budgets = 0
+    for (let now = 0; now < 10_000_000; now += 10_000) {
+      if (!admits(now)) continue
+      budgets++
+      spendAll(now)
+    }
+    assert.equal(budgets, 11, 'one for each of ten windows, and the next at its early edge')
+  })
+})
+
 describe('exchange', () => {
   /** Two engines over one model of the store. */
   function two() {
