@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
-import ts from 'typescript'
+import { page } from './support/markdown'
 import { freePort } from './support/redis'
 import { until } from './support/until'
 
@@ -13,57 +13,20 @@ const readme = readFileSync(join(root, 'README.md'), 'utf8')
 const home = join(root, '.cache', `readme-${process.pid}`)
 const run = promisify(execFile)
 
-/** The examples, each with the heading above it. What has no app of its own is given one. */
-const examples = [...readme.matchAll(/^```ts\n([^]*?)^```$/gm)].map((match, i) => {
-  const [, text = ''] = match
-  const heading =
-    readme
-      .slice(0, match.index)
-      .match(/^##+ .*$/gm)
-      ?.at(-1) ?? ''
-  const whole = text.includes('express()')
-  const code = whole ? text : `import express from 'express'\nconst app = express()\n${text}`
-  const file = join(home, `example-${i + 1}.ts`)
-  mkdirSync(home, { recursive: true })
-  writeFileSync(file, code)
-  return { heading, whole, code, file, title: `${heading.slice(3)} (${i + 1})` }
-})
 after(() => rmSync(home, { recursive: true, force: true }))
 
+/** The one example under a heading that has an app of its own, in a file that tsx runs. That all compile: docs.spec.ts */
 const example = (heading: string) => {
-  const [found, ...more] = examples.filter((each) => each.heading === `## ${heading}` && each.whole)
+  const whole = page(root, 'README.md').blocks.filter(
+    (block) => block.heading === heading && /express\(\)/.test(block.text),
+  )
+  const [found, ...more] = whole
   assert.ok(found && more.length === 0, `one whole example under ${heading}`)
-  return found
+  mkdirSync(home, { recursive: true })
+  return { code: found.text, file: join(home, `line-${found.line}.ts`) }
 }
 
 describe('README', () => {
-  it('has examples that compile', () => {
-    assert.ok(examples.length >= 9, `${examples.length} examples`)
-    const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (file) => ts.sys.readFile(file)) as {
-      config: { compilerOptions: Record<string, unknown> }
-    }
-    const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
-    const program = ts.createProgram(
-      examples.map(({ file }) => file),
-      { ...options, configFilePath: join(root, 'tsconfig.json') },
-    )
-    const said = ts.getPreEmitDiagnostics(program).map((d) => {
-      return `${d.file?.fileName}: ${ts.flattenDiagnosticMessageText(d.messageText, '\n')}`
-    })
-    assert.deepEqual(said, [])
-  })
-
-  for (const { file, title, whole, code } of examples) {
-    if (whole) continue
-    it(`has an example that starts: ${title}`, async () => {
-      writeFileSync(file, `${code}\nconsole.log('ran to its end')\nprocess.exit(0)\n`)
-      const { stdout, stderr } = await run(process.execPath, ['--import', 'tsx', file], { cwd: root })
-      assert.equal(stdout, 'ran to its end\n')
-      assert.equal(stderr, '')
-      writeFileSync(file, code)
-    })
-  }
-
   it('has ten lines that run when pasted, and print a line that does', async (t) => {
     const { code, file } = example('Ten lines')
     const port = String(await freePort())
@@ -91,14 +54,6 @@ describe('README', () => {
     }
     assert.match(refused, /\r\nRetry-After: ([1-9]|10|11)\r\n/)
     assert.match(refused, /<code>429<\/code>/)
-  })
-
-  it('has a test that says what it says it says', async () => {
-    const { code, file } = example('Testing your app')
-    const expected = [...code.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)].map(([, said]) => `${said}\n`).join('')
-    assert.equal(expected, '200 429 200\n200\n')
-    const { stdout } = await run(process.execPath, ['--import', 'tsx', file], { cwd: root, timeout: 20_000 })
-    assert.equal(stdout, expected)
   })
 
   it('names every option there is', () => {

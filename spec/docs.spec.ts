@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { compile, examplesOf, runExample } from './support/doc-examples'
+import { pages } from './support/markdown'
+import { type Server, startRedis } from './support/redis'
+
+const root = process.cwd()
+const home = join(root, '.cache', `docs-${process.pid}`)
+rmSync(home, { recursive: true, force: true })
+mkdirSync(home, { recursive: true })
+after(() => rmSync(home, { recursive: true, force: true }))
+
+const all = pages(root)
+const { scripts, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  scripts: Record<string, string>
+  bin?: Record<string, string>
+}
+
+describe('examples of README and docs', { concurrency: 2 }, () => {
+  const examples = all.flatMap((page) => examplesOf(page, home))
+  let redis: Server
+  let said: string[] = []
+  before(async () => {
+    redis = await startRedis()
+    said = compile(
+      root,
+      home,
+      examples.map(({ source }) => source),
+      redis.port,
+    )
+  })
+  after(() => redis.stop())
+
+  it('compile', () => {
+    assert.ok(examples.length >= 10, `${examples.length} examples`)
+    assert.deepEqual(said, [])
+  })
+
+  for (const { title, source, prints, tests } of examples) {
+    it(`run: ${title}`, async () => {
+      const { code, stdout, stderr } = await runExample(root, home, source)
+      assert.equal(stderr, '')
+      if (prints !== undefined) assert.equal(stdout, prints)
+      if (tests) assert.match(stdout, /^# pass [1-9]\d*$/m)
+      assert.equal(code, 0, stdout)
+    })
+  }
+})
+
+describe('links of README and docs', () => {
+  for (const { path, links } of all) {
+    it(`lead somewhere: ${path}`, () => {
+      for (const link of links) {
+        if (/^https:\/\/[^\s/]+(\/|$)/.test(link)) continue
+        const [to = '', anchor] = link.split('#')
+        const target = to === '' ? path : normalize(join(dirname(path), to)).replaceAll('\\', '/')
+        assert.ok(existsSync(join(root, target)), `${path}: ${link}`)
+        if (anchor === undefined) continue
+        const page = all.find((each) => each.path === target)
+        assert.ok(page?.anchors.has(anchor), `${path}: ${link} names a heading of ${target}`)
+      }
+    })
+  }
+
+  it('lead to every page of docs/ from its index or README', () => {
+    const linked = all
+      .filter(({ path }) => path === 'README.md' || path === 'docs/README.md')
+      .flatMap(({ path, links }) => links.map((link) => normalize(join(dirname(path), link.split('#')[0] ?? ''))))
+    for (const { path } of all.filter(({ path }) => path.startsWith('docs/') && path !== 'docs/README.md')) {
+      assert.ok(linked.includes(normalize(path)), path)
+    }
+  })
+})
+
+describe('commands of README and docs', () => {
+  for (const { path, blocks, inlineCode } of all) {
+    const shell = blocks.filter(({ language }) => language === 'sh')
+    const inline = inlineCode.filter((code) => /^(npm|npx|node) \S/.test(code))
+    const paths = inlineCode.filter((code) => /^(bench|demo|docs|examples|lib|scripts|spec)\/[\w./-]*$/.test(code))
+
+    it(`are there: ${path}`, () => {
+      for (const { text, line } of shell) {
+        execFileSync('sh', ['-n'], { input: text })
+        const lines = text
+          .replace(/\\\n/g, ' ')
+          .replace(/ +#.*$/gm, '')
+          .split(/\n|&&|\|/)
+        for (const each of lines) assert.equal(wrongWith(each.trim()), undefined, `${path}:${line}: ${each}`)
+      }
+      for (const code of inline) assert.equal(wrongWith(code), undefined, `${path}: ${code}`)
+      for (const file of paths) assert.ok(existsSync(join(root, file)), `${path}: ${file}`)
+    })
+  }
+})
+
+/** What is wrong with a command that a page prints, or undefined. A command of another kind wants a case here. */
+function wrongWith(line: string): string | undefined {
+  const [command, first = '', ...rest] = line.replace(/^([A-Z_]+=\S* +)+/, '').split(/ +/)
+  const there = (path: string) => (existsSync(join(root, path)) ? undefined : `there is no ${path}`)
+  if (command === undefined || command === '' || command.startsWith('#')) return undefined
+  if (command === 'npm') {
+    if (['ci', 'install', 'publish', 'pack', 'sbom'].includes(first)) return undefined
+    const script = first === 'run' ? (rest[0] ?? '') : first
+    return script in scripts ? undefined : `package.json has no script ${script}`
+  }
+  if (command === 'npx') return first in bin ? undefined : `package.json has no bin ${first}`
+  if (command === 'node') return there([first, ...rest].find((each) => !each.startsWith('-')) ?? '')
+  if (command === 'cd') return there(first)
+  if (['curl', 'git', 'redis-cli', 'redis-server', 'valkey-cli'].includes(command)) return undefined
+  return `nobody checks ${command}`
+}

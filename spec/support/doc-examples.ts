@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import ts from 'typescript'
+import type { Block, Page } from './markdown'
+
+export interface Example {
+  readonly title: string
+  readonly block: Block
+  /** What the page says that it prints, where it does: `console.log(…) // 200`. */
+  readonly prints: string | undefined
+  /** Has specs of node:test in it. */
+  readonly tests: boolean
+  readonly source: string
+}
+
+/**
+ * Writes a page's ts blocks as files, each page's into a folder of its own so that one may import another by its
+ * `file=` name. A block that uses an `app` and makes none is given one; one with an `await` of its own is ESM; one
+ * that neither prints what it promises nor tests anything ends at its end, whatever it has opened.
+ */
+export function examplesOf(page: Page, home: string): Example[] {
+  const folder = join(home, page.path.replace(/\W+/g, '-'))
+  mkdirSync(folder, { recursive: true })
+  return page.blocks
+    .filter(({ language }) => language === 'ts')
+    .map((block) => {
+      const { text, heading, line } = block
+      const promised = [...text.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)].map(([, said]) => `${said}\n`).join('')
+      const tests = /from 'node:test'/.test(text)
+      const esm = /^[^\s/].*\bawait\b/m.test(text.replace(/^.*\basync\b.*$/gm, ''))
+      const given = /\bapp\b/.test(text) && !/express\(\)|\bapp:/.test(text)
+      let code = text
+      if (given)
+        code = `${/import express\b/.test(text) ? '' : `import express from 'express'\n`}const app = express()\n${text}`
+      // The specs' own ports, so that nothing meets what else is running.
+      code = code.replaceAll('listen(3000', 'listen(0')
+      if (promised === '' && !tests && !block.file) code += `\nconsole.log('ran to its end')\nprocess.exit(0)\n`
+      const source = join(folder, block.file ?? `line-${line}${esm ? '.mts' : '.ts'}`)
+      mkdirSync(dirname(source), { recursive: true })
+      writeFileSync(source, code)
+      const prints = tests || block.file ? undefined : promised || 'ran to its end\n'
+      return { title: `${page.path}:${line}, ${heading}`, block, prints, tests, source }
+    })
+}
+
+/**
+ * Compiles examples and the package under the project's own strict options, and lays them out so that the
+ * package is found by its name; `localhost:6379` becomes the Redis at `redisPort`. Returns what the compiler says against them, none where all is well.
+ */
+export function compile(root: string, home: string, sources: readonly string[], redisPort: number): string[] {
+  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (file) => ts.sys.readFile(file)) as {
+    config: { compilerOptions: Record<string, unknown> }
+  }
+  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: object }
+  const entries = Object.keys(exports).filter((entry) => !entry.endsWith('.json'))
+  const lib = entries.map((entry) => join(root, 'lib', entry, 'index.ts'))
+  const program = ts.createProgram([...sources, ...lib], {
+    ...options,
+    noEmit: false,
+    rootDir: root,
+    outDir: join(home, 'out'),
+    configFilePath: join(root, 'tsconfig.json'),
+  })
+  const said = ts.getPreEmitDiagnostics(program).map((d) => {
+    const at = d.file && d.start !== undefined ? `:${d.file.getLineAndCharacterOfPosition(d.start).line + 1}` : ''
+    return `${d.file ? relative(home, d.file.fileName) : ''}${at}: ${ts.flattenDiagnosticMessageText(d.messageText, '\n')}`
+  })
+  program.emit()
+  for (const source of sources) {
+    const file = compiled(root, home, source)
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('localhost:6379', `127.0.0.1:${redisPort}`))
+  }
+  // Node looks a package up by its own name first: what is compiled is that package.
+  cpSync(join(root, 'package.json'), join(home, 'out/package.json'))
+  symlinkSync('lib', join(home, 'out/dist'))
+  return said
+}
+
+/** Runs a compiled example as `node file.js` does, with an environment that holds nothing of this one's. */
+export function runExample(
+  root: string,
+  home: string,
+  source: string,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const file = compiled(root, home, source)
+  const env = { PATH: process.env.PATH, NODE_ENV: 'test' }
+  return new Promise((resolve) => {
+    execFile(process.execPath, [file], { cwd: dirname(file), env, timeout: 30_000 }, (err, stdout, stderr) => {
+      resolve({ code: err === null ? 0 : typeof err.code === 'number' ? err.code : -1, stdout, stderr })
+    })
+  })
+}
+
+const compiled = (root: string, home: string, source: string) =>
+  join(home, 'out', relative(root, source)).replace(/\.(m?)ts$/, '.$1js')
