@@ -54,9 +54,14 @@ describe(`${REDEMPTIONS} redemptions of one code at once, over two processes on 
 
   it('this spec would notice a claim by GET and then DEL', async () => {
     await withTwo(true, async (children) => {
-      const answers = await race(children, new UserAgent(children[0]?.origin ?? ''))
-      const won = answers.filter(({ status }) => status === 200).length
-      assert.ok(won > 1, `${won} succeeded`)
+      const browser = new UserAgent(children[0]?.origin ?? '')
+      let most = 0
+      // One race may be lost to luck: the machine is busy, and one request is through before the next is read.
+      for (let round = 0; round < 20 && most < 2; round++) {
+        const answers = await race(children, browser)
+        most = Math.max(most, answers.filter(({ status }) => status === 200).length)
+      }
+      assert.ok(most > 1, `${most} succeeded at most`)
     })
   })
 })
