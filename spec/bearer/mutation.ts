@@ -1,11 +1,2 @@
-// The quick specs of the bearer check in one process, for stryker.config.mjs: each mutant runs them all.
-import './floor.spec'
-import './require-bearer.spec'
-import './bearer-options.spec'
-import './policies.spec'
-import './require-scope.spec'
-import './issuers.spec'
-import './algorithms.spec'
-import './verified-cache.spec'
-import './dpop.spec'
-import './introspection.spec'
+// Some specs in one process, for scripts/mutation.mjs: node mutation.js floor dpop
+for (const name of process.argv.slice(2)) require(`./${name}.spec`)
