@@ -26,14 +26,16 @@ const LIFE_MS = { default: 600_000, least: 60_000, most: 86_400_000 }
 const REFRESH_AHEAD = 0.8
 /** Unknown kids cause one fetch in this time, however many they are. */
 const UNKNOWN_KID_MS = 2_000
+/** So many requests with unknown kids wait for a fetch; more of them would be somebody's attempt to pile them up. */
+const MOST_WAITING = 1_000
 const BACK_OFF_MS = { first: 1_000, most: 60_000 }
 const TIMEOUT_MS = 5_000
 const MAX_BYTES = 512 * 1_024
 
 /**
  * The keys of an issuer's JWK Set (RFC 7517 §5), kept through its outages. One fetch at a time; ahead of the end of the
- * set's life; for a `kid` not yet known at most every 2 s; after failures at growing intervals with jitter. While the
- * issuer does not answer, the last good set serves for some time beyond its life; with none, the refusal is
+ * set's life; for a `kid` not yet known at most every 2 s, and a bounded number of requests wait for that, since the key
+ * may have been rotated in just now; after failures at growing intervals with jitter. While the issuer does not answer, the last good set serves for some time beyond its life; with none, the refusal is
  * `keys_unavailable`, never `unknown_key`.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
@@ -47,17 +49,38 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   let failures = 0
   let retryAt = -Infinity
   let problem: unknown
+  let waiting = 0
+  let pause: Promise<void> | undefined
 
   return { find, ready }
 
   function find(kid: string | undefined, algorithm: string): VerifyKey | Refusal | Promise<VerifyKey | Refusal> {
     const age = clock.now() - fetchedAt
-    if (set && age <= lifeMs) {
+    // Once an issuer has failed to answer, nobody waits for it who can be served by the last good set.
+    if (set && (age <= lifeMs || (failures > 0 && usable()))) {
       if (age > lifeMs * REFRESH_AHEAD) void refresh()
       const found = findKey(set, kid, algorithm)
-      if (!isRefusal(found) || found.refused !== 'unknown_key' || !mayAskForUnknown()) return settle(found)
+      if (!isRefusal(found) || found.refused !== 'unknown_key') return found
+      if (waiting >= MOST_WAITING) return settle(found)
     }
-    return refresh().then(() => settle(usable() ? findKey(set as KeySet, kid, algorithm) : unavailable()))
+    return findLater(kid, algorithm)
+  }
+
+  /** By the fetch under way, or by the next that may begin. */
+  async function findLater(kid: string | undefined, algorithm: string): Promise<VerifyKey | Refusal> {
+    waiting++
+    if (!flight && failures === 0) await paused() // after a failure refresh() knows when to ask again
+    await refresh()
+    waiting--
+    return settle(usable() ? findKey(set as KeySet, kid, algorithm) : unavailable())
+  }
+
+  /** Resolves when unknown kids may cause a fetch again. */
+  function paused(): Promise<void> {
+    const leftMs = startedAt + UNKNOWN_KID_MS - clock.now()
+    if (leftMs <= 0) return Promise.resolve()
+    pause ??= new Promise<void>((resolve) => clock.after(leftMs, resolve)).then(() => (pause = undefined))
+    return pause
   }
 
   async function ready(): Promise<void> {
@@ -67,10 +90,6 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   function usable(): boolean {
     return set !== undefined && clock.now() - fetchedAt <= lifeMs + lastGoodMs
-  }
-
-  function mayAskForUnknown(): boolean {
-    return flight !== undefined || clock.now() - startedAt >= UNKNOWN_KID_MS
   }
 
   /** A key that is not known may exist all the same while the issuer cannot be asked, or shows no key at all. */
