@@ -3,6 +3,7 @@ import { GROUPS } from './scripts/mutation-groups.mjs'
 
 const group = process.env.MUTATION_GROUP ?? 'token'
 const { files, specs } = GROUPS[group]
+const preloaded = specs.map((name) => `-r ./.cache/js/spec/bearer/${name}.spec.js`)
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {
@@ -11,7 +12,7 @@ export default {
   // Transpiled once for all mutants of a group: each runs in a process of its own, and starting it is most of the work.
   buildCommand: 'node scripts/transpile.mjs .cache/js',
   commandRunner: {
-    command: `node --test-reporter=./scripts/first-failure.mjs .cache/js/spec/bearer/mutation.js ${specs.join(' ')}`,
+    command: `node --test-reporter=./scripts/first-failure.mjs ${preloaded.join(' ')} -e 0`,
   },
   reporters: ['json', 'progress-append-only'],
   jsonReporter: { fileName: `.cache/mutation/${group}.json` },

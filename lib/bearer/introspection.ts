@@ -34,8 +34,15 @@ const PAUSE_MS = 1_000
  * Checks opaque tokens by asking their issuer (RFC 7662). Only `active: true` counts; what else the answer says is
  * checked as claims are. An answer is remembered for a short time, under the token's SHA-256. An endpoint that does not
  * answer, or not with 200, is an outage, never a bad token.
+ *
+ * @param mostAnswers how many answers are remembered; the oldest makes room
  */
-export function introspectionVerifier(options: IntrospectionOptions, policy: ClaimPolicy, clock: Clock): TokenVerifier {
+export function introspectionVerifier(
+  options: IntrospectionOptions,
+  policy: ClaimPolicy,
+  clock: Clock,
+  mostAnswers = MOST_ANSWERS,
+): TokenVerifier {
   const { endpoint, clientId, clientSecret, cacheSec = 10 } = options
   const credentials = [clientId, clientSecret].map(formEncoded).join(':') // RFC 6749 §2.3.1
   const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
@@ -77,9 +84,8 @@ export function introspectionVerifier(options: IntrospectionOptions, policy: Cla
   }
 
   function remember(name: string, answer: Answer): void {
-    if (cacheSec === 0) return
     answers.set(name, answer)
-    if (answers.size <= MOST_ANSWERS) return
+    if (answers.size <= mostAnswers) return
     for (const oldest of answers.keys()) {
       answers.delete(oldest)
       return
@@ -93,8 +99,7 @@ export function introspectionVerifier(options: IntrospectionOptions, policy: Cla
   }
 
   function unavailable(): Refusal {
-    const retryAfterSec = Math.max(1, Math.ceil((retryAt - clock.now()) / 1_000))
-    return { refused: 'introspection_unavailable', retryAfterSec, cause: problem }
+    return { refused: 'introspection_unavailable', retryAfterSec: PAUSE_MS / 1_000, cause: problem }
   }
 }
 

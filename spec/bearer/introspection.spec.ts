@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { requireBearer, type BearerOptions, type DenialError } from '../../lib'
+import { claimPolicy } from '../../lib/bearer/claim-options'
+import { introspectionVerifier } from '../../lib/bearer/introspection'
 import { manualClock } from '../../lib/testing'
 import { serve } from '../support/serve'
 import { until } from '../support/until'
@@ -11,7 +13,7 @@ const audience = 'api'
 
 /** An introspection endpoint that answers as it is told, and an API that asks it. */
 async function opaque(more: object = {}, introspection: object = {}) {
-  const asked: { authorization: string | undefined; body: string }[] = []
+  const asked: { authorization: string | undefined; type: string | undefined; body: string }[] = []
   const state = {
     arrived: 0,
     gate: Promise.resolve(),
@@ -22,28 +24,32 @@ async function opaque(more: object = {}, introspection: object = {}) {
     let body = ''
     req.on('data', (chunk: Buffer) => (body += chunk.toString()))
     req.on('end', () => {
-      asked.push({ authorization: req.headers.authorization, body })
+      asked.push({ authorization: req.headers.authorization, type: req.headers['content-type'], body })
       void state.gate.then(() => res.writeHead(state.status).end(JSON.stringify(state.answer)))
     })
   })
   const clock = manualClock(1_800_000_000_000)
-  const reasons: (string | undefined)[] = []
+  const denials: DenialError[] = []
   const options = {
     issuer,
     audience,
     clock,
     introspection: { endpoint: endpoint.url, clientId: 'api:1', clientSecret: 'p w', ...introspection },
+    onDenied: noting(denials),
     ...more,
   } as BearerOptions
   const app = express().use((_req, _res, next) => (state.arrived++, next()))
   app.use(requireBearer(options), (req, res) => void res.json(req.auth))
-  app.use(((err: DenialError, _req, res, _next) => {
-    reasons.push(err.reason)
-    res.set(err.headers).status(err.status).end()
-  }) as express.ErrorRequestHandler)
   const { url } = await serve(app)
   const ask = (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } })
-  return { state, asked, clock, ask }
+  return { state, asked, clock, ask, denials, endpoint: endpoint.url }
+}
+
+function noting(denials: DenialError[]): BearerOptions['onDenied'] {
+  return (err, _req, res) => {
+    denials.push(err)
+    res.set(err.headers).status(err.status).end()
+  }
 }
 
 describe('requireBearer({ introspection }) (RFC 7662)', () => {
@@ -55,7 +61,8 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
       { kind, sub, clientId, scope, iss },
       { kind: 'user', sub: 'ada', clientId: 'tree', scope: ['read'], iss: issuer },
     )
-    const [{ authorization = '', body } = { body: '' }] = asked
+    const [{ authorization = '', type, body } = { type: '', body: '' }] = asked
+    assert.equal(type, 'application/x-www-form-urlencoded')
     assert.equal(Buffer.from(authorization.slice(6), 'base64').toString(), 'api%3A1:p+w')
     assert.deepEqual(Object.fromEntries(new URLSearchParams(body)), {
       token: 'a+b/c~1',
@@ -72,9 +79,13 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
       [undefined, 503],
       [null, 503],
     ] as const) {
-      const { state, ask } = await opaque()
+      const { state, ask, denials, endpoint } = await opaque()
       state.answer = { active, sub: 'ada' }
       assert.equal((await ask('t')).status, status, String(active))
+      if (status === 401) assert.equal(denials[0]?.reason, 'inactive')
+      if (status !== 503) continue
+      assert.equal(denials[0]?.reason, 'introspection_unavailable')
+      assert.equal(String(denials[0]?.cause), `Error: ${endpoint} does not say whether it is active`)
     }
   })
 
@@ -108,6 +119,29 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
     state.answer = { active: false }
     clock.advance(20_000)
     assert.deepEqual([(await ask('t')).status, asked.length], [401, 3])
+  })
+
+  it('remembers a bounded number of answers, and lets the oldest go', async () => {
+    const { asked, clock, endpoint } = await opaque()
+    const policy = claimPolicy({ issuer, audience }, {})
+    const options = { endpoint, clientId: 'a', clientSecret: 'b', cacheSec: 30 }
+    const verifier = introspectionVerifier(options, policy, clock, 2)
+    for (const token of ['a', 'b', 'a', 'b', 'c', 'b', 'c']) await verifier.verify(token)
+    assert.equal(asked.length, 3)
+    await verifier.verify('a')
+    assert.equal(asked.length, 4)
+  })
+
+  it('is ready at once', async () => {
+    const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
+    for (const options of [
+      { issuer, audience, introspection },
+      { issuer, audience, verify: () => null },
+    ]) {
+      const ready = requireBearer(options).ready()
+      assert.ok(ready instanceof Promise)
+      await ready
+    }
   })
 
   it('asks each time where nothing is to be remembered, and once for all who wait', async () => {
@@ -168,19 +202,23 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
 })
 
 describe('requireBearer({ verify })', () => {
+  const denials: DenialError[] = []
+
   async function asking(verify: (token: string) => unknown) {
-    const options = { issuer, audience, verify } as BearerOptions
+    denials.length = 0
+    const options = { issuer, audience, verify, onDenied: noting(denials) } as BearerOptions
     const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.json(req.auth)))
     return async (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } })
   }
 
   it('takes the claims that the function finds, as a copy', async () => {
-    const own = { sub: 'ada', scope: 'read', list: [1] }
+    const own = { sub: 'ada', scope: 'read', list: [1], exp: 4_102_444_800 }
     const ask = await asking((token) => (token === 'good' ? Promise.resolve(own) : undefined))
     const answer = (await (await ask('good')).json()) as { userId: string }
     assert.equal(answer.userId, 'ada')
     own.list.push(2)
     assert.equal((await ask('bad')).status, 401)
+    assert.equal(denials[0]?.reason, 'inactive')
     assert.equal((await (await asking(() => null))('x')).status, 401)
   })
 
@@ -191,13 +229,19 @@ describe('requireBearer({ verify })', () => {
   })
 
   it('answers 503 where it throws, or answers with what are no claims', async () => {
-    const failing: (() => unknown)[] = [
-      () => Promise.reject(new Error('down')),
-      () => true,
-      () => ['a'],
-      () => 'claims',
+    const failing: [() => unknown, RegExp][] = [
+      [() => Promise.reject(new Error('down')), /^Error: down$/],
+      [() => true, /TypeError: the option verify answered with something else than claims/],
+      [() => ['a'], /something else than claims/],
+      [() => 'claims', /something else than claims/],
+      [() => () => 1, /./], // what JSON has no word for
     ]
-    for (const verify of failing) assert.equal((await (await asking(verify))('t')).status, 503)
+    for (const [verify, cause] of failing) {
+      const answer = await (await asking(verify))('t')
+      assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
+      assert.equal(denials[0]?.reason, 'verify_unavailable')
+      assert.match(String(denials[0]?.cause), cause)
+    }
   })
 
   it('throws at startup', () => {
