@@ -26,6 +26,7 @@ const OPTIONS = {
   maxRetriesPerRequest: 0,
   connectTimeout: 500,
   disconnectTimeout: 200,
+  maxLoadingRetryTime: 100, // else for as long as Redis thinks that loading will take
   autoResubscribe: false,
   enableAutoPipelining: false, // on a Cluster its routing never heals after a slot has moved
   lazyConnect: false,

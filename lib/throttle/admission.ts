@@ -6,7 +6,7 @@ import type { Estimate } from './estimates'
 import { type ThrottleHeaders, wholeSeconds } from './fields'
 import type { RequestStanding } from './request-standing'
 import type { SharedWindow } from './shared-window'
-import type { Decision, Listener, Ticket } from './standing'
+import type { Decision, Listener, Standing, Ticket } from './standing'
 
 /** Retry-After while the store does not answer and `onOutage` is `closed`. */
 const OUTAGE_RETRY_SEC = 5
@@ -87,7 +87,7 @@ export class Admission implements Listener {
   #proceed(decision: Decision): void {
     const { window } = this.#asked
     const { onOutage, dryRun } = this.#rules
-    if (onOutage === 'closed' && window.degraded) this.#unavailable(decision)
+    if (onOutage === 'closed' && window.degraded(standingOf(decision))) this.#unavailable(decision)
     else if ('ticket' in decision) this.#pass(decision.ticket)
     else if (!dryRun) this.#refuse(decision.refusal.retryAfterUs)
     else {
@@ -103,7 +103,7 @@ export class Admission implements Listener {
     this.#standing.enter({ subject, assumed, window, limitUs, estimate, headers, standing, ticket, tookUs: 0 })
     // While the store was asked the client may have gone away: then nothing runs, and nothing is charged.
     if (this.gone) return void this.#standing.refuse()
-    this.#tellAdmitted(ticket.cost)
+    this.#tellAdmitted(ticket)
     this.#next()
   }
 
@@ -124,10 +124,11 @@ export class Admission implements Listener {
     deny({ status, code, message, headers }, this.#rules.deny, this.#req, this.#res, this.#next)
   }
 
-  #tellAdmitted(holdUs: number): void {
+  #tellAdmitted({ cost, standing }: Ticket): void {
     if (!channels.admitted.hasSubscribers) return
     const { subject, window } = this.#asked
-    const told = { req: this.#req, subject, window: window.name, holdMs: holdUs / 1_000, degraded: window.degraded }
+    const degraded = window.degraded(standing)
+    const told = { req: this.#req, subject, window: window.name, holdMs: cost / 1_000, degraded }
     channels.admitted.publish(told satisfies AdmittedMessage)
   }
 
@@ -138,4 +139,8 @@ export class Admission implements Listener {
     const told = { req: this.#req, subject, window: window.name, status, retryAfterSec, dryRun }
     channels.refused.publish(told satisfies RefusedMessage)
   }
+}
+
+function standingOf(decision: Decision): Standing {
+  return 'ticket' in decision ? decision.ticket.standing : decision.refusal.standing
 }

@@ -1,5 +1,4 @@
 import { type Standing, held } from './standing'
-import type { StoreClock } from './store-clock'
 
 /**
  * Which window is open, when it ends, and the step into the next. A window's number is ⌊(time + phase) / length⌋ with
@@ -7,19 +6,16 @@ import type { StoreClock } from './store-clock'
  * the same one, and nobody has to agree on anything.
  */
 export class Calendar {
-  constructor(
-    readonly windowUs: number,
-    readonly clock: StoreClock,
-  ) {}
+  constructor(readonly windowUs: number) {}
 
   /** The number of the window that is open at this time of the store. */
   numberAt(phase: number, time: number): number {
     return Math.floor((time + phase) / this.windowUs)
   }
 
-  /** The number of the window that is open now, as far as is known. */
-  number(phase: number, now: number): number {
-    return this.numberAt(phase, this.clock.at(now))
+  /** The number of the subject's window that is open now, as far as is known. */
+  number(s: Standing, now: number): number {
+    return this.numberAt(s.phase, s.shard.clock.at(now))
   }
 
   /** When the subject's window began, in the store's time. */
@@ -34,27 +30,27 @@ export class Calendar {
 
   /** Whether the window is open even where the clock's error is against it. */
   surelyOpen(s: Standing, now: number): boolean {
-    return this.clock.at(now) + this.#error(now) < this.end(s)
+    return s.shard.clock.at(now) + this.#error(s, now) < this.end(s)
   }
 
   /** Microseconds until the window is over, even where the clock's error is against it. */
   endsInUs(s: Standing, now: number): number {
-    return this.end(s) - this.clock.at(now) + this.#error(now)
+    return this.end(s) - s.shard.clock.at(now) + this.#error(s, now)
   }
 
   /** A store not heard of for long must not leave a short window without any time that is surely its own. */
-  #error(now: number): number {
-    return Math.min(this.clock.error(now), this.windowUs / 4)
+  #error(s: Standing, now: number): number {
+    return Math.min(s.shard.clock.error(now), this.windowUs / 4)
   }
 
   /**
    * Enters the window `number`. What requests in flight have taken until the boundary stays in the old one; from there
    * they start anew, each with its share of the hold that was left. True where the subject entered a new window.
    */
-  roll(s: Standing, now: number, number: number = this.number(s.phase, now)): boolean {
+  roll(s: Standing, now: number, number: number = this.number(s, now)): boolean {
     if (s.number >= number) return false
     while (s.number < number) {
-      const boundary = Math.min(now, Math.max(s.touched, this.clock.local(this.end(s))))
+      const boundary = Math.min(now, Math.max(s.touched, s.shard.clock.local(this.end(s))))
       s.carried = s.running > 0 ? Math.floor(held(s, boundary) / s.running) : 0
       s.hold = s.carried * s.running
       s.starts = boundary * s.running

@@ -43,10 +43,12 @@ export interface SyncedMessage {
   readonly latencyMs: number
 }
 
-/** Processes decide alone from now on: `express-tollgate:degraded`; the end of it: `express-tollgate:recovered`. */
+/** Processes decide alone about those whose windows this server keeps: `express-tollgate:degraded`; the end of it: `express-tollgate:recovered`. */
 export interface StoreMessage {
   /** The store given to `throttle()`. */
   readonly store: object
+  /** Which of its servers, where it is a Cluster: `host:port`. */
+  readonly server: string | undefined
   /** What went wrong; on `degraded` only. */
   readonly cause?: unknown
 }

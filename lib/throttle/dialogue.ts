@@ -3,8 +3,9 @@ import { Deadlines } from './deadlines'
 import { type SyncedMessage, channels } from './diagnostics'
 import type { Engine } from './engine'
 import { type Answers, command, giveUp, take } from './exchange'
-import type { Sent, Standing, Waiter } from './standing'
-import { DEADLINE_MS, type LinkListener, type StoreLink } from './store-link'
+import { DEADLINE_MS, type ShardLink } from './shard-link'
+import type { Sent, Shard, Standing, Waiter } from './standing'
+import type { LinkListener, StoreLink } from './store-link'
 
 /** So many commands are sent in one go, and the next after a pause in which the store does what is more urgent. */
 const AT_ONCE = 250
@@ -26,6 +27,7 @@ export class Dialogue implements LinkListener {
   readonly #refreshed = new Map<Standing, (() => void)[]>()
   #ticking = false
   #closing = false
+  #left: Shard | undefined
   #underWay = 0
   #quiet: (() => void) | undefined
 
@@ -36,8 +38,12 @@ export class Dialogue implements LinkListener {
     this.#clock = clock
     this.#tickMs = engine.freshUs > 0 ? engine.freshUs / 2_000 : TICK_WHEN_ALWAYS_ASKING_MS
     this.#deadlines = new Deadlines(clock, DEADLINE_MS)
-    engine.alone = link.isDown
     link.join(this)
+  }
+
+  /** Who keeps the windows of the subject with this id; after the end nobody does. */
+  shardOf(id: string): Shard {
+    return this.#left ?? this.#link.shardOf(id)
   }
 
   /** Asks about a request that cannot be decided from memory; it is decided within the deadline. */
@@ -45,7 +51,7 @@ export class Dialogue implements LinkListener {
     const { standing: s } = waiter
     this.#deadlines.add(() => {
       if (!s.waiting.includes(waiter)) return
-      if (s.sent) this.#missed(s, late())
+      if (s.sent) this.#missed(s, late(), this.#link.shardOf(s.id))
       else this.#giveUp(s) // the store answers; it is the window that has not begun there
     })
     if (s.sent === undefined) this.#sync(s)
@@ -53,14 +59,14 @@ export class Dialogue implements LinkListener {
 
   /** Publishes now, or as soon as the command under way is answered. */
   publish(s: Standing): void {
-    if (this.#engine.alone) return
+    if (s.shard.isDown) return
     if (s.sent === undefined) this.#sync(s)
     else s.urgent = true
   }
 
   /** Brings the others' newest figures, if they can be had within the deadline. */
   refresh(s: Standing): Promise<void> {
-    if (this.#engine.alone) return Promise.resolve()
+    if (s.shard.isDown) return Promise.resolve()
     return new Promise((resolve) => {
       const waiting = this.#refreshed.get(s)
       if (waiting) waiting.push(resolve)
@@ -71,7 +77,7 @@ export class Dialogue implements LinkListener {
 
   /** Sees to it that what is due is published at the next tick. */
   arm(): void {
-    if (this.#ticking || !this.#engine.busy || this.#engine.alone) return
+    if (this.#ticking || this.#closing || !this.#engine.busy) return
     this.#ticking = true
     this.#clock.after(this.#tickMs, () => {
       this.#ticking = false
@@ -90,19 +96,18 @@ export class Dialogue implements LinkListener {
     }
     if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#quiet = resolve))
     await this.#link.leave(this)
-    this.down()
+    this.#left = { clock: this.#link.shardOf('').clock, isDown: true }
+    for (const s of this.#engine.roster.active.values()) if (s.sent) this.#giveUp(s)
   }
 
   // --- LinkListener
 
-  down(): void {
-    this.#engine.alone = true
-    for (const s of this.#engine.roster.active.values()) if (s.sent) this.#giveUp(s)
+  down(shard: Shard): void {
+    for (const s of this.#engine.roster.active.values()) if (s.sent && s.shard === shard) this.#giveUp(s)
   }
 
-  up(): void {
-    this.#engine.alone = false
-    this.#engine.republish(nowUs(this.#clock))
+  up(shard: Shard): void {
+    this.#engine.republish(shard, nowUs(this.#clock))
     this.#tick()
   }
 
@@ -112,11 +117,12 @@ export class Dialogue implements LinkListener {
     const asked = command(this.#engine, s, nowUs(this.#clock))
     const { sent } = s
     if (sent === undefined) return
+    const shard = this.#link.shardOf(s.id)
     this.#underWay++
     this.#deadlines.add(() => {
-      if (s.sent === sent) this.#missed(s, late())
+      if (s.sent === sent) this.#missed(s, late(), shard)
     })
-    this.#link.store
+    shard.server
       .sync(this.#window, asked)
       .then(
         (reply) => {
@@ -127,7 +133,7 @@ export class Dialogue implements LinkListener {
           else if (againInUs !== undefined) this.#clock.after(againInUs / 1_000, () => this.#again(s))
         },
         (err: unknown) => {
-          if (s.sent === sent) this.#missed(s, err)
+          if (s.sent === sent) this.#missed(s, err, shard)
         },
       )
       .finally(() => {
@@ -142,12 +148,12 @@ export class Dialogue implements LinkListener {
   }
 
   #again(s: Standing): void {
-    if (s.sent === undefined && (this.#closing || !this.#engine.alone)) this.#sync(s)
+    if (s.sent === undefined && (this.#closing || !s.shard.isDown)) this.#sync(s)
   }
 
-  #missed(s: Standing, cause: unknown): void {
+  #missed(s: Standing, cause: unknown, shard: ShardLink): void {
     this.#giveUp(s)
-    this.#link.failed(cause)
+    shard.failed(cause)
   }
 
   #giveUp(s: Standing): void {
@@ -165,7 +171,6 @@ export class Dialogue implements LinkListener {
   }
 
   #tick(): void {
-    if (this.#engine.alone) return
     this.#publishAll(this.#engine.tick(nowUs(this.#clock)))
     this.arm()
   }

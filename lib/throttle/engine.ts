@@ -1,6 +1,15 @@
 import type { Calendar } from './calendar'
 import { type Identify, Roster } from './roster'
-import { type Decision, type Refusal, type Standing, type Ticket, type Waiter, accrued, used } from './standing'
+import {
+  type Decision,
+  type Refusal,
+  type Shard,
+  type Standing,
+  type Ticket,
+  type Waiter,
+  accrued,
+  used,
+} from './standing'
 
 /** An unknown route is expected to take a twentieth of the limit, but no more than half a second. */
 const COLD_SHARE = 20
@@ -15,6 +24,8 @@ export interface EngineOptions {
   /** False where the process's own figures are all there is. */
   readonly shared: boolean
   readonly identify: Identify
+  /** Who keeps the windows of the subject with this id. */
+  readonly shardOf: (id: string) => Shard
 }
 
 export type Verdict = Decision | { readonly waiter: Waiter }
@@ -30,18 +41,18 @@ export class Engine {
   readonly roster: Roster
   /** What the next tick looks at. */
   readonly due = new Set<Standing>()
-  /** The store does not answer, or there is none: decide alone. */
-  alone: boolean
   /** The number of the last command. */
   seq = 0
-  #unsaid: Generator<Standing> | undefined
+  readonly #shardOf: (id: string) => Shard
+  /** Whom a shard that may have lost what it was told has not been told again. */
+  readonly #unsaid = new Map<Shard, Generator<Standing | undefined>>()
 
-  constructor({ calendar, freshUs, shared, identify }: EngineOptions) {
+  constructor({ calendar, freshUs, shared, identify, shardOf }: EngineOptions) {
     this.calendar = calendar
     this.freshUs = freshUs
     this.shared = shared
-    this.alone = !shared
-    this.roster = new Roster(calendar, identify)
+    this.#shardOf = shardOf
+    this.roster = new Roster(calendar, identify, shardOf)
   }
 
   /** The subject's standing in the window that is open now. The limit stays as it was where none is given. */
@@ -58,7 +69,18 @@ export class Engine {
 
   /** Makes sure that the standing is that of the window open now, or of `number` where the store knows better. */
   enter(s: Standing, now: number, number?: number): void {
+    const shard = this.#shardOf(s.id)
+    if (shard !== s.shard) this.#move(s, shard)
     if (this.calendar.roll(s, now, number) && s.dirty) this.look(s)
+  }
+
+  /** Another server keeps the subject's windows now: it may know them, or not. */
+  #move(s: Standing, shard: Shard): void {
+    s.shard = shard
+    s.slack = s.acked = 0
+    s.asOf = -Infinity
+    s.dirty = true
+    this.look(s)
   }
 
   /**
@@ -72,7 +94,7 @@ export class Engine {
     s.demand += cost
     s.unit = cost
     this.look(s)
-    const verdict = this.alone ? this.#alone(s, cost, now) : this.#fromMemory(s, cost, now)
+    const verdict = s.shard.isDown ? this.#alone(s, cost, now) : this.#fromMemory(s, cost, now)
     if (verdict !== 'ask') return this.#decision(verdict, s, cost, now)
     const waiter: Waiter = { standing: s, cost, after: this.seq, listener: undefined }
     s.waiting.push(waiter)
@@ -186,6 +208,7 @@ export class Engine {
     const publish: Standing[] = []
     for (const s of this.due) {
       this.enter(s, now)
+      if (s.shard.isDown) continue
       const wanted = s.demand > 0 && used(s, now) <= s.limit
       s.lastDemand = s.demand
       s.demand = 0
@@ -199,27 +222,33 @@ export class Engine {
     return publish
   }
 
-  /** Everything is to be said again, some at each tick: the store may have lost what it was told. */
-  republish(now: number): void {
-    this.#unsaid = this.roster.spenders(now)
+  /** All of a shard is to be said again, some at each tick: it may have lost what it was told. */
+  republish(shard: Shard, now: number): void {
+    this.#unsaid.set(shard, this.roster.spenders(shard, now))
     this.#say(now)
   }
 
   #say(now: number): void {
-    for (let i = 0; i < REPUBLISHED_A_TICK && this.#unsaid !== undefined; i++) {
-      const next = this.#unsaid.next()
-      if (next.done) this.#unsaid = undefined
-      else {
-        this.enter(next.value, now)
-        next.value.dirty = true
-        this.look(next.value)
+    let looked = 0
+    for (const [shard, spenders] of this.#unsaid) {
+      for (; looked < REPUBLISHED_A_TICK; looked++) {
+        const next = spenders.next()
+        if (next.done) {
+          this.#unsaid.delete(shard)
+          break
+        }
+        const s = next.value
+        if (s === undefined) continue
+        this.enter(s, now)
+        s.dirty = true
+        this.look(s)
       }
     }
   }
 
   /** Something is left for `tick()`. */
   get busy(): boolean {
-    return this.due.size > 0 || this.#unsaid !== undefined
+    return this.due.size > 0 || this.#unsaid.size > 0
   }
 
   /** Puts to rest who is idle. Looks at no more than `most`, round and round. */
@@ -228,7 +257,7 @@ export class Engine {
       this.enter(s, now)
       if (s.running > 0 || s.waiting.length > 0 || s.sent !== undefined) return false
       if (!this.due.has(s)) return true
-      return this.alone && this.due.delete(s) // all is said again when the store is back
+      return s.shard.isDown && this.due.delete(s) // all is said again when the store is back
     })
   }
 }

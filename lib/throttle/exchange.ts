@@ -98,14 +98,14 @@ export function take(engine: Engine, s: Standing, sent: Sent, reply: Reply, now:
   const { calendar } = engine
   const current = s.sent === sent
   if (current) s.sent = undefined
-  calendar.clock.learn(sent.at, now, reply.time)
+  s.shard.clock.learn(sent.at, now, reply.time)
   if (sent.seq < s.heard) return NOTHING
   s.heard = sent.seq
 
   const number = calendar.numberAt(s.phase, reply.time)
   const aheadUs = calendar.start(s) - reply.time
   if (aheadUs > SET_BACK_US) s.number = number // follow the store's clock, figures kept
-  engine.enter(s, now, Math.max(number, calendar.number(s.phase, now)))
+  engine.enter(s, now, Math.max(number, calendar.number(s, now)))
   if (reply.written === undefined || sent.number !== s.number) {
     s.dirty = true
     engine.look(s)
@@ -114,7 +114,7 @@ export function take(engine: Engine, s: Standing, sent: Sent, reply: Reply, now:
   }
 
   const { written } = reply
-  if (written.found < s.acked) engine.republish(now)
+  if (written.found < s.acked) engine.republish(s.shard, now)
   s.acked = sent.seq
   s.asOf = sent.at
   s.othersSpent = written.othersSpent

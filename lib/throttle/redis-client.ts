@@ -6,14 +6,19 @@ export interface RedisConnection {
   eval(script: string, keys: number, ...args: (string | number)[]): Promise<unknown>
   call(command: string, ...args: (string | number)[]): Promise<unknown>
   pipeline(): RedisPipeline
-  nodes?(role: 'master'): RedisConnection[]
   on(event: string, listener: (...args: unknown[]) => void): unknown
   disconnect(): void
 }
 
+/** What is used besides where the connection is to a Cluster. */
+export interface ClusterConnection extends RedisConnection {
+  readonly isCluster: true
+  /** By slot, the addresses of those who keep it, the master first. */
+  readonly slots: readonly (readonly string[])[]
+}
+
 export interface RedisPipeline {
   evalsha(sha: string, keys: number, ...args: (string | number)[]): unknown
-  call(command: string, ...args: (string | number)[]): unknown
   exec(): Promise<[Error | null, unknown][] | null>
 }
 
@@ -26,4 +31,8 @@ const TIMEOUTS = { commandTimeout: 500, socketTimeout: 1_000 }
 /** A connection of our own to where the client or the URL points. */
 export function connect(to: RedisClient | string): RedisConnection {
   return ownConnection(to, TIMEOUTS) as RedisConnection
+}
+
+export function isCluster(redis: RedisConnection): redis is ClusterConnection {
+  return 'isCluster' in redis && redis.isCluster === true
 }

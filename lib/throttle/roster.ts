@@ -1,6 +1,6 @@
 import type { Calendar } from './calendar'
 import { Dormant } from './dormant'
-import { type Standing, standing } from './standing'
+import { type Shard, type Standing, standing } from './standing'
 
 /** A subject whose figures have not moved for so long is put to rest. */
 const REST_AFTER_US = 1_000_000
@@ -14,11 +14,13 @@ export class Roster {
   readonly #dormant: Dormant
   readonly #calendar: Calendar
   readonly #identify: Identify
+  readonly #shardOf: (id: string) => Shard
   #sweep: IterableIterator<Standing> | undefined
 
-  constructor(calendar: Calendar, identify: Identify) {
+  constructor(calendar: Calendar, identify: Identify, shardOf: (id: string) => Shard) {
     this.#calendar = calendar
     this.#identify = identify
+    this.#shardOf = shardOf
     this.#dormant = new Dormant(calendar.windowUs)
   }
 
@@ -34,8 +36,9 @@ export class Roster {
   find(subject: string, now: number): Standing {
     let s = this.active.get(subject)
     if (s === undefined) {
-      const { id, phase } = this.#identify(subject)
-      s = standing(subject, id, phase, this.#calendar.number(phase, now), now)
+      const named = this.#identify(subject)
+      const shard = this.#shardOf(named.id)
+      s = standing(subject, named, shard, this.#calendar.numberAt(named.phase, shard.clock.at(now)), now)
       const rest = this.#dormant.take(subject)
       if (rest !== undefined) Object.assign(s, rest)
       this.active.set(subject, s)
@@ -43,10 +46,13 @@ export class Roster {
     return s
   }
 
-  /** All who have spent time or are spending it. Those at rest are woken. */
-  *spenders(now: number): Generator<Standing> {
-    for (const s of this.active.values()) if (s.spent !== 0 || s.running > 0) yield s
-    for (const subject of this.#dormant.spenders()) yield this.find(subject, now)
+  /** All of a shard who have spent time or are spending it, undefined for everybody else. Those at rest are woken. */
+  *spenders(shard: Shard, now: number): Generator<Standing | undefined> {
+    const ours = (id: string) => this.#shardOf(id) === shard
+    for (const s of this.active.values()) yield (s.spent !== 0 || s.running > 0) && ours(s.id) ? s : undefined
+    for (const subject of this.#dormant.spenders()) {
+      yield ours(this.#identify(subject).id) ? this.find(subject, now) : undefined
+    }
   }
 
   /**

@@ -36,20 +36,21 @@ export class SharedWindow {
     link?: StoreLink,
   ) {
     const windowUs = windowMs * 1_000
-    const storeClock = link?.storeClock ?? new StoreClock(wallOffsetUs(clock), 0)
+    const own = { clock: new StoreClock(wallOffsetUs(clock), 0), isDown: true }
     this.#clock = clock
     this.#engine = new Engine({
-      calendar: new Calendar(windowUs, storeClock),
+      calendar: new Calendar(windowUs),
       freshUs: maxStaleMs * 1_000,
       shared: link !== undefined,
       identify: (subject) => identify(subject, windowUs),
+      shardOf: link ? (id) => (this.#dialogue as Dialogue).shardOf(id) : () => own,
     })
     this.#dialogue = link && new Dialogue(name, this.#engine, link, clock)
   }
 
-  /** True while this process decides without the store it was given. */
-  get degraded(): boolean {
-    return this.#dialogue !== undefined && this.#engine.alone
+  /** True while this process decides about the subject without the store it was given. */
+  degraded({ shard }: Standing): boolean {
+    return this.#dialogue !== undefined && shard.isDown
   }
 
   /**

@@ -1,3 +1,12 @@
+import type { StoreClock } from './store-clock'
+
+/** The server that keeps a subject's windows, as far as the arithmetic has to know it. */
+export interface Shard {
+  readonly clock: StoreClock
+  /** It does not answer, or there is none: decide alone. */
+  readonly isDown: boolean
+}
+
 /** What a process knows of one subject's window. Times and sums are whole microseconds of the process's own clock. */
 export interface Standing {
   readonly subject: string
@@ -5,6 +14,8 @@ export interface Standing {
   readonly id: string
   /** Where this subject's windows begin, so that not everybody's end at once. */
   readonly phase: number
+  /** Who keeps its windows; on a Cluster that may change. */
+  shard: Shard
   /** The limit that the latest request brought; 0 before the first. */
   limit: number
   /** The window's number; its start and end follow from it. */
@@ -91,11 +102,18 @@ export interface Refusal {
 export type Decision = { readonly ticket: Ticket } | { readonly refusal: Refusal }
 
 /** A standing in which nothing is going on. */
-export function standing(subject: string, id: string, phase: number, number: number, now: number): Standing {
+export function standing(
+  subject: string,
+  { id, phase }: { readonly id: string; readonly phase: number },
+  shard: Shard,
+  number: number,
+  now: number,
+): Standing {
   return {
     subject,
     id,
     phase,
+    shard,
     limit: 0,
     number,
     spent: 0,

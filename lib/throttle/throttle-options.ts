@@ -63,7 +63,7 @@ const NAMES: (keyof ThrottleOptions)[] = [
   ...(['onOutage', 'dryRun', 'headers', 'onDenied', 'errorFormat', 'clock'] as const),
 ]
 const ROUTE_NAMES: (keyof RouteWindow)[] = ['limitMs', 'windowMs', 'name']
-const STORE_METHODS = ['sync', 'beat', 'onReady', 'close'] as const
+const STORE_METHODS = ['shardOf', 'watch', 'close'] as const
 
 /** @throws {TypeError | RangeError} naming the option and what it received */
 export function checkOptions(options: ThrottleOptions): void {

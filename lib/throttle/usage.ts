@@ -28,6 +28,6 @@ export async function usageOf(terms: WindowTerms, window: SharedWindow, subject:
     spentMs,
     leftMs: limitMs === null ? null : Math.max(0, limitMs - spentMs),
     endsInMs: window.endsInUs(s) / 1_000,
-    degraded: window.degraded,
+    degraded: window.degraded(s),
   }
 }

@@ -29,8 +29,13 @@ export interface World {
 
 export interface Fault {
   readonly name: string
-  /** Breaks it. */
-  break(): Promise<void> | void
+  /**
+   * Breaks it.
+   *
+   * @param witness whose window the fault is to hit
+   * @param ask one more request of that user
+   */
+  break(witness: string, ask: (user: string) => Promise<void>): Promise<void> | void
   /** Waits for as long as it is to last. */
   last(): Promise<unknown>
   /** Mends it; resolves when a client that came now would be served. */
@@ -51,11 +56,12 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   const names = `${fault.name.replace(/\W+/g, '-')}-${++trials}`
   const witness = `witness-${names}`
   const pick = (n: number) => Math.floor(Math.random() * n)
+  const pickApi = () => apis[pick(apis.length)] as Api
   const before = apis.map((api) => api.log())
   const plan = {
     perSecond: PER_SECOND,
     next: () => ({
-      api: apis[pick(apis.length)] as Api,
+      api: pickApi(),
       path: `/${mount}/work/${1 + pick(40)}`,
       user: `user-${pick(USERS)}-${names}`,
     }),
@@ -87,7 +93,7 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   await known(await witnessed())
   await until(() => load.shots.length > PER_SECOND / 2)
   broken = true
-  await fault.break()
+  await fault.break(witness, async (user) => void asked.push(await shoot(pickApi(), `/${mount}/work/10`, user)))
   asked.push(...(await everybody(`/${mount}/work/10`, witness)))
   await fault.last()
   asked.push(...(await everybody(`/${mount}/work/10`, witness)))

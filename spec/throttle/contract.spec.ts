@@ -1,21 +1,29 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import express from 'express'
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { type ThrottleOptions, type ThrottleStore, redisStore, throttle, throttleTest } from '../../lib'
 import { listen } from '../support/listen'
+import { type RedisCluster, startCluster } from '../support/cluster'
 import { type Server, startRedis } from '../support/redis'
+import { type SentinelGroup, startSentinelGroup } from '../support/sentinel'
 import { until } from '../support/until'
 
 let redis: Server
 let client: Redis
+let group: SentinelGroup
+let bySentinel: Redis
+let cluster: RedisCluster
+let byCluster: Cluster
 before(async () => {
-  redis = await startRedis()
+  ;[redis, group, cluster] = await Promise.all([startRedis(), startSentinelGroup(), startCluster()])
   client = new Redis(redis.port)
+  bySentinel = new Redis({ sentinels: [...group.sentinels], name: group.name, lazyConnect: true })
+  byCluster = new Cluster([...cluster.nodes], { lazyConnect: true })
 })
 after(async () => {
-  client.disconnect()
-  await redis.stop()
+  for (const each of [client, bySentinel, byCluster]) each.disconnect()
+  await Promise.all([redis, group, cluster].map((each) => each.stop()))
 })
 
 const DAY = 86_400_000
@@ -156,6 +164,8 @@ function contract(name: string, store: () => ThrottleStore | undefined): void {
 contract('the memory of the process', () => undefined)
 let stores = 0
 contract('Redis', () => redisStore(client, { prefix: `contract-${stores++}:` }))
+contract('Redis behind Sentinel', () => redisStore(bySentinel, { prefix: `contract-${stores++}:` }))
+contract('a Cluster', () => redisStore(byCluster, { prefix: `contract-${stores++}:` }))
 contract('Redis by URL', () => redisStore(`redis://127.0.0.1:${redis.port}/1`, { prefix: `contract-${stores++}:` }))
 
 describe('redisStore()', () => {

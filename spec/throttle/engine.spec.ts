@@ -16,10 +16,10 @@ const PHASE = 0
 /** Notes what each window came to when it was left. */
 class Ledger extends Calendar {
   readonly windows = new Map<number, number>()
-  override roll(s: Standing, now: number, number = this.number(s.phase, now)): boolean {
+  override roll(s: Standing, now: number, number = this.number(s, now)): boolean {
     let rolled = false
     while (s.number < number) {
-      const boundary = Math.min(now, Math.max(s.touched, this.clock.local(this.end(s))))
+      const boundary = Math.min(now, Math.max(s.touched, s.shard.clock.local(this.end(s))))
       this.windows.set(s.number, s.spent + accrued(s, boundary))
       rolled = super.roll(s, now, s.running > 0 ? s.number + 1 : number)
     }
@@ -28,8 +28,10 @@ class Ledger extends Calendar {
 }
 
 function alone() {
-  const calendar = new Ledger(WINDOW, new StoreClock(0, 0))
-  const engine = new Engine({ calendar, freshUs: 0, shared: false, identify: (id) => ({ id, phase: PHASE }) })
+  const calendar = new Ledger(WINDOW)
+  const shard = { clock: new StoreClock(0, 0), isDown: true }
+  const identify = (id: string) => ({ id, phase: PHASE })
+  const engine = new Engine({ calendar, freshUs: 0, shared: false, identify, shardOf: () => shard })
   return { engine, calendar }
 }
 
@@ -189,10 +191,10 @@ describe('Engine', () => {
 describe('Engine that decides alone by a clock that may be off', () => {
   /** The store was last heard at 0, and its time is known to `errorUs` (which grows from there). */
   function alone(windowUs: number, errorUs: number) {
-    const calendar = new Calendar(windowUs, new StoreClock(0, errorUs))
+    const calendar = new Calendar(windowUs)
+    const shard = { clock: new StoreClock(0, errorUs), isDown: true }
     const identify = (id: string) => ({ id, phase: PHASE })
-    const engine = new Engine({ calendar, freshUs: 250_000, shared: true, identify })
-    engine.alone = true
+    const engine = new Engine({ calendar, freshUs: 250_000, shared: true, identify, shardOf: () => shard })
     const standing = (now: number) => engine.standing('s', LIMIT, now)
     return {
       admits: (now: number) => 'ticket' in engine.admit('s', 0, LIMIT, now),
@@ -229,12 +231,13 @@ describe('exchange', () => {
   function two() {
     const fields = new Map<number, Map<string, Field>>()
     const make = (id: string) => {
-      const calendar = new Calendar(WINDOW, new StoreClock(0, 1_000))
+      const shard = { clock: new StoreClock(0, 1_000), isDown: false }
       const engine = new Engine({
-        calendar,
+        calendar: new Calendar(WINDOW),
         freshUs: 250_000,
         shared: true,
         identify: (s) => ({ id: s, phase: PHASE }),
+        shardOf: () => shard,
       })
       return {
         engine,
@@ -282,7 +285,6 @@ describe('exchange', () => {
     b.engine.charge(b.engine.standing('s', LIMIT, 0), 900_000, 0)
     b.sync(1).take()
     a.sync(2).take()
-    a.engine.alone = false
     const late = 500_000 // the standing is stale: requests wait for the store
     const verdicts = [60_000, 60_000].map((estimate) => a.engine.admit('s', estimate, LIMIT, late))
     assert.ok(verdicts.every((verdict) => 'waiter' in verdict))

@@ -51,6 +51,7 @@ export class Host {
   readonly log: { k: string; e: number; spent: number }[] = []
   readonly stat = { sync: 0, admit: 0, refuse: 0, memRefuse: 0, memAdmit: 0 }
   readonly e: Engine
+  readonly #shard: { readonly clock: StoreClock; isDown: boolean }
   readonly #windowUs: number
   #limit: number
   #heard = false
@@ -67,9 +68,10 @@ export class Host {
     this.#windowUs = o.W * 1000
     this.#limit = o.limit
     const wallError = (p.sim.r() * 2 - 1) * (o.wallErr ?? 3e5)
-    const clock = new StoreClock(T0 + p.sim.now - p.local() + wallError, 1e6)
-    const calendar = new RecordedCalendar(this.#windowUs, clock, this.log)
-    this.e = new Engine({ calendar, freshUs: o.F, shared: true, identify: (subject) => this.#identify(subject) })
+    this.#shard = { clock: new StoreClock(T0 + p.sim.now - p.local() + wallError, 1e6), isDown: false }
+    const calendar = new RecordedCalendar(this.#windowUs, this.log)
+    const identify = (subject: string) => this.#identify(subject)
+    this.e = new Engine({ calendar, freshUs: o.F, shared: true, identify, shardOf: () => this.#shard })
     if (!o.noHb) this.#beat()
   }
 
@@ -114,7 +116,7 @@ export class Host {
   #refused(subject: string, { refusal }: { refusal: { retryAfterUs: number } }): Refused {
     this.stat.refuse++
     const e = this.e.calendar.end(this.e.roster.active.get(subject) as Standing) / 1000
-    return { ra: Math.max(1, Math.ceil(refusal.retryAfterUs / 1e6)), e, known: this.#heard, down: this.e.alone }
+    return { ra: Math.max(1, Math.ceil(refusal.retryAfterUs / 1e6)), e, known: this.#heard, down: this.#shard.isDown }
   }
 
   settle(h: Handle): void {
@@ -137,7 +139,7 @@ export class Host {
       (reply) => {
         if (this.p.dead) return
         this.#heard = true
-        if (this.e.alone) this.#up()
+        if (this.#shard.isDown) this.#up()
         const { answers, againInUs } = take(this.e, s, sent, reply, this.us())
         this.#answer(answers)
         if (againInUs === undefined || s.sent || this.#later.has(s)) return
@@ -154,11 +156,11 @@ export class Host {
     })
   }
   #giveUp(s: Standing): void {
-    this.e.alone = true
+    this.#shard.isDown = true
     this.#answer(giveUp(this.e, s, this.us()))
   }
   #up(): void {
-    this.e.alone = false
+    this.#shard.isDown = false
     this.onReady()
   }
   #answer(answers: Answers): void {
@@ -178,7 +180,7 @@ export class Host {
   }
 
   onReady(): void {
-    this.e.republish(this.us())
+    this.e.republish(this.#shard, this.us())
     this.#arm()
   }
 
@@ -200,9 +202,9 @@ export class Host {
       ({ found, run, time }) => {
         if (this.p.dead) return
         this.#heard = true
-        this.e.calendar.clock.learn(at, this.us(), time)
+        this.#shard.clock.learn(at, this.us(), time)
         const lost = (this.#run !== 0 && this.#run !== run) || (found < this.#beatsHeard && this.#beatsHeard < beat)
-        if (lost || this.e.alone) this.#up()
+        if (lost || this.#shard.isDown) this.#up()
         this.#run = run
         this.#beatsHeard = Math.max(beat, this.#beatsHeard)
       },
@@ -224,16 +226,15 @@ export class Host {
 class RecordedCalendar extends Calendar {
   constructor(
     windowUs: number,
-    clock: StoreClock,
     readonly log: { k: string; e: number; spent: number }[],
   ) {
-    super(windowUs, clock)
+    super(windowUs)
   }
 
-  override roll(s: Standing, now: number, number: number = this.number(s.phase, now)): boolean {
+  override roll(s: Standing, now: number, number: number = this.number(s, now)): boolean {
     let rolled = false
     while (s.number < number) {
-      const boundary = Math.min(now, Math.max(s.touched, this.clock.local(this.end(s))))
+      const boundary = Math.min(now, Math.max(s.touched, s.shard.clock.local(this.end(s))))
       this.log.push({ k: s.subject, e: this.end(s) / 1000, spent: s.spent + accrued(s, boundary) })
       super.roll(s, now, s.running > 0 ? s.number + 1 : number)
       rolled = true
