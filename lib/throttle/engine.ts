@@ -105,7 +105,8 @@ export class Engine {
     const refuse = this.calendar.surelyOpen(s, now) ? 'refuse' : 'ask'
     if (used(s, now) > s.limit) return refuse
     if (now - s.asOf > this.freshUs) return 'ask'
-    if (cost <= s.slack) {
+    // Nobody overtakes one who waits: he would be refused for what was granted to him.
+    if (cost <= s.slack && s.waiting.length === 0) {
       const othersSince = s.othersRunning * (now - s.asOf)
       return used(s, now) + othersSince > s.limit ? 'ask' : 'admit'
     }

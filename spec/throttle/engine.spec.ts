@@ -280,6 +280,25 @@ describe('exchange', () => {
     assert.equal(fields.get(0)?.get('a')?.spent, 300_000)
   })
 
+  it('lets nobody overtake one who waits, who would be refused what was granted for him', () => {
+    const { a } = two()
+    const s = a.engine.standing('s', LIMIT, 0)
+    assert.ok('waiter' in a.engine.admit('s', 16_500, LIMIT, 0))
+    a.sync(0).take()
+    a.engine.tick(1)
+    s.slack = 20_600
+    assert.ok('waiter' in a.engine.admit('s', 20_800, LIMIT, 2), 'more than the slack')
+    const sync = a.sync(3)
+    assert.ok(sync.asked.keep > 20_500)
+    assert.ok('waiter' in a.engine.admit('s', 20_500, LIMIT, 4), 'though the slack would do')
+    const { answers } = sync.take(5)
+    assert.equal(answers.length, 1)
+    assert.ok('ticket' in (answers[0] as (typeof answers)[0])[1])
+    assert.equal(s.waiting.length, 1)
+    const again = a.sync(6).take(7)
+    assert.ok('ticket' in (again.answers[0] as (typeof answers)[0])[1])
+  })
+
   it("decides alone about those who wait when no answer comes, by the others' last known figures", () => {
     const { a, b } = two()
     b.engine.charge(b.engine.standing('s', LIMIT, 0), 900_000, 0)
