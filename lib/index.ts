@@ -57,7 +57,7 @@ export type { Usage } from './throttle/usage'
 export { throttleTest } from './throttle/throttle-test'
 export { redisStore, type RedisStoreOptions } from './throttle/redis-store'
 export type { RedisClient } from './redis/own-connection'
-export type { ThrottleStore } from './throttle/store'
+export type { StoreShard, StoreWatcher, ThrottleStore } from './throttle/store'
 export type { Command, Reply, Written } from './throttle/exchange'
 
 export { processingTime, type ProcessingTimeOptions } from './http/processing-time'

@@ -15,7 +15,7 @@ export interface Example {
 }
 
 /**
- * Writes a page's ts blocks as files, each page's into a folder of its own so that one may import another by its
+ * Writes a page's ts and js blocks as files, each page's into a folder of its own so that one may import another by its
  * `file=` name. A block that uses an `app` and makes none is given one; one with an `await` of its own is ESM; one
  * that neither prints what it promises nor tests anything ends at its end, whatever it has opened.
  */
@@ -23,7 +23,7 @@ export function examplesOf(page: Page, home: string): Example[] {
   const folder = join(home, page.path.replace(/\W+/g, '-'))
   mkdirSync(folder, { recursive: true })
   return page.blocks
-    .filter(({ language }) => language === 'ts')
+    .filter(({ language }) => language === 'ts' || language === 'js')
     .map((block) => {
       const { text, heading, line } = block
       const promised = [...text.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)].map(([, said]) => `${said}\n`).join('')
@@ -36,7 +36,7 @@ export function examplesOf(page: Page, home: string): Example[] {
       // The specs' own ports, so that nothing meets what else is running.
       code = code.replaceAll('listen(3000', 'listen(0')
       if (promised === '' && !tests && !block.file) code += `\nconsole.log('ran to its end')\nprocess.exit(0)\n`
-      const source = join(folder, block.file ?? `line-${line}${esm ? '.mts' : '.ts'}`)
+      const source = join(folder, block.file ?? `line-${line}.${esm ? 'm' : ''}${block.language}`)
       mkdirSync(dirname(source), { recursive: true })
       writeFileSync(source, code)
       const prints = tests || block.file ? undefined : promised || 'ran to its end\n'
@@ -56,26 +56,38 @@ export function compile(root: string, home: string, sources: readonly string[], 
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: object }
   const entries = Object.keys(exports).filter((entry) => !entry.endsWith('.json'))
   const lib = entries.map((entry) => join(root, 'lib', entry, 'index.ts'))
-  const program = ts.createProgram([...sources, ...lib], {
-    ...options,
-    noEmit: false,
-    rootDir: root,
-    outDir: join(home, 'out'),
-    configFilePath: join(root, 'tsconfig.json'),
-  })
-  const said = ts.getPreEmitDiagnostics(program).map((d) => {
-    const at = d.file && d.start !== undefined ? `:${d.file.getLineAndCharacterOfPosition(d.start).line + 1}` : ''
-    return `${d.file ? relative(home, d.file.fileName) : ''}${at}: ${ts.flattenDiagnosticMessageText(d.messageText, '\n')}`
-  })
-  program.emit()
+  const typed = sources.filter((source) => source.endsWith('ts'))
+  const said: string[] = []
+  // A peer that augments Express's Request differently may not be seen by what uses this package.
+  const peers = typed.filter((source) => source.endsWith('/before.ts'))
+  const ours = typed.filter((source) => !peers.includes(source))
+  for (const rootNames of [[...ours, ...lib], ...peers.map((source) => [source])]) {
+    const program = ts.createProgram(rootNames, {
+      ...options,
+      noEmit: false,
+      rootDir: root,
+      outDir: join(home, 'out'),
+      configFilePath: join(root, 'tsconfig.json'),
+    })
+    said.push(...ts.getPreEmitDiagnostics(program).map((diagnostic) => textOf(diagnostic, home)))
+    program.emit()
+  }
   for (const source of sources) {
     const file = compiled(root, home, source)
-    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('localhost:6379', `127.0.0.1:${redisPort}`))
+    const text = readFileSync(source.endsWith('js') ? source : file, 'utf8')
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text.replaceAll('localhost:6379', `127.0.0.1:${redisPort}`))
   }
   // Node looks a package up by its own name first: what is compiled is that package.
   cpSync(join(root, 'package.json'), join(home, 'out/package.json'))
   symlinkSync('lib', join(home, 'out/dist'))
   return said
+}
+
+function textOf(d: ts.Diagnostic, home: string): string {
+  const at = d.file && d.start !== undefined ? `:${d.file.getLineAndCharacterOfPosition(d.start).line + 1}` : ''
+  const text = ts.flattenDiagnosticMessageText(d.messageText, '\n')
+  return `${d.file ? relative(home, d.file.fileName) : ''}${at}: ${text}`
 }
 
 /** Runs a compiled example as `node file.js` does, with an environment that holds nothing of this one's. */
