@@ -24,14 +24,14 @@ export interface Block {
   readonly line: number
 }
 
-/** README, CHANGELOG and everything in docs/. */
+/** README, CHANGELOG, the list of examples and everything in docs/. */
 export function pages(root: string): Page[] {
   const below = (folder: string) =>
     readdirSync(join(root, folder), { recursive: true })
       .map((name) => `${folder}/${String(name).replaceAll('\\', '/')}`)
       .filter((path) => path.endsWith('.md') && !path.includes('node_modules/'))
       .sort()
-  return ['README.md', 'CHANGELOG.md', ...below('docs')].map((path) => page(root, path))
+  return ['README.md', 'CHANGELOG.md', 'examples/README.md', ...below('docs')].map((path) => page(root, path))
 }
 
 export function page(root: string, path: string): Page {
