@@ -50,9 +50,11 @@ import { requireBearer, throttle, allowUnauthenticated, requireScope, throttleTe
 import { processingTime, serviceUnavailable, ThrottledError, UnauthorizedError } from '${name}'
 import { devIssuer, manualClock } from '${name}/testing'
 import { authorizationServer } from '${name}/oauth'
+import { pacedFetch } from '${name}/client'
 
 const named = { requireBearer, throttle, allowUnauthenticated, requireScope, throttleTest, redisStore, processingTime,
-  serviceUnavailable, ThrottledError, UnauthorizedError, devIssuer, manualClock, authorizationServer }
+  serviceUnavailable, ThrottledError, UnauthorizedError, devIssuer, manualClock, authorizationServer,
+  pacedFetch }
 for (const [name, value] of Object.entries(named)) assert.equal(typeof value, 'function', name)
 
 const require = createRequire(import.meta.url)

@@ -1,0 +1,178 @@
+import { type ClientClock, systemClock } from './clock'
+import { type Outcome, Pacer, type Passage } from './pacer'
+import { processingMs, retryAfterMs, toldWindows } from './told'
+
+/** `fetch`, as browsers and Node have it. */
+export type Fetch = typeof globalThis.fetch
+
+export interface PacedFetchOptions {
+  /** What sends the requests. Default: the global `fetch`. */
+  readonly fetch?: Fetch
+  /** Requests in flight at once, at most: 1 to 1,000. Default 8. */
+  readonly concurrency?: number
+  /** How often a request that was answered 429 or 503 is sent again, at most: 0 to 100. Default 3. */
+  readonly retries?: number
+  /** A wait longer than this is not begun: the request's 429 or 503 is returned. Milliseconds. Default 120,000. */
+  readonly maxWaitMs?: number
+  /** Told of each request that was refused and will be sent again. What it throws rejects the request. */
+  readonly onRetry?: (retry: Retry) => void
+  /** For tests. */
+  readonly clock?: ClientClock
+}
+
+/** A request that will be sent again. */
+export interface Retry {
+  readonly url: string
+  /** 429 or 503. */
+  readonly status: number
+  /** In how many milliseconds. */
+  readonly waitMs: number
+  /** 1 for the first. */
+  readonly attempt: number
+}
+
+/** The first wait where a 503 does not say how long; doubled from there on. */
+const BACK_OFF_MS = 500
+/** After a pause that the service named, so much more at most, so that not everybody comes at once. */
+const JITTER_MS = 50
+/** RFC 9110 §9.2.2. */
+const IDEMPOTENT = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']
+
+/**
+ * A `fetch` for one user of an API behind `throttle()`. It reads `X-THROTTLE-*`, `X-PROCESSING-TIME` and, where the API
+ * sends them (`headers: { rateLimit: true }`), the RateLimit fields, keeps the user's requests inside the processing
+ * time that is left, and sends again what was answered 429 or 503, when `Retry-After` says.
+ *
+ * A 429 was not executed, so any method is sent again; a 503 may have been, so only methods that are idempotent
+ * (RFC 9110 §9.2.2). A request whose body is a stream is never sent again. Network errors are passed on. An aborted
+ * `signal` rejects also while the request waits.
+ *
+ * @throws {RangeError} naming the option that is out of its range
+ * @throws {TypeError} naming the option that is of another type or not known
+ * @example
+ * const fetch = pacedFetch()
+ * const persons = await Promise.all(ids.map((id) => fetch(`https://api.example.org/platform/tree/persons/${id}`)))
+ */
+export function pacedFetch(options: PacedFetchOptions = {}): Fetch {
+  const { send, concurrency, retries, maxWaitMs, onRetry, clock } = checked(options)
+  const origins = new Map<string, Pacer>()
+
+  return async (input, init) => {
+    const { url, method, signal, again } = description(input, init)
+    const origin = originOf(url)
+    let pacer = origins.get(origin)
+    if (pacer === undefined) origins.set(origin, (pacer = new Pacer(clock, concurrency, maxWaitMs)))
+    const route = `${method} ${url.replace(/[?#].*$/s, '')}`
+    for (let attempt = 1; ; attempt++) {
+      const passage = await admission(pacer, route, signal)
+      const request = again && input instanceof Request ? input.clone() : input
+      let response: Response | undefined
+      try {
+        response = await send(request, init)
+      } finally {
+        pacer.left(passage, response && outcome(response, clock))
+      }
+      if (!again || attempt > retries || !repeatable(response.status, method)) return response
+      const waitMs = pauseMs(response, attempt, clock)
+      if (waitMs > maxWaitMs) return response
+      onRetry?.({ url, status: response.status, waitMs, attempt })
+      await response.body?.cancel()
+      await pause(waitMs, clock, signal)
+    }
+  }
+}
+
+/** What the loop above needs to know of the two arguments of `fetch`. */
+function description(input: Parameters<Fetch>[0], init: Parameters<Fetch>[1]) {
+  const request = input instanceof Request ? input : undefined
+  const body: unknown = init?.body
+  return {
+    url: request?.url ?? (input as string | URL).toString(),
+    method: (init?.method ?? request?.method ?? 'GET').toUpperCase(),
+    signal: init?.signal ?? request?.signal,
+    again: !(body instanceof ReadableStream) && !isAsyncIterable(body),
+  }
+}
+
+function isAsyncIterable(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
+}
+
+/** Of a relative URL, as a browser takes one, the page's own. */
+function originOf(url: string): string {
+  return /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i.exec(url)?.[0].toLowerCase() ?? ''
+}
+
+function admission(pacer: Pacer, route: string, signal: AbortSignal | null | undefined): Promise<Passage> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason as Error)
+    const abort = () => {
+      leave()
+      reject(signal?.reason as Error)
+    }
+    let leave = () => {}
+    signal?.addEventListener('abort', abort, { once: true })
+    leave = pacer.enter(route, (passage) => {
+      signal?.removeEventListener('abort', abort)
+      resolve(passage)
+    })
+  })
+}
+
+function outcome({ status, headers }: Response, clock: ClientClock): Outcome {
+  return {
+    tookMs: processingMs(headers),
+    windows: toldWindows(headers),
+    refusedForMs: status === 429 ? (retryAfterMs(headers, clock.date()) ?? 1_000) : undefined,
+  }
+}
+
+function repeatable(status: number, method: string): boolean {
+  return status === 429 || (status === 503 && IDEMPOTENT.includes(method))
+}
+
+function pauseMs({ headers }: Response, attempt: number, clock: ClientClock): number {
+  const named = retryAfterMs(headers, clock.date())
+  if (named !== undefined) return named + Math.random() * JITTER_MS
+  return BACK_OFF_MS * 2 ** (attempt - 1) * (0.5 + Math.random())
+}
+
+function pause(ms: number, clock: ClientClock, signal: AbortSignal | null | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason as Error)
+    const abort = () => {
+      cancel()
+      reject(signal?.reason as Error)
+    }
+    const cancel = clock.after(ms, () => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    })
+    signal?.addEventListener('abort', abort, { once: true })
+  })
+}
+
+function checked(options: PacedFetchOptions) {
+  const names = ['fetch', 'concurrency', 'retries', 'maxWaitMs', 'onRetry', 'clock']
+  const unknown = Object.keys(options).find((name) => !names.includes(name))
+  if (unknown !== undefined) {
+    throw new TypeError(`pacedFetch() has no option ${JSON.stringify(unknown)}; it has ${names.join(', ')}`)
+  }
+  for (const name of ['fetch', 'onRetry'] as const) {
+    if (!['undefined', 'function'].includes(typeof options[name])) throw new TypeError(`${name} must be a function`)
+  }
+  return {
+    send: options.fetch ?? ((...args: Parameters<Fetch>) => globalThis.fetch(...args)),
+    concurrency: range('concurrency', options.concurrency, 8, 1, 1_000),
+    retries: range('retries', options.retries, 3, 0, 100),
+    maxWaitMs: range('maxWaitMs', options.maxWaitMs, 120_000, 0, 86_400_000),
+    onRetry: options.onRetry,
+    clock: options.clock ?? systemClock,
+  }
+}
+
+function range(option: string, value: number | undefined, byDefault: number, least: number, most: number): number {
+  if (value === undefined) return byDefault
+  if (Number.isInteger(value) && value >= least && value <= most) return value
+  throw new RangeError(`${option} must be a whole number from ${least} to ${most}; received ${String(value)}`)
+}

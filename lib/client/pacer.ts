@@ -1,0 +1,191 @@
+import type { ClientClock } from './clock'
+import { type ToldWindow } from './told'
+import { ClientWindow } from './window'
+
+/** Routes whose cost is remembered; those beyond are taken as new each time. */
+const MOST_ROUTES = 1_000
+/** The weight of the last request in the moving averages. */
+const WEIGHT = 0.2
+/** What is left must do for everybody's requests so many times over. */
+const MARGIN = 2
+
+/** Others who spend no more than this have no more influence on what may be sent. */
+const FADED_RATE = 0.05
+const LEAST_WAIT_MS = 5
+
+/** A request that was let through: how it went is to be told to `Pacer.left()`. */
+export interface Passage {
+  readonly route: string
+  readonly sentAt: number
+}
+
+/** What came of a request. */
+export interface Outcome {
+  /** `X-PROCESSING-TIME`. */
+  readonly tookMs: number | undefined
+  readonly windows: readonly ToldWindow[]
+  /** The request was refused: nothing is to be had for so long. */
+  readonly refusedForMs: number | undefined
+}
+
+interface Waiting {
+  readonly route: string
+  readonly pass: (passage: Passage) => void
+}
+
+/** What requests by one method to one path cost, and which windows they are charged to. */
+interface Route {
+  costMs: number
+  deviationMs: number
+  /** From the request to its response's fields, less the processing time. */
+  lagMs: number
+  windows: readonly ClientWindow[]
+}
+
+/**
+ * Lets requests through as long as there is processing time left for them, in their order, and has the others wait for
+ * the window's end. What is in flight is counted by what its route took before; what others of the same subject spend
+ * is seen in the figures, and the nearer the end of the budget, the fewer are sent at once.
+ */
+export class Pacer {
+  readonly #clock: ClientClock
+  readonly #concurrency: number
+  readonly #maxWaitMs: number
+  readonly #windows = new Map<string, ClientWindow>()
+  readonly #routes = new Map<string, Route>()
+  readonly #flying = new Set<Passage>()
+  readonly #queue = new Set<Waiting>()
+  /** The windows of the last response; a route not known yet is taken to have the same. */
+  #usual: readonly ClientWindow[] | undefined
+  /** What all requests so far took. */
+  #spentMs = 0
+  #cancelTimer: (() => void) | undefined
+
+  /** @param maxWaitMs where a window ends later than that, a lone request is sent to be refused */
+  constructor(clock: ClientClock, concurrency: number, maxWaitMs: number) {
+    this.#clock = clock
+    this.#concurrency = concurrency
+    this.#maxWaitMs = maxWaitMs
+  }
+
+  /** Calls `pass` when the request may be sent, at once where it may. Returns what takes it out of the queue. */
+  enter(route: string, pass: (passage: Passage) => void): () => void {
+    const waiting = { route, pass }
+    this.#queue.add(waiting)
+    this.#pump()
+    return () => {
+      if (this.#queue.delete(waiting)) this.#pump()
+    }
+  }
+
+  /** The request is over, or came to nothing where `outcome` is undefined. */
+  left(passage: Passage, outcome: Outcome | undefined): void {
+    const now = this.#clock.now()
+    this.#flying.delete(passage)
+    if (outcome !== undefined) this.#learn(passage, outcome, now)
+    this.#pump()
+  }
+
+  #learn({ route: name, sentAt }: Passage, { tookMs, windows: told, refusedForMs }: Outcome, now: number): void {
+    let route = this.#routes.get(name)
+    if (tookMs !== undefined && refusedForMs === undefined) {
+      this.#spentMs += tookMs
+      const lagMs = Math.max(0, now - sentAt - tookMs)
+      if (route === undefined) {
+        if (this.#routes.size >= MOST_ROUTES) this.#routes.clear()
+        route = { costMs: tookMs, deviationMs: tookMs / 2, lagMs, windows: [] }
+        this.#routes.set(name, route)
+      } else {
+        route.deviationMs += WEIGHT * (Math.abs(tookMs - route.costMs) - route.deviationMs)
+        route.costMs += WEIGHT * (tookMs - route.costMs)
+        route.lagMs += WEIGHT * (lagMs - route.lagMs)
+      }
+    }
+    if (refusedForMs !== undefined) {
+      for (const window of this.#windowsOf(name) ?? [this.#window('')]) window.exhaust(now + refusedForMs, now)
+    } else {
+      const windows = told.map((one) => {
+        const window = this.#window(one.name)
+        window.tell(one, sentAt, now, this.#spentMs + this.#flyingMs(now))
+        return window
+      })
+      if (windows.length === 0 && this.#usual !== undefined) return // such as a 401: it says nothing of them
+      if (route !== undefined) route.windows = windows
+      this.#usual = windows
+    }
+  }
+
+  #window(name: string): ClientWindow {
+    let window = this.#windows.get(name)
+    if (window === undefined) this.#windows.set(name, (window = new ClientWindow()))
+    return window
+  }
+
+  #windowsOf(route: string): readonly ClientWindow[] | undefined {
+    return this.#routes.get(route)?.windows ?? this.#usual
+  }
+
+  /** What requests in flight are taken to have spent until now. */
+  #flyingMs(now: number): number {
+    let ms = 0
+    for (const { sentAt } of this.#flying) ms += now - sentAt
+    return ms
+  }
+
+  /** Sends what may be sent, and sets a timer for the rest. */
+  #pump(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    const now = this.#clock.now()
+    let againMs = Infinity
+    /** Whoever waits for a window lets nobody for the same windows pass. */
+    const shut = new Set<readonly ClientWindow[] | undefined>()
+    for (const waiting of this.#queue) {
+      if (this.#flying.size >= this.#concurrency) return
+      const windows = this.#windowsOf(waiting.route)
+      if (shut.has(windows)) continue
+      const waitMs = this.#waitMs(waiting.route, windows, now)
+      if (waitMs > 0) {
+        shut.add(windows)
+        againMs = Math.min(againMs, waitMs)
+        continue
+      }
+      this.#queue.delete(waiting)
+      const passage = { route: waiting.route, sentAt: now }
+      this.#flying.add(passage)
+      waiting.pass(passage)
+    }
+    if (againMs < Infinity) this.#cancelTimer = this.#clock.after(againMs, () => this.#pump())
+  }
+
+  /** How long to wait before this request is looked at again; 0: it may be sent. Infinity: till a response is here. */
+  #waitMs(name: string, windows: readonly ClientWindow[] | undefined, now: number): number {
+    if (windows === undefined) return this.#flying.size > 0 ? Infinity : 0 // the first finds out
+    const route = this.#routes.get(name)
+    const { costMs, lagMs } = route ? { costMs: route.costMs + 2 * route.deviationMs, lagMs: route.lagMs } : this.#any()
+    let waitMs = 0
+    for (const window of windows) {
+      const leftMs = window.leftMs(now)
+      const othersRate = window.othersRate(now)
+      const nobodyElse = this.#flying.size === 0 && !window.shared
+      const everybody = this.#flying.size + 1 + othersRate
+      if (nobodyElse ? leftMs > 0 : leftMs >= MARGIN * everybody * (costMs + lagMs)) continue
+      const endsInMs = (window.endsBy ?? Infinity) - now
+      if (endsInMs > this.#maxWaitMs && this.#flying.size === 0) continue // the service is to say no, and when
+      const othersSlowDown = leftMs > 0 && othersRate > FADED_RATE
+      const againMs = Math.max(LEAST_WAIT_MS, costMs + lagMs) * (0.5 + Math.random())
+      waitMs = Math.max(waitMs, othersSlowDown ? Math.min(endsInMs, againMs) : endsInMs)
+    }
+    return waitMs
+  }
+
+  /** What a request costs whose route is not known: as much as the dearest. */
+  #any(): { costMs: number; lagMs: number } {
+    let [costMs, lagMs] = [0, 0]
+    for (const route of this.#routes.values()) {
+      costMs = Math.max(costMs, route.costMs)
+      lagMs = Math.max(lagMs, route.lagMs)
+    }
+    return { costMs, lagMs }
+  }
+}

@@ -1,0 +1,74 @@
+/** What a response says of one window that its request was charged to. */
+export interface ToldWindow {
+  /** Empty where only the `X-THROTTLE-*` fields speak: they name no window. */
+  readonly name: string
+  readonly limitMs: number
+  readonly leftMs: number
+  /** The window is over in so many milliseconds at the latest. */
+  readonly endsInMs: number | undefined
+  readonly windowMs: number | undefined
+}
+
+/** What a response says of the time it took, in whole milliseconds. */
+export function processingMs(headers: Headers): number | undefined {
+  return whole(headers.get('x-processing-time'))
+}
+
+/**
+ * The windows that a response tells of: all of them where it has the fields of draft-ietf-httpapi-ratelimit-headers-10
+ * with milliseconds as their unit, else the one of `X-THROTTLE-*`, else none.
+ */
+export function toldWindows(headers: Headers): ToldWindow[] {
+  const policies = new Map(items(headers.get('ratelimit-policy')).map((item) => [item.name, item.parameters]))
+  const told: ToldWindow[] = []
+  for (const { name, parameters } of items(headers.get('ratelimit'))) {
+    const policy = policies.get(name)
+    const [limitMs, leftMs] = [whole(policy?.get('q')), whole(parameters.get('r'))]
+    if (policy?.get('qu') !== '"milliseconds"' || limitMs === undefined || leftMs === undefined) continue
+    const [ends, length] = [whole(parameters.get('t')), whole(policy.get('w'))]
+    told.push({ name, limitMs, leftMs, endsInMs: seconds(ends), windowMs: seconds(length) })
+  }
+  if (told.length > 0) return told
+  const [limitMs, leftMs] = [whole(headers.get('x-throttle-window-size')), whole(headers.get('x-throttle-millis-left'))]
+  if (limitMs === undefined || leftMs === undefined) return []
+  return [{ name: '', limitMs, leftMs, endsInMs: undefined, windowMs: undefined }]
+}
+
+/**
+ * Milliseconds to wait by `Retry-After` (RFC 9110 §10.2.3), whole seconds or a date; undefined where it says nothing
+ * that can be understood.
+ *
+ * @param date now, in milliseconds since 1970
+ */
+export function retryAfterMs(headers: Headers, date: number): number | undefined {
+  const field = headers.get('retry-after')
+  if (field === null) return undefined
+  const given = whole(field)
+  if (given !== undefined) return given * 1_000
+  const at = /^[A-Z][a-z]{2,8},? /.test(field) ? Date.parse(field) : NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, at - date)
+}
+
+/** `"name";key=value;key="value"` in a list, as RFC 9651 writes one; what is no such thing is left out. */
+function items(field: string | null): { name: string; parameters: Map<string, string> }[] {
+  if (field === null) return []
+  const found = []
+  for (const [, name, rest] of field.matchAll(
+    /"((?:[^"\\]|\\.)*)"((?:;\s*[a-z*][\w.*-]*(?:=(?:"[^"]*"|[^",;\s]+))?)*)/g,
+  )) {
+    const parameters = new Map<string, string>()
+    for (const [, key, value] of (rest as string).matchAll(/;\s*([a-z*][\w.*-]*)=("[^"]*"|[^",;\s]+)/g)) {
+      parameters.set(key as string, value as string)
+    }
+    found.push({ name: name as string, parameters })
+  }
+  return found
+}
+
+function whole(text: string | null | undefined): number | undefined {
+  return text != null && /^\d{1,12}$/.test(text.trim()) ? Number(text) : undefined
+}
+
+function seconds(given: number | undefined): number | undefined {
+  return given === undefined ? undefined : given * 1_000
+}

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import express, { type Express } from 'express'
+import { throttle } from '../../lib'
+import { type PacedFetchOptions, type Retry, pacedFetch } from '../../lib/client'
+import { manualClock } from '../../lib/testing'
+import { listen } from '../support/listen'
+import { until } from '../support/until'
+
+const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' }
+
+/** An API whose handlers take as long as their path says, and its client, by one clock. */
+async function api(t: TestContext, mount: (app: Express, clock: ReturnType<typeof manualClock>) => void) {
+  const clock = manualClock()
+  const seen: string[] = []
+  const app = express()
+  app.use((req, _res, next) => {
+    seen.push(`${req.method} ${req.path}`)
+    next()
+  })
+  mount(app, clock)
+  app.all('/work/:ms', (req, res) => {
+    clock.advance(Number(req.params.ms))
+    res.json({ done: req.params.ms })
+  })
+  const { url, close } = await listen(app)
+  t.after(close)
+  const retries: Retry[] = []
+  const client = (options: PacedFetchOptions = {}) => {
+    const fetch = pacedFetch({ clock, onRetry: (retry) => retries.push(retry), ...options })
+    return (path: string, init?: RequestInit) => fetch(url + path, init)
+  }
+  return { clock, seen, retries, client }
+}
+
+/** Lets time pass until the promise is settled, and says how much did. */
+async function passing<T>(clock: ReturnType<typeof manualClock>, promise: Promise<T>): Promise<[T, number]> {
+  const began = clock.now()
+  let settled = false
+  const settle = () => void (settled = true)
+  promise.then(settle, settle)
+  while (!settled) {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (!settled) clock.advance(1)
+  }
+  return [await promise, clock.now() - began]
+}
+
+const retryAfter = (app: Express, status: number, times: number, field?: string) => {
+  let left = times
+  app.all('/busy', (_req, res) => {
+    if (left-- <= 0) return void res.send('ok')
+    if (field !== undefined) res.set('Retry-After', field)
+    res.sendStatus(status)
+  })
+}
+
+describe('pacedFetch() stays inside the budget', () => {
+  it('waits for the next window where nothing is left of this one, and is never refused', async (t) => {
+    const { clock, client, retries, seen } = await api(t, (app, clock) => {
+      app.use(throttle({ ...WINDOW, clock, headers: { rateLimit: true } }))
+    })
+    const fetch = client()
+    for (let i = 0; i < 9; i++) {
+      const [response] = await passing(clock, fetch('/work/300'))
+      assert.equal(response.status, 200)
+      await response.arrayBuffer()
+    }
+    assert.deepEqual(retries, [])
+    assert.equal(seen.length, 9)
+    assert.ok(clock.now() > 10_000 && clock.now() < 40_000, `${clock.now()} ms`)
+  })
+
+  it('of a service that does not say when its window ends it learns that by one refusal', async (t) => {
+    const { clock, client, retries } = await api(t, (app, clock) => app.use(throttle({ ...WINDOW, clock })))
+    const fetch = client()
+    for (let i = 0; i < 6; i++) assert.equal((await passing(clock, fetch('/work/300')))[0].status, 200)
+    assert.equal(retries.length, 1)
+    assert.equal(retries[0]?.status, 429)
+  })
+
+  it('sends the first request alone, and then no more at once than there is time for', async (t) => {
+    let [inFlight, most, first] = [0, 0, 0]
+    const held: (() => void)[] = []
+    const { clock, client } = await api(t, (app, clock) => {
+      app.use(throttle({ ...WINDOW, clock, headers: { rateLimit: true } }))
+      app.get('/held', (_req, res) => {
+        most = Math.max(most, ++inFlight)
+        first ||= inFlight
+        held.push(() => {
+          inFlight--
+          res.end()
+        })
+      })
+    })
+    const fetch = client({ concurrency: 50 })
+    const all = Promise.all(Array.from({ length: 20 }, () => fetch('/held')))
+    await until(() => held.length > 0)
+    assert.equal(held.length, 1, 'nothing is known before the first answer')
+    const finish = () => {
+      clock.advance(100)
+      for (const end of held.splice(0)) end()
+      return new Promise((resolve) => setImmediate(resolve))
+    }
+    let done = false
+    void all.then(() => (done = true))
+    while (!done) await finish()
+    for (const { status } of await all) assert.equal(status, 200)
+    assert.ok(most > 1 && most <= 5, `${most} at once of 100 ms each, where 900 ms are left`)
+  })
+
+  it('one route whose own window is spent does not keep the others waiting', async (t) => {
+    const { clock, client } = await api(t, (app, clock) => {
+      const routes = { '/work/400': { limitMs: 300, windowMs: 60_000 } }
+      app.use(throttle({ ...WINDOW, clock, routes, headers: { rateLimit: true } }))
+    })
+    const fetch = client()
+    await passing(clock, fetch('/work/1'))
+    await passing(clock, fetch('/work/400'))
+    const slow = fetch('/work/400')
+    const [response, took] = await passing(clock, fetch('/work/1'))
+    assert.equal(response.status, 200)
+    assert.ok(took < 1_000, `${took} ms`)
+    const [late, waited] = await passing(clock, slow)
+    assert.equal(late.status, 200)
+    assert.ok(waited > 10_000, `${waited} ms`)
+  })
+
+  it('paces nothing where the service tells nothing', async (t) => {
+    const { clock, client, seen } = await api(t, () => {})
+    const fetch = client({ concurrency: 3 })
+    await passing(clock, Promise.all(Array.from({ length: 10 }, () => fetch('/work/5000'))))
+    assert.equal(seen.length, 10)
+    assert.ok(clock.now() < 60_000)
+  })
+})
+
+describe('pacedFetch() asks again', () => {
+  it('after a 429, when Retry-After says, by any method, with the same body', async (t) => {
+    const { clock, client, seen, retries } = await api(t, (app) => {
+      let refused = 0
+      app.post('/work', express.text({ type: '*/*' }), (req, res) => {
+        if (refused++ < 2) return void res.set('Retry-After', '7').sendStatus(429)
+        res.send(`got ${String(req.body)}`)
+      })
+    })
+    const [response, took] = await passing(clock, client()('/work', { method: 'POST', body: 'a person' }))
+    assert.equal(await response.text(), 'got a person')
+    assert.deepEqual(seen, ['POST /work', 'POST /work', 'POST /work'])
+    assert.deepEqual(
+      retries.map(({ status, attempt }) => [status, attempt]),
+      [
+        [429, 1],
+        [429, 2],
+      ],
+    )
+    assert.ok(took >= 14_000 && took < 14_200, `${took} ms`)
+  })
+
+  it('takes a Request, and sends its body again', async (t) => {
+    const { clock } = await api(t, () => {})
+    const bodies: string[] = []
+    const send = async (input: string | URL | Request) => {
+      bodies.push(await (input as Request).text())
+      return new Response('', bodies.length < 2 ? { status: 429, headers: { 'Retry-After': '1' } } : { status: 200 })
+    }
+    const fetch = pacedFetch({ clock, fetch: send })
+    const request = new Request('http://api.example/', { method: 'POST', body: 'a person' })
+    assert.equal((await passing(clock, fetch(request)))[0].status, 200)
+    assert.deepEqual(bodies, ['a person', 'a person'])
+  })
+
+  it('RFC 9110 §9.2.2: after a 503 only by a method that is idempotent', async (t) => {
+    const { clock, client, seen } = await api(t, (app) => retryAfter(app, 503, 1, '2'))
+    assert.equal((await passing(clock, client()('/busy', { method: 'POST' })))[0].status, 503)
+    assert.equal(seen.length, 1)
+    const again = await api(t, (app) => retryAfter(app, 503, 1, '2'))
+    const [response, took] = await passing(again.clock, again.client()('/busy', { method: 'PUT' }))
+    assert.equal(response.status, 200)
+    assert.ok(took >= 2_000, `${took} ms`)
+  })
+
+  it('ever later after a 503 that does not say when', async (t) => {
+    const { clock, client, retries } = await api(t, (app) => retryAfter(app, 503, 3))
+    assert.equal((await passing(clock, client()('/busy')))[0].status, 200)
+    retries.forEach(({ waitMs }, i) => {
+      assert.ok(waitMs >= 250 * 2 ** i && waitMs <= 750 * 2 ** i, `${waitMs} ms before retry ${i + 1}`)
+    })
+    assert.equal(retries.length, 3)
+  })
+
+  it('no oftener than `retries`, and no later than `maxWaitMs`; then the response is the answer', async (t) => {
+    const { clock, client, seen } = await api(t, (app) => retryAfter(app, 429, 99, '5'))
+    const [response] = await passing(clock, client({ retries: 2 })('/busy'))
+    assert.equal(response.status, 429)
+    assert.equal(await response.text(), 'Too Many Requests', 'with its body')
+    assert.equal(seen.length, 3)
+    const [impatient, took] = await passing(clock, client({ maxWaitMs: 4_999 })('/busy'))
+    assert.equal(impatient.status, 429)
+    assert.ok(took < 1_000, `${took} ms`)
+    assert.equal(seen.length, 4)
+  })
+
+  it('never with a body that is a stream', async (t) => {
+    const { clock, client, seen } = await api(t, (app) => retryAfter(app, 429, 1, '1'))
+    const body = new Blob(['a person']).stream()
+    const init = { method: 'POST', body, duplex: 'half' } as RequestInit
+    assert.equal((await passing(clock, client()('/busy', init)))[0].status, 429)
+    assert.equal(seen.length, 1)
+  })
+
+  it('passes errors of the network on, and lets the next one through', async (t) => {
+    const { clock } = await api(t, () => {})
+    let failed = 0
+    const send = () => (failed++ ? Promise.resolve(new Response('ok')) : Promise.reject(new TypeError('fetch failed')))
+    const fetch = pacedFetch({ clock, fetch: send, concurrency: 1 })
+    const [one, two] = [fetch('http://api.example/'), fetch('http://api.example/')]
+    await assert.rejects(one, /fetch failed/)
+    assert.equal((await two).status, 200)
+  })
+})
+
+describe('pacedFetch() can be aborted', () => {
+  it('before it is sent, while it waits for a window, and while it waits to ask again', async (t) => {
+    const { clock, client, seen } = await api(t, (app, clock) => {
+      retryAfter(app, 429, 99, '5')
+      app.use(throttle({ ...WINDOW, clock, headers: { rateLimit: true } }))
+    })
+    const reason = new Error('the user has left')
+    await assert.rejects(client()('/work/1', { signal: AbortSignal.abort(reason) }), reason)
+    assert.equal(seen.length, 0)
+
+    const retrying = new AbortController()
+    let told = false
+    const again = client({ onRetry: () => (told = true) })('/busy', { signal: retrying.signal })
+    await until(() => told)
+    retrying.abort(reason)
+    await assert.rejects(again, reason)
+    assert.equal(seen.length, 1)
+
+    const fetch = client()
+    await passing(clock, fetch('/work/1500'))
+    const waiting = new AbortController()
+    const aborted = fetch('/work/1', { signal: waiting.signal })
+    const next = fetch('/work/1')
+    waiting.abort(reason)
+    await assert.rejects(aborted, reason)
+    assert.equal((await passing(clock, next))[0].status, 200)
+    assert.equal(seen.length, 3, 'what was aborted was not sent')
+  })
+})
+
+describe('pacedFetch() throws at once', () => {
+  for (const [options, message] of [
+    [{ concurrency: 0 }, /concurrency must be a whole number from 1 to 1000; received 0/],
+    [{ retries: 1.5 }, /retries must be .* received 1.5/],
+    [{ maxWaitMs: -1 }, /maxWaitMs must be .* received -1/],
+    [{ retry: 3 }, /pacedFetch\(\) has no option "retry"; it has fetch, concurrency/],
+    [{ fetch: 'node-fetch' }, /fetch must be a function/],
+    [{ onRetry: true }, /onRetry must be a function/],
+  ] as const) {
+    it(String(message), () => {
+      assert.throws(() => pacedFetch(options as unknown as PacedFetchOptions), message)
+    })
+  }
+})
