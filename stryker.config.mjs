@@ -20,6 +20,6 @@ export default {
   ignorePatterns: ['dist', 'coverage', '.cache', 'demo', 'bench', 'docs'],
   disableTypeChecks: false,
   concurrency: Number(process.env.MUTATION_CONCURRENCY ?? 2),
-  timeoutMS: 15_000,
+  timeoutMS: 40_000,
   allowEmpty: false,
 }
