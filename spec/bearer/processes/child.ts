@@ -1,0 +1,48 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { get } from '../../support/listen'
+import type { ApiConfig, Order, Report } from './api'
+
+/** A process of the API. */
+export interface Child {
+  readonly url: string
+  get(path: string, headers: Record<string, string>): ReturnType<typeof get>
+  /** With a bearer token. */
+  status(token: string): Promise<number>
+  tell(order: Order): void
+  /** The next report that is wanted. */
+  report<T extends Report>(isWanted: (report: Report) => report is T): Promise<T>
+  kill(): Promise<void>
+}
+
+/** Starts api.ts in a process of its own, and waits until it listens. */
+export async function startChild(owner: { after(fn: () => Promise<void>): void }, config: ApiConfig): Promise<Child> {
+  const child = fork(join(__dirname, 'api.ts'), [JSON.stringify(config)], {
+    execArgv: ['--import', 'tsx'],
+    env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
+  })
+  const exit = once(child, 'exit')
+  const kill = async () => {
+    child.kill('SIGKILL')
+    await exit
+  }
+  owner.after(kill)
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  const url = `http://127.0.0.1:${port}`
+  return {
+    url,
+    get: (path, headers) => get(url + path, headers),
+    status: async (token) => (await get(url, { authorization: `Bearer ${token}` })).status,
+    tell: (order) => void child.send(order),
+    report: (isWanted) =>
+      new Promise((resolve) => {
+        child.on('message', function listener(report: Report) {
+          if (!isWanted(report)) return
+          child.off('message', listener)
+          resolve(report)
+        })
+      }),
+    kill,
+  }
+}
