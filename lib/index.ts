@@ -24,6 +24,8 @@ export {
 } from './bearer/revocation/redis-revocations'
 export type { Revocations } from './bearer/revocation/revocations'
 export type { DpopOptions } from './bearer/dpop/dpop-check'
+export { redisProofs, type RedisProofs, type RedisProofsOptions } from './bearer/dpop/redis-proofs'
+export type { Seen, SeenProofs } from './bearer/dpop/seen-proofs'
 export type { BearerEvent } from './bearer/diagnostics'
 export type { ScopeNeeded } from './bearer/scope'
 export type {

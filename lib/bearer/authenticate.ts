@@ -1,56 +1,69 @@
+import type { DenialHeaders } from '../errors'
 import type { BearerConfig } from './bearer-config'
-import { type Credentials, fieldsOf, findToken } from './credentials'
-import type { ProvenRequest } from './dpop/dpop-check'
+import { nonceFields } from './challenge'
+import { type AskedRequest, type Credentials, findCredentials } from './credentials'
+import type { Shown } from './dpop/dpop-check'
 import { type Refusal, isRefusal, refuse } from './refusal'
 import { suffices } from './scope'
 import { type Claims, type Session, type SessionIdentity, identify, isIdentity, makeSession } from './session'
 import type { Proven } from './token-verifier'
 
+/** A request let in: whose session it is, and header fields that the response must bear. */
+export interface Admission {
+  readonly session: Session
+  readonly fields: DenialHeaders
+}
+
+const NO_FIELDS: DenialHeaders = {}
+/** RFC 6750 §2.3: an answer to a URL with a token in it is nobody else's. */
+const PRIVATE: DenialHeaders = { 'Cache-Control': 'private' }
+
 /**
- * Answers who is asking, from a request's header fields alone: the token, its shape, its issuer's key, the signature,
- * the claims, whose session it is, the scope.
- *
- * @param rawHeaders names and values in turn
- * @param request tells of the request what a proof of possession is about
+ * Answers who is asking: the token, its shape, its issuer's key, the signature, who may bring it, the claims, whose
+ * session it is, the scope.
  */
 export function authenticate(
-  rawHeaders: readonly string[],
-  request: () => ProvenRequest,
+  request: AskedRequest,
   config: BearerConfig,
-): Session | Refusal | Promise<Session | Refusal> {
-  const credentials = findToken(rawHeaders, config.dpop !== undefined)
+): Admission | Refusal | Promise<Admission | Refusal> {
+  const credentials = findCredentials(request, config.tokenFrom, config.dpop !== undefined)
   if (isRefusal(credentials)) return credentials
-  const { scheme } = credentials
-  const bind = (proven: Proven | Refusal) => {
-    if (isRefusal(proven)) return proven
-    return bindingRefused(proven, scheme, rawHeaders, request, config) ?? proven
-  }
   const proven = config.verifier.verify(credentials.token)
-  return proven instanceof Promise ? proven.then((late) => admit(bind(late), config)) : admit(bind(proven), config)
+  if (proven instanceof Promise) return proven.then((late) => bind(late, credentials, request, config))
+  return bind(proven, credentials, request, config)
 }
 
 /** A token bound to a key is for who holds the key, and not for whoever bears it (RFC 7800, RFC 9449 §7.1). */
-function bindingRefused(
-  { token, claims }: Proven,
-  scheme: Credentials['scheme'],
-  rawHeaders: readonly string[],
-  request: () => ProvenRequest,
-  { dpop }: BearerConfig,
-): Refusal | undefined {
-  if (scheme === 'DPoP') return dpop?.refuse(fieldsOf(rawHeaders, 'dpop'), token, claims, request())
-  if (claims.cnf !== undefined) return refuse('sender_constrained')
-  return dpop?.required ? { refused: 'dpop_required', scheme: 'DPoP' } : undefined
+function bind(
+  proven: Proven | Refusal,
+  { scheme, placement }: Credentials,
+  request: AskedRequest,
+  config: BearerConfig,
+): Admission | Refusal | Promise<Admission | Refusal> {
+  if (isRefusal(proven)) return proven
+  const { dpop } = config
+  if (dpop && scheme === 'DPoP') {
+    const shown = dpop.check(proven.token, proven.claims, request)
+    return shown instanceof Promise ? shown.then(admitBound) : admitBound(shown)
+  }
+  if (proven.claims.cnf !== undefined) return refuse('sender_constrained')
+  if (dpop?.required) return { refused: 'dpop_required', scheme: 'DPoP' }
+  return admit(proven, config, placement === 'query' ? PRIVATE : NO_FIELDS)
+
+  function admitBound(shown: Shown | Refusal): Admission | Refusal {
+    if (isRefusal(shown)) return shown
+    return admit(proven as Proven, config, shown.nonce === undefined ? NO_FIELDS : nonceFields(shown.nonce))
+  }
 }
 
-function admit(proven: Proven | Refusal, config: BearerConfig): Session | Refusal {
-  if (isRefusal(proven)) return proven
+function admit(proven: Proven, config: BearerConfig, fields: DenialHeaders): Admission | Refusal {
   const { claims, issuer, token } = proven
   const identity = identityOf(claims, config)
   if (isRefusal(identity)) return identity
   const refused = claimsRefused(claims, config)
   if (refused) return refused
   const session = makeSession(issuer, claims, identity, token)
-  return revoked(session, config) ?? (suffices(session.scope, config.scope) ? session : short(config))
+  return revoked(session, config) ?? (suffices(session.scope, config.scope) ? { session, fields } : short(config))
 }
 
 function revoked(session: Session, { revocation }: BearerConfig): Refusal | undefined {

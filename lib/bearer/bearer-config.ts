@@ -3,6 +3,7 @@ import type { DenyOptions } from '../http/deny'
 import { optionNames, optionOneOf, optionType, shown } from '../http/options'
 import type { BearerOptions } from './bearer-options'
 import { type ChallengeOptions, isChallengeText } from './challenge'
+import type { Placement } from './credentials'
 import { type DpopCheck, dpopCheck } from './dpop/dpop-check'
 import type { Revocations } from './revocation/revocations'
 import { type ScopeRule, scopeRule } from './scope'
@@ -16,6 +17,7 @@ export interface BearerConfig {
   readonly verifier: TokenVerifier
   readonly challenge: ChallengeOptions
   readonly deny: DenyOptions
+  readonly tokenFrom: readonly Placement[]
   readonly scope: ScopeRule
   readonly checkClaims: ((claims: Claims) => boolean) | undefined
   readonly optional: boolean
@@ -34,6 +36,7 @@ const NAMES = [
   'checkClaims',
   'optional',
   'revocation',
+  'tokenFrom',
   'dpop',
   'realm',
   'resourceMetadata',
@@ -56,6 +59,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     checkClaims,
     optional = false,
     revocation,
+    tokenFrom = [],
     realm,
     resourceMetadata,
     unauthenticated = UNAUTHENTICATED_MARK,
@@ -71,6 +75,10 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   optionOneOf('optional', optional, [true, false])
   if (revocation !== undefined && typeof (revocation as Partial<Revocations> | null)?.state !== 'function') {
     throw new TypeError(`revocation must be what redisRevocations() returns; received ${shown(revocation)}`)
+  }
+  const places: readonly unknown[] = ['form', 'query'] satisfies Placement[]
+  if (!Array.isArray(tokenFrom) || !tokenFrom.every((place) => places.includes(place))) {
+    throw new TypeError(`tokenFrom must be a list of 'form' and 'query'; received ${shown(tokenFrom)}`)
   }
   const rule = scopeRule(scope)
   if (!rule) throw new TypeError(`scope must be scopes as RFC 6749 §3.3 writes them; received ${shown(scope)}`)
@@ -91,6 +99,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     verifier,
     challenge: { realm, resourceMetadata, dpop: proofs && (proofs.required ? 'required' : 'accepted') },
     deny: { ...(onDenied && { onDenied }), ...(errorFormat && { errorFormat }) },
+    tokenFrom: [...new Set(tokenFrom as Placement[])],
     scope: rule,
     checkClaims,
     optional,

@@ -3,6 +3,7 @@ import type { Clock } from '../http/clock'
 import type { DenyOptions } from '../http/deny'
 import type { Algorithm } from './algorithm'
 import type { VerifyToken } from './custom-verifier'
+import type { Placement } from './credentials'
 import type { DpopOptions } from './dpop/dpop-check'
 import type { IntrospectionOptions } from './introspection'
 import type { Revocations } from './revocation/revocations'
@@ -125,6 +126,12 @@ export type BearerOptions = IssuersOptions &
      * Time, audience, scope and the rest are checked for every request.
      */
     readonly cache?: { readonly maxTokens: number } | false | undefined
+    /**
+     * Takes tokens in other places too, for older clients: `['form']` in a form-encoded body (RFC 6750 §2.2), that a
+     * parser before this has read, and not with GET; `['query']` as `?access_token=` (§2.3), where logs and browser
+     * histories keep it; its answers get `Cache-Control: private`. One token in a request: with two, 400. Default none.
+     */
+    readonly tokenFrom?: readonly Placement[] | undefined
     /** Takes tokens bound to a key, with a proof (RFC 9449). Default false: such tokens are refused. */
     readonly dpop?: DpopOptions | boolean | undefined
     /** Knows which tokens are revoked: `redisRevocations(redis)`. Default: nothing is. */

@@ -1,4 +1,4 @@
-import type { Denial } from '../errors'
+import type { Denial, DenialHeaders } from '../errors'
 import { ASYMMETRIC } from './algorithm'
 import type { Refusal } from './refusal'
 
@@ -63,6 +63,10 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
     case 'dpop_proof':
     case 'dpop_replay':
       return denial(401, 'invalid_dpop_proof', 'The DPoP proof is not valid for this request')
+    case 'dpop_nonce': {
+      const asked = denial(401, 'use_dpop_nonce', 'The DPoP proof must bear the nonce that comes with this answer')
+      return { ...asked, headers: { ...asked.headers, ...nonceFields(refusal.nonce as string) } }
+    }
     case 'dpop_required':
       return denial(401, 'invalid_token', 'An access token bound to a key is required')
     case 'expired':
@@ -75,6 +79,11 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
     const params = { error, error_description: message, ...more }
     return { status, code: error, message, headers: challenge(options, params, refusal.scheme ?? 'Bearer'), ...rest }
   }
+}
+
+/** RFC 9449 §8.2: the nonce to use from now on, in an answer that nobody may keep. */
+export function nonceFields(nonce: string): DenialHeaders {
+  return { 'DPoP-Nonce': nonce, 'Cache-Control': 'no-store' }
 }
 
 /** RFC 6750 §3: what the value of an attribute may be made of. */

@@ -41,6 +41,7 @@ export type Reason =
   | 'revoked'
   | 'dpop_required'
   | 'dpop_proof'
+  | 'dpop_nonce'
   | 'dpop_binding'
   | 'dpop_replay'
   | 'keys_unavailable'
@@ -60,6 +61,8 @@ export interface Refusal {
   readonly scope?: readonly string[]
   /** The login that would have been enough; with `authentication`. */
   readonly authentication?: { readonly acrValues: readonly string[]; readonly maxAgeSec: number | undefined }
+  /** The nonce that proofs must bear; with `dpop_nonce`. */
+  readonly nonce?: string | undefined
   /** What lies behind it, for logs; never sent. */
   readonly cause?: unknown
 }

@@ -1,11 +1,11 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { deny } from '../http/deny'
 import { Meter } from '../http/meter'
-import { authenticate } from './authenticate'
+import { type Admission, authenticate } from './authenticate'
 import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
-import type { ProvenRequest } from './dpop/dpop-check'
+import type { AskedRequest } from './credentials'
 import { publish } from './diagnostics'
 import { type Refusal, isRefusal } from './refusal'
 import { mayBeUnauthenticated, recordSession } from './request-session'
@@ -41,7 +41,7 @@ export interface BearerHandler extends RequestHandler {
 /**
  * Lets in requests that bring a valid access token as a bearer token (RFC 6750) and says in `req.auth` whose session it
  * is: `{ kind: 'user', issuer, sub, userId, clientId, scope, claims }`. The token is a signed JWT in the
- * `Authorization` field (RFC 9068).
+ * `Authorization` field (RFC 9068), unless the options say otherwise.
  *
  * All else is answered as RFC 6750 §3 has it: without a token 401 and a bare challenge; a malformed request 400
  * `invalid_request`; a token that does not hold 401 `invalid_token`; one that is not enough 403 `insufficient_scope`.
@@ -56,19 +56,20 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
 
   function requireBearer(req: Request, res: Response, next: NextFunction): void {
     Meter.of(res)
-    const outcome = authenticate(req.rawHeaders, () => provenRequest(req), config)
+    const outcome = authenticate(askedOf(req), config)
     if (outcome instanceof Promise) outcome.then((late) => settle(late, req, res, next)).catch(next)
     else settle(outcome, req, res, next)
   }
 
-  function settle(outcome: Session | Refusal, req: Request, res: Response, next: NextFunction): void {
-    const session = isRefusal(outcome) ? outcome : permitted(outcome, req)
-    if (isRefusal(session)) {
-      if (config.optional && session.refused === 'no_token') return letIn(undefined, req, next)
-      publish(req, session)
-      return deny(denialOf(session, config.challenge), config.deny, req, res, next)
+  function settle(outcome: Admission | Refusal, req: Request, res: Response, next: NextFunction): void {
+    const admission = isRefusal(outcome) ? outcome : permitted(outcome, req)
+    if (isRefusal(admission)) {
+      if (config.optional && admission.refused === 'no_token') return letIn(undefined, req, next)
+      publish(req, admission)
+      return deny(denialOf(admission, config.challenge), config.deny, req, res, next)
     }
-    letIn(session, req, next)
+    for (const [name, value] of Object.entries(admission.fields)) res.setHeader(name, value)
+    letIn(admission.session, req, next)
   }
 
   function letIn(session: Session | undefined, req: Request, next: NextFunction): void {
@@ -81,11 +82,26 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
   return Object.assign(requireBearer, { ready: () => config.verifier.ready() })
 }
 
-function provenRequest(req: Request): ProvenRequest {
-  return { method: req.method, target: req.originalUrl, origin: `${req.protocol}://${req.get('host') ?? ''}` }
+function askedOf(req: Request): AskedRequest {
+  return {
+    method: req.method,
+    target: req.originalUrl,
+    rawHeaders: req.rawHeaders,
+    get origin() {
+      return `${req.protocol}://${req.get('host') ?? ''}`
+    },
+    get form() {
+      const body: unknown = req.body
+      return typeof body === 'object' && body !== null && isForm(req) ? body : undefined
+    },
+  }
 }
 
-function permitted(session: Session, req: Request): Session | Refusal {
-  if (session.kind !== 'unauthenticated' || mayBeUnauthenticated(req)) return session
+function isForm(req: Request): boolean {
+  return Boolean(req.is('application/x-www-form-urlencoded'))
+}
+
+function permitted(admission: Admission, req: Request): Admission | Refusal {
+  if (admission.session.kind !== 'unauthenticated' || mayBeUnauthenticated(req)) return admission
   return { refused: 'unauthenticated_session' }
 }

@@ -150,6 +150,93 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     assert.match((await fetch(strict.url)).headers.get('www-authenticate') ?? '', /^DPoP algs="[A-Za-z0-9 ]+"$/)
   })
 
+  describe('with nonceSecret (§9)', () => {
+    const nonceSecret = 'n'.repeat(32)
+    const challenge = /^DPoP error="use_dpop_nonce", error_description="[^"]+", algs="RS256 [^"]+EdDSA"$/
+
+    it('asks for a nonce of its own, and takes proofs that bear it', async () => {
+      const { ask, proof } = await api({ nonceSecret })
+      for (const nonce of [undefined, 'mine', '', 7]) {
+        const answer = await ask(await proof({ nonce }))
+        assert.equal(answer.status, 401)
+        assert.match(answer.headers.get('www-authenticate') ?? '', challenge)
+        assert.equal(answer.headers.get('cache-control'), 'no-store')
+        const given = answer.headers.get('dpop-nonce') ?? ''
+        assert.match(given, /^[\w-]{43}$/)
+        const good = await ask(await proof({ nonce: given }))
+        assert.deepEqual(
+          [good.status, good.headers.get('dpop-nonce'), good.headers.get('cache-control')],
+          [200, null, null],
+        )
+      }
+    })
+
+    it('gives a new one out before the old one is no longer taken (§8.2)', async () => {
+      const { ask, proof } = await api({ nonceSecret })
+      const first = (await ask(await proof())).headers.get('dpop-nonce')
+      clock.advance(60_000)
+      const answer = await ask(await proof({ nonce: first, iat: NOW + 60 }))
+      const second = answer.headers.get('dpop-nonce')
+      assert.deepEqual([answer.status, answer.headers.get('cache-control')], [200, 'no-store'])
+      assert.ok(second && second !== first)
+      clock.advance(60_000)
+      const late = await ask(await proof({ nonce: first, iat: NOW + 120 }))
+      assert.equal(late.status, 401)
+      assert.equal((await ask(await proof({ nonce: second, iat: NOW + 120 }))).status, 200)
+      clock.setDate(NOW * 1_000)
+    })
+
+    it('makes the same in every process of one secret, and others with another', async () => {
+      const nonceOf = async (secret: string | Uint8Array) => {
+        const { ask, proof } = await api({ nonceSecret: secret })
+        return (await ask(await proof())).headers.get('dpop-nonce')
+      }
+      const nonce = await nonceOf(nonceSecret)
+      assert.equal(await nonceOf(Buffer.from(nonceSecret)), nonce)
+      assert.notEqual(await nonceOf('m'.repeat(32)), nonce)
+    })
+
+    it('judges the nonce only of a proof that holds, and then the key', async () => {
+      const { ask, proof } = await api({ nonceSecret })
+      assert.match(
+        (await ask(await proof({ htm: 'POST' }))).headers.get('www-authenticate') ?? '',
+        /invalid_dpop_proof/,
+      )
+      const other = generateKeyPairSync('ed25519')
+      const header = { alg: 'EdDSA', jwk: other.publicKey.export({ format: 'jwk' }) }
+      const nonce = (await ask(await proof({}, header, other.privateKey))).headers.get('dpop-nonce')
+      assert.ok(nonce)
+      const answer = await ask(await proof({ nonce }, header, other.privateKey))
+      assert.match(answer.headers.get('www-authenticate') ?? '', /^DPoP error="invalid_token"/)
+    })
+  })
+
+  describe('with proofs remembered elsewhere', () => {
+    it('answers 503 where they cannot be told, at once or later', async () => {
+      for (const note of [
+        () => Promise.reject(new Error('down')),
+        () => {
+          throw new Error('down')
+        },
+      ]) {
+        const { ask, proof } = await api({ proofs: { note } })
+        const answer = await ask(await proof())
+        assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
+      }
+    })
+
+    it('notes a proof under one name for as long as it could be used', async () => {
+      const noted: unknown[][] = []
+      const note = (...args: unknown[]) => (noted.push(args), Promise.resolve('new' as const))
+      const { ask, proof } = await api({ proofs: { note }, maxAgeSec: 30 })
+      assert.equal((await ask(await proof({ jti: 'a', iat: NOW + 10 }))).status, 200)
+      assert.equal((await ask(await proof({ jti: 'b' }))).status, 200)
+      const name = hash('sha256', `${jkt}:a`, 'base64url')
+      assert.deepEqual(noted[0], [name, NOW + 40, NOW])
+      assert.notEqual(noted[1]?.[0], name)
+    })
+  })
+
   it('goes by the origin configured', async () => {
     const { ask, proof } = await api({ origin: 'https://api.example.org' })
     assert.equal((await ask(await proof())).status, 401)
@@ -171,9 +258,23 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       [{ maxProofs: 0 }, /dpop\.maxProofs/],
       [{ origin: 'https://api.test/x' }, /dpop\.origin/],
       [{ nonce: true }, /dpop has no option "nonce"/],
+      [{ proofs: {} }, /dpop\.proofs must be what redisProofs\(\) returns; received \{\}/],
+      [{ proofs: null }, /dpop\.proofs/],
+      [{ proofs: { note: () => 'new' }, maxProofs: 5 }, /dpop\.proofs and dpop\.maxProofs contradict/],
+      [{ nonceSecret: 7 }, /dpop\.nonceSecret must be a text or bytes/],
+      [{ nonceSecret: 'hush-hush' }, /dpop\.nonceSecret must have 32 bytes or more; received 9/],
+      [{ nonceSecret: new Uint8Array(31) }, /dpop\.nonceSecret.*31/],
     ] as const) {
-      assert.throws(() => requireBearer({ ...dev.options, dpop } as never), message)
+      assert.throws(
+        () => requireBearer({ ...dev.options, dpop } as never),
+        (err: Error) =>
+          (err instanceof TypeError || err instanceof RangeError) &&
+          message.test(err.message) &&
+          !err.message.includes('hush'),
+      )
     }
+    const shortest = { nonceSecret: new Uint8Array(32) }
+    assert.equal(requireBearer({ ...dev.options, dpop: shortest }).name, 'requireBearer')
   })
 })
 

@@ -160,8 +160,12 @@ describe('findToken()', () => {
   })
 
   it('takes the scheme DPoP where asked to', () => {
-    assert.deepEqual(findToken(['Authorization', 'dpop a'], true), { token: 'a', scheme: 'DPoP' })
-    assert.deepEqual(findToken(['Authorization', 'Bearer a'], true), { token: 'a', scheme: 'Bearer' })
+    assert.deepEqual(findToken(['Authorization', 'dpop a'], true), { token: 'a', scheme: 'DPoP', placement: 'header' })
+    assert.deepEqual(findToken(['Authorization', 'Bearer a'], true), {
+      token: 'a',
+      scheme: 'Bearer',
+      placement: 'header',
+    })
     assert.deepEqual(fieldsOf(['DPoP', '1', 'x', 'dpop', 'dpop', '2'], 'dpop'), ['1', '2'])
   })
 })

@@ -1,10 +1,13 @@
+import { hash } from 'node:crypto'
 import { optionNames, optionRange, shown } from '../../http/options'
+import { type AskedRequest, fieldsOf } from '../credentials'
 import { isJsonObject } from '../json'
 import type { Refusal } from '../refusal'
 import type { Claims } from '../session'
 import { isSecureUrl } from '../url'
+import { Nonces } from './nonces'
 import { readProof } from './proof'
-import { SeenProofs } from './seen-proofs'
+import { LocalProofs, type Seen, type SeenProofs } from './seen-proofs'
 
 /** How tokens bound to a key are taken (RFC 9449). */
 export interface DpopOptions {
@@ -12,27 +15,32 @@ export interface DpopOptions {
   readonly required?: boolean | undefined
   /** How long ago a proof may have been made: whole seconds, 1 to 300. Default 60. */
   readonly maxAgeSec?: number | undefined
-  /** How many proofs are remembered against replay: 1 to 10,000,000. Default 100,000. When full, 503. */
+  /** Remembers which proofs were used, for all processes: `redisProofs(redis)`. Default: each process remembers its own. */
+  readonly proofs?: SeenProofs | undefined
+  /** How many a process remembers of its own: 1 to 10,000,000. Default 100,000. When full, 503. Not with `proofs`. */
   readonly maxProofs?: number | undefined
+  /**
+   * Asks for a nonce of ours in every proof (§9), made with this secret: 32 bytes or more, the same in all processes; a
+   * text is UTF-8. A nonce is given out for `maxAgeSec` and taken as long again. Default: proofs need none.
+   */
+  readonly nonceSecret?: string | Uint8Array | undefined
   /** The origin clients know the API by: `https://api.example.org`. Default: the request's protocol and host. */
   readonly origin?: string | undefined
 }
 
-/** What of a request a proof is about. */
-export interface ProvenRequest {
-  readonly method: string
-  /** The path as it was asked for, with its query. */
-  readonly target: string
-  /** Protocol and host as Express has them. */
-  readonly origin: string
+/** A proof that holds; `nonce` is the one that the client should use from now on, where that is another. */
+export interface Shown {
+  readonly nonce: string | undefined
 }
 
 /** The check that a token is brought by whoever holds its key. */
 export interface DpopCheck {
   readonly required: boolean
-  /** Undefined where the proof holds for this token and request; notes it as seen. */
-  refuse(proofs: readonly string[], token: string, claims: Claims, request: ProvenRequest): Refusal | undefined
+  /** Whether a request proves this token to be its sender's; a proof that holds is noted as used. */
+  check(token: string, claims: Claims, request: AskedRequest): Shown | Refusal | Promise<Shown | Refusal>
 }
+
+const NAMES = ['required', 'maxAgeSec', 'proofs', 'maxProofs', 'nonceSecret', 'origin']
 
 /**
  * Makes the check of its options.
@@ -42,32 +50,65 @@ export interface DpopCheck {
 export function dpopCheck(options: DpopOptions | boolean | undefined, nowSec: () => number): DpopCheck | undefined {
   if (options === undefined || options === false) return undefined
   const given = options === true ? {} : options
-  optionNames('dpop', given, ['required', 'maxAgeSec', 'maxProofs', 'origin'])
-  const { required = false, maxAgeSec = 60, maxProofs = 100_000, origin } = given
+  optionNames('dpop', given, NAMES)
+  const { required = false, maxAgeSec = 60, proofs, maxProofs = 100_000, nonceSecret, origin } = given
   if (typeof required !== 'boolean') throw new TypeError(`dpop.required must be a boolean; received ${shown(required)}`)
   optionRange('dpop.maxAgeSec', maxAgeSec, 1, 300)
   optionRange('dpop.maxProofs', maxProofs, 1, 10_000_000)
+  if (proofs !== undefined && typeof (proofs as Partial<SeenProofs> | null)?.note !== 'function') {
+    throw new TypeError(`dpop.proofs must be what redisProofs() returns; received ${shown(proofs)}`)
+  }
+  if (proofs !== undefined && given.maxProofs !== undefined) {
+    throw new TypeError(
+      'dpop.proofs and dpop.maxProofs contradict each other: maxProofs is for what a process remembers',
+    )
+  }
   if (origin !== undefined && !(isSecureUrl(origin, true) && new URL(origin).origin === origin)) {
     throw new TypeError(`dpop.origin must be an origin such as https://api.example.org; received ${shown(origin)}`)
   }
-  const seen = new SeenProofs(maxProofs)
-  return { required, refuse }
+  const nonces = nonceSecret === undefined ? undefined : new Nonces(secretOf(nonceSecret), maxAgeSec)
+  const seen = proofs ?? new LocalProofs(maxProofs)
+  return { required, check }
 
-  function refuse(proofs: readonly string[], token: string, claims: Claims, request: ProvenRequest) {
-    const [text] = proofs
-    if (text === undefined || proofs.length > 1) return refusal('dpop_proof') // RFC 9449 §4.3
+  function check(token: string, claims: Claims, request: AskedRequest): Shown | Refusal | Promise<Shown | Refusal> {
+    const [text, ...more] = fieldsOf(request.rawHeaders, 'dpop')
+    if (text === undefined || more.length > 0) return refusal('dpop_proof') // RFC 9449 §4.3
     const now = nowSec()
     const uri = (origin ?? request.origin) + request.target
     const proof = readProof(text, { method: request.method, uri, token, nowSec: now, maxAgeSec })
     if (!proof) return refusal('dpop_proof')
+    const nonce = nonces?.judge(proof.nonce, now)
+    if (nonce === 'other') return { ...refusal('dpop_nonce'), nonce: nonces?.current(now) }
     const { cnf } = claims
     if (!isJsonObject(cnf) || cnf.jkt !== proof.jkt || Object.keys(cnf).length > 1) return refusal('dpop_binding')
-    const noted = seen.note(proof, proof.iat + maxAgeSec, now)
-    if (noted === 'full') return { refused: 'dpop_unavailable', retryAfterSec: maxAgeSec } as const
-    return noted === 'replay' ? refusal('dpop_replay') : undefined
+    const shown = { nonce: nonce === 'previous' ? nonces?.current(now) : undefined }
+    try {
+      const noted = seen.note(hash('sha256', `${proof.jkt}:${proof.jti}`, 'base64url'), proof.iat + maxAgeSec, now)
+      if (!(noted instanceof Promise)) return judged(noted, shown)
+      return noted.then((late) => judged(late, shown)).catch(untold)
+    } catch (cause) {
+      return untold(cause)
+    }
+  }
+
+  function judged(noted: Seen, shown: Shown): Shown | Refusal {
+    if (noted === 'full') return { refused: 'dpop_unavailable', retryAfterSec: maxAgeSec }
+    return noted === 'replay' ? refusal('dpop_replay') : shown
   }
 }
 
-function refusal(refused: 'dpop_proof' | 'dpop_binding' | 'dpop_replay'): Refusal {
+function untold(cause: unknown): Refusal {
+  return { refused: 'dpop_unavailable', retryAfterSec: 1, cause }
+}
+
+function refusal(refused: 'dpop_proof' | 'dpop_nonce' | 'dpop_binding' | 'dpop_replay'): Refusal {
   return { refused, scheme: 'DPoP' }
+}
+
+/** Shows nothing of it. */
+function secretOf(given: unknown): Uint8Array {
+  const secret = typeof given === 'string' ? Buffer.from(given) : given
+  if (!(secret instanceof Uint8Array)) throw new TypeError('dpop.nonceSecret must be a text or bytes')
+  if (secret.length >= 32) return secret
+  throw new RangeError(`dpop.nonceSecret must have 32 bytes or more; received ${secret.length}`)
 }

@@ -27,10 +27,12 @@ export interface Proof {
   readonly jti: string
   /** Seconds since 1970. */
   readonly iat: number
+  /** What it says it was given for a nonce; not yet looked at. */
+  readonly nonce: unknown
 }
 
 /**
- * Checks a DPoP proof (RFC 9449 §4.3) but for its having been seen before: a JWT of its own type, signed with the key
+ * Checks a DPoP proof (RFC 9449 §4.3) but for its nonce and its having been seen before: a JWT of its own type, signed with the key
  * in its header, for this method, this URI and this token, made just now.
  *
  * @returns undefined where it does not hold
@@ -40,11 +42,11 @@ export function readProof(text: string, about: ProofFor): Proof | undefined {
   if (isRefusal(jws) || jws.type !== 'dpop+jwt') return undefined
   const key = keyOf(text, jws.algorithm)
   if (!key || !isSignedWith(text, key)) return undefined
-  const { jti, htm, htu, iat, ath } = jws.claims
+  const { jti, htm, htu, iat, ath, nonce } = jws.claims
   if (!isId(jti) || htm !== about.method || !isSameUri(htu, about.uri)) return undefined
   if (typeof iat !== 'number' || Math.abs(about.nowSec - iat) > about.maxAgeSec) return undefined
   if (ath !== hash('sha256', about.token, 'base64url')) return undefined
-  return { jkt: thumbprint(key.key), jti, iat }
+  return { jkt: thumbprint(key.key), jti, iat, nonce }
 }
 
 function keyOf(text: string, alg: string): VerifyKey | undefined {
