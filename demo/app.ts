@@ -1,7 +1,6 @@
 import cors from 'cors'
-import express, { type Express } from 'express'
+import express, { type Express, Router } from 'express'
 import {
-  type Throttle,
   type ThrottleStore,
   allowUnauthenticated,
   processingTime,
@@ -10,14 +9,16 @@ import {
   throttle,
   throttleTest,
 } from 'express-tollgate'
-import type { DevIssuer } from 'express-tollgate/testing'
+import type { AuthorizationServer, ClientRegistration } from 'express-tollgate/oauth'
 import { browsers } from './browsers'
+import { familyApp } from './family-app'
 import { resources } from './resources'
+import { ISSUER_PATH, signInServer } from './sign-in-server'
 
 /** What may be otherwise in a spec, or by the environment. */
 export interface DemoOptions {
-  /** Who signs the tokens. */
-  readonly issuer: DevIssuer
+  /** Where the demo listens: `http://127.0.0.1:3000`. */
+  readonly origin: string
   /** Processing time of each user per window. Default 18,000. */
   readonly limitMs?: number
   /** The window's length. Default 60,000. */
@@ -26,31 +27,50 @@ export interface DemoOptions {
   readonly searchMs?: number
   /** Where processes share their windows. Default: this process's memory. */
   readonly store?: ThrottleStore
+  /** Apps beside the demo's own. */
+  readonly apps?: readonly ClientRegistration[]
+  /** What `token_type` says where no `openid` was asked for. Default `family_search`. */
+  readonly tokenType?: string
 }
 
-/** The API, and its throttle to be closed with the server. */
+/** The whole system, to be closed with its server. */
 export interface Demo {
   readonly app: Express
-  readonly throttled: Throttle
+  readonly server: AuthorizationServer
+  readonly close: () => Promise<void>
 }
 
-/** A small genealogy API, with the middleware in the order in which a request meets it. */
-export function demo({ issuer, limitMs = 18_000, windowMs = 60_000, searchMs, store }: DemoOptions): Demo {
-  const app = express()
+/** A small genealogy API and the server that its users sign in to, in the order in which a request meets them. */
+export function demo({ origin, limitMs = 18_000, windowMs = 60_000, searchMs, store, ...tokens }: DemoOptions): Demo {
+  const { server, router, throttled: tokensThrottled } = signInServer(origin, tokens)
+  const issuer = origin + ISSUER_PATH
   const throttled = throttle({
     limitMs,
     windowMs,
     routes: { '/platform/tree/search': { limitMs: 5_000, windowMs: 10_000 } },
     ...(store && { store }),
   })
+
+  const platform = Router()
+  platform.use(allowUnauthenticated({ paths: ['/platform/places', '/platform/dates'], methods: ['GET', 'HEAD'] }))
+  platform.use(requireBearer({ issuer, audience: issuer, verify: server.verify })) // a revoked token ends at once
+  platform.use(throttled)
+  platform.get('/throttled', throttleTest())
+  platform.use(resources(searchMs))
+
+  const app = express()
   app.use(cors(browsers))
   app.use(processingTime())
+  app.use(router)
+  app.use(familyApp(origin))
   app.get('/platform/status', (_req, res) => void res.json({ status: 'up' })) // open, and not throttled
-  app.use(allowUnauthenticated({ paths: ['/platform/places', '/platform/dates'], methods: ['GET', 'HEAD'] }))
-  app.use(requireBearer(issuer.options))
-  app.use(throttled)
-  app.get('/platform/throttled', throttleTest())
-  app.use('/platform', resources(searchMs))
+  app.use('/platform', platform)
   app.use(serviceUnavailable())
-  return { app, throttled }
+  return {
+    app,
+    server,
+    close: async () => {
+      await Promise.all([throttled.close(), tokensThrottled.close()])
+    },
+  }
 }

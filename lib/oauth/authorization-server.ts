@@ -53,13 +53,13 @@ export interface AuthorizationServer extends Router {
   /** Revokes the bearer token's authorization, 204: `app.post('/platform/logout', server.platformLogout)`. */
   readonly platformLogout: RequestHandler
   /** What a token of this server says, of either format, or undefined: for `requireBearer({ verify })`. */
-  verify(token: string): Promise<AccessTokenClaims | undefined>
+  readonly verify: (token: string) => Promise<AccessTokenClaims | undefined>
   /** Whether a token with these claims has been revoked before its time. */
-  isRevoked(claims: Revocable): Promise<boolean>
+  readonly isRevoked: (claims: Revocable) => Promise<boolean>
   /** The website session of a request, for pages of the same host: who has signed in here is signed in there. */
-  websiteSession(req: Request): Promise<WebsiteSession | undefined>
+  readonly websiteSession: (req: Request) => Promise<WebsiteSession | undefined>
   /** Replaces the signing keys. Leave the retired ones in for as long as their tokens live. @throws {TypeError} */
-  setSigningKeys(keys: readonly SigningKey[]): void
+  readonly setSigningKeys: (keys: readonly SigningKey[]) => void
 }
 
 /**

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { demo } from '../../demo/app'
-import { devIssuer } from '../../lib/testing'
-import { listen } from '../support/listen'
 import { missing, sharedJson } from '../support/shared'
+import { startDemo } from './running'
 
 interface Recorded {
   readonly method: string
@@ -19,7 +17,7 @@ describe('browsers and the demo', () => {
     const recorded = sharedJson('recordings/browserGetPerson.json') as Recorded[]
     const preflights = recorded.filter(({ method }) => method === 'OPTIONS')
     assert.equal(preflights.length, 2)
-    const { url, close } = await listen(demo({ issuer: devIssuer() }).app)
+    const { origin: url, close } = await startDemo()
     t.after(close)
     for (const { path, status, rawHeaders } of preflights) {
       const answer = await fetch(url + path, {
@@ -37,10 +35,12 @@ describe('browsers and the demo', () => {
   })
 
   it('a page may read what an answer cost and what a refusal says', async (t) => {
-    const issuer = devIssuer()
-    const { url, close } = await listen(demo({ issuer }).app)
+    const { origin: url, visitor, close } = await startDemo()
     t.after(close)
-    const headers = { Origin: 'https://app.test', Authorization: `Bearer ${issuer.token('ada')}` }
+    const headers = {
+      Origin: 'https://app.test',
+      Authorization: `Bearer ${await visitor.userToken('ada', 'family-app')}`,
+    }
     for (const [path, fields] of [
       ['throttled?processingTime=18001', ['x-processing-time', 'x-throttle-window-size', 'x-throttle-millis-used']],
       ['users/current', ['x-processing-time', 'retry-after']],

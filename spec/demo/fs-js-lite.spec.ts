@@ -1,27 +1,20 @@
 import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import FamilySearch from 'fs-js-lite'
-import { demo } from '../../demo/app'
-import { devIssuer } from '../../lib/testing'
-import { listen } from '../support/listen'
+import { startDemo } from './running'
 
 const LIMIT_MS = 1_000
 const WINDOW_MS = 2_500
 
 /** The service's own public client, with nothing changed but where it finds the service. */
 async function client(t: TestContext, who = 'ada') {
-  const issuer = devIssuer()
-  const { app, throttled } = demo({ issuer, limitMs: LIMIT_MS, windowMs: WINDOW_MS, searchMs: 100 })
-  const listening = await listen(app)
-  t.after(async () => {
-    await listening.close()
-    await throttled.close()
-  })
-  const fs = new FamilySearch({ appKey: 'family-app', accessToken: issuer.token(who, { clientId: 'family-app' }) })
-  fs.identHost = fs.platformHost = () => listening.url
+  const { origin, visitor, close } = await startDemo({ limitMs: LIMIT_MS, windowMs: WINDOW_MS, searchMs: 100 })
+  t.after(close)
+  const fs = new FamilySearch({ appKey: 'family-app', accessToken: await visitor.userToken(who, 'family-app') })
+  fs.identHost = fs.platformHost = () => origin
   // Its own puts the host before everything that is not https://, and what it retries has the host already.
   fs.middleware.request[0] = (_client, request, next) => {
-    if (!request.url.startsWith('http')) request.url = listening.url + request.url
+    if (!request.url.startsWith('http')) request.url = origin + request.url
     next()
   }
   return (path: string) =>
@@ -38,7 +31,7 @@ describe('fs-js-lite with the demo', () => {
     const { users } = current.data as { users: { id: string; app: string; leftMs: number }[] }
     assert.deepEqual(
       users.map(({ id, app }) => [id, app]),
-      [['ada', 'family-app']],
+      [['KWC6-X7D', 'family-app']],
     )
     assert.match(current.headers['x-processing-time'] ?? '', /^\d+$/)
     assert.equal(current.headers['x-throttle-window-size'], String(LIMIT_MS))

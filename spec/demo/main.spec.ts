@@ -62,14 +62,20 @@ describe('npm start', () => {
     assert.deepEqual([search.statuses, search.fields.get('x-throttle-window-size')], [[200], '5000'])
     assert.ok(Number(search.fields.get('x-processing-time')) >= 1_199)
 
+    assert.match((await paste('nobody signed in')).text, /"token_type":"family_search"/)
+    assert.match((await paste('which then pays for itself')).text, /"expires_in":3600/)
+    assert.deepEqual((await paste('a service account reads')).statuses, [200])
+    assert.deepEqual((await paste('it signs out')).statuses, [204])
+    assert.deepEqual((await paste('a service account reads')).statuses, [401], 'at once')
+
     // A window may end between two lines; then they are pasted once more.
     await attempt(async () => {
       const user = line('a user, and what is left')
       await pasted(user.replace('users/current', 'throttled?processingTime=500'))
       const first = await pasted(user)
-      assert.match(first.text, /"id":"ada","app":"family-app"/)
+      assert.match(first.text, /"id":"KWC6-X7D","app":"family-app"/)
       const second = await paste('the same user from a second app')
-      assert.match(second.text, /"id":"ada","app":"photo-app"/)
+      assert.match(second.text, /"id":"KWC6-X7D","app":"photo-app"/)
       assert.ok(Number(second.fields.get('x-throttle-millis-used')) >= 500, 'what the first app used')
     })
     await attempt(async () => {

@@ -1,46 +1,36 @@
-import express from 'express'
-import { allowUnauthenticated, requireBearer } from '../../../lib'
-import { clientDirectory } from '../../../lib/oauth'
-import { CLIENT_KEYS, type RunningServer, startServer } from '../support'
+import { type RunningDemo, startDemo } from '../../demo/running'
+import { CLIENT_KEYS } from '../support'
 
-/** The authorization server with the API that its tokens are for, as the service has them, and an app to log in to. */
-export async function startSystem(tokenType = 'family_search'): Promise<RunningServer & { readonly callback: string }> {
-  let callback = 'https://not-yet.test/'
-  const apps = () =>
-    clientDirectory([
-      { clientId: 'a02j000000JBxOxAAL', name: 'Public', realm: '/p', requirePkce: false, redirectUris: [callback] },
-      {
-        clientId: 'confidential',
-        name: 'Confidential',
-        realm: '/c',
-        secret: 'a secret + more/%',
-        redirectUris: [callback],
-        postLogoutRedirectUris: [callback],
-        grants: ['authorization_code', 'refresh_token', 'client_credentials', 'unauthenticated_session'],
-        scopes: ['tree.read'],
-      },
-      {
-        clientId: 'no-pkce',
-        name: 'Without PKCE',
-        realm: '/n',
-        secret: 'a secret + more/%',
-        requirePkce: false,
-        redirectUris: [callback],
-      },
-      { clientId: 'service', name: 'Service', grants: ['client_credentials'], publicKeys: [CLIENT_KEYS.publicKey] },
-    ])
-  let directory = apps()
-  const running = await startServer({ tokenType, clients: { findClient: (id) => directory.findClient(id) } })
-  callback = `http://localhost:${new URL(running.origin).port}/cb`
-  directory = apps()
-
-  const { app, issuer } = running
-  const platform = express.Router()
-  platform.use(allowUnauthenticated({ paths: ['/platform/places'] }), requireBearer({ issuer, audience: issuer }))
-  platform.get('/users/current', (req, res) => {
-    res.json({ users: [{ id: req.auth?.kind === 'user' ? req.auth.userId : null }] })
+/** The demo, and an app to log in to, known to it as clients of every kind are. */
+export async function startSystem(tokenType?: string): Promise<RunningDemo & { readonly callback: string }> {
+  const callbackOf = (origin: string) => `http://localhost:${new URL(origin).port}/cb`
+  const demo = await startDemo({
+    ...(tokenType !== undefined && { tokenType }),
+    apps: (origin) => {
+      const redirectUris = [callbackOf(origin)]
+      return [
+        { clientId: 'a02j000000JBxOxAAL', name: 'Public', realm: '/p', requirePkce: false, redirectUris },
+        {
+          clientId: 'confidential',
+          name: 'Confidential',
+          realm: '/c',
+          secret: 'a secret + more/%',
+          redirectUris,
+          postLogoutRedirectUris: redirectUris,
+          grants: ['authorization_code', 'refresh_token', 'client_credentials', 'unauthenticated_session'],
+          scopes: ['tree.read'],
+        },
+        {
+          clientId: 'no-pkce',
+          name: 'Without PKCE',
+          realm: '/n',
+          secret: 'a secret + more/%',
+          requirePkce: false,
+          redirectUris,
+        },
+        { clientId: 'service', name: 'Service', grants: ['client_credentials'], publicKeys: [CLIENT_KEYS.publicKey] },
+      ]
+    },
   })
-  platform.get('/places', (req, res) => void res.json({ kind: req.auth?.kind }))
-  app.use('/platform', platform)
-  return { ...running, callback }
+  return { ...demo, callback: callbackOf(demo.origin) }
 }

@@ -1,0 +1,88 @@
+import { type Request, Router, urlencoded } from 'express'
+import { type Throttle, throttle } from 'express-tollgate'
+import {
+  type AuthorizationServer,
+  type ClientRegistration,
+  type UserRegistration,
+  authorizationServer,
+  clientDirectory,
+  userDirectory,
+} from 'express-tollgate/oauth'
+
+/** Where the authorization server stands, below the demo's origin. */
+export const ISSUER_PATH = '/cis-web/oauth2/v3'
+
+/** Who can sign in. A demo prints its passwords; do nothing like it. */
+export const users: readonly (UserRegistration & { readonly password: string })[] = [
+  {
+    id: 'KWC6-X7D',
+    username: 'ada',
+    password: 'analytical engine',
+    claims: {
+      givenName: 'Ada',
+      family_name: 'Lovelace',
+      language: 'en',
+      locale: 'en-GB',
+      email: 'ada@example.org',
+      country: 'GB',
+    },
+  },
+  { id: 'K2QX-9TT', username: 'grace', password: 'flow-matic', claims: { givenName: 'Grace' } },
+]
+
+/** The secret of the service account, printed as the passwords are. */
+export const SERVICE_SECRET = 'nightly-import-of-the-demo'
+
+/** The apps that the demo's own lines and pages use. */
+export function demoApps(origin: string): ClientRegistration[] {
+  const redirectUris = [`${origin}/callback`]
+  return [
+    { clientId: 'family-app', name: 'Family App', realm: '/family', redirectUris },
+    { clientId: 'photo-app', name: 'Photo App', realm: '/photo', redirectUris },
+    { clientId: 'visitor-app', name: 'Visitor App', grants: ['unauthenticated_session'] },
+    {
+      clientId: 'nightly-import',
+      name: 'Nightly Import',
+      secret: SERVICE_SECRET,
+      grants: ['client_credentials'],
+      scopes: ['tree.read'],
+    },
+  ]
+}
+
+/** The authorization server and the router it is mounted by. */
+export interface SignInServer {
+  readonly server: AuthorizationServer
+  readonly router: Router
+  readonly throttled: Throttle
+}
+
+/** The server that issues the tokens, its token endpoint behind a throttle of its own. */
+export function signInServer(
+  origin: string,
+  { apps = [], tokenType }: { readonly apps?: readonly ClientRegistration[]; readonly tokenType?: string } = {},
+): SignInServer {
+  const server = authorizationServer({
+    issuer: origin + ISSUER_PATH,
+    clients: clientDirectory([...demoApps(origin), ...apps]),
+    users: userDirectory(users),
+    pages: { brand: 'Family Records' },
+    ...(tokenType !== undefined && { tokenType }),
+  })
+  // Signing a token takes a few milliseconds: an app that asks for hundreds a minute is doing something wrong.
+  const throttled = throttle({ name: 'token', limitMs: 3_000, windowMs: 60_000, subject: appKeyAndAddress })
+  const router = Router()
+  router.use(`${ISSUER_PATH}/token`, urlencoded({ extended: false, limit: '64kb' }), throttled)
+  router.use(ISSUER_PATH, server)
+  router.use(server.wellKnown)
+  router.post('/platform/logout', server.platformLogout)
+  return { server, router, throttled }
+}
+
+/** Whoever asks for a token has none to pay with: the app pays, from each address by itself. */
+function appKeyAndAddress(req: Request): string {
+  const basic = /^Basic ([\w+/=-]+)$/i.exec(req.headers.authorization ?? '')?.[1]
+  const { client_id: given } = (req.body ?? {}) as { client_id?: unknown }
+  const appKey = basic === undefined ? given : Buffer.from(basic, 'base64').toString().split(':', 1)[0]
+  return `${typeof appKey === 'string' ? appKey : ''} ${req.ip}`
+}
