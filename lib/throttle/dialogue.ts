@@ -10,6 +10,8 @@ import type { LinkListener, StoreLink } from './store-link'
 /** So many commands are sent in one go, and the next after a pause in which the store does what is more urgent. */
 const AT_ONCE = 250
 const BETWEEN_MS = 5
+/** What is said at the end is said again, so often at most, where no answer came in time. */
+const LAST_TRIES = 4
 /** With every admission asking the store there is no staleness to halve; figures are published this often. */
 const TICK_WHEN_ALWAYS_ASKING_MS = 125
 
@@ -88,16 +90,23 @@ export class Dialogue implements LinkListener {
   /** Publishes what is not published, gives back what is only set aside, and lets go of the store. */
   async close(): Promise<void> {
     this.#closing = true // also where the store missed a deadline a moment ago: it may answer now
+    for (let i = 0; i < LAST_TRIES && this.#sayAll() > 0; i++) {
+      await new Promise<void>((resolve) => (this.#quiet = resolve))
+    }
+    await this.#link.leave(this)
+    this.#left = { clock: this.#link.shardOf('').clock, isDown: true }
+    for (const s of this.#engine.roster.active.values()) if (s.sent) this.#giveUp(s)
+  }
+
+  /** How many commands are under way now, with what was not said. */
+  #sayAll(): number {
     for (const s of this.#engine.roster.active.values()) {
       if (!s.dirty && s.slack === 0 && s.running === 0) continue
       s.slack = s.demand = s.lastDemand = 0
       if (s.sent) s.urgent = true
       else this.#sync(s)
     }
-    if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#quiet = resolve))
-    await this.#link.leave(this)
-    this.#left = { clock: this.#link.shardOf('').clock, isDown: true }
-    for (const s of this.#engine.roster.active.values()) if (s.sent) this.#giveUp(s)
+    return this.#underWay
   }
 
   // --- LinkListener
