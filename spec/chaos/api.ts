@@ -19,10 +19,12 @@ export interface ApiConfig {
   readonly redis: Place
   /** Throttles over one store, each mounted under its name. */
   readonly throttles: Readonly<Record<string, ThrottleOptions>>
+  /** Those mounted one after the other under `chain`. */
+  readonly chain?: readonly string[]
   readonly log: string
 }
 
-const { redis, throttles, log } = JSON.parse(process.argv[2] as string) as ApiConfig
+const { redis, throttles, chain = [], log } = JSON.parse(process.argv[2] as string) as ApiConfig
 const file = openSync(log, 'a')
 
 /** Microseconds of the machine's monotonic clock: one clock for all processes. */
@@ -66,6 +68,7 @@ app.use((req, res, next) => {
   next()
 })
 Object.keys(throttles).forEach((name, i) => app.use(`/${name}`, all[i] as ReturnType<typeof throttle>))
+for (const name of chain) app.use('/chain', all[Object.keys(throttles).indexOf(name)] as ReturnType<typeof throttle>)
 app.get('/:throttle/:route/:ms', async (req, res) => {
   started(req, res)
   await sleep(Number(req.params.ms))
@@ -92,5 +95,5 @@ const server = app.listen(0, '127.0.0.1', 2_048, () => {
 server.keepAliveTimeout = 0 // or a client now and then asks over a connection that is just being closed
 process.on('SIGTERM', () => {
   server.close(() => void Promise.all(all.map((each) => each.close())).then(() => process.exit(0)))
-  server.closeIdleConnections()
+  setInterval(() => server.closeIdleConnections(), 10) // those that answer now are idle in a moment
 })

@@ -38,6 +38,7 @@ export interface Owner {
 export interface ApisOptions {
   readonly redis: Place
   readonly throttles: Readonly<Record<string, ThrottleOptions>>
+  readonly chain?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
   /** False where the store is out of reach at the start. */
   readonly reachable?: boolean
@@ -61,8 +62,8 @@ async function warm(api: Api, path: string): Promise<void> {
   for (let i = 0; i < 20; i++) await shoot(api, path, 'warmer')
 }
 
-async function start(owner: Owner, { redis, throttles, env }: ApisOptions, log: string): Promise<Api> {
-  const config: ApiConfig = { redis, throttles, log }
+async function start(owner: Owner, { redis, throttles, chain, env }: ApisOptions, log: string): Promise<Api> {
+  const config: ApiConfig = { redis, throttles, log, ...(chain && { chain }) }
   const child = spawn(process.execPath, ['--import', 'tsx', join(__dirname, 'api.ts'), JSON.stringify(config)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1', ...env },

@@ -6,7 +6,8 @@ import { until } from '../support/until'
 import { type Api, endedLogs, startApis } from './apis'
 import { type Shot, shoot } from './load'
 import { LONG_WINDOW_MS } from './shared-total'
-import { FULL } from './table'
+import { type Stalls, watchStalls } from './stalls'
+import { FULL, tell } from './table'
 
 const BUDGET_MS = 1_000
 const PROCESSES = 8
@@ -15,6 +16,10 @@ const BURST = FULL ? 1_000 : 300
 const COLD_MOST = Math.floor((BUDGET_MS * 1.03) / (BUDGET_MS / 20))
 /** A burst that arrives more slowly than this, because the machine is busy, is made again. */
 const SIMULTANEOUS_MS = 450
+/** The control process woke this late: whoever had to hear Redis then could not. */
+const STALLED_MS = 30
+/** So often, at most, a burst is made again. */
+const AGAIN = FULL ? 20 : 4
 /** Connections that the operator's own questions keep open. */
 const FEW = 4
 const THROTTLES = {
@@ -28,12 +33,15 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
   const owner = { after: (fn: () => void | Promise<void>) => void ending.unshift(fn) }
   let redis: Server
   let apis: Api[]
+  let stalls: Stalls
   let users = 0
+  let routes = 0
 
   before(async () => {
     redis = await startRedis()
     owner.after(() => redis.stop())
     apis = await startApis(owner, PROCESSES, { redis: `redis://127.0.0.1:${redis.port}`, throttles: THROTTLES })
+    stalls = await watchStalls(owner)
     await open(BURST)
   })
   after(async () => {
@@ -66,10 +74,22 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
     readonly gone: number
     /** From the first arrival to the last, by the processes' own log. */
     readonly spreadMs: number
+    /** The longest stall of the control process. */
+    readonly stallMs: number
+    /** How many processes did not hear Redis in time. */
+    readonly outages: number
   }
 
-  async function outcome(user: string, sending: Promise<Shot>[]): Promise<Outcome> {
-    const shots = await Promise.all(sending)
+  /** Not paths that look like identifiers, which would be folded into one. */
+  const newRoute = (name: string) =>
+    `${name}-${String(routes++).replace(/\d/g, (digit) => 'abcdefghij'[Number(digit)] as string)}`
+
+  async function outcome(user: string, send: () => Promise<Shot>[] | Promise<Promise<Shot>[]>): Promise<Outcome> {
+    for (const each of apis) await until(async () => !(await each.usage('nobody')).degraded)
+    const degraded = () => apis.reduce((sum, each) => sum + each.degraded(), 0)
+    const before = degraded()
+    await stalls.longestMs()
+    const shots = await Promise.all(await send())
     const gone = shots.filter(({ status }) => status === 0).length
     if (gone > 0) for (const each of apis) await until(async () => (await each.connections()) <= FEW)
     const turned = () => apis.flatMap((each) => each.log().turned).filter((refused) => refused.user === user)
@@ -85,58 +105,77 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
       admitted: runs.length,
       gone: turned().filter(({ status }) => status === 0).length,
       spreadMs: (Math.max(...came) - Math.min(...came)) / 1_000,
+      stallMs: await stalls.longestMs(),
+      outages: degraded() - before,
     }
   }
 
-  const outages = () => apis.reduce((sum, each) => sum + each.degraded(), 0)
+  interface Kind {
+    readonly name: string
+    /** Sends one burst, to learned routes. */
+    readonly once: () => Promise<Outcome>
+    readonly times: number
+  }
 
   /**
-   * Sends all at once. Again where the machine took so long that early requests were over before late ones came, or that
-   * Redis was not heard in time: that is an outage, and each process decides alone.
+   * Bursts of one kind. One is made again where the machine measurably stalled and so long that early requests were over
+   * before late ones came, or that a process did not hear Redis in time: that is an outage, and it decides alone. What
+   * those came to is told all the same. Undefined where a busy machine let none of a shortened run be judged.
    */
-  async function burst(
-    t: TestContext,
-    route: string,
-    ms: () => number,
-    abortAfterMs?: number,
-    size = BURST,
-  ): Promise<Outcome> {
-    for (let i = 0; i < 20; i++) {
-      for (const each of apis) await until(async () => !(await each.usage('nobody')).degraded)
-      const before = outages()
-      const user = newUser('burst')
-      const sending = Array.from({ length: size }, (_, n) =>
-        shoot(api(n), `/small/${route}/${ms()}`, user, abortAfterMs),
-      )
-      const got = await outcome(user, sending)
-      if (abortAfterMs !== undefined) await open(BURST)
-      if (got.spreadMs < SIMULTANEOUS_MS && outages() === before) return got
+  async function bursts(t: TestContext, { name, once, times }: Kind): Promise<Outcome[] | undefined> {
+    const judged: Outcome[] = []
+    const remade: Outcome[] = []
+    while (judged.length < times && remade.length < AGAIN * Math.max(1, times / 4)) {
+      const got = await once()
+      const disturbed = got.spreadMs >= SIMULTANEOUS_MS || got.outages > 0
+      const again = disturbed && got.stallMs >= STALLED_MS
+      ;(again ? remade : judged).push(got)
+      if (!again) continue
       t.diagnostic(
-        `made again: arrived within ${got.spreadMs} ms, ${outages() - before} processes did not hear Redis in time`,
+        `made again: arrived within ${got.spreadMs} ms, ${got.outages} processes did not hear Redis in time, ` +
+          `the machine stalled for ${got.stallMs} ms, work admitted ${got.share}`,
       )
     }
-    throw new Error('this machine is too busy for a burst')
+    const shares = judged.map(({ share }) => share)
+    tell(t, {
+      burst: name,
+      run: judged.length + remade.length,
+      judged: judged.length,
+      mean: mean(shares),
+      least: Math.min(...shares),
+      most: Math.max(...shares),
+      remade: remade.length,
+      remadeMost: Math.max(0, ...remade.map(({ share }) => share)),
+      remadeStallMs: Math.max(0, ...remade.map(({ stallMs }) => stallMs)),
+    })
+    if (judged.length === times) return judged
+    assert.ok(!FULL, `this machine is too busy: ${judged.length} of ${times} bursts could be judged`)
+    t.diagnostic(`NOT JUDGED: this machine stalled in ${remade.length} of ${remade.length + judged.length} bursts`)
+    return undefined
   }
 
-  function said(t: TestContext, outcomes: readonly Outcome[]): void {
-    const shares = outcomes.map(({ share }) => share.toFixed(2)).join(', ')
-    t.diagnostic(
-      `work admitted, of the budget: ${shares}; arrived within ${outcomes.map((o) => Math.round(o.spreadMs)).join(', ')} ms`,
+  /** At once, to a route that every process has learned from other users. */
+  async function burst(ms: number, size: number, abortAfterMs?: number): Promise<Outcome> {
+    const route = newRoute('burst')
+    await learn(route, [ms, ms, ms])
+    const user = newUser('burst')
+    const got = await outcome(user, () =>
+      Array.from({ length: size }, (_, n) => shoot(api(n), `/small/${route}/${ms}`, user, abortAfterMs)),
     )
+    if (abortAfterMs !== undefined) await open(BURST)
+    return got
   }
 
-  for (const [route, ms, abort] of [
-    ['short', 100, undefined],
-    ['long', 450, undefined],
-    ['short', 100, 20],
-    ['long', 450, 20],
+  for (const [ms, abort] of [
+    [100, undefined],
+    [450, undefined],
+    [100, 20],
+    [450, 20],
   ] as const) {
-    it(`admits work of 0.75 to 1.05 of the budget: ${BURST} at once of ${ms} ms${abort ? `, clients gone after ${abort} ms` : ''}`, async (t) => {
-      await learn(route, [ms, ms, ms])
-      const outcomes: Outcome[] = []
-      for (let i = 0; i < (FULL ? 20 : 1); i++) outcomes.push(await burst(t, route, () => ms, abort))
-      said(t, outcomes)
-      for (const { share, worked, gone } of outcomes) {
+    const name = `${BURST} at once of ${ms} ms${abort ? `, clients gone after ${abort} ms` : ''}`
+    it(`admits work of 0.75 to 1.05 of the budget: ${name}`, async (t) => {
+      const outcomes = await bursts(t, { name, once: () => burst(ms, BURST, abort), times: FULL ? 20 : 1 })
+      for (const { share, worked, gone } of outcomes ?? []) {
         assert.ok(share <= 1.05, String(share))
         assert.ok(worked >= 0.75 || gone > 0, String(worked))
       }
@@ -144,39 +183,47 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
   }
 
   it('admits at most 1.12 of the budget where requests of 100 ms come 10 ms apart', async (t) => {
-    await learn('short', [100, 100])
-    const outcomes: Outcome[] = []
-    for (let i = 0; i < (FULL ? 10 : 1); i++) {
+    const once = async () => {
+      const route = newRoute('steady')
+      await learn(route, [100, 100])
       const user = newUser('steady')
-      const shots: Promise<Shot>[] = []
-      for (let n = 0; n < 200; n++) {
-        shots.push(shoot(api(n), '/small/short/100', user))
-        await sleep(10)
-      }
-      outcomes.push(await outcome(user, shots))
+      const got = await outcome(user, async () => {
+        const shots: Promise<Shot>[] = []
+        for (let n = 0; n < 200; n++) {
+          shots.push(shoot(api(n), `/small/${route}/100`, user))
+          await sleep(10)
+        }
+        return shots
+      })
+      return { ...got, spreadMs: 0 } // its arrivals are meant to be spread
     }
-    said(t, outcomes)
-    for (const { share } of outcomes) assert.ok(share <= 1.12, String(share))
+    const outcomes = await bursts(t, { name: '100 ms, 10 ms apart', once, times: FULL ? 10 : 1 })
+    for (const { share } of outcomes ?? []) assert.ok(share <= 1.12, String(share))
   })
 
   it('admits at most 1.1 of the budget on average where handlers take 50 to 500 ms', async (t) => {
     const mixed = () => 50 + Math.floor(Math.random() * 451)
-    await learn('mixed', Array.from({ length: 16 }, mixed))
-    const outcomes: Outcome[] = []
+    const route = newRoute('mixed')
+    await learn(route, Array.from({ length: 16 }, mixed))
+    const size = FULL ? BURST : 60
+    const once = () => {
+      const user = newUser('mixed')
+      return outcome(user, () =>
+        Array.from({ length: size }, (_, n) => shoot(api(n), `/small/${route}/${mixed()}`, user)),
+      )
+    }
     // Twenty bursts in any case, or the mean would be chance.
-    for (let i = 0; i < 20; i++) outcomes.push(await burst(t, 'mixed', mixed, undefined, FULL ? BURST : 60))
-    said(t, outcomes)
-    const mean = outcomes.reduce((sum, { share }) => sum + share, 0) / outcomes.length
-    assert.ok(mean <= 1.1, String(mean))
+    const outcomes = await bursts(t, { name: `${size} at once of 50 to 500 ms`, once, times: 20 })
+    if (outcomes) assert.ok(mean(outcomes.map(({ share }) => share)) <= 1.1)
   })
 
   it(`admits at most ${COLD_MOST} requests of a route not seen before`, async (t) => {
-    const outcomes: Outcome[] = []
-    for (const route of FULL ? ['cold-a', 'cold-b', 'cold-c', 'cold-d'] : ['cold-a']) {
-      outcomes.push(await burst(t, route, () => 450))
+    const once = async () => {
+      const [route, user] = [newRoute('cold'), newUser('cold')]
+      return outcome(user, () => Array.from({ length: BURST }, (_, n) => shoot(api(n), `/small/${route}/450`, user)))
     }
-    t.diagnostic(`admitted ${outcomes.map(({ admitted }) => admitted).join(', ')}`)
-    for (const { admitted } of outcomes) assert.ok(admitted <= COLD_MOST, String(admitted))
+    const outcomes = await bursts(t, { name: `${BURST} at once, cold, of 450 ms`, once, times: FULL ? 4 : 1 })
+    for (const { admitted } of outcomes ?? []) assert.ok(admitted <= COLD_MOST, String(admitted))
   })
 
   it("serves a page's six parallel calls right after a deploy", async () => {
@@ -200,3 +247,7 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
     assert.equal((await shoot(api(5), '/tiny/heavy/10', user)).status, 200)
   })
 })
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}

@@ -4,8 +4,8 @@ import type { TestContext } from 'node:test'
 /** `npm run chaos` runs everything at full length; `npm test` proves the same in a few seconds. */
 export const FULL = process.env.CHAOS === 'full'
 
-/** One line of the table in docs/RELIABILITY.md. */
-export interface Row {
+/** A fault under load: one line of the first table in docs/RELIABILITY.md. */
+export interface FaultRow {
   readonly fault: string
   /** Requests per second while it lasted. */
   readonly load: number
@@ -21,8 +21,29 @@ export interface Row {
   readonly recoveredMs: number | undefined
 }
 
-/** Tells the reader of a run, and the table where one is written. */
-export function tell(t: TestContext, row: Row): void {
+/** Bursts of one kind: one line of the second. Work is a share of the budget. */
+export interface BurstRow {
+  readonly burst: string
+  readonly run: number
+  readonly judged: number
+  readonly mean: number
+  readonly least: number
+  readonly most: number
+  /** Made again, because the machine stalled: what the worst of them admitted, and the longest stall among them. */
+  readonly remade: number
+  readonly remadeMost: number
+  readonly remadeStallMs: number
+}
+
+/** Anything else that was measured: one line of the third. */
+export interface FigureRow {
+  readonly what: string
+  readonly figure: string
+  readonly bound: string
+}
+
+/** Tells the reader of a run, and the tables where they are written. */
+export function tell(t: TestContext, row: FaultRow | BurstRow | FigureRow): void {
   t.diagnostic(JSON.stringify(row))
   if (process.env.CHAOS_TABLE) appendFileSync(process.env.CHAOS_TABLE, `${JSON.stringify(row)}\n`)
 }

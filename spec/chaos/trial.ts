@@ -3,13 +3,12 @@ import type { TestContext } from 'node:test'
 import { until } from '../support/until'
 import { type Api, endedLogs } from './apis'
 import { Load, type Shot, shoot } from './load'
+import { balance, isRight } from './balance'
 import { type Work, workByUser } from './log'
 import type { Total } from './shared-total'
 import type { Stalls } from './stalls'
 import { FULL, quantile, tell } from './table'
 
-/** A handler's log begins a little after its charge does, and ends a little before. */
-const PER_REQUEST_MS = 1
 /** Nobody waits longer for a decision, 999 of 1,000. */
 const LONGEST_WAIT_MS = 100
 /** The control process woke this late: whoever had to answer then could not. */
@@ -108,16 +107,7 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   const shots = [...(await load.stop()), ...asked]
   const stallMs = await stalls.longestMs()
 
-  const worked = await work((user) => user.endsWith(names))
-  let lostMs = 0
-  let doubledMs = 0
-  for (const [user, sum] of worked) {
-    const { ms, requests } = sum
-    await until(async () => isRight(sum, await total(user)), 5_000).catch(() => undefined)
-    const charged = await total(user)
-    lostMs += Math.max(0, ms - charged)
-    doubledMs += Math.max(0, charged - ms - requests * PER_REQUEST_MS)
-  }
+  const { lostMs, doubledMs } = await balance(await work((user) => user.endsWith(names)), total)
   const waits = apis.flatMap((api, i) => {
     const { runs, turned } = api.log()
     const old = before[i] as { runs: unknown[]; turned: unknown[] }
@@ -163,8 +153,4 @@ export function judgeWaits(t: TestContext, trials: readonly Waits[]): void {
   const stallMs = Math.max(...trials.map((each) => each.stallMs))
   t.diagnostic(`999 of 1,000 waited up to ${p999Ms} ms; the machine itself stalled for up to ${stallMs} ms`)
   assert.ok(p999Ms <= LONGEST_WAIT_MS || stallMs > LONGEST_WAIT_MS, `999 of 1,000 waited up to ${p999Ms} ms`)
-}
-
-function isRight({ ms, requests }: Work, charged: number): boolean {
-  return charged >= ms && charged <= ms + requests * PER_REQUEST_MS
 }

@@ -1,0 +1,38 @@
+import { until } from '../support/until'
+import type { Work } from './log'
+import type { Total } from './shared-total'
+
+/** A handler's log begins a little after its charge does, and ends a little before. */
+export const PER_REQUEST_MS = 1
+
+export interface Balance {
+  readonly requests: number
+  readonly workedMs: number
+  readonly chargedMs: number
+  /** Over all users: what was worked and is not charged, and what is charged beyond a millisecond a request. */
+  readonly lostMs: number
+  readonly doubledMs: number
+}
+
+/**
+ * Holds what the servers charged to what the handlers' log says, once it has come to rest.
+ *
+ * @param waitMs for how long to wait for what is missing, for each user
+ */
+export async function balance(work: ReadonlyMap<string, Work>, total: Total, waitMs = 5_000): Promise<Balance> {
+  const sum = { requests: 0, workedMs: 0, chargedMs: 0, lostMs: 0, doubledMs: 0 }
+  for (const [user, worked] of work) {
+    await until(async () => isRight(worked, await total(user)), waitMs).catch(() => undefined)
+    const charged = await total(user)
+    sum.requests += worked.requests
+    sum.workedMs += worked.ms
+    sum.chargedMs += charged
+    sum.lostMs += Math.max(0, worked.ms - charged)
+    sum.doubledMs += Math.max(0, charged - worked.ms - worked.requests * PER_REQUEST_MS)
+  }
+  return sum
+}
+
+export function isRight({ ms, requests }: Work, charged: number): boolean {
+  return charged >= ms && charged <= ms + requests * PER_REQUEST_MS
+}
