@@ -68,7 +68,7 @@ export interface TokenOptions {
   readonly lastGoodSec?: number | undefined
   /**
    * The type of token, in its header: `'at+jwt'` takes access tokens only (RFC 9068 §4), as this package's own server
-   * issues them. Default: `at+jwt`, `JWT` or none.
+   * issues them; where its metadata are discovered, it says so itself. Default: `at+jwt`, `JWT` or none.
    */
   readonly typ?: 'at+jwt' | undefined
   /** Claims that must be there, whatever they say: `['jti']`. Default none beyond those checked anyway. */

@@ -7,6 +7,8 @@ export interface IssuerMetadata {
   /** The issuer as its tokens name it. */
   readonly issuer: string
   readonly jwksUri: string
+  /** The type that all of its access tokens have, where it says so (`access_token_typ_values_supported`, as ours does). */
+  readonly typ: 'at+jwt' | undefined
 }
 
 const TIMEOUT_MS = 5_000
@@ -31,5 +33,7 @@ export async function discover(issuer: string, clock: Clock, allowHttp: boolean)
     throw new Error(`the metadata of ${issuer} name another issuer`)
   }
   if (!isSecureUrl(body.jwks_uri, allowHttp)) throw new Error(`the metadata of ${issuer} have no https jwks_uri`)
-  return { issuer: body.issuer, jwksUri: body.jwks_uri }
+  const { access_token_typ_values_supported: types } = body
+  const typ = Array.isArray(types) && types.length === 1 && types[0] === 'at+jwt' ? 'at+jwt' : undefined
+  return { issuer: body.issuer, jwksUri: body.jwks_uri, typ }
 }

@@ -51,6 +51,7 @@ export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSe
   ): Proven | Refusal {
     if (isRefusal(key)) return key
     if (key !== verifiedWith && !isSignedWith(jws.token, key)) return refuse('signature')
+    if (keys.typ && jws.type !== keys.typ) return refuse('token_type')
     const problem = claimProblem(jws, policy, keys.issuer ?? policy.issuer, nowSec())
     if (problem) return refuse(problem)
     if (key !== verifiedWith) cache.set(jws, key)

@@ -16,6 +16,8 @@ export interface KeySource {
   ready(): Promise<void>
   /** The issuer's name as its own metadata writes it; undefined while that is not known, or is not asked. */
   readonly issuer?: string | undefined
+  /** The type that the issuer's metadata say all of its access tokens have. */
+  readonly typ?: 'at+jwt' | undefined
 }
 
 /** The keys known at one time, by `kid`. */

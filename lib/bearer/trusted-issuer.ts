@@ -88,6 +88,9 @@ function discovered(issuer: string, allowHttp: boolean, remote: Omit<RemoteKeysO
     get issuer() {
       return metadata?.issuer
     },
+    get typ() {
+      return metadata?.typ
+    },
   }
 }
 

@@ -99,6 +99,22 @@ describe('requireBearer() with keys from the issuer', () => {
     }
   })
 
+  it('takes access tokens only (RFC 9068 §4) where the metadata say that there are no others, as our server’s do', async () => {
+    const { state, issuer, token, typed } = await serveIssuer(a)
+    for (const [types, untyped] of [
+      [['at+jwt'], 401],
+      [['at+jwt', 'jwt'], 200],
+      [['jwt'], 200],
+      ['at+jwt', 200],
+      [undefined, 200],
+    ] as const) {
+      state.metadata = { access_token_typ_values_supported: types }
+      const { ask } = await api({ issuer })
+      assert.equal((await ask(token())).status, untyped, String(types))
+      assert.equal((await ask(typed('at+jwt'))).status, 200)
+    }
+  })
+
   it('answers an outage with 503 and Retry-After, never with 401, and tells nothing of the inside', async () => {
     const { state, issuer, token } = await serveIssuer(a)
     state.down = true

@@ -34,6 +34,7 @@ describe('discovery and the keys', () => {
     assert.deepEqual(document.response_types_supported, ['code'])
     assert.deepEqual(document.code_challenge_methods_supported, ['S256'])
     assert.deepEqual(document.id_token_signing_alg_values_supported, ['RS256'])
+    assert.deepEqual(document.access_token_typ_values_supported, ['at+jwt'])
     assert.deepEqual(document.subject_types_supported, ['public'])
     assert.deepEqual(document.grant_types_supported, [
       'authorization_code',

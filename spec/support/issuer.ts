@@ -16,6 +16,8 @@ export async function serveIssuer(first: { kid: string; privateKey: KeyObject; j
     down: false,
     /** Answers a request in place of the issuer, where it returns true. */
     instead: (() => false) as (...args: Parameters<RequestListener>) => boolean,
+    /** More of its metadata. */
+    metadata: {},
     headers: {} as Record<string, string>,
     fetches: [] as string[],
   }
@@ -24,16 +26,19 @@ export async function serveIssuer(first: { kid: string; privateKey: KeyObject; j
     state.fetches.push(req.url as string)
     if (state.instead(req, res)) return
     const documents: Record<string, unknown> = {
-      '/.well-known/openid-configuration': { issuer, jwks_uri: `${issuer}/keys` },
+      '/.well-known/openid-configuration': { issuer, jwks_uri: `${issuer}/keys`, ...state.metadata },
       '/keys': { keys: state.keys },
     }
     const body = documents[req.url as string]
     res.writeHead(state.down ? 503 : body ? 200 : 404, state.headers).end(JSON.stringify(body))
   })
   issuer = url
+  const claimed = (claims: object) => ({ iss: issuer, aud: 'api', sub: 'ada', exp: 4_102_444_800, ...claims })
   const token = ({ kid, privateKey } = first, claims: object = {}) => {
-    const payload = { iss: issuer, aud: 'api', sub: 'ada', exp: 4_102_444_800, ...claims }
-    return sign(payload, privateKey, { algorithm: 'ES256', keyid: kid })
+    return sign(claimed(claims), privateKey, { algorithm: 'ES256', keyid: kid })
   }
-  return { state, issuer, token }
+  const typed = (typ: string) => {
+    return sign(claimed({}), first.privateKey, { algorithm: 'ES256', header: { alg: 'ES256', typ, kid: first.kid } })
+  }
+  return { state, issuer, token, typed }
 }

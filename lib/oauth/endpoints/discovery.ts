@@ -67,6 +67,7 @@ function metadata(issuer: string): Record<string, unknown> {
     prompt_values_supported: PROMPTS,
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],
+    access_token_typ_values_supported: ['at+jwt'], // RFC 9068 §2.1; for requireBearer(), which then takes no others
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
     token_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
