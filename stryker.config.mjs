@@ -1,7 +1,7 @@
 // Mutation testing of one group of scripts/mutation-groups.mjs; npm run mutation runs all of them.
 import { GROUPS } from './scripts/mutation-groups.mjs'
 
-const group = process.env.MUTATION_GROUP ?? 'token'
+const group = process.env.MUTATION_GROUP ?? 'claims'
 const { files, specs } = GROUPS[group]
 const preloaded = specs.map((name) => `-r ./.cache/js/spec/bearer/${name}.spec.js`)
 

@@ -59,8 +59,8 @@ export function misfit(algorithm: Algorithm, key: KeyObject): string | undefined
   }
   const type = key.asymmetricKeyType
   if (algorithm.startsWith('ES')) {
-    const curve = key.asymmetricKeyDetails?.namedCurve
-    return type === 'ec' && curve === CURVES[algorithm] ? undefined : `${algorithm} takes a key on ${CURVES[algorithm]}`
+    const curve = key.asymmetricKeyDetails?.namedCurve // which keys of other types do not have
+    return curve === CURVES[algorithm] ? undefined : `${algorithm} takes a key on ${CURVES[algorithm]}`
   }
   if (algorithm === 'EdDSA') {
     return type === 'ed25519' || type === 'ed448' ? undefined : 'EdDSA takes an Ed25519 or Ed448 key'

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { get } from '../../support/listen'
 import type { ApiConfig, Order, Report } from './api'
 
@@ -16,9 +16,9 @@ export interface Child {
   kill(): Promise<void>
 }
 
-/** Starts api.ts in a process of its own, and waits until it listens. */
+/** Starts the API in a process of its own, and waits until it listens. */
 export async function startChild(owner: { after(fn: () => Promise<void>): void }, config: ApiConfig): Promise<Child> {
-  const child = fork(join(__dirname, 'api.ts'), [JSON.stringify(config)], {
+  const child = fork(join(__dirname, `api${extname(__filename)}`), [JSON.stringify(config)], {
     execArgv: ['--import', 'tsx'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })
