@@ -1,0 +1,35 @@
+import express from 'express'
+import { requireBearer, type BearerOptions } from '../../lib'
+import { ASYMMETRIC } from '../../lib/bearer/algorithm'
+import { remoteKeys } from '../../lib/bearer/remote-keys'
+import { manualClock } from '../../lib/testing'
+import { keyPair, serveIssuer } from '../support/issuer'
+import { serve } from '../support/serve'
+
+export const a = keyPair('a')
+export const b = keyPair('b')
+
+/** An API that asks an issuer for its keys. */
+export async function api(options: BearerOptions) {
+  const bearer = requireBearer({ audience: 'api', ...options })
+  const { url } = await serve(express().use(bearer, (_req, res) => void res.end()))
+  return { bearer, ask: (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } }) }
+}
+
+/** The key source alone, on a clock that stands still. */
+export async function source(lastGoodMs = 3_600_000) {
+  const clock = manualClock()
+  const served = await serveIssuer(a)
+  const keys = remoteKeys({
+    locate: () => `${served.issuer}/keys`,
+    algorithms: ASYMMETRIC,
+    clock,
+    lastGoodMs,
+    random: () => 0,
+  })
+  const find = async (kid: string) => {
+    const found = await keys.find(kid, 'ES256')
+    return 'refused' in found ? found.refused : found.kid
+  }
+  return { ...served, clock, keys, find }
+}
