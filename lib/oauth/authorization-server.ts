@@ -95,7 +95,7 @@ function contextOf(settings: ServerSettings): Context {
   const refreshMs = refresh.lifetimeSec * 1_000
   const records = new Records(settings.store)
   const keyring = new Keyring(settings.signingKeys, clock, tokenMs)
-  const revocations = new Revocations(records, Math.max(tokenMs, refreshMs + SKEW_SEC * 1_000))
+  const revocations = new Revocations(records, tokenMs, Math.max(tokenMs, refreshMs + SKEW_SEC * 1_000))
   return {
     issuer,
     clock,

@@ -106,7 +106,7 @@ describe('the authorization code grant', () => {
     assert.equal('scope' in none, false)
   })
 
-  it('RFC 6749 §4.1.2: a code is good for 60 seconds', async () => {
+  it('RFC 6749 §4.1.2: a code is good for 60 seconds (O125)', async () => {
     const form = await codeForm(running.issuer)
     clock.advance(60_000)
     assert.equal(await refused(form), 'invalid_grant')
@@ -146,7 +146,7 @@ describe('the authorization code grant', () => {
     assert.ok(await running.server.verify(token as string), 'still good after a stranger has tried')
   })
 
-  it('RFC 6749 §4.1.3: redirect_uri may stand in the URL, but not differ from the body, nor be missing', async () => {
+  it('RFC 6749 §4.1.3: redirect_uri may stand in the URL, but not differ from the body, nor be missing (O127)', async () => {
     const { issuer } = running
     const { redirect_uri: uri = '', ...form } = await codeForm(issuer)
     const at = (query: string, more: Form = {}) => post(`${issuer}/token${query}`, { ...form, ...more }, AS_WEB)
@@ -220,7 +220,7 @@ describe('PKCE', () => {
     assert.equal('refresh_token' in (await json(response)), false)
   })
 
-  it('RFC 7636 §4.6: refuses a missing, a wrong and a malformed verifier, and the challenge in its place', async () => {
+  it('RFC 7636 §4.6: refuses a missing, a wrong and a malformed verifier, and the challenge in its place (O129, O133)', async () => {
     const { code_verifier: verifier = '', ...form } = await codeForm(running.issuer, spa)
     for (const wrong of [
       '',
@@ -247,7 +247,7 @@ describe('PKCE', () => {
     assert.equal((await redeem(form)).status, 200)
   })
 
-  it('RFC 9700 §2.1.1: a verifier without a challenge is a downgrade and refused', async () => {
+  it('RFC 9700 §2.1.1: a verifier without a challenge is a downgrade and refused (O131)', async () => {
     const response = await redeem({ ...(await codeForm(running.issuer, legacy)), client_id: 'legacy' })
     assert.equal((await json(response)).error, 'invalid_grant')
   })

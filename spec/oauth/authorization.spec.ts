@@ -40,7 +40,7 @@ describe('the authorization endpoint', () => {
     }
   })
 
-  it('RFC 6749 §4.1.2.1 and RFC 9207 §2: other errors go to the redirect URI, with state and iss', async () => {
+  it('RFC 6749 §4.1.2.1 and RFC 9207 §2: other errors go to the redirect URI, with state and iss (O137)', async () => {
     const wrongs: [Form, string][] = [
       [{ response_type: '' }, 'invalid_request'],
       [{ response_type: 'token' }, 'unsupported_response_type'],

@@ -32,7 +32,7 @@ describe(`${REDEMPTIONS} redemptions of one code at once, over two processes on 
   }
 
   it(
-    'RFC 6749 §4.1.2: exactly one succeeds, every time, and after it no token lives',
+    'RFC 6749 §4.1.2: exactly one succeeds, every time, and after it no token lives (O123)',
     { timeout: 1_200_000 },
     async () => {
       await withTwo(false, async (children) => {

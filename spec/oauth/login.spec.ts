@@ -16,7 +16,7 @@ describe('the login page', () => {
   const open = (agent = new UserAgent(running.issuer)) => agent.authorize(running.issuer, request())
   const signedIn = (agent: UserAgent) => [...agent.cookies.keys()].some((name) => name.endsWith('session'))
 
-  it('a wrong password and an unknown name get the same answer, byte for byte', async () => {
+  it('a wrong password and an unknown name get the same answer, byte for byte (O151)', async () => {
     const answers = []
     for (const [name, password] of [
       ['ada', 'wrong'],
@@ -33,7 +33,7 @@ describe('the login page', () => {
     assert.deepEqual(answers[0], answers[1])
   })
 
-  it('RFC 9700 §4.7: a form without our token, of another browser, or from another site logs nobody in', async () => {
+  it('RFC 9700 §4.7: a form without our token, of another browser, or from another site logs nobody in (O141)', async () => {
     const { issuer } = running
     const victim = new UserAgent(issuer)
     const page = await open(victim)
@@ -90,7 +90,7 @@ describe('the login page', () => {
     }
   })
 
-  it('the session id is renewed at login, and the one before is worth nothing (fixation)', async () => {
+  it('the session id is renewed at login, and the one before is worth nothing (fixation) (O143)', async () => {
     const agent = new UserAgent(running.issuer)
     const fixed = 'A'.repeat(43)
     agent.cookies.set('tollgate-session', fixed)
@@ -105,7 +105,7 @@ describe('the login page', () => {
     assert.equal((await open(old)).title, 'Sign in')
   })
 
-  it('sets cookies that scripts, other sites and plain connections cannot read', async () => {
+  it('sets cookies that scripts, other sites and plain connections cannot read (O145)', async () => {
     const http = await open()
     assert.match(
       http.response.headers.get('set-cookie') ?? '',
@@ -122,7 +122,7 @@ describe('the login page', () => {
     await https.close()
   })
 
-  it('RFC 9700 §4.16: its policy lets in no script, no frame, and forms to us and the app alone', async () => {
+  it('RFC 9700 §4.16: its policy lets in no script, no frame, and forms to us and the app alone (O147)', async () => {
     const headers = (await open()).response.headers
     assert.match(
       headers.get('content-security-policy') ?? '',
@@ -189,7 +189,7 @@ describe('the login page', () => {
     assert.equal((await (await open()).logIn('bob', 'builder')).title, 'Terms of access', 'not accepted')
   })
 
-  it('takes odd bodies for what they are', async () => {
+  it('takes odd bodies for what they are (O161)', async () => {
     const page = await open()
     const { fields } = page
     const send = (body: string, type = 'application/x-www-form-urlencoded') =>
@@ -222,7 +222,7 @@ describe('the login page', () => {
     await other.close()
   })
 
-  it('the issuer in pages and answers is the one configured, whatever the Host', async () => {
+  it('the issuer in pages and answers is the one configured, whatever the Host (O163)', async () => {
     const response = await fetch(`${running.issuer}/authorization?${new URLSearchParams(request()).toString()}`, {
       headers: { 'x-forwarded-host': 'evil.test', forwarded: 'host=evil.test' },
     })
@@ -269,7 +269,7 @@ describe('the limits of failed logins', () => {
     await running.close()
   })
 
-  it('lock an address after too many failures on whatever account, an IPv6 network as one', async () => {
+  it('lock an address after too many failures on whatever account, an IPv6 network as one (O155)', async () => {
     const running = await startServer({ loginLimits: { perAddress: 5 } })
     running.app.set('trust proxy', true)
     const from = async (ip: string, name: string) => {

@@ -26,7 +26,7 @@ describe('with its store gone the authorization server fails closed', () => {
     await redis.stop()
   })
 
-  it('RFC 6749 §4.1.2.1: during login, at the code and at the token; and goes on afterwards, nothing passed twice', async () => {
+  it('RFC 6749 §4.1.2.1: during login, at the code and at the token; and goes on afterwards, nothing passed twice (O165)', async () => {
     const { issuer } = running
     const form = await codeForm(issuer)
     const { access_token: token } = await json(await post(`${issuer}/token`, await codeForm(issuer), AS_WEB))

@@ -74,7 +74,7 @@ describe('the refresh token grant', () => {
     assert.equal((await refresh(again.refresh_token)).status, 200)
   })
 
-  it('gives many at once, of one lost response or of a race, tokens of one generation only', async () => {
+  it('gives many at once, of one lost response or of a race, tokens of one generation only (O139)', async () => {
     const one = await first()
     const all = await Promise.all(Array.from({ length: 10 }, async () => json(await refresh(one.refresh_token))))
     assert.ok(all.every(({ refresh_token: token }) => typeof token === 'string'))

@@ -12,7 +12,7 @@ const NEXT_KEY = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
 const HOUR = 3_600_000
 
 describe('signing keys', () => {
-  it('are next, current and retired by the clock alone, and published while a token may need them', () => {
+  it('are next, current and retired by the clock alone, and published while a token may need them (O167)', () => {
     const clock = manualClock()
     const start = clock.date()
     const keys = [

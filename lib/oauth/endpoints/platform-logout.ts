@@ -11,7 +11,7 @@ export const platformLogoutEndpoint: Endpoint = { path: '/', methods: { POST: pl
 
 async function platformLogout(ctx: Context, req: Request, res: Response): Promise<void> {
   const { grant_id: grantId, sid } = await findAccessToken(ctx, req)
-  await ctx.revocations.revoke(grantId)
+  await ctx.revocations.revokeGrant(grantId)
   if (sid !== undefined) await ctx.sessions.end(sid)
   res.status(204).end()
 }

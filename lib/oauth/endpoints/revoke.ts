@@ -16,8 +16,8 @@ async function revoke(ctx: Context, req: Request, res: Response): Promise<void> 
   const client = await authenticateClient(ctx, req, params)
   const token = params.need('token')
   const access = await ctx.accessTokens.check(token)
-  if (access?.client_id === client.clientId) await ctx.revocations.revoke(access.jti)
+  if (access?.client_id === client.clientId) await ctx.revocations.revokeToken(access.jti)
   const refresh = access ? undefined : await ctx.refreshTokens.owner(token)
-  if (refresh?.clientId === client.clientId) await ctx.revocations.revoke(refresh.grantId)
+  if (refresh?.clientId === client.clientId) await ctx.revocations.revokeGrant(refresh.grantId)
   sendJson(res, 200, {}) // RFC 7009 §2.2: clients ignore it, but one wants JSON to ignore
 }

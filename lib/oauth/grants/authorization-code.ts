@@ -26,7 +26,7 @@ async function handle(ctx: Context, { client, params, query }: GrantRequest): Pr
   const { authorization, nonce } = known
   if (!spent?.first) {
     // RFC 6749 §4.1.2, RFC 9700 §4.5: of two who hold the code one is a thief, and we cannot know which.
-    await ctx.revocations.revoke(authorization.grantId)
+    await ctx.revocations.revokeGrant(authorization.grantId)
     throw invalidGrant('code')
   }
   return issueTokens(ctx, client, authorization, nonce === undefined ? {} : { nonce })

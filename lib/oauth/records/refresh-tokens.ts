@@ -68,7 +68,7 @@ export class RefreshTokens {
     const authorization = claim.value
     if (claim.first) await this.#begin(authorization, generation + 1)
     else if (claim.agoMs > this.#graceMs) {
-      await this.#revocations.revoke(grantId)
+      await this.#revocations.revokeGrant(grantId)
       return undefined
     }
     return { authorization, token: await this.#token(authorization, generation + 1) }

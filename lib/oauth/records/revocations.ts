@@ -12,17 +12,24 @@ export interface Revocable {
  */
 export class Revocations {
   readonly #records: Records
-  readonly #longestMs: number
+  readonly #tokenMs: number
+  readonly #grantMs: number
 
-  /** @param longestMs how long an entry must stay: the longest life of what it revokes */
-  constructor(records: Records, longestMs: number) {
+  /** How long an entry stays: @param tokenMs as long as an access token may live @param grantMs and a refresh token */
+  constructor(records: Records, tokenMs: number, grantMs: number) {
     this.#records = records
-    this.#longestMs = longestMs
+    this.#tokenMs = tokenMs
+    this.#grantMs = grantMs
   }
 
-  /** Revokes one token, or with a grant's id all that comes of it. */
-  revoke(id: string): Promise<void> {
-    return this.#records.set('revoked', id, 1, this.#longestMs)
+  /** Revokes one access token. */
+  revokeToken(jti: string): Promise<void> {
+    return this.#records.set('revoked', jti, 1, this.#tokenMs)
+  }
+
+  /** Revokes all that comes of an authorization. */
+  revokeGrant(grantId: string): Promise<void> {
+    return this.#records.set('revoked', grantId, 1, this.#grantMs)
   }
 
   async isRevoked({ jti, grant_id: grantId }: Revocable): Promise<boolean> {

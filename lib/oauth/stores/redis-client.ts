@@ -13,8 +13,11 @@ export interface RedisConnection {
   disconnect(): void
 }
 
-/** Longer than the throttle's: a claim whose reply is lost costs its user a fresh login. */
-const TIMEOUTS = { commandTimeout: 500, socketTimeout: 1_500 }
+/**
+ * Longer than the throttle's: a claim whose reply is lost costs its user a fresh login, and the timeout counts the time
+ * as well in which this process itself is busy with a thousand other requests.
+ */
+const TIMEOUTS = { commandTimeout: 2_000, socketTimeout: 2_500 }
 
 /** A connection of the store's own to where the client or the URL points. */
 export function connect(to: RedisClient | string): RedisConnection {

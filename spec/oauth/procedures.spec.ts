@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { readFileSync, readdirSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import { clientDirectory, hashPassword, memoryStore, userDirectory } from '../../lib/oauth'
+import { isPassword } from '../../lib/oauth/password'
+import { Codes } from '../../lib/oauth/records/codes'
+import { Records } from '../../lib/oauth/records/records'
+import { isRegistered, redirectUriFault } from '../../lib/oauth/redirect-uri'
+import { missing, sharedJson } from '../support/shared'
+import { type RunningServer, startServer } from './support'
+import { UserAgent, request } from './user-agent'
+
+let running: RunningServer
+before(async () => {
+  running = await startServer()
+})
+after(() => running.close())
+const page = (more = {}) => new UserAgent(running.issuer).authorize(running.issuer, request(more))
+
+it('RFC 6749 §10.10: 100,000 codes differ in every bit and tell nothing of time or user (O135)', async () => {
+  const codes = new Codes(new Records(memoryStore()), 60_000, 60_000)
+  const authorization = { grantId: 'g', clientId: 'web', userId: 'u', scope: [], authTimeSec: 1, sid: 's' }
+  const seen = new Set<string>()
+  const ones = new Array<number>(256).fill(0)
+  for (let i = 0; i < 100_000; i++) {
+    const code = await codes.issue({ authorization, redirectUri: 'https://client.test/cb' })
+    assert.match(code, /^[\w-]{43}$/)
+    seen.add(code)
+    Buffer.from(code, 'base64url').forEach((byte, at) => {
+      for (let bit = 0; bit < 8; bit++) ones[at * 8 + bit] = (ones[at * 8 + bit] as number) + ((byte >> bit) & 1)
+    })
+  }
+  assert.equal(seen.size, 100_000)
+  // Half of them, give or take eight standard deviations.
+  for (const [bit, count] of ones.entries()) assert.ok(Math.abs(count - 50_000) < 8 * 158, `bit ${bit}: ${count}`)
+})
+
+describe('passwords', () => {
+  it('longer than 1,024 bytes are refused without a hash, all others cost the same (O153)', async () => {
+    const hash = await hashPassword('a'.repeat(73), 10)
+    assert.equal(await isPassword('a'.repeat(73), hash), true)
+    assert.equal(await isPassword('a'.repeat(72), hash), false, 'all of it counts')
+    for (const length of [1, 72, 73, 1_024]) {
+      const password = 'é'.repeat(length / 2) || 'x'
+      assert.equal(await isPassword(password, await hashPassword(password, 10)), true, String(length))
+    }
+    for (const length of [1_025, 4_096, 1_048_576]) {
+      await assert.rejects(hashPassword('a'.repeat(length), 10), /1 to 1,024 bytes/)
+      assert.equal(await isPassword('a'.repeat(length), hash), false)
+    }
+    for (const [length, status] of [
+      [4_096, 403],
+      [60_000, 403],
+      [1_048_576, 413],
+    ] as const) {
+      assert.equal((await (await page()).logIn('ada', 'a'.repeat(length))).status, status, String(length))
+    }
+  })
+
+  it('a name that nobody has takes as long as a wrong password (O151)', async () => {
+    const users = userDirectory([{ id: '1', username: 'ada', password: 'analytical engine' }], { cost: 12 })
+    const time = async (name: string) => {
+      const began = performance.now()
+      assert.equal(await users.authenticate(name, 'difference engine'), undefined)
+      return performance.now() - began
+    }
+    await time('ada')
+    await time('nobody')
+    const [known, unknown]: [number[], number[]] = [[], []]
+    for (let i = 0; i < 15; i++) {
+      known.push(await time('ada'))
+      unknown.push(await time(`nobody-${i}`))
+    }
+    const median = (all: number[]) => all.sort((a, b) => a - b)[7] as number
+    const ratio = median(unknown) / median(known)
+    // Without a hash it would be a thousandth; a busy machine makes it no more than a little off.
+    assert.ok(ratio > 1 / 3 && ratio < 3, `${ratio}`)
+  })
+})
+
+describe('what a URL says', () => {
+  const SCRIPT = '<svg onload=alert(1)>"\'`${1}{{1}}'
+
+  it('is shown nowhere: errors, descriptions, and whatever else is made up (O157)', async () => {
+    const agent = new UserAgent(running.issuer)
+    const query = new URLSearchParams({ error: SCRIPT, error_description: SCRIPT, error_uri: SCRIPT, message: SCRIPT })
+    for (const path of ['/login', '/authorization', '/terms', '/logout', '/userinfo', '/token']) {
+      for (const method of ['GET', 'POST']) {
+        const { text, status } = await agent.request(`${running.issuer}${path}?${query.toString()}`, { method })
+        assert.ok(status < 500, `${method} ${path}`)
+        assert.ok(!text.includes('onload'), `${method} ${path}`)
+      }
+    }
+    for (const name of ['client_id', 'redirect_uri', 'scope', 'response_type', 'state', 'ui_locales', 'login_hint']) {
+      const { text, location } = await page({ [name]: SCRIPT })
+      assert.ok(!text.includes('<svg'), name)
+      assert.ok(!(location ?? '').includes('<'), name)
+    }
+  })
+
+  it('leads nobody away: no parameter says where a login goes on (O159)', async () => {
+    const away = ['//evil.test', '/\\evil.test', 'https:evil.test', 'javascript:alert(1)', 'https://evil.test/']
+    for (const to of away) {
+      for (const name of ['return_to', 'next', 'redirect', 'continue', 'target_link_uri', 'post_logout_redirect_uri']) {
+        const login = await page({ [name]: to })
+        const back = await (await login.submit({ username: 'ada', password: 'analytical engine', [name]: to })).finish()
+        assert.equal(new URL(back.location ?? '').origin, 'https://client.test', `${name}=${to}`)
+      }
+      const logout = new URLSearchParams({ post_logout_redirect_uri: to, return_to: to })
+      const out = await new UserAgent(running.issuer).request(`${running.issuer}/logout?${logout.toString()}`)
+      assert.equal(out.location, null, to)
+    }
+  })
+
+  const REGISTERED = 'https://client.test/cb'
+  const TRICKS = [
+    ...['https://client.test/cb/', 'https://client.test/cb?', 'https://client.test/cb?x=1', 'https://client.test/cb#'],
+    ...['https://client.test/cb/../evil', 'https://client.test/cb/..', 'https://client.test/./cb'],
+    ...[
+      'https://client.test/%63b',
+      'https://client.test//cb',
+      'https://client.test/cb%00',
+      'https://client.test/cb%0d%0a',
+    ],
+    ...['https://CLIENT.test/cb', 'HTTPS://client.test/cb', 'http://client.test/cb', 'https://client.test:443/cb'],
+    ...['https://client.test:8443/cb', 'https://client.test./cb', 'https://client.test.evil.test/cb'],
+    ...['https://evil.test/https://client.test/cb', 'https://client.test@evil.test/cb', 'https://a:b@client.test/cb'],
+    ...['https://client.test\\@evil.test/cb', 'https://client.test%40evil.test/cb', 'https://evil.test#client.test/cb'],
+    ...['https://evil.test?client.test/cb', 'https:client.test/cb', 'https:/client.test/cb', '//client.test/cb'],
+    ...['/cb', 'client.test/cb', ' https://client.test/cb', 'https://client.test/cb ', 'https://client.test/cb\t'],
+    ...['https://client.test/c\u0062\u200b', 'https://clien\u0442.test/cb', 'https://client\u3002test/cb'],
+    ...['javascript:alert(1)//https://client.test/cb', 'data:text/html,https://client.test/cb', 'https://*.test/cb'],
+    ...['https://127.0.0.1/cb', 'https://client.test/cb;x', 'https://client.test/CB', 'https://client.test/cb&x=1'],
+  ]
+  for (const trick of TRICKS) {
+    it(`RFC 9700 §4.1.3: ${JSON.stringify(trick)} is not ${REGISTERED} (O159)`, async () => {
+      assert.equal(isRegistered(trick, [REGISTERED]), false)
+      const answer = await page({ redirect_uri: trick })
+      assert.deepEqual([answer.status, answer.location], [400, null])
+    })
+  }
+
+  it('RFC 8252 §7.1 and RFC 6749 §3.1.2: what no redirect URI can be is refused where it is registered', () => {
+    for (const uri of [
+      ...[
+        '',
+        'cb',
+        '/cb',
+        '//client.test/cb',
+        'http://client.test/cb',
+        'https://client.test/cb#x',
+        'javascript:alert(1)',
+      ],
+      ...[
+        'data:text/html,x',
+        'https://a:b@client.test/',
+        'https://client.test/a b',
+        'https://client.test/\u00e9',
+        'app:/cb',
+      ],
+      ...[
+        'file:///etc/passwd',
+        'https://client.test/<x>',
+        `https://client.test/${'a'.repeat(2_000)}`,
+        5,
+        null,
+        undefined,
+      ],
+    ]) {
+      assert.notEqual(redirectUriFault(uri), undefined, String(uri))
+      const app = { clientId: 'a', name: 'A', redirectUris: [uri as string] }
+      assert.throws(() => clientDirectory([app]), TypeError, String(uri))
+    }
+    for (const uri of ['https://client.test', 'http://localhost:3000/cb', 'http://[::1]/cb', 'com.example.app:/cb']) {
+      assert.equal(redirectUriFault(uri), undefined, uri)
+    }
+  })
+})
+
+it('names of errors and answers are cached nowhere: no-store on every page and token (O149)', async () => {
+  const agent = new UserAgent(running.issuer)
+  const login = await agent.authorize(running.issuer, request())
+  const terms = await login.logIn()
+  const back = await terms.finish()
+  const answers = [login, terms, back, await page({ client_id: 'nobody' }), await page({ prompt: 'none' })]
+  for (const { response } of answers) assert.equal(response.headers.get('cache-control'), 'no-store')
+  const token = await fetch(`${running.issuer}/token`, { method: 'POST' })
+  assert.deepEqual([token.headers.get('cache-control'), token.headers.get('pragma')], ['no-store', 'no-cache'])
+})
+
+it('every procedure of the corpus is a spec', { skip: missing('corpora/oauth-cases.json') }, () => {
+  const { cases } = sharedJson('corpora/oauth-cases.json') as { cases: { id: string; expect: { kind: string } }[] }
+  const procedures = cases.filter(({ expect }) => expect.kind === 'procedure').map(({ id }) => id)
+  assert.ok(procedures.length >= 22, `${procedures.length}`)
+  const specs = readdirSync('spec/oauth').filter((file) => file.endsWith('.spec.ts'))
+  const titles = specs.flatMap((file) =>
+    [...readFileSync(`spec/oauth/${file}`, 'utf8').matchAll(/\bit\(\s*['`](.+?)['`],\n?/g)].map(([, title]) => title),
+  )
+  for (const id of procedures) {
+    const shown = titles.filter((title) => new RegExp(`\\(.*\\b${id}\\b.*\\)$`).test(title ?? ''))
+    assert.ok(shown.length > 0, `${id} is in no title`)
+  }
+})
