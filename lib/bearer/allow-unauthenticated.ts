@@ -29,12 +29,12 @@ export interface AllowUnauthenticatedOptions {
  */
 export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}): RequestHandler {
   optionNames('allowUnauthenticated()', options, ['paths', 'methods'])
-  const { paths, methods } = options
+  const { paths, methods = ['GET', 'HEAD'] } = options
   if (paths === undefined) {
-    if (methods !== undefined) throw new TypeError('methods is for paths: a route has its own')
+    if (options.methods !== undefined) throw new TypeError('methods is for paths: a route has its own')
     return onRoute()
   }
-  const permits = matcher(paths, methods ?? ['GET', 'HEAD'])
+  const permits = matcher(paths, methods)
 
   return function allowUnauthenticated(req, res, next) {
     Meter.of(res)

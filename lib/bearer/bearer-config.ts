@@ -1,5 +1,5 @@
-import { systemClock } from '../http/clock'
-import type { DenyOptions } from '../http/deny'
+import { checkClock, systemClock } from '../http/clock'
+import { type DenyOptions, checkDenyOptions } from '../http/deny'
 import { optionNames, optionOneOf, optionType, shown } from '../http/options'
 import type { BearerOptions } from './bearer-options'
 import { type ChallengeOptions, isChallengeText } from './challenge'
@@ -68,8 +68,8 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     errorFormat,
     clock = systemClock,
   } = options
-  optionType('onDenied', onDenied, 'function')
-  optionType('errorFormat', errorFormat, 'object')
+  checkDenyOptions(options)
+  checkClock(clock)
   optionType('session', session, 'function')
   optionType('checkClaims', checkClaims, 'function')
   optionOneOf('optional', optional, [true, false])

@@ -1,3 +1,5 @@
+import { shown } from './options'
+
 /**
  * Where time comes from. Replaced in tests only: `manualClock()` in `express-tollgate/testing`.
  */
@@ -8,6 +10,13 @@ export interface Clock {
   date(): number
   /** Calls `fn` once, after `ms` milliseconds; does not keep the process alive. Returns what cancels it. */
   after(ms: number, fn: () => void): () => void
+}
+
+/** @throws {TypeError} unless `clock` is one, or undefined */
+export function checkClock(clock: Partial<Clock> | null | undefined): void {
+  if (clock === undefined) return
+  if ((['now', 'date', 'after'] as const).every((name) => typeof clock?.[name] === 'function')) return
+  throw new TypeError(`clock must be a clock, as manualClock() makes one; received ${shown(clock)}`)
 }
 
 /** Node fires a timer at once when its delay does not fit in 31 bits. */

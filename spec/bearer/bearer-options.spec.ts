@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, generateKeyPairSync, createSecretKey, randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { requireBearer, requireScope, allowUnauthenticated, type BearerOptions } from '../../lib'
+import { inspect } from 'node:util'
+import {
+  allowUnauthenticated,
+  protectedResource,
+  redisProofs,
+  redisRevocations,
+  requireAuthentication,
+  requireBearer,
+  requireScope,
+  type BearerOptions,
+  type ProtectedResourceOptions,
+} from '../../lib'
 import { devIssuer } from '../../lib/testing'
 
 const { options: dev } = devIssuer()
@@ -97,6 +108,11 @@ describe('requireBearer() throws at startup and names the option', () => {
     ['realm with a line break', { ...dev, realm: 'a\r\nSet-Cookie: x' }, /realm/],
     ['resourceMetadata no URL', { ...dev, resourceMetadata: '/x' }, /resourceMetadata/],
     ['onDenied no function', { ...dev, onDenied: true }, /onDenied/],
+    ['errorFormat of another shape', { ...dev, errorFormat: [] }, /errorFormat takes an object/],
+    ['errorFormat no media type', { ...dev, errorFormat: { json: 7 } }, /errorFormat\.json must be a media type.*7/],
+    ['clock no clock', { ...dev, clock: { now: () => 0, date: () => 0 } }, /clock must be a clock/],
+    ['clock a date', { ...dev, clock: new Date(0) }, /clock must be a clock/],
+    ['clock null', { ...dev, clock: null }, /clock must be a clock.*null/],
     ['session no function', { ...dev, session: {} }, /session/],
     [
       'session beside unauthenticated',
@@ -140,12 +156,81 @@ describe('allowUnauthenticated() throws at startup and names the option', () => 
     ['a path that Express does not take', { paths: ['/a('] }, /paths.*Express does not take/],
     ['methods in small letters', { paths: ['/x'], methods: ['get'] }, /methods.*'get'/],
     ['methods empty', { paths: ['/x'], methods: [] }, /methods/],
+    ['methods null', { paths: ['/x'], methods: null }, /methods.*null/],
     ['methods without paths', { methods: ['GET'] }, /methods is for paths/],
     ['an option unknown', { path: '/x' }, /no option "path"/],
   ]
   for (const [title, options, message] of wrong) {
     it(title, () => {
       assert.throws(() => allowUnauthenticated(options as object), message)
+    })
+  }
+})
+
+describe('every factory of the bearer check, given what no option takes', () => {
+  const redis = 'redis://127.0.0.1:1'
+  const factories: readonly [string, (options: object) => unknown, object, readonly string[]][] = [
+    [
+      'requireBearer()',
+      (options) => requireBearer(options),
+      { ...dev },
+      [
+        ...['issuer', 'audience', 'key', 'algorithms', 'clockToleranceSec', 'maxAgeSec', 'lastGoodSec', 'typ', 'clock'],
+        ...['requiredClaims', 'allowHttp', 'scope', 'checkClaims', 'optional', 'cache', 'tokenFrom', 'dpop', 'realm'],
+        ...['revocation', 'resourceMetadata', 'unauthenticated', 'session', 'onDenied', 'errorFormat'],
+      ],
+    ],
+    ...['keys', 'secret', 'jwksUri', 'introspection', 'verify'].map((source): (typeof factories)[number] => [
+      `requireBearer({ ${source} })`,
+      (options) => requireBearer(options),
+      { issuer, audience },
+      [source],
+    ]),
+    ['requireBearer({ issuers })', (options) => requireBearer(options), { audience }, ['issuers']],
+    [
+      'requireBearer({ dpop })',
+      (dpop) => requireBearer({ ...dev, dpop }),
+      {},
+      ['required', 'maxAgeSec', 'proofs', 'maxProofs', 'nonceSecret', 'origin'],
+    ],
+    [
+      'requireBearer({ introspection })',
+      (introspection) => requireBearer({ issuer, audience, introspection } as BearerOptions),
+      { endpoint: 'https://as.test', clientId: 'a', clientSecret: 'b' },
+      ['endpoint', 'clientId', 'clientSecret', 'cacheSec'],
+    ],
+    [
+      'redisRevocations()',
+      (options) => redisRevocations(redis, options),
+      {},
+      ['prefix', 'tokenLifeSec', 'maxBehindMs', 'onBehind', 'clock'],
+    ],
+    ['redisProofs()', (options) => redisProofs(redis, options), {}, ['prefix']],
+    ['allowUnauthenticated()', (options) => allowUnauthenticated(options), { paths: ['/x'] }, ['paths', 'methods']],
+    [
+      'requireAuthentication()',
+      (options) => requireAuthentication(options),
+      { maxAgeSec: 5 },
+      ['acrValues', 'maxAgeSec'],
+    ],
+    [
+      'protectedResource()',
+      (options) => protectedResource(options as ProtectedResourceOptions),
+      { resource: 'https://api.test' },
+      ['resource', 'authorizationServers', 'scopes', 'name', 'documentation'],
+    ],
+  ]
+  for (const [title, make, base, options] of factories) {
+    it(`${title} names the option`, () => {
+      for (const option of options) {
+        for (const value of [null, -1, NaN, [null], [[]], Symbol('x'), { other: 1 }, 9n]) {
+          assert.throws(
+            () => make({ ...base, [option]: value }),
+            (err: Error) => (err instanceof TypeError || err instanceof RangeError) && err.message.includes(option),
+            `${option}: ${inspect(value)}`,
+          )
+        }
+      }
     })
   }
 })

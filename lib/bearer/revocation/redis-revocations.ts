@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../http/clock'
+import { type Clock, checkClock, systemClock } from '../../http/clock'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../../http/options'
 import { type RedisClient, checkRedis } from '../../redis/own-connection'
 import type { Session } from '../session'
@@ -58,6 +58,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   optionRange('tokenLifeSec', tokenLifeSec, 60, 31_536_000)
   optionRange('maxBehindMs', maxBehindMs, 500, 3_600_000)
   optionOneOf('onBehind', onBehind, ['closed', 'open'])
+  checkClock(clock)
   checkRedis('redisRevocations()', to)
 
   const keys = ['log', 'over', 'last'].map((name) => `{${prefix}:revoked}:${name}`)
