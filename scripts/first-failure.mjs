@@ -4,7 +4,7 @@ const TICK_MS = 1_000
 const IDLE_TICKS = 20
 
 export default async function* (events) {
-  const idle = setInterval(watch, TICK_MS)
+  const idle = setInterval(watch, TICK_MS).unref() // the run ends when nothing else keeps it up
   let ticks = 0
   let last = { at: performance.now(), cpu: process.cpuUsage() }
   for await (const { type, data } of events) {
