@@ -55,6 +55,7 @@ const all = Object.entries(throttles).map(([name, options]) => {
 
 const app = express()
 app.use('/usage/:at/:who', async (req, res) => void res.json(await all[Number(req.params.at)]?.usage(req.params.who)))
+app.get('/clock', (_req, res) => void res.json(Date.now()))
 app.get('/connections', (_req, res) => server.getConnections((_err, n) => void res.json(n)))
 app.use((req, res, next) => {
   const { locals } = res
