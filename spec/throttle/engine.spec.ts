@@ -170,6 +170,60 @@ describe('Engine', () => {
     assert.equal(engine.standing('s', LIMIT, 100_000).spent, 60_000)
   })
 
+  it('excuse() moves the start of that request alone, also while others are in flight', () => {
+    const { engine } = alone()
+    const tickets = [0, 10_000].map((now) => {
+      const verdict = engine.admit('s', 5_000, LIMIT, now)
+      assert.ok('ticket' in verdict)
+      return verdict.ticket
+    })
+    const [first, second] = tickets as [Ticket, Ticket]
+    engine.excuse(second, 30_000, 45_000)
+    const s = engine.standing('s', LIMIT, 50_000)
+    assert.equal(accrued(s, 50_000), 50_000 + 10_000)
+    engine.settle(first, 50_000)
+    assert.equal(accrued(s, 50_000), 10_000)
+    engine.settle(second, 50_000)
+    assert.deepEqual([s.spent, s.starts], [60_000, 0])
+  })
+
+  it('excuse() of one who waited across a boundary charges the new window from its beginning', () => {
+    const { engine } = alone()
+    const verdict = engine.admit('s', 5_000, LIMIT, WINDOW - 1_000)
+    assert.ok('ticket' in verdict)
+    engine.excuse(verdict.ticket, 40_000, WINDOW + 39_000)
+    engine.settle(verdict.ticket, WINDOW + 50_000)
+    const s = engine.standing('s', LIMIT, WINDOW + 50_000)
+    assert.deepEqual([s.spent, s.starts], [50_000, 0])
+  })
+
+  it('settle() says whether the limit is exceeded, not where it is reached exactly', () => {
+    const { engine } = alone()
+    const took = (us: number, at: number) => {
+      const verdict = engine.admit('s', 1, LIMIT, at)
+      assert.ok('ticket' in verdict)
+      return engine.settle(verdict.ticket, at + us)
+    }
+    assert.equal(took(LIMIT - 1, 0), false)
+    assert.equal(took(1, 2_000_000), false)
+    assert.equal(took(1, 3_000_000), true)
+  })
+
+  it('takes what is left of the holds into the next window, each its share', () => {
+    const { engine } = alone()
+    const [first, second] = [100_000, 300_000].map((estimate) => {
+      const verdict = engine.admit('s', estimate, LIMIT, WINDOW - 50_000)
+      assert.ok('ticket' in verdict)
+      return verdict.ticket
+    }) as [Ticket, Ticket]
+    const s = engine.standing('s', LIMIT, WINDOW + 1)
+    assert.equal(s.hold, 400_000 - 2 * 50_000, 'less what they had taken by the boundary')
+    engine.settle(first, WINDOW + 10_000)
+    assert.deepEqual([s.hold, s.spent], [150_000, 10_000])
+    engine.settle(second, WINDOW + 20_000)
+    assert.deepEqual([s.hold, s.spent], [0, 30_000])
+  })
+
   it('rest() keeps little of subjects at rest, forgets none in its window, and all a window later', () => {
     const { engine } = alone()
     for (let i = 0; i < 100; i++) engine.charge(engine.standing(`s${i}`, LIMIT, 0), LIMIT + 1 + i, 0)
@@ -266,6 +320,110 @@ describe('exchange', () => {
     const sync = b.sync(10)
     sync.take()
     assert.equal(used(sync.s, 10), 300_000)
+  })
+
+  it('admits from memory what fits into its slack, and asks for what does not, or where it knows too little', () => {
+    const { a } = two()
+    const admit = (estimate: number, now: number) => {
+      const verdict = a.engine.admit('s', estimate, LIMIT, now)
+      return 'ticket' in verdict ? 'admitted' : 'refusal' in verdict ? 'refused' : 'asks'
+    }
+    const s = a.engine.standing('s', LIMIT, 0)
+    Object.assign(s, { limit: LIMIT, slack: 100_000, more: 50_000, asOf: 0 })
+    assert.equal(admit(60_000, 10), 'admitted')
+    assert.equal(s.slack, 40_000)
+    assert.equal(admit(40_000, 20), 'admitted', 'to the last')
+    Object.assign(s, { slack: 100_000, asOf: 0 })
+    assert.equal(admit(10, 250_000), 'admitted')
+    assert.equal(admit(10, 250_001), 'asks', 'its standing is too old')
+    s.waiting = []
+
+    s.asOf = 250_001
+    s.othersRunning = 20
+    assert.equal(admit(10, 270_000), 'admitted')
+    s.othersSpent = LIMIT - 600_000 // with 200,000 of ours and 20 others' time since
+    assert.equal(admit(10, 275_000), 'asks', 'by now the others may have used what was left')
+    s.waiting = []
+    assert.equal(s.running > 0 && admit(LIMIT, 275_001), 'refused', 'more than there is, while others are in flight')
+  })
+
+  it('a request that exceeds slack and all that was left is asked for where nobody else is in flight', () => {
+    const { a } = two()
+    const s = a.engine.standing('s', LIMIT, 0)
+    Object.assign(s, { limit: LIMIT, slack: 0, more: 0, asOf: 0 })
+    const verdict = a.engine.admit('s', 500_000, LIMIT, 1)
+    assert.ok('waiter' in verdict)
+    Object.assign(s, { waiting: [], othersRunning: 1 })
+    assert.ok('refusal' in a.engine.admit('s', 500_000, LIMIT, 2))
+  })
+
+  it('another limit takes back what was granted under the one before', () => {
+    const { a } = two()
+    const s = a.engine.standing('s', LIMIT, 0)
+    Object.assign(s, { slack: 100_000, asOf: 5 })
+    a.engine.standing('s', LIMIT, 6)
+    assert.deepEqual([s.slack, s.asOf], [100_000, 5])
+    a.engine.standing('s', undefined, 6)
+    assert.deepEqual([s.limit, s.slack], [LIMIT, 100_000])
+    a.engine.standing('s', LIMIT + 1, 7)
+    assert.deepEqual([s.limit, s.slack, s.asOf], [LIMIT + 1, 0, -Infinity])
+  })
+
+  it('tick() publishes whom something has moved for, once at a time, and forgets who is idle', () => {
+    const { a } = two()
+    const { engine } = a
+    const s = engine.standing('s', LIMIT, 0)
+    assert.equal(engine.busy, false)
+    engine.charge(s, 5, 0)
+    assert.equal(engine.busy, true)
+    assert.deepEqual(engine.tick(1), [s])
+    const sync = a.sync(2)
+    engine.charge(s, 5, 3)
+    assert.deepEqual(engine.tick(3), [], 'its command is under way')
+    assert.equal(engine.busy, true)
+    sync.take(4)
+    assert.deepEqual(engine.tick(4), [s])
+    a.sync(4).take(5)
+    s.slack = 77
+    assert.deepEqual(engine.tick(5), [])
+    assert.deepEqual([engine.busy, s.slack], [false, 0], 'idle, and what was granted given up')
+
+    const ticket = engine.begin(s, 10, 6)
+    a.sync(7).take(8)
+    assert.deepEqual(engine.tick(9), [s], 'in flight')
+    engine.settle(ticket, 10)
+    a.sync(11).take(12)
+    engine.admit('s', 10, LIMIT, 13)
+    s.waiting = []
+    assert.deepEqual(engine.tick(14), [s], 'wanted')
+    assert.deepEqual(engine.tick(15), [], 'no longer')
+  })
+
+  it('a request in flight at the boundary is published in its new window', () => {
+    const { a } = two()
+    const s = a.engine.standing('s', LIMIT, WINDOW - 10)
+    a.engine.begin(s, 10, WINDOW - 9)
+    a.sync(WINDOW - 8).take(WINDOW - 7)
+    assert.deepEqual([s.number, s.dirty], [0, false])
+    a.engine.enter(s, WINDOW + 5)
+    assert.deepEqual([s.number, s.dirty], [1, true])
+    const idle = a.engine.standing('idle', LIMIT, WINDOW - 10)
+    a.engine.enter(idle, 3 * WINDOW + 5)
+    assert.deepEqual([idle.number, idle.dirty], [3, false])
+  })
+
+  it('rest() leaves alone who waits or has a command under way', () => {
+    const { a } = two()
+    const { engine } = a
+    const waits = engine.admit('waits', 10, LIMIT, 0)
+    assert.ok('waiter' in waits)
+    const asks = engine.standing('asks', LIMIT, 0)
+    command(engine, asks, 0)
+    for (let now = 0; now < 3 * WINDOW; now += 100_000) {
+      engine.due.clear()
+      engine.rest(now, 10)
+    }
+    assert.deepEqual([...engine.roster.active.keys()].sort(), ['asks', 'waits'])
   })
 
   it('heals a store that lost what it was told', () => {
