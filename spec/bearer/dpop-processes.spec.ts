@@ -89,6 +89,18 @@ describe('redisProofs() over two processes', async () => {
 })
 
 describe('redisProofs()', () => {
+  it('tells a replay from a new proof, and rejects once it is closed', async (t) => {
+    const redis = await startRedis()
+    t.after(() => redis.stop())
+    const proofs = redisProofs(`redis://127.0.0.1:${redis.port}`, { prefix: 'api' })
+    await until(async () => (await Promise.resolve(proofs.note('first', 60, 0)).catch(() => undefined)) === 'new')
+    assert.equal(await proofs.note('first', 60, 0), 'replay')
+    assert.equal(await proofs.note('second', 60, 0), 'new')
+    proofs.close()
+    proofs.close()
+    await assert.rejects(Promise.resolve(proofs.note('third', 60, 0)))
+  })
+
   it('throws at startup, and never shows a URL', () => {
     assert.throws(() => redisProofs({} as never), /redisProofs\(\) takes an ioredis client .* received \{\}/)
     assert.throws(
