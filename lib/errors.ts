@@ -5,7 +5,7 @@ export type DenialHeaders = Readonly<Record<string, string>>
 
 /**
  * Why a request is not let through: a value while it travels inside the package, an error only at the edge
- * ({@link denialError}), because most refusals are answered without anybody looking at a stack trace.
+ * (`denialError()`), because most refusals are answered without anybody looking at a stack trace.
  */
 export interface Denial {
   readonly status: 400 | 401 | 403 | 429 | 503

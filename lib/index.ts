@@ -5,6 +5,7 @@ export type {
   IssuersOptions,
   KeyMaterial,
   KeyOptions,
+  OpaqueOptions,
   TokenOptions,
 } from './bearer/bearer-options'
 export { allowUnauthenticated, type AllowUnauthenticatedOptions } from './bearer/allow-unauthenticated'
@@ -27,6 +28,7 @@ export type { DpopOptions } from './bearer/dpop/dpop-check'
 export { redisProofs, type RedisProofs, type RedisProofsOptions } from './bearer/dpop/redis-proofs'
 export type { Seen, SeenProofs } from './bearer/dpop/seen-proofs'
 export type { BearerEvent } from './bearer/diagnostics'
+export type { Placement } from './bearer/credentials'
 export type { ScopeNeeded } from './bearer/scope'
 export type {
   Auth,
@@ -39,6 +41,8 @@ export type {
   UserSession,
 } from './bearer/session'
 export type { Algorithm } from './bearer/algorithm'
+export type { JsonObject } from './bearer/json'
+export type { Jwk } from './bearer/verify-key'
 export type { Reason } from './bearer/refusal'
 
 export type {} from './throttle/request'

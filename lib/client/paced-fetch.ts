@@ -5,6 +5,7 @@ import { processingMs, retryAfterMs, toldWindows } from './told'
 /** `fetch`, as browsers and Node have it. */
 export type Fetch = typeof globalThis.fetch
 
+/** Options of `pacedFetch()`. */
 export interface PacedFetchOptions {
   /** What sends the requests. Default: the global `fetch`. */
   readonly fetch?: Fetch

@@ -1,5 +1,7 @@
 export { authorizationServer, type AuthorizationServer } from './authorization-server'
 export type { AuthorizationServerOptions } from './server-settings'
+export type { OnError } from './endpoints/endpoint'
+export type { Revocable } from './records/revocations'
 export { clientDirectory, type ClientRegistration } from './directories/client-directory'
 export { userDirectory, type UserDirectoryOptions, type UserRegistration } from './directories/user-directory'
 export { hashPassword } from './password'

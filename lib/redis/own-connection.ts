@@ -4,6 +4,7 @@ import { shown } from '../http/options'
 /** What is used of a client: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
 export interface RedisClient {
   readonly isCluster?: boolean
+  /** Another client like it. */
   duplicate(...args: never[]): unknown
 }
 

@@ -55,6 +55,7 @@ export interface DevIssuer {
   /** Serves the JWK Set on this machine, for tests of rotation and outages: `requireBearer(served.options)`. */
   serve(): Promise<{
     readonly options: { readonly issuer: string; readonly audience: string; readonly jwksUri: string }
+    /** Stops serving. */
     close(): Promise<void>
   }>
 }

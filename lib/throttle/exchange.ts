@@ -38,6 +38,7 @@ export interface Reply {
   readonly written?: Written
 }
 
+/** What the store knows of the others, and what it grants. Microseconds and counts. */
 export interface Written {
   readonly othersSpent: number
   readonly othersRunning: number

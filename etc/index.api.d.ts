@@ -1,0 +1,407 @@
+// Written by npm run api-report. Do not edit.
+import { Request, Response, NextFunction, RequestHandler, Router, ErrorRequestHandler } from "express";
+import { KeyObject } from "node:crypto";
+import { C as Clock } from "./shared/clock.js";
+import createError from "http-errors";
+import { J as JsonObject, A as Algorithm, a as Jwk } from "./shared/verify-key.js";
+import { R as RedisClient } from "./shared/own-connection.js";
+type DenialHeaders = Readonly<Record<string, string>>;
+interface Denial {
+    readonly status: 400 | 401 | 403 | 429 | 503;
+    readonly code: string;
+    readonly message: string;
+    readonly headers: DenialHeaders;
+    readonly reason?: string;
+    readonly cause?: unknown;
+}
+interface DenialFields {
+    readonly code: string;
+    readonly reason: string | undefined;
+    readonly headers: DenialHeaders;
+}
+declare const InvalidRequestError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare class InvalidRequestError extends InvalidRequestError_base {
+}
+declare const UnauthorizedError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare class UnauthorizedError extends UnauthorizedError_base {
+}
+declare const InsufficientScopeError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare class InsufficientScopeError extends InsufficientScopeError_base {
+}
+declare const ThrottledError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare class ThrottledError extends ThrottledError_base {
+}
+declare const UnavailableError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare class UnavailableError extends UnavailableError_base {
+}
+type DenialError = InvalidRequestError | UnauthorizedError | InsufficientScopeError | ThrottledError | UnavailableError;
+interface ErrorFormat {
+    readonly xml?: string;
+    readonly json?: string;
+    readonly xmlNamespace?: string;
+}
+type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => void;
+interface DenyOptions {
+    readonly onDenied?: OnDenied;
+    readonly errorFormat?: ErrorFormat;
+}
+type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "revocation_unavailable" | "dpop_unavailable";
+type Claims = JsonObject;
+interface AnySession {
+    readonly issuer: string;
+    readonly sub: string | undefined;
+    readonly scope: readonly string[];
+    readonly claims: Claims;
+    readonly token: string;
+}
+interface UserSession extends AnySession {
+    readonly kind: "user";
+    readonly sub: string;
+    readonly userId: string;
+    readonly clientId: string | undefined;
+}
+interface ClientSession extends AnySession {
+    readonly kind: "client";
+    readonly clientId: string;
+}
+interface UnauthenticatedSession extends AnySession {
+    readonly kind: "unauthenticated";
+    readonly clientId: string;
+}
+type Session = UserSession | ClientSession | UnauthenticatedSession;
+type Auth = Session;
+type SessionIdentity = {
+    readonly kind: "user";
+    readonly userId: string;
+    readonly clientId?: string | undefined;
+} | {
+    readonly kind: "client" | "unauthenticated";
+    readonly clientId: string;
+};
+interface UnauthenticatedMark {
+    readonly claim: string;
+    readonly value: string | number | boolean;
+}
+type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined;
+type Placement = "form" | "query";
+type Seen = "new" | "replay" | "full";
+interface SeenProofs {
+    note(name: string, untilSec: number, nowSec: number): Seen | Promise<Seen>;
+}
+interface DpopOptions {
+    readonly required?: boolean | undefined;
+    readonly maxAgeSec?: number | undefined;
+    readonly proofs?: SeenProofs | undefined;
+    readonly maxProofs?: number | undefined;
+    readonly nonceSecret?: string | Uint8Array | undefined;
+    readonly origin?: string | undefined;
+}
+interface IntrospectionOptions {
+    readonly endpoint: string;
+    readonly clientId: string;
+    readonly clientSecret: string;
+    readonly cacheSec?: number | undefined;
+}
+interface Revocations {
+    state(session: Session): "valid" | "revoked" | {
+        readonly behind: unknown;
+    };
+}
+type ScopeNeeded = string | readonly string[] | {
+    readonly any: readonly string[];
+};
+type KeyMaterial = KeyObject | string | Jwk;
+type KeyOptions = {
+    readonly key?: never;
+    readonly keys?: never;
+    readonly secret?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly key: KeyMaterial;
+    readonly keys?: never;
+    readonly secret?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly keys: readonly KeyMaterial[];
+    readonly key?: never;
+    readonly secret?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly secret: KeyObject | Uint8Array | string;
+    readonly key?: never;
+    readonly keys?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly jwksUri: string;
+    readonly key?: never;
+    readonly keys?: never;
+    readonly secret?: never;
+};
+interface TokenOptions {
+    readonly issuer?: string | undefined;
+    readonly audience?: string | readonly string[] | undefined;
+    readonly algorithms?: readonly Algorithm[] | undefined;
+    readonly clockToleranceSec?: number | undefined;
+    readonly maxAgeSec?: number | undefined;
+    readonly lastGoodSec?: number | undefined;
+    readonly typ?: "at+jwt" | undefined;
+    readonly requiredClaims?: readonly string[] | undefined;
+    readonly allowHttp?: boolean | undefined;
+}
+type OpaqueOptions = {
+    readonly introspection: IntrospectionOptions;
+    readonly verify?: never;
+} | {
+    readonly verify: VerifyToken;
+    readonly introspection?: never;
+};
+type IssuerOptions = TokenOptions & KeyOptions;
+type KeyOption = "key" | "keys" | "secret" | "jwksUri";
+type IssuersOptions = (IssuerOptions & {
+    readonly issuers?: never;
+    readonly introspection?: never;
+    readonly verify?: never;
+}) | (TokenOptions & OpaqueOptions & {
+    readonly [name in KeyOption | "issuers"]?: never;
+}) | ({
+    readonly issuers: readonly IssuerOptions[];
+    readonly audience?: string | readonly string[] | undefined;
+    readonly issuer?: never;
+    readonly introspection?: never;
+    readonly verify?: never;
+} & {
+    readonly [name in KeyOption]?: never;
+});
+type BearerOptions = IssuersOptions & DenyOptions & {
+    readonly scope?: ScopeNeeded | undefined;
+    readonly checkClaims?: ((claims: Claims) => boolean) | undefined;
+    readonly optional?: boolean | undefined;
+    readonly cache?: {
+        readonly maxTokens: number;
+    } | false | undefined;
+    readonly tokenFrom?: readonly Placement[] | undefined;
+    readonly dpop?: DpopOptions | boolean | undefined;
+    readonly revocation?: Revocations | undefined;
+    readonly realm?: string | undefined;
+    readonly resourceMetadata?: string | undefined;
+    readonly unauthenticated?: UnauthenticatedMark | undefined;
+    readonly session?: ((claims: Claims) => SessionIdentity) | undefined;
+    readonly clock?: Clock | undefined;
+};
+interface Authenticated {
+    auth: Session;
+}
+declare global {
+    namespace Express {
+        interface Request extends Authenticated {
+        }
+    }
+}
+interface BearerHandler extends RequestHandler {
+    ready(): Promise<void>;
+}
+declare function requireBearer(options?: BearerOptions): BearerHandler;
+interface AllowUnauthenticatedOptions {
+    readonly paths?: readonly string[];
+    readonly methods?: readonly string[];
+}
+declare function allowUnauthenticated(options?: AllowUnauthenticatedOptions): RequestHandler;
+declare function requireScope(...scope: readonly string[] | [
+    {
+        readonly any: readonly string[];
+    }
+]): RequestHandler;
+interface AuthenticationOptions {
+    readonly acrValues?: readonly string[];
+    readonly maxAgeSec?: number;
+}
+declare function requireAuthentication(options: AuthenticationOptions): RequestHandler;
+interface ProtectedResourceOptions {
+    readonly resource: string;
+    readonly authorizationServers?: readonly string[];
+    readonly scopes?: readonly string[];
+    readonly name?: string;
+    readonly documentation?: string;
+}
+type ProtectedResourceRouter = Router & {
+    readonly url: string;
+};
+declare function protectedResource(options: ProtectedResourceOptions): ProtectedResourceRouter;
+interface RedisRevocationsOptions {
+    readonly prefix?: string;
+    readonly tokenLifeSec?: number;
+    readonly maxBehindMs?: number;
+    readonly onBehind?: "closed" | "open";
+    readonly clock?: Clock;
+}
+interface RedisRevocations extends Revocations {
+    revokeToken(issuer: string, id: string): Promise<void>;
+    revokeSubject(issuer: string, sub: string, beforeSec?: number): Promise<void>;
+    revokeClient(issuer: string, clientId: string, beforeSec?: number): Promise<void>;
+    ready(): Promise<void>;
+    close(): void;
+}
+declare function redisRevocations(to: RedisClient | string, options?: RedisRevocationsOptions): RedisRevocations;
+interface RedisProofsOptions {
+    readonly prefix?: string;
+}
+interface RedisProofs extends SeenProofs {
+    close(): void;
+}
+declare function redisProofs(to: RedisClient | string, options?: RedisProofsOptions): RedisProofs;
+interface BearerEvent {
+    readonly request: Request;
+    readonly session: Session | undefined;
+    readonly reason: Reason | undefined;
+    readonly cause: unknown;
+}
+interface ThrottleHeaders {
+    readonly throttle?: boolean;
+    readonly rateLimit?: boolean;
+}
+interface Command {
+    readonly id: string;
+    readonly number: number;
+    readonly start: number;
+    readonly end: number;
+    readonly seq: number;
+    readonly spent: number;
+    readonly hold: number;
+    readonly running: number;
+    readonly want: number;
+    readonly unit: number;
+    readonly slice: number;
+    readonly keep: number;
+    readonly limit: number;
+    readonly tolerance: number;
+    readonly leaseMs: number;
+}
+interface Reply {
+    readonly time: number;
+    readonly written?: Written;
+}
+interface Written {
+    readonly othersSpent: number;
+    readonly othersRunning: number;
+    readonly granted: number;
+    readonly more: number;
+    readonly lone: boolean;
+    readonly found: number;
+}
+interface ThrottleStore {
+    shardOf(id: string): StoreShard;
+    watch(watcher: StoreWatcher): void;
+    close(): Promise<void>;
+}
+interface StoreShard {
+    readonly name: string | undefined;
+    sync(window: string, command: Command): Promise<Reply>;
+    beat(): Promise<{
+        readonly time: number;
+        readonly whole: boolean;
+    }>;
+}
+interface StoreWatcher {
+    ready(shard: StoreShard): void;
+    gone(shard: StoreShard): void;
+}
+interface ThrottleStanding {
+    readonly subject: string;
+    readonly window: string;
+    readonly spentMs: number;
+    readonly leftMs: number;
+    readonly endsInMs: number;
+    charge(ms: number): void;
+    readonly signal: AbortSignal;
+}
+declare global {
+    namespace Express {
+        interface Request {
+            throttle: ThrottleStanding;
+        }
+    }
+}
+type LimitMs = number | ((req: Request) => number);
+interface RouteWindow {
+    readonly limitMs: LimitMs;
+    readonly windowMs: number;
+    readonly name?: string;
+}
+interface ThrottleOptions extends DenyOptions {
+    readonly limitMs?: LimitMs;
+    readonly windowMs?: number;
+    readonly name?: string;
+    readonly routes?: Readonly<Record<string, RouteWindow | false>>;
+    readonly store?: ThrottleStore;
+    readonly subject?: (req: Request) => string | null;
+    readonly hold?: boolean;
+    readonly maxStaleMs?: number;
+    readonly maxSubjects?: number;
+    readonly onOutage?: "local" | "closed";
+    readonly dryRun?: boolean;
+    readonly headers?: ThrottleHeaders;
+    readonly clock?: Clock;
+}
+interface Usage {
+    readonly window: string;
+    readonly limitMs: number | null;
+    readonly spentMs: number;
+    readonly leftMs: number | null;
+    readonly endsInMs: number;
+    readonly degraded: boolean;
+}
+interface Throttle extends RequestHandler {
+    usage(subject: string): Promise<Usage[]>;
+    reset(subject: string): Promise<void>;
+    close(): Promise<void>;
+}
+declare function throttle(options?: ThrottleOptions): Throttle;
+interface AdmittedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly holdMs: number;
+    readonly degraded: boolean;
+}
+interface RefusedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly status: 429 | 503;
+    readonly retryAfterSec: number;
+    readonly dryRun: boolean;
+}
+interface ChargedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly ms: number;
+    readonly holdMs: number;
+    readonly by: "request" | "charge";
+}
+interface SyncedMessage {
+    readonly window: string;
+    readonly latencyMs: number;
+}
+interface StoreMessage {
+    readonly store: object;
+    readonly server: string | undefined;
+    readonly cause?: unknown;
+}
+declare function throttleTest(options?: DenyOptions): RequestHandler;
+interface RedisStoreOptions {
+    readonly prefix?: string;
+}
+declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): ThrottleStore;
+interface ProcessingTimeOptions {
+    readonly clock?: Clock;
+}
+declare function processingTime(options?: ProcessingTimeOptions): RequestHandler;
+interface ServiceUnavailableOptions {
+    readonly retryAfterSec?: number;
+    readonly log?: (err: unknown, req: Request) => void;
+    readonly errorFormat?: ErrorFormat;
+}
+declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
+export { Algorithm, Clock, InsufficientScopeError, InvalidRequestError, JsonObject, Jwk, RedisClient, ThrottledError, UnauthorizedError, UnavailableError, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireAuthentication, requireBearer, requireScope, serviceUnavailable, throttle, throttleTest };
+export type { AdmittedMessage, AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, ChargedMessage, Claims, ClientSession, Command, Denial, DenialError, DenialHeaders, DenyOptions, DpopOptions, ErrorFormat, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, LimitMs, OnDenied, OpaqueOptions, Placement, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RefusedMessage, Reply, Revocations, RouteWindow, ScopeNeeded, Seen, SeenProofs, ServiceUnavailableOptions, Session, SessionIdentity, StoreMessage, StoreShard, StoreWatcher, SyncedMessage, Throttle, ThrottleHeaders, ThrottleOptions, ThrottleStanding, ThrottleStore, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, Usage, UserSession, VerifyToken, Written };

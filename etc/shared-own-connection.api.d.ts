@@ -1,0 +1,6 @@
+// Written by npm run api-report. Do not edit.
+interface RedisClient {
+    readonly isCluster?: boolean;
+    duplicate(...args: never[]): unknown;
+}
+export type { RedisClient as R };

@@ -1,0 +1,7 @@
+// Written by npm run api-report. Do not edit.
+type Algorithm = "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512" | "ES256" | "ES384" | "ES512" | "EdDSA" | "HS256" | "HS384" | "HS512";
+type JsonObject = Readonly<Record<string, unknown>>;
+type Jwk = JsonObject & {
+    readonly kty: string;
+};
+export type { Algorithm as A, JsonObject as J, Jwk as a };

@@ -1,0 +1,72 @@
+// Written by npm run api-report. Do not edit.
+import { Algorithm, Jwk } from "../index.js";
+import { Clock } from "../index.js";
+type DevAlgorithm = Exclude<Algorithm, `HS${string}`>;
+type Attack = (typeof ATTACKS)[number];
+declare const ATTACKS: readonly [
+    "unsigned",
+    "signature-stripped",
+    "signature-of-another-token",
+    "claims-changed",
+    "another-key",
+    "embedded-key",
+    "unknown-kid",
+    "key-as-secret",
+    "critical-header",
+    "member-twice",
+    "expired",
+    "never-expires",
+    "not-yet-valid",
+    "another-issuer",
+    "another-audience",
+    "id-token",
+    "another-type",
+    "bound-to-a-key"
+];
+interface DevTokenOptions {
+    readonly kind?: "user" | "client" | "unauthenticated";
+    readonly clientId?: string;
+    readonly scope?: string | readonly string[];
+    readonly claims?: Readonly<Record<string, unknown>>;
+    readonly expiresInSec?: number;
+}
+interface DevIssuerOptions {
+    readonly issuer?: string;
+    readonly audience?: string;
+    readonly algorithm?: DevAlgorithm;
+    readonly date?: () => number;
+}
+interface DevIssuer {
+    readonly issuer: string;
+    readonly audience: string;
+    readonly options: {
+        readonly issuer: string;
+        readonly audience: string;
+        readonly key: Jwk;
+    };
+    readonly jwks: {
+        readonly keys: readonly Jwk[];
+    };
+    down: boolean;
+    token(who: string, options?: DevTokenOptions): string;
+    attack(attack: Attack, who?: string): string;
+    rotate(options?: {
+        readonly withdrawn?: boolean;
+    }): void;
+    serve(): Promise<{
+        readonly options: {
+            readonly issuer: string;
+            readonly audience: string;
+            readonly jwksUri: string;
+        };
+        close(): Promise<void>;
+    }>;
+}
+declare function devIssuer(options?: DevIssuerOptions): DevIssuer;
+interface ManualClock extends Clock {
+    advance(ms: number): void;
+    setDate(ms: number): void;
+}
+declare function manualClock(date?: number): ManualClock;
+export { ATTACKS, devIssuer, manualClock };
+export type { Attack, DevAlgorithm, DevIssuer, DevIssuerOptions, DevTokenOptions, ManualClock };

@@ -1,0 +1,24 @@
+// What would be published: fails where it is too large, or holds what nobody needs at run time.
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+
+/** Of the packed file, in bytes. Nothing is loaded that an app does not import; this is about downloads. */
+const BUDGET = 120_000
+
+const root = join(import.meta.dirname, '..')
+const args = ['pack', '--dry-run', '--ignore-scripts', '--json', '--silent']
+const { stdout, status } = spawnSync('npm', args, { cwd: root, encoding: 'utf8' })
+if (status !== 0) process.exit(status ?? 1)
+const [{ size, files }] = [JSON.parse(stdout)].flat()
+const paths = files.map(({ path }) => path)
+const wrong = paths.filter(
+  (path) => !/^(dist\/.+\.(js|d\.ts)|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(path),
+)
+if (wrong.length > 0) fail(`these do not belong into the tarball: ${wrong.join(', ')}`)
+if (size > BUDGET) fail(`${size} bytes, and at most ${BUDGET} are wanted`)
+console.log(`tarball: ${size} bytes of at most ${BUDGET}, ${paths.length} files`)
+
+function fail(why) {
+  console.error(`tarball: ${why}`)
+  process.exit(1)
+}
