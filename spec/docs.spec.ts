@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { compile, examplesOf, runExample } from './support/doc-examples'
+import { compile, examplesOf, runExample, runTogether } from './support/doc-examples'
 import { pages } from './support/markdown'
 import { type Server, startRedis } from './support/redis'
 
@@ -39,13 +39,24 @@ describe('examples of README and docs', { concurrency: 2 }, () => {
     assert.deepEqual(said, [])
   })
 
-  for (const { title, source, prints, tests } of examples) {
+  for (const { title, source, prints, tests } of examples.filter(({ alone }) => alone)) {
     it(`run: ${title}`, async () => {
       const { code, stdout, stderr } = await runExample(root, home, source)
       assert.equal(stderr, '')
       if (prints !== undefined) assert.equal(stdout, prints)
       if (tests) assert.match(stdout, /^# pass [1-9]\d*$/m)
       assert.equal(code, 0, stdout)
+    })
+  }
+
+  for (const { path } of all) {
+    const together = examples.filter(({ alone, title }) => !alone && title.startsWith(`${path}:`))
+    if (together.length === 0) continue
+    it(`run to their ends: ${path}`, async () => {
+      const { code, stdout, stderr } = await runTogether(root, home, together)
+      assert.equal(stderr, '')
+      assert.equal(stdout, together.map(({ title }) => `${title}\n`).join(''))
+      assert.equal(code, 0)
     })
   }
 })

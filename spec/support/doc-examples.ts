@@ -2,11 +2,12 @@ import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import ts from 'typescript'
-import type { Block, Page } from './markdown'
+import type { Page } from './markdown'
 
 export interface Example {
   readonly title: string
-  readonly block: Block
+  /** Runs in a process of its own until that ends; else one after the other with the rest of its page. */
+  readonly alone: boolean
   /** What the page says that it prints, where it does: `console.log(…) // 200`. */
   readonly prints: string | undefined
   /** Has specs of node:test in it. */
@@ -17,7 +18,7 @@ export interface Example {
 /**
  * Writes a page's ts and js blocks as files, each page's into a folder of its own so that one may import another by its
  * `file=` name. A block that uses an `app` and makes none is given one; one with an `await` of its own is ESM; one
- * that neither prints what it promises nor tests anything ends at its end, whatever it has opened.
+ * that neither prints what it promises nor tests anything is over at its end, whatever it has opened.
  */
 export function examplesOf(page: Page, home: string): Example[] {
   const folder = join(home, page.path.replace(/\W+/g, '-'))
@@ -35,12 +36,13 @@ export function examplesOf(page: Page, home: string): Example[] {
         code = `${/import express\b/.test(text) ? '' : `import express from 'express'\n`}const app = express()\n${text}`
       // The specs' own ports, so that nothing meets what else is running.
       code = code.replaceAll('listen(3000', 'listen(0')
-      if (promised === '' && !tests && !block.file) code += `\nconsole.log('ran to its end')\nprocess.exit(0)\n`
+      const alone = esm || tests || promised !== ''
+      if (esm && !tests && promised === '') code += `\nconsole.log('ran to its end')\nprocess.exit(0)\n`
       const source = join(folder, block.file ?? `line-${line}.${esm ? 'm' : ''}${block.language}`)
       mkdirSync(dirname(source), { recursive: true })
       writeFileSync(source, code)
-      const prints = tests || block.file ? undefined : promised || 'ran to its end\n'
-      return { title: `${page.path}:${line}, ${heading}`, block, prints, tests, source }
+      const prints = tests ? undefined : promised || 'ran to its end\n'
+      return { title: `${page.path}:${line}, ${heading}`, alone, prints, tests, source }
     })
 }
 
@@ -61,14 +63,25 @@ export function compile(root: string, home: string, sources: readonly string[], 
   // A peer that augments Express's Request differently may not be seen by what uses this package.
   const peers = typed.filter((source) => source.endsWith('/before.ts'))
   const ours = typed.filter((source) => !peers.includes(source))
+  const host = ts.createCompilerHost(options)
+  const parsed = new Map<string, ts.SourceFile | undefined>()
+  const getSourceFile = host.getSourceFile.bind(host)
+  host.getSourceFile = (file, ...how) => {
+    if (!parsed.has(file)) parsed.set(file, getSourceFile(file, ...how))
+    return parsed.get(file)
+  }
   for (const rootNames of [[...ours, ...lib], ...peers.map((source) => [source])]) {
-    const program = ts.createProgram(rootNames, {
-      ...options,
-      noEmit: false,
-      rootDir: root,
-      outDir: join(home, 'out'),
-      configFilePath: join(root, 'tsconfig.json'),
-    })
+    const program = ts.createProgram(
+      rootNames,
+      {
+        ...options,
+        noEmit: false,
+        rootDir: root,
+        outDir: join(home, 'out'),
+        configFilePath: join(root, 'tsconfig.json'),
+      },
+      host,
+    )
     said.push(...ts.getPreEmitDiagnostics(program).map((diagnostic) => textOf(diagnostic, home)))
     program.emit()
   }
@@ -91,12 +104,34 @@ function textOf(d: ts.Diagnostic, home: string): string {
 }
 
 /** Runs a compiled example as `node file.js` does, with an environment that holds nothing of this one's. */
-export function runExample(
-  root: string,
-  home: string,
-  source: string,
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  const file = compiled(root, home, source)
+export function runExample(root: string, home: string, source: string): Promise<Ran> {
+  return runFile(compiled(root, home, source))
+}
+
+/** Runs examples that have an end in one process, each after the one before: it prints their titles as they end. */
+export function runTogether(root: string, home: string, examples: readonly Example[]): Promise<Ran> {
+  const files = examples.map(({ source, title }) => [compiled(root, home, source), title])
+  const file = join(dirname(files[0]?.[0] ?? home), 'together.cjs')
+  writeFileSync(
+    file,
+    `process.setMaxListeners(0)
+for (const [file, title] of ${JSON.stringify(files)}) {
+  require(file)
+  console.log(title)
+}
+process.exit(0)
+`,
+  )
+  return runFile(file)
+}
+
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+function runFile(file: string): Promise<Ran> {
   const env = { PATH: process.env.PATH, NODE_ENV: 'test' }
   return new Promise((resolve) => {
     execFile(process.execPath, [file], { cwd: dirname(file), env, timeout: 30_000 }, (err, stdout, stderr) => {
