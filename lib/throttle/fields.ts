@@ -17,8 +17,8 @@ export interface WindowUse {
   readonly endsInUs: number
 }
 
-/** The service's own fields. The "window size" is the budget, not the window's length. */
-export function throttleFields(res: ServerResponse, { limitUs, usedUs }: WindowUse): void {
+/** The service's own fields. The "window size" is the budget, not the window's length. Microseconds. */
+export function throttleFields(res: ServerResponse, limitUs: number, usedUs: number): void {
   const limitMs = Math.round(limitUs / 1_000)
   const usedMs = Math.max(0, Math.round(usedUs / 1_000))
   res.setHeader('X-THROTTLE-WINDOW-SIZE', limitMs)

@@ -54,7 +54,8 @@ export interface Part {
 /** A request's way through its windows: it looks on as the meter runs, and is what the app sees as `req.throttle`. */
 export class RequestStanding implements ThrottleStanding, MeterObserver {
   readonly #meter: Meter
-  readonly #req: Request
+  #req: Request | undefined
+  #shown = false
   readonly #parts: Part[] = []
   #refused = false
   #abort: AbortController | undefined
@@ -66,6 +67,18 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
     meter.observe(this)
   }
 
+  /** Another middleware takes the request on. */
+  of(req: Request): this {
+    this.#req = req
+    return this
+  }
+
+  /** The app has seen it as `req.throttle`, and may charge it at any later time. */
+  shownBy(req: Request): this {
+    this.#shown = true
+    return this.of(req)
+  }
+
   /** The request enters a window. Its processing time begins with the first. */
   enter(part: Part): void {
     if (this.#parts.length === 0) this.#meter.restart()
@@ -73,7 +86,8 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
   }
 
   has(window: SharedWindow): boolean {
-    return this.#parts.some((part) => part.window === window)
+    for (const part of this.#parts) if (part.window === window) return true
+    return false
   }
 
   /** What was waited for the store is not the user's time, in none of the windows. */
@@ -112,8 +126,10 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
     for (const part of this.#parts) {
       this.#stop(part, now)
       if (!this.#refused) learn(part.estimate, part.tookUs)
-      if (part.assumed && part.subject.startsWith('address:')) warnIfSignedIn(this.#req)
+      if (part.assumed && part.subject.startsWith('address:')) warnIfSignedIn(this.#req as Request)
     }
+    // What a WeakMap holds outlives the young generation; with the request all that hangs on it would.
+    if (!this.#shown && !this.#aborted) this.#req = undefined
   }
 
   late(us: number): void {
@@ -127,14 +143,14 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
 
   headers(res: ServerResponse, now: number): void {
     if (this.#refused || this.#parts.length === 0) return
-    const least = this.#use(now)
-    if (least.headers.throttle !== false) throttleFields(res, least)
-    const stated = this.#parts.filter(({ headers }) => headers.rateLimit === true)
-    if (stated.length > 0)
-      rateLimitFields(
-        res,
-        stated.map((part) => useOf(part, now)),
-      )
+    const least = this.#least(now)
+    if (least.headers.throttle !== false) throttleFields(res, least.limitUs, usedUs(least, now))
+    if (!this.#parts.some(statesRateLimit)) return
+    const stated = this.#parts.filter(statesRateLimit)
+    rateLimitFields(
+      res,
+      stated.map((part) => useOf(part, now)),
+    )
   }
 
   // --- ThrottleStanding
@@ -148,16 +164,18 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
   }
 
   get spentMs(): number {
-    return this.#use(nowUs(this.#meter.clock)).usedUs / 1_000
+    const now = nowUs(this.#meter.clock)
+    return usedUs(this.#least(now), now) / 1_000
   }
 
   get leftMs(): number {
-    const { limitUs, usedUs } = this.#use(nowUs(this.#meter.clock))
-    return Math.max(0, limitUs - usedUs) / 1_000
+    const now = nowUs(this.#meter.clock)
+    return Math.max(0, leftUs(this.#least(now), now)) / 1_000
   }
 
   get endsInMs(): number {
-    return this.#use(nowUs(this.#meter.clock)).endsInUs / 1_000
+    const { window, standing } = this.#least(nowUs(this.#meter.clock))
+    return window.endsInUs(standing) / 1_000
   }
 
   get signal(): AbortSignal {
@@ -192,13 +210,8 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
 
   #tellCharged({ subject, window }: Part, us: number, holdUs: number, by: ChargedMessage['by']): void {
     if (!channels.charged.hasSubscribers) return
-    const told = { req: this.#req, subject, window: window.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
+    const told = { req: this.#req as Request, subject, window: window.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
     channels.charged.publish(told satisfies ChargedMessage)
-  }
-
-  #use(now: number): WindowUse & { headers: ThrottleHeaders } {
-    const part = this.#least(now)
-    return { ...useOf(part, now), headers: part.headers }
   }
 
   /** The part with the least time left. */
@@ -210,11 +223,20 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
   }
 }
 
-function leftUs({ window, standing, limitUs }: Part, now: number): number {
-  return limitUs - window.usedUs(standing, now)
+function statesRateLimit({ headers }: Part): boolean {
+  return headers.rateLimit === true
 }
 
-function useOf({ window, standing, limitUs }: Part, now: number): WindowUse {
-  const usedUs = window.usedUs(standing, now)
-  return { name: window.name, windowMs: window.windowMs, limitUs, usedUs, endsInUs: window.endsInUs(standing) }
+function leftUs(part: Part, now: number): number {
+  return part.limitUs - usedUs(part, now)
+}
+
+function usedUs({ window, standing }: Part, now: number): number {
+  return window.usedUs(standing, now)
+}
+
+function useOf(part: Part, now: number): WindowUse {
+  const { window, standing, limitUs } = part
+  const { name, windowMs } = window
+  return { name, windowMs, limitUs, usedUs: usedUs(part, now), endsInUs: window.endsInUs(standing) }
 }

@@ -32,7 +32,7 @@ export function show(req: Request): void {
     configurable: true,
     enumerable: true,
     get(this: Request) {
-      return standingOf(this)
+      return standingOf(this)?.shownBy(this)
     },
   })
 }

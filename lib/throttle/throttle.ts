@@ -78,7 +78,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     if (who === null) return next()
 
     const { window, estimates, terms } = chosen
-    const standing = standingOf(req) ?? begin(meter, req)
+    const standing = standingOf(req)?.of(req) ?? begin(meter, req)
     if (standing.has(window)) return next()
     const limit = limitUs(terms.limitMs, req)
     const estimate = estimates.of(req.method, req.baseUrl + req.path)

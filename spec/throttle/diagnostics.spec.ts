@@ -29,6 +29,10 @@ async function api(t: TestContext, options: Partial<ThrottleOptions> = {}) {
     clock.advance(200)
     res.end()
   })
+  app.get('/after', ({ throttle }, res) => {
+    res.end()
+    throttle.charge(70)
+  })
   app.get('/throttled', throttleTest())
   const { get, close } = await listen(app)
   t.after(close)
@@ -57,6 +61,20 @@ describe('node:diagnostics_channel', () => {
         { path: '/work', ...always, ms: 200, holdMs: 200, by: 'request' },
         { path: '/throttled', ...always, ms: 50, holdMs: 0, by: 'charge' },
         { path: '/throttled', ...always, ms: 0, holdMs: 50, by: 'request' },
+      ],
+    )
+  })
+
+  it('hears whose request it was that is charged after its response has ended', async (t) => {
+    const charged = heard(t, 'charged') as ChargedMessage[]
+    await (
+      await api(t)
+    )('/after')
+    assert.deepEqual(
+      charged.map(({ req, ms, by }) => [req.path, ms, by]),
+      [
+        ['/after', 0, 'request'],
+        ['/after', 70, 'charge'],
       ],
     )
   })
