@@ -32,15 +32,25 @@ export async function startProxy(owner: Owner, target: number): Promise<Proxy> {
   })
 
   function joined(from: Socket, to: Socket, dead: { is: boolean }): void {
+    /** What is held back, in its order: a wire may be slow, but what goes in first comes out first. */
+    const held: Buffer[] = []
+    const release = () => {
+      const data = held.shift()
+      if (data && to.writable) to.write(data)
+    }
+    let freeAt = 0
     sockets.add(from)
     from.setNoDelay(true)
     from.on('error', () => undefined)
     from.on('close', () => sockets.delete(from))
-    from.on('data', (data) => {
+    from.on('data', (data: Buffer) => {
       dead.is ||= swallowing
       if (dead.is) return
-      if (delayMs === 0) to.write(data)
-      else setTimeout(() => to.writable && to.write(data), delayMs)
+      if (delayMs === 0 && held.length === 0) return void to.write(data)
+      const now = performance.now()
+      freeAt = Math.max(freeAt, now + delayMs)
+      held.push(data)
+      setTimeout(release, freeAt - now)
     })
   }
 
