@@ -1,0 +1,98 @@
+import type { Request, RequestHandler } from 'express'
+import { rateLimit } from 'express-rate-limit'
+import { type Throttle, type ThrottleOptions, redisStore, throttle } from 'express-tollgate'
+import { Redis } from 'ioredis'
+import { RedisStore } from 'rate-limit-redis'
+import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible'
+import { LIMIT_MS, LIMIT_REQUESTS, WINDOW_MS } from '../load-parameters'
+import { type Contestant, type Setup, appWith, user } from './setup'
+
+const USUAL = { limitMs: LIMIT_MS, windowMs: WINDOW_MS, subject: user } satisfies ThrottleOptions
+
+/** Throttles by so many windows, each request by all of them. */
+export function tollgate(windows: number, shared: boolean): Contestant {
+  return ({ redisUrl }) => {
+    const store = shared ? redisStore(redisUrl) : undefined
+    return appWith(...names(windows).map((name) => throttle({ ...USUAL, name, ...(store && { store }) })))
+  }
+}
+
+/** One throttle with so many windows, each request in the one of its path. */
+export function tollgateRoutes(windows: number): Contestant {
+  return () => {
+    const routes = names(windows).map((name) => [`/${name}`, { limitMs: LIMIT_MS, windowMs: WINDOW_MS }] as const)
+    return appWith(throttle({ ...USUAL, routes: Object.fromEntries(routes) }))
+  }
+}
+
+/** As many processes, as far as Redis can tell: each path is another's. */
+export function tollgateProcesses(processes: number): Contestant {
+  return ({ redisUrl }) => {
+    const throttles = Array.from({ length: processes }, () => throttle({ ...USUAL, store: redisStore(redisUrl) }))
+    return appWith((req, res, next) => (throttles[Number(req.path.slice(1))] as Throttle)(req, res, next))
+  }
+}
+
+/** Everybody has spent everything. */
+export function tollgateRefusing(shared: boolean): Contestant {
+  return ({ redisUrl }) => {
+    const spend: RequestHandler = (req, _res, next) => {
+      req.throttle.charge(2)
+      next()
+    }
+    const store = shared ? { store: redisStore(redisUrl) } : {}
+    return appWith(throttle({ ...USUAL, ...store, limitMs: 1, windowMs: 2_592_000_000 }), spend)
+  }
+}
+
+export function expressRateLimit(shared: boolean, limit = LIMIT_REQUESTS): Contestant {
+  return (setup) =>
+    appWith(
+      rateLimit({
+        windowMs: WINDOW_MS,
+        limit,
+        keyGenerator: user,
+        standardHeaders: 'draft-8',
+        legacyHeaders: false,
+        ...(shared && { store: redisOf(setup) }),
+      }),
+    )
+}
+
+function redisOf({ redisUrl }: Setup): RedisStore {
+  const redis = new Redis(redisUrl)
+  return new RedisStore({ sendCommand: (command, ...args) => redis.call(command, ...args) as Promise<number> })
+}
+
+/** As its own documentation puts it into Express, with the header fields that it names there. */
+export function rateLimiterFlexible(shared: boolean, points = LIMIT_REQUESTS): Contestant {
+  return ({ redisUrl }) => {
+    const of = { points, duration: WINDOW_MS / 1_000 }
+    const limiter = shared
+      ? new RateLimiterRedis({ ...of, storeClient: new Redis(redisUrl) })
+      : new RateLimiterMemory(of)
+    return appWith((req: Request, res, next) => {
+      const fields = (left: RateLimiterRes) => {
+        res.setHeader('X-RateLimit-Limit', points)
+        res.setHeader('X-RateLimit-Remaining', left.remainingPoints)
+        res.setHeader('X-RateLimit-Reset', Math.ceil((Date.now() + left.msBeforeNext) / 1_000))
+      }
+      limiter.consume(user(req)).then(
+        (left) => {
+          fields(left)
+          next()
+        },
+        (left: RateLimiterRes | Error) => {
+          if (left instanceof Error) return next(left)
+          fields(left)
+          res.setHeader('Retry-After', Math.ceil(left.msBeforeNext / 1_000))
+          res.status(429).send('Too Many Requests')
+        },
+      )
+    })
+  }
+}
+
+function names(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `w${i}`)
+}

@@ -1,0 +1,123 @@
+import { TOKEN_REQUEST } from './contestants/token-request'
+import { CONNECTIONS, EVEN_USERS, ONE_CONNECTION } from './load-parameters'
+import type { Load } from './load-generator'
+import type { ContestantName } from './server'
+
+/** A kind of load, and how many take part in it. */
+export type LoadName = keyof typeof LOADS
+
+/** What takes turns with what. All of a group are up at once. */
+export interface Group {
+  readonly title: string
+  readonly contestants: readonly ContestantName[]
+  readonly loads: readonly LoadName[]
+  /** The way to Redis is longer. */
+  readonly slow?: true
+}
+
+type LoadKind = Pick<Load, 'users' | 'connections' | 'expect'> & Partial<Pick<Load, 'paths' | 'raw'>>
+
+const paths = (count: number, prefix: string) => Array.from({ length: count }, (_, i) => `/${prefix}${i}`)
+const usual = { connections: CONNECTIONS, expect: 200 }
+
+export const LOADS = {
+  'one hot user': { ...usual, users: 'hot' },
+  '10,000 users': { ...usual, users: 'even' },
+  '100,000 users': { ...usual, users: EVEN_USERS * 10 },
+  '100,000 users, Zipf': { ...usual, users: 'zipf' },
+  'hot, one connection': { ...usual, users: 'hot', connections: ONE_CONNECTION },
+  'cold, one connection': { ...usual, users: 'even', connections: ONE_CONNECTION },
+  refused: { ...usual, users: 'hot', expect: 429 },
+  'one token': { ...usual, users: 'hot' },
+  'many tokens': { ...usual, users: 'hot' },
+  'client credentials': { ...usual, users: 'hot', raw: TOKEN_REQUEST },
+  '1 route': { ...usual, users: 'hot', paths: ['/w0'] },
+  '10 routes': { ...usual, users: 'hot', paths: paths(10, 'w') },
+  '1 process': { ...usual, users: 'hot', paths: paths(1, '') },
+  '10 processes': { ...usual, users: 'hot', paths: paths(10, '') },
+  '100 processes': { ...usual, users: 'hot', paths: paths(100, '') },
+} satisfies Record<string, LoadKind>
+
+const MEMORY = ['throttle(), memory', 'express-rate-limit, memory', 'rate-limiter-flexible, memory'] as const
+const REDIS = ['throttle(), Redis', 'express-rate-limit, Redis', 'rate-limiter-flexible, Redis'] as const
+
+export const GROUPS = {
+  memory: {
+    title: 'Throttles, in memory',
+    contestants: ['bare', 'bare+fields', ...MEMORY, 'throttle(), memory, 4 windows'],
+    loads: ['one hot user', '10,000 users', '100,000 users, Zipf'],
+  },
+  redis: {
+    title: 'Throttles, on Redis',
+    contestants: ['bare', 'bare+fields', ...REDIS, 'throttle(), Redis, 4 windows'],
+    loads: ['one hot user', '10,000 users', '100,000 users, Zipf'],
+  },
+  slowRedis: {
+    title: 'Throttles, on a Redis that is 1 ms away',
+    contestants: ['bare', 'bare+fields', ...REDIS],
+    loads: ['one hot user', 'hot, one connection', 'cold, one connection'],
+    slow: true,
+  },
+  refused: {
+    title: 'All refused',
+    contestants: [
+      'bare 429',
+      'throttle() refusing, memory',
+      'express-rate-limit refusing, memory',
+      'rate-limiter-flexible refusing, memory',
+      'throttle() refusing, Redis',
+      'express-rate-limit refusing, Redis',
+      'rate-limiter-flexible refusing, Redis',
+    ],
+    loads: ['refused'],
+  },
+  bearer: {
+    title: 'Bearer, RS256, a token seen before',
+    contestants: [
+      'bare',
+      'bare+fields',
+      'processingTime()',
+      'requireBearer()',
+      'express-oauth2-jwt-bearer',
+      'express-jwt + jwks-rsa',
+      'fast-jwt, cached',
+      'bearer + limit + throttle(), Redis',
+    ],
+    loads: ['one token'],
+  },
+  cold: {
+    title: 'Bearer, RS256, tokens not seen before',
+    contestants: ['bare', 'processingTime()', 'requireBearer(), cold'],
+    loads: ['many tokens'],
+  },
+  tokens: {
+    title: 'Token endpoint, client credentials, RS256',
+    contestants: ['bare', 'authorizationServer()', 'oidc-provider', '@node-oauth/oauth2-server'],
+    loads: ['client credentials'],
+  },
+  subjects: {
+    title: 'Growth with subjects',
+    contestants: ['bare', 'bare+fields', 'throttle(), memory', 'throttle(), Redis'],
+    loads: ['10,000 users', '100,000 users'],
+  },
+  routes: {
+    title: 'Growth with windows: one of 1 or 10 for each request',
+    contestants: ['bare', 'throttle(), memory, 1 route', 'throttle(), memory, 10 routes'],
+    loads: ['1 route', '10 routes'],
+  },
+  processes: {
+    title: 'Growth with processes that share a subject',
+    contestants: ['bare', 'throttle(), 1 process', 'throttle(), 10 processes', 'throttle(), 100 processes'],
+    loads: ['1 process', '10 processes', '100 processes'],
+  },
+} satisfies Record<string, Group>
+
+export type GroupName = keyof typeof GROUPS
+
+/** Where a contestant has as many places as its name says, it is loaded in as many and no others. */
+export function takesPart(contestant: ContestantName, load: LoadName): boolean {
+  const places = /\d+ (route|process)/
+  const [of] = places.exec(contestant) ?? []
+  const [asked] = places.exec(load) ?? []
+  return of === undefined || asked === undefined || of === asked
+}

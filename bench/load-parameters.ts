@@ -1,0 +1,54 @@
+/** How much is measured, and how. Fixed before the first run; a change says its reason in the commit. */
+export interface LoadParameters {
+  /** Each contestant of a group is loaded once a round, in turn, and a row is the median of its rounds. */
+  readonly rounds: number
+  readonly sliceMs: number
+  /** Or each contestant by the first load it takes part in. */
+  readonly allLoads: boolean
+  /** Before the first round, so that code is compiled and connections stand. */
+  readonly warmMs: number
+  /** Subjects for the figure of memory, and tokens for that of the cache. */
+  readonly subjects: number
+  readonly tokens: number
+}
+
+export const FULL: LoadParameters = {
+  rounds: 9,
+  sliceMs: 1_000,
+  allLoads: true,
+  warmMs: 1_500,
+  subjects: 100_000,
+  tokens: 2_000,
+}
+
+/** Shows that the bench works; its figures say nothing. */
+export const QUICK: LoadParameters = {
+  rounds: 1,
+  sliceMs: 60,
+  allLoads: false,
+  warmMs: 20,
+  subjects: 2_000,
+  tokens: 100,
+}
+
+/** Open at once, each with one request under way. */
+export const CONNECTIONS = 32
+/** For the latency that is added, and not that of a queue. */
+export const ONE_CONNECTION = 1
+
+export const EVEN_USERS = 10_000
+export const ZIPF_USERS = 100_000
+/** User number n asks in proportion to 1/n. */
+export const ZIPF_EXPONENT = 1
+
+/** Nobody reaches it: what is measured is the counting. */
+export const LIMIT_MS = 86_400_000
+export const LIMIT_REQUESTS = 1_000_000_000
+export const WINDOW_MS = 60_000
+
+/** Tokens that take turns where none is to be found in the cache, which then has room for a tenth of them. */
+export const COLD_TOKENS = 1_000
+export const COLD_CACHE = 100
+
+/** Added to each command's way to Redis and back. */
+export const REDIS_DELAY_MS = 1

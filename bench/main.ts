@@ -1,0 +1,85 @@
+// npm run bench [-- --quick] [-- GROUP …]: measures, prints the tables, and writes docs/PERFORMANCE.md's part of them
+// and the chart. With --quick it shows that all of it works, in less than a minute, and like GROUP it writes nothing.
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { GROUPS, type GroupName } from './groups'
+import { COLD_TOKENS, FULL, QUICK } from './load-parameters'
+import { Bench, type Limits, type Measured, type Row } from './measure'
+import { report, writeReport } from './report'
+
+async function main(args: readonly string[]): Promise<void> {
+  const quick = args.includes('--quick')
+  const all = Object.keys(GROUPS) as GroupName[]
+  const only = all.filter((name) => args.includes(name))
+  const parameters = quick ? QUICK : FULL
+  const begun = performance.now()
+  const { setup, manyTokens, close } = await issuer(quick ? 200 : Math.max(COLD_TOKENS, parameters.tokens))
+  const bench = new Bench(parameters, setup, manyTokens)
+  const limits: Limits = { verifyUs: [], signUs: [], timeUs: [] }
+  const measured: Partial<Measured> = {}
+  try {
+    for (const name of only.length > 0 ? only : all) {
+      console.error(`${GROUPS[name].title} …`)
+      Object.assign(measured, { [name]: await rowsOf(bench, name, limits) })
+    }
+    if (only.length === 0) console.error('Memory …')
+    const memory = only.length === 0 ? await bench.memory() : undefined
+    const minutes = (performance.now() - begun) / 60_000
+    const made = report({ measured, limits, memory, parameters, minutes })
+    console.log(made.text)
+    if (!quick && only.length === 0) writeReport(made)
+  } finally {
+    bench.stop()
+    close()
+  }
+}
+
+async function rowsOf(bench: Bench, name: GroupName, limits: Limits): Promise<readonly Row[]> {
+  if (name === 'redis') return bench.redis(limits)
+  if (name === 'cold') return bench.cold(limits)
+  if (name === 'tokens') return bench.tokens(limits)
+  return bench.group(name)
+}
+
+/** A key, tokens signed by it, and where the peers fetch its public half. */
+async function issuer(count: number) {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'RS256', use: 'sig' }
+  const server = createServer((_req, res) => {
+    res.setHeader('Content-Type', 'application/json')
+    res.end(JSON.stringify({ keys: [jwk] }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const audience = 'https://api.test'
+  const part = (of: object) => Buffer.from(JSON.stringify(of)).toString('base64url')
+  const token = (who: number) => {
+    const iat = Math.floor(Date.now() / 1_000)
+    const exp = iat + 86_400
+    const whose = { iss: url, aud: audience, sub: `u${who}`, client_id: 'bench', scope: 'read write' }
+    const header = part({ alg: 'RS256', typ: 'at+jwt', kid: 'bench' })
+    const data = `${header}.${part({ ...whose, iat, exp, jti: randomUUID() })}`
+    return `${data}.${sign('sha256', Buffer.from(data), privateKey).toString('base64url')}`
+  }
+  return {
+    setup: {
+      issuer: url,
+      audience,
+      jwksUri: `${url}/keys`,
+      publicPem: publicKey.export({ format: 'pem', type: 'spki' }).toString(),
+      privatePem: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
+      tokens: [token(0)],
+    },
+    manyTokens: Array.from({ length: count }, (_, i) => token(i + 1)),
+    close: () => void server.close(),
+  }
+}
+
+main(process.argv.slice(2)).then(
+  () => process.exit(),
+  (err: unknown) => {
+    console.error(err)
+    process.exit(1)
+  },
+)

@@ -1,0 +1,208 @@
+import { type Server as RedisServer, startRedis } from '../spec/support/redis'
+import { Redis } from 'ioredis'
+import type { Setup } from './contestants/setup'
+import { GROUPS, type Group, type GroupName, LOADS, type LoadName, takesPart } from './groups'
+import type { Load, Loaded } from './load-generator'
+import { type LoadParameters, REDIS_DELAY_MS } from './load-parameters'
+import { Worker } from './processes'
+import type { ContestantName, Question } from './server'
+
+/** One slice. */
+export interface Slice {
+  readonly perSec: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** Of the server's process, for one request. */
+  readonly cpuUs: number
+  /** Scripts that Redis ran for one request, and what one took it; absent without Redis. */
+  readonly scripts?: { readonly perRequest: number; readonly us: number }
+}
+
+export type Row = { readonly contestant: ContestantName; readonly load: LoadName; readonly slices: readonly Slice[] }
+export type Measured = Readonly<Record<GroupName, readonly Row[]>>
+
+/** What the machine itself can do, once a round. */
+export interface Limits {
+  readonly verifyUs: number[]
+  readonly signUs: number[]
+  /** Of Redis, for a script that only returns TIME. */
+  readonly timeUs: number[]
+}
+
+export interface Memory {
+  readonly subjectBytes: number
+  readonly subjectRedisBytes: number
+  readonly tokenBytes: number
+}
+
+interface Runner {
+  readonly name: ContestantName
+  readonly server: Worker
+  readonly port: number
+  readonly redis: Redis | undefined
+  stop(): Promise<void>
+}
+
+/** Measures group after group. The load generator is one process for all. */
+export class Bench {
+  readonly #generator = new Worker('load-generator', 1)
+
+  constructor(
+    readonly parameters: LoadParameters,
+    readonly setup: Omit<Setup, 'redisUrl'>,
+    /** More tokens than fit into a cold cache. */
+    readonly manyTokens: readonly string[],
+  ) {}
+
+  /** All rows of a group, and in the same rounds whatever `alongside` measures. */
+  async group(name: GroupName, alongside?: (runner: Runner) => Promise<void>): Promise<Row[]> {
+    const group: Group = GROUPS[name]
+    const runners = await Promise.all(group.contestants.map((contestant) => this.#start(contestant, group.slow)))
+    const loaded = (name: ContestantName, load: LoadName) =>
+      takesPart(name, load) && (this.parameters.allLoads || load === group.loads.find((one) => takesPart(name, one)))
+    const rows = group.loads.flatMap((load) => {
+      const those = runners.filter((runner) => loaded(runner.name, load))
+      return those.map((runner) => ({ runner, load, slices: [] as Slice[] }))
+    })
+    try {
+      for (const { runner, load } of rows) await this.#slice(runner, load, this.parameters.warmMs)
+      for (let round = 0; round < this.parameters.rounds; round++) {
+        for (const { runner, load, slices } of rows) {
+          slices.push(await this.#slice(runner, load, this.parameters.sliceMs))
+        }
+        await alongside?.(runners.at(-1) as Runner)
+      }
+    } finally {
+      await Promise.all(runners.map((runner) => runner.stop()))
+    }
+    return rows.map(({ runner, load, slices }) => ({ contestant: runner.name, load, slices }))
+  }
+
+  async tokens(limits: Limits): Promise<Row[]> {
+    return this.group(
+      'tokens',
+      async ({ server }) => void limits.signUs.push(await rawUs(server, 'signing', this.#raw)),
+    )
+  }
+
+  async cold(limits: Limits): Promise<Row[]> {
+    return this.group(
+      'cold',
+      async ({ server }) => void limits.verifyUs.push(await rawUs(server, 'verifying', this.#raw)),
+    )
+  }
+
+  async redis(limits: Limits): Promise<Row[]> {
+    return this.group('redis', async ({ redis }) => void limits.timeUs.push(await timeUs(redis as Redis)))
+  }
+
+  get #raw(): number {
+    return this.parameters.sliceMs / 2
+  }
+
+  /** What a subject, and a token in the cache, add to the process's heap. */
+  async memory(): Promise<Memory> {
+    const { subjects, tokens } = this.parameters
+    return {
+      subjectBytes: await this.#bytesEach('throttle(), memory', subjects, { users: subjects }),
+      subjectRedisBytes: await this.#bytesEach('throttle(), Redis', subjects, { users: subjects }),
+      tokenBytes: await this.#bytesEach('requireBearer()', tokens, { users: 'hot', tokens: this.manyTokens }),
+    }
+  }
+
+  stop(): void {
+    this.#generator.stop()
+  }
+
+  async #bytesEach(name: ContestantName, count: number, load: Pick<Load, 'users' | 'tokens'>): Promise<number> {
+    const runner = await this.#start(name, undefined, ['--expose-gc'])
+    const { port, server } = runner
+    const heap = async () => (await server.ask<{ heapBytes: number }>({ ask: 'cost' } satisfies Question)).heapBytes
+    const asked = { port, connections: LOADS['one hot user'].connections, expect: 200, count }
+    try {
+      // Another user, so that what is made once is made: code, connections, timers.
+      const once = load.tokens ? { users: 'hot' as const, tokens: this.setup.tokens } : { users: 'hot' as const }
+      await this.#generator.ask<Loaded>({ ...asked, ...once, count: 20_000 } satisfies Load)
+      const before = await heap()
+      const loaded = await this.#generator.ask<Loaded>({ ...asked, ...load } satisfies Load)
+      allAsExpected(name, loaded)
+      return ((await heap()) - before) / count
+    } finally {
+      await runner.stop()
+    }
+  }
+
+  async #slice({ name, server, port, redis }: Runner, loadName: LoadName, ms: number): Promise<Slice> {
+    const tokens = { 'one token': this.setup.tokens, 'many tokens': this.manyTokens }[loadName as string]
+    const load: Load = { ...LOADS[loadName], port, ms, ...(tokens && { tokens }) }
+    const cost = () => server.ask<{ cpuUs: number }>({ ask: 'cost' } satisfies Question)
+    if (loadName === 'refused') await this.#generator.ask<Loaded>({ ...load, count: 50 }) // the first ones pass
+    await redis?.config('RESETSTAT')
+    const before = await cost()
+    const loaded = await this.#generator.ask<Loaded>(load)
+    const cpuUs = ((await cost()).cpuUs - before.cpuUs) / loaded.count
+    allAsExpected(name, loaded)
+    const { perSec, p50Ms, p99Ms, count } = loaded
+    if (!redis) return { perSec, p50Ms, p99Ms, cpuUs }
+    const { calls, us } = await scriptsOf(redis)
+    return { perSec, p50Ms, p99Ms, cpuUs, scripts: { perRequest: calls / count, us } }
+  }
+
+  async #start(name: ContestantName, slow: true | undefined, flags: readonly string[] = []): Promise<Runner> {
+    const ends: (() => unknown)[] = []
+    let redis: Redis | undefined
+    let redisUrl = ''
+    if (/Redis|process(es)?$/.test(name)) {
+      const own: RedisServer = await startRedis() // each its own, so that its figures are nobody else's
+      redis = new Redis(own.port)
+      let { port } = own
+      ends.push(
+        () => redis?.disconnect(),
+        () => own.stop(),
+      )
+      if (slow) {
+        const way = new Worker('slow-way', 1, [String(own.port), String(REDIS_DELAY_MS)])
+        ends.unshift(() => way.stop())
+        ;({ port } = await way.ask<{ port: number }>())
+      }
+      redisUrl = `redis://127.0.0.1:${port}`
+    }
+    const server = new Worker('server', 0, [], flags)
+    ends.unshift(() => server.stop())
+    const { port } = await server.ask<{ port: number }>({ name, setup: { ...this.setup, redisUrl } })
+    const stop = async () => {
+      for (const end of ends) await end()
+    }
+    return { name, server, port, redis, stop }
+  }
+}
+
+function allAsExpected(name: string, { count, wrong }: Loaded): void {
+  if (count === 0) throw new Error(`${name} answered nothing`)
+  if (Object.keys(wrong).length > 0)
+    throw new Error(`${name} answered otherwise than expected: ${JSON.stringify(wrong)}`)
+}
+
+async function rawUs(server: Worker, ask: 'verifying' | 'signing', forMs: number): Promise<number> {
+  return (await server.ask<{ us: number }>({ ask, forMs } satisfies Question)).us
+}
+
+/** Scripts that were sent since the last RESETSTAT. What a script calls itself is not in it. */
+async function scriptsOf(redis: Redis): Promise<{ calls: number; us: number }> {
+  const stats = await redis.info('commandstats')
+  let calls = 0
+  let usec = 0
+  for (const [, c, u] of stats.matchAll(/^cmdstat_(?:evalsha|eval|fcall):calls=(\d+),usec=(\d+)/gm)) {
+    calls += Number(c)
+    usec += Number(u)
+  }
+  return { calls, us: calls === 0 ? 0 : usec / calls }
+}
+
+/** The floor for a script: one that returns TIME, sent as syncs are. */
+async function timeUs(redis: Redis): Promise<number> {
+  const sha = (await redis.script('LOAD', "return redis.call('TIME')")) as string
+  await redis.config('RESETSTAT')
+  for (let i = 0; i < 20; i++) await Promise.all(Array.from({ length: 100 }, () => redis.evalsha(sha, 0)))
+  return (await scriptsOf(redis)).us
+}

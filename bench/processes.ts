@@ -1,0 +1,45 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+
+/** Where there are two cores and a way to choose, servers have the first, and everything else has the second. A quick run has no figures to keep steady. */
+export const pinned =
+  !process.argv.includes('--quick') && cpus().length > 1 && spawnSync('taskset', ['--version']).status === 0
+
+/** A process of the bench that answers each message by one. */
+export class Worker {
+  readonly #child: ChildProcess
+  readonly #name: string
+  #waiting: { resolve: (answer: never) => void; reject: (err: Error) => void } | undefined
+
+  constructor(file: string, core: 0 | 1, args: readonly string[] = [], flags: readonly string[] = []) {
+    const node = [process.execPath, ...flags, join(__dirname, `${file}.js`), ...args]
+    const [command, ...rest] = (pinned ? ['taskset', '-c', String(core), ...node] : node) as [string, ...string[]]
+    this.#name = file
+    this.#child = spawn(command, rest, {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      env: { ...process.env, NODE_ENV: 'production' },
+    })
+    this.#child.on('message', (answer) => {
+      const waiting = this.#waiting
+      this.#waiting = undefined
+      if ('error' in (answer as object)) waiting?.reject(new Error(`${file}: ${(answer as { error: string }).error}`))
+      else waiting?.resolve(answer as never)
+    })
+    this.#child.on('exit', (code) => this.#waiting?.reject(new Error(`${file} ended with ${code} amid its work`)))
+  }
+
+  /** The answer to a message, or the first word of a process that speaks by itself. */
+  ask<T>(message?: object): Promise<T> {
+    if (this.#waiting) throw new Error(`${this.#name} has not answered yet`)
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting = { resolve, reject }
+      if (message) this.#child.send(message)
+    })
+  }
+
+  stop(): void {
+    this.#child.removeAllListeners('exit')
+    this.#child.kill('SIGKILL')
+  }
+}

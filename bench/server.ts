@@ -1,0 +1,71 @@
+// The process of one contestant: serves, says what it has cost, and does raw work of the machine for comparison.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Contestant, Setup } from './contestants/setup'
+
+// Each process loads what its contestant needs, and no other's packages.
+const floors = () => import('./contestants/floors.js')
+const throttles = () => import('./contestants/throttles.js')
+const bearers = () => import('./contestants/bearers.js')
+const tokens = () => import('./contestants/token-endpoints.js')
+
+const CONTESTANTS = {
+  bare: async (setup) => (await floors()).bare(setup),
+  'bare+fields': async (setup) => (await floors()).bareWithFields(setup),
+  'bare 429': async (setup) => (await floors()).bareRefusal(setup),
+  'processingTime()': async (setup) => (await floors()).processingTimeOnly(setup),
+  'throttle(), memory': async (setup) => (await throttles()).tollgate(1, false)(setup),
+  'throttle(), memory, 4 windows': async (setup) => (await throttles()).tollgate(4, false)(setup),
+  'throttle(), memory, 1 route': async (setup) => (await throttles()).tollgateRoutes(1)(setup),
+  'throttle(), memory, 10 routes': async (setup) => (await throttles()).tollgateRoutes(10)(setup),
+  'throttle(), Redis': async (setup) => (await throttles()).tollgate(1, true)(setup),
+  'throttle(), Redis, 4 windows': async (setup) => (await throttles()).tollgate(4, true)(setup),
+  'throttle(), 1 process': async (setup) => (await throttles()).tollgateProcesses(1)(setup),
+  'throttle(), 10 processes': async (setup) => (await throttles()).tollgateProcesses(10)(setup),
+  'throttle(), 100 processes': async (setup) => (await throttles()).tollgateProcesses(100)(setup),
+  'express-rate-limit, memory': async (setup) => (await throttles()).expressRateLimit(false)(setup),
+  'express-rate-limit, Redis': async (setup) => (await throttles()).expressRateLimit(true)(setup),
+  'rate-limiter-flexible, memory': async (setup) => (await throttles()).rateLimiterFlexible(false)(setup),
+  'rate-limiter-flexible, Redis': async (setup) => (await throttles()).rateLimiterFlexible(true)(setup),
+  'throttle() refusing, memory': async (setup) => (await throttles()).tollgateRefusing(false)(setup),
+  'throttle() refusing, Redis': async (setup) => (await throttles()).tollgateRefusing(true)(setup),
+  'express-rate-limit refusing, memory': async (setup) => (await throttles()).expressRateLimit(false, 1)(setup),
+  'express-rate-limit refusing, Redis': async (setup) => (await throttles()).expressRateLimit(true, 1)(setup),
+  'rate-limiter-flexible refusing, memory': async (setup) => (await throttles()).rateLimiterFlexible(false, 1)(setup),
+  'rate-limiter-flexible refusing, Redis': async (setup) => (await throttles()).rateLimiterFlexible(true, 1)(setup),
+  'requireBearer()': async (setup) => (await bearers()).tollgateBearer(setup),
+  'requireBearer(), cold': async (setup) => (await bearers()).tollgateBearerCold(setup),
+  'express-oauth2-jwt-bearer': async (setup) => (await bearers()).expressOauth2JwtBearer(setup),
+  'express-jwt + jwks-rsa': async (setup) => (await bearers()).expressJwt(setup),
+  'fast-jwt, cached': async (setup) => (await bearers()).fastJwt(setup),
+  'bearer + limit + throttle(), Redis': async (setup) => (await bearers()).tollgateTogether(setup),
+  'authorizationServer()': async (setup) => (await tokens()).tollgateTokens(setup),
+  'oidc-provider': async (setup) => (await tokens()).oidcProvider(setup),
+  '@node-oauth/oauth2-server': async (setup) => (await tokens()).nodeOauth2Server(setup),
+} satisfies Record<string, Contestant>
+
+export type ContestantName = keyof typeof CONTESTANTS
+
+/** What the bench asks of a server. */
+export type Question = { readonly ask: 'cost' } | { readonly ask: 'verifying' | 'signing'; readonly forMs: number }
+
+process.once('message', ({ name, setup }: { name: ContestantName; setup: Setup }) => void serve(name, setup))
+process.on('disconnect', () => process.exit())
+
+async function serve(name: ContestantName, setup: Setup): Promise<void> {
+  const server = createServer(await (CONTESTANTS[name] as Contestant)(setup))
+  process.on('message', (question: Question) => {
+    void answer(question, setup).then((answered) => process.send?.(answered))
+  })
+  server.keepAliveTimeout = 600_000
+  server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+}
+
+async function answer(question: Question, setup: Setup): Promise<object> {
+  if (question.ask === 'verifying') return { us: (await bearers()).verifyingUs(setup, question.forMs) }
+  if (question.ask === 'signing') return { us: (await tokens()).signingUs(setup, question.forMs) }
+  const { user, system } = process.cpuUsage()
+  globalThis.gc?.()
+  const { heapUsed, external } = process.memoryUsage()
+  return { cpuUs: user + system, heapBytes: heapUsed + external }
+}

@@ -1,0 +1,171 @@
+import type { GroupName, LoadName } from './groups'
+import type { Slice } from './measure'
+import { type Figures, type Results, median } from './report'
+import type { ContestantName } from './server'
+
+/** What was aimed at, and what came of it. */
+export interface TargetResult {
+  readonly work: string
+  readonly target: string
+  readonly measured: string
+  readonly met: boolean
+}
+
+const ratio = (one: Slice, other: Slice) => one.perSec / other.perSec
+const cheaper = (one: Slice, other: Slice) => other.cpuUs / one.cpuUs
+const addedUs = (one: Slice, other: Slice) => one.cpuUs - other.cpuUs
+const addedMs = (one: Slice, other: Slice) => one.p50Ms - other.p50Ms
+
+/** All that could be measured. Set before the first run. */
+export function targets({ limits, memory }: Results, figures: Figures): TargetResult[] {
+  const results: TargetResult[] = []
+  const row = (group: GroupName, name: ContestantName, load: LoadName) => figures.row(group, name, load)
+  const pair = (
+    group: GroupName,
+    load: LoadName,
+    name: ContestantName,
+    than: ContestantName,
+    of: (one: Slice, other: Slice) => number,
+  ) => figures.paired(row(group, name, load), row(group, than, load), of)
+  const add = (work: string, measured: number, digits: number, unit: string, sign: '≥' | '≤', bound: number) => {
+    if (Number.isNaN(measured)) return
+    const met = sign === '≥' ? measured >= bound : measured <= bound
+    results.push({ work, target: `${sign} ${bound}${unit}`, measured: `${measured.toFixed(digits)}${unit}`, met })
+  }
+  /** Throughput, and the same by the processor's time, which other work on the machine disturbs less. */
+  const both = (work: string, bound: number, ...of: [GroupName, LoadName, ContestantName, ContestantName]) => {
+    add(work, pair(...of, ratio), 2, '', '≥', bound)
+    add(`${work}, by CPU time`, pair(...of, cheaper), 2, '', '≥', bound)
+  }
+  const ahead = (group: GroupName, load: LoadName, name: ContestantName, ...peers: ContestantName[]) => {
+    for (const peer of peers) both(`${name}, ${load} / ${peer}`, 1, group, load, name, peer)
+  }
+
+  const hot = 'one hot user'
+  both('throttle(), memory, hot / bare+fields', 0.96, 'memory', hot, 'throttle(), memory', 'bare+fields')
+  ahead('memory', hot, 'throttle(), memory', 'express-rate-limit, memory', 'rate-limiter-flexible, memory')
+  both('throttle(), Redis, hot / bare+fields', 0.94, 'redis', hot, 'throttle(), Redis', 'bare+fields')
+  ahead('redis', hot, 'throttle(), Redis', 'express-rate-limit, Redis', 'rate-limiter-flexible, Redis')
+  const scripts = (load: LoadName) =>
+    median(row('redis', 'throttle(), Redis', load)?.slices.map((s) => s.scripts?.perRequest ?? NaN) ?? [])
+  add('throttle(), Redis, hot: commands sent a request', scripts(hot), 4, '', '≤', 0.01)
+  const many = '10,000 users'
+  both(
+    'throttle(), Redis, 10,000 users / rate-limit-redis',
+    1.15,
+    'redis',
+    many,
+    'throttle(), Redis',
+    'express-rate-limit, Redis',
+  )
+  add('throttle(), Redis, 10,000 users: commands sent a request', scripts(many), 2, '', '≤', 2)
+  for (const [load, bound] of [
+    ['hot, one connection', 0.3],
+    ['cold, one connection', 1.4],
+  ] as const) {
+    add(
+      `Redis 1 ms away, ${load}: p50 added`,
+      pair('slowRedis', load, 'throttle(), Redis', 'bare+fields', addedMs),
+      2,
+      ' ms',
+      '≤',
+      bound,
+    )
+  }
+  for (const where of ['memory', 'Redis'] as const) {
+    both(`refused, ${where} / bare 429`, 0.96, 'refused', 'refused', `throttle() refusing, ${where}`, 'bare 429')
+  }
+  const refusing = row('refused', 'throttle() refusing, Redis', 'refused')
+  add(
+    'refused, Redis: commands sent a request',
+    median(refusing?.slices.map((s) => s.scripts?.perRequest ?? NaN) ?? []),
+    4,
+    '',
+    '≤',
+    0.01,
+  )
+  const syncs = row('redis', 'throttle(), Redis', many)?.slices ?? []
+  add(
+    'Redis CPU per sync / a script that returns TIME',
+    median(syncs.map((s, i) => (s.scripts?.us ?? NaN) / (limits.timeUs[i] ?? NaN))),
+    1,
+    '',
+    '≤',
+    5,
+  )
+  add('Redis CPU per sync', median(syncs.map((s) => s.scripts?.us ?? NaN)), 1, ' µs', '≤', 12)
+
+  const warm = 'one token'
+  const warmUs = pair('bearer', warm, 'requireBearer()', 'bare', addedUs)
+  add('requireBearer(), warm: CPU added to bare', warmUs, 1, ' µs', '≤', 4)
+  add(
+    'requireBearer(), warm: CPU added to processingTime()',
+    pair('bearer', warm, 'requireBearer()', 'processingTime()', addedUs),
+    1,
+    ' µs',
+    '≤',
+    4,
+  )
+  const peerUs = pair('bearer', warm, 'express-oauth2-jwt-bearer', 'bare', addedUs)
+  add('the same added / added by express-oauth2-jwt-bearer: 1/', peerUs / warmUs, 0, '', '≥', 40)
+  const cold = row('cold', 'requireBearer(), cold', 'many tokens')
+  const floor = row('cold', 'processingTime()', 'many tokens')
+  const coldUs = cold?.slices.map((s, i) => addedUs(s, floor?.slices[i] as Slice) / (limits.verifyUs[i] ?? NaN)) ?? []
+  add('requireBearer(), cold: CPU added / crypto.verify', median(coldUs), 2, '', '≤', 1.25)
+  both(
+    'bearer + limit + throttle(), Redis / bare+fields',
+    0.9,
+    'bearer',
+    warm,
+    'bearer + limit + throttle(), Redis',
+    'bare+fields',
+  )
+
+  const grant = 'client credentials'
+  const issued = row('tokens', 'authorizationServer()', grant)?.slices ?? []
+  add(
+    'token endpoint / signing limit',
+    median(issued.map((s, i) => (s.perSec * (limits.signUs[i] ?? NaN)) / 1e6)),
+    2,
+    '',
+    '≥',
+    0.8,
+  )
+  add(
+    'token endpoint / signing limit, by CPU time',
+    median(issued.map((s, i) => (limits.signUs[i] ?? NaN) / s.cpuUs)),
+    2,
+    '',
+    '≥',
+    0.8,
+  )
+  ahead('tokens', grant, 'authorizationServer()', 'oidc-provider', '@node-oauth/oauth2-server')
+
+  add('memory per subject, in memory', memory?.subjectBytes ?? NaN, 0, ' B', '≤', 200)
+  add('memory per subject, Redis', memory?.subjectRedisBytes ?? NaN, 0, ' B', '≤', 200)
+  add('memory per cached token', memory?.tokenBytes ?? NaN, 0, ' B', '≤', 1_536)
+
+  const grown = (of: [GroupName, ContestantName, LoadName], from: [ContestantName, LoadName]) =>
+    figures.paired(row(...of), row(of[0], ...from), (a, b) => a.cpuUs / b.cpuUs)
+  for (const name of ['throttle(), memory', 'throttle(), Redis'] as const) {
+    add(
+      `${name}: CPU at 10× subjects`,
+      grown(['subjects', name, '100,000 users'], [name, '10,000 users']),
+      2,
+      '×',
+      '≤',
+      1.1,
+    )
+  }
+  const routes = grown(
+    ['routes', 'throttle(), memory, 10 routes', '10 routes'],
+    ['throttle(), memory, 1 route', '1 route'],
+  )
+  add('CPU at 10× windows', routes, 2, '×', '≤', 1.1)
+  const processes = grown(
+    ['processes', 'throttle(), 10 processes', '10 processes'],
+    ['throttle(), 1 process', '1 process'],
+  )
+  add('hot path: CPU at 10× processes', processes, 2, '×', '≤', 1.1)
+  return results
+}

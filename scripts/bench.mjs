@@ -1,0 +1,42 @@
+// npm run bench [-- --quick] [-- GROUP …]: gets the peers, builds the package as it is published, and runs bench/.
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+import { needRedis } from './redis.mjs'
+
+const root = join(import.meta.dirname, '..')
+const bench = join(root, 'bench')
+const run = (command, args, cwd) => {
+  const { status } = spawnSync(command, args, { cwd, stdio: ['ignore', 2, 2] })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+const lock = readFileSync(join(bench, 'package-lock.json'), 'utf8')
+const installed = join(bench, 'node_modules/.installed')
+if (!existsSync(installed) || readFileSync(installed, 'utf8') !== lock) {
+  run('npm', ['ci', '--no-audit', '--no-fund', '--silent'], bench)
+  writeFileSync(installed, lock)
+}
+run(process.execPath, ['scripts/build.mjs'], root)
+// The peers and the package are loaded as an app would load them: by their names, from node_modules.
+const link = join(bench, 'node_modules/express-tollgate')
+rmSync(link, { force: true, recursive: true })
+symlinkSync(root, link, 'junction')
+buildSync({
+  absWorkingDir: bench,
+  entryPoints: ['main.ts', 'server.ts', 'load-generator.ts', 'slow-way.ts'],
+  outdir: 'dist',
+  bundle: true,
+  packages: 'external',
+  tsconfigRaw: { compilerOptions: {} },
+  format: 'cjs',
+  platform: 'node',
+  target: 'node20',
+})
+const redis = needRedis()
+const env = { ...process.env, ...redis.env, REDIS_SERVER: redis.server, REDIS_CLI: redis.cli }
+const args = [join(bench, 'dist/main.js'), ...process.argv.slice(2)]
+const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', env })
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
+child.on('exit', (code) => process.exit(code ?? 1))
