@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [-- GROUP …]: measures, prints the tables, and writes docs/PERFORMANCE.md's part of them
+// npm run bench [-- --quick | --rounds N] [GROUP …]: measures, prints the tables, and writes docs/PERFORMANCE.md's part of them
 // and the chart. With --quick it shows that all of it works, in less than a minute, and like GROUP it writes nothing.
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -12,7 +12,8 @@ async function main(args: readonly string[]): Promise<void> {
   const quick = args.includes('--quick')
   const all = Object.keys(GROUPS) as GroupName[]
   const only = all.filter((name) => args.includes(name))
-  const parameters = quick ? QUICK : FULL
+  const { rounds = FULL.rounds } = roundsOf(args)
+  const parameters = quick ? QUICK : { ...FULL, rounds }
   const begun = performance.now()
   const { setup, manyTokens, close } = await issuer(quick ? 200 : Math.max(COLD_TOKENS, parameters.tokens))
   const bench = new Bench(parameters, setup, manyTokens)
@@ -33,6 +34,15 @@ async function main(args: readonly string[]): Promise<void> {
     bench.stop()
     close()
   }
+}
+
+/** Fewer rounds, for a look; the report says how many they were. */
+function roundsOf(args: readonly string[]): { rounds?: number } {
+  const at = args.indexOf('--rounds')
+  if (at === -1) return {}
+  const rounds = Number(args[at + 1])
+  if (Number.isInteger(rounds) && rounds >= 1) return { rounds }
+  throw new RangeError(`--rounds must be a whole number from 1; received ${args[at + 1]}`)
 }
 
 async function rowsOf(bench: Bench, name: GroupName, limits: Limits): Promise<readonly Row[]> {
