@@ -1,6 +1,6 @@
 // A process of its own that asks one server for a slice of time: CONNECTIONS sockets, on each one request at a time.
-// autocannon makes each request anew where they differ, and then is slower than the server that it loads; here all of
-// them lie ready as bytes, and of an answer no more is read than its status and its length.
+// Where requests differ by their user they are to cost the generator nothing, on the same two cores: all of them lie
+// ready as bytes, and of an answer no more is read than its status and its length.
 import { connect } from 'node:net'
 import { EVEN_USERS, ZIPF_EXPONENT, ZIPF_USERS } from './load-parameters'
 

@@ -143,7 +143,7 @@ export function targets({ limits, memory }: Results, figures: Figures): TargetRe
 
   add('memory per subject, in memory', memory?.subjectBytes ?? NaN, 0, ' B', '≤', 200)
   add('memory per subject, Redis', memory?.subjectRedisBytes ?? NaN, 0, ' B', '≤', 200)
-  add('memory per cached token', memory?.tokenBytes ?? NaN, 0, ' B', '≤', 1_536)
+  add('memory per cached token', memory && memory.tokenBytes > 0 ? memory.tokenBytes : NaN, 0, ' B', '≤', 1_536)
 
   const grown = (of: [GroupName, ContestantName, LoadName], from: [ContestantName, LoadName]) =>
     figures.paired(row(...of), row(of[0], ...from), (a, b) => a.cpuUs / b.cpuUs)
