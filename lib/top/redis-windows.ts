@@ -1,0 +1,87 @@
+import { Cluster, Redis } from 'ioredis'
+import { type OpenWindow, openWindow } from './open-window'
+
+/** Keys looked at by one SCAN: small, so that no request of the throttle waits behind it. */
+const AT_ONCE = 200
+/** Redis is taken not to answer after so long. */
+const PATIENCE_MS = 3_000
+const ONCE = { lazyConnect: true, maxRetriesPerRequest: 0, connectTimeout: PATIENCE_MS, commandTimeout: PATIENCE_MS }
+
+/** Reads the windows that are open in a Redis or a Cluster, and writes nothing. */
+export interface RedisWindows {
+  /** All of them, who has spent most first. */
+  read(): Promise<OpenWindow[]>
+  close(): void
+}
+
+/**
+ * Connects to one server, or to the whole Cluster that the server belongs to.
+ *
+ * @param prefix that of redisStore()
+ * @throws {Error} where it does not answer or refuses; its message names host and port, never a password
+ */
+export async function redisWindows(url: string, prefix: string): Promise<RedisWindows> {
+  const place = new URL(url).host
+  let why: Error | undefined
+  const heard = (err: Error) => (why = err)
+  const said = (err: unknown) => {
+    const { message } = why ?? (err as Error)
+    return new Error(`Redis at ${place} does not answer as it should: ${message}`)
+  }
+  const redis = new Redis(url, { ...ONCE, retryStrategy: () => null }).on('error', heard)
+  let cluster: Cluster | undefined
+  const close = () => {
+    redis.disconnect()
+    cluster?.disconnect()
+  }
+  try {
+    await redis.connect()
+    if (/cluster_enabled:1/.test(await redis.info('cluster'))) {
+      const { host = 'localhost', port = 6379, username, password, tls } = redis.options
+      const redisOptions = {
+        ...ONCE,
+        ...(username && { username }),
+        ...(password && { password }),
+        ...(tls && { tls }),
+      }
+      cluster = new Cluster([{ host, port }], { redisOptions, lazyConnect: true, clusterRetryStrategy: () => null })
+      cluster.on('error', heard)
+      await cluster.connect()
+    }
+  } catch (err) {
+    close()
+    throw said(err)
+  }
+  return {
+    async read() {
+      try {
+        const found = await Promise.all((cluster?.nodes('master') ?? [redis]).map((node) => windowsOf(node, prefix)))
+        return found.flat().sort((a, b) => b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1))
+      } catch (err) {
+        throw said(err)
+      }
+    },
+    close,
+  }
+}
+
+async function windowsOf(node: Redis, prefix: string): Promise<OpenWindow[]> {
+  const match = `${prefix.replace(/[\\*?[\]^]/g, '\\$&')}{*}:*:*`
+  const found = new Map<string, OpenWindow>() // SCAN may name a key twice
+  let cursor = '0'
+  do {
+    const [next, keys] = await node.scan(cursor, 'MATCH', match, 'COUNT', AT_ONCE, 'TYPE', 'hash')
+    cursor = next
+    const pipeline = node.pipeline()
+    for (const key of keys) pipeline.hgetall(key).pttl(key)
+    const replies = (await pipeline.exec()) ?? []
+    keys.forEach((key, i) => {
+      const [err, fields] = replies[2 * i] ?? [new Error('no reply')]
+      const [ttlErr, endsInMs] = replies[2 * i + 1] ?? [new Error('no reply')]
+      if (err ?? ttlErr) throw (err ?? ttlErr) as Error
+      const window = openWindow(prefix, key, fields as Record<string, string>, Number(endsInMs))
+      if (window) found.set(key, window)
+    })
+  } while (cursor !== '0')
+  return [...found.values()]
+}

@@ -1,0 +1,34 @@
+import type { OpenWindow } from './open-window'
+
+/**
+ * The table that a terminal shows.
+ *
+ * @param rows how many lines there are in all; the subjects that do not fit are counted
+ */
+export function screen(windows: readonly OpenWindow[], rows: number): string {
+  const spentMs = windows.reduce((sum, window) => sum + window.spentMs, 0)
+  const holdMs = windows.reduce((sum, window) => sum + window.holdMs, 0)
+  const shown = windows.slice(0, Math.max(1, rows - 4))
+  const lines = [
+    `${windows.length} open windows, ${seconds(spentMs)} spent, ${seconds(holdMs)} on hold`,
+    '',
+    line('SUBJECT', 'SPENT', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN', 'WINDOW'),
+    ...shown.map(({ subject, spentMs, holdMs, running, processes, endsInMs, window }) =>
+      line(subject, seconds(spentMs), seconds(holdMs), `${running}`, `${processes}`, seconds(endsInMs), plain(window)),
+    ),
+  ]
+  if (shown.length < windows.length) lines.push(`and ${windows.length - shown.length} more`)
+  return `${lines.join('\n')}\n`
+}
+
+function line(subject: string, ...rest: readonly string[]): string {
+  const [window, ...figures] = rest.toReversed()
+  return [subject.padEnd(24), ...figures.reverse().map((figure) => figure.padStart(10)), ` ${window}`].join(' ')
+}
+
+const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`
+
+/** What a terminal would obey, or show as nothing or the wrong way round, is shown as its code point. */
+export function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`)
+}

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import express from 'express'
+import { Cluster, Redis } from 'ioredis'
+import { redisStore, throttle } from '../../lib'
+import { openWindow, type OpenWindow } from '../../lib/top/open-window'
+import { plain, screen } from '../../lib/top/screen'
+import { startCluster } from '../support/cluster'
+import { until } from '../support/until'
+import { type Server, freePort, startRedis } from '../support/redis'
+
+const MAIN = join(process.cwd(), 'lib/top/main.ts')
+
+function top(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const env = { ...process.env }
+  delete env.REDIS_URL
+  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], { env })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()))
+  child.stderr.on('data', (data: Buffer) => (stderr += data.toString()))
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
+}
+
+const windowsIn = (stdout: string) => (JSON.parse(stdout) as { windows: OpenWindow[] }).windows
+
+/** What all windows hold in milliseconds, read another way than top does. */
+async function spentIn(to: string | Cluster, prefix: string): Promise<number> {
+  const nodes = typeof to === 'string' ? [new Redis(to)] : to.nodes('master')
+  let us = 0
+  for (const node of nodes) {
+    for (const key of (await node.keys('*')).filter((key) => key.startsWith(`${prefix}{`))) {
+      if ((await node.type(key)) !== 'hash') continue
+      for (const figures of await node.hvals(key)) us += Number(figures.split(':')[1] ?? 0)
+    }
+    if (typeof to === 'string') node.disconnect()
+  }
+  return us / 1_000
+}
+
+const who = (req: express.Request) => req.get('X-Who') ?? ''
+
+/** Spends time for each of them through a real throttle, and waits until it is published. */
+async function spend(to: string | Cluster, prefix: string, name: string, ms: Record<string, number>) {
+  const before = await spentIn(to, prefix)
+  const app = express()
+  const throttled = throttle({
+    store: redisStore(to, { prefix }),
+    ...{ name, windowMs: 3_600_000, limitMs: 60_000, subject: (req: express.Request) => who(req) },
+  })
+  app.use(throttled).get('/', (req, res) => {
+    req.throttle.charge(ms[who(req)] ?? 0)
+    res.end()
+  })
+  const server = app.listen(0)
+  const { port } = server.address() as { port: number }
+  for (const name of Object.keys(ms)) {
+    assert.equal((await fetch(`http://127.0.0.1:${port}/`, { headers: { 'X-Who': name } })).status, 200)
+  }
+  // On a busy machine the store's deadline may pass: its heartbeat says again what was not answered.
+  await until(async () => (await spentIn(to, prefix)) >= Object.values(ms).reduce((a, b) => a + b, before))
+  await throttled.close()
+  server.close()
+  server.closeAllConnections()
+}
+
+describe('express-tollgate top', () => {
+  let redis: Server
+  let url: string
+  before(async () => {
+    redis = await startRedis()
+    url = `redis://127.0.0.1:${redis.port}`
+  })
+  after(() => redis.stop())
+
+  it('shows who has spent most first, by hash, and leaves other keys alone', async (t) => {
+    const admin = new Redis(url)
+    t.after(() => admin.disconnect())
+    await admin.mset('api[1]:{x}:1:text', 'no hash', 'other', '1')
+    await admin.hset('api[1]:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
+    const hostile = 'api[1]:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2Jute' // by somebody else who may write there
+    await admin.hset(hostile, 'process', '1:1000000')
+    await admin.pexpire(hostile, 3_600_000)
+    await spend(url, 'api[1]:', 'minute', { ada: 2_000, grace: 5_000 })
+    const keys = async () => (await admin.keys('*')).filter((key) => !key.includes('alive')).sort()
+    const before = await keys()
+    const json = await top('top', '--redis', url, '--prefix', 'api[1]:', '--json')
+    assert.deepEqual([json.code, json.stderr], [0, ''])
+    const [grace, ada, theirs, ...more] = windowsIn(json.stdout)
+    assert.ok(grace && ada && theirs && more.length === 0, json.stdout)
+    assert.ok(grace.spentMs >= 5_000 && grace.spentMs < 6_000, `${grace.spentMs}`)
+    assert.ok(ada.spentMs >= 2_000 && ada.spentMs < 3_000, `${ada.spentMs}`)
+    assert.ok(grace.endsInMs > 0 && grace.endsInMs <= 3_600_000)
+    assert.deepEqual([grace.window, grace.processes, grace.running], ['minute', 1, 0])
+    assert.notEqual(grace.subject, ada.subject)
+    assert.equal(theirs.window, 'min\u001b[2Jute')
+    const table = await top('top', '--redis', url, '--prefix', 'api[1]:')
+    assert.match(table.stdout, /^3 open windows, [89]\.\d s spent, 0\.0 s on hold\n\nSUBJECT .*\n/)
+    assert.match(table.stdout, new RegExp(`\n${grace.subject} +5\\.\\d s `))
+    assert.match(table.stdout, / min\\u\{1b\}\[2Jute\n$/)
+    for (const { stdout } of [json, table]) assert.equal(stdout.includes('\u001b'), false)
+    assert.deepEqual(windowsIn((await top('top', '--redis', url, '--json')).stdout), [])
+    assert.deepEqual(await keys(), before)
+  })
+
+  it('never sends KEYS, and writes nothing', async (t) => {
+    await spend(url, 'tollgate:', 'default', { ada: 10 })
+    const admin = new Redis(url)
+    t.after(() => admin.disconnect())
+    await admin.config('RESETSTAT')
+    await top('top', '--redis', url, '--json')
+    const sent = [...(await admin.info('commandstats')).matchAll(/^cmdstat_(\w+)/gm)].map(([, name]) => name)
+    assert.ok(sent.includes('scan') && sent.includes('hgetall'), sent.join())
+    const reads = ['scan', 'hgetall', 'pttl', 'info', 'hello', 'client', 'select', 'auth', 'config']
+    assert.deepEqual(
+      sent.filter((name) => !reads.some((read) => name?.startsWith(read))),
+      [],
+    )
+  })
+
+  it('reads all masters of a Cluster', async (t) => {
+    const cluster = await startCluster()
+    t.after(() => cluster.stop())
+    const client = new Cluster([...cluster.nodes], { lazyConnect: true })
+    await client.connect()
+    t.after(() => client.disconnect())
+    const many = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`user-${i}`, 100 * (i + 1)]))
+    await spend(client, 'tollgate:', 'default', many)
+    const address = `redis://127.0.0.1:${cluster.masters[0]?.port}`
+    const { stdout, stderr } = await top('top', '--redis', address, '--json')
+    assert.equal(stderr, '')
+    assert.equal(windowsIn(stdout).length, 12)
+    const owners = new Set<number>()
+    for (const { subject } of windowsIn(stdout)) owners.add((await cluster.masterOf(`{${subject}}`)).port)
+    assert.ok(owners.size > 1, 'subjects lie on more than one master')
+  })
+
+  it('says where Redis does not answer, and never the password', async () => {
+    const port = await freePort()
+    const { code, stdout, stderr } = await top('top', '--redis', `redis://ada:hush@127.0.0.1:${port}`)
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, new RegExp(`^express-tollgate: Redis at 127\\.0\\.0\\.1:${port} .*ECONNREFUSED`))
+    assert.equal(stderr.includes('hush'), false)
+  })
+
+  it('says what is wrong with its arguments', async () => {
+    for (const [args, said] of [
+      [['top'], /--redis must be/],
+      [['top', '--redis', 'http://ada:hush@localhost'], /--redis must be/],
+      [['bottom', '--redis', url], /the one command is top; received "bottom"/],
+      [['top', '--redis', url, '--every', '0'], /--every must be 1 to 3600; received "0"/],
+      [['top', '--rows'], /--rows/],
+    ] as const) {
+      const { code, stderr } = await top(...args)
+      assert.equal(code, 2)
+      assert.match(stderr, said)
+      assert.equal(stderr.includes('hush'), false)
+    }
+  })
+})
+
+describe('openWindow()', () => {
+  const key = 'p:{AAAAAAAAAAAAAAAAAAAAAAAA}:7:a:b'
+
+  it('sums the processes, running ones and those at rest, and a reset that is below zero', () => {
+    const fields = { one: '3:5000000:200000:2:9:77', two: '9:-1000000' }
+    assert.deepEqual(openWindow('p:', key, fields, 40), {
+      ...{ window: 'a:b', subject: 'AAAAAAAAAAAAAAAAAAAAAAAA', spentMs: 4_000, holdMs: 200 },
+      ...{ running: 2, processes: 2, endsInMs: 40 },
+    })
+  })
+
+  it('takes nothing else for a window', () => {
+    assert.equal(openWindow('p:', key, { one: '1:2' }, -2), undefined)
+    assert.equal(openWindow('p:', key, {}, 40), undefined)
+    assert.equal(openWindow('p:', key, { one: 'x' }, 40), undefined)
+    assert.equal(openWindow('p:', 'p:alive:x', { one: '1:2' }, 40), undefined)
+  })
+})
+
+describe('screen()', () => {
+  const window: OpenWindow = {
+    ...{ window: 'default', subject: 'A'.repeat(24), spentMs: 1, holdMs: 0, running: 0, processes: 1, endsInMs: 9 },
+  }
+
+  it('counts those that do not fit', () => {
+    const lines = screen(Array<OpenWindow>(30).fill(window), 10).trimEnd().split('\n')
+    assert.equal(lines.length, 10)
+    assert.equal(lines.at(-1), 'and 24 more')
+  })
+
+  it('shows what a terminal would obey as code points', () => {
+    assert.equal(plain('a\u001b]0;x\u0007\u202e\u009bb'), 'a\\u{1b}]0;x\\u{7}\\u{202e}\\u{9b}b')
+  })
+})
