@@ -3,12 +3,12 @@ import type { OpenWindow } from './open-window'
 /**
  * The table that a terminal shows.
  *
- * @param rows how many lines there are in all; the subjects that do not fit are counted
+ * @param rows how many lines there are in all, the one that the cursor rests on included; the subjects that do not fit are counted
  */
 export function screen(windows: readonly OpenWindow[], rows: number): string {
   const spentMs = windows.reduce((sum, window) => sum + window.spentMs, 0)
   const holdMs = windows.reduce((sum, window) => sum + window.holdMs, 0)
-  const shown = windows.slice(0, Math.max(1, rows - 4))
+  const shown = windows.slice(0, Math.max(1, rows - 5))
   const lines = [
     `${windows.length} open windows, ${seconds(spentMs)} spent, ${seconds(holdMs)} on hold`,
     '',
