@@ -23,7 +23,15 @@ const begun = performance.now()
 const env = { ...process.env, ...redis.env, REDIS_SERVER: redis.server, REDIS_CLI: redis.cli }
 const { status } = spawnSync(
   process.execPath,
-  ['--import', 'tsx', '--test', '--test-reporter=spec', '--test-concurrency=1', '--test-timeout=3600000', ...files],
+  [
+    '--require',
+    'tsx/cjs',
+    '--test',
+    '--test-reporter=spec',
+    '--test-concurrency=1',
+    '--test-timeout=3600000',
+    ...files,
+  ],
   { cwd: root, stdio: 'inherit', env: { ...env, CHAOS: 'full', CHAOS_TABLE: table, LIBFAKETIME } },
 )
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
@@ -13,6 +14,7 @@ const path = 'docs/errors.md'
 const home = join(root, '.cache', `docs-wire-${process.pid}`)
 after(() => rmSync(home, { recursive: true, force: true }))
 const run = promisify(execFile)
+const load = createRequire(__filename)
 
 /** `UPDATE_DOCS=1 npm test -- docs-wire` writes the answers into the page instead of comparing them. */
 const update = process.env.UPDATE_DOCS === '1'
@@ -25,7 +27,7 @@ describe(path, () => {
     assert.ok(api)
     mkdirSync(home, { recursive: true })
     writeFileSync(join(home, 'api.ts'), api.text)
-    const { app, ...tokens } = (await import(join(home, 'api.ts'))) as { app: Express } & Record<string, string>
+    const { app, ...tokens } = load(join(home, 'api.ts')) as { app: Express } & Record<string, string>
     const { port } = await serve(app)
 
     const asked = blocks.filter(({ language, text }) => language === 'sh' && text.startsWith('curl -i '))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { Express } from 'express'
@@ -11,6 +12,7 @@ import { listen } from './support/listen'
 import { until } from './support/until'
 
 const root = process.cwd()
+const load = createRequire(__filename)
 const home = join(root, '.cache', `migration-${process.pid}`)
 after(() => rmSync(home, { recursive: true, force: true }))
 
@@ -18,13 +20,13 @@ type Side = 'before' | 'after'
 const SIDES: Side[] = ['before', 'after']
 
 /** The app of a guide, as it stands there. */
-async function appOf<T>(guide: string, side: Side): Promise<T> {
+function appOf<T>(guide: string, side: Side): T {
   const block = page(root, `docs/migration/${guide}.md`).blocks.find(({ file }) => file === `${side}.ts`)
   assert.ok(block, `${guide} has a block ${side}.ts`)
   mkdirSync(join(home, guide), { recursive: true })
   const file = join(home, guide, `${side}.ts`)
   writeFileSync(file, block.text)
-  return (await import(file)) as T
+  return load(file) as T
 }
 
 const open: (() => Promise<void>)[] = []
@@ -62,7 +64,7 @@ for (const side of SIDES) {
     let url: string
     let throttled: Throttle | undefined
     before(async () => {
-      const made = await appOf<{ app: Express; throttled?: Throttle }>('express-rate-limit', side)
+      const made = appOf<{ app: Express; throttled?: Throttle }>('express-rate-limit', side)
       throttled = made.throttled
       url = await serve(made.app)
     })
@@ -108,7 +110,7 @@ for (const side of SIDES) {
     let url: string
     let made: Made
     before(async () => {
-      made = await appOf<Made>('rate-limiter-flexible', side)
+      made = appOf<Made>('rate-limiter-flexible', side)
       url = await serve(made.app)
     })
     const ask = async (key: string, path: string) => get(url + path, { 'x-api-key': key })
@@ -151,7 +153,7 @@ for (const side of SIDES) {
     let issuer: Awaited<ReturnType<typeof dev.serve>>
     before(async () => {
       issuer = await dev.serve()
-      const { api } = await appOf<{ api: (of: typeof issuer.options) => Express }>('express-oauth2-jwt-bearer', side)
+      const { api } = appOf<{ api: (of: typeof issuer.options) => Express }>('express-oauth2-jwt-bearer', side)
       url = await serve(api(issuer.options).set('env', 'test'))
     })
     after(() => issuer.close())
@@ -190,7 +192,7 @@ for (const side of SIDES) {
       jwt.sign({ iss: 'https://ident.example.org', aud: 'https://api.example.org', ...claims }, key, options)
     let url: string
     before(async () => {
-      const { api } = await appOf<{ api: (secret: string) => Express }>('express-jwt', side)
+      const { api } = appOf<{ api: (secret: string) => Express }>('express-jwt', side)
       url = await serve(api(secret).set('env', 'test'))
     })
 

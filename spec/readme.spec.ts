@@ -31,7 +31,7 @@ describe('README', () => {
     const { code, file } = example('Ten lines')
     const port = String(await freePort())
     writeFileSync(file, code.replaceAll('3000', port))
-    const child = spawn(process.execPath, ['--import', 'tsx', file], {
+    const child = spawn(process.execPath, ['--require', 'tsx/cjs', file], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'inherit'],
     })

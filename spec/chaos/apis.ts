@@ -64,7 +64,7 @@ async function warm(api: Api, path: string): Promise<void> {
 
 async function start(owner: Owner, { redis, throttles, chain, env }: ApisOptions, log: string): Promise<Api> {
   const config: ApiConfig = { redis, throttles, log, ...(chain && { chain }) }
-  const child = spawn(process.execPath, ['--import', 'tsx', join(__dirname, 'api.ts'), JSON.stringify(config)], {
+  const child = spawn(process.execPath, ['--require', 'tsx/cjs', join(__dirname, 'api.ts'), JSON.stringify(config)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1', ...env },
   })

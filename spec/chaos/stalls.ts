@@ -10,7 +10,7 @@ export interface Stalls {
 
 /** Starts the control process: a machine that stops for 100 ms makes every request on it wait for 100 ms. */
 export async function watchStalls(owner: Owner): Promise<Stalls> {
-  const child = fork(join(__dirname, 'control.ts'), { execArgv: ['--import', 'tsx'] })
+  const child = fork(join(__dirname, 'control.ts'), { execArgv: ['--require', 'tsx/cjs'] })
   owner.after(() => void child.kill('SIGKILL'))
   const longestMs = async () => {
     child.send('')

@@ -14,7 +14,7 @@ const WINDOW_MS = 5_000
 
 /** `npm start` as a process of its own; resolves when it has said all it has to say. */
 async function started(t: TestContext, env: NodeJS.ProcessEnv = {}) {
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', 'demo/main.ts'], {
+  const child: ChildProcess = spawn(process.execPath, ['--require', 'tsx/cjs', 'demo/main.ts'], {
     cwd: root,
     env: { ...process.env, PORT: '0', LIMIT_MS: String(LIMIT_MS), WINDOW_MS: String(WINDOW_MS), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -16,7 +16,7 @@ const MAIN = join(process.cwd(), 'lib/top/main.ts')
 function top(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const env = { ...process.env }
   delete env.REDIS_URL
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], { env })
+  const child = spawn(process.execPath, ['--require', 'tsx/cjs', MAIN, ...args], { env })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (data: Buffer) => (stdout += data.toString()))
   child.stderr.on('data', (data: Buffer) => (stderr += data.toString()))

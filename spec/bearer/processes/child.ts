@@ -19,7 +19,7 @@ export interface Child {
 /** Starts the API in a process of its own, and waits until it listens. */
 export async function startChild(owner: { after(fn: () => Promise<void>): void }, config: ApiConfig): Promise<Child> {
   const child = fork(join(__dirname, `api${extname(__filename)}`), [JSON.stringify(config)], {
-    execArgv: ['--import', 'tsx'],
+    execArgv: ['--require', 'tsx/cjs'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })
   const exit = once(child, 'exit')

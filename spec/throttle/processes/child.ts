@@ -26,7 +26,7 @@ export async function startApi(
   bearer?: { issuer: string; audience: string; secret: string },
 ): Promise<Child> {
   const args = JSON.stringify({ redis: `redis://127.0.0.1:${redisPort}`, options, bearer })
-  const child = spawn(process.execPath, ['--import', 'tsx', join(__dirname, 'api.ts'), args], {
+  const child = spawn(process.execPath, ['--require', 'tsx/cjs', join(__dirname, 'api.ts'), args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })
