@@ -17,7 +17,7 @@ export interface Group {
 
 type LoadKind = Pick<Load, 'users' | 'connections' | 'expect'> & Partial<Pick<Load, 'paths' | 'raw'>>
 
-const paths = (count: number, prefix: string) => Array.from({ length: count }, (_, i) => `/${prefix}${i}`)
+const paths = (count: number) => Array.from({ length: count }, (_, i) => `/w${i}`)
 const usual = { connections: CONNECTIONS, expect: 200 }
 
 export const LOADS = {
@@ -32,10 +32,7 @@ export const LOADS = {
   'many tokens': { ...usual, users: 'hot' },
   'client credentials': { ...usual, users: 'hot', raw: TOKEN_REQUEST },
   '1 route': { ...usual, users: 'hot', paths: ['/w0'] },
-  '10 routes': { ...usual, users: 'hot', paths: paths(10, 'w') },
-  '1 process': { ...usual, users: 'hot', paths: paths(1, '') },
-  '10 processes': { ...usual, users: 'hot', paths: paths(10, '') },
-  '100 processes': { ...usual, users: 'hot', paths: paths(100, '') },
+  '10 routes': { ...usual, users: 'hot', paths: paths(10) },
 } satisfies Record<string, LoadKind>
 
 const MEMORY = ['throttle(), memory', 'express-rate-limit, memory', 'rate-limiter-flexible, memory'] as const
@@ -106,17 +103,28 @@ export const GROUPS = {
     loads: ['1 route', '10 routes'],
   },
   processes: {
-    title: 'Growth with processes that share a subject',
-    contestants: ['bare', 'throttle(), 1 process', 'throttle(), 10 processes', 'throttle(), 100 processes'],
-    loads: ['1 process', '10 processes', '100 processes'],
+    title: 'Growth with processes that share a subject: one of them is loaded, the others ask now and then',
+    contestants: [
+      'bare',
+      'throttle(), 1 process',
+      'throttle(), 3 processes',
+      'throttle(), 10 processes',
+      'throttle(), 100 processes',
+    ],
+    loads: ['one hot user'],
   },
 } satisfies Record<string, Group>
 
 export type GroupName = keyof typeof GROUPS
 
-/** Where a contestant has as many places as its name says, it is loaded in as many and no others. */
+/** How many processes share a contestant's subjects. */
+export function processesOf(contestant: ContestantName): number {
+  return Number(/(\d+) process/.exec(contestant)?.[1] ?? 1)
+}
+
+/** Where a contestant has as many routes as its name says, it is loaded in as many and no others. */
 export function takesPart(contestant: ContestantName, load: LoadName): boolean {
-  const places = /\d+ (route|process)/
+  const places = /\d+ route/
   const [of] = places.exec(contestant) ?? []
   const [asked] = places.exec(load) ?? []
   return of === undefined || asked === undefined || of === asked

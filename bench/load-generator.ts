@@ -2,7 +2,7 @@
 // Where requests differ by their user they are to cost the generator nothing, on the same two cores: all of them lie
 // ready as bytes, and of an answer no more is read than its status and its length.
 import { connect } from 'node:net'
-import { EVEN_USERS, ZIPF_EXPONENT, ZIPF_USERS } from './load-parameters'
+import { EVEN_USERS, HOT_USER, ZIPF_EXPONENT, ZIPF_USERS } from './load-parameters'
 
 /** What is asked for, and by whom. */
 export interface Load {
@@ -113,7 +113,7 @@ function prepare({ users, paths = ['/'], tokens, raw }: Load) {
     return { requests, order: Uint32Array.from(requests.keys()) }
   }
   const many = { hot: paths.length, even: EVEN_USERS, zipf: ZIPF_USERS }[users as string] ?? Number(users)
-  const requests = Array.from({ length: many }, (_, i) => one(`X-User: u${users === 'hot' ? 0 : i}`, i))
+  const requests = Array.from({ length: many }, (_, i) => one(`X-User: ${users === 'hot' ? HOT_USER : `u${i}`}`, i))
   return { requests, order: users === 'zipf' ? zipf(many) : Uint32Array.from(requests.keys()) }
 }
 

@@ -10,6 +10,14 @@ export interface LoadParameters {
   /** Subjects for the figure of memory, and tokens for that of the cache. */
   readonly subjects: number
   readonly tokens: number
+  /** Before memory is looked at: requests of one subject, so that what is made once is made. */
+  readonly warmRequests: number
+  /** In so long the subjects that ask no more are put to rest. */
+  readonly restMs: number
+  /** Contestants of more processes than so many are left out. */
+  readonly mostProcesses: number
+  /** A contestant without a Redis that takes part in several groups is one process in all of them. */
+  readonly keepProcesses: boolean
 }
 
 export const FULL: LoadParameters = {
@@ -19,6 +27,10 @@ export const FULL: LoadParameters = {
   warmMs: 1_500,
   subjects: 100_000,
   tokens: 2_000,
+  warmRequests: 20_000,
+  restMs: 6_000,
+  mostProcesses: 100,
+  keepProcesses: false,
 }
 
 /** Shows that the bench works; its figures say nothing. */
@@ -29,6 +41,10 @@ export const QUICK: LoadParameters = {
   warmMs: 20,
   subjects: 2_000,
   tokens: 100,
+  warmRequests: 500,
+  restMs: 500,
+  mostProcesses: 3,
+  keepProcesses: true,
 }
 
 /** Open at once, each with one request under way. */
@@ -36,6 +52,7 @@ export const CONNECTIONS = 32
 /** For the latency that is added, and not that of a queue. */
 export const ONE_CONNECTION = 1
 
+export const HOT_USER = 'u0'
 export const EVEN_USERS = 10_000
 export const ZIPF_USERS = 100_000
 /** User number n asks in proportion to 1/n. */
@@ -45,10 +62,17 @@ export const ZIPF_EXPONENT = 1
 export const LIMIT_MS = 86_400_000
 export const LIMIT_REQUESTS = 1_000_000_000
 export const WINDOW_MS = 60_000
+/** So long that no window ends while requests are refused. */
+export const REFUSED_WINDOW_MS = 2_592_000_000
 
 /** Tokens that take turns where none is to be found in the cache, which then has room for a tenth of them. */
 export const COLD_TOKENS = 1_000
 export const COLD_CACHE = 100
+/** Tokens that come before those whose memory is measured. */
+export const WARMING_TOKENS = 1_000
+
+/** Where processes share a subject, those that are not measured ask for it themselves, so often. */
+export const COMPANION_MS = 1_000
 
 /** Added to each command's way to Redis and back. */
 export const REDIS_DELAY_MS = 1

@@ -1,10 +1,11 @@
-// npm run bench [-- --quick | --rounds N] [GROUP …]: measures, prints the tables, and writes docs/PERFORMANCE.md's part of them
-// and the chart. With --quick it shows that all of it works, in less than a minute, and like GROUP it writes nothing.
+// npm run bench [-- --quick | --rounds N] [GROUP … | bytes]: measures, prints the tables, and writes docs/PERFORMANCE.md's
+// part of them and the chart. With --quick it shows that all of it works, in half a minute, and like GROUP and bytes (the
+// memory alone) it writes nothing.
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { GROUPS, type GroupName } from './groups'
-import { COLD_TOKENS, FULL, QUICK } from './load-parameters'
+import { COLD_TOKENS, FULL, QUICK, WARMING_TOKENS } from './load-parameters'
 import { Bench, type Limits, type Measured, type Row } from './measure'
 import { report, writeReport } from './report'
 
@@ -12,24 +13,27 @@ async function main(args: readonly string[]): Promise<void> {
   const quick = args.includes('--quick')
   const all = Object.keys(GROUPS) as GroupName[]
   const only = all.filter((name) => args.includes(name))
+  const whole = only.length === 0 && !args.includes('bytes')
   const { rounds = FULL.rounds } = roundsOf(args)
   const parameters = quick ? QUICK : { ...FULL, rounds }
   const begun = performance.now()
-  const { setup, manyTokens, close } = await issuer(quick ? 200 : Math.max(COLD_TOKENS, parameters.tokens))
+  const { setup, manyTokens, close } = await issuer(
+    quick ? 2 * parameters.tokens : Math.max(COLD_TOKENS, parameters.tokens + WARMING_TOKENS),
+  )
   const bench = new Bench(parameters, setup, manyTokens)
   const limits: Limits = { verifyUs: [], signUs: [], timeUs: [] }
   const measured: Partial<Measured> = {}
   try {
-    for (const name of only.length > 0 ? only : all) {
+    for (const name of whole ? all : only) {
       console.error(`${GROUPS[name].title} …`)
       Object.assign(measured, { [name]: await rowsOf(bench, name, limits) })
     }
-    if (only.length === 0) console.error('Memory …')
-    const memory = only.length === 0 ? await bench.memory() : undefined
+    if (whole || args.includes('bytes')) console.error('Memory …')
+    const memory = whole || args.includes('bytes') ? await bench.memory() : undefined
     const minutes = (performance.now() - begun) / 60_000
     const made = report({ measured, limits, memory, parameters, minutes })
     console.log(made.text)
-    if (!quick && only.length === 0) writeReport(made)
+    if (!quick && whole) writeReport(made)
   } finally {
     bench.stop()
     close()
@@ -86,6 +90,8 @@ async function issuer(count: number) {
   }
 }
 
+// What ends with this process, such as each redis-server, is told by its exit: a signal alone would leave them behind.
+process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
 main(process.argv.slice(2)).then(
   () => process.exit(),
   (err: unknown) => {

@@ -1,9 +1,10 @@
 import { type Server as RedisServer, startRedis } from '../spec/support/redis'
+import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { Setup } from './contestants/setup'
-import { GROUPS, type Group, type GroupName, LOADS, type LoadName, takesPart } from './groups'
+import { GROUPS, type Group, type GroupName, LOADS, type LoadName, processesOf, takesPart } from './groups'
 import type { Load, Loaded } from './load-generator'
-import { type LoadParameters, REDIS_DELAY_MS } from './load-parameters'
+import { COMPANION_MS, HOT_USER, type LoadParameters, REDIS_DELAY_MS } from './load-parameters'
 import { Worker } from './processes'
 import type { ContestantName, Question } from './server'
 
@@ -29,11 +30,20 @@ export interface Limits {
   readonly timeUs: number[]
 }
 
+/** Bytes on the heap. */
 export interface Memory {
-  readonly subjectBytes: number
-  readonly subjectRedisBytes: number
-  readonly tokenBytes: number
+  readonly subject: SubjectMemory
+  readonly subjectOnRedis: SubjectMemory
+  readonly token: number
 }
+
+interface SubjectMemory {
+  /** Of one that asked a moment ago, and of one in its window that has not asked for some seconds. */
+  readonly asking: number
+  readonly resting: number
+}
+
+type Asking = Pick<Load, 'users' | 'tokens'>
 
 interface Runner {
   readonly name: ContestantName
@@ -46,6 +56,7 @@ interface Runner {
 /** Measures group after group. The load generator is one process for all. */
 export class Bench {
   readonly #generator = new Worker('load-generator', 1)
+  readonly #kept = new Map<ContestantName, Runner>()
 
   constructor(
     readonly parameters: LoadParameters,
@@ -57,7 +68,8 @@ export class Bench {
   /** All rows of a group, and in the same rounds whatever `alongside` measures. */
   async group(name: GroupName, alongside?: (runner: Runner) => Promise<void>): Promise<Row[]> {
     const group: Group = GROUPS[name]
-    const runners = await Promise.all(group.contestants.map((contestant) => this.#start(contestant, group.slow)))
+    const contestants = group.contestants.filter((one) => processesOf(one) <= this.parameters.mostProcesses)
+    const runners = await Promise.all(contestants.map((one) => this.#runner(one, group.slow)))
     const loaded = (name: ContestantName, load: LoadName) =>
       takesPart(name, load) && (this.parameters.allLoads || load === group.loads.find((one) => takesPart(name, one)))
     const rows = group.loads.flatMap((load) => {
@@ -102,31 +114,55 @@ export class Bench {
 
   /** What a subject, and a token in the cache, add to the process's heap. */
   async memory(): Promise<Memory> {
-    const { subjects, tokens } = this.parameters
+    const { tokens } = this.parameters
+    const [warming, measured] = [this.manyTokens.slice(tokens), this.manyTokens.slice(0, tokens)]
+    const [token] = await this.#bytesEach('requireBearer()', tokens, warming.length, [
+      { users: 'hot', tokens: warming },
+      { users: 'hot', tokens: measured },
+    ])
     return {
-      subjectBytes: await this.#bytesEach('throttle(), memory', subjects, { users: subjects }),
-      subjectRedisBytes: await this.#bytesEach('throttle(), Redis', subjects, { users: subjects }),
-      tokenBytes: await this.#bytesEach('requireBearer()', tokens, { users: 'hot', tokens: this.manyTokens }),
+      subject: await this.#subjectBytes('throttle(), memory'),
+      subjectOnRedis: await this.#subjectBytes('throttle(), Redis'),
+      token,
     }
+  }
+
+  async #subjectBytes(name: ContestantName): Promise<SubjectMemory> {
+    const { subjects, warmRequests } = this.parameters
+    const few = subjects / 25 // so few that all have asked within about a second
+    const [asking] = await this.#bytesEach(name, few, warmRequests, [{ users: 'hot' }, { users: few }])
+    const [, resting] = await this.#bytesEach(name, subjects, warmRequests, [{ users: 'hot' }, { users: subjects }])
+    return { asking, resting }
   }
 
   stop(): void {
     this.#generator.stop()
+    for (const { server } of this.#kept.values()) server.stop()
   }
 
-  async #bytesEach(name: ContestantName, count: number, load: Pick<Load, 'users' | 'tokens'>): Promise<number> {
+  /**
+   * What each of `count` requests leaves on the heap, at once and after some seconds, after `warmRequests` others which
+   * go the same way: what is made once has been made then, code, connections, timers.
+   */
+  async #bytesEach(
+    name: ContestantName,
+    count: number,
+    warmRequests: number,
+    [others, load]: readonly [Asking, Asking],
+  ): Promise<[atOnce: number, atRest: number]> {
     const runner = await this.#start(name, undefined, ['--expose-gc'])
     const { port, server } = runner
     const heap = async () => (await server.ask<{ heapBytes: number }>({ ask: 'cost' } satisfies Question)).heapBytes
-    const asked = { port, connections: LOADS['one hot user'].connections, expect: 200, count }
+    const asked = { port, connections: LOADS['one hot user'].connections, expect: 200 }
     try {
-      // Another user, so that what is made once is made: code, connections, timers.
-      const once = load.tokens ? { users: 'hot' as const, tokens: this.setup.tokens } : { users: 'hot' as const }
-      await this.#generator.ask<Loaded>({ ...asked, ...once, count: 20_000 } satisfies Load)
+      await this.#generator.ask<Loaded>({ ...asked, ...others, count: warmRequests } satisfies Load)
+      await setTimeout(this.parameters.restMs)
       const before = await heap()
-      const loaded = await this.#generator.ask<Loaded>({ ...asked, ...load } satisfies Load)
+      const loaded = await this.#generator.ask<Loaded>({ ...asked, ...load, count } satisfies Load)
       allAsExpected(name, loaded)
-      return ((await heap()) - before) / count
+      const after = await heap()
+      await setTimeout(this.parameters.restMs)
+      return [(after - before) / count, ((await heap()) - before) / count]
     } finally {
       await runner.stop()
     }
@@ -146,6 +182,16 @@ export class Bench {
     if (!redis) return { perSec, p50Ms, p99Ms, cpuUs }
     const { calls, us } = await scriptsOf(redis)
     return { perSec, p50Ms, p99Ms, cpuUs, scripts: { perRequest: calls / count, us } }
+  }
+
+  async #runner(name: ContestantName, slow: true | undefined): Promise<Runner> {
+    const kept = this.#kept.get(name)
+    if (kept) return kept
+    const runner = await this.#start(name, slow)
+    if (!this.parameters.keepProcesses || runner.redis) return runner
+    const stop = () => Promise.resolve()
+    this.#kept.set(name, { ...runner, stop })
+    return { ...runner, stop }
   }
 
   async #start(name: ContestantName, slow: true | undefined, flags: readonly string[] = []): Promise<Runner> {
@@ -169,7 +215,15 @@ export class Bench {
     }
     const server = new Worker('server', 0, [], flags)
     ends.unshift(() => server.stop())
-    const { port } = await server.ask<{ port: number }>({ name, setup: { ...this.setup, redisUrl } })
+    const told = { name, setup: { ...this.setup, redisUrl } }
+    const { port } = await server.ask<{ port: number }>(told)
+    // Those who share its subject stand where they do not take the measured one's core.
+    for (let i = 1; i < processesOf(name); i++) {
+      const companion = new Worker('server', 1, [], ['--disable-warning=TOLLGATE_DEGRADED'])
+      ends.unshift(() => companion.stop())
+      await companion.ask(told)
+      await companion.ask({ ask: 'companion', user: HOT_USER, everyMs: COMPANION_MS } satisfies Question)
+    }
     const stop = async () => {
       for (const end of ends) await end()
     }

@@ -34,8 +34,13 @@ export class Figures {
 
   /** The median over the rounds of a figure that is made of two rows' slices of the same round. */
   paired(one: Row | undefined, other: Row | undefined, of: (one: Slice, other: Slice) => number): number {
-    if (!one || !other) return NaN
-    return median(one.slices.map((slice, round) => of(slice, other.slices[round] as Slice)))
+    return median(this.each(one, other, of))
+  }
+
+  /** The same, round by round. */
+  each(one: Row | undefined, other: Row | undefined, of: (one: Slice, other: Slice) => number): number[] {
+    if (!one || !other) return []
+    return one.slices.map((slice, round) => of(slice, other.slices[round] as Slice))
   }
 }
 
@@ -143,6 +148,11 @@ function table(titles: readonly string[], rows: readonly (readonly string[])[]):
 
 function shown(figure: number, digits: number): string {
   return Number.isNaN(figure) ? '' : figure.toFixed(digits)
+}
+
+export function lowerQuartile(figures: readonly number[]): number {
+  const sorted = [...figures].sort((a, b) => a - b)
+  return sorted[Math.floor((sorted.length - 1) / 4)] ?? NaN
 }
 
 export function median(figures: readonly number[]): number {

@@ -1,5 +1,5 @@
 // The process of one contestant: serves, says what it has cost, and does raw work of the machine for comparison.
-import { createServer } from 'node:http'
+import { Agent, createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Contestant, Setup } from './contestants/setup'
 
@@ -20,9 +20,10 @@ const CONTESTANTS = {
   'throttle(), memory, 10 routes': async (setup) => (await throttles()).tollgateRoutes(10)(setup),
   'throttle(), Redis': async (setup) => (await throttles()).tollgate(1, true)(setup),
   'throttle(), Redis, 4 windows': async (setup) => (await throttles()).tollgate(4, true)(setup),
-  'throttle(), 1 process': async (setup) => (await throttles()).tollgateProcesses(1)(setup),
-  'throttle(), 10 processes': async (setup) => (await throttles()).tollgateProcesses(10)(setup),
-  'throttle(), 100 processes': async (setup) => (await throttles()).tollgateProcesses(100)(setup),
+  'throttle(), 1 process': async (setup) => (await throttles()).tollgate(1, true)(setup),
+  'throttle(), 3 processes': async (setup) => (await throttles()).tollgate(1, true)(setup),
+  'throttle(), 10 processes': async (setup) => (await throttles()).tollgate(1, true)(setup),
+  'throttle(), 100 processes': async (setup) => (await throttles()).tollgate(1, true)(setup),
   'express-rate-limit, memory': async (setup) => (await throttles()).expressRateLimit(false)(setup),
   'express-rate-limit, Redis': async (setup) => (await throttles()).expressRateLimit(true)(setup),
   'rate-limiter-flexible, memory': async (setup) => (await throttles()).rateLimiterFlexible(false)(setup),
@@ -47,7 +48,10 @@ const CONTESTANTS = {
 export type ContestantName = keyof typeof CONTESTANTS
 
 /** What the bench asks of a server. */
-export type Question = { readonly ask: 'cost' } | { readonly ask: 'verifying' | 'signing'; readonly forMs: number }
+export type Question =
+  | { readonly ask: 'cost' }
+  | { readonly ask: 'verifying' | 'signing'; readonly forMs: number }
+  | { readonly ask: 'companion'; readonly user: string; readonly everyMs: number }
 
 process.once('message', ({ name, setup }: { name: ContestantName; setup: Setup }) => void serve(name, setup))
 process.on('disconnect', () => process.exit())
@@ -55,17 +59,35 @@ process.on('disconnect', () => process.exit())
 async function serve(name: ContestantName, setup: Setup): Promise<void> {
   const server = createServer(await (CONTESTANTS[name] as Contestant)(setup))
   process.on('message', (question: Question) => {
-    void answer(question, setup).then((answered) => process.send?.(answered))
+    const { port } = server.address() as AddressInfo
+    void answer(question, setup, port).then((answered) => process.send?.(answered))
   })
   server.keepAliveTimeout = 600_000
   server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
 }
 
-async function answer(question: Question, setup: Setup): Promise<object> {
+async function answer(question: Question, setup: Setup, port: number): Promise<object> {
+  if (question.ask === 'companion') return keepAsking(port, question.user, question.everyMs)
   if (question.ask === 'verifying') return { us: (await bearers()).verifyingUs(setup, question.forMs) }
   if (question.ask === 'signing') return { us: (await tokens()).signingUs(setup, question.forMs) }
   const { user, system } = process.cpuUsage()
   globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
   return { cpuUs: user + system, heapBytes: heapUsed + external }
+}
+
+/** Asks itself from now on: one of the processes that a subject is busy in. Says so once the first answer is there. */
+function keepAsking(port: number, user: string, everyMs: number): Promise<object> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const ask = (answered?: () => void) =>
+    get({ port, agent, host: '127.0.0.1', headers: { 'X-User': user } }, (res) => {
+      res.resume()
+      if (answered) res.on('end', answered)
+    })
+  return new Promise((resolve) => {
+    ask(() => {
+      setInterval(() => void ask(), everyMs)
+      resolve({})
+    })
+  })
 }

@@ -1,10 +1,10 @@
 import type { Request, RequestHandler } from 'express'
 import { rateLimit } from 'express-rate-limit'
-import { type Throttle, type ThrottleOptions, redisStore, throttle } from 'express-tollgate'
+import { type ThrottleOptions, redisStore, throttle } from 'express-tollgate'
 import { Redis } from 'ioredis'
 import { RedisStore } from 'rate-limit-redis'
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible'
-import { LIMIT_MS, LIMIT_REQUESTS, WINDOW_MS } from '../load-parameters'
+import { LIMIT_MS, LIMIT_REQUESTS, REFUSED_WINDOW_MS, WINDOW_MS } from '../load-parameters'
 import { type Contestant, type Setup, appWith, user } from './setup'
 
 const USUAL = { limitMs: LIMIT_MS, windowMs: WINDOW_MS, subject: user } satisfies ThrottleOptions
@@ -25,14 +25,6 @@ export function tollgateRoutes(windows: number): Contestant {
   }
 }
 
-/** As many processes, as far as Redis can tell: each path is another's. */
-export function tollgateProcesses(processes: number): Contestant {
-  return ({ redisUrl }) => {
-    const throttles = Array.from({ length: processes }, () => throttle({ ...USUAL, store: redisStore(redisUrl) }))
-    return appWith((req, res, next) => (throttles[Number(req.path.slice(1))] as Throttle)(req, res, next))
-  }
-}
-
 /** Everybody has spent everything. */
 export function tollgateRefusing(shared: boolean): Contestant {
   return ({ redisUrl }) => {
@@ -41,7 +33,7 @@ export function tollgateRefusing(shared: boolean): Contestant {
       next()
     }
     const store = shared ? { store: redisStore(redisUrl) } : {}
-    return appWith(throttle({ ...USUAL, ...store, limitMs: 1, windowMs: 2_592_000_000 }), spend)
+    return appWith(throttle({ ...USUAL, ...store, limitMs: 1, windowMs: REFUSED_WINDOW_MS }), spend)
   }
 }
 
