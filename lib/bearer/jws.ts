@@ -12,7 +12,7 @@ export interface JwsHead {
 }
 
 /** A signed token taken apart and not yet believed. */
-export interface Jws extends JwsHead {
+export interface Jws extends Omit<JwsHead, 'payload'> {
   readonly claims: JsonObject
 }
 
@@ -44,8 +44,9 @@ export function readJwsHead(token: string): JwsHead | Refusal {
 export function readJws(token: string): Jws | Refusal {
   const head = readJwsHead(token)
   if (isRefusal(head)) return head
-  const claims = readJsonObject(head.payload)
-  return claims ? { ...head, claims } : refuse('malformed_token')
+  const { payload, ...rest } = head
+  const claims = readJsonObject(payload)
+  return claims ? { ...rest, claims } : refuse('malformed_token')
 }
 
 function isText(value: unknown): value is string | undefined {

@@ -8,13 +8,16 @@ interface Verified {
   readonly key: VerifyKey
 }
 
+/** What is kept of it: not the token, whose name says as much in a tenth of the bytes. */
+type Entry = Omit<Jws, 'token'> & { readonly key: VerifyKey }
+
 /**
  * Remembers that signatures held, and nothing else: what depends on the time, the route or a revocation is decided
  * anew for every request. A token is known by the SHA-256 of all of it, so that a hit means the very same token; one
  * with another signature, be it as valid, is another. Bounded; the least recently used makes room.
  */
 export class VerifiedCache {
-  readonly #entries = new Map<string, Verified>()
+  readonly #entries = new Map<string, Entry>()
 
   /** @param maxTokens how many tokens it holds; 0: none */
   constructor(readonly maxTokens: number) {}
@@ -28,16 +31,16 @@ export class VerifiedCache {
     if (this.maxTokens === 0) return undefined
     const name = nameOf(token)
     const entry = this.#entries.get(name)
-    if (entry) {
-      this.#entries.delete(name)
-      this.#entries.set(name, entry)
-    }
-    return entry
+    if (entry === undefined) return undefined
+    this.#entries.delete(name)
+    this.#entries.set(name, entry)
+    const { algorithm, kid, type, claims, key } = entry
+    return { jws: { token, algorithm, kid, type, claims }, key }
   }
 
-  set(jws: Jws, key: VerifyKey): void {
+  set({ token, algorithm, kid, type, claims }: Jws, key: VerifyKey): void {
     if (this.maxTokens === 0) return
-    this.#entries.set(nameOf(jws.token), { jws, key })
+    this.#entries.set(nameOf(token), { algorithm, kid, type, claims, key })
     if (this.#entries.size <= this.maxTokens) return
     for (const oldest of this.#entries.keys()) {
       this.#entries.delete(oldest)
