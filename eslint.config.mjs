@@ -1,7 +1,19 @@
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['**/dist/', 'coverage/', '.cache/', 'etc/', 'docs/api/', 'lib/**/assets.ts', '**/*.mjs', '**/*.cjs'] },
+  {
+    ignores: [
+      '**/dist/',
+      'coverage/',
+      '.cache/',
+      'etc/',
+      'docs/api/',
+      'lib/**/assets.ts',
+      '**/*.mjs',
+      '**/*.cjs',
+      'demo/console/*.js',
+    ],
+  },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },

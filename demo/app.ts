@@ -11,6 +11,7 @@ import {
 } from 'express-tollgate'
 import type { AuthorizationServer, ClientRegistration } from 'express-tollgate/oauth'
 import { browsers } from './browsers'
+import { consolePages } from './console'
 import { familyApp } from './family-app'
 import { resources } from './resources'
 import { ISSUER_PATH, signInServer } from './sign-in-server'
@@ -48,6 +49,7 @@ export function demo({ origin, limitMs = 18_000, windowMs = 60_000, searchMs, st
     limitMs,
     windowMs,
     routes: { '/platform/tree/search': { limitMs: 5_000, windowMs: 10_000 } },
+    headers: { rateLimit: true }, // the console counts down to the window's end
     ...(store && { store }),
   })
 
@@ -63,6 +65,7 @@ export function demo({ origin, limitMs = 18_000, windowMs = 60_000, searchMs, st
   app.use(processingTime())
   app.use(router)
   app.use(familyApp(origin))
+  app.use(consolePages())
   app.get('/platform/status', (_req, res) => void res.json({ status: 'up' })) // open, and not throttled
   app.use('/platform', platform)
   app.use(serviceUnavailable())

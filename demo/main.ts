@@ -25,8 +25,9 @@ async function say(origin: string): Promise<void> {
   console.log(
     `The demo listens on ${origin}, its windows are ${REDIS_URL ? 'in Redis' : 'in memory'}. Tokens last an hour.`,
   )
-  console.log(`\n# sign in with a browser, as one of these, and see the tokens:\n${origin}/login`)
+  console.log(`\n# try it all in a browser, signed in as one of these:\n${origin}/`)
   for (const { username, password } of users) console.log(`#   ${username} / ${password}`)
+  console.log(`\n# or see no more than how an app signs somebody in:\n${origin}/login`)
   for (const { shows, command } of lines) console.log(`\n# ${shows}\n${command}`)
 }
 

@@ -39,6 +39,7 @@ export function demoApps(origin: string): ClientRegistration[] {
   return [
     { clientId: 'family-app', name: 'Family App', realm: '/family', redirectUris },
     { clientId: 'photo-app', name: 'Photo App', realm: '/photo', redirectUris },
+    { clientId: 'console', name: 'Console', realm: '/console', redirectUris: [`${origin}/`] },
     { clientId: 'visitor-app', name: 'Visitor App', grants: ['unauthenticated_session'] },
     {
       clientId: 'nightly-import',

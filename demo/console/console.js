@@ -1,0 +1,317 @@
+'use strict'
+// The console's whole script. A public client of the authorization server (PKCE, RFC 7636), and of the API.
+
+const ISSUER = `${location.origin}/cis-web/oauth2/v3`
+const APP = { client_id: 'console', redirect_uri: `${location.origin}/` }
+const MOST_ANSWERS = 20
+/** A resource is tried again so many times, as the service's own clients do. */
+const MOST_RETRIES = 10
+
+const RESOURCES = [
+  { name: 'Status', says: 'open, not throttled', path: '/platform/status' },
+  { name: 'Current user', says: 'who is signed in', path: '/platform/users/current' },
+  { name: 'A person', says: 'Ada Lovelace', path: '/platform/tree/persons/LWB1-ADA' },
+  { name: 'Search', says: 'slow, own window', path: '/platform/tree/search?name=king' },
+  { name: 'Places', says: 'visitors may, too', path: '/platform/places?q=london' },
+  { name: 'Dates', says: 'visitors may, too', path: '/platform/dates?date=10%20Dec%201815' },
+]
+
+const $ = (id) => document.getElementById(id)
+/** By name: budgetMs, usedMs, and by the page's clock when the window began to be known and when it ends. */
+const windows = new Map()
+/** Requests under way: the window they are expected to drain, and since when. */
+const underWay = new Set()
+/** Which window a path turned out to be in. */
+const windowOf = new Map()
+let session = JSON.parse(sessionStorage.getItem('session') ?? 'null')
+let calls = 0
+
+start().catch((err) => say(`That did not work: ${err.message}`, true))
+
+async function start() {
+  for (const { name, says, path } of RESOURCES) {
+    const button = element('button', {}, element('strong', {}, name), element('span', {}, says))
+    button.addEventListener('click', () => void call(path))
+    $('calls').append(element('li', {}, button))
+  }
+  $('sign-in').addEventListener('click', () => void signIn())
+  $('visit').addEventListener('click', () => void visit())
+  $('sign-out').addEventListener('click', () => void signOut())
+  $('force').addEventListener('submit', (event) => {
+    event.preventDefault()
+    void call(`/platform/throttled?processingTime=${$('force-ms').value}`)
+  })
+  requestAnimationFrame(drawGauges)
+  await comeBack()
+  showSession()
+}
+
+// --- Sessions
+
+async function signIn() {
+  const [state, verifier] = [secret(), secret()]
+  sessionStorage.setItem('sign-in', JSON.stringify({ state, verifier }))
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
+  const params = { response_type: 'code', ...APP, scope: 'openid profile email', state }
+  const pkce = { code_challenge: base64url(new Uint8Array(digest)), code_challenge_method: 'S256' }
+  location.assign(`${ISSUER}/authorization?${new URLSearchParams({ ...params, ...pkce })}`)
+}
+
+/** The authorization server has sent the browser back with a code, or with the reason why not. */
+async function comeBack() {
+  const params = new URLSearchParams(location.search)
+  if (!params.has('state')) return
+  history.replaceState(null, '', '/') // a code is not for the history, nor for bookmarks
+  const begun = JSON.parse(sessionStorage.getItem('sign-in') ?? 'null')
+  sessionStorage.removeItem('sign-in')
+  if (begun?.state !== params.get('state')) return say('This sign-in did not begin here. Sign in again.', true)
+  if (!params.has('code')) return say(params.get('error_description') ?? 'You are not signed in.', true)
+  const form = { grant_type: 'authorization_code', ...APP, code: params.get('code'), code_verifier: begun.verifier }
+  await openSession(form, 'You are signed in.')
+}
+
+async function visit() {
+  const form = { grant_type: 'unauthenticated_session', client_id: 'visitor-app', ip_address: '127.0.0.1' }
+  await openSession(form, 'This is an unauthenticated session: places and dates are open to it, nothing else.')
+}
+
+async function openSession(form, done) {
+  const answer = await fetch(`${ISSUER}/token`, { method: 'POST', body: new URLSearchParams(form) })
+  const tokens = await answer.json()
+  if (!answer.ok) return say(`${answer.status} ${tokens.error}: ${tokens.error_description ?? ''}`, true)
+  keepSession(tokens)
+  say(done)
+}
+
+async function signOut() {
+  const headers = { Authorization: `Bearer ${session.access_token}` }
+  const answer = await fetch('/platform/logout', { method: 'POST', headers })
+  keepSession(null)
+  say(answer.ok ? 'You are signed out, and the token opens nothing more.' : `The API answered ${answer.status}.`)
+  $('sign-in').focus()
+}
+
+function keepSession(tokens) {
+  session = tokens
+  if (tokens) sessionStorage.setItem('session', JSON.stringify(tokens))
+  else sessionStorage.removeItem('session')
+  windows.clear()
+  $('gauges').replaceChildren(element('p', { class: 'empty' }, 'Call a throttled resource, and its budget shows here.'))
+  showSession()
+}
+
+function showSession() {
+  const claims = decoded(session?.id_token)?.payload ?? decoded(session?.access_token)?.payload
+  const name = claims?.given_name ?? claims?.givenName
+  $('who').textContent = !session ? 'Nobody is signed in.' : name ? `Signed in: ${name}` : 'A visitor, not signed in'
+  $('sign-in').hidden = Boolean(session?.id_token)
+  $('visit').hidden = Boolean(session)
+  $('sign-out').hidden = !session
+  $('no-tokens').hidden = Boolean(session)
+  const shown = ['access_token', 'id_token'].filter((name) => session?.[name])
+  $('decoded').replaceChildren(...shown.map((name) => tokenView(name, session[name])))
+}
+
+function tokenView(name, token) {
+  const parts = decoded(token)
+  if (!parts) return element('p', {}, `${name}: opaque`)
+  const view = (title, json) =>
+    element('div', {}, element('h4', {}, title), code(`${name}, ${title}`, JSON.stringify(json, undefined, 2)))
+  const expires = new Date(parts.payload.exp * 1_000).toLocaleTimeString()
+  return element(
+    'article',
+    {},
+    element('h3', {}, name, element('small', {}, `until ${expires}`)),
+    view('claims', parts.payload),
+    view('header', parts.header),
+  )
+}
+
+function decoded(token) {
+  const parts = token?.split('.')
+  if (parts?.length !== 3) return undefined
+  const [header, payload] = parts.slice(0, 2).map((part) => {
+    const bytes = Uint8Array.from(atob(part.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0))
+    return JSON.parse(new TextDecoder().decode(bytes))
+  })
+  return { header, payload }
+}
+
+// --- Calls
+
+async function call(path, retries = 0) {
+  const headers = session ? { Authorization: `Bearer ${session.access_token}` } : {}
+  const request = { window: windowOf.get(path.split('?')[0]), since: performance.now() }
+  underWay.add(request)
+  try {
+    const answer = await fetch(path, { headers, cache: 'no-store' })
+    const body = await answer.text()
+    underWay.delete(request)
+    learnWindows(path, answer.headers)
+    const entry = showAnswer(path, answer, body)
+    const cost = answer.headers.get('X-PROCESSING-TIME')
+    const told = `${path.split('?')[0]}: ${answer.status} ${answer.statusText}`
+    if (answer.status === 429) refused(path, entry, Number(answer.headers.get('Retry-After')), retries)
+    else say(cost === null ? told : `${told}, ${cost} ms`)
+  } catch (err) {
+    say(`${path}: no answer (${err.message})`, true)
+  } finally {
+    underWay.delete(request)
+  }
+}
+
+/** Shows how long to wait, and waits it out if that is wanted. */
+function refused(path, entry, retryAfterSec, retries) {
+  const again = $('retry').checked && retries < MOST_RETRIES
+  const why = `Too Many Requests: no time left for ${retryAfterSec} s.`
+  say(again ? `429 ${why} It will be tried again then.` : `429 ${why}`, true)
+  if (!again) return
+  const due = performance.now() + retryAfterSec * 1_000
+  const left = element('span', {}, '')
+  const cancel = element('button', {}, 'Do not try again')
+  const line = element('p', { class: 'retry' }, left, cancel)
+  entry.append(line)
+  const timer = setInterval(tick, 200)
+  tick()
+  cancel.addEventListener('click', () => {
+    stop()
+    say('It is not tried again.')
+  })
+
+  function tick() {
+    const ms = due - performance.now()
+    left.textContent = `Again in ${Math.max(0, Math.ceil(ms / 1_000))} s`
+    if (ms > 0) return
+    stop()
+    void call(path, retries + 1)
+  }
+
+  function stop() {
+    clearInterval(timer)
+    line.remove()
+  }
+}
+
+function showAnswer(path, answer, body) {
+  const cost = answer.headers.get('X-PROCESSING-TIME')
+  const fields = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join('\n')
+  const raw = `HTTP/1.1 ${answer.status} ${answer.statusText}\n${fields}\n\n${body}`
+  const kind = answer.ok ? 'good' : answer.status === 429 ? 'spent' : 'bad'
+  const summary = element(
+    'summary',
+    {},
+    element('b', { class: kind }, String(answer.status)),
+    element('span', { class: 'path' }, path),
+    element('span', { class: 'cost' }, cost === null ? '' : `${cost} ms`),
+  )
+  const details = element('details', answer.status === 429 ? { open: '' } : {}, summary)
+  details.append(code(`Answer ${++calls} as the client got it`, raw))
+  const entry = element('li', {}, details)
+  $('no-answers').hidden = true
+  $('log').prepend(entry)
+  while ($('log').children.length > MOST_ANSWERS) $('log').lastChild.remove()
+  return entry
+}
+
+// --- Budgets
+
+/** What an answer says of its windows: RateLimit for their names and ends, X-THROTTLE-* to the millisecond. */
+function learnWindows(path, headers) {
+  const now = performance.now()
+  const limits = [...(headers.get('RateLimit') ?? '').matchAll(/"([^"]*)";r=(\d+);t=(\d+)/g)]
+  const policies = [...(headers.get('RateLimit-Policy') ?? '').matchAll(/"([^"]*)";q=(\d+);qu="milliseconds";w=(\d+)/g)]
+  for (const [i, [, name, leftMs, endsInSec]] of limits.entries()) {
+    const [, , budgetMs, lengthSec] = policies[i]
+    const exact = limits.length === 1 && headers.get('X-THROTTLE-MILLIS-USED')
+    const usedMs = exact ? Number(exact) : budgetMs - leftMs
+    windows.set(name, { budgetMs: Number(budgetMs), usedMs, lengthSec, endsAt: now + endsInSec * 1_000 })
+    windowOf.set(path.split('?')[0], name)
+    if (document.querySelector(`[data-window="${CSS.escape(name)}"]`)) continue
+    addGauge(name)
+    if (name === 'default') $('force-ms').value = Number(budgetMs) + 1
+  }
+  // A refusal says only when the window ends: it is spent until then.
+  const retryAfterSec = Number(headers.get('Retry-After'))
+  const spent = windows.get(windowOf.get(path.split('?')[0]))
+  if (limits.length === 0 && retryAfterSec > 0 && spent) {
+    spent.usedMs = Math.max(spent.usedMs, spent.budgetMs)
+    spent.endsAt = now + retryAfterSec * 1_000
+  }
+}
+
+function addGauge(name) {
+  $('gauges').querySelector('.empty')?.remove()
+  const meter = { role: 'meter', 'aria-label': `Processing time left, window ${name}`, 'aria-valuemin': '0' }
+  const gauge = element('div', { class: 'gauge', 'data-window': name })
+  gauge.append(
+    element('p', { class: 'name' }, name),
+    element('p', { class: 'left' }),
+    element('div', { class: 'bar', ...meter }, element('div', { class: 'fill' })),
+    element('p', { class: 'terms' }),
+    element('p', { class: 'end' }),
+  )
+  $('gauges').append(gauge)
+}
+
+function drawGauges() {
+  const now = performance.now()
+  for (const gauge of document.querySelectorAll('.gauge')) {
+    const window = windows.get(gauge.dataset.window)
+    if (!window) continue
+    if (now >= window.endsAt) window.usedMs = 0
+    // Time is spent while a request runs, so the gauge does not wait for the answer.
+    let running = 0
+    for (const { window: its, since } of underWay) if (its === gauge.dataset.window) running += now - since
+    const { budgetMs } = window
+    const leftMs = Math.max(0, budgetMs - window.usedMs - running)
+    const endsInMs = Math.max(0, window.endsAt - now)
+    const bar = gauge.querySelector('.bar')
+    gauge.classList.toggle('low', leftMs < budgetMs / 4)
+    write(gauge.querySelector('.left'), `${(leftMs / 1_000).toFixed(1)} s left`)
+    write(gauge.querySelector('.terms'), `of ${budgetMs / 1_000} s in ${window.lengthSec} s`)
+    write(
+      gauge.querySelector('.end'),
+      endsInMs > 0 ? `window ends in ${Math.ceil(endsInMs / 1_000)} s` : 'a fresh window',
+    )
+    bar.setAttribute('aria-valuemax', String(budgetMs))
+    bar.setAttribute('aria-valuenow', String(Math.round(leftMs)))
+    bar.setAttribute('aria-valuetext', `${(leftMs / 1_000).toFixed(1)} of ${budgetMs / 1_000} seconds left`)
+    bar.firstChild.style.transform = `scaleX(${leftMs / budgetMs})`
+  }
+  requestAnimationFrame(drawGauges)
+}
+
+// --- The page
+
+function say(text, isBad = false) {
+  $('said').textContent = text
+  $('said').classList.toggle('bad', isBad)
+}
+
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text
+}
+
+/** Text that may be wider or longer than its place: a keyboard can scroll it. */
+function code(label, text) {
+  return element('pre', { tabindex: '0', role: 'region', 'aria-label': label }, text)
+}
+
+/** Children are elements or text, never markup. */
+function element(name, attributes, ...children) {
+  const made = document.createElement(name)
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
+  made.append(...children)
+  return made
+}
+
+function secret() {
+  return base64url(crypto.getRandomValues(new Uint8Array(32)))
+}
+
+function base64url(bytes) {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+}

@@ -1,0 +1,173 @@
+// The demo's console, as somebody uses it: signs in, calls, is refused, waits, is let in.
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { type RunningDemo, startDemo } from '../demo/running'
+import { until } from '../support/until'
+import { WIDTHS, faultsOf, launch, looksWell } from './looks'
+
+for (const [width, viewport] of Object.entries(WIDTHS)) {
+  describe(`the console in a browser, ${width}`, () => {
+    let browser: Browser
+    let context: BrowserContext
+    let page: Page
+    let faults: string[]
+    let running: RunningDemo
+
+    before(async () => (browser = await launch()))
+    after(() => browser.close())
+    beforeEach(async () => {
+      await open(60_000)
+    })
+    afterEach(async () => {
+      await close()
+      assert.deepEqual(faults, [], 'no console or CSP error')
+    })
+
+    async function open(windowMs: number) {
+      running = await startDemo({ limitMs: 3_000, windowMs, searchMs: 600 })
+      context = await browser.newContext({ viewport })
+      context.setDefaultTimeout(10_000)
+      page = await context.newPage()
+      faults = faultsOf(page)
+      await page.goto(running.origin)
+    }
+    async function close() {
+      await context.close()
+      await running.close()
+    }
+    const said = (text: string | RegExp) => page.locator('#said', { hasText: text }).waitFor()
+    const call = (name: string) => page.locator('#calls button', { hasText: name }).click()
+    const answer = (n = 0) => page.locator('#log > li').nth(n)
+    const leftMs = async (window: string) =>
+      Number(await page.locator(`[data-window="${window}"] [role=meter]`).getAttribute('aria-valuenow'))
+    async function signIn() {
+      await page.click('#sign-in')
+      await page.fill('#username', 'ada')
+      await page.fill('#password', 'analytical engine')
+      await page.click('button[value=login]')
+      await page.click('button[value=accept]')
+      await said('You are signed in.')
+    }
+
+    it('signs in, shows the decoded tokens, and keeps no code in the address', async () => {
+      await looksWell(page, `${width}-console-empty`)
+      await signIn()
+      assert.equal(page.url(), `${running.origin}/`)
+      assert.equal(await page.locator('#who').innerText(), 'Signed in: Ada')
+      const [access, id] = [page.locator('#decoded article').nth(0), page.locator('#decoded article').nth(1)]
+      assert.match(await access.innerText(), /access_token[^]*"client_id": "console"[^]*"alg": "RS256"/)
+      assert.match(await id.innerText(), /id_token[^]*"email": "ada@example.org"/)
+      await page.reload()
+      assert.equal(await page.locator('#who').innerText(), 'Signed in: Ada', 'the tab keeps its session')
+      await call('Current user')
+      await said(/users\/current: 200 OK, \d+ ms/)
+      await page.click('#sign-out')
+      await said('the token opens nothing more')
+      await call('Current user')
+      await said('users/current: 401 Unauthorized')
+    })
+
+    it('lets a visitor see places, and nobody else', async () => {
+      await page.click('#visit')
+      await said('unauthenticated session')
+      await call('Places')
+      await said('places: 200 OK')
+      await call('A person')
+      await said('403 Forbidden')
+      assert.match(
+        await answer(0).locator('pre').textContent().then(String),
+        /www-authenticate: Bearer .*insufficient_scope/,
+      )
+    })
+
+    it('forces the throttle, and shows the 429 as it came and how long it lasts', async () => {
+      await signIn()
+      await call('Current user')
+      await said('200 OK')
+      assert.equal(await page.inputValue('#force-ms'), '3001')
+      await page.focus('#force-ms')
+      await page.keyboard.press('Enter')
+      await said('throttled: 200 OK')
+      await call('A person')
+      await said(/^429 Too Many Requests: no time left for \d+ s. It will be tried again then.$/)
+      const raw = String(await answer().locator('pre').textContent())
+      assert.match(raw, /^HTTP\/1.1 429 Too Many Requests\n[^]*retry-after: \d+\n[^]*<code>429<\/code>/)
+      assert.match(await answer().locator('.retry').innerText(), /Again in \d+ s/)
+      assert.equal(await leftMs('default'), 0)
+      await call('Search')
+      await said('search: 200 OK')
+      await looksWell(page, `${width}-console-refused`)
+      await page.click('.retry button')
+      await said('It is not tried again.')
+      await page.uncheck('#retry')
+      await call('Dates')
+      await said(/: no time left for \d+ s\.$/)
+      assert.equal(await page.locator('.retry').count(), 0)
+    })
+
+    // What does not depend on the width is tried at one.
+    if (width === 'phone') return
+
+    it('drains while a request runs, each window by itself', async () => {
+      await signIn()
+      const window = '/platform/tree/search'
+      let searches = 0
+      let before = NaN
+      // A window may end while a search runs and take a part of its time along, but the next one has all of it.
+      do {
+        await call('Search')
+        await answer(searches++).waitFor()
+        before = await leftMs(window)
+      } while (before > 4_400 && searches < 3)
+      assert.ok(before <= 4_400 && before > 3_000, `${before} ms left of 5,000 after a search of 600 ms`)
+      await call('Search')
+      // Before the answer has come. A window that ends meanwhile drains from the top.
+      await until(async () => {
+        const ms = await leftMs(window)
+        return ms <= before - 200 || (ms > before && ms < 4_900)
+      })
+      assert.equal(await page.locator('#log > li').count(), searches)
+      await answer(searches).waitFor()
+      await call('Current user')
+      await page.locator('[data-window=default]').waitFor()
+      assert.ok((await leftMs('default')) > 2_500, 'the search did not cost the other window')
+    })
+
+    it('gets in again by itself after Retry-After', async () => {
+      await close()
+      await open(3_000)
+      await signIn()
+      const refusals = page.locator('#log b', { hasText: '429' })
+      // A window may end between two calls, but not between all.
+      for (let n = 1; (await refusals.count()) === 0; n += 2) {
+        assert.ok(n < 10)
+        await page.click('#force button')
+        await answer(n - 1).waitFor()
+        await call('A person')
+        await answer(n).waitFor()
+      }
+      await said(/LWB1-ADA: 200 OK/)
+      assert.equal(await refusals.count(), 1, 'one wait was enough')
+      await until(async () => (await leftMs('default')) > 2_500)
+    })
+
+    it('a sign-in that did not begin here is refused', async () => {
+      await page.goto(`${running.origin}/?state=theirs&code=theirs`)
+      await said('did not begin here')
+      assert.equal(page.url(), `${running.origin}/`)
+      assert.equal(await page.locator('#who').innerText(), 'Nobody is signed in.')
+    })
+
+    it('can be used by keyboard alone, and shows where the focus is', async () => {
+      for (let i = 0; i < 12; i++) {
+        await page.keyboard.press('Tab')
+        const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')
+        assert.equal(outline, 'solid')
+        if (await page.evaluate(`document.activeElement.textContent.startsWith('Status')`)) break
+      }
+      await page.keyboard.press('Enter')
+      await said('status: 200 OK')
+    })
+  })
+}

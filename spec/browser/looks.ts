@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { type Browser, type Page, chromium } from 'playwright-core'
+
+const SHOTS = '.cache/screenshots'
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Every page is looked at on each, light and dark. */
+export const WIDTHS = { phone: { width: 390, height: 844 }, desk: { width: 1_280, height: 900 } }
+
+/** Debian's chromium, or the one that CHROMIUM names. */
+export function launch(): Promise<Browser> {
+  mkdirSync(SHOTS, { recursive: true })
+  const args = ['--disable-quic', '--disable-gpu']
+  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+  return chromium.launch({ executablePath, chromiumSandbox: false, args })
+}
+
+/** What the page complains of, policy violations included, while it is open. */
+export function faultsOf(page: Page): string[] {
+  const faults: string[] = []
+  page.on('console', (message) => {
+    // Chromium reports every 4xx answer as an error of its own; those are what the specs ask for.
+    if (['error', 'warning'].includes(message.type()) && !message.text().startsWith('Failed to load resource'))
+      faults.push(message.text())
+  })
+  page.on('pageerror', (err) => faults.push(err.message))
+  return faults
+}
+
+/** In light and in dark: a picture, nothing that axe-core objects to, and nothing wider than the page. */
+export async function looksWell(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.screenshot({ path: `${SHOTS}/${name}-${colorScheme}.png`, fullPage: true })
+    await page.evaluate(`if (!globalThis.axe) { ${AXE} }`)
+    const violations = await page.evaluate(
+      `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map((n) => n.html).join()))`,
+    )
+    assert.deepEqual(violations, [], `${name}, ${colorScheme}: axe-core`)
+    const wide = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+    assert.equal(wide, 0, `${name}: nothing is wider than the page`)
+  }
+}
