@@ -41,10 +41,11 @@ export abstract class RedisShard implements StoreShard {
   async beat(): Promise<{ time: number; whole: boolean }> {
     const beat = ++this.#beats
     const key = this.canaryKey()
-    const answer = (await this.redis.eval(beatLua, 1, key, beat, CANARY_MS)) as [string, string, string | null]
-    const [seconds, micros, found] = answer
+    const beating = this.redis.eval(beatLua, 1, key, beat, CANARY_MS)
+    const same = this.isSame() // asked along with it: two round trips would not fit in the deadline where one does
+    const [seconds, micros, found] = (await beating) as [string, string, string | null]
     if (key !== this.#canary) this.#beatsHeard = 0
-    const whole = Number(found) >= this.#beatsHeard && (await this.isSame())
+    const whole = (await same) && Number(found) >= this.#beatsHeard
     this.#canary = key
     this.#beatsHeard = Math.max(this.#beatsHeard, beat)
     return { time: Number(seconds) * 1e6 + Number(micros), whole }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
 import express from 'express'
 import { type ThrottleOptions, redisStore, throttle, throttleTest } from '../../lib'
+import { startProxy } from '../chaos/proxy'
 import { type Answer, listen } from '../support/listen'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { until } from '../support/until'
@@ -62,6 +63,16 @@ describe('throttle() while Redis does not answer', () => {
     await until(async () => !(await b.degraded()))
     await until(async () => (await b.spent()) >= 10_001)
     assert.equal((await b.charge(0)).status, 429)
+  })
+
+  it('shares windows over a Redis that is more than half of its deadline away', async (t) => {
+    const redis = await start()
+    const wire = await startProxy(t, redis.port)
+    wire.delay(22)
+    const [far, near] = [await api(t, wire.port), await api(t, redis.port)]
+    await until(async () => !(await far.degraded()) && !(await near.degraded()))
+    await far.charge(6_000)
+    await until(async () => (await near.spent()) >= 6_000)
   })
 
   it('goes on by what it knows where Redis dies, and heals a Redis that comes back empty', async (t) => {
