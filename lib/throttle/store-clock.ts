@@ -1,5 +1,5 @@
 /** Two machines' clocks part by no more than this: microseconds a microsecond. */
-const DRIFT = 5e-4
+export const DRIFT = 5e-4
 
 /**
  * What a process knows of its store's clock: an offset to its own monotonic clock, give or take an error that grows

@@ -7,7 +7,15 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express, { type Request, type Response } from 'express'
 import { Cluster, Redis } from 'ioredis'
-import { type ThrottleOptions, redisStore, serviceUnavailable, throttle } from '../../lib'
+import {
+  type AdmittedMessage,
+  type SyncedMessage,
+  type ThrottleOptions,
+  redisStore,
+  serviceUnavailable,
+  throttle,
+} from '../../lib'
+import { DRIFT } from '../../lib/throttle/store-clock'
 
 /** Where the processes share their windows. */
 export type Place =
@@ -47,6 +55,19 @@ function client(place: Exclude<Place, string>): Redis | Cluster {
 }
 
 subscribe('express-tollgate:degraded', () => void process.stdout.write('degraded\n'))
+subscribe('express-tollgate:admitted', (told) => void ((told as AdmittedMessage).req.res!.locals.admitted = now()))
+subscribe('express-tollgate:synced', (told) => heard(((told as SyncedMessage).latencyMs * 1_000) / 2))
+
+/** How far this process may be off in Redis's clock: half of the best answer's way, and what clocks part since. */
+let clockErrorUs = Infinity
+let heardAt = 0
+function heard(errorUs: number): void {
+  const at = now()
+  if (errorUs > clockErrorUs + (at - heardAt) * DRIFT) return
+  clockErrorUs = errorUs
+  heardAt = at
+  note('clock', at, Math.ceil(errorUs))
+}
 
 const store = redisStore(typeof redis === 'string' ? redis : client(redis))
 const all = Object.entries(throttles).map(([name, options]) => {
@@ -73,8 +94,9 @@ for (const name of chain) app.use('/chain', all[Object.keys(throttles).indexOf(n
 app.get('/:throttle/:route/:ms', async (req, res) => {
   started(req, res)
   await sleep(Number(req.params.ms))
-  ended(req, res)
+  const ended = now()
   res.end()
+  note('end', res.locals.id as number, user(req), ended, now())
 })
 app.use(serviceUnavailable())
 
@@ -83,11 +105,8 @@ const waited = (res: Response) => now() - (res.locals.came as number)
 
 function started(req: Request, res: Response): void {
   res.locals.started = true
-  note('start', res.locals.id as number, user(req), now(), req.params.ms as string, waited(res))
-}
-
-function ended(req: Request, res: Response): void {
-  note('end', res.locals.id as number, user(req), now())
+  const { id, admitted } = res.locals as { id: number; admitted: number }
+  note('start', id, user(req), now(), req.params.ms as string, waited(res), admitted)
 }
 
 const server = app.listen(0, '127.0.0.1', 2_048, () => {

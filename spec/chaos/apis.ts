@@ -107,8 +107,8 @@ async function start(owner: Owner, { redis, throttles, chain, env }: ApisOptions
 export async function endedLogs(apis: readonly Api[], wanted: (user: string) => boolean = () => true): Promise<Log[]> {
   const logs = () =>
     apis.map((api) => {
-      const { runs, turned } = api.log()
-      return { runs: runs.filter(({ user }) => wanted(user)), turned, goneAt: api.goneAt }
+      const { runs, ...rest } = api.log()
+      return { ...rest, runs: runs.filter(({ user }) => wanted(user)), goneAt: api.goneAt }
     })
   await until(() => logs().every(({ runs, goneAt }) => goneAt < Infinity || runs.every(({ end }) => end !== undefined)))
   return logs()

@@ -2,14 +2,14 @@ import { until } from '../support/until'
 import type { Work } from './log'
 import type { Total } from './shared-total'
 
-/** A handler's log begins a little after its charge does, and ends a little before. */
+/** A request's charge begins a little before its throttle says that it is let in. */
 export const PER_REQUEST_MS = 1
 
 export interface Balance {
   readonly requests: number
   readonly workedMs: number
   readonly chargedMs: number
-  /** Over all users: what was worked and is not charged, and what is charged beyond a millisecond a request. */
+  /** Over all users: what was worked and is not charged, and what is charged beyond the most, and a millisecond a request. */
   readonly lostMs: number
   readonly doubledMs: number
 }
@@ -28,11 +28,11 @@ export async function balance(work: ReadonlyMap<string, Work>, total: Total, wai
     sum.workedMs += worked.ms
     sum.chargedMs += charged
     sum.lostMs += Math.max(0, worked.ms - charged)
-    sum.doubledMs += Math.max(0, charged - worked.ms - worked.requests * PER_REQUEST_MS)
+    sum.doubledMs += Math.max(0, charged - worked.mostMs - worked.requests * PER_REQUEST_MS)
   }
   return sum
 }
 
-export function isRight({ ms, requests }: Work, charged: number): boolean {
-  return charged >= ms && charged <= ms + requests * PER_REQUEST_MS
+export function isRight({ ms, mostMs, requests }: Work, charged: number): boolean {
+  return charged >= ms && charged <= mostMs + requests * PER_REQUEST_MS
 }

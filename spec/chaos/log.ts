@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs'
+import { DRIFT } from '../../lib/throttle/store-clock'
 
 /** One handler's run. Microseconds of the machine's monotonic clock. */
 export interface Run {
@@ -10,6 +11,9 @@ export interface Run {
   readonly nominalMs: number
   /** From the request's arrival in the process to the handler's start. */
   readonly waitedUs: number
+  /** When the last throttle before it said that it is let in, and when `res.end()` had returned. */
+  readonly admitted: number
+  left: number | undefined
 }
 
 /** A request that no handler saw. */
@@ -23,6 +27,8 @@ export interface Turned {
 export interface Log {
   readonly runs: readonly Run[]
   readonly turned: readonly Turned[]
+  /** How far the process may have been off in Redis's clock, from a moment on; by `DRIFT` more since. */
+  readonly clock: readonly { readonly at: number; readonly errorUs: number }[]
   /** When the process was found gone. */
   readonly goneAt?: number
 }
@@ -31,6 +37,7 @@ export interface Log {
 export class LogReader {
   readonly #runs = new Map<number, Run>()
   readonly #turned: Turned[] = []
+  readonly #clock: { at: number; errorUs: number }[] = []
   readonly #file: number
   readonly #chunk = Buffer.alloc(1 << 16)
   #rest = ''
@@ -46,7 +53,7 @@ export class LogReader {
       this.#rest = lines.pop() as string // cut off for now, or for ever where the process was killed
       for (const line of lines) this.#take(line)
     }
-    return { runs: [...this.#runs.values()], turned: [...this.#turned] }
+    return { runs: [...this.#runs.values()], turned: [...this.#turned], clock: [...this.#clock] }
   }
 
   close(): void {
@@ -54,16 +61,33 @@ export class LogReader {
   }
 
   #take(line: string): void {
-    const [what, n, user = '', time, more, waited] = line.split(' ')
-    const [id, at, waitedUs] = [Number(n), Number(time), Number(waited)]
-    if (what === 'start') this.#runs.set(id, { id, user, start: at, end: undefined, nominalMs: Number(more), waitedUs })
-    else if (what === 'end') (this.#runs.get(id) as Run).end = at
-    else if (what === 'refused') this.#turned.push({ user, at, status: Number(more), waitedUs })
+    const [what, ...rest] = line.split(' ')
+    if (what === 'clock') {
+      const [at, errorUs] = rest.map(Number) as [number, number]
+      this.#clock.push({ at, errorUs })
+      return
+    }
+    const [n, user = '', ...times] = rest
+    const [id, [at, more, waitedUs, admitted]] = [Number(n), times.map(Number) as [number, number, number, number]]
+    if (what === 'start') {
+      this.#runs.set(id, { id, user, start: at, end: undefined, nominalMs: more, waitedUs, admitted, left: undefined })
+    } else if (what === 'end') Object.assign(this.#runs.get(id) as Run, { end: at, left: more })
+    else if (what === 'refused') this.#turned.push({ user, at, status: more, waitedUs })
   }
 }
 
+/** How far a process may be off in Redis's clock at `at`, by what it had heard until then. */
+export function clockErrorUs({ clock }: Log, at: number): number {
+  const heard = clock.findLast((entry) => entry.at <= at)
+  if (heard !== undefined) return heard.errorUs + (at - heard.at) * DRIFT
+  return clock[0]?.errorUs ?? Infinity // it had nothing to do yet, and knew better when it had
+}
+
 export interface Work {
+  /** From the handlers' starts to their ends. */
   ms: number
+  /** From when they were let in until `res.end()` had returned: also where the machine stopped a process in between. */
+  mostMs: number
   requests: number
 }
 
@@ -75,10 +99,11 @@ export interface Work {
 export function workByUser(logs: readonly Log[]): Map<string, Work> {
   const work = new Map<string, Work>()
   for (const { runs, goneAt = Infinity } of logs) {
-    for (const { user, start, end = goneAt } of runs) {
+    for (const { user, start, end = goneAt, admitted, left = goneAt } of runs) {
       if (end === Infinity) throw new Error(`a handler of ${user} has not ended`)
-      const sum = work.get(user) ?? { ms: 0, requests: 0 }
+      const sum = work.get(user) ?? { ms: 0, mostMs: 0, requests: 0 }
       sum.ms += (end - start) / 1_000
+      sum.mostMs += (left - admitted) / 1_000
       sum.requests++
       work.set(user, sum)
     }

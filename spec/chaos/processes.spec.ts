@@ -162,7 +162,9 @@ describe('throttle() in processes that come and go under load', { timeout: 600_0
     )
     tell(t, {
       what: `rolling restart of four processes, ${FULL ? 3 : 1} times, under load`,
-      figure: `${requests} requests: worked ${Math.round(workedMs)} ms, charged ${Math.round(chargedMs)} ms`,
+      figure:
+        `${requests} requests: worked ${Math.round(workedMs)} ms, charged ${Math.round(chargedMs)} ms; ` +
+        `lost ${lostMs} ms, doubled ${doubledMs} ms`,
       bound: 'lost and doubled: nothing; no request fails',
     })
     assert.equal(requests, shots.length)

@@ -4,7 +4,7 @@ import { until } from '../support/until'
 import { type Api, endedLogs } from './apis'
 import { Load, type Shot, shoot } from './load'
 import { balance, isRight } from './balance'
-import { type Work, workByUser } from './log'
+import { type Log, type Work, workByUser } from './log'
 import type { Total } from './shared-total'
 import type { Stalls } from './stalls'
 import { FULL, quantile, tell } from './table'
@@ -110,7 +110,7 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   const { lostMs, doubledMs } = await balance(await work((user) => user.endsWith(names)), total)
   const waits = apis.flatMap((api, i) => {
     const { runs, turned } = api.log()
-    const old = before[i] as { runs: unknown[]; turned: unknown[] }
+    const old = before[i] as Log
     return [...runs.slice(old.runs.length), ...turned.slice(old.turned.length)].map(({ waitedUs }) => waitedUs / 1_000)
   })
   const p999Ms = quantile(waits, 0.999)
