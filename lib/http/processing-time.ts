@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
-import type { Clock } from './clock'
+import { type Clock, checkClock } from './clock'
 import { Meter } from './meter'
-import { optionNames, optionType } from './options'
+import { optionNames } from './options'
 
 /** Options of {@link processingTime}. */
 export interface ProcessingTimeOptions {
@@ -19,7 +19,7 @@ export interface ProcessingTimeOptions {
 export function processingTime(options: ProcessingTimeOptions = {}): RequestHandler {
   optionNames('processingTime', options, ['clock'])
   const { clock } = options
-  optionType('clock', clock, 'object')
+  checkClock(clock)
 
   return function processingTime(_req, res, next) {
     Meter.of(res, clock)

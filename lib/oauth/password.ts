@@ -1,7 +1,10 @@
 import { type ScryptOptions, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { optionRange } from '../http/options'
 
 /** Work of one hash: 2^cost · 1 KiB of memory. 15 takes some 80 ms and 32 MiB. */
-const DEFAULT_COST = 15
+export const DEFAULT_COST = 15
+/** Under 10 is too little against guessing; over 20, one hash takes a gigabyte. */
+export const [LEAST_COST, MOST_COST] = [10, 20]
 const BLOCK = 8
 const PARALLEL = 1
 const KEY_BYTES = 32
@@ -17,8 +20,8 @@ const FORM = /^scrypt\$(\d{1,2})\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/
  * @throws {RangeError} where the password is empty or longer than 1,024 bytes, or the cost is out of range
  */
 export async function hashPassword(password: string, cost: number = DEFAULT_COST): Promise<string> {
-  if (!hashable(password)) throw new RangeError('A password must be 1 to 1,024 bytes long')
-  if (!Number.isInteger(cost) || cost < 10 || cost > 20) throw new RangeError('The cost must be from 10 to 20')
+  if (!isHashable(password)) throw new RangeError('A password must be 1 to 1,024 bytes long')
+  optionRange('cost', cost, LEAST_COST, MOST_COST)
   const salt = randomBytes(16)
   return `scrypt$${cost}$${salt.toString('base64url')}$${(await derive(password, salt, cost)).toString('base64url')}`
 }
@@ -31,12 +34,13 @@ export function isPasswordHash(text: unknown): text is string {
 /** Whether the password is the one hashed. Takes the same time for any two of at most 1,024 bytes. */
 export async function isPassword(password: string, hash: string): Promise<boolean> {
   const [, cost, salt, expected] = FORM.exec(hash) as unknown as [string, string, string, string]
-  if (!hashable(password)) return false
+  if (!isHashable(password)) return false
   const derived = await derive(password, Buffer.from(salt, 'base64url'), Number(cost))
   return timingSafeEqual(derived, Buffer.from(expected, 'base64url'))
 }
 
-function hashable(password: string): boolean {
+/** Whether it is of a length that costs a hash. */
+export function isHashable(password: string): boolean {
   return password.length > 0 && password.length <= LONGEST_BYTES && Buffer.byteLength(password) <= LONGEST_BYTES
 }
 

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { type Clock, systemClock } from '../http/clock'
+import { type Clock, checkClock, systemClock } from '../http/clock'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import type { ClientDirectory } from './client'
 import type { OnError } from './endpoints/endpoint'
@@ -88,6 +88,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
   const { issuer, clients, users, clock = systemClock, tokenType = 'family_search', codeLifetimeSec = 60 } = options
   const { accessTokens = {}, refreshTokens = {}, websiteSession = {}, loginLimits = {}, pages = {} } = options
   const { store = memoryStore({ clock }), signingKeys, onError = (err: unknown) => console.error(err) } = options
+  checkClock(clock)
   checkIssuer(issuer)
   checkMethods('clients', clients, ['findClient'])
   checkMethods('users', users, ['authenticate', 'findUser'])

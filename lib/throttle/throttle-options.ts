@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http'
 import type { Request } from 'express'
-import type { Clock } from '../http/clock'
+import { type Clock, checkClock } from '../http/clock'
 import { type DenyOptions, checkDenyOptions } from '../http/deny'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import type { RouteEntry } from '../http/route-match'
@@ -80,7 +80,7 @@ export function checkOptions(options: ThrottleOptions): void {
   optionOneOf('onOutage', onOutage, ['local', 'closed'])
   optionType('dryRun', dryRun, 'boolean')
   checkDenyOptions(options)
-  optionType('clock', clock, 'object')
+  checkClock(clock)
   if (headers !== undefined) {
     optionNames('headers', headers, ['throttle', 'rateLimit'])
     optionType('headers.throttle', headers.throttle, 'boolean')

@@ -41,7 +41,8 @@ const WRONG: [options: unknown, error: RegExp][] = [
   [{ headers: { throtle: true } }, /headers has no option "throtle"/],
   [{ headers: { rateLimit: 1 } }, /headers\.rateLimit must be a boolean; received 1/],
   [{ onDenied: true }, /onDenied must be a function; received true/],
-  [{ clock: 5 }, /clock must be an object; received 5/],
+  [{ clock: 5 }, /clock must be a clock.*received 5/],
+  [{ clock: { now: () => 0 } }, /clock must be a clock, as manualClock\(\) makes one; received/],
 ]
 
 describe('throttle() throws at startup, naming the option and the value', () => {

@@ -32,6 +32,7 @@ const FIELDS = [
   'plainPkce',
   'onwardOrigins',
 ]
+const LISTS = ['redirectUris', 'postLogoutRedirectUris', 'grants', 'scopes', 'publicKeys', 'onwardOrigins'] as const
 
 /**
  * Keeps the registered apps in memory.
@@ -63,20 +64,29 @@ function register(registration: ClientRegistration): Client {
   }
   const of = (field: string) => `${field} of ${clientId}`
   if (typeof name !== 'string' || name.trim() === '') throw new TypeError(`${of('name')} must be a text to show`)
-  for (const uri of [...redirectUris, ...postLogoutRedirectUris]) {
-    const fault = redirectUriFault(uri)
-    if (fault !== undefined) throw new TypeError(`${of('redirectUris')} ${fault}; received ${shown(uri)}`)
+  for (const list of LISTS) {
+    if (registration[list] === undefined || Array.isArray(registration[list])) continue
+    // A key is not shown: it may be a private one.
+    throw new TypeError(
+      `${of(list)} must be an array${list === 'publicKeys' ? '' : `; received ${shown(registration[list])}`}`,
+    )
+  }
+  for (const [list, uris] of Object.entries({ redirectUris, postLogoutRedirectUris })) {
+    for (const uri of uris) {
+      const fault = redirectUriFault(uri)
+      if (fault !== undefined) throw new TypeError(`${of(list)} ${fault}; received ${shown(uri)}`)
+    }
   }
   for (const grant of grants ?? []) {
     if (!GRANTS.includes(grant))
       throw new TypeError(`${of('grants')} holds ${shown(grant)}; known are ${GRANTS.join(', ')}`)
   }
   for (const scope of scopes) {
-    if (!/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
+    if (typeof scope !== 'string' || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
       throw new TypeError(`${of('scopes')} holds ${shown(scope)}: RFC 6749 §3.3`)
   }
   for (const origin of fields.onwardOrigins ?? []) {
-    if (!/^https?:\/\/[a-z0-9.-]+(:\d+)?$/.test(origin)) {
+    if (typeof origin !== 'string' || !/^https?:\/\/[a-z0-9.-]+(:\d+)?$/.test(origin)) {
       throw new TypeError(
         `${of('onwardOrigins')} must be origins, such as https://app.example.com; received ${shown(origin)}`,
       )

@@ -1,5 +1,5 @@
-import { optionNames, optionType, shown } from '../../http/options'
-import { hashPassword, isPassword, isPasswordHash } from '../password'
+import { optionNames, optionRange, optionType, shown } from '../../http/options'
+import { DEFAULT_COST, LEAST_COST, MOST_COST, hashPassword, isHashable, isPassword, isPasswordHash } from '../password'
 import type { User, UserDirectory } from '../user'
 
 /** A user to know, with a password or its hash. */
@@ -30,7 +30,8 @@ export function userDirectory(
     throw new TypeError(`userDirectory takes an array of users; received ${shown(registrations)}`)
   }
   optionNames('userDirectory', options, ['cost'])
-  const { cost = 15 } = options
+  const { cost = DEFAULT_COST } = options
+  optionRange('cost', cost, LEAST_COST, MOST_COST)
   const byId = new Map<string, User>()
   const byName = new Map<string, { user: User; hash: Promise<string> }>()
   for (const registration of registrations as readonly UserRegistration[]) {
@@ -69,8 +70,8 @@ function register(registration: UserRegistration): User {
   if ((password === undefined) === (passwordHash === undefined)) {
     throw new TypeError(`${username} must have either a password or a passwordHash`)
   }
-  if (password !== undefined && (typeof password !== 'string' || password === '' || password.length > 1_024)) {
-    throw new TypeError(`password of ${username} must be 1 to 1,024 characters`)
+  if (password !== undefined && (typeof password !== 'string' || !isHashable(password))) {
+    throw new TypeError(`password of ${username} must be 1 to 1,024 bytes`)
   }
   if (passwordHash !== undefined && !isPasswordHash(passwordHash)) {
     throw new TypeError(`passwordHash of ${username} must be one that hashPassword() made`)

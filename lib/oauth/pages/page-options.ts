@@ -41,6 +41,9 @@ export interface PageSettings {
   readonly terms: TermsOfAccess | undefined
 }
 
+/** What may stand in an attribute and in a source list of the Content-Security-Policy. */
+const LOGO = /^(https:\/\/[^\s"';,]+|data:image\/[^\s"']+)$/
+
 /** @throws {TypeError} naming the option that is wrong */
 export function pageSettings(options: PageOptions, host: string): PageSettings {
   optionNames('pages', options, ['brand', 'logo', 'css', 'texts', 'terms'])
@@ -48,11 +51,14 @@ export function pageSettings(options: PageOptions, host: string): PageSettings {
   optionType('pages.brand', brand, 'string')
   optionType('pages.css', css, 'string')
   if (/<\/style/i.test(css)) throw new TypeError('pages.css must not end the style element')
-  if (logo !== undefined && !/^(https:\/\/[^\s"';,]+|data:image\/[^\s"']+)$/.test(logo)) {
+  if (logo !== undefined && (typeof logo !== 'string' || !LOGO.test(logo))) {
     throw new TypeError(`pages.logo must be an https URL or data:image/…; received ${shown(logo)}`)
   }
-  if (terms !== false && (typeof terms.version !== 'string' || !Array.isArray(terms.paragraphs))) {
-    throw new TypeError('pages.terms must be false or have a version and paragraphs')
+  if (typeof texts !== 'function' && (typeof texts !== 'object' || texts === null)) {
+    throw new TypeError(`pages.texts must be an object or a function; received ${shown(texts)}`)
+  }
+  if (terms !== false && !isTerms(terms)) {
+    throw new TypeError('pages.terms must be false or have a version and paragraphs, all of them texts')
   }
   const given = typeof texts === 'function' ? texts : () => texts
   return {
@@ -62,4 +68,9 @@ export function pageSettings(options: PageOptions, host: string): PageSettings {
     texts: (locales) => ({ ...ENGLISH, ...given(locales) }),
     terms: terms === false ? undefined : terms,
   }
+}
+
+function isTerms(terms: Partial<TermsOfAccess> | null): boolean {
+  const isText = (value: unknown) => typeof value === 'string'
+  return isText(terms?.version) && Array.isArray(terms?.paragraphs) && terms.paragraphs.every(isText)
 }

@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from '../../http/clock'
+import { type Clock, checkClock, systemClock } from '../../http/clock'
+import { optionNames, optionRange } from '../../http/options'
 import type { Claim, Count, OAuthStore } from './store'
 
 interface Entry {
@@ -27,7 +28,10 @@ export interface MemoryStoreOptions {
  * @example authorizationServer({ store: memoryStore(), … })
  */
 export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
+  optionNames('memoryStore', options, ['maxEntries', 'clock'])
   const { maxEntries = 1_000_000, clock = systemClock } = options
+  optionRange('maxEntries', maxEntries, 1, 16_000_000)
+  checkClock(clock)
   const entries = new Map<string, Entry>()
   let written = 0
 
