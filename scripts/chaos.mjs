@@ -1,5 +1,7 @@
-// Runs spec/chaos in full, prints its tables, and writes them into docs/RELIABILITY.md where nothing failed.
-//   npm run chaos [-- part-of-a-name]      a part is printed only
+// Runs spec/chaos in full, and the simulator over thousands of seeds; prints the tables, whatever fails.
+//   npm run chaos [-- part-of-a-name...]   one file after another, each in a process of its own
+//   npm run chaos -- --write               and writes the tables into docs/RELIABILITY.md, with what failed
+//   CONSERVATION=1000000 npm run chaos -- windows        so many requests over windows; 100,000 without
 //   REDIS_SERVER=/path/to/valkey-server REDIS_CLI=/path/to/valkey-cli npm run chaos
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,41 +11,53 @@ import { needFaketime } from './faketime.mjs'
 import { needRedis } from './redis.mjs'
 
 const root = join(import.meta.dirname, '..')
-const wanted = process.argv.slice(2)
+const args = process.argv.slice(2)
+const write = args.includes('--write')
+const wanted = args.filter((arg) => arg !== '--write')
+if (wanted.some((arg) => arg.startsWith('-'))) fail(`unknown: ${wanted.join(' ')}`)
+if (write && wanted.length > 0) fail('--write writes what the whole run came to; leave the names out')
 const files = readdirSync(join(root, 'spec/chaos'))
-  .filter((f) => /\.(spec|chaos)\.ts$/.test(f) && (wanted.length === 0 || wanted.some((w) => f.includes(w))))
-  .sort()
+  .filter((f) => /\.(spec|chaos)\.ts$/.test(f))
   .map((f) => join('spec/chaos', f))
+  .concat('spec/throttle/simulation.spec.ts')
+  .filter((f) => wanted.length === 0 || wanted.some((w) => f.includes(w)))
+  .sort()
+if (files.length === 0) fail(`no file matches: ${wanted.join(' ')}`)
 const redis = needRedis()
-const LIBFAKETIME = needFaketime()
-const table = join(root, '.cache/chaos.jsonl')
+const needed = files.some((f) => f.includes('clocks'))
+const env = {
+  ...{ ...process.env, ...redis.env, REDIS_SERVER: redis.server, REDIS_CLI: redis.cli },
+  ...{ CHAOS: 'full', CHAOS_TABLE: join(root, '.cache/chaos.jsonl'), ...(needed && { LIBFAKETIME: needFaketime() }) },
+}
 mkdirSync(join(root, '.cache'), { recursive: true })
-rmSync(table, { force: true })
+rmSync(env.CHAOS_TABLE, { force: true })
 const begun = performance.now()
-const env = { ...process.env, ...redis.env, REDIS_SERVER: redis.server, REDIS_CLI: redis.cli }
-const { status } = spawnSync(
-  process.execPath,
-  [
-    '--require',
-    'tsx/cjs',
-    '--test',
-    '--test-reporter=spec',
-    '--test-concurrency=1',
-    '--test-timeout=3600000',
-    ...files,
-  ],
-  { cwd: root, stdio: 'inherit', env: { ...env, CHAOS: 'full', CHAOS_TABLE: table, LIBFAKETIME } },
-)
+const failed = []
+for (const file of files) {
+  const from = performance.now()
+  const tap = join(root, '.cache/chaos.tap')
+  const reporters = ['spec', 'stdout', 'tap', tap].map(
+    (value, i) => `--test-reporter${i % 2 === 0 ? '' : '-destination'}=${value}`,
+  )
+  const { status } = spawnSync(
+    process.execPath,
+    ['--import', 'tsx', '--test', ...reporters, '--test-timeout=3600000', file],
+    { cwd: root, stdio: 'inherit', env },
+  )
+  console.log(`${file}: ${Math.round((performance.now() - from) / 1_000)} s, ${status === 0 ? 'passed' : 'FAILED'}\n`)
+  if (status !== 0) failed.push(...failures(file, readFileSync(tap, 'utf8')))
+}
 
 const ms = (n) => (n === undefined ? '–' : n === 0 ? '0' : n.toFixed(n < 10 ? 1 : 0))
 const share = (n) => n.toFixed(2)
-const rows = existsSync(table) ? readFileSync(table, 'utf8').trim().split('\n').map(JSON.parse) : []
+const rows = existsSync(env.CHAOS_TABLE) ? readFileSync(env.CHAOS_TABLE, 'utf8').trim().split('\n').map(JSON.parse) : []
 const name = /valkey/.test(redis.server) ? 'valkey-server' : 'redis-server'
 const machine = `${name} ${redis.version}, Node ${process.versions.node}, ${cpus().length} processors`
 const minutes = Math.round((performance.now() - begun) / 60_000)
 const date = new Date().toISOString().slice(0, 10)
 const text = [
-  `\`npm run chaos\` on ${date}: ${machine}, ${minutes} minutes. Times are milliseconds.`,
+  `\`${['npm run chaos', ...(args.length > 0 ? ['--'] : []), ...args].join(' ')}\` on ${date}: ${machine}, ${minutes} minutes, ${failed.length === 0 ? 'nothing failed' : `${failed.length} failed`}. Times are milliseconds.`,
+  ...(failed.length === 0 ? [] : ['', 'Failed:', '', ...failed.map((each) => `- ${each}`), '']),
   ...markdown(
     ['Fault', 'Requests/s', 'Requests', 'Lost', 'Doubled', 'Longest wait', '999 of 1,000', 'Stall', 'Right again'],
     rows
@@ -70,7 +84,7 @@ const text = [
 ].join('\n')
 console.log(`\n${text}`)
 
-if (status === 0 && wanted.length === 0) {
+if (write) {
   const page = join(root, 'docs/RELIABILITY.md')
   const [begin, end] = ['<!-- written by npm run chaos -->', '<!-- end -->']
   const old = readFileSync(page, 'utf8')
@@ -80,9 +94,22 @@ if (status === 0 && wanted.length === 0) {
   spawnSync(process.execPath, ['node_modules/prettier/bin/prettier.cjs', '--write', page], { cwd: root })
   console.log('written into docs/RELIABILITY.md')
 }
-process.exit(status ?? 1)
+process.exit(failed.length === 0 ? 0 : 1)
+
+/** The titles of what failed: what has nothing that failed in it. A file that could not even be run is one. */
+function failures(file, tap) {
+  const titles = [...tap.matchAll(/^( *)not ok \d+ - (.*)$/gm)].map(([, indent, title]) => ({ indent, title }))
+  const leaves = titles.filter(({ indent }, i) => i === 0 || indent.length >= titles[i - 1].indent.length)
+  return (leaves.length > 0 ? leaves : [{ title: 'did not end' }]).map(({ title }) => `\`${file}\`: ${title}`)
+}
+
+function fail(why) {
+  console.error(why)
+  process.exit(1)
+}
 
 function markdown(head, lines) {
+  if (lines.length === 0) return ['', 'Not run.', '']
   const row = (cells) => `| ${cells.join(' | ')} |`
   return ['', row(head), row(head.map((_, i) => (i === 0 ? '---' : '--:'))), ...lines.map(row), '']
 }

@@ -9,10 +9,11 @@ import type { Total } from './shared-total'
 import type { Stalls } from './stalls'
 import { FULL, quantile, tell } from './table'
 
-/** Nobody waits longer for a decision, 999 of 1,000. */
+/** Nobody waits longer for a decision, 999 of 1,000: the deadline, and 30 ms in which the machine does not answer. */
 const LONGEST_WAIT_MS = 100
+const DEADLINE_MS = 70
 /** The control process woke this late: whoever had to answer then could not. */
-const STALLED_MS = 30
+const STALLED_MS = LONGEST_WAIT_MS - DEADLINE_MS
 const PER_SECOND = FULL ? 500 : 300
 const USERS = 8
 /** So many of a witness's requests in every process: one stall of the machine is not to be taken for a charge. */
@@ -133,10 +134,9 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   assert.equal(waits.length, shots.length, 'every request is in the log')
   assert.equal(lostMs, 0, 'charges lost')
   assert.equal(doubledMs, 0, 'charges doubled')
-  const stalled = stallMs > STALLED_MS
-  if (stalled && recoveredMs > fault.withinMs)
-    t.diagnostic(`the machine itself stalled for ${stallMs} ms: recovery is not judged`)
-  assert.ok(recoveredMs <= fault.withinMs || stalled, `the shared total was right after ${recoveredMs} ms`)
+  // It takes a process and a server to be right again; each may be stopped for as long as the control process was.
+  const withinMs = fault.withinMs + (stallMs > STALLED_MS ? 2 * stallMs : 0)
+  assert.ok(recoveredMs <= withinMs, `the shared total was right after ${recoveredMs} ms, not ${withinMs}`)
   return { ms: waits, stallMs }
 }
 
@@ -153,5 +153,5 @@ export function judgeWaits(t: TestContext, trials: readonly Waits[]): void {
   )
   const stallMs = Math.max(...trials.map((each) => each.stallMs))
   t.diagnostic(`999 of 1,000 waited up to ${p999Ms} ms; the machine itself stalled for up to ${stallMs} ms`)
-  assert.ok(p999Ms <= LONGEST_WAIT_MS || stallMs > LONGEST_WAIT_MS, `999 of 1,000 waited up to ${p999Ms} ms`)
+  assert.ok(p999Ms <= Math.max(LONGEST_WAIT_MS, DEADLINE_MS + stallMs), `999 of 1,000 waited up to ${p999Ms} ms`)
 }

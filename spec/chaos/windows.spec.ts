@@ -12,7 +12,7 @@ import { LONG_WINDOW_MS, totals } from './shared-total'
 import { type Stalls, watchStalls } from './stalls'
 import { FULL, tell } from './table'
 
-const REQUESTS = Number(process.env.CHAOS_REQUESTS ?? (FULL ? 100_000 : 2_000))
+const REQUESTS = Number(process.env.CONSERVATION ?? (FULL ? 100_000 : 2_000))
 const PER_SECOND = FULL ? 800 : 300
 const USERS = 12
 const SHORT_MS = 3_000
