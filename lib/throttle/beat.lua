@@ -1,7 +1,11 @@
--- Says this server's time, and writes down a heartbeat of one process.
+-- Says this server's time, and writes down a heartbeat of one process. By the same commands as sync.lua, so that a user
+-- who lacks a right is found at the start.
 --
--- KEYS[1]  the process's canary: gone or older than it was, the server has lost writes
+-- KEYS[1]  the process's canary, a hash of one field: gone or older than it was, the server has lost writes
 -- ARGV     1 the heartbeat's number   2 how long it is kept, milliseconds
 -- Output   {seconds, microseconds, the number found or nothing}
 local time = redis.call('TIME')
-return {time[1], time[2], redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'GET')}
+local found = redis.call('HGETALL', KEYS[1])[2]
+redis.call('HSET', KEYS[1], 'beat', ARGV[1])
+redis.call('PEXPIREAT', KEYS[1], string.format('%d', time[1] * 1000 + ARGV[2]))
+return {time[1], time[2], found or false}

@@ -4,7 +4,11 @@ import type { Command, Reply } from './exchange'
 import type { RedisConnection } from './redis-client'
 import type { StoreShard } from './store'
 
-const SYNC_SHA = createHash('sha1').update(syncLua).digest('hex')
+const sha = (script: string) => createHash('sha1').update(script).digest('hex')
+const SYNC_SHA = sha(syncLua)
+const BEAT_SHA = sha(beatLua)
+/** What a Redis user has to be allowed; INFO, too, where it can be. */
+const RIGHTS = '+evalsha +eval +time +hgetall +hset +pexpireat'
 /** The canary lives as long as a heartbeat may be late. */
 const CANARY_MS = 60_000
 
@@ -41,7 +45,8 @@ export abstract class RedisShard implements StoreShard {
   async beat(): Promise<{ time: number; whole: boolean }> {
     const beat = ++this.#beats
     const key = this.canaryKey()
-    const beating = this.redis.eval(beatLua, 1, key, beat, CANARY_MS)
+    const args = [key, beat, CANARY_MS]
+    const beating = this.redis.evalsha(BEAT_SHA, 1, ...args).catch((err: unknown) => this.loaded(err, args, beatLua))
     const same = this.isSame() // asked along with it: two round trips would not fit in the deadline where one does
     const [seconds, micros, found] = (await beating) as [string, string, string | null]
     if (key !== this.#canary) this.#beatsHeard = 0
@@ -63,9 +68,19 @@ export abstract class RedisShard implements StoreShard {
   }
 
   /** A server that restarted or failed over does not know the script: the command brings it along. */
-  protected loaded(err: unknown, args: (string | number)[]): Promise<unknown> {
-    if (err instanceof Error && err.message.startsWith('NOSCRIPT')) return this.redis.eval(syncLua, 1, ...args)
-    return Promise.reject(err instanceof Error ? err : new Error(String(err)))
+  protected loaded(err: unknown, args: (string | number)[], script = syncLua): Promise<unknown> {
+    const denied = (why: unknown) => Promise.reject(this.#denied(why))
+    if (err instanceof Error && err.message.startsWith('NOSCRIPT')) {
+      return this.redis.eval(script, 1, ...args).catch(denied)
+    }
+    return denied(err)
+  }
+
+  /** Says what to do where the user lacks a right: Redis itself does not say which. */
+  #denied(err: unknown): Error {
+    if (!(err instanceof Error)) return new Error(String(err))
+    if (!/NOPERM|ACL failure|can't run this command/.test(err.message)) return err
+    return new Error(`allow the Redis user ~${this.keys.prefix}* ${RIGHTS}: ${err.message}`, { cause: err })
   }
 }
 
