@@ -68,7 +68,7 @@ const text = [
         ...[r.lostMs, r.doubledMs, r.longestMs, r.p999Ms, r.stallMs, r.recoveredMs].map(ms),
       ]),
   ),
-  'Bursts over eight processes; work admitted as a share of the budget. Made again: because the machine stalled so long that a process did not hear Redis within its 70 ms, or that late requests came when early ones were over; judged by what is promised then.',
+  'Bursts over eight processes; work admitted as a share of the budget. Made again: because a process did not hear Redis within its 70 ms, or late requests came when early ones were over; judged by what is promised then.',
   ...markdown(
     ['Burst', 'Run', 'Undisturbed', 'Mean', 'Least', 'Most', 'Made again', 'Most of those', 'Their longest stall'],
     rows

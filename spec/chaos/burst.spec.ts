@@ -126,9 +126,10 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
   }
 
   /**
-   * Bursts of one kind. One is made again where the machine measurably stalled and so long that early requests were over
-   * before late ones came, or that a process did not hear Redis in time. It is judged all the same, by what is promised
-   * then: that is an outage, and such a process decides alone; and one that comes when all others have ended is let in.
+   * Bursts of one kind. One is made again where early requests were over before late ones came, or a process did not hear
+   * Redis in time. It is judged all the same, by what is promised then: that is an outage, and such a process decides
+   * alone; and one that comes when all others have ended is let in. Where none was undisturbed, the machine has to have
+   * stalled measurably.
    */
   async function bursts(t: TestContext, { name, once, times, most, longestMs }: Kind): Promise<Judged[]> {
     const quiet: Judged[] = []
@@ -136,7 +137,7 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
     while (quiet.length < times && remade.length < AGAIN * Math.max(1, times / 4)) {
       const got = await once()
       const late = got.spreadMs >= SIMULTANEOUS_MS
-      const again = (late || got.outages > 0) && got.stallMs >= STALLED_MS
+      const again = late || got.outages > 0
       const disturbed = most * Math.min(got.outages, PROCESSES) + (late ? longestMs / BUDGET_MS : 0)
       ;(again ? remade : quiet).push({ ...got, allowed: most + (again ? disturbed : 0) })
       if (!again) continue
@@ -158,6 +159,8 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
       remadeStallMs: Math.max(0, ...remade.map(({ stallMs }) => stallMs)),
     })
     if (FULL) assert.equal(quiet.length, times, 'this machine is too busy for undisturbed bursts')
+    const stallMs = Math.max(0, ...remade.map((got) => got.stallMs))
+    assert.ok(quiet.length > 0 || stallMs >= STALLED_MS, `no burst undisturbed, though no stall was over ${stallMs} ms`)
     return [...quiet, ...remade]
   }
 
