@@ -9,9 +9,15 @@ import { COLD_TOKENS, FULL, QUICK, WARMING_TOKENS } from './load-parameters'
 import { Bench, type Limits, type Measured, type Row } from './measure'
 import { report, writeReport } from './report'
 
+const OPTIONS = ['--quick', '--rounds', 'bytes']
+
 async function main(args: readonly string[]): Promise<void> {
   const quick = args.includes('--quick')
   const all = Object.keys(GROUPS) as GroupName[]
+  const unknown = args.find((arg, i) => args[i - 1] !== '--rounds' && ![...all, ...OPTIONS].includes(arg))
+  if (unknown !== undefined) {
+    throw new RangeError(`there is no ${unknown}; there are ${[...all, ...OPTIONS].join(', ')}`)
+  }
   const only = all.filter((name) => args.includes(name))
   const whole = only.length === 0 && !args.includes('bytes')
   const { rounds = FULL.rounds } = roundsOf(args)
