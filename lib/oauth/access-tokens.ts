@@ -1,9 +1,10 @@
-import { sign, verify } from 'jsonwebtoken'
+import { verify } from 'jsonwebtoken'
 import type { Clock } from '../http/clock'
 import type { Keyring } from './keyring'
 import type { Records } from './records/records'
 import type { Revocations } from './records/revocations'
 import { hashOf, newId, newSecret } from './secret'
+import { signedJwt } from './signed-jwt'
 
 /** The claim that marks an unauthenticated session, and its value: `requireBearer()` reads it. */
 export const UNAUTHENTICATED_MARK = { session_kind: 'unauthenticated' } as const
@@ -91,9 +92,7 @@ export class AccessTokens {
       await this.#records.set('token', hashOf(token), claims, Math.min(idleSec, lifetimeSec) * 1_000)
       return { token, expiresInSec: lifetimeSec }
     }
-    const { kid, privateKey } = this.#keyring.current()
-    const header = { alg: 'RS256', typ: 'at+jwt', kid }
-    return { token: sign(claims, privateKey, { algorithm: 'RS256', header }), expiresInSec: lifetimeSec }
+    return { token: signedJwt('at+jwt', claims, this.#keyring.current()), expiresInSec: lifetimeSec }
   }
 
   /** What the token says, if it is one of ours, in time and not revoked. */

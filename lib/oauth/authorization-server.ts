@@ -28,12 +28,12 @@ import { type WebsiteSession, WebsiteSessions } from './records/website-sessions
 import { Seal } from './seal'
 import { type AuthorizationServerOptions, type ServerSettings, serverSettings } from './server-settings'
 
-/** The endpoints below the issuer. */
+/** The endpoints below the issuer: the router looks at one after another, so the one asked most comes first. */
 const ENDPOINTS: readonly Endpoint[] = [
+  tokenEndpoint,
   authorizationEndpoint,
   loginEndpoint,
   termsEndpoint,
-  tokenEndpoint,
   userinfoEndpoint,
   revokeEndpoint,
   introspectEndpoint,

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { sign } from 'jsonwebtoken'
 import type { Clock } from '../http/clock'
 import { verifiedPayload } from './access-tokens'
 import type { Keyring } from './keyring'
 import type { Authorization } from './records/authorization'
 import { claimsOf } from './scope'
+import { signedJwt } from './signed-jwt'
 import type { User } from './user'
 
 /** What an id_token told its client, when it comes back as a hint (OIDC Core §3.1.2.1, `id_token_hint`). */
@@ -30,7 +30,6 @@ export class IdTokens {
 
   /** @param accessToken the token that it is issued beside, for `at_hash` (OIDC Core §3.1.3.6) */
   issue(authorization: Authorization, user: User, accessToken: string, nonce: string | undefined): string {
-    const { kid, privateKey } = this.#keyring.current()
     const iat = Math.floor(this.#clock.date() / 1_000)
     const claims = {
       ...claimsOf(authorization.scope, user.id, user.claims ?? {}),
@@ -45,7 +44,7 @@ export class IdTokens {
       at_hash: createHash('sha256').update(accessToken).digest().toString('base64url', 0, 16),
       ...(nonce !== undefined && { nonce }),
     }
-    return sign(claims, privateKey, { algorithm: 'RS256', header: { alg: 'RS256', typ: 'JWT', kid } })
+    return signedJwt('JWT', claims, this.#keyring.current())
   }
 
   /** What a hint says, if we have signed it; an expired one will do, since it asks for nothing. */
