@@ -11,11 +11,12 @@
 --          had, whether one request is admitted because nothing runs anywhere, the seq this process's field had.
 --
 -- Idempotent: figures are absolute and numbered. Every write sets the expiry to the window's end.
-local call, match, floor, max, min = redis.call, string.match, math.floor, math.max, math.min
-local a = {}
+local call, match, format = redis.call, string.match, string.format
+local floor, max, min = math.floor, math.max, math.min
+local a, args, tonumber = {}, ARGV, tonumber
 for i = 2, 14 do
-  local n = tonumber(ARGV[i])
-  if not (n and n > -9e15 and n < 9e15 and n == floor(n)) then -- 'nan', 'inf' and '0x10' are numbers to Lua
+  local n = tonumber(args[i])
+  if not (n and n % 1 == 0 and n > -9e15 and n < 9e15) then -- 'nan', 'inf' and '0x10' are numbers to Lua
     return redis.error_reply('ERR sync: ARGV[' .. i .. '] is not a whole number')
   end
   a[i] = n
@@ -34,10 +35,9 @@ for i = 1, #fields, 2 do
   if fields[i] == process then
     found = tonumber(match(fields[i + 1], '^%d+'))
   else
-    local sp, rest = match(fields[i + 1], ':(%-?%d+)(.*)')
+    local sp, ho, ru, sl, till = match(fields[i + 1], ':(%-?%d+):?(%d*):?(%d*):?(%d*):?(%d*)')
     otherSpent = otherSpent + sp
-    if rest ~= '' then
-      local ho, ru, sl, till = match(rest, '(%d+):(%d+):(%d+):(%d+)')
+    if ho ~= '' then
       local silent = now - till
       otherHold = otherHold + ho
       if silent < 0 then otherSlack = otherSlack + sl end -- slack is a lease
@@ -60,8 +60,12 @@ granted = max(granted + ahead, keep)
 if running == 0 and want > 0 and (lone or granted > 0) then running = 1 end
 
 local slack = lone and granted + unit or granted
-local figures = string.format('%d:%d', seq, spent)
-if hold + running + slack > 0 then figures = figures .. string.format(':%d:%d:%d:%d', hold, running, slack, now + lease) end
+local figures
+if hold + running + slack > 0 then
+  figures = format('%d:%d:%d:%d:%d:%d', seq, spent, hold, running, slack, now + lease)
+else
+  figures = format('%d:%d', seq, spent)
+end
 call('HSET', KEYS[1], process, figures)
-call('PEXPIREAT', KEYS[1], string.format('%d', ends / 1000))
+call('PEXPIREAT', KEYS[1], format('%d', ends / 1000))
 return {time, otherSpent, otherRunning, granted, max(0, left - granted) + otherSlack, lone and 1 or 0, found}
