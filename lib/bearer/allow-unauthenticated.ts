@@ -56,9 +56,9 @@ function onRoute(): RequestHandler {
 
 /** Express leaves the last route on the request, so that there is one says nothing; whether it holds this handler does. */
 function standsOn(route: unknown, handler: RequestHandler): boolean {
-  const stack = (route as { stack?: { handle: unknown; name: unknown }[] } | undefined)?.stack ?? []
-  // Tracing agents wrap the handlers of a route and leave their names.
-  return stack.some((layer) => layer.handle === handler || layer.name === handler.name)
+  const stack = (route as { stack: { name: unknown }[] } | undefined)?.stack
+  // By its name: tracing agents wrap the handlers of a route and leave their names.
+  return stack?.some((layer) => layer.name === handler.name) ?? false
 }
 
 function matcher(paths: unknown, methods: unknown): (req: Request) => boolean {

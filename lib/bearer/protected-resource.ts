@@ -60,7 +60,7 @@ export function protectedResource(options: ProtectedResourceOptions): ProtectedR
     resource_name: name,
     resource_documentation: documentation,
   })
-  const router = Router({ caseSensitive: true, strict: true })
+  const router = Router()
   router.use((req, res, next) => {
     const read = req.method === 'GET' || req.method === 'HEAD'
     if (!read || req.path !== path) return next()

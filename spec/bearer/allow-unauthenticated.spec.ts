@@ -162,6 +162,8 @@ describe('allowUnauthenticated() on one route', () => {
     app.use(allowUnauthenticated(), requireBearer(dev.options), ok, shown)
     const ask = await asking(app)
     assert.deepEqual([await ask('/'), await ask('/x')], [500, 500])
+    const { url } = await serve(app)
+    assert.match(await (await fetch(url)).text(), /without paths must stand on one route; give it paths/)
   })
 })
 

@@ -153,12 +153,14 @@ describe('allowUnauthenticated() throws at startup and names the option', () => 
     ['paths no list', { paths: '/x' }, /paths.*'\/x'/],
     ['paths empty', { paths: [] }, /paths/],
     ['a path without a slash', { paths: ['x'] }, /paths/],
+    ['one of two paths without a slash', { paths: ['/x', 'y'] }, /paths must be a list of paths that begin/],
     ['a path that Express does not take', { paths: ['/a('] }, /paths.*Express does not take/],
     ['methods in small letters', { paths: ['/x'], methods: ['get'] }, /methods.*'get'/],
+    ['one of two methods in small letters', { paths: ['/x'], methods: ['GET', 'put'] }, /methods.*'put'/],
     ['methods empty', { paths: ['/x'], methods: [] }, /methods/],
     ['methods null', { paths: ['/x'], methods: null }, /methods.*null/],
     ['methods without paths', { methods: ['GET'] }, /methods is for paths/],
-    ['an option unknown', { path: '/x' }, /no option "path"/],
+    ['an option unknown', { path: '/x' }, /allowUnauthenticated\(\) has no option "path"/],
   ]
   for (const [title, options, message] of wrong) {
     it(title, () => {

@@ -166,6 +166,13 @@ describe('requireAuthentication() (RFC 9470)', () => {
     }
   })
 
+  it('where the clocks of two machines may differ by clockToleranceSec', async () => {
+    const ask = await asking({ clock, clockToleranceSec: 5 }, requireAuthentication({ maxAgeSec: 300 }))
+    const status = async (auth_time: number) => (await ask({ claims: { ...stale, auth_time } })).status
+    assert.deepEqual([await status(at - 305), await status(at - 306)], [200, 401])
+    assert.deepEqual([await status(at + 5), await status(at + 6)], [200, 401])
+  })
+
   it('throws at startup, and where no requireBearer() stands before', async () => {
     for (const options of [
       {},
@@ -177,6 +184,8 @@ describe('requireAuthentication() (RFC 9470)', () => {
     ]) {
       assert.throws(() => requireAuthentication(options as object))
     }
+    assert.throws(() => requireAuthentication({}), /requireAuthentication\(\) must be given acrValues or maxAgeSec/)
+    assert.throws(() => requireAuthentication({ max: 1 } as object), /requireAuthentication\(\) has no option "max"/)
     const { url } = await serve(express().use(requireAuthentication({ maxAgeSec: 1 }), ok, shown))
     assert.match(await (await fetch(url)).text(), /must stand after requireBearer\(\)/)
   })
@@ -196,6 +205,9 @@ describe('protectedResource() (RFC 9728)', () => {
     const { url } = await serve(app)
     const answer = await fetch(`${url}/.well-known/oauth-protected-resource/tree`)
     assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
+    assert.equal(answer.headers.get('cache-control'), 'public, max-age=3600')
+    assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+    assert.equal((await fetch(`${url}/.well-known/oauth-protected-resource/tree`, { method: 'HEAD' })).status, 200)
     assert.deepEqual(await answer.json(), {
       resource,
       authorization_servers: ['https://as.test'],
@@ -208,6 +220,20 @@ describe('protectedResource() (RFC 9728)', () => {
       assert.equal(refused.headers.get('www-authenticate'), `Bearer resource_metadata="${metadata.url}"`)
     }
     assert.equal((await fetch(`${url}/.well-known/oauth-protected-resource/tree`, { method: 'POST' })).status, 401)
+  })
+
+  it('with a name and documentation for people', async () => {
+    const { url } = await serve(
+      express().use(
+        protectedResource({ resource: 'https://api.test', name: 'Tree', documentation: 'https://docs.test' }),
+      ),
+    )
+    assert.deepEqual(await (await fetch(`${url}/.well-known/oauth-protected-resource`)).json(), {
+      resource: 'https://api.test',
+      bearer_methods_supported: ['header'],
+      resource_name: 'Tree',
+      resource_documentation: 'https://docs.test',
+    })
   })
 
   it('at the root for a resource without a path', () => {
@@ -223,8 +249,16 @@ describe('protectedResource() (RFC 9728)', () => {
       [{ resource: 'http://api.test' }, /resource/],
       [{ resource: 'https://api.test/#x' }, /resource/],
       [{ resource: 'https://api.test', authorizationServers: ['x'] }, /authorizationServers/],
+      [{ resource: 'https://api.test', authorizationServers: ['http://as.test'] }, /authorizationServers/],
+      [{ resource: 'https://api.test', authorizationServers: ['https://as.test', 'x'] }, /authorizationServers/],
       [{ resource: 'https://api.test', scopes: ['a b'] }, /scopes/],
-      [{ resource: 'https://api.test', scope: 'a' }, /no option "scope"/],
+      [{ resource: 'https://api.test', scopes: ['a', 'a b'] }, /scopes/],
+      [{ resource: 'https://api.test', name: 5 }, /name must be a string; received 5/],
+      [{ resource: 'https://api.test', documentation: 5 }, /documentation must be a string; received 5/],
+      [
+        { resource: 'https://api.test', scope: 'a' },
+        /protectedResource\(\) has no option "scope"; .* name, documentation$/,
+      ],
     ] as const) {
       assert.throws(() => protectedResource(options as never), message)
     }
