@@ -12,6 +12,7 @@ export default tseslint.config(
       '**/*.mjs',
       '**/*.cjs',
       'demo/console/*.js',
+      'lib/dashboard/*.js',
     ],
   },
   ...tseslint.configs.recommendedTypeChecked,

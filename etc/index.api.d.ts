@@ -1,50 +1,12 @@
 // Written by npm run api-report. Do not edit.
-import { Request, Response, NextFunction, RequestHandler, Router, ErrorRequestHandler } from "express";
+import { RequestHandler, Router, Request, ErrorRequestHandler } from "express";
 import { KeyObject } from "node:crypto";
 import { C as Clock } from "./shared/clock.js";
-import createError from "http-errors";
+import { D as DenyOptions, a as ThrottleStore, E as ErrorFormat } from "./shared/throttle.js";
+export { C as Command, b as Denial, c as DenialError, d as DenialHeaders, I as InsufficientScopeError, e as InvalidRequestError, L as LimitMs, O as OnDenied, R as Reply, f as RouteWindow, S as StoreShard, g as StoreWatcher, T as Throttle, h as ThrottleHeaders, i as ThrottleOptions, j as ThrottledError, U as UnauthorizedError, k as UnavailableError, l as Usage, W as Written, t as throttle } from "./shared/throttle.js";
 import { J as JsonObject, A as Algorithm, a as Jwk } from "./shared/verify-key.js";
 import { R as RedisClient } from "./shared/own-connection.js";
-type DenialHeaders = Readonly<Record<string, string>>;
-interface Denial {
-    readonly status: 400 | 401 | 403 | 429 | 503;
-    readonly code: string;
-    readonly message: string;
-    readonly headers: DenialHeaders;
-    readonly reason?: string;
-    readonly cause?: unknown;
-}
-interface DenialFields {
-    readonly code: string;
-    readonly reason: string | undefined;
-    readonly headers: DenialHeaders;
-}
-declare const InvalidRequestError_base: new (denial: Denial) => createError.HttpError & DenialFields;
-declare class InvalidRequestError extends InvalidRequestError_base {
-}
-declare const UnauthorizedError_base: new (denial: Denial) => createError.HttpError & DenialFields;
-declare class UnauthorizedError extends UnauthorizedError_base {
-}
-declare const InsufficientScopeError_base: new (denial: Denial) => createError.HttpError & DenialFields;
-declare class InsufficientScopeError extends InsufficientScopeError_base {
-}
-declare const ThrottledError_base: new (denial: Denial) => createError.HttpError & DenialFields;
-declare class ThrottledError extends ThrottledError_base {
-}
-declare const UnavailableError_base: new (denial: Denial) => createError.HttpError & DenialFields;
-declare class UnavailableError extends UnavailableError_base {
-}
-type DenialError = InvalidRequestError | UnauthorizedError | InsufficientScopeError | ThrottledError | UnavailableError;
-interface ErrorFormat {
-    readonly xml?: string;
-    readonly json?: string;
-    readonly xmlNamespace?: string;
-}
-type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => void;
-interface DenyOptions {
-    readonly onDenied?: OnDenied;
-    readonly errorFormat?: ErrorFormat;
-}
+import "http-errors";
 type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "revocation_unavailable" | "dpop_unavailable";
 type Claims = JsonObject;
 interface AnySession {
@@ -255,56 +217,6 @@ interface BearerEvent {
     readonly reason: Reason | undefined;
     readonly cause: unknown;
 }
-interface ThrottleHeaders {
-    readonly throttle?: boolean;
-    readonly rateLimit?: boolean;
-}
-interface Command {
-    readonly id: string;
-    readonly number: number;
-    readonly start: number;
-    readonly end: number;
-    readonly seq: number;
-    readonly spent: number;
-    readonly hold: number;
-    readonly running: number;
-    readonly want: number;
-    readonly unit: number;
-    readonly slice: number;
-    readonly keep: number;
-    readonly limit: number;
-    readonly tolerance: number;
-    readonly leaseMs: number;
-}
-interface Reply {
-    readonly time: number;
-    readonly written?: Written;
-}
-interface Written {
-    readonly othersSpent: number;
-    readonly othersRunning: number;
-    readonly granted: number;
-    readonly more: number;
-    readonly lone: boolean;
-    readonly found: number;
-}
-interface ThrottleStore {
-    shardOf(id: string): StoreShard;
-    watch(watcher: StoreWatcher): void;
-    close(): Promise<void>;
-}
-interface StoreShard {
-    readonly name: string | undefined;
-    sync(window: string, command: Command): Promise<Reply>;
-    beat(): Promise<{
-        readonly time: number;
-        readonly whole: boolean;
-    }>;
-}
-interface StoreWatcher {
-    ready(shard: StoreShard): void;
-    gone(shard: StoreShard): void;
-}
 interface ThrottleStanding {
     readonly subject: string;
     readonly window: string;
@@ -321,41 +233,6 @@ declare global {
         }
     }
 }
-type LimitMs = number | ((req: Request) => number);
-interface RouteWindow {
-    readonly limitMs: LimitMs;
-    readonly windowMs: number;
-    readonly name?: string;
-}
-interface ThrottleOptions extends DenyOptions {
-    readonly limitMs?: LimitMs;
-    readonly windowMs?: number;
-    readonly name?: string;
-    readonly routes?: Readonly<Record<string, RouteWindow | false>>;
-    readonly store?: ThrottleStore;
-    readonly subject?: (req: Request) => string | null;
-    readonly hold?: boolean;
-    readonly maxStaleMs?: number;
-    readonly maxSubjects?: number;
-    readonly onOutage?: "local" | "closed";
-    readonly dryRun?: boolean;
-    readonly headers?: ThrottleHeaders;
-    readonly clock?: Clock;
-}
-interface Usage {
-    readonly window: string;
-    readonly limitMs: number | null;
-    readonly spentMs: number;
-    readonly leftMs: number | null;
-    readonly endsInMs: number;
-    readonly degraded: boolean;
-}
-interface Throttle extends RequestHandler {
-    usage(subject: string): Promise<Usage[]>;
-    reset(subject: string): Promise<void>;
-    close(): Promise<void>;
-}
-declare function throttle(options?: ThrottleOptions): Throttle;
 interface AdmittedMessage {
     readonly req: Request;
     readonly subject: string;
@@ -403,5 +280,5 @@ interface ServiceUnavailableOptions {
     readonly errorFormat?: ErrorFormat;
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
-export { Algorithm, Clock, InsufficientScopeError, InvalidRequestError, JsonObject, Jwk, RedisClient, ThrottledError, UnauthorizedError, UnavailableError, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireAuthentication, requireBearer, requireScope, serviceUnavailable, throttle, throttleTest };
-export type { AdmittedMessage, AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, ChargedMessage, Claims, ClientSession, Command, Denial, DenialError, DenialHeaders, DenyOptions, DpopOptions, ErrorFormat, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, LimitMs, OnDenied, OpaqueOptions, Placement, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RefusedMessage, Reply, Revocations, RouteWindow, ScopeNeeded, Seen, SeenProofs, ServiceUnavailableOptions, Session, SessionIdentity, StoreMessage, StoreShard, StoreWatcher, SyncedMessage, Throttle, ThrottleHeaders, ThrottleOptions, ThrottleStanding, ThrottleStore, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, Usage, UserSession, VerifyToken, Written };
+export { Algorithm, Clock, DenyOptions, ErrorFormat, JsonObject, Jwk, RedisClient, ThrottleStore, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireAuthentication, requireBearer, requireScope, serviceUnavailable, throttleTest };
+export type { AdmittedMessage, AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, ChargedMessage, Claims, ClientSession, DpopOptions, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, OpaqueOptions, Placement, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RefusedMessage, Revocations, ScopeNeeded, Seen, SeenProofs, ServiceUnavailableOptions, Session, SessionIdentity, StoreMessage, SyncedMessage, ThrottleStanding, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, UserSession, VerifyToken };

@@ -51,10 +51,11 @@ import { processingTime, serviceUnavailable, ThrottledError, UnauthorizedError }
 import { devIssuer, manualClock } from '${name}/testing'
 import { authorizationServer } from '${name}/oauth'
 import { pacedFetch } from '${name}/client'
+import { throttleDashboard } from '${name}/dashboard'
 
 const named = { requireBearer, throttle, allowUnauthenticated, requireScope, throttleTest, redisStore, processingTime,
   serviceUnavailable, ThrottledError, UnauthorizedError, devIssuer, manualClock, authorizationServer,
-  pacedFetch }
+  pacedFetch, throttleDashboard }
 for (const [name, value] of Object.entries(named)) assert.equal(typeof value, 'function', name)
 
 const require = createRequire(import.meta.url)
@@ -79,6 +80,7 @@ const app = `import express from 'express'
 import { requireBearer, throttle, throttleTest, serviceUnavailable, redisStore, type ThrottleOptions } from '${name}'
 import { devIssuer, manualClock } from '${name}/testing'
 import { authorizationServer } from '${name}/oauth'
+import { throttleDashboard } from '${name}/dashboard'
 
 const options: ThrottleOptions = { limitMs: 1_000, clock: manualClock(), store: redisStore('redis://localhost') }
 const app = express()
@@ -95,6 +97,9 @@ app.get('/', (req, res) => {
 })
 // @ts-expect-error no such option
 throttle({ limit: 1 })
+// @ts-expect-error a guard is wanted
+export const unguarded = () => throttleDashboard(throttle(), {})
+app.use('/admin', throttleDashboard(throttle(), { guard: (_req, _res, next) => next() }))
 app.get('/throttled', throttleTest())
 app.use(serviceUnavailable())
 export const server: typeof authorizationServer = authorizationServer

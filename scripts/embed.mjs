@@ -1,4 +1,4 @@
-// Writes the .lua, .html and .css files of each folder of lib/ into that folder's assets.ts, because files read at run
+// Writes the .lua, .html, .css and .js files of each folder of lib/ into that folder's assets.ts, because files read at run
 // time break in bundles. --check fails when one is out of date.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
@@ -6,7 +6,7 @@ import { basename, dirname, extname, join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const folders = new Map()
 for (const file of readdirSync(join(root, 'lib'), { recursive: true }).map(String).sort()) {
-  if (!['.lua', '.html', '.css'].includes(extname(file))) continue
+  if (!['.lua', '.html', '.css', '.js'].includes(extname(file))) continue
   folders.set(dirname(file), [...(folders.get(dirname(file)) ?? []), file])
 }
 for (const [folder, files] of folders) {

@@ -46,6 +46,11 @@ export class StoreLink {
     return this.#link(this.store.shardOf(id))
   }
 
+  /** Its servers that do not answer; undefined stands for the one that needs no name. */
+  get down(): (string | undefined)[] {
+    return [...this.#shards.values()].filter(({ isDown }) => isDown).map(({ server }) => server.name)
+  }
+
   join(listener: LinkListener): void {
     this.#listeners.add(listener)
     for (const shard of this.#shards.values()) if (!shard.isDown) listener.up(shard)

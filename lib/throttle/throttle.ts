@@ -6,10 +6,12 @@ import { routeMatcher } from '../http/route-match'
 import { Admission } from './admission'
 import { Estimates } from './estimates'
 import { subjectKey } from './identify'
+import { keepInside } from './inside'
 import { NamedWindows, openWindow } from './named-windows'
 import { show, standingOf } from './request'
 import { RequestStanding } from './request-standing'
 import type { SharedWindow } from './shared-window'
+import { StoreLink } from './store-link'
 import { defaultSubject } from './subject'
 import { type ThrottleOptions, checkOptions, routeEntries } from './throttle-options'
 import { type Usage, usageOf } from './usage'
@@ -126,6 +128,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     ).then(() => undefined))
   }
 
+  keepInside(throttle, { windows: policies, link: store && StoreLink.of(store, clock), clock })
   return Object.assign(throttle, { usage, reset, close }) as Throttle
 }
 

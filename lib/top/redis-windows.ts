@@ -9,8 +9,12 @@ const ONCE = { lazyConnect: true, maxRetriesPerRequest: 0, connectTimeout: PATIE
 
 /** Reads the windows that are open in a Redis or a Cluster, and writes nothing. */
 export interface RedisWindows {
-  /** All of them, who has spent most first. */
-  read(): Promise<OpenWindow[]>
+  /**
+   * All of them, who has spent most first.
+   *
+   * @param most ends the reading of a server once it has brought so many. Default: none
+   */
+  read(most?: number): Promise<OpenWindow[]>
   close(): void
 }
 
@@ -53,9 +57,9 @@ export async function redisWindows(url: string, prefix: string): Promise<RedisWi
     throw said(err)
   }
   return {
-    async read() {
+    async read(most = Infinity) {
       try {
-        const found = await Promise.all((cluster?.nodes('master') ?? [redis]).map((node) => windowsOf(node, prefix)))
+        const found = await Promise.all((cluster?.nodes('master') ?? [redis]).map((node) => windowsOf(node, prefix, most)))
         return found.flat().sort((a, b) => b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1))
       } catch (err) {
         throw said(err)
@@ -65,7 +69,7 @@ export async function redisWindows(url: string, prefix: string): Promise<RedisWi
   }
 }
 
-async function windowsOf(node: Redis, prefix: string): Promise<OpenWindow[]> {
+async function windowsOf(node: Redis, prefix: string, most: number): Promise<OpenWindow[]> {
   const match = `${prefix.replace(/[\\*?[\]^]/g, '\\$&')}{*}:*:*`
   const found = new Map<string, OpenWindow>() // SCAN may name a key twice
   let cursor = '0'
@@ -82,6 +86,6 @@ async function windowsOf(node: Redis, prefix: string): Promise<OpenWindow[]> {
       const window = openWindow(prefix, key, fields as Record<string, string>, Number(endsInMs))
       if (window) found.set(key, window)
     })
-  } while (cursor !== '0')
+  } while (cursor !== '0' && found.size < most)
   return [...found.values()]
 }

@@ -1,0 +1,17 @@
+// Written by npm run api-report. Do not edit.
+import { RequestHandler, Router } from "express";
+import { Throttle } from "../index.js";
+import "../shared/clock.js";
+import "http-errors";
+interface DashboardOptions {
+    readonly guard: RequestHandler | readonly RequestHandler[];
+    readonly redis?: string;
+    readonly prefix?: string;
+    readonly subjects?: "hashed" | "named";
+}
+interface ThrottleDashboard extends Router {
+    close(): void;
+}
+declare function throttleDashboard(throttle: Throttle, options: DashboardOptions): ThrottleDashboard;
+export { throttleDashboard };
+export type { DashboardOptions, ThrottleDashboard };

@@ -1,0 +1,33 @@
+import { type RedisWindows, redisWindows } from '../top/redis-windows'
+import type { Shared } from './snapshot'
+
+/** So many windows are read at most of each server: more would take longer than anybody looks. */
+const MOST_WINDOWS = 50_000
+
+/** Reads what all processes have published. It is connected while somebody looks. */
+export class AllProcesses {
+  readonly #url: string
+  readonly #prefix: string
+  #windows: RedisWindows | undefined
+
+  constructor(url: string, prefix: string) {
+    this.#url = url
+    this.#prefix = prefix
+  }
+
+  async read(): Promise<Shared> {
+    try {
+      this.#windows ??= await redisWindows(this.#url, this.#prefix)
+      const windows = await this.#windows.read(MOST_WINDOWS)
+      return { windows, more: windows.length >= MOST_WINDOWS, trouble: undefined }
+    } catch (err) {
+      this.close() // the next look connects again
+      return { windows: [], more: false, trouble: (err as Error).message } // names host and port, never a password
+    }
+  }
+
+  close(): void {
+    this.#windows?.close()
+    this.#windows = undefined
+  }
+}

@@ -1,0 +1,1 @@
+export { throttleDashboard, type DashboardOptions, type ThrottleDashboard } from './throttle-dashboard'

@@ -1,0 +1,31 @@
+import type { Request, Response } from 'express'
+import { readCookie } from '../oauth/cookie'
+import { newSecret, sameSecret } from '../oauth/secret'
+
+const COOKIE = 'tollgate-dashboard'
+
+/** The token that the page sends back with what it asks for; the cookie that proves it is set where there is none. */
+export function csrfToken(req: Request, res: Response): string {
+  const known = readCookie(req.headers.cookie, COOKIE)
+  const token = known ?? newSecret()
+  res.append('Set-Cookie', `${COOKIE}=${token}; Path=/; HttpOnly; SameSite=Strict${req.secure ? '; Secure' : ''}`)
+  return token
+}
+
+/**
+ * Whether our own page has sent the request: the browser says so itself, and the token is the cookie's. Where a browser
+ * says neither `Sec-Fetch-Site` nor `Origin`, it is not.
+ */
+export function isOwnRequest(req: Request): boolean {
+  const [cookie, token] = [readCookie(req.headers.cookie, COOKIE), req.get('X-CSRF-Token')]
+  return isSameOrigin(req) && cookie !== undefined && token !== undefined && sameSecret(cookie, token)
+}
+
+function isSameOrigin(req: Request): boolean {
+  const site = req.get('Sec-Fetch-Site')
+  if (site !== undefined && site !== 'same-origin') return false
+  const origin = req.get('Origin')
+  if (origin === undefined) return site !== undefined
+  // By the browser's word alone where it gives it: a proxy may have changed Host.
+  return site !== undefined || (URL.canParse(origin) && new URL(origin).host === req.get('Host'))
+}

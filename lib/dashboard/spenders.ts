@@ -1,0 +1,64 @@
+import { nowUs } from '../http/clock'
+import { subjectKey } from '../throttle/identify'
+import type { ThrottleInside } from '../throttle/inside'
+import type { OpenWindow } from '../top/open-window'
+
+/** So many are kept when there are twice as many: those who have spent most. */
+const KEPT = 1_000
+
+/** Somebody who asked this process for time. */
+export interface Spender extends Omit<OpenWindow, 'processes'> {
+  /** As `req.throttle.subject`. */
+  readonly name: string
+  /** Of the latest request; null before the first. */
+  readonly limitMs: number | null
+}
+
+/** Who spends time in the windows open now, as far as this process knows. Bounded. */
+export class Spenders {
+  readonly #inside: ThrottleInside
+  readonly #seen = new Map<string, { readonly window: string; readonly name: string }>()
+
+  constructor(inside: ThrottleInside) {
+    this.#inside = inside
+  }
+
+  saw(window: string, name: string): void {
+    const key = `${window}\n${name}`
+    if (this.#seen.has(key)) return
+    this.#seen.set(key, { window, name })
+    if (this.#seen.size >= 2 * KEPT) for (const each of this.all().slice(KEPT)) this.#forget(each)
+  }
+
+  /** Who has spent most first. Those whose window has ended are let go. */
+  all(): Spender[] {
+    const now = nowUs(this.#inside.clock)
+    const found: Spender[] = []
+    for (const [key, { window, name }] of this.#seen) {
+      const spender = this.#look(window, name, now)
+      if (spender === undefined || (spender.spentMs <= 0 && spender.running === 0)) this.#seen.delete(key)
+      else found.push(spender)
+    }
+    return found.sort((a, b) => b.spentMs - a.spentMs)
+  }
+
+  #look(name: string, subject: string, now: number): Spender | undefined {
+    const window = this.#inside.windows.find(({ terms }) => terms.name === name)?.window
+    if (window === undefined) return undefined
+    const s = window.standing(subjectKey(subject))
+    return {
+      window: name,
+      subject: s.id,
+      name: subject,
+      spentMs: Math.max(0, Math.round(window.usedUs(s, now) / 1_000)),
+      limitMs: s.limit > 0 ? s.limit / 1_000 : null,
+      holdMs: Math.round(s.hold / 1_000),
+      running: s.running + s.othersRunning,
+      endsInMs: Math.round(window.endsInUs(s) / 1_000),
+    }
+  }
+
+  #forget({ window, name }: Spender): void {
+    this.#seen.delete(`${window}\n${name}`)
+  }
+}

@@ -1,0 +1,143 @@
+import { type NextFunction, type Request, type RequestHandler, type Response, Router, urlencoded } from 'express'
+import { optionNames, optionOneOf, optionType, shown } from '../http/options'
+import { type ThrottleInside, insideOf } from '../throttle/inside'
+import type { Throttle } from '../throttle/throttle'
+import { Activity } from './activity'
+import { AllProcesses } from './all-processes'
+import { dashboardJs, pageHtml, styleCss } from './assets'
+import { csrfToken, isOwnRequest } from './own-request'
+import { snapshot } from './snapshot'
+import { Spenders } from './spenders'
+import { Viewers } from './viewers'
+
+/** Options of {@link throttleDashboard}. */
+export interface DashboardOptions {
+  /**
+   * Who may see it, and reset subjects: the app's own authorization, as middleware. It calls `next()` for those who may,
+   * and answers all others. Required: there is no dashboard without it.
+   */
+  readonly guard: RequestHandler | readonly RequestHandler[]
+  /**
+   * The Redis of the throttle's store, a `redis://` or `rediss://` URL of one server or of any node of a Cluster: subjects and
+   * holds are then those of all processes. It only reads. Default: what this process knows.
+   */
+  readonly redis?: string
+  /** That of `redisStore()`. Default `tollgate:`. */
+  readonly prefix?: string
+  /** Subjects as hashes, the ones that Redis and `top` have; or by name where this process knows it. Default `hashed`. */
+  readonly subjects?: 'hashed' | 'named'
+}
+
+/** The dashboard, to be mounted: `app.use('/admin/throttle', dashboard)`. */
+export interface ThrottleDashboard extends Router {
+  /** Ends the streams and lets go of Redis. Safe to call twice. */
+  close(): void
+}
+
+const POLICY = [
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:",
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+].join('; ')
+const OWN_HEADERS = {
+  'Content-Security-Policy': POLICY,
+  'X-Frame-Options': 'DENY',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+}
+
+/**
+ * A page that shows, as it happens, who spends processing time, what is on hold, how many requests are refused, what
+ * each route costs and whether the store answers; and that gives a subject its windows back.
+ *
+ * Requests, refusals, routes and the store's answer time are this process's own; subjects and holds are all processes'
+ * where `redis` says where to read them.
+ *
+ * @example app.use('/admin/throttle', throttleDashboard(throttled, { guard: requireAdmin, redis: process.env.REDIS_URL }))
+ * @param throttle what `throttle()` returned
+ * @throws {TypeError} where there is no guard, or an option is wrong
+ */
+export function throttleDashboard(throttle: Throttle, options: DashboardOptions): ThrottleDashboard {
+  const { inside, guard, redis, prefix = 'tollgate:', subjects = 'hashed' } = checked(throttle, options)
+  const spenders = new Spenders(inside)
+  const names = new Set(inside.windows.map(({ terms }) => terms.name))
+  const activity = new Activity(
+    names,
+    () => inside.clock.now(),
+    (window, name) => spenders.saw(window, name),
+  )
+  const all = redis === undefined ? undefined : new AllProcesses(redis, prefix)
+  const viewers = new Viewers(inside.clock, async () =>
+    snapshot(inside, activity, spenders, await all?.read(), subjects === 'named'),
+  )
+
+  const router = Router()
+  router.use(...guard, setOwnHeaders)
+  router.get('/', (req, res) => {
+    // What the page asks for is beside it, wherever a proxy has put it.
+    if (!/^[^?]*\/(\?|$)/.test(req.originalUrl)) return res.redirect(302, `./${req.baseUrl.split('/').pop()}/`)
+    const token = csrfToken(req, res)
+    res.type('html').send(pageHtml.replace('{{csrf}}', token))
+  })
+  router.get('/dashboard.js', (_req, res) => void res.type('text/javascript').send(dashboardJs))
+  router.get('/style.css', (_req, res) => void res.type('css').send(styleCss))
+  router.get('/events', (req, res) => viewers.add(req, res))
+  router.post('/reset', urlencoded({ extended: false, limit: '4kb' }), (req, res, next) => {
+    reset(req, res).catch(next)
+  })
+
+  async function reset(req: Request, res: Response): Promise<void> {
+    if (!isOwnRequest(req)) return answer(res, 403, 'Only the dashboard itself may ask for that. Load it again.')
+    const { id, name } = (req.body ?? {}) as { id?: unknown; name?: unknown }
+    const who = typeof id === 'string' ? spenders.all().find(({ subject }) => subject === id)?.name : name
+    if (typeof id === 'string' && who === undefined)
+      return answer(res, 404, 'This process does not know whom the hash stands for. Reset the subject by its name.')
+    if (typeof who !== 'string' || who === '') return answer(res, 400, 'Say which subject, by id or by name.')
+    await throttle.reset(who)
+    await viewers.refresh()
+    answer(res, 200, 'The subject has its windows back.')
+  }
+
+  function close(): void {
+    activity.close()
+    viewers.close()
+    all?.close()
+  }
+
+  return Object.assign(router, { close })
+}
+
+function checked(throttle: Throttle, options: DashboardOptions) {
+  const inside: ThrottleInside | undefined = insideOf(throttle)
+  if (inside === undefined)
+    throw new TypeError(`throttleDashboard takes what throttle() returned; received ${shown(throttle)}`)
+  optionNames('throttleDashboard', options ?? {}, ['guard', 'redis', 'prefix', 'subjects'])
+  const { redis, prefix, subjects = 'hashed' } = options ?? {}
+  const given: unknown = options?.guard
+  const guard = (Array.isArray(given) ? given : [given]) as RequestHandler[]
+  if (guard.length === 0 || !guard.every((each) => typeof each === 'function')) {
+    throw new TypeError(
+      'throttleDashboard needs a guard: middleware that lets in those who may see it, and answers all others; ' +
+        `received ${shown(given)}`,
+    )
+  }
+  optionType('prefix', prefix, 'string')
+  optionOneOf('subjects', subjects, ['hashed', 'named'])
+  if (redis !== undefined && !(/^rediss?:\/\//.test(redis) && URL.canParse(redis)))
+    throw new TypeError('redis must be a redis:// or rediss:// URL') // never shown, since it may hold a password
+  return { ...options, inside, guard }
+}
+
+/** An app's cors() is not for this page. */
+function setOwnHeaders(_req: Request, res: Response, next: NextFunction): void {
+  res.removeHeader('Access-Control-Allow-Origin')
+  res.removeHeader('Access-Control-Allow-Credentials')
+  res.set(OWN_HEADERS)
+  next()
+}
+
+function answer(res: Response, status: number, message: string): void {
+  res.status(status).json({ message })
+}

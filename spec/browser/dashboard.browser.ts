@@ -1,0 +1,164 @@
+// The dashboard, as an operator sees it: two processes' worth of traffic over one Redis, or this process alone.
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import express, { type Request } from 'express'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { throttle, redisStore, type Throttle } from '../../lib'
+import { type ThrottleDashboard, throttleDashboard } from '../../lib/dashboard'
+import { type Server, startRedis } from '../support/redis'
+import { until } from '../support/until'
+import { WIDTHS, faultsOf, launch, looksWell } from './looks'
+
+const PASSWORD = 'Basic ' + Buffer.from('operator:hush').toString('base64')
+const HOSTILE = '<img src=x onerror="document.title=1">'
+
+for (const [width, viewport] of Object.entries(WIDTHS)) {
+  describe(`the dashboard in a browser, ${width}`, () => {
+    let browser: Browser
+    let context: BrowserContext
+    let page: Page
+    let faults: string[]
+    let redis: Server
+    let origin: string
+    let close: () => Promise<void>
+
+    before(async () => {
+      redis = await startRedis()
+      browser = await launch()
+    })
+    after(async () => {
+      await browser.close()
+      await redis.stop()
+    })
+    beforeEach(async () => {
+      const url = `redis://127.0.0.1:${redis.port}`
+      const throttled = throttle({
+        ...{ limitMs: 2_000, windowMs: 3_600_000, hold: true, store: redisStore(url) },
+        subject: (req: Request) => req.get('X-Who') ?? 'nobody',
+      })
+      const dashboard = throttleDashboard(throttled, {
+        guard: (req, res, next) =>
+          req.headers.authorization === PASSWORD
+            ? next()
+            : void res.status(401).set('WWW-Authenticate', 'Basic realm="operators"').end(),
+        ...{ redis: url, subjects: 'named' },
+      })
+      ;({ origin, close } = await listen(throttled, dashboard))
+      context = await browser.newContext({
+        ...{ viewport, httpCredentials: { username: 'operator', password: 'hush' } },
+      })
+      context.setDefaultTimeout(10_000)
+      page = await context.newPage()
+      faults = faultsOf(page)
+    })
+    afterEach(async () => {
+      await context.close()
+      await close()
+      await redis.command('FLUSHALL')
+      assert.deepEqual(faults, [], 'no console or CSP error')
+    })
+
+    const ask = async (path: string, who: string) => (await fetch(origin + path, { headers: { 'X-Who': who } })).status
+    const subject = (who: string) => page.locator('#subjects > li', { hasText: who })
+
+    it('shows live who spends and who is refused, and what is on hold', async () => {
+      await page.goto(`${origin}/admin/throttle`)
+      await page.locator('#live', { hasText: 'Live, all processes' }).waitFor()
+      await looksWell(page, `${width}-dashboard-empty`)
+      const [grace, ada] = ['user:25:https://ident.example.org:grace', 'user:25:https://ident.example.org:ada']
+      for (const [who, ms] of [[grace, 700], [HOSTILE, 300], [ada, 2_400]] as const) await ask(`/spend/${ms}`, who) // prettier-ignore
+      for (let i = 0; i < 3; i++) assert.equal(await ask('/persons/LWB1-ADA', ada), 429)
+      assert.equal(await ask('/persons/LWB1-ADA', grace), 200)
+      const slow = ask('/slow', grace)
+      await subject('grace').locator('.note', { hasText: '1 running' }).waitFor()
+      await until(async () => (await page.locator('#refused').innerText()) === '3')
+      await subject(HOSTILE).waitFor()
+      assert.equal(await page.title(), 'Throttle', 'a name is text')
+      assert.match(await subject('ada').innerText(), /2\.4 s of 2\.0 s/)
+      assert.match(await page.locator('#routes').innerText(), /GET \/spend\/:ms[^]*3 requests/)
+      assert.equal(await page.locator('#trouble').isVisible(), false)
+      await looksWell(page, `${width}-dashboard-busy`)
+      assert.equal(await slow, 200)
+    })
+
+    it('resets one subject, after asking, and keeps the focus', async () => {
+      for (const who of ['ada', 'grace']) await ask('/spend/2400', who)
+      await page.goto(`${origin}/admin/throttle/`)
+      await subject('ada').waitFor()
+      page.once('dialog', (dialog) => void dialog.dismiss())
+      await subject('ada').locator('button').click()
+      assert.equal(await ask('/spend/0', 'ada'), 429, 'not without a yes')
+      const asked = new Promise<string>((resolve) => {
+        page.once('dialog', (dialog) => {
+          resolve(dialog.message())
+          void dialog.accept()
+        })
+      })
+      await page.fill('#reset-name', 'ada')
+      await page.keyboard.press('Enter')
+      assert.equal(await asked, 'Give ada its windows back, in every process?')
+      await page.locator('#said', { hasText: 'has its windows back' }).waitFor()
+      assert.deepEqual([await ask('/spend/0', 'ada'), await ask('/spend/0', 'grace')], [200, 429])
+    })
+
+    if (width === 'phone') return
+
+    it('can be paused, and goes on', async () => {
+      await page.goto(`${origin}/admin/throttle/`)
+      await page.locator('#live', { hasText: 'Live' }).waitFor()
+      await page.click('#pause')
+      assert.equal(await page.getAttribute('#pause', 'aria-pressed'), 'true')
+      await ask('/spend/300', 'ada')
+      await page.click('#pause')
+      await subject('ada').waitFor()
+      assert.equal(await page.getAttribute('#pause', 'aria-pressed'), 'false')
+    })
+
+    it('keeps the focus on a subject that moves', async () => {
+      for (const [who, ms] of [['ada', 900], ['grace', 500]] as const) await ask(`/spend/${ms}`, who) // prettier-ignore
+      await page.goto(`${origin}/admin/throttle/`)
+      await subject('grace').locator('button').focus()
+      await ask('/spend/600', 'grace')
+      await page.locator('#subjects > li:first-child', { hasText: 'grace' }).waitFor()
+      const focused = 'document.activeElement.closest("li")?.innerText ?? "none"'
+      assert.match(await page.evaluate(focused), /^grace/)
+    })
+
+    it('says when the store does not answer', async () => {
+      await ask('/spend/300', 'ada')
+      await page.goto(`${origin}/admin/throttle/`)
+      await subject('ada').waitFor()
+      redis.signal('SIGSTOP')
+      try {
+        await page.locator('#store', { hasText: 'not answering' }).waitFor()
+        await page.locator('#trouble', { hasText: 'does not answer' }).waitFor()
+        await subject('ada').waitFor()
+        await looksWell(page, `${width}-dashboard-outage`)
+      } finally {
+        redis.signal('SIGCONT')
+      }
+      await page.locator('#trouble').waitFor({ state: 'hidden' })
+    })
+  })
+}
+
+async function listen(throttled: Throttle, dashboard: ThrottleDashboard) {
+  const app = express()
+  app.use('/admin/throttle', dashboard)
+  app.use(throttled)
+  app.get('/spend/:ms', (req, res) => {
+    req.throttle.charge(Number(req.params.ms))
+    res.end()
+  })
+  app.get('/persons/:id', (_req, res) => void res.end())
+  app.get('/slow', (_req, res) => void setTimeout(() => res.end(), 4_000))
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const close = async () => {
+    dashboard.close()
+    server.closeAllConnections()
+    server.close()
+    await throttled.close()
+  }
+  return { origin: `http://127.0.0.1:${(server.address() as { port: number }).port}`, close }
+}

@@ -1,0 +1,307 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import cors from 'cors'
+import express, { type Request, type RequestHandler } from 'express'
+import { type ThrottleStore, redisStore, throttle } from '../../lib'
+import { throttleDashboard, type DashboardOptions } from '../../lib/dashboard'
+import { Series } from '../../lib/dashboard/series'
+import type { Snapshot } from '../../lib/dashboard/snapshot'
+import { manualClock } from '../../lib/testing'
+import { freePort, startRedis } from '../support/redis'
+import { until } from '../support/until'
+
+const open: RequestHandler = (_req, _res, next) => next()
+const who = (req: Request) => req.get('X-Who') ?? 'nobody'
+
+interface Given extends Partial<DashboardOptions> {
+  readonly store?: ThrottleStore
+}
+
+/** An API whose dashboard stands at /admin/throttle. */
+async function start(t: TestContext, { store, ...options }: Given = {}) {
+  const app = express()
+  const throttled = throttle({ limitMs: 1_000, windowMs: 3_600_000, subject: who, ...(store && { store }) })
+  const dashboard = throttleDashboard(throttled, { guard: open, ...options })
+  app.use(cors({ origin: true, credentials: true }))
+  app.use('/admin/throttle', dashboard)
+  app.use('/api', throttled)
+  app.get('/api/spend/:ms', (req, res) => {
+    req.throttle.charge(Number(req.params.ms))
+    res.end()
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+  t.after(async () => {
+    dashboard.close()
+    server.closeAllConnections()
+    server.close()
+    await throttled.close()
+  })
+  const spend = async (name: string, ms: number) =>
+    (await fetch(`${origin}/api/spend/${ms}`, { headers: { 'X-Who': name } })).status
+  return { origin, at: `${origin}/admin/throttle`, spend, dashboard, throttled }
+}
+
+/** The first snapshot that a new viewer is told and that will do. */
+async function seen(at: string, isIt: (snapshot: Snapshot) => boolean = () => true): Promise<Snapshot> {
+  const answer = await fetch(`${at}/events`)
+  assert.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  let text = ''
+  for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(chunk).toString()
+    const events = text.split('\n\n')
+    text = events.pop() ?? ''
+    for (const event of events) {
+      const snapshot = JSON.parse(event.replace(/^data: /, '')) as Snapshot
+      if (isIt(snapshot)) return snapshot // and with that the stream is cancelled
+    }
+  }
+  throw new Error('the stream has ended')
+}
+
+/** What the page sends: the cookie and the token that were given to it. */
+async function ownHeaders(at: string): Promise<Record<string, string>> {
+  const page = await fetch(`${at}/`)
+  const cookie = page.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const token = /name="csrf" content="([\w-]{43})"/.exec(await page.text())?.[1] ?? ''
+  return { 'Sec-Fetch-Site': 'same-origin', Cookie: cookie, 'X-CSRF-Token': token }
+}
+
+const reset = (at: string, headers: Record<string, string>, form: Record<string, string>) =>
+  fetch(`${at}/reset`, { method: 'POST', headers, body: new URLSearchParams(form) })
+
+describe('throttleDashboard()', () => {
+  it('does not start without a guard, or with what it does not know', async () => {
+    const throttled = throttle()
+    const make = (options: unknown) => () => throttleDashboard(throttled, options as DashboardOptions)
+    for (const options of [undefined, {}, { guard: undefined }, { guard: true }, { guard: [] }, { guard: [open, 1] }]) {
+      assert.throws(make(options), /^TypeError: throttleDashboard needs a guard/)
+    }
+    assert.throws(make({ guard: open, redis: 'http://ada:hush@localhost' }), (err: Error) => {
+      return /^redis must be/.test(err.message) && !err.message.includes('hush')
+    })
+    assert.throws(make({ guard: open, subjects: 'all' }), /subjects must be/)
+    assert.throws(make({ guard: open, gaurd: open }), /no option "gaurd"/)
+    assert.throws(() => throttleDashboard(open as never, { guard: open }), /takes what throttle\(\) returned/)
+    await throttled.close()
+  })
+
+  it('lets the guard answer for the page, its files, the stream and the reset', async (t) => {
+    const asked: string[] = []
+    const guard: RequestHandler[] = [
+      open,
+      (req, res) => {
+        asked.push(req.path)
+        res.status(401).end()
+      },
+    ]
+    const { at } = await start(t, { guard })
+    const paths = ['/', '/dashboard.js', '/style.css', '/events', '/reset', '/none']
+    for (const path of paths) {
+      const answer = await fetch(at + path, path === '/reset' ? { method: 'POST' } : {})
+      assert.deepEqual([answer.status, await answer.text()], [401, ''], path)
+    }
+    assert.deepEqual(asked, paths)
+  })
+
+  it('serves a page of its own, under a strict policy, that other origins cannot read', async (t) => {
+    const { at } = await start(t)
+    const moved = await fetch(at, { redirect: 'manual' })
+    assert.deepEqual([moved.status, moved.headers.get('location')], [302, './throttle/'])
+    for (const path of ['/', '/dashboard.js', '/style.css']) {
+      const { status, headers } = await fetch(at + path, { headers: { Origin: 'https://evil.test' } })
+      assert.equal(status, 200)
+      assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self';/)
+      assert.equal(headers.get('access-control-allow-origin'), null)
+      assert.equal(headers.get('access-control-allow-credentials'), null)
+      assert.equal(headers.get('x-frame-options'), 'DENY')
+      assert.equal(headers.get('cache-control'), 'no-store')
+    }
+    const cookie = (await fetch(`${at}/`)).headers.getSetCookie()[0]
+    assert.match(cookie ?? '', /^tollgate-dashboard=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/)
+  })
+
+  it('tells who spends, what is refused and what each route costs; whom by hash alone', async (t) => {
+    const { at, spend } = await start(t)
+    assert.equal(await spend('grace', 300), 200)
+    assert.equal(await spend('ada', 1_200), 200)
+    assert.equal(await spend('ada', 1), 429)
+    const { source, subjects, totals, refused, admitted, routes, store } = await seen(at)
+    assert.equal(source, 'process')
+    const [ada, grace, ...more] = subjects
+    assert.ok(ada && grace && more.length === 0)
+    assert.ok(ada.spentMs >= 1_200 && grace.spentMs >= 300 && grace.spentMs < 1_000, JSON.stringify(subjects))
+    assert.deepEqual([ada.limitMs, ada.window, ada.known, ada.name], [1_000, 'default', true, undefined])
+    assert.match(ada.subject, /^[\w-]{24}$/)
+    assert.equal(totals.subjects, 2)
+    assert.deepEqual([refused.aMinute, admitted.aMinute, admitted.points.length], [1, 2, 60])
+    const [route, ...others] = routes
+    assert.equal(others.length, 0)
+    assert.deepEqual([route?.route, route?.requests], ['GET /api/spend/:ms', 2])
+    assert.ok(route && route.ms.aMinute >= 1_500)
+    assert.deepEqual([store.shared, store.down], [false, []])
+    assert.equal(JSON.stringify(subjects).includes('"ada"'), false)
+  })
+
+  it('shows names where that is wanted', async (t) => {
+    const { at, spend } = await start(t, { subjects: 'named' })
+    await spend('<img src=x onerror=alert(1)>', 5)
+    assert.equal((await seen(at)).subjects[0]?.name, '<img src=x onerror=alert(1)>')
+  })
+
+  it('gives one subject its window back, by hash or by name', async (t) => {
+    const { at, spend } = await start(t)
+    for (const name of ['ada', 'grace']) assert.equal(await spend(name, 1_200), 200)
+    const [{ subject: id = '' } = {}] = (await seen(at)).subjects
+    const headers = await ownHeaders(at)
+    assert.equal((await reset(at, headers, { id })).status, 200)
+    const after = [await spend('ada', 0), await spend('grace', 0)]
+    assert.deepEqual(after.sort(), [200, 429], 'one and no other')
+    for (const name of ['ada', 'grace']) assert.equal((await reset(at, headers, { name })).status, 200)
+    assert.deepEqual([await spend('ada', 0), await spend('grace', 0)], [200, 200])
+    assert.equal((await reset(at, headers, { id: 'A'.repeat(24) })).status, 404)
+    assert.equal((await reset(at, headers, {})).status, 400)
+    assert.equal((await reset(at, headers, { name: '' })).status, 400)
+  })
+
+  it('resets for nobody but its own page', async (t) => {
+    const { at, spend, origin } = await start(t)
+    await spend('ada', 1_200)
+    const own = await ownHeaders(at)
+    const { 'Sec-Fetch-Site': site = '', ...proof } = own
+    const foreign: [string, Record<string, string>][] = [
+      ['nothing', {}],
+      ['no word of where it comes from', proof],
+      ['another site', { ...own, 'Sec-Fetch-Site': 'cross-site' }],
+      ['a sibling', { ...own, 'Sec-Fetch-Site': 'same-site' }],
+      ['typed in', { ...own, 'Sec-Fetch-Site': 'none' }],
+      ['another origin', { ...proof, Origin: 'https://evil.test' }],
+      ['an opaque origin', { ...proof, Origin: 'null' }],
+      ['no cookie', { ...own, Cookie: '' }],
+      ['another cookie', { ...own, Cookie: `tollgate-dashboard=${'A'.repeat(43)}` }],
+      ['no token', { 'Sec-Fetch-Site': site, Cookie: own.Cookie ?? '' }],
+      ['another token', { ...own, 'X-CSRF-Token': 'A'.repeat(43) }],
+      ['empty ones', { ...own, Cookie: 'tollgate-dashboard=', 'X-CSRF-Token': '' }],
+    ]
+    for (const [what, headers] of foreign) {
+      assert.equal((await reset(at, headers, { name: 'ada' })).status, 403, what)
+    }
+    assert.equal(await spend('ada', 0), 429)
+    assert.equal((await fetch(`${at}/reset?name=ada`, { headers: own })).status, 404, 'GET changes nothing')
+    const older = { ...proof, Origin: origin } // a browser that knows no Sec-Fetch-Site
+    assert.equal((await reset(at, older, { name: 'ada' })).status, 200)
+    assert.equal(await spend('ada', 0), 200)
+  })
+
+  it('adds up the processes out of Redis, and says where it cannot', async (t) => {
+    const redis = await startRedis()
+    t.after(() => redis.stop())
+    const url = `redis://127.0.0.1:${redis.port}`
+    const one = await start(t, { store: redisStore(url), redis: url })
+    const two = await start(t, { store: redisStore(url) })
+    assert.deepEqual([await one.spend('ada', 300), await two.spend('ada', 400)], [200, 200])
+    assert.equal(await two.spend('grace', 100), 200)
+    const all = ({ subjects }: Snapshot) => subjects.length === 2 && (subjects[0]?.spentMs ?? 0) >= 700
+    const { source, subjects, trouble, store, totals } = await seen(one.at, all)
+    assert.deepEqual([source, trouble, store.shared, store.down], ['redis', undefined, true, []])
+    const [ada, grace] = subjects
+    assert.ok(ada && grace && ada.spentMs >= 700 && ada.spentMs < 1_000, JSON.stringify(subjects))
+    assert.deepEqual([ada.known, grace.known], [true, false], 'only the other process has seen grace')
+    assert.ok(totals.spentMs >= 800)
+    assert.ok(store.syncMs.some((ms) => ms !== null && ms > 0))
+    const headers = await ownHeaders(one.at)
+    assert.equal((await reset(one.at, headers, { id: ada.subject })).status, 200)
+    const given = ({ subjects }: Snapshot) => (subjects.find((s) => s.subject === ada.subject)?.spentMs ?? 0) < 300
+    await seen(one.at, given)
+    assert.equal((await reset(one.at, headers, { id: grace.subject })).status, 404)
+    await redis.stop()
+    const alone = await seen(one.at, ({ store, trouble }) => store.down.length === 1 && trouble !== undefined)
+    assert.equal(alone.source, 'process')
+    assert.match(alone.trouble ?? '', /^Redis at 127\.0\.0\.1:\d+ does not answer/)
+  })
+
+  it('never says the password of its Redis', async (t) => {
+    const port = await freePort()
+    const { at } = await start(t, { redis: `redis://ada:hush@127.0.0.1:${port}` })
+    const { trouble } = await seen(at)
+    assert.match(trouble ?? '', new RegExp(`^Redis at 127.0.0.1:${port} does not answer`))
+    assert.equal(trouble?.includes('hush'), false)
+  })
+
+  it('keeps a bounded number of subjects and routes, those that matter', async (t) => {
+    const clock = manualClock()
+    const app = express()
+    const throttled = throttle({ limitMs: 10_000, windowMs: 3_600_000, clock, subject: who })
+    const dashboard = throttleDashboard(throttled, { guard: open })
+    t.after(() => dashboard.close())
+    app.use('/admin', dashboard)
+    app.use(throttled)
+    for (let i = 0; i < 250; i++) app.get(`/route-${i}`, (_req, res) => void res.end())
+    app.get('/spend', (req, res) => {
+      req.throttle.charge(who(req) === 'big' ? 5_000 : 1)
+      res.end()
+    })
+    const server = app.listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+    const ask = (path: string, name: string) => fetch(origin + path, { headers: { 'X-Who': name } })
+    await ask('/spend', 'big')
+    for (let i = 0; i < 2_100; i += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, n) => ask('/spend', `small-${i + n}`)))
+    }
+    for (let i = 0; i < 250; i++) await ask(`/route-${i}`, 'big')
+    const { subjects, totals, routes } = await seen(`${origin}/admin`)
+    assert.ok(totals.subjects >= 1_000 && totals.subjects < 2_000, `${totals.subjects}`)
+    assert.equal(subjects.length, 25)
+    assert.equal(subjects[0]?.spentMs, 5_000)
+    assert.equal(routes.length, 20)
+    assert.ok(routes.some(({ route, requests }) => route === 'other routes' && requests > 40))
+  })
+
+  it('ends its streams when it is closed, and after five minutes so that the guard is asked again', async (t) => {
+    const clock = manualClock()
+    const throttled = throttle({ clock })
+    const dashboard = throttleDashboard(throttled, { guard: open })
+    const server = express().use(dashboard).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/events`
+    let ended = 0
+    const watch = async () => {
+      const answer = await fetch(url)
+      void answer.text().then(() => ended++)
+    }
+    await watch()
+    clock.advance(299_999)
+    await watch()
+    assert.equal(ended, 0)
+    clock.advance(1)
+    await until(() => ended === 1)
+    dashboard.close()
+    dashboard.close()
+    await until(() => ended === 2)
+  })
+})
+
+describe('Series', () => {
+  it('forgets what is older than five minutes, and sums the last one', () => {
+    const series = new Series()
+    series.add(1_000, 7)
+    series.add(62_000, 1)
+    series.add(64_999, 2)
+    assert.equal(series.points(64_999).at(-1), 3)
+    assert.equal(series.points(64_999).at(-13), 7)
+    assert.equal(series.aMinute(64_999), 3)
+    assert.equal(series.aMinute(124_999), 0)
+    assert.equal(series.points(305_000).includes(7), false)
+    assert.deepEqual(series.points(1e9), Array(60).fill(0))
+  })
+})
