@@ -12,6 +12,13 @@ const files = readdirSync(join(root, 'spec/browser'))
   .map((f) => join('spec/browser', f))
 const redis = needRedis()
 const env = { ...process.env, ...redis.env, REDIS_SERVER: redis.server, REDIS_CLI: redis.cli }
-const flags = ['--require', 'tsx/cjs', '--test', '--test-reporter=spec', '--test-timeout=60000']
+const flags = [
+  '--require',
+  'tsx/cjs',
+  '--test',
+  '--test-reporter=spec',
+  '--test-timeout=120000',
+  '--test-concurrency=3',
+]
 const { status } = spawnSync(process.execPath, [...flags, ...files], { cwd: root, stdio: 'inherit', env })
 process.exit(status ?? 1)

@@ -41,7 +41,7 @@ async function start() {
     event.preventDefault()
     void call(`/platform/throttled?processingTime=${$('force-ms').value}`)
   })
-  requestAnimationFrame(drawGauges)
+  requestAnimationFrame(everyFrame)
   await comeBack()
   showSession()
 }
@@ -148,6 +148,7 @@ async function call(path, retries = 0) {
     const body = await answer.text()
     underWay.delete(request)
     learnWindows(path, answer.headers)
+    drawGauges()
     const entry = showAnswer(path, answer, body)
     const cost = answer.headers.get('X-PROCESSING-TIME')
     const told = `${path.split('?')[0]}: ${answer.status} ${answer.statusText}`
@@ -253,6 +254,11 @@ function addGauge(name) {
   $('gauges').append(gauge)
 }
 
+function everyFrame() {
+  drawGauges()
+  requestAnimationFrame(everyFrame)
+}
+
 function drawGauges() {
   const now = performance.now()
   for (const gauge of document.querySelectorAll('.gauge')) {
@@ -278,7 +284,6 @@ function drawGauges() {
     bar.setAttribute('aria-valuetext', `${(leftMs / 1_000).toFixed(1)} of ${budgetMs / 1_000} seconds left`)
     bar.firstChild.style.transform = `scaleX(${leftMs / budgetMs})`
   }
-  requestAnimationFrame(drawGauges)
 }
 
 // --- The page

@@ -59,7 +59,9 @@ export async function redisWindows(url: string, prefix: string): Promise<RedisWi
   return {
     async read(most = Infinity) {
       try {
-        const found = await Promise.all((cluster?.nodes('master') ?? [redis]).map((node) => windowsOf(node, prefix, most)))
+        const found = await Promise.all(
+          (cluster?.nodes('master') ?? [redis]).map((node) => windowsOf(node, prefix, most)),
+        )
         return found.flat().sort((a, b) => b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1))
       } catch (err) {
         throw said(err)

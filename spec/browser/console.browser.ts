@@ -17,7 +17,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
     before(async () => (browser = await launch()))
     after(() => browser.close())
     beforeEach(async () => {
-      await open(60_000)
+      await open(3_600_000)
     })
     afterEach(async () => {
       await close()
@@ -96,7 +96,8 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       assert.match(await answer().locator('.retry').innerText(), /Again in \d+ s/)
       assert.equal(await leftMs('default'), 0)
       await call('Search')
-      await said('search: 200 OK')
+      await answer().locator('summary', { hasText: 'search' }).waitFor()
+      assert.match(await page.locator('#said').innerText(), /search: 200 OK/)
       await looksWell(page, `${width}-console-refused`)
       await page.click('.retry button')
       await said('It is not tried again.')
