@@ -122,6 +122,9 @@ describe('processingTime() options', () => {
     // @ts-expect-error no such option
     assert.throws(() => processingTime({ clok: 1 }), /TypeError: processingTime has no option "clok"; it has clock/)
     // @ts-expect-error not a clock
-    assert.throws(() => processingTime({ clock: 7 }), /TypeError: clock must be a clock, as manualClock\(\) makes one; rec/)
+    assert.throws(
+      () => processingTime({ clock: 7 }),
+      /TypeError: clock must be a clock, as manualClock\(\) makes one; rec/,
+    )
   })
 })
