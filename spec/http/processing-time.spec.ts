@@ -121,8 +121,8 @@ describe('processingTime() options', () => {
   it('names what it does not know or cannot use', () => {
     // @ts-expect-error no such option
     assert.throws(() => processingTime({ clok: 1 }), /TypeError: processingTime has no option "clok"; it has clock/)
-    // @ts-expect-error not a clock
     assert.throws(
+      // @ts-expect-error not a clock
       () => processingTime({ clock: 7 }),
       /TypeError: clock must be a clock, as manualClock\(\) makes one; rec/,
     )
