@@ -7,8 +7,10 @@ import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import { type StoreMessage, redisStore, throttle } from '../../lib'
-import { startApis } from '../chaos/apis'
+import { endedLogs, startApis } from '../chaos/apis'
+import { balance } from '../chaos/balance'
 import { shoot } from '../chaos/load'
+import { workByUser } from '../chaos/log'
 import { LONG_WINDOW_MS, totals } from '../chaos/shared-total'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { until } from '../support/until'
@@ -76,7 +78,9 @@ describe('redisStore() over TLS', () => {
     for (const api of apis) assert.equal((await shoot(api, '/shared/work/20', 'ada')).status, 200)
     const admin = new Redis(redis.port)
     t.after(() => admin.disconnect())
-    await until(async () => (await totals(admin, 'shared')('ada')) >= 40)
+    const work = workByUser(await endedLogs(apis, (who) => who === 'ada'))
+    const { requests, lostMs, doubledMs } = await balance(work, totals(admin, 'shared'))
+    assert.deepEqual([requests, lostMs, doubledMs], [2, 0, 0])
   })
 })
 
