@@ -1,0 +1,90 @@
+// An API behind throttle() whose handlers answer in every way a response can go; started by responses.spec.ts. Each
+// handler tells its parent what it worked, by its own clock.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import express, { type Request, type Response } from 'express'
+import { redisStore, throttle } from '../../lib'
+
+const { redis, windowMs } = JSON.parse(process.argv[2] as string) as { redis: string; windowMs: number }
+const throttled = throttle({
+  ...{ limitMs: 86_400_000, windowMs, name: 'responses' },
+  store: redisStore(redis),
+  subject: (req) => req.query.user as string,
+})
+const large = Buffer.alloc(8_000_000)
+const app = express()
+app.get('/usage/:who', async (req, res) => void res.json((await throttled.usage(req.params.who))[0]))
+app.use(throttled)
+
+/** A handler that works for 40 ms before `then`, whatever the client does; says what it worked in all. */
+const works =
+  (then: (req: Request, res: Response) => void | Promise<void>) =>
+  async (req: Request, res: Response): Promise<void> => {
+    const from = performance.now()
+    await sleep(40)
+    try {
+      await then(req, res)
+    } finally {
+      process.send?.({ user: req.query.user, ms: performance.now() - from })
+    }
+  }
+
+app.get(
+  '/aborted',
+  works((_req, res) => void res.end('nobody reads this')),
+)
+app.get(
+  '/not-modified',
+  works((_req, res) => void res.set('ETag', '"1"').send('the same')),
+)
+app.get(
+  '/thrown-before',
+  works(() => Promise.reject(Object.assign(new Error('on purpose'), { status: 418 }))),
+)
+app.get(
+  '/thrown-after',
+  works((_req, res) => {
+    res.write('half')
+    return Promise.reject(Object.assign(new Error('on purpose'), { status: 418 }))
+  }),
+)
+app.post(
+  '/upload',
+  works(async (req, res) => {
+    let bytes = 0
+    for await (const chunk of req) bytes += (chunk as Buffer).length
+    res.json(bytes)
+  }),
+)
+app.get(
+  '/download',
+  works((_req, res) => void setImmediate(() => res.end(large))), // sending it is not the handler's work
+)
+app.get(
+  '/events',
+  works(async (_req, res) => {
+    res.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    res.write('data: 1\n\n')
+    const from = performance.now()
+    await sleep(400)
+    process.send?.({ user: _req.query.user, ms: from - performance.now() }) // not to be charged
+    res.end('data: 2\n\n')
+  }),
+)
+app.get(
+  '/upgrade',
+  works((_req, res) => {
+    res.writeHead(101, { Connection: 'Upgrade', Upgrade: 'echo' })
+    res.flushHeaders()
+  }),
+)
+app.use((err: { status?: number }, _req: Request, res: Response, next: (err: unknown) => void) => {
+  if (res.headersSent) return next(err)
+  res.status(err.status ?? 500).end()
+})
+
+const server = createServer(app).listen(0, '127.0.0.1', () => {
+  process.send?.({ port: (server.address() as AddressInfo).port })
+})
+process.on('disconnect', () => process.exit(0))
