@@ -1,4 +1,4 @@
-import { type RedisWindows, redisWindows } from '../top/redis-windows'
+import { type RedisWindows, redisWindows } from '../throttle/redis-windows'
 import type { Shared } from './snapshot'
 
 /** So many windows are read at most of each server: more would take longer than anybody looks. */

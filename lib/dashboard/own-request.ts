@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
-import { readCookie } from '../oauth/cookie'
-import { newSecret, sameSecret } from '../oauth/secret'
+import { readCookie } from '../http/read-cookie'
+import { newSecret, sameSecret } from '../http/secret'
 
 const COOKIE = 'tollgate-dashboard'
 

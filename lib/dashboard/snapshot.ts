@@ -1,5 +1,5 @@
 import type { ThrottleInside } from '../throttle/inside'
-import type { OpenWindow } from '../top/open-window'
+import type { OpenWindow } from '../throttle/open-window'
 import type { Activity } from './activity'
 import type { Spender, Spenders } from './spenders'
 

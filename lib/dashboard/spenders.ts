@@ -1,7 +1,7 @@
 import { nowUs } from '../http/clock'
 import { subjectKey } from '../throttle/identify'
 import type { ThrottleInside } from '../throttle/inside'
-import type { OpenWindow } from '../top/open-window'
+import type { OpenWindow } from '../throttle/open-window'
 
 /** So many are kept when there are twice as many: those who have spent most. */
 const KEPT = 1_000

@@ -3,7 +3,7 @@ import type { Clock } from '../http/clock'
 import type { Keyring } from './keyring'
 import type { Records } from './records/records'
 import type { Revocations } from './records/revocations'
-import { hashOf, newId, newSecret } from './secret'
+import { hashOf, newId, newSecret } from '../http/secret'
 import { signedJwt } from './signed-jwt'
 
 /** The claim that marks an unauthenticated session, and its value: `requireBearer()` reads it. */

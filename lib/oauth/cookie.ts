@@ -1,14 +1,4 @@
-/** The value of the first cookie of that name in a `Cookie` header, if it looks like one of ours. */
-export function readCookie(header: string | undefined, name: string): string | undefined {
-  for (const pair of header?.split(';') ?? []) {
-    const at = pair.indexOf('=')
-    if (at > 0 && pair.slice(0, at).trim() === name) {
-      const value = pair.slice(at + 1).trim()
-      return /^[A-Za-z0-9_-]{43}$/.test(value) ? value : undefined
-    }
-  }
-  return undefined
-}
+import { readCookie } from '../http/read-cookie'
 
 /** Names and writes the cookies of a server whose issuer is https, or is not. */
 export class Cookies {

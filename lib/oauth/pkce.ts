@@ -1,5 +1,5 @@
 import { invalidRequest } from './oauth-error'
-import { hashOf, sameSecret } from './secret'
+import { hashOf, sameSecret } from '../http/secret'
 
 /** What a code is bound to (RFC 7636 §4.3). */
 export interface Challenge {

@@ -1,5 +1,5 @@
 import { type KeyObject, createHmac, hkdfSync } from 'node:crypto'
-import { sameSecret } from './secret'
+import { sameSecret } from '../http/secret'
 
 /**
  * Signs what a page carries from one request to the next, so that showing a login page keeps nothing on the server. The

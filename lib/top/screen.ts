@@ -1,4 +1,4 @@
-import type { OpenWindow } from './open-window'
+import type { OpenWindow } from '../throttle/open-window'
 
 /**
  * The table that a terminal shows.

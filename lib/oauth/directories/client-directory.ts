@@ -2,7 +2,7 @@ import { optionNames, optionType, shown } from '../../http/options'
 import type { Client, ClientDirectory, GrantName } from '../client'
 import { redirectUriFault } from '../redirect-uri'
 import { type RsaKeyInput, rsaPublicKey } from '../rsa-key'
-import { hashOf } from '../secret'
+import { hashOf } from '../../http/secret'
 
 /** An app to register: a {@link Client} with its secret or keys as they come. */
 export interface ClientRegistration extends Omit<Client, 'secretHash' | 'publicKeys'> {

@@ -4,7 +4,7 @@ import type { Context } from '../context'
 import type { OAuthError } from '../oauth-error'
 import type { WebsiteSession } from '../records/website-sessions'
 import { withParams } from '../redirect-uri'
-import { newId } from '../secret'
+import { newId } from '../../http/secret'
 
 type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state'>
 

@@ -3,7 +3,7 @@ import type { AuthorizationRequest } from '../authorization-request'
 import type { Context } from '../context'
 import type { FormPage, LoginNotice } from '../pages/page-renderer'
 import { cspSource } from '../redirect-uri'
-import { hashOf, newId, newSecret } from '../secret'
+import { hashOf, newId, newSecret } from '../../http/secret'
 import type { User } from '../user'
 
 /** An authorization request while its user is looking at our pages. Nothing of it is kept here: the page carries it. */

@@ -1,7 +1,7 @@
 import { isConfidential } from '../client'
 import type { Context } from '../context'
 import { OAuthError } from '../oauth-error'
-import { newId } from '../secret'
+import { newId } from '../../http/secret'
 import { parseScope } from '../scope'
 import type { Grant, GrantRequest, TokenResponse } from './grant'
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Context } from '../context'
 import { invalidRequest } from '../oauth-error'
-import { newId } from '../secret'
+import { newId } from '../../http/secret'
 import type { Grant, GrantRequest, TokenResponse } from './grant'
 
 /**

@@ -1,4 +1,4 @@
-import { hashOf } from '../secret'
+import { hashOf } from '../../http/secret'
 import type { Records } from './records'
 
 interface Acceptance {

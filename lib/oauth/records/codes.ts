@@ -1,5 +1,5 @@
 import type { Challenge } from '../pkce'
-import { hashOf, newSecret } from '../secret'
+import { hashOf, newSecret } from '../../http/secret'
 import type { Authorization } from './authorization'
 import type { RecordClaim, Records } from './records'
 

@@ -1,5 +1,5 @@
 import { addressGroup } from '../address'
-import { hashOf } from '../secret'
+import { hashOf } from '../../http/secret'
 import type { Records } from './records'
 
 /** How many logins may fail before an account or an address has to wait. */

@@ -1,4 +1,4 @@
-import { hashOf, newSecret } from '../secret'
+import { hashOf, newSecret } from '../../http/secret'
 import type { Authorization } from './authorization'
 import type { Records } from './records'
 import type { Revocations } from './revocations'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../http/clock'
-import { hashOf, newSecret } from '../secret'
+import { hashOf, newSecret } from '../../http/secret'
 import type { Records } from './records'
 
 /** A user who is signed in to the website. */
