@@ -42,7 +42,7 @@ for (const file of files) {
   )
   const { status } = spawnSync(
     process.execPath,
-    ['--import', 'tsx', '--test', ...reporters, '--test-timeout=3600000', file],
+    ['--require', 'tsx/cjs', '--test', ...reporters, '--test-timeout=3600000', file],
     { cwd: root, stdio: 'inherit', env },
   )
   console.log(`${file}: ${Math.round((performance.now() - from) / 1_000)} s, ${status === 0 ? 'passed' : 'FAILED'}\n`)

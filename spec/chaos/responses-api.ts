@@ -22,13 +22,25 @@ const works =
   (then: (req: Request, res: Response) => void | Promise<void>) =>
   async (req: Request, res: Response): Promise<void> => {
     const from = performance.now()
+    const endedAt = watchEnd(res)
     await sleep(40)
     try {
       await then(req, res)
     } finally {
-      process.send?.({ user: req.query.user, ms: performance.now() - from })
+      process.send?.({ user: req.query.user, ms: (endedAt() ?? performance.now()) - from })
     }
   }
+
+/** Says when the handler called `res.end()`: what that call takes is no longer the handler's work. */
+function watchEnd(res: Response): () => number | undefined {
+  const end = res.end.bind(res) as (...args: unknown[]) => Response
+  let at: number | undefined
+  res.end = (...args: unknown[]) => {
+    at ??= performance.now()
+    return end(...args)
+  }
+  return () => at
+}
 
 app.get(
   '/aborted',

@@ -28,7 +28,7 @@ describe('throttle() charges every kind of response, over real processes and soc
     const config = JSON.stringify({ redis: `redis://127.0.0.1:${redis.port}`, windowMs: LONG_WINDOW_MS })
     for (let i = 0; i < 2; i++) {
       const child = fork(join(__dirname, 'responses-api.ts'), [config], {
-        execArgv: ['--import', 'tsx'],
+        execArgv: ['--require', 'tsx/cjs'],
         env: { ...process.env, NODE_ENV: 'test' }, // or Express prints what is thrown on purpose
       })
       children.push(child)
