@@ -40,12 +40,9 @@ export class VerifiedCache {
 
   set({ token, algorithm, kid, type, claims }: Jws, key: VerifyKey): void {
     if (this.maxTokens === 0) return
+    const [oldest] = this.#entries.keys()
+    if (oldest !== undefined && this.#entries.size >= this.maxTokens) this.#entries.delete(oldest)
     this.#entries.set(nameOf(token), { algorithm, kid, type, claims, key })
-    if (this.#entries.size <= this.maxTokens) return
-    for (const oldest of this.#entries.keys()) {
-      this.#entries.delete(oldest)
-      return
-    }
   }
 
   /** Forgets all that was verified with keys no longer in use. */

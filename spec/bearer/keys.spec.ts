@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { sign } from 'jsonwebtoken'
 import { ASYMMETRIC, misfit } from '../../lib/bearer/algorithm'
 import { claimPolicy } from '../../lib/bearer/claim-options'
 import { readJws, type Jws } from '../../lib/bearer/jws'
@@ -108,6 +109,19 @@ describe('jwtVerifier() and what it knows from before', () => {
     const other = { ...key }
     set(readJws(forged) as Jws, other)
     assert.deepEqual(verifier(cache).verify(forged), { refused: 'signature' })
+  })
+
+  it('takes tokens of that type alone which the issuer says all of its tokens have', () => {
+    const secret = 's'.repeat(32)
+    const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')], () => undefined))
+    const claims = { iss: dev.issuer, aud: dev.audience, sub: 'ada', exp: 4_102_444_800 }
+    const judged = (typ: string | undefined, source: KeySource) =>
+      verifier(new VerifiedCache(9), source).verify(sign(claims, secret, { header: { alg: 'HS256', typ } }))
+    for (const typ of ['JWT', undefined]) {
+      assert.deepEqual(judged(typ, { ...known, typ: 'at+jwt' }), { refused: 'token_type' })
+      assert.ok('claims' in judged(typ, known))
+    }
+    assert.ok('claims' in judged('at+jwt', { ...known, typ: 'at+jwt' }))
   })
 
   it('remembers none whose claims do not hold', () => {
