@@ -20,7 +20,10 @@ export const GROUPS = {
   },
   options: {
     files: ['bearer-config', 'claim-options', 'url', 'verifier-options', 'trusted-issuer'],
-    specs: ['bearer-options', 'policies', 'introspection', 'issuers', 'placements', 'verified-cache', 'remote-keys'],
+    specs: [
+      ...['bearer-options', 'policies', 'introspection', 'issuers', 'placements', 'verified-cache', 'dpop'],
+      ...['require-bearer', 'remote-keys'],
+    ],
   },
   keys: { files: ['remote-keys', 'jwks', 'fetch-json', 'discovery'], specs: ['remote-keys'] },
   opaque: { files: ['introspection', 'custom-verifier'], specs: ['introspection'] },

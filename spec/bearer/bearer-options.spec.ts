@@ -42,15 +42,23 @@ describe('requireBearer() throws at startup and names the option', () => {
     ['issuer of a wrong type', { ...dev, issuer: /as\.test/ }, /issuer.*\/as\\.test\//],
     ['issuer empty', { ...dev, issuer: '' }, /issuer/],
     ['audience missing', { issuer, key: jwk }, /audience.*AUDIENCE/],
+    ['audience a list with one that is empty', { ...dev, audience: ['a', ''] }, /audience/],
     ['audience empty', { ...dev, audience: '' }, /audience/],
     ['audience an empty list', { ...dev, audience: [] }, /audience/],
     ['audience a RegExp', { ...dev, audience: /x/ }, /audience.*\/x\//],
     ['two sources of keys', { ...dev, jwksUri: 'https://as.test/keys' }, /key and jwksUri contradict/],
     ['a secret beside a key', { ...dev, secret: secretText }, /key and secret contradict/],
     ['jwksUri over http', { issuer, audience, jwksUri: 'http://as.test/keys' }, /jwksUri.*http:\/\/as\.test/],
+    ['jwksUri of another scheme', { issuer, audience, allowHttp: true, jwksUri: 'ftp://as.test/keys' }, /jwksUri/],
+    ['jwksUri with a user name', { issuer, audience, jwksUri: 'https://u@as.test/keys' }, /jwksUri/],
+    ['jwksUri with a password', { issuer, audience, jwksUri: 'https://:p@as.test/keys' }, /jwksUri/],
     ['jwksUri with credentials', { issuer, audience, jwksUri: 'https://u:p@as.test/keys' }, /jwksUri/],
     ['an issuer to discover that is no URL', { issuer: 'as.test', audience }, /issuer must be an https URL/],
-    ['an issuer to discover over http', { issuer: 'http://as.test', audience }, /issuer must be an https URL/],
+    [
+      'an issuer to discover over http',
+      { issuer: 'http://as.test', audience },
+      /issuer must be an https URL.*keys, secret or jwksUri; received 'http:\/\/as.test'/,
+    ],
     ['keys empty', { issuer, audience, keys: [] }, /keys must be a list/],
     ['keys no list', { issuer, audience, keys: jwk }, /keys must be a list/],
     [
@@ -92,7 +100,12 @@ describe('requireBearer() throws at startup and names the option', () => {
       { issuer, audience, secret: secretText, algorithms: ['HS256', 'HS384'] },
       /algorithms/,
     ],
-    ['a secret that is none', { issuer, audience, secret: 7 }, /secret/],
+    [
+      'a secret that is none',
+      { issuer, audience, secret: 7 },
+      /secret cannot be used: it is no text, bytes or KeyObject/,
+    ],
+    ['algorithms with one for another use', { ...dev, algorithms: ['none'] }, /algorithms must be among RS256, RS384/],
     ['algorithms a text', { ...dev, algorithms: 'RS256' }, /algorithms.*'RS256'/],
     ['algorithms empty', { ...dev, algorithms: [] }, /algorithms/],
     ['algorithms with none', { ...dev, algorithms: ['none'] }, /algorithms.*'none'/],
@@ -106,6 +119,7 @@ describe('requireBearer() throws at startup and names the option', () => {
     ['scope a number', { ...dev, scope: 5 }, /scope.*5/],
     ['realm with a quote', { ...dev, realm: 'a"b' }, /realm/],
     ['realm with a line break', { ...dev, realm: 'a\r\nSet-Cookie: x' }, /realm/],
+    ['resourceMetadata over http', { ...dev, resourceMetadata: 'http://api.test/x' }, /resourceMetadata.*https URL/],
     ['resourceMetadata no URL', { ...dev, resourceMetadata: '/x' }, /resourceMetadata/],
     ['onDenied no function', { ...dev, onDenied: true }, /onDenied/],
     ['errorFormat of another shape', { ...dev, errorFormat: [] }, /errorFormat takes an object/],
@@ -119,6 +133,17 @@ describe('requireBearer() throws at startup and names the option', () => {
       { ...dev, session: () => 0, unauthenticated: { claim: 'a', value: 1 } },
       /contradict/,
     ],
+    [
+      'unauthenticated of a claim that is no text',
+      { ...dev, unauthenticated: { claim: 5, value: true } },
+      /unauthenticated/,
+    ],
+    [
+      'unauthenticated of a claim without a name',
+      { ...dev, unauthenticated: { claim: '', value: true } },
+      /unauthenticated/,
+    ],
+    ['unauthenticated by null', { ...dev, unauthenticated: { claim: 'a', value: null } }, /unauthenticated/],
     ['unauthenticated incomplete', { ...dev, unauthenticated: { claim: 'a' } }, /unauthenticated/],
     ['allowHttp no boolean', { ...dev, allowHttp: 'yes' }, /allowHttp/],
   ]
@@ -135,6 +160,49 @@ describe('requireBearer() throws at startup and names the option', () => {
       )
     })
   }
+
+  it('naming all there are', () => {
+    const names = [
+      ...['issuer', 'audience', 'clockToleranceSec', 'maxAgeSec', 'typ', 'requiredClaims', 'allowHttp', 'key', 'keys'],
+      ...['secret', 'jwksUri', 'algorithms', 'lastGoodSec', 'issuers', 'introspection', 'verify', 'cache', 'scope'],
+      ...['checkClaims', 'optional', 'revocation', 'tokenFrom', 'dpop', 'realm', 'resourceMetadata', 'unauthenticated'],
+      ...['session', 'onDenied', 'errorFormat', 'clock'],
+    ]
+    const message = `requireBearer() has no option "nope"; it has ${names.join(', ')}`
+    assert.throws(() => requireBearer({ ...dev, nope: 1 } as BearerOptions), { message })
+  })
+
+  it('where two ways to check tokens contradict each other', () => {
+    const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
+    const verify = () => Promise.resolve(undefined)
+    for (const [name, value] of Object.entries({ key: jwk, issuers: [dev], cache: false, typ: 'at+jwt' })) {
+      const ways = { introspection, verify }
+      for (const [way, how] of Object.entries(ways)) {
+        const options = { issuer, audience, [way]: how, [name]: value } as unknown as BearerOptions
+        assert.throws(() => requireBearer(options), new RegExp(`${way} and ${name} contradict each other`))
+      }
+    }
+    const both = { issuer, audience, introspection, verify } as unknown as BearerOptions
+    assert.throws(() => requireBearer(both), /introspection and verify contradict each other/)
+  })
+
+  it('and for nothing that is right', () => {
+    const right: object[] = [
+      ...['http://localhost/keys', 'http://127.0.0.1/keys', 'http://[::1]/keys'].map((jwksUri) => ({
+        ...{ issuer, audience, jwksUri },
+      })),
+      { issuer, audience, jwksUri: 'http://as.test/keys', allowHttp: true },
+      { issuer: 'http://as.test', audience, allowHttp: true },
+      { issuer, audience, keys: [{ ...jwk, kid: 'a' }, { ...jwk, kid: 'b' }, jwk] },
+      ...['guest', 7, true].map((value) => ({ ...dev, unauthenticated: { claim: 'kind', value } })),
+      { ...dev, session: () => ({ kind: 'user' }) },
+      { ...dev, revocation: { state: () => undefined } },
+      { ...dev, resourceMetadata: 'https://api.test/.well-known/oauth-protected-resource' },
+      { ...dev, clockToleranceSec: 300, maxAgeSec: 31_536_000, lastGoodSec: 0, tokenFrom: ['form', 'query'] },
+      { ...dev, realm: 'tree', errorFormat: { json: 'application/json' }, cache: { maxTokens: 1 }, optional: true },
+    ]
+    for (const options of right) assert.equal(requireBearer(options as BearerOptions).name, 'requireBearer')
+  })
 
   it('and takes issuer and audience from the environment', () => {
     process.env.ISSUER_BASE_URL = 'https://as.test'
