@@ -42,6 +42,43 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.deepEqual(state.fetches, ['/keys'])
   })
 
+  it('asks for the metadata again where keys cannot be had, at most once a minute: they may have moved', async () => {
+    const clock = manualClock()
+    const { state, issuer, token } = await serveIssuer(a)
+    const { ask, bearer } = await api({ issuer, clock })
+    const metadata = '/.well-known/openid-configuration'
+    const fetched = async (afterMs: number) => {
+      clock.advance(afterMs)
+      await bearer.ready()
+      return state.fetches.splice(0)
+    }
+    assert.deepEqual(await fetched(0), [metadata, '/keys'])
+    state.instead = (req, res) => {
+      if (req.url === '/moved') res.end(JSON.stringify({ keys: [a.jwk] }))
+      else if (req.url === '/keys') res.writeHead(404).end()
+      else return false
+      return true
+    }
+    assert.deepEqual(await fetched(600_001), ['/keys'])
+    assert.deepEqual(await fetched(1_000), [metadata, '/keys'])
+    state.metadata = { jwks_uri: `${issuer}/moved` }
+    assert.deepEqual(await fetched(30_000), ['/keys'])
+    assert.deepEqual(await fetched(30_000), [metadata, '/moved'])
+    assert.equal((await ask(token())).status, 200)
+  })
+
+  it('goes by the last good keys for lastGoodSec', async () => {
+    const clock = manualClock()
+    const { state, issuer, token } = await serveIssuer(a)
+    const { ask, bearer } = await api({ issuer, clock, lastGoodSec: 100 })
+    await bearer.ready()
+    state.down = true
+    clock.advance(700_000)
+    assert.equal((await ask(token())).status, 200)
+    clock.advance(1)
+    assert.equal((await ask(token())).status, 503)
+  })
+
   it('takes the issuer as its metadata write it, with a slash at its end or without', async () => {
     const { state, issuer, token } = await serveIssuer(a)
     state.instead = (req, res) => {
