@@ -92,7 +92,7 @@ export class AccessTokens {
       await this.#records.set('token', hashOf(token), claims, Math.min(idleSec, lifetimeSec) * 1_000)
       return { token, expiresInSec: lifetimeSec }
     }
-    return { token: signedJwt('at+jwt', claims, this.#keyring.current()), expiresInSec: lifetimeSec }
+    return { token: await signedJwt('at+jwt', claims, this.#keyring.current()), expiresInSec: lifetimeSec }
   }
 
   /** What the token says, if it is one of ours, in time and not revoked. */

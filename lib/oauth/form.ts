@@ -66,7 +66,7 @@ function received(req: Request): Promise<Received> {
     })
     req.on('end', () => resolve({ chunks, length }))
     req.on('error', brokeOff)
-    req.on('close', brokeOff)
+    req.on('close', () => req.readableEnded || brokeOff())
     if (req.readableEnded) resolve({ chunks, length })
     else if (req.destroyed) brokeOff()
   })

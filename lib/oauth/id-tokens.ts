@@ -29,7 +29,7 @@ export class IdTokens {
   }
 
   /** @param accessToken the token that it is issued beside, for `at_hash` (OIDC Core §3.1.3.6) */
-  issue(authorization: Authorization, user: User, accessToken: string, nonce: string | undefined): string {
+  issue(authorization: Authorization, user: User, accessToken: string, nonce: string | undefined): Promise<string> {
     const iat = Math.floor(this.#clock.date() / 1_000)
     const claims = {
       ...claimsOf(authorization.scope, user.id, user.claims ?? {}),

@@ -31,6 +31,6 @@ export async function issueTokens(
     expires_in: expiresInSec,
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),
     ...(scope.length > 0 && { scope: scope.join(' ') }),
-    ...(isOpenId && { id_token: ctx.idTokens.issue({ ...authorization, scope }, user, token, more.nonce) }),
+    ...(isOpenId && { id_token: await ctx.idTokens.issue({ ...authorization, scope }, user, token, more.nonce) }),
   }
 }
