@@ -13,6 +13,8 @@ export interface Group {
   readonly loads: readonly LoadName[]
   /** The way to Redis is longer. */
   readonly slow?: true
+  /** The servers may use every core: the load generator leaves most of its own. */
+  readonly allCores?: true
 }
 
 type LoadKind = Pick<Load, 'users' | 'connections' | 'expect'> & Partial<Pick<Load, 'paths' | 'raw'>>
@@ -31,6 +33,7 @@ export const LOADS = {
   'one token': { ...usual, users: 'hot' },
   'many tokens': { ...usual, users: 'hot' },
   'client credentials': { ...usual, users: 'hot', raw: TOKEN_REQUEST },
+  'client credentials, all cores': { ...usual, users: 'hot', raw: TOKEN_REQUEST },
   '1 route': { ...usual, users: 'hot', paths: ['/w0'] },
   '10 routes': { ...usual, users: 'hot', paths: paths(10) },
 } satisfies Record<string, LoadKind>
@@ -91,6 +94,12 @@ export const GROUPS = {
     title: 'Token endpoint, client credentials, RS256',
     contestants: ['bare', 'authorizationServer()', 'oidc-provider', '@node-oauth/oauth2-server'],
     loads: ['client credentials'],
+  },
+  tokensOnAllCores: {
+    title: 'Token endpoint, as before, where a server may sign on another core than it answers on',
+    contestants: ['bare', 'authorizationServer()', 'oidc-provider', '@node-oauth/oauth2-server'],
+    loads: ['client credentials, all cores'],
+    allCores: true,
   },
   subjects: {
     title: 'Growth with subjects',

@@ -27,7 +27,7 @@ async function main(args: readonly string[]): Promise<void> {
     quick ? 2 * parameters.tokens : Math.max(COLD_TOKENS, parameters.tokens + WARMING_TOKENS),
   )
   const bench = new Bench(parameters, setup, manyTokens)
-  const limits: Limits = { verifyUs: [], signUs: [], timeUs: [] }
+  const limits: Limits = { verifyUs: [], signUs: { tokens: [], tokensOnAllCores: [] }, timeUs: [] }
   const measured: Partial<Measured> = {}
   try {
     for (const name of whole ? all : only) {
@@ -58,7 +58,7 @@ function roundsOf(args: readonly string[]): { rounds?: number } {
 async function rowsOf(bench: Bench, name: GroupName, limits: Limits): Promise<readonly Row[]> {
   if (name === 'redis') return bench.redis(limits)
   if (name === 'cold') return bench.cold(limits)
-  if (name === 'tokens') return bench.tokens(limits)
+  if (name === 'tokens' || name === 'tokensOnAllCores') return bench.tokens(name, limits)
   return bench.group(name)
 }
 

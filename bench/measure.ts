@@ -22,10 +22,12 @@ export interface Slice {
 export type Row = { readonly contestant: ContestantName; readonly load: LoadName; readonly slices: readonly Slice[] }
 export type Measured = Readonly<Record<GroupName, readonly Row[]>>
 
-/** What the machine itself can do, once a round. */
+export type TokenGroup = 'tokens' | 'tokensOnAllCores'
+
+/** What one core of the machine can do, once a round. */
 export interface Limits {
   readonly verifyUs: number[]
-  readonly signUs: number[]
+  readonly signUs: Readonly<Record<TokenGroup, number[]>>
   /** Of Redis, for a script that only returns TIME. */
   readonly timeUs: number[]
 }
@@ -43,6 +45,7 @@ interface SubjectMemory {
   readonly resting: number
 }
 
+type Way = Pick<Group, 'slow' | 'allCores'>
 type Asking = Pick<Load, 'users' | 'tokens'>
 
 interface Runner {
@@ -69,7 +72,7 @@ export class Bench {
   async group(name: GroupName, alongside?: (runner: Runner) => Promise<void>): Promise<Row[]> {
     const group: Group = GROUPS[name]
     const contestants = group.contestants.filter((one) => processesOf(one) <= this.parameters.mostProcesses)
-    const runners = await Promise.all(contestants.map((one) => this.#runner(one, group.slow)))
+    const runners = await Promise.all(contestants.map((one) => this.#runner(one, group)))
     const loaded = (name: ContestantName, load: LoadName) =>
       takesPart(name, load) && (this.parameters.allLoads || load === group.loads.find((one) => takesPart(name, one)))
     const rows = group.loads.flatMap((load) => {
@@ -90,10 +93,10 @@ export class Bench {
     return rows.map(({ runner, load, slices }) => ({ contestant: runner.name, load, slices }))
   }
 
-  async tokens(limits: Limits): Promise<Row[]> {
+  async tokens(name: TokenGroup, limits: Limits): Promise<Row[]> {
     return this.group(
-      'tokens',
-      async ({ server }) => void limits.signUs.push(await rawUs(server, 'signing', this.#raw)),
+      name,
+      async ({ server }) => void limits.signUs[name].push(await rawUs(server, 'signing', this.#raw)),
     )
   }
 
@@ -150,7 +153,7 @@ export class Bench {
     warmRequests: number,
     [others, load]: readonly [Asking, Asking],
   ): Promise<[atOnce: number, atRest: number]> {
-    const runner = await this.#start(name, undefined, ['--expose-gc'])
+    const runner = await this.#start(name, {}, ['--expose-gc'])
     const { port, server } = runner
     const heap = async () => (await server.ask<{ heapBytes: number }>({ ask: 'cost' } satisfies Question)).heapBytes
     const asked = { port, connections: LOADS['one hot user'].connections, expect: 200 }
@@ -184,17 +187,17 @@ export class Bench {
     return { perSec, p50Ms, p99Ms, cpuUs, scripts: { perRequest: calls / count, us } }
   }
 
-  async #runner(name: ContestantName, slow: true | undefined): Promise<Runner> {
+  async #runner(name: ContestantName, group: Way): Promise<Runner> {
     const kept = this.#kept.get(name)
     if (kept) return kept
-    const runner = await this.#start(name, slow)
+    const runner = await this.#start(name, group)
     if (!this.parameters.keepProcesses || runner.redis) return runner
     const stop = () => Promise.resolve()
     this.#kept.set(name, { ...runner, stop })
     return { ...runner, stop }
   }
 
-  async #start(name: ContestantName, slow: true | undefined, flags: readonly string[] = []): Promise<Runner> {
+  async #start(name: ContestantName, { slow, allCores }: Way, flags: readonly string[] = []): Promise<Runner> {
     const ends: (() => unknown)[] = []
     let redis: Redis | undefined
     let redisUrl = ''
@@ -213,7 +216,7 @@ export class Bench {
       }
       redisUrl = `redis://127.0.0.1:${port}`
     }
-    const server = new Worker('server', 0, [], flags)
+    const server = new Worker('server', allCores ? undefined : 0, [], flags)
     ends.unshift(() => server.stop())
     const told = { name, setup: { ...this.setup, redisUrl } }
     const { port } = await server.ask<{ port: number }>(told)

@@ -12,9 +12,12 @@ export class Worker {
   readonly #name: string
   #waiting: { resolve: (answer: never) => void; reject: (err: Error) => void } | undefined
 
-  constructor(file: string, core: 0 | 1, args: readonly string[] = [], flags: readonly string[] = []) {
+  constructor(file: string, core: 0 | 1 | undefined, args: readonly string[] = [], flags: readonly string[] = []) {
     const node = [process.execPath, ...flags, join(__dirname, `${file}.js`), ...args]
-    const [command, ...rest] = (pinned ? ['taskset', '-c', String(core), ...node] : node) as [string, ...string[]]
+    const [command, ...rest] = (pinned && core !== undefined ? ['taskset', '-c', String(core), ...node] : node) as [
+      string,
+      ...string[],
+    ]
     this.#name = file
     this.#child = spawn(command, rest, {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -132,25 +132,32 @@ export function targets({ limits, memory }: Results, figures: Figures): TargetRe
     'bare+fields',
   )
 
-  const grant = 'client credentials'
-  const issued = row('tokens', 'authorizationServer()', grant)?.slices ?? []
-  add(
-    'token endpoint / signing limit',
-    median(issued.map((s, i) => (s.perSec * (limits.signUs[i] ?? NaN)) / 1e6)),
-    2,
-    '',
-    '≥',
-    0.8,
-  )
-  add(
-    'token endpoint / signing limit, by CPU time',
-    median(issued.map((s, i) => (limits.signUs[i] ?? NaN) / s.cpuUs)),
-    2,
-    '',
-    '≥',
-    0.8,
-  )
-  ahead('tokens', grant, 'authorizationServer()', 'oidc-provider', '@node-oauth/oauth2-server')
+  for (const [group, grant] of [
+    ['tokens', 'client credentials'],
+    ['tokensOnAllCores', 'client credentials, all cores'],
+  ] as const) {
+    const slices = row(group, 'authorizationServer()', grant)?.slices ?? []
+    const perLimit = (of: (slice: Slice) => number) =>
+      median(slices.map((slice, round) => (limits.signUs[group][round] ?? NaN) / of(slice)))
+    const work = `authorizationServer(), ${grant} / what one core signs`
+    add(
+      work,
+      perLimit(({ perSec }) => 1e6 / perSec),
+      2,
+      '',
+      '≥',
+      0.8,
+    )
+    add(
+      `${work}, by CPU time`,
+      perLimit(({ cpuUs }) => cpuUs),
+      2,
+      '',
+      '≥',
+      0.8,
+    )
+    ahead(group, grant, 'authorizationServer()', 'oidc-provider', '@node-oauth/oauth2-server')
+  }
 
   for (const [where, subject] of [
     ['in memory', memory?.subject],
