@@ -1,11 +1,17 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
+interface Made {
+  readonly step: number
+  readonly current: string
+  readonly previous: string
+}
+
 /**
  * The nonces that a server gives out for proofs (RFC 9449 §9). They are made of the time, so that nothing is kept: one
  * is given out for `stepSec` and taken as long again. All processes of one secret make the same.
  */
 export class Nonces {
-  #made = { step: NaN, current: '', previous: '' }
+  #made: Made | undefined
 
   constructor(
     readonly secret: Uint8Array,
@@ -25,11 +31,10 @@ export class Nonces {
     return isSame(nonce, previous) ? 'previous' : 'other'
   }
 
-  #at(nowSec: number): { readonly current: string; readonly previous: string } {
+  #at(nowSec: number): Made {
     const step = Math.floor(nowSec / this.stepSec)
-    if (this.#made.step !== step) {
-      this.#made = { step, current: this.#make(step), previous: this.#make(step - 1) }
-    }
+    if (this.#made?.step === step) return this.#made
+    this.#made = { step, current: this.#make(step), previous: this.#make(step - 1) }
     return this.#made
   }
 
