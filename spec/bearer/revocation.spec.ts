@@ -122,6 +122,213 @@ describe('redisRevocations()', async () => {
   })
 })
 
+describe('redisRevocations(), turn by turn', async () => {
+  const server = await startRedis()
+  const { Redis } = await import('ioredis')
+  const client = new Redis(server.port)
+  const monitor = await client.monitor()
+  after(async () => {
+    monitor.disconnect()
+    client.disconnect()
+    await server.stop()
+  })
+
+  /** A follower whose turns are taken one by one, with what each asks of Redis. */
+  async function stepping(prefix: string, options: RedisRevocationsOptions = {}) {
+    const time = manualClock(1_800_000_000_000)
+    let armed = 0
+    const clock = {
+      ...time,
+      after(ms: number, fn: () => void) {
+        armed++
+        return time.after(ms, fn)
+      },
+    }
+    const log = `{${prefix}:revoked}:log`
+    let asked: string[] = []
+    let written: string[][] = []
+    monitor.on('monitor', (_at: string, [command = '', ...args]: string[], source: string) => {
+      if (source === 'lua' && /^zrangebyscore$/i.test(command) && args[0] === log) asked.push(args[1] as string)
+      if (/^eval$/i.test(command) && args[1] === '3' && args[2] === log) {
+        written.push(args.slice(6).filter((_, i) => i % 2 === 1))
+      }
+    })
+    const here = follower(server.port, { prefix, clock, tokenLifeSec: 60, ...options })
+    const turn = async (ms = 100) => {
+      const before = armed
+      clock.advance(ms)
+      await until(() => armed > before)
+    }
+    await until(() => armed > 0)
+    let ready = false
+    void here.ready().then(() => void (ready = true))
+    while (!ready) await turn()
+    /** What was asked and written since the last time: all that came before is known once an own command is. */
+    const seen = async () => {
+      const mark = `mark-${Math.random()}`
+      const marked = new Promise<void>((resolve) => {
+        const listener = (_at: string, args: string[]) => {
+          if (args[1] !== mark) return
+          monitor.off('monitor', listener)
+          resolve()
+        }
+        monitor.on('monitor', listener)
+      })
+      await Promise.all([marked, client.echo(mark)])
+      const now = { asked, written }
+      asked = []
+      written = []
+      return now
+    }
+    await seen()
+    return { here, turn, seen, clock, time, log, armed: () => armed }
+  }
+
+  const token = (id: string) => entryOf({ kind: 'token', issuer, id, overMs: 1_800_000_360_000 })
+
+  it('asks for what came since, and writes what is missing there and nothing else', async () => {
+    const { here, turn, seen, clock, log } = await stepping('a')
+    clock.setDate(1_800_000_000_000)
+    const [one, two, three] = [token('1'), token('2'), token('3')]
+    await here.revokeToken(issuer, '1')
+    await here.revokeToken(issuer, '2')
+    assert.deepEqual(await seen(), { asked: [], written: [[one], [two]] })
+    await turn()
+    await turn()
+    await turn()
+    assert.deepEqual(await seen(), { asked: ['-inf', '(2', '(2'], written: [] })
+    await client.zadd(log, 3, three)
+    await turn()
+    await turn()
+    assert.deepEqual(await seen(), { asked: ['(2', '(3'], written: [] })
+    assert.equal(here.state(session('x', { jti: '3' })), 'revoked')
+    // The server forgets: first the last, which is noticed by its absence, then all.
+    await client.zrem(log, three)
+    await turn()
+    await turn()
+    assert.deepEqual(await seen(), { asked: ['-inf', '(2'], written: [[three]] })
+    await client.flushall()
+    await turn()
+    await turn()
+    await turn()
+    assert.deepEqual(await seen(), { asked: ['-inf', '(3', '(3'], written: [[one, two, three]] })
+    // Another that starts now has nothing to add.
+    const late = await stepping('a')
+    await late.turn()
+    assert.deepEqual(await late.seen(), { asked: ['(3'], written: [] })
+    assert.equal(late.here.state(session('x', { jti: '1' })), 'revoked')
+  })
+
+  it('tries again to write what it could not, and only that', async () => {
+    const { here, turn, seen } = await stepping('b')
+    await here.revokeToken(issuer, '1')
+    await turn()
+    await client.config('SET', 'maxmemory', '1')
+    await assert.rejects(here.revokeToken(issuer, '2'), /OOM/)
+    await client.config('SET', 'maxmemory', '0')
+    await seen()
+    await turn()
+    await turn()
+    const { written } = await seen()
+    assert.deepEqual(
+      written.map((entries) => entries.length),
+      [1],
+    )
+    const late = await stepping('b')
+    assert.equal(late.here.state(session('x', { jti: '2' })), 'revoked')
+  })
+
+  it('keeps a revocation for as long as a token may live, and the largest tolerance', async () => {
+    const { here, clock, log } = await stepping('c')
+    clock.setDate(1_800_000_000_000)
+    await here.revokeSubject(issuer, 'ada')
+    await here.revokeSubject(issuer, 'ada', 1_799_999_950)
+    const entries = await client.zrange(log, '0', '-1')
+    assert.deepEqual(
+      entries.map((entry) => entry.split(':').slice(2)),
+      [
+        ['1800000000', '1800000360000'],
+        ['1799999950', '1800000310000'],
+      ],
+    )
+  })
+
+  it('lets go once a minute of what is over', async () => {
+    const { here, turn, time } = await stepping('d')
+    await here.revokeToken(issuer, '1')
+    const revoked = () => here.state(session('x', { jti: '1' })) === 'revoked'
+    time.setDate(1_800_000_000_000 + 400_000) // it looked at the very beginning, and all was well
+    while (time.now() < 59_900) await turn(Math.min(10_000, 59_900 - time.now()))
+    assert.equal(revoked(), true)
+    while (time.now() < 60_300) await turn()
+    assert.equal(revoked(), false)
+    await client.flushall()
+  })
+
+  it('is behind when Redis was last read longer ago than may be, with why', async () => {
+    const { here, turn, clock } = await stepping('e', { maxBehindMs: 500 })
+    await turn()
+    server.signal('SIGSTOP')
+    try {
+      clock.advance(500)
+      assert.equal(here.state(session('ada')), 'valid')
+      clock.advance(1)
+      assert.deepEqual(Object.keys(here.state(session('ada')) as object), ['behind'])
+      await until(() => (here.state(session('ada')) as { behind: unknown }).behind instanceof Error)
+    } finally {
+      server.signal('SIGCONT')
+    }
+    await until(async () => {
+      await turn()
+      return here.state(session('ada')) === 'valid'
+    })
+  })
+
+  it('open: warns once each time that it falls behind', async () => {
+    const { here, turn, clock } = await stepping('f', { maxBehindMs: 500, onBehind: 'open' })
+    let warnings = 0
+    const listener = ({ message }: Error) => void (warnings += Number(message.includes('revocations cannot be read')))
+    process.on('warning', listener)
+    const behind = async () => {
+      await turn()
+      clock.advance(501)
+      for (let i = 0; i < 3; i++) assert.equal(here.state(session('ada')), 'valid')
+      await turn()
+    }
+    await behind()
+    await behind()
+    process.off('warning', listener)
+    assert.equal(warnings, 2)
+  })
+
+  it('is ready as soon as Redis was read, and asks nothing once closed', async () => {
+    const time = manualClock()
+    const fresh = follower(server.port, { prefix: 'g', clock: time })
+    let ready = false
+    void fresh.ready().then(() => void (ready = true))
+    await until(async () => {
+      if (fresh.state(session('ada')) === 'valid') return true
+      time.advance(100)
+      return new Promise((resolve) => setTimeout(() => resolve(false), 5))
+    })
+    await until(() => ready)
+
+    const { here, turn, armed, clock } = await stepping('h')
+    await turn()
+    server.signal('SIGSTOP')
+    clock.advance(100) // a turn is under way
+    const before = armed()
+    here.close()
+    here.close()
+    server.signal('SIGCONT')
+    await client.ping()
+    clock.advance(1_000)
+    await client.ping()
+    assert.equal(armed(), before)
+    await here.ready()
+  })
+})
+
 describe('redisRevocations() when Redis fails', () => {
   it('tells a Redis that restarts empty all that any process knows', async () => {
     const first = await startRedis()
@@ -225,40 +432,93 @@ describe('redisRevocations() throws at startup', () => {
       [{ tokenLifeSec: 1 }, /tokenLifeSec.*1/],
       [{ maxBehindMs: 1 }, /maxBehindMs/],
       [{ onBehind: 'local' }, /onBehind.*'local'/],
-      [{ interval: 1 }, /no option "interval"/],
+      [{ prefix: 7 }, /prefix must be a string; received 7/],
+      [{ interval: 1 }, /redisRevocations\(\) has no option "interval"/],
     ] as const) {
       assert.throws(() => redisRevocations('redis://127.0.0.1:1', options as object), message)
     }
     assert.throws(() => requireBearer({ ...dev.options, revocation: {} as never }), /revocation must be/)
+    const clock = manualClock()
+    follower(1, { prefix: '', tokenLifeSec: 60, maxBehindMs: 500, onBehind: 'closed', clock }).close()
+  })
+
+  it('and a moment that is none, as a rejection', async () => {
+    const here = follower(1)
+    for (const beforeSec of [-1, NaN, Infinity, 1e12, 'yesterday' as never]) {
+      const message = /^beforeSec is no time; received /
+      await assert.rejects(here.revokeSubject(issuer, 'ada', beforeSec), { name: 'RangeError', message })
+      await assert.rejects(here.revokeClient(issuer, 'app', beforeSec), { name: 'RangeError', message })
+    }
+    assert.equal(here.state({ ...session('ada'), claims: {} }) === 'revoked', false)
+    for (const beforeSec of [0, 1e12 - 1]) {
+      await assert.rejects(here.revokeSubject(issuer, 'ada', beforeSec), (err: Error) => err.name !== 'RangeError')
+    }
   })
 })
 
 describe('RevocationList', () => {
   it('lets go of what is over, and of nothing else', () => {
     const list = new RevocationList()
-    const token = entryOf({ kind: 'token', issuer, id: 'j', overMs: 1_000 })
-    list.add(token)
+    const left = (nowMs: number) => {
+      list.forget(nowMs)
+      return list.entries().map(({ overMs }) => overMs)
+    }
+    list.add(entryOf({ kind: 'token', issuer, id: 'j', overMs: 1_000 }))
     list.add(entryOf({ kind: 'subject', issuer, id: 'ada', beforeSec: 10, overMs: 2_000 }))
     list.add(entryOf({ kind: 'subject', issuer, id: 'ada', beforeSec: 20, overMs: 3_000 }))
-    assert.equal(list.entries(999).length, 3)
-    assert.deepEqual([list.entries(1_000).length, list.has(token)], [2, false])
-    assert.equal(list.entries(2_000).length, 1)
+    list.add(entryOf({ kind: 'client', issuer, id: 'desk', beforeSec: 500, overMs: 4_000 }))
+    list.add(entryOf({ kind: 'client', issuer, id: 'other', beforeSec: 500, overMs: 9_000 }))
+    const one = session('x', { jti: 'j' })
+    assert.deepEqual(left(999), [1_000, 2_000, 3_000, 4_000, 9_000])
+    assert.equal(list.revokes(one), true)
+    assert.deepEqual(left(1_000), [2_000, 3_000, 4_000, 9_000])
+    assert.equal(list.revokes(one), false)
+    assert.deepEqual(left(2_000), [3_000, 4_000, 9_000])
     assert.equal(list.revokes(session('ada', { iat: 20 })), true)
     assert.equal(list.revokes(session('ada', { iat: 21 })), false)
-    assert.equal(list.entries(3_000).length, 0)
+    assert.deepEqual(left(3_000), [4_000, 9_000])
     assert.equal(list.revokes(session('ada', { iat: 20 })), false)
+    const atDesk = { ...session('ada', { iat: 400 }), clientId: 'desk' }
+    assert.equal(list.revokes(atDesk), true)
+    assert.deepEqual(left(4_000), [9_000])
+    assert.equal(list.revokes(atDesk), false)
   })
 
-  it('never gets laxer by an earlier moment', () => {
+  it('never gets laxer by an earlier moment, nor forgets sooner by an earlier end', () => {
     const list = new RevocationList()
-    for (const beforeSec of [20, 10]) list.add(entryOf({ kind: 'client', issuer, id: 'app', beforeSec, overMs: 9e9 }))
+    for (const [beforeSec, overMs] of [
+      [20, 9e9],
+      [10, 8e9],
+    ] as const) {
+      list.add(entryOf({ kind: 'client', issuer, id: 'app', beforeSec, overMs }))
+      list.add(entryOf({ kind: 'token', issuer, id: 'j', overMs }))
+    }
+    list.forget(8.5e9)
     assert.equal(list.revokes(session('ada', { iat: 15 })), true)
+    assert.equal(list.revokes(session('ada', { iat: 5_000, jti: 'j' })), true)
+  })
+
+  it('takes nothing that is absent for what is revoked', () => {
+    const list = new RevocationList()
+    list.add(entryOf({ kind: 'token', issuer, id: 'undefined', overMs: 9e9 }))
+    list.add(entryOf({ kind: 'client', issuer, id: 'undefined', beforeSec: 5_000, overMs: 9e9 }))
+    assert.equal(list.revokes({ ...session('ada'), clientId: undefined }), false)
   })
 
   it('takes nothing else for a revocation', () => {
     const list = new RevocationList()
-    for (const entry of ['', 'x', 't:abc:0:1', `u:${'a'.repeat(44)}:0:1`, `t:${'a'.repeat(44)}:-1:1`])
-      assert.ok(!list.add(entry))
-    assert.equal(list.entries(0).length, 0)
+    const good = entryOf({ kind: 'token', issuer, id: 'j', overMs: 1 })
+    for (const entry of [
+      '',
+      'x',
+      't:abc:0:1',
+      good.replace('t', 'u'),
+      good.replace(':0:', ':-1:'),
+      ` ${good}`,
+      `${good} `,
+    ])
+      assert.ok(!list.add(entry), entry)
+    assert.deepEqual(list.entries(), [])
+    assert.ok(list.add(good))
   })
 })

@@ -4,7 +4,7 @@ import { type RedisClient, checkRedis } from '../../redis/own-connection'
 import type { Session } from '../session'
 import { followLua, revokeLua } from './assets'
 import { type RedisConnection, connect } from './redis-connection'
-import { type Revocation, RevocationList, entryOf } from './revocation-list'
+import { type Revocation, RevocationList, type Written, entryOf } from './revocation-list'
 import type { Revocations } from './revocations'
 
 /** Options of {@link redisRevocations}. */
@@ -67,6 +67,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   const unwritten = new Map<string, number>()
   let tidyAt = 0
   const redis: RedisConnection = connect(to)
+  /** The last that was read of Redis's history, and its number there; 0 before the first. */
   let followed = { number: '0', entry: '' }
   let readAt = -Infinity
   let closed = false
@@ -80,9 +81,9 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     state,
     ready,
     close,
-    revokeToken: (issuer, id) => revoke({ kind: 'token', issuer, id, overMs: over(clock.date() / 1_000) }),
-    revokeSubject: (issuer, id, before) => revoke(upTo('subject', issuer, id, before)),
-    revokeClient: (issuer, id, before) => revoke(upTo('client', issuer, id, before)),
+    revokeToken: async (issuer, id) => revoke({ kind: 'token', issuer, id, overMs: over(clock.date() / 1_000) }),
+    revokeSubject: async (issuer, id, before) => revoke(upTo('subject', issuer, id, before)),
+    revokeClient: async (issuer, id, before) => revoke(upTo('client', issuer, id, before)),
   }
 
   function state(session: Session): 'valid' | 'revoked' | { readonly behind: unknown } {
@@ -111,7 +112,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     await write([{ entry, overMs: revocation.overMs }])
   }
 
-  async function write(entries: readonly { readonly entry: string; readonly overMs: number }[]): Promise<void> {
+  async function write(entries: readonly Written[]): Promise<void> {
     const args = entries.flatMap(({ entry, overMs }) => [Math.ceil(overMs), entry])
     await redis.eval(revokeLua, keys.length, ...keys, Math.floor(clock.date()), ...args)
     for (const { entry } of entries) unwritten.delete(entry)
@@ -127,26 +128,31 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   async function follow(): Promise<void> {
     const askedAt = clock.now()
     try {
-      const { number, entry } = followed
-      const answer = await redis.eval(followLua, 1, keys[0] as string, number, entry)
+      const answer = await redis.eval(followLua, 1, keys[0] as string, followed.number, followed.entry)
       const [same, ...rest] = answer as (string | number)[]
-      const there = new Set<string>()
-      followed = same === 1 ? followed : { number: '0', entry: '' }
-      for (let i = 0; i < rest.length; i += 2) {
-        const text = String(rest[i])
-        if (list.add(text)) there.add(text)
-        followed = { number: String(rest[i + 1]), entry: text }
-      }
-      const known = same === 1 && askedAt < tidyAt ? [] : list.entries(clock.date())
-      if (known.length > 0) tidyAt = askedAt + TIDY_MS
-      const lost = same === 1 ? [] : known.filter(({ entry: text }) => !there.has(text))
-      const missing = [...lost, ...[...unwritten].map(([text, overMs]) => ({ entry: text, overMs }))]
+      const there = learn(rest)
+      const lost = same === 1 ? [] : list.entries().filter(({ entry }) => !there.has(entry))
+      const missing = [...lost, ...[...unwritten].map(([entry, overMs]) => ({ entry, overMs }))]
       if (missing.length > 0) await write(missing)
       readAt = askedAt
       warned = false
     } catch (cause) {
       problem = cause
     }
+    if (askedAt < tidyAt) return
+    list.forget(clock.date())
+    tidyAt = askedAt + TIDY_MS
+  }
+
+  /** Takes up revocations and their numbers, and is where they end. */
+  function learn(numbered: readonly (string | number)[]): ReadonlySet<string> {
+    const learnt = new Set<string>()
+    for (let i = 0; i < numbered.length; i += 2) {
+      const [entry, number] = [String(numbered[i]), String(numbered[i + 1])]
+      if (list.add(entry)) learnt.add(entry)
+      followed = { number, entry }
+    }
+    return learnt
   }
 
   async function ready(): Promise<void> {

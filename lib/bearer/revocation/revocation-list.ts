@@ -13,6 +13,12 @@ export type Revocation =
       readonly overMs: number
     }
 
+/** A revocation as it is written down, and when it is over: milliseconds since 1970. */
+export interface Written {
+  readonly entry: string
+  readonly overMs: number
+}
+
 interface UpTo {
   readonly beforeSec: number
   readonly overMs: number
@@ -37,29 +43,27 @@ export class RevocationList {
   readonly #before = { s: new Map<string, UpTo>(), c: new Map<string, UpTo>() }
   readonly #entries = new Map<string, number>()
 
-  /** All that is known and not over. */
-  entries(nowMs: number): readonly { readonly entry: string; readonly overMs: number }[] {
-    this.#forget(nowMs)
+  /** All that is known. */
+  entries(): readonly Written[] {
     return [...this.#entries].map(([entry, overMs]) => ({ entry, overMs }))
   }
 
   /** @returns false where it is no revocation as {@link entryOf} writes them */
   add(entry: string): boolean {
-    const [, kind, name = '', before, over] = ENTRY.exec(entry) ?? []
-    if (kind === undefined) return false
-    if (this.#entries.has(entry)) return true
-    this.#entries.set(entry, Number(over))
-    if (kind === 't') this.#tokens.set(name, Number(over))
+    const parts = ENTRY.exec(entry)
+    if (!parts) return false
+    const [, kind, name, before, over] = parts as unknown as [string, 't' | 's' | 'c', string, string, string]
+    const overMs = Number(over)
+    this.#entries.set(entry, overMs)
+    if (kind === 't') this.#tokens.set(name, Math.max(this.#tokens.get(name) ?? 0, overMs))
     else {
-      const known = this.#before[kind as 's' | 'c']
-      const { beforeSec, overMs } = known.get(name) ?? { beforeSec: 0, overMs: 0 }
-      known.set(name, { beforeSec: Math.max(beforeSec, Number(before)), overMs: Math.max(overMs, Number(over)) })
+      const known = this.#before[kind].get(name) ?? { beforeSec: 0, overMs: 0 }
+      this.#before[kind].set(name, {
+        beforeSec: Math.max(known.beforeSec, Number(before)),
+        overMs: Math.max(known.overMs, overMs),
+      })
     }
     return true
-  }
-
-  has(entry: string): boolean {
-    return this.#entries.has(entry)
   }
 
   /** Whether a session's token is revoked. One without `iat` is where anything of its subject or client is. */
@@ -77,16 +81,13 @@ export class RevocationList {
     return this.#before[kind].get(nameOf(issuer, id))?.beforeSec ?? NaN
   }
 
-  #forget(nowMs: number): void {
-    for (const [entry, overMs] of this.#entries) {
-      if (overMs > nowMs) continue
-      this.#entries.delete(entry)
-      const [kind, name = ''] = entry.split(':')
-      if (kind === 't') this.#tokens.delete(name)
-      else {
-        const known = this.#before[kind as 's' | 'c']
-        if ((known.get(name)?.overMs ?? 0) <= nowMs) known.delete(name)
-      }
+  /** Lets go of what is over. */
+  forget(nowMs: number): void {
+    for (const over of [this.#entries, this.#tokens]) {
+      for (const [name, overMs] of over) if (overMs <= nowMs) over.delete(name)
+    }
+    for (const before of [this.#before.s, this.#before.c]) {
+      for (const [name, { overMs }] of before) if (overMs <= nowMs) before.delete(name)
     }
   }
 }
