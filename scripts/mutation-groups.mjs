@@ -12,7 +12,10 @@ export const GROUPS = {
   },
   request: {
     files: ['credentials', 'authenticate', 'require-bearer', 'request-session', 'refusal', 'diagnostics', 'challenge'],
-    specs: ['challenge', 'floor', 'require-bearer', 'placements', 'policies', 'dpop', 'allow-unauthenticated'],
+    specs: [
+      ...['challenge', 'floor', 'require-bearer', 'placements', 'reasons', 'policies', 'dpop', 'allow-unauthenticated'],
+      '../throttle/subject',
+    ],
   },
   guards: {
     files: ['require-scope', 'require-authentication', 'protected-resource', 'allow-unauthenticated'],

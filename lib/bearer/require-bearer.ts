@@ -88,7 +88,8 @@ function askedOf(req: Request): AskedRequest {
     target: req.originalUrl,
     rawHeaders: req.rawHeaders,
     get origin() {
-      return `${req.protocol}://${req.get('host') ?? ''}`
+      const host = req.get('host') // RFC 9112 §3.2: HTTP/1.0 need not say it, and then no proof is for it
+      return host ? `${req.protocol}://${host}` : ''
     },
     get form() {
       const body: unknown = req.body

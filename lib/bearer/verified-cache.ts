@@ -40,8 +40,10 @@ export class VerifiedCache {
 
   set({ token, algorithm, kid, type, claims }: Jws, key: VerifyKey): void {
     if (this.maxTokens === 0) return
-    const [oldest] = this.#entries.keys()
-    if (oldest !== undefined && this.#entries.size >= this.maxTokens) this.#entries.delete(oldest)
+    if (this.#entries.size >= this.maxTokens) {
+      const [oldest] = this.#entries.keys()
+      this.#entries.delete(oldest as string)
+    }
     this.#entries.set(nameOf(token), { algorithm, kid, type, claims, key })
   }
 

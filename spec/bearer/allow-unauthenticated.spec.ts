@@ -167,6 +167,14 @@ describe('allowUnauthenticated() on one route', () => {
   })
 })
 
+describe('allowUnauthenticated(), twice', () => {
+  it('lets in where either does', async () => {
+    const app = express().use(allowUnauthenticated({ paths: ['/places'] }), allowUnauthenticated({ paths: ['/dates'] }))
+    const ask = await asking(app.use(requireBearer(dev.options), ok))
+    assert.deepEqual([await ask('/places'), await ask('/dates'), await ask('/tree')], [200, 200, 403])
+  })
+})
+
 describe('without allowUnauthenticated()', () => {
   it('every unauthenticated session is refused', async () => {
     const ask = await asking(express().use(requireBearer(dev.options), ok))

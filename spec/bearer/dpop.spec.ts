@@ -249,6 +249,15 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     assert.equal((await inside.ask(await inside.proof({ htu: 'http://api.internal:8080/tree' }))).status, 200)
   })
 
+  it('refuses every proof where the request says no host', async () => {
+    const { proof } = await api()
+    const { raw } = await serve(express().use(requireBearer({ ...dev.options, clock, dpop: true } as BearerOptions)))
+    for (const htu of ['http:///tree', '/tree']) {
+      const fields = `Authorization: DPoP ${bound}\r\nDPoP: ${await proof({ htu })}`
+      assert.match(await raw(`GET /tree HTTP/1.0\r\n${fields}\r\n\r\n`), /^HTTP\/1\.1 401 /)
+    }
+  })
+
   it('without the option knows no such scheme', async () => {
     const { ask, proof } = await api(false)
     const answer = await ask(await proof())

@@ -115,6 +115,14 @@ describe("requireBearer({ tokenFrom: ['form'] }) (RFC 6750 §2.2)", () => {
     }
   })
 
+  it('nor from what another parser has made of it', async () => {
+    for (const body of [null, `access_token=${token}`, undefined, 7]) {
+      const parsed: express.RequestHandler = (req, _res, next) => (((req as { body: unknown }).body = body), next())
+      const { url } = await serve(express().use(parsed, requireBearer({ ...dev.options, tokenFrom: ['form'] }), answer))
+      assert.equal((await fetch(url, posting(`access_token=${token}`))).status, 401, String(body))
+    }
+  })
+
   it('refuses two, and what is no text', async () => {
     const ask = await api(['form', 'query', 'form'])
     for (const body of [

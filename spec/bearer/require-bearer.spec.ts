@@ -256,6 +256,15 @@ describe('requireBearer() takes keys of every form', () => {
   })
 })
 
+describe('requireBearer().ready()', () => {
+  it('tells whether tokens can be checked', async () => {
+    await requireBearer(dev.options).ready()
+    const { issuer, audience } = dev
+    const closed = { issuer, audience, jwksUri: 'http://127.0.0.1:1/keys', allowHttp: true }
+    await assert.rejects(requireBearer(closed).ready())
+  })
+})
+
 describe('requireBearer() checks the claims itself', () => {
   const at = 1_800_000_000
   const clock = manualClock(at * 1_000)
