@@ -27,10 +27,10 @@ export function deny(denial: Denial, options: DenyOptions, req: Request, res: Re
 }
 
 /** What a handler may have said of the body it did not come to send. */
-const OF_ANOTHER_BODY = [
-  ...['Content-Encoding', 'Content-Language', 'Content-Range', 'Content-Location', 'Content-Disposition'],
-  ...['ETag', 'Last-Modified', 'Cache-Control', 'Expires', 'Accept-Ranges', 'Transfer-Encoding', 'Trailer'],
-]
+const OF_ANOTHER_BODY = new Set([
+  ...['content-encoding', 'content-language', 'content-range', 'content-location', 'content-disposition'],
+  ...['etag', 'last-modified', 'cache-control', 'expires', 'accept-ranges', 'transfer-encoding', 'trailer'],
+])
 
 /** Sends an error with a negotiated body. */
 export function answer(
@@ -41,8 +41,8 @@ export function answer(
   headers: Readonly<Record<string, string>>,
   format?: ErrorFormat,
 ): void {
-  const { type, text } = errorBody(req, status, message, format)
-  for (const name of OF_ANOTHER_BODY) res.removeHeader(name)
+  const { type, text } = errorBody(req.headers.accept, status, message, format)
+  for (const name of res.getHeaderNames()) if (OF_ANOTHER_BODY.has(name)) res.removeHeader(name)
   res.status(status).vary('Accept')
   for (const name in headers) res.setHeader(name, headers[name] as string)
   res.setHeader('Content-Type', type)

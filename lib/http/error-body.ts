@@ -1,5 +1,4 @@
 import { STATUS_CODES } from 'node:http'
-import type { Request } from 'express'
 import { optionNames, optionType, shown } from './options'
 
 /** The media types of error bodies, for services that have their own: `{ json: 'application/json' }`. */
@@ -24,11 +23,39 @@ const PROBLEM = 'application/problem+json'
  * The body of an error in the form that the request's `Accept` prefers: the service's XML by default, its JSON where a
  * JSON type is named, RFC 9457 where `application/problem+json` is. Never 406: an error must be heard.
  */
-export function errorBody(req: Request, status: number, message: string, format: ErrorFormat = {}): ErrorBody {
+export function errorBody(
+  accept: string | undefined,
+  status: number,
+  message: string,
+  format: ErrorFormat = USUAL,
+): ErrorBody {
+  const known = last
+  if (known?.message === message && known.status === status && known.accept === accept && known.format === format) {
+    return known.body
+  }
+  const body = makeBody(accept, status, message, format)
+  last = { accept, status, message, format, body }
+  return body
+}
+
+const USUAL: ErrorFormat = {}
+
+/** A client that is refused again and again mostly asks as it did before. */
+let last:
+  | {
+      readonly accept: string | undefined
+      readonly status: number
+      readonly message: string
+      readonly format: ErrorFormat
+      readonly body: ErrorBody
+    }
+  | undefined
+
+function makeBody(accept: string | undefined, status: number, message: string, format: ErrorFormat): ErrorBody {
   const { xml = 'application/x-fs-v1+xml', json = 'application/x-fs-v1+json' } = format
   const title = STATUS_CODES[status] ?? 'Error'
   const said = message === title ? undefined : message // what the code says already is not said again
-  switch (preferred(req, xml, json)) {
+  switch (preferred(accept, xml, json)) {
     case 'problem': {
       const text = JSON.stringify({ type: 'about:blank', title, status, detail: said })
       return { type: PROBLEM, text }
@@ -65,10 +92,10 @@ type Form = 'xml' | 'json' | 'problem'
  * The form of the greatest weight (RFC 9110 §12.5.1), then what is named before what a wildcard takes in, then the
  * client's order. Parameters other than the weight are not looked at, and any JSON or XML type stands for ours.
  */
-function preferred(req: Request, xml: string, json: string): Form {
+function preferred(accept: string | undefined, xml: string, json: string): Form {
   const weights = new Map<Form, number>()
   let wildcard = 0
-  for (const range of req.headers.accept?.toLowerCase().split(',') ?? []) {
+  for (const range of accept?.toLowerCase().split(',') ?? []) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
     const q = parameters.find((parameter) => parameter.startsWith('q='))
     const weight = q === undefined ? 1 : Number(q.slice(2)) || 0
