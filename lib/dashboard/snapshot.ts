@@ -40,7 +40,9 @@ export interface Snapshot {
   }
 }
 
-interface ShownSubject extends Omit<OpenWindow, 'processes'> {
+type Found = Omit<OpenWindow, 'processes' | 'overLimitMs'>
+
+interface ShownSubject extends Found {
   readonly name: string | undefined
   readonly limitMs: number | null
   /** This process knows whom the hash stands for. */
@@ -65,7 +67,7 @@ export function snapshot(
   const now = inside.clock.now()
   const own = spenders.all()
   const fromRedis = shared !== undefined && shared.trouble === undefined
-  const found: readonly Omit<OpenWindow, 'processes'>[] = fromRedis ? ourWindows(inside, shared.windows) : own
+  const found: readonly (Found & Partial<OpenWindow>)[] = fromRedis ? ourWindows(inside, shared.windows) : own
   const known = new Map(own.map((each) => [`${each.window}\n${each.subject}`, each]))
   const sum = (of: 'spentMs' | 'holdMs' | 'running') => found.reduce((total, each) => total + each[of], 0)
   const routes = [...activity.routes].map(([route, { ms, requests }]) => ({
@@ -96,7 +98,7 @@ export function snapshot(
 }
 
 function shown(
-  { window, subject, spentMs, holdMs, running, endsInMs }: Omit<OpenWindow, 'processes'>,
+  { window, subject, spentMs, holdMs, running, endsInMs, overLimitMs = null }: Found & Partial<OpenWindow>,
   known: Spender | undefined,
   limitMs: number | null,
   named: boolean,
@@ -104,7 +106,7 @@ function shown(
   return {
     ...{ window, subject, spentMs, holdMs, running, endsInMs },
     name: named ? known?.name : undefined,
-    limitMs: limitMs ?? known?.limitMs ?? null,
+    limitMs: limitMs ?? known?.limitMs ?? overLimitMs,
     known: known !== undefined,
   }
 }

@@ -7,7 +7,7 @@ import type { OpenWindow } from '../throttle/open-window'
 const KEPT = 1_000
 
 /** Somebody who asked this process for time. */
-export interface Spender extends Omit<OpenWindow, 'processes'> {
+export interface Spender extends Omit<OpenWindow, 'processes' | 'overLimitMs'> {
   /** As `req.throttle.subject`. */
   readonly name: string
   /** Of the latest request; null before the first. */

@@ -1,6 +1,7 @@
 import { type NextFunction, type Request, type RequestHandler, type Response, Router, urlencoded } from 'express'
 import { optionNames, optionOneOf, optionType, shown } from '../http/options'
 import { type ThrottleInside, insideOf } from '../throttle/inside'
+import { StoreDownError } from '../throttle/shared-window'
 import type { Throttle } from '../throttle/throttle'
 import { Activity } from './activity'
 import { AllProcesses } from './all-processes'
@@ -95,7 +96,12 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     if (typeof id === 'string' && who === undefined)
       return answer(res, 404, 'This process does not know whom the hash stands for. Reset the subject by its name.')
     if (typeof who !== 'string' || who === '') return answer(res, 400, 'Say which subject, by id or by name.')
-    await throttle.reset(who)
+    try {
+      await throttle.reset(who)
+    } catch (err) {
+      if (err instanceof StoreDownError) return answer(res, 503, 'The store does not answer, so nothing was reset.')
+      throw err
+    }
     await viewers.refresh()
     answer(res, 200, 'The subject has its windows back.')
   }

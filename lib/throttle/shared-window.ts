@@ -17,6 +17,14 @@ const SWEEP_LEAST = 20
 const MOST_NETWORKS = 4_096
 const EVERYBODY_ELSE = 'network:*'
 
+/** The store does not answer, and what was asked for needs it. */
+export class StoreDownError extends Error {
+  constructor() {
+    super('reset(): the store does not answer, so nothing was reset; try again when it does')
+    this.name = 'StoreDownError'
+  }
+}
+
 /**
  * A named window over all subjects: the engine with what it lacks, the time and the store. Without a link it is this
  * process's own.
@@ -138,9 +146,10 @@ export class SharedWindow {
     return s
   }
 
-  /** Gives the subject its window back. */
+  /** Gives the subject its window back. @throws {StoreDownError} where what others have charged cannot be known */
   async reset(subject: string): Promise<void> {
     const s = await this.refresh(subject)
+    if (this.degraded(s)) throw new StoreDownError()
     const now = nowUs(this.#clock)
     this.#engine.charge(s, -used(s, now), now)
     await this.refresh(subject)

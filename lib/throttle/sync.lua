@@ -1,7 +1,8 @@
 -- Publishes one process's figures of one subject's window, grants it time, and tells it the others' figures.
 --
 -- KEYS[1]  hash of this subject's window; one field a process: 'seq:spent:hold:running:slack:until', until in
---          milliseconds from the window's start; or 'seq:spent' where the rest is nothing
+--          milliseconds from the window's start; or 'seq:spent' where the rest is nothing; and after all six ':limit'
+--          where this write found the limit exceeded, so that who is refused can be seen from outside
 -- ARGV     1 process   2 start   3 end   4 seq   5 spent   6 hold   7 running   8 want   9 unit   10 slice   11 keep
 --          12 limit   13 tolerance   14 lease
 --          Lease and until are milliseconds, seq and running counts, the rest whole microseconds; start, end and the
@@ -64,8 +65,9 @@ local figures
 if hold + running + slack > 0 then
   figures = format('%d:%d:%d:%d:%d:%d', seq, spent, hold, running, slack, now + lease)
 else
-  figures = format('%d:%d', seq, spent)
+  figures = format(open and '%d:%d' or '%d:%d::::', seq, spent)
 end
+if not open then figures = figures .. format(':%d', limit) end
 call('HSET', KEYS[1], process, figures)
 call('PEXPIREAT', KEYS[1], format('%d', ends / 1000))
 return {time, otherSpent, otherRunning, granted, max(0, left - granted) + otherSlack, lone and 1 or 0, found}

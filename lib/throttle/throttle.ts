@@ -26,7 +26,11 @@ export interface Throttle extends RequestHandler {
    * @param subject as `req.throttle.subject` names it
    */
   usage(subject: string): Promise<Usage[]>
-  /** Gives a subject the whole of its present windows back, in every process. */
+  /**
+   * Gives a subject the whole of its present windows back, in every process.
+   *
+   * @throws {Error} where the store does not answer, or not yet: nothing was reset
+   */
   reset(subject: string): Promise<void>
   /** Publishes what is not published yet and closes the store's connection. Safe to call twice. */
   close(): Promise<void>

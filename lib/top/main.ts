@@ -5,14 +5,14 @@ import { plain, screen } from './screen'
 
 const USAGE = `express-tollgate top --redis URL [--prefix tollgate:] [--every 2] [--json]
 
-Shows who is spending processing time, out of what redisStore() keeps in Redis or a Cluster. It only reads.
+Shows who is spending processing time and who is refused, out of what redisStore() keeps in Redis or a Cluster. It only reads.
 
   --redis   redis:// or rediss://; default REDIS_URL of the environment, which keeps a password out of ps
   --prefix  that of redisStore(); default tollgate:
   --every   seconds between two looks, 1 to 3600; default 2. Without a terminal it looks once
   --json    looks once and prints one JSON object
 
-Subjects are hashes. Limits and refusals are not kept in Redis, so they are not shown.
+Subjects are hashes. OVER LIMIT is the limit of who has exceeded it and is refused until the window ends.
 `
 const HOME_AND_CLEAR = '\x1b[H\x1b[2J'
 

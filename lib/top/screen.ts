@@ -8,17 +8,22 @@ import type { OpenWindow } from '../throttle/open-window'
 export function screen(windows: readonly OpenWindow[], rows: number): string {
   const spentMs = windows.reduce((sum, window) => sum + window.spentMs, 0)
   const holdMs = windows.reduce((sum, window) => sum + window.holdMs, 0)
+  const over = windows.filter(({ overLimitMs }) => overLimitMs !== null).length
   const shown = windows.slice(0, Math.max(1, rows - 5))
   const lines = [
-    `${windows.length} open windows, ${seconds(spentMs)} spent, ${seconds(holdMs)} on hold`,
+    `${windows.length} open windows, ${over} over the limit, ${seconds(spentMs)} spent, ${seconds(holdMs)} on hold`,
     '',
-    line('SUBJECT', 'SPENT', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN', 'WINDOW'),
-    ...shown.map(({ subject, spentMs, holdMs, running, processes, endsInMs, window }) =>
-      line(subject, seconds(spentMs), seconds(holdMs), `${running}`, `${processes}`, seconds(endsInMs), plain(window)),
-    ),
+    line('SUBJECT', 'SPENT', 'OVER LIMIT', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN', 'WINDOW'),
+    ...shown.map(rowOf),
   ]
   if (shown.length < windows.length) lines.push(`and ${windows.length - shown.length} more`)
   return `${lines.join('\n')}\n`
+}
+
+function rowOf({ subject, spentMs, overLimitMs, holdMs, running, processes, endsInMs, window }: OpenWindow): string {
+  const limit = overLimitMs === null ? '-' : seconds(overLimitMs)
+  const figures = [seconds(spentMs), limit, seconds(holdMs), `${running}`, `${processes}`, seconds(endsInMs)]
+  return line(subject, ...figures, plain(window))
 }
 
 function line(subject: string, ...rest: readonly string[]): string {

@@ -219,6 +219,8 @@ describe('throttleDashboard()', () => {
     const alone = await seen(one.at, ({ store, trouble }) => store.down.length === 1 && trouble !== undefined)
     assert.equal(alone.source, 'process')
     assert.match(alone.trouble ?? '', /^Redis at 127\.0\.0\.1:\d+ does not answer/)
+    const refused = await reset(one.at, headers, { name: 'ada' })
+    assert.deepEqual([refused.status, await refused.text()], [503, 'The store does not answer, so nothing was reset.'])
   })
 
   it('never says the password of its Redis', async (t) => {

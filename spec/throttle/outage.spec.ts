@@ -56,6 +56,8 @@ describe('throttle() while Redis does not answer', () => {
     assert.equal((await a.charge(0)).status, 429)
     assert.equal(await a.degraded(), true)
     assert.ok(a.slowest.ms < 100, `${a.slowest.ms} ms`)
+    await assert.rejects(a.throttled.reset('ada'), /^StoreDownError: reset\(\): the store does not answer/)
+    assert.ok((await a.spent()) > 10_000, 'nothing was reset')
 
     await start('--port', String(port))
     await until(async () => !(await a.degraded()))

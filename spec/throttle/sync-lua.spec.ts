@@ -93,9 +93,10 @@ describe('sync.lua', () => {
       kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
       const field = fields.get(process)
       if (!written || !field || r() > 0.05) continue
-      const { spent, hold, running, slack, until } = field
+      const { spent, hold, running, slack, until, limit } = field
       const rest = hold + running + slack > 0 ? [hold, running, slack, until] : []
-      assert.equal(await redis.hget(key, process), [field.seq, spent, ...rest].join(':'))
+      const over = limit === undefined ? [] : [...(rest.length > 0 ? [] : ['', '', '', '']), limit]
+      assert.equal(await redis.hget(key, process), [field.seq, spent, ...rest, ...over].join(':'))
       assert.equal(await redis.pexpiretime(key), c.end / 1000)
     }
     for (const kind of ['not written', 'lone', 'granted', 'published']) assert.ok(kinds.get(kind), `no ${kind}`)

@@ -96,12 +96,35 @@ describe('express-tollgate top', () => {
     assert.notEqual(grace.subject, ada.subject)
     assert.equal(theirs.window, 'min\u001b[2Jute')
     const table = await top('top', '--redis', url, '--prefix', 'api[1]:')
-    assert.match(table.stdout, /^3 open windows, [89]\.\d s spent, 0\.0 s on hold\n\nSUBJECT .*\n/)
+    assert.match(table.stdout, /^3 open windows, 0 over the limit, [89]\.\d s spent, 0\.0 s on hold\n\nSUBJECT .*\n/)
     assert.match(table.stdout, new RegExp(`\n${grace.subject} +5\\.\\d s `))
     assert.match(table.stdout, / min\\u\{1b\}\[2Jute\n$/)
     for (const { stdout } of [json, table]) assert.equal(stdout.includes('\u001b'), false)
     assert.deepEqual(windowsIn((await top('top', '--redis', url, '--json')).stdout), [])
     assert.deepEqual(await keys(), before)
+  })
+
+  it('tells who is over the limit, and no more once they have their window back', async () => {
+    await spend(url, 'over:', 'hour', { ada: 2_000, eve: 59_000 })
+    const look = async () =>
+      windowsIn((await top('top', '--redis', url, '--prefix', 'over:', '--json')).stdout).map(
+        ({ overLimitMs }) => overLimitMs,
+      )
+    assert.deepEqual(await look(), [null, null])
+    await spend(url, 'over:', 'hour', { eve: 1_500 })
+    assert.deepEqual(await look(), [60_000, null])
+    const { stdout } = await top('top', '--redis', url, '--prefix', 'over:')
+    assert.match(stdout, /^2 open windows, 1 over the limit, /)
+    assert.match(stdout, /\n\S+ +60\.\d s +60\.0 s .*\n\S+ +2\.\d s +- /)
+    const throttled = throttle({ store: redisStore(url, { prefix: 'over:' }), name: 'hour', windowMs: 3_600_000 })
+    await until(() =>
+      throttled.reset('eve').then(
+        () => true,
+        () => false,
+      ),
+    )
+    await throttled.close()
+    assert.deepEqual(await look(), [null, null])
   })
 
   it('never sends KEYS, and writes nothing', async (t) => {
@@ -167,8 +190,18 @@ describe('openWindow()', () => {
     const fields = { one: '3:5000000:200000:2:9:77', two: '9:-1000000' }
     assert.deepEqual(openWindow('p:', key, fields, 40), {
       ...{ window: 'a:b', subject: 'AAAAAAAAAAAAAAAAAAAAAAAA', spentMs: 4_000, holdMs: 200 },
-      ...{ running: 2, processes: 2, endsInMs: 40 },
+      ...{ running: 2, overLimitMs: null, processes: 2, endsInMs: 40 },
     })
+  })
+
+  it('tells the limit where it is exceeded, and not after a reset', () => {
+    const over = (...figures: string[]) => openWindow('p:', key, Object.fromEntries(figures.entries()), 40)?.overLimitMs
+    assert.equal(over('3:5000000:200000:2:9:77:4000000', '9:1'), 4_000)
+    assert.equal(over('3:5000000:::::4000000', '9:1000'), 4_000)
+    assert.equal(over('3:5000000::::4000000'), undefined, 'no figures')
+    assert.equal(over('3:5000000:::::4000000', '9:-1000000'), null)
+    assert.equal(over('3:1::::0'), undefined)
+    assert.equal(over('3:1:::::0'), 0)
   })
 
   it('takes nothing else for a window', () => {
@@ -181,7 +214,16 @@ describe('openWindow()', () => {
 
 describe('screen()', () => {
   const window: OpenWindow = {
-    ...{ window: 'default', subject: 'A'.repeat(24), spentMs: 1, holdMs: 0, running: 0, processes: 1, endsInMs: 9 },
+    ...{
+      window: 'default',
+      subject: 'A'.repeat(24),
+      spentMs: 1,
+      holdMs: 0,
+      running: 0,
+      overLimitMs: null,
+      processes: 1,
+      endsInMs: 9,
+    },
   }
 
   it('counts those that do not fit', () => {

@@ -8,6 +8,8 @@ export interface Field {
   running: number
   slack: number
   until: number
+  /** Where it was found exceeded. */
+  limit?: number
 }
 
 /** sync.lua in TypeScript: changes `fields` as the script changes the hash. Held to the script by sync-lua.spec.ts. */
@@ -37,7 +39,8 @@ export function syncModel(fields: Map<string, Field>, time: number, process: str
   granted = Math.max(granted + ahead, c.keep)
   const running = c.running === 0 && c.want > 0 && (lone || granted > 0) ? 1 : c.running
   const slack = lone ? granted + c.unit : granted
-  fields.set(process, { seq: c.seq, spent: c.spent, hold: c.hold, running, slack, until: now + c.leaseMs })
+  const figures = { seq: c.seq, spent: c.spent, hold: c.hold, running, slack, until: now + c.leaseMs }
+  fields.set(process, open ? figures : { ...figures, limit: c.limit })
   const more = Math.max(0, left - granted) + othersSlack
   return { time, written: { othersSpent, othersRunning, granted, more, lone, found } }
 }
