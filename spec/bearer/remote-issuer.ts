@@ -1,7 +1,7 @@
 import express from 'express'
 import { requireBearer, type BearerOptions } from '../../lib'
 import { ASYMMETRIC } from '../../lib/bearer/algorithm'
-import { remoteKeys } from '../../lib/bearer/remote-keys'
+import { type RemoteKeysOptions, remoteKeys } from '../../lib/bearer/remote-keys'
 import { manualClock } from '../../lib/testing'
 import { keyPair, serveIssuer } from '../support/issuer'
 import { serve } from '../support/serve'
@@ -17,7 +17,7 @@ export async function api(options: BearerOptions) {
 }
 
 /** The key source alone, on a clock that stands still. */
-export async function source(lastGoodMs = 3_600_000) {
+export async function source(lastGoodMs = 3_600_000, more: Partial<RemoteKeysOptions> = {}) {
   const clock = manualClock()
   const served = await serveIssuer(a)
   const keys = remoteKeys({
@@ -26,6 +26,7 @@ export async function source(lastGoodMs = 3_600_000) {
     clock,
     lastGoodMs,
     random: () => 0,
+    ...more,
   })
   const find = async (kid: string) => {
     const found = await keys.find(kid, 'ES256')

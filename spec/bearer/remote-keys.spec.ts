@@ -33,6 +33,29 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.equal((await ask(token(a, { iss: issuer }))).status, 401)
   })
 
+  it('also without a path, and from nobody else than who answers 404', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    const oauth = '/.well-known/oauth-authorization-server'
+    const openid = '/.well-known/openid-configuration'
+    let status = 404
+    state.instead = (req, res) => {
+      if (req.url === openid) res.writeHead(status).end()
+      else if (req.url === oauth) res.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/keys` }))
+      else return false
+      return true
+    }
+    const { ask } = await api({ issuer: `${issuer}/` })
+    assert.equal((await ask(token())).status, 200)
+    assert.deepEqual(state.fetches.splice(0), [openid, oauth, '/keys'])
+    for (status of [500, 403, 302]) {
+      assert.equal((await (await api({ issuer })).ask(token())).status, 503)
+      assert.deepEqual(state.fetches.splice(0), [openid], String(status))
+    }
+    state.instead = (req) => (req.socket.destroy(), true)
+    assert.equal((await (await api({ issuer })).ask(token())).status, 503)
+    assert.deepEqual(state.fetches, [openid])
+  })
+
   it('or at jwksUri, without asking for metadata', async () => {
     const { state, issuer, token } = await serveIssuer(a)
     const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
@@ -93,15 +116,20 @@ describe('requireBearer() with keys from the issuer', () => {
 
   it('refuses metadata of another issuer (RFC 8414 §3.3), or with keys over http elsewhere', async () => {
     const { state, issuer, token } = await serveIssuer(a)
-    for (const metadata of [
-      { issuer: 'https://evil.test', jwks_uri: `${issuer}/keys` },
-      { jwks_uri: `${issuer}/keys` },
-      { issuer, jwks_uri: 'http://evil.test/keys' },
-      { issuer },
-    ]) {
+    for (const [metadata, why] of [
+      [{ issuer: 'https://evil.test', jwks_uri: `${issuer}/keys` }, /the metadata of http.+ name another issuer$/],
+      [{ jwks_uri: `${issuer}/keys` }, /name another issuer$/],
+      [{ issuer: 7, jwks_uri: `${issuer}/keys` }, /name another issuer$/],
+      [{ issuer, jwks_uri: 'http://evil.test/keys' }, /the metadata of http.+ have no https jwks_uri$/],
+      [{ issuer }, /have no https jwks_uri$/],
+    ] as const) {
       state.instead = (req, res) => (res.end(JSON.stringify(metadata)), req.url?.includes('openid') ?? false)
-      const { ask } = await api({ issuer })
+      const { ask, bearer } = await api({ issuer })
       assert.equal((await ask(token())).status, 503)
+      await assert.rejects(bearer.ready(), (err: Error) => {
+        assert.equal(err.message, 'the keys of the issuer cannot be had')
+        return why.test((err.cause as Error).message)
+      })
     }
   })
 
@@ -145,6 +173,7 @@ describe('remoteKeys()', () => {
     assert.equal(await find('a'), 'a')
     clock.advance(80_000)
     assert.equal(await find('a'), 'a')
+    for (let i = 0; i < 50; i++) await turn()
     assert.equal(state.fetches.length, 1)
     clock.advance(1)
     assert.ok(!(keys.find('a', 'ES256') instanceof Promise))
@@ -198,7 +227,10 @@ describe('remoteKeys()', () => {
       assert.ok(waiting.every((one) => one instanceof Promise))
       assert.deepEqual(keys.find('forged', 'ES256'), { refused: 'unknown_key' })
       assert.ok('kid' in (await keys.find('a', 'ES256')))
-      clock.advance(2_000)
+      clock.advance(1_999)
+      for (let i = 0; i < 50; i++) await turn()
+      assert.equal(state.fetches.length, round)
+      clock.advance(1)
       for (const one of waiting) assert.deepEqual(await one, { refused: 'unknown_key' })
       assert.equal(state.fetches.length, 1 + round)
     }
@@ -217,6 +249,89 @@ describe('remoteKeys()', () => {
     assert.ok(!(keys.find('a', 'ES256') instanceof Promise))
     clock.advance(5_000)
     assert.equal(await find('a'), 'a')
+  })
+
+  it('fetches when it is asked to be ready and its set is past its life', async () => {
+    const { state, keys, clock } = await source()
+    clock.advance(1_000_000)
+    for (const [afterMs, fetches] of [
+      [0, 1],
+      [600_000, 1],
+      [1, 2],
+      [600_000, 2],
+      [1, 3],
+    ] as const) {
+      clock.advance(afterMs)
+      await keys.ready()
+      assert.equal(state.fetches.length, fetches)
+    }
+  })
+
+  it('refuses a key of another algorithm at once, and while the issuer is down no otherwise', async () => {
+    const { state, keys, find, clock } = await source()
+    await find('a')
+    assert.deepEqual(keys.find('a', 'RS256'), { refused: 'algorithm' })
+    state.down = true
+    clock.advance(600_001)
+    assert.deepEqual(await keys.find('a', 'RS256'), { refused: 'algorithm' })
+    assert.equal(await find('b'), 'keys_unavailable')
+  })
+
+  it('says when to come back: when it may be asked again, in whole seconds', async () => {
+    const { state, keys, clock } = await source(0, { random: () => 1 })
+    state.down = true
+    clock.advance(5_000)
+    for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+      const refusal = (await keys.find('a', 'ES256')) as Refusal
+      assert.equal(refusal.retryAfterSec, seconds)
+      const { length } = state.fetches
+      clock.advance(seconds * 1_000 - 1)
+      assert.equal(((await keys.find('a', 'ES256')) as Refusal).retryAfterSec, 1)
+      assert.equal(state.fetches.length, length)
+      clock.advance(1)
+    }
+  })
+
+  it('asks for JSON, and lets no timer of an answered fetch go on', async () => {
+    let timers = 0
+    const clock = manualClock()
+    const counting = {
+      ...clock,
+      after(ms: number, fn: () => void) {
+        timers++
+        const cancel = clock.after(ms, fn)
+        return () => (timers--, cancel())
+      },
+    }
+    const { state, find } = await source(0, { clock: counting })
+    let accept: string | undefined
+    state.instead = (req) => ((accept = req.headers.accept), false)
+    await find('a')
+    assert.deepEqual([accept, timers], ['application/json', 0])
+  })
+
+  it('takes a hundred keys, and 512 KB', async () => {
+    const { state, find } = await source()
+    const keys: object[] = Array.from({ length: 100 }, (_, i) => ({ ...b.jwk, kid: `b-${i}` }))
+    const room = 524_288 - JSON.stringify({ keys: [...keys.slice(1), { x: '' }] }).length
+    state.instead = (_req, res) => {
+      res.end(JSON.stringify({ keys: [...keys.slice(1), { x: 'x'.repeat(room) }] }))
+      return true
+    }
+    assert.equal(await find('b-99'), 'b-99')
+  })
+
+  it('tells which keys the issuer no longer shows, and of no others', async () => {
+    const withdrawn: (string | undefined)[][] = []
+    const { state, find, clock } = await source(3_600_000, {
+      withdrawn: (keys) => void withdrawn.push([...keys].map(({ kid }) => kid)),
+    })
+    for (const keys of [[a.jwk, b.jwk], [b.jwk, a.jwk], [b.jwk], [b.jwk], [{ ...b.jwk, kid: 'c' }]]) {
+      state.keys = keys
+      clock.advance(600_001)
+      await find('b')
+    }
+    assert.deepEqual(withdrawn, [['a'], ['b']])
   })
 
   it('replaces the whole set: a withdrawn key is gone', async () => {
@@ -330,7 +445,9 @@ describe('remoteKeys()', () => {
       clock.advance(4_999)
       await turn()
       clock.advance(1)
-      assert.equal(((await found) as Refusal).refused, 'keys_unavailable')
+      const { refused, cause } = (await found) as Refusal
+      assert.equal(refused, 'keys_unavailable')
+      assert.equal(((cause as Error).cause as Error).message, 'no answer within 5000 ms')
     }
   })
 

@@ -220,7 +220,8 @@ describe('throttleDashboard()', () => {
     assert.equal(alone.source, 'process')
     assert.match(alone.trouble ?? '', /^Redis at 127\.0\.0\.1:\d+ does not answer/)
     const refused = await reset(one.at, headers, { name: 'ada' })
-    assert.deepEqual([refused.status, await refused.text()], [503, 'The store does not answer, so nothing was reset.'])
+    const message = 'The store does not answer, so nothing was reset.'
+    assert.deepEqual([refused.status, await refused.json()], [503, { message }])
   })
 
   it('never says the password of its Redis', async (t) => {
