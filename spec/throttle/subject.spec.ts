@@ -1,8 +1,59 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import express from 'express'
+import { allowUnauthenticated, requireBearer, throttle } from '../../lib'
+import { devIssuer } from '../../lib/testing'
 import { identify, subjectKey } from '../../lib/throttle/identify'
 import { networkOf } from '../../lib/throttle/subject'
+import { serve } from '../support/serve'
+
+describe('who pays', () => {
+  const dev = devIssuer()
+  const other = devIssuer({ issuer: 'https://other.test' })
+
+  async function asking(bearer: express.RequestHandler) {
+    const forging: express.RequestHandler = (req, _res, next) => {
+      // As a middleware of somebody else might.
+      Object.assign(req, { auth: { ...req.auth, kind: 'user', userId: 'forged', issuer: 'forged' } })
+      next()
+    }
+    const app = express().use(allowUnauthenticated({ paths: ['/'] }), bearer, forging, throttle())
+    const { url } = await serve(app.use((req, res) => void res.send(req.throttle.subject)))
+    return async (token?: string) => {
+      const answer = await fetch(url, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } })
+      return answer.text()
+    }
+  }
+
+  it('is the user over all sessions and apps, the app where nobody is signed in, else the address', async () => {
+    const issuers = [dev.options, other.options]
+    const ask = await asking(requireBearer({ issuers, optional: true }))
+    assert.deepEqual(
+      [
+        await ask(dev.token('ada')),
+        await ask(dev.token('ada', { clientId: 'another-app' })),
+        await ask(other.token('ada')),
+        await ask(dev.token('robot', { kind: 'client' })),
+        await ask(dev.token('robot', { kind: 'unauthenticated' })),
+        await ask(),
+      ],
+      [
+        'user:23:https://dev-issuer.test:ada',
+        'user:23:https://dev-issuer.test:ada',
+        'user:18:https://other.test:ada',
+        'client:23:https://dev-issuer.test:robot',
+        'client:23:https://dev-issuer.test:robot',
+        'address:127.0.0.1',
+      ],
+    )
+  })
+
+  it('is the address where no bearer is asked for, whoever has written to req.auth', async () => {
+    const ask = await asking((_req, _res, next) => next())
+    assert.equal(await ask(dev.token('ada')), 'address:127.0.0.1')
+  })
+})
 
 describe('networkOf()', () => {
   const networks: [address: string, network: string][] = [
