@@ -1,11 +1,12 @@
 // Written by npm run api-report. Do not edit.
 import { RequestHandler, Router } from "express";
+import { RedisClient } from "../index.js";
 import { Throttle } from "../index.js";
 import "../shared/clock.js";
 import "http-errors";
 interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];
-    readonly redis?: string;
+    readonly redis?: RedisClient | string;
     readonly prefix?: string;
     readonly subjects?: "hashed" | "named";
 }

@@ -1,3 +1,4 @@
+import type { RedisClient } from '../redis/own-connection'
 import { type RedisWindows, redisWindows } from '../throttle/redis-windows'
 import type { Shared } from './snapshot'
 
@@ -6,18 +7,18 @@ const MOST_WINDOWS = 50_000
 
 /** Reads what all processes have published. It is connected while somebody looks. */
 export class AllProcesses {
-  readonly #url: string
+  readonly #to: RedisClient | string
   readonly #prefix: string
   #windows: RedisWindows | undefined
 
-  constructor(url: string, prefix: string) {
-    this.#url = url
+  constructor(to: RedisClient | string, prefix: string) {
+    this.#to = to
     this.#prefix = prefix
   }
 
   async read(): Promise<Shared> {
     try {
-      this.#windows ??= await redisWindows(this.#url, this.#prefix)
+      this.#windows ??= await redisWindows(this.#to, this.#prefix)
       const windows = await this.#windows.read(MOST_WINDOWS)
       return { windows, more: windows.length >= MOST_WINDOWS, trouble: undefined }
     } catch (err) {

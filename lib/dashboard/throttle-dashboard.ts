@@ -1,5 +1,6 @@
 import { type NextFunction, type Request, type RequestHandler, type Response, Router, urlencoded } from 'express'
 import { optionNames, optionOneOf, optionType, shown } from '../http/options'
+import { type RedisClient, checkRedis } from '../redis/own-connection'
 import { type ThrottleInside, insideOf } from '../throttle/inside'
 import { StoreDownError } from '../throttle/shared-window'
 import type { Throttle } from '../throttle/throttle'
@@ -19,10 +20,10 @@ export interface DashboardOptions {
    */
   readonly guard: RequestHandler | readonly RequestHandler[]
   /**
-   * The Redis of the throttle's store, a `redis://` or `rediss://` URL of one server or of any node of a Cluster: subjects and
-   * holds are then those of all processes. It only reads. Default: what this process knows.
+   * The Redis of the throttle's store: what `redisStore()` takes, or a URL of any node of a Cluster. Subjects and holds
+   * are then those of all processes. The connection is its own, and only reads. Default: what this process knows.
    */
-  readonly redis?: string
+  readonly redis?: RedisClient | string
   /** That of `redisStore()`. Default `tollgate:`. */
   readonly prefix?: string
   /** Subjects as hashes, the ones that Redis and `top` have; or by name where this process knows it. Default `hashed`. */
@@ -131,8 +132,10 @@ function checked(throttle: Throttle, options: DashboardOptions) {
   }
   optionType('prefix', prefix, 'string')
   optionOneOf('subjects', subjects, ['hashed', 'named'])
-  if (redis !== undefined && !(/^rediss?:\/\//.test(redis) && URL.canParse(redis)))
+  if (redis !== undefined) checkRedis('throttleDashboard({ redis })', redis)
+  if (typeof redis === 'string' && !URL.canParse(redis)) {
     throw new TypeError('redis must be a redis:// or rediss:// URL') // never shown, since it may hold a password
+  }
   return { ...options, inside, guard }
 }
 

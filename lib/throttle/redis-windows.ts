@@ -1,4 +1,5 @@
 import { Cluster, Redis } from 'ioredis'
+import type { RedisClient } from '../redis/own-connection'
 import { type OpenWindow, openWindow } from './open-window'
 
 /** Keys looked at by one SCAN: small, so that no request of the throttle waits behind it. */
@@ -19,39 +20,32 @@ export interface RedisWindows {
 }
 
 /**
- * Connects to one server, or to the whole Cluster that the server belongs to.
+ * Connects to one server, or to the whole Cluster that the server belongs to, or to where a client is connected.
  *
  * @param prefix that of redisStore()
  * @throws {Error} where it does not answer or refuses; its message names host and port, never a password
  */
-export async function redisWindows(url: string, prefix: string): Promise<RedisWindows> {
-  const place = new URL(url).host
+export async function redisWindows(to: RedisClient | string, prefix: string): Promise<RedisWindows> {
+  const place = typeof to === 'string' ? ` at ${new URL(to).host}` : ''
   let why: Error | undefined
   const heard = (err: Error) => (why = err)
   const said = (err: unknown) => {
     const { message } = why ?? (err as Error)
-    return new Error(`Redis at ${place} does not answer as it should: ${message}`)
+    return new Error(`Redis${place} does not answer as it should: ${message}`)
   }
-  const redis = new Redis(url, { ...ONCE, retryStrategy: () => null }).on('error', heard)
-  let cluster: Cluster | undefined
-  const close = () => {
-    redis.disconnect()
-    cluster?.disconnect()
+  const opened: (Redis | Cluster)[] = []
+  const open = async <T extends Redis | Cluster>(one: T): Promise<T> => {
+    opened.push(one.on('error', heard))
+    await one.connect()
+    return one
   }
+  const close = () => opened.forEach((one) => one.disconnect())
+  let masters: () => Redis[]
   try {
-    await redis.connect()
-    if (/cluster_enabled:1/.test(await redis.info('cluster'))) {
-      const { host = 'localhost', port = 6379, username, password, tls } = redis.options
-      const redisOptions = {
-        ...ONCE,
-        ...(username && { username }),
-        ...(password && { password }),
-        ...(tls && { tls }),
-      }
-      cluster = new Cluster([{ host, port }], { redisOptions, lazyConnect: true, clusterRetryStrategy: () => null })
-      cluster.on('error', heard)
-      await cluster.connect()
-    }
+    const first = await open(connectionOf(to))
+    const cluster = first.isCluster ? (first as Cluster) : await clusterOf(first as Redis)
+    if (cluster && cluster !== first) await open(cluster)
+    masters = cluster ? () => cluster.nodes('master') : () => [first as Redis]
   } catch (err) {
     close()
     throw said(err)
@@ -59,9 +53,7 @@ export async function redisWindows(url: string, prefix: string): Promise<RedisWi
   return {
     async read(most = Infinity) {
       try {
-        const found = await Promise.all(
-          (cluster?.nodes('master') ?? [redis]).map((node) => windowsOf(node, prefix, most)),
-        )
+        const found = await Promise.all(masters().map((node) => windowsOf(node, prefix, most)))
         return found.flat().sort((a, b) => b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1))
       } catch (err) {
         throw said(err)
@@ -69,6 +61,22 @@ export async function redisWindows(url: string, prefix: string): Promise<RedisWi
     },
     close,
   }
+}
+
+/** A connection of our own that gives up at once: what is looked at is there now, or it is said that it is not. */
+function connectionOf(to: RedisClient | string): Redis | Cluster {
+  if (typeof to === 'string') return new Redis(to, { ...ONCE, retryStrategy: () => null })
+  const duplicate = to.duplicate.bind(to) as (...args: unknown[]) => Redis | Cluster
+  if (to.isCluster) return duplicate([], { redisOptions: ONCE, lazyConnect: true, clusterRetryStrategy: () => null })
+  return duplicate({ ...ONCE, retryStrategy: () => null, sentinelRetryStrategy: () => null })
+}
+
+/** The Cluster that a server belongs to, not connected yet. */
+async function clusterOf(redis: Redis): Promise<Cluster | undefined> {
+  if (!/cluster_enabled:1/.test(await redis.info('cluster'))) return undefined
+  const { host = 'localhost', port = 6379, username, password, tls } = redis.options
+  const redisOptions = { ...ONCE, ...(username && { username }), ...(password && { password }), ...(tls && { tls }) }
+  return new Cluster([{ host, port }], { redisOptions, lazyConnect: true, clusterRetryStrategy: () => null })
 }
 
 async function windowsOf(node: Redis, prefix: string, most: number): Promise<OpenWindow[]> {

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import cors from 'cors'
 import express, { type Request, type RequestHandler } from 'express'
+import { Cluster, Redis } from 'ioredis'
 import { type ThrottleStore, redisStore, throttle } from '../../lib'
 import { throttleDashboard, type DashboardOptions } from '../../lib/dashboard'
 import { Series } from '../../lib/dashboard/series'
 import type { Snapshot } from '../../lib/dashboard/snapshot'
 import { manualClock } from '../../lib/testing'
+import { startCluster } from '../support/cluster'
 import { freePort, startRedis } from '../support/redis'
+import { startSentinelGroup } from '../support/sentinel'
 import { until } from '../support/until'
 
 const open: RequestHandler = (_req, _res, next) => next()
@@ -78,8 +81,11 @@ describe('throttleDashboard()', () => {
     for (const options of [undefined, {}, { guard: undefined }, { guard: true }, { guard: [] }, { guard: [open, 1] }]) {
       assert.throws(make(options), /^TypeError: throttleDashboard needs a guard/)
     }
-    assert.throws(make({ guard: open, redis: 'http://ada:hush@localhost' }), (err: Error) => {
+    assert.throws(make({ guard: open, redis: 'redis://ada:hush@[' }), (err: Error) => {
       return /^redis must be/.test(err.message) && !err.message.includes('hush')
+    })
+    assert.throws(make({ guard: open, redis: 'http://ada:hush@localhost' }), (err: Error) => {
+      return /redis.* takes an ioredis client or a redis:\/\/ URL/.test(err.message) && !err.message.includes('hush')
     })
     assert.throws(make({ guard: open, subjects: 'all' }), /subjects must be/)
     assert.throws(make({ guard: open, gaurd: open }), /no option "gaurd"/)
@@ -222,6 +228,44 @@ describe('throttleDashboard()', () => {
     const refused = await reset(one.at, headers, { name: 'ada' })
     const message = 'The store does not answer, so nothing was reset.'
     assert.deepEqual([refused.status, await refused.json()], [503, { message }])
+  })
+
+  it('reads where a client is connected: one server, behind Sentinel, or a Cluster', async (t) => {
+    const [redis, group, cluster] = await Promise.all([startRedis(), startSentinelGroup(), startCluster()])
+    const sentinels = { sentinels: [...group.sentinels], name: group.name, lazyConnect: true }
+    const clients = [
+      new Redis({ port: redis.port, lazyConnect: true }),
+      new Redis(sentinels),
+      new Cluster([...cluster.nodes], { lazyConnect: true }),
+    ]
+    t.after(() => Promise.all([redis.stop(), group.stop(), cluster.stop()]))
+    for (const client of clients) {
+      const one = await start(t, { store: redisStore(client), redis: client })
+      assert.equal(await one.spend('ada', 300), 200)
+      const { source, trouble, subjects } = await seen(one.at, ({ subjects }) => (subjects[0]?.spentMs ?? 0) >= 300)
+      assert.deepEqual([source, trouble, subjects.length], ['redis', undefined, 1])
+      client.disconnect()
+    }
+  })
+
+  it('needs few rights in Redis, and says where one lacks', async (t) => {
+    const redis = await startRedis()
+    t.after(() => redis.stop())
+    const admin = new Redis(redis.port)
+    const rights = ['+scan', '+hgetall', '+pttl', '+info', '+select', '+ping']
+    const user = ['SETUSER', 'watcher', 'on', '>hush', '~tollgate:*', 'resetchannels', '-@all']
+    await admin.call('ACL', ...user, ...rights)
+    const one = await start(t, {
+      store: redisStore(`redis://127.0.0.1:${redis.port}`),
+      redis: `redis://watcher:hush@127.0.0.1:${redis.port}`,
+    })
+    assert.equal(await one.spend('ada', 300), 200)
+    const { source, trouble } = await seen(one.at, ({ subjects }) => (subjects[0]?.spentMs ?? 0) >= 300)
+    assert.deepEqual([source, trouble], ['redis', undefined])
+    await admin.call('ACL', 'SETUSER', 'watcher', '-scan')
+    admin.disconnect()
+    const lacking = await seen(one.at, ({ trouble }) => trouble !== undefined)
+    assert.match(lacking.trouble ?? '', /NOPERM.*scan/)
   })
 
   it('never says the password of its Redis', async (t) => {
