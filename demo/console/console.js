@@ -16,6 +16,7 @@ const RESOURCES = [
   { name: 'Dates', says: 'visitors may, too', path: '/platform/dates?date=10%20Dec%201815' },
 ]
 
+/** @type {(id: string) => any} every element that is asked for stands in the page */
 const $ = (id) => document.getElementById(id)
 /** By name: budgetMs, usedMs, and by the page's clock when the window began to be known and when it ends. */
 const windows = new Map()
@@ -261,7 +262,7 @@ function everyFrame() {
 
 function drawGauges() {
   const now = performance.now()
-  for (const gauge of document.querySelectorAll('.gauge')) {
+  for (const gauge of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('.gauge'))) {
     const window = windows.get(gauge.dataset.window)
     if (!window) continue
     if (now >= window.endsAt) window.usedMs = 0
@@ -282,7 +283,8 @@ function drawGauges() {
     bar.setAttribute('aria-valuemax', String(budgetMs))
     bar.setAttribute('aria-valuenow', String(Math.round(leftMs)))
     bar.setAttribute('aria-valuetext', `${(leftMs / 1_000).toFixed(1)} of ${budgetMs / 1_000} seconds left`)
-    bar.firstChild.style.transform = `scaleX(${leftMs / budgetMs})`
+    const fill = /** @type {HTMLElement} */ (bar.firstChild)
+    fill.style.transform = `scaleX(${leftMs / budgetMs})`
   }
 }
 

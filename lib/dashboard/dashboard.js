@@ -1,7 +1,8 @@
 'use strict'
 const SVG = 'http://www.w3.org/2000/svg'
+/** @type {(id: string) => any} every element that is asked for stands in the page */
 const $ = (id) => document.getElementById(id)
-const csrf = document.querySelector('meta[name=csrf]').content
+const csrf = /** @type {HTMLMetaElement} */ (document.querySelector('meta[name=csrf]')).content
 let events
 
 $('pause').addEventListener('click', () => {
@@ -119,7 +120,7 @@ function showRoute(item, { route, requests, ms }) {
 /** Brings a list up to date and keeps the elements that stay, and the focus where it was. */
 function keep(list, items, keyOf, make, update) {
   const old = new Map([...list.children].map((child) => [child.dataset.key, child]))
-  const focused = document.activeElement
+  const focused = /** @type {HTMLElement} */ (document.activeElement)
   for (const [i, item] of items.entries()) {
     const key = keyOf(item)
     const child = old.get(key) ?? make(item)
