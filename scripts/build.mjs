@@ -1,12 +1,14 @@
 // Builds dist/ from lib/: for each entry of package.json's `exports` and `bin` one CommonJS file and one of
 // declarations, and what several of them share, once. Bundled, because the tarball is to stay small and an app loads
-// one file faster than a hundred; names are kept, so that stack traces and middleware say what they are.
+// one file faster than a hundred; the names of functions and classes are kept, so that stack traces and middleware say
+// what they are.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
 import { rollup } from 'rollup'
 import { dts } from 'rollup-plugin-dts'
+import { minify } from 'terser'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -38,11 +40,17 @@ async function code() {
     chunkNames: 'shared/[hash]',
   })
   const parts = Object.keys(metafile.outputs).map((file) => join(root, file))
-  await build({
+  const { outputFiles } = await build({
     ...options,
     ...{ entryPoints: parts, outdir: dist, outbase: join(work, 'code'), format: 'cjs' },
-    ...{ minifyWhitespace: true, minifySyntax: true, lineLimit: 160 },
+    ...{ minifySyntax: true, write: false },
   })
+  const names = { keep_fnames: true, keep_classnames: true }
+  for (const { path, text } of outputFiles) {
+    const { code } = await minify(text, { compress: false, mangle: names, format: { max_line_len: 160 } })
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, code)
+  }
 }
 
 async function declarations() {

@@ -1,7 +1,8 @@
 // Writes the .lua, .html, .css and .js files of each folder of lib/ into that folder's assets.ts, because files read at run
-// time break in bundles. --check fails when one is out of date.
+// time break in bundles; without what only their reader needs. --check fails when one is out of date.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
+import { transformSync } from 'esbuild'
 
 const root = join(import.meta.dirname, '..')
 const folders = new Map()
@@ -15,7 +16,7 @@ for (const [folder, files] of folders) {
   for (const file of files) {
     const words = basename(file).split(/[-_.]/)
     const name = words.map((word, i) => (i === 0 ? word : word[0].toUpperCase() + word.slice(1))).join('')
-    text += `\n/** ${basename(file)} */\nexport const ${name} = ${JSON.stringify(readFileSync(join(root, 'lib', file), 'utf8'))}\n`
+    text += `\n/** ${basename(file)} */\nexport const ${name} = ${JSON.stringify(shortened(file))}\n`
   }
   if (existsSync(out) && readFileSync(out, 'utf8') === text) continue
   if (process.argv.includes('--check')) {
@@ -23,4 +24,11 @@ for (const [folder, files] of folders) {
     process.exit(1)
   }
   writeFileSync(out, text)
+}
+
+function shortened(file) {
+  const text = readFileSync(join(root, 'lib', file), 'utf8')
+  const kind = extname(file).slice(1)
+  if (kind === 'lua') return text.replace(/^ *(--.*)?\n/gm, '').replace(/^ +/gm, '')
+  return kind === 'html' ? text : transformSync(text, { loader: kind, minify: true, charset: 'utf8' }).code
 }
