@@ -381,6 +381,19 @@ describe('redisRevocations() when Redis fails', () => {
     await until(() => late.state(session('x', { jti: 'offline' })) === 'revoked')
   })
 
+  it('counts a revocation here at once, and does not wait for a Redis that hangs', async () => {
+    const redis = await startRedis()
+    after(() => redis.stop())
+    const [here, late] = [follower(redis.port), follower(redis.port)]
+    await Promise.all([here.ready(), late.ready()])
+    redis.signal('SIGSTOP')
+    const revoking = here.revokeToken(issuer, 'hanging')
+    assert.equal(here.state(session('x', { jti: 'hanging' })), 'revoked')
+    await assert.rejects(revoking, /timed out/)
+    redis.signal('SIGCONT')
+    await until(() => late.state(session('x', { jti: 'hanging' })) === 'revoked')
+  })
+
   it('closed: refuses with 503 what it cannot tell, from the start and when behind for too long', async () => {
     const redis = await startRedis()
     after(() => redis.stop())
