@@ -42,6 +42,7 @@ export class Admission implements Listener {
   readonly #res: Response
   readonly #next: NextFunction
   #askedAt = 0
+  #decide: ((decision: Decision) => void) | undefined
 
   constructor(
     rules: AdmissionRules,
@@ -64,15 +65,21 @@ export class Admission implements Listener {
     const { hold, clock } = this.#rules
     this.#askedAt = nowUs(clock)
     const decision = window.admit(payer, hold ? estimate.us : 0, limitUs, this)
-    if (decision !== undefined) this.#proceed(decision)
+    if (decision !== undefined) return this.#proceed(decision)
+    // Another request's answer or a timer decides. A promise leads back to what this one has in AsyncLocalStorage.
+    void new Promise<Decision>((resolve) => (this.#decide = resolve)).then((decided) => this.#goOn(decided))
   }
 
   get gone(): boolean {
     return this.#res.closed || this.#res.writableEnded // somebody else may have answered, such as a timeout
   }
 
-  /** The store was asked, and the decision is there. */
   decided(decision: Decision): void {
+    this.#decide?.(decision)
+  }
+
+  /** The store was asked, and the decision is there. */
+  #goOn(decision: Decision): void {
     const now = nowUs(this.#rules.clock)
     this.#standing.waited(now - this.#askedAt)
     // Of many decided by one answer each begins when the handlers before it have returned, and not with the first.

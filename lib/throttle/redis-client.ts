@@ -5,7 +5,6 @@ export interface RedisConnection {
   evalsha(sha: string, keys: number, ...args: (string | number)[]): Promise<unknown>
   eval(script: string, keys: number, ...args: (string | number)[]): Promise<unknown>
   call(command: string, ...args: (string | number)[]): Promise<unknown>
-  pipeline(): RedisPipeline
   on(event: string, listener: (...args: unknown[]) => void): unknown
   disconnect(): void
 }
@@ -15,11 +14,6 @@ export interface ClusterConnection extends RedisConnection {
   readonly isCluster: true
   /** By slot, the addresses of those who keep it, the master first. */
   readonly slots: readonly (readonly string[])[]
-}
-
-export interface RedisPipeline {
-  evalsha(sha: string, keys: number, ...args: (string | number)[]): unknown
-  exec(): Promise<[Error | null, unknown][] | null>
 }
 
 /**

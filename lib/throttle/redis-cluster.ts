@@ -1,6 +1,6 @@
 import { keySlot } from './key-slot'
 import type { ClusterConnection, RedisConnection } from './redis-client'
-import { type Keys, RedisShard } from './redis-shard'
+import { type Asked, type Keys, RedisShard } from './redis-shard'
 import type { StoreShard, StoreWatcher, ThrottleStore } from './store'
 
 /** A tag whose slot a master keeps is found by trying; one that keeps so few slots that none is found has no canary. */
@@ -78,6 +78,11 @@ class Master extends RedisShard {
   ) {
     super(redis, keys, address)
     this.#owners = owners
+  }
+
+  /** Each alone: only keys of one slot may go together, and of a slot that is moving not even those. */
+  protected batches(asked: Asked[]): Asked[][] {
+    return asked.map((one) => [one])
   }
 
   protected canaryKey(): string {

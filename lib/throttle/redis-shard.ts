@@ -4,9 +4,16 @@ import type { Command, Reply } from './exchange'
 import type { RedisConnection } from './redis-client'
 import type { StoreShard } from './store'
 
-const sha = (script: string) => createHash('sha1').update(script).digest('hex')
-const SYNC_SHA = sha(syncLua)
-const BEAT_SHA = sha(beatLua)
+interface Script {
+  readonly text: string
+  readonly sha: string
+}
+
+const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
+const SYNC = script(syncLua)
+const BEAT = script(beatLua)
+/** So many subjects in a command: a server does nothing else meanwhile. */
+const MOST_TOGETHER = 50
 /** What a Redis user has to be allowed; INFO, too, where it can be. */
 const RIGHTS = '+evalsha +eval +time +hgetall +hset +pexpireat'
 /** The canary lives as long as a heartbeat may be late. */
@@ -20,6 +27,16 @@ export interface Keys {
   readonly process: string
 }
 
+/** A subject's command that is to be sent, and who waits for its reply. */
+export interface Asked {
+  /** The subject's. */
+  readonly id: string
+  readonly key: string
+  readonly figures: readonly number[]
+  resolve(reply: Reply): void
+  reject(err: unknown): void
+}
+
 /** One server, as a connection reaches it: a plain one, or a Cluster's master. */
 export abstract class RedisShard implements StoreShard {
   readonly name: string | undefined
@@ -28,6 +45,7 @@ export abstract class RedisShard implements StoreShard {
   #beats = 0
   #canary = ''
   #beatsHeard = 0
+  #asked: Asked[] = []
 
   constructor(redis: RedisConnection, keys: Keys, name?: string) {
     this.redis = redis
@@ -37,16 +55,31 @@ export abstract class RedisShard implements StoreShard {
 
   sync(window: string, c: Command): Promise<Reply> {
     const key = `${this.keys.prefix}{${c.id}}:${c.number}:${window}`
-    const figures = [c.start, c.end, c.seq, c.spent, c.hold, c.running, c.want, c.unit, c.slice, c.keep, c.limit]
+    const { start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs } = c
+    const figures = [start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs]
     for (const n of figures) if (!Number.isSafeInteger(n)) throw new RangeError(`sync: ${n} is not a whole number`)
-    return this.evaluate([key, this.keys.process, ...figures, c.tolerance, c.leaseMs]).then(replyOf)
+    return new Promise((resolve, reject) => {
+      if (this.#asked.length === 0) setImmediate(() => this.#send())
+      this.#asked.push({ id: c.id, key, figures, resolve, reject })
+    })
+  }
+
+  /** What was asked in one turn of the event loop goes together: a command costs more than what is in it. */
+  #send(): void {
+    const asked = this.#asked
+    this.#asked = []
+    for (const batch of this.batches(asked)) {
+      const figures = JSON.stringify(batch.map((one) => one.figures))
+      this.#run(SYNC, [...batch.map(({ key }) => key), this.keys.process, figures], batch.length)
+        .then((replies) => batch.forEach(({ resolve }, i) => resolve(replyOf((replies as unknown[][])[i]))))
+        .catch((err: unknown) => batch.forEach(({ reject }) => reject(err)))
+    }
   }
 
   async beat(): Promise<{ time: number; whole: boolean }> {
     const beat = ++this.#beats
     const key = this.canaryKey()
-    const args = [key, beat, CANARY_MS]
-    const beating = this.redis.evalsha(BEAT_SHA, 1, ...args).catch((err: unknown) => this.loaded(err, args, beatLua))
+    const beating = this.#run(BEAT, [key, beat, CANARY_MS], 1)
     const same = this.isSame() // asked along with it: two round trips would not fit in the deadline where one does
     const [seconds, micros, found] = (await beating) as [string, string, string | null]
     if (key !== this.#canary) this.#beatsHeard = 0
@@ -62,18 +95,19 @@ export abstract class RedisShard implements StoreShard {
   /** Whether the connection leads to the server it led to, as far as it can be known. */
   protected abstract isSame(): Promise<boolean>
 
-  /** Runs the script. */
-  protected evaluate(args: (string | number)[]): Promise<unknown> {
-    return this.redis.evalsha(SYNC_SHA, 1, ...args).catch((err: unknown) => this.loaded(err, args))
-  }
+  /** Which commands may go in one. */
+  protected abstract batches(asked: Asked[]): Asked[][]
 
-  /** A server that restarted or failed over does not know the script: the command brings it along. */
-  protected loaded(err: unknown, args: (string | number)[], script = syncLua): Promise<unknown> {
-    const denied = (why: unknown) => Promise.reject(this.#denied(why))
-    if (err instanceof Error && err.message.startsWith('NOSCRIPT')) {
-      return this.redis.eval(script, 1, ...args).catch(denied)
+  /** A server that restarted or failed over does not know the script: the command then brings it along. */
+  async #run({ sha, text }: Script, args: (string | number)[], keys: number): Promise<unknown> {
+    try {
+      return await this.redis.evalsha(sha, keys, ...args).catch((err: unknown) => {
+        if (err instanceof Error && err.message.startsWith('NOSCRIPT')) return this.redis.eval(text, keys, ...args)
+        throw err
+      })
+    } catch (err) {
+      throw this.#denied(err)
     }
-    return denied(err)
   }
 
   /** Says what to do where the user lacks a right: Redis itself does not say which. */
@@ -86,30 +120,12 @@ export abstract class RedisShard implements StoreShard {
 
 /** The one server of a plain connection, or the primary that the sentinels name. */
 export class SingleShard extends RedisShard {
-  #batch: [args: (string | number)[], resolve: (reply: Promise<unknown>) => void][] = []
   #runId = ''
 
-  /** What is asked in one turn is sent in one write. */
-  protected override evaluate(args: (string | number)[]): Promise<unknown> {
-    return new Promise((resolve) => {
-      if (this.#batch.length === 0) queueMicrotask(() => this.#flush())
-      this.#batch.push([args, resolve])
-    })
-  }
-
-  #flush(): void {
-    const batch = this.#batch
-    this.#batch = []
-    if (batch.length === 1) {
-      for (const [args, resolve] of batch) resolve(super.evaluate(args))
-      return
-    }
-    const pipeline = this.redis.pipeline()
-    for (const [args] of batch) pipeline.evalsha(SYNC_SHA, 1, ...args)
-    const all = pipeline.exec()
-    batch.forEach(([args, resolve], i) => {
-      resolve(all.then((replies) => settled(replies?.[i])).catch((err: unknown) => this.loaded(err, args)))
-    })
+  protected batches(asked: Asked[]): Asked[][] {
+    const batches: Asked[][] = []
+    for (let i = 0; i < asked.length; i += MOST_TOGETHER) batches.push(asked.slice(i, i + MOST_TOGETHER))
+    return batches
   }
 
   protected canaryKey(): string {
@@ -126,13 +142,8 @@ export class SingleShard extends RedisShard {
   }
 }
 
-function settled(result: [Error | null, unknown] | undefined): Promise<unknown> {
-  const [err, value] = result ?? [new Error('no reply')]
-  return err ? Promise.reject(err) : Promise.resolve(value)
-}
-
-function replyOf(reply: unknown): Reply {
-  const [time, othersSpent, othersRunning, granted, more, lone, found] = (reply as unknown[]).map(Number)
+function replyOf(reply: unknown[] | undefined): Reply {
+  const [time, othersSpent, othersRunning, granted, more, lone, found] = reply?.map(Number) ?? []
   if (time === undefined || Number.isNaN(time)) throw new Error('sync.lua answered nothing')
   if (found === undefined) return { time }
   return {
