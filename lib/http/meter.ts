@@ -46,6 +46,7 @@ export class Meter implements ResponseHooks {
     public clock: Clock,
   ) {
     this.#startedAt = nowUs(clock)
+    smooth(res)
     hook(res, this)
     res.on('close', meteredClose)
     // The stand-in response of an upgraded connection is never ended: its handlers have had their turn by then.
@@ -198,4 +199,17 @@ function meteredDrain(this: ServerResponse): void {
 
 function meteredClose(this: ServerResponse): void {
   ;(hooksOf(this) as Meter).closed(this)
+}
+
+function smooth(res: ServerResponse): void {
+  const { req } = res as { req?: { complete: boolean } }
+  if (req !== undefined && Object.hasOwn(req, 'complete')) {
+    const { complete } = req
+    if (Reflect.deleteProperty(req, 'complete')) req.complete = complete
+  }
+  const it = res as unknown as { finished: boolean }
+  if (Object.hasOwn(it, 'finished')) {
+    const { finished } = it
+    if (Reflect.deleteProperty(it, 'finished')) it.finished = finished
+  }
 }

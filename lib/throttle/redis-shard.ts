@@ -33,8 +33,8 @@ export interface Asked {
   readonly id: string
   readonly key: string
   readonly figures: readonly number[]
-  resolve(reply: Reply): void
-  reject(err: unknown): void
+  readonly resolve: (reply: Reply) => void
+  readonly reject: (err: unknown) => void
 }
 
 /** One server, as a connection reaches it: a plain one, or a Cluster's master. */

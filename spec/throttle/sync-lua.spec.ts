@@ -120,16 +120,17 @@ describe('sync.lua', () => {
   })
 
   it('refuses what is not a whole number, and writes nothing, of what is beside it neither', async () => {
-    const good = [0, 8e15, 1, 0, 0, 0, 0, 0, 0, 0, 1_000, 0, 251]
+    const good = [0, 8e15, 1, 0, 0, 0, 0, 0, 0, 0, 1_000, 0, 251].map(String)
+    const one = good.join()
     for (const bad of ['NaN', 'Infinity', '-Infinity', '0x10p99', '1.5', '1e300', '', '"one"', 'null', '{}', '"1"']) {
-      const figures = `[[${good}],[${good.map((n, i) => (i === 3 ? bad : n))}]]`
+      const figures = `[[${one}],[${good.with(3, bad).join()}]]`
       await assert.rejects(redis.eval(syncLua, 2, 'good', 'bad', 'p', figures), /ERR|@user_script/, bad)
     }
     for (const few of ['[]', '[[1]]', '[1]', '', '1']) {
       await assert.rejects(redis.eval(syncLua, 1, 'bad', 'p', few), /ERR|@user_script/, few)
     }
     assert.equal(await redis.exists('good', 'bad'), 0)
-    assert.ok(await redis.eval(syncLua, 1, 'good', 'p', `[[${good}]]`))
+    assert.ok(await redis.eval(syncLua, 1, 'good', 'p', `[[${one}]]`))
     assert.equal(await redis.exists('good'), 1)
   })
 })
