@@ -10,8 +10,9 @@ interface Known {
   checked?: { readonly session: Session | undefined; readonly config: BearerConfig }
 }
 
-// Kept beside the requests, not on them: `req.auth` may be written by other packages too.
-const known = new WeakMap<Request, Known>()
+/** Not `req.auth`: that may be written by other packages, too. */
+const known = Symbol('tollgate.session')
+type Asked = Request & { [known]?: Known }
 
 /** Records what `allowUnauthenticated()` permits. It is asked at the moment of enforcement, when paths may be other. */
 export function permitUnauthenticated(req: Request, permission: Permission): void {
@@ -20,7 +21,7 @@ export function permitUnauthenticated(req: Request, permission: Permission): voi
 
 /** Whether some `allowUnauthenticated()` before permits this request as it now is. */
 export function mayBeUnauthenticated(req: Request): boolean {
-  return known.get(req)?.permissions.some((permits) => permits(req)) ?? false
+  return (req as Asked)[known]?.permissions.some((permits) => permits(req)) ?? false
 }
 
 /** Records the session of a request, and by which rules it was let in. */
@@ -32,16 +33,14 @@ export function recordSession(req: Request, session: Session | undefined, config
 export function checkedBy(
   req: Request,
 ): { readonly session: Session | undefined; readonly config: BearerConfig } | undefined {
-  return known.get(req)?.checked
+  return (req as Asked)[known]?.checked
 }
 
 /** The session that `requireBearer()` let in with this request, whoever else may have written to `req.auth`. */
 export function sessionOf(req: Request): Session | undefined {
-  return known.get(req)?.checked?.session
+  return (req as Asked)[known]?.checked?.session
 }
 
 function of(req: Request): Known {
-  let entry = known.get(req)
-  if (!entry) known.set(req, (entry = { permissions: [] }))
-  return entry
+  return ((req as Asked)[known] ??= { permissions: [] })
 }

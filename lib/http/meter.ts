@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type Clock, nowUs, systemClock } from './clock'
 import { type Original, type ResponseHooks, hook, hooksOf } from './response-hooks'
+import { shareShape } from './shape'
 
 /** Who wants to know how a request's time goes on. All times are `nowUs()` of the meter's clock. */
 export interface MeterObserver {
@@ -30,6 +31,7 @@ const ORPHAN_MS = 60_000
  * destroys its response itself is done. An event stream or an upgraded connection is measured until its header.
  */
 export class Meter implements ResponseHooks {
+  own = false
   #startedAt: number
   #excludedUs = 0
   #pausedAt: number | undefined
@@ -46,7 +48,7 @@ export class Meter implements ResponseHooks {
     public clock: Clock,
   ) {
     this.#startedAt = nowUs(clock)
-    smooth(res)
+    shareShape(res.req, res)
     hook(res, this)
     res.on('close', meteredClose)
     // The stand-in response of an upgraded connection is never ended: its handlers have had their turn by then.
@@ -199,17 +201,4 @@ function meteredDrain(this: ServerResponse): void {
 
 function meteredClose(this: ServerResponse): void {
   ;(hooksOf(this) as Meter).closed(this)
-}
-
-function smooth(res: ServerResponse): void {
-  const { req } = res as { req?: { complete: boolean } }
-  if (req !== undefined && Object.hasOwn(req, 'complete')) {
-    const { complete } = req
-    if (Reflect.deleteProperty(req, 'complete')) req.complete = complete
-  }
-  const it = res as unknown as { finished: boolean }
-  if (Object.hasOwn(it, 'finished')) {
-    const { finished } = it
-    if (Reflect.deleteProperty(it, 'finished')) it.finished = finished
-  }
 }

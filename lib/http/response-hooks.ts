@@ -7,6 +7,8 @@ export type Original = (this: ServerResponse, ...args: unknown[]) => unknown
 
 /** Who comes between a response and the calls of these methods. Each does the original's work, or lets it be done. */
 export interface ResponseHooks {
+  /** The response has methods of its own that call the hooks; else those that all of its app's responses share do. */
+  own: boolean
   writeHead(res: ServerResponse, original: Original, args: unknown[]): unknown
   write(res: ServerResponse, original: Original, args: unknown[]): unknown
   end(res: ServerResponse, original: Original, args: unknown[]): unknown
@@ -16,34 +18,30 @@ export interface ResponseHooks {
 const METHODS = ['writeHead', 'write', 'end', 'destroy'] as const
 
 type Methods = Record<(typeof METHODS)[number], Original>
-type Hooked = WeakMap<ServerResponse, ResponseHooks>
 
-const throughApp: Hooked = new WeakMap()
-const throughResponse: Hooked = new WeakMap()
+const hooked = Symbol('tollgate.hooks')
+type Hooked = ServerResponse & { [hooked]?: ResponseHooks }
+
 const hookedApps = new WeakSet()
 
 /**
- * Puts hooks on one response. Express gives every response the app's own prototype, and an object treated so is slow to
- * take properties: four cost 10 µs. So the methods are put on the app's prototype, once, and look for the response's
- * hooks there. Where a middleware has wrapped a method of this response already, its hooks go round that instead, since
- * they want to see the call when it is made.
+ * Puts hooks on one response. Express gives every response the app's own prototype, so the methods are put there, once,
+ * and look for the response's hooks. Where a middleware has wrapped a method of this response already, its hooks go
+ * round that instead, since they want to see the call when it is made.
  */
 export function hook(res: ServerResponse, hooks: ResponseHooks): void {
   const shared = METHODS.some((method) => Object.hasOwn(res, method)) ? undefined : responseOfApp(res)
-  if (shared === undefined) {
-    throughResponse.set(res, hooks)
-    wrap(res as unknown as Methods, throughResponse)
-    return
-  }
-  throughApp.set(res, hooks)
+  hooks.own = shared === undefined
+  ;(res as Hooked)[hooked] = hooks
+  if (shared === undefined) return wrap(res as unknown as Methods, true)
   if (hookedApps.has(shared)) return
   hookedApps.add(shared)
-  wrap(shared, throughApp)
+  wrap(shared, false)
 }
 
 /** The hooks that are on a response. */
-export function hooksOf(res: ServerResponse): ResponseHooks | undefined {
-  return throughApp.get(res) ?? throughResponse.get(res)
+export function hooksOf(res: Hooked): ResponseHooks | undefined {
+  return res[hooked]
 }
 
 /** What all responses of an app inherit from, also those of apps mounted in it. */
@@ -53,12 +51,12 @@ function responseOfApp(res: ServerResponse): Methods | undefined {
   return shared !== undefined && Object.prototype.isPrototypeOf.call(shared, res) ? shared : undefined
 }
 
-function wrap(target: Methods, hooked: Hooked): void {
+function wrap(target: Methods, own: boolean): void {
   for (const method of METHODS) {
     const original = target[method]
-    target[method] = function (this: ServerResponse, ...args: unknown[]): unknown {
-      const hooks = hooked.get(this)
-      return hooks === undefined ? Reflect.apply(original, this, args) : hooks[method](this, original, args)
+    target[method] = function (this: Hooked, ...args: unknown[]): unknown {
+      const hooks = this[hooked]
+      return hooks?.own !== own ? Reflect.apply(original, this, args) : hooks[method](this, original, args)
     }
   }
 }

@@ -54,8 +54,7 @@ export interface Part {
 /** A request's way through its windows: it looks on as the meter runs, and is what the app sees as `req.throttle`. */
 export class RequestStanding implements ThrottleStanding, MeterObserver {
   readonly #meter: Meter
-  #req: Request | undefined
-  #shown = false
+  readonly #req: Request
   readonly #parts: Part[] = []
   #refused = false
   #abort: AbortController | undefined
@@ -65,18 +64,6 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
     this.#meter = meter
     this.#req = req
     meter.observe(this)
-  }
-
-  /** Another middleware takes the request on. */
-  of(req: Request): this {
-    this.#req = req
-    return this
-  }
-
-  /** The app has seen it as `req.throttle`, and may charge it at any later time. */
-  shownBy(req: Request): this {
-    this.#shown = true
-    return this.of(req)
   }
 
   /** The request enters a window. Its processing time begins with the first. */
@@ -126,10 +113,8 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
     for (const part of this.#parts) {
       this.#stop(part, now)
       if (!this.#refused) learn(part.estimate, part.tookUs)
-      if (part.assumed && part.subject.startsWith('address:')) warnIfSignedIn(this.#req as Request)
+      if (part.assumed && part.subject.startsWith('address:')) warnIfSignedIn(this.#req)
     }
-    // What a WeakMap holds outlives the young generation; with the request all that hangs on it would.
-    if (!this.#shown && !this.#aborted) this.#req = undefined
   }
 
   late(us: number): void {
@@ -210,7 +195,7 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
 
   #tellCharged({ subject, window }: Part, us: number, holdUs: number, by: ChargedMessage['by']): void {
     if (!channels.charged.hasSubscribers) return
-    const told = { req: this.#req as Request, subject, window: window.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
+    const told = { req: this.#req, subject, window: window.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
     channels.charged.publish(told satisfies ChargedMessage)
   }
 

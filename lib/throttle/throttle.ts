@@ -8,7 +8,7 @@ import { Estimates } from './estimates'
 import { subjectKey } from './identify'
 import { keepInside } from './inside'
 import { NamedWindows, openWindow } from './named-windows'
-import { show, standingOf } from './request'
+import { standingOf } from './request'
 import { RequestStanding } from './request-standing'
 import type { SharedWindow } from './shared-window'
 import { StoreLink } from './store-link'
@@ -84,7 +84,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     if (who === null) return next()
 
     const { window, estimates, terms } = chosen
-    const standing = standingOf(req)?.of(req) ?? begin(meter, req)
+    const standing = standingOf(req) ?? begin(meter, req)
     if (standing.has(window)) return next()
     const limit = limitUs(terms.limitMs, req)
     const estimate = estimates.of(req.method, req.baseUrl + req.path)
@@ -137,7 +137,5 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 }
 
 function begin(meter: Meter, req: Request): RequestStanding {
-  const standing = new RequestStanding(meter, req)
-  show(req)
-  return standing
+  return (req.throttle = new RequestStanding(meter, req))
 }
