@@ -170,7 +170,11 @@ export class Dialogue implements LinkListener {
   }
 
   #answer(s: Standing, answers: Answers): void {
-    for (const [waiter, decision] of answers) waiter.listener?.decided(decision)
+    for (const [waiter, decision] of answers) {
+      const { listener } = waiter
+      waiter.listener = undefined // its deadline is kept for longer than the request, which is to be let go of
+      listener?.decided(decision)
+    }
     const refreshed = this.#refreshed.get(s)
     if (refreshed) {
       this.#refreshed.delete(s)
