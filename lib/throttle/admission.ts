@@ -4,9 +4,9 @@ import { type DenyOptions, deny } from '../http/deny'
 import { type AdmittedMessage, type RefusedMessage, channels } from './diagnostics'
 import type { Estimate } from './estimates'
 import { type ThrottleHeaders, wholeSeconds } from './fields'
-import type { RequestStanding } from './request-standing'
+import type { Part, RequestStanding } from './request-standing'
 import type { SharedWindow } from './shared-window'
-import type { Decision, Listener, Standing, Ticket } from './standing'
+import type { Decision, Listener, Refusal, Standing, Ticket } from './standing'
 
 /** Retry-After while the store does not answer and `onOutage` is `closed`. */
 const OUTAGE_RETRY_SEC = 5
@@ -96,7 +96,7 @@ export class Admission implements Listener {
     const { onOutage, dryRun } = this.#rules
     if (onOutage === 'closed' && window.degraded(standingOf(decision))) this.#unavailable(decision)
     else if ('ticket' in decision) this.#pass(decision.ticket)
-    else if (!dryRun) this.#refuse(decision.refusal.retryAfterUs)
+    else if (!dryRun) this.#refuse(decision.refusal)
     else {
       this.#tellRefused(429, wholeSeconds(decision.refusal.retryAfterUs))
       this.#pass(window.begin(decision.refusal.standing))
@@ -104,25 +104,28 @@ export class Admission implements Listener {
   }
 
   #pass(ticket: Ticket): void {
-    const { window, subject, limitUs, estimate } = this.#asked
-    const { assumed, headers } = this.#rules
-    const { standing } = ticket
-    this.#standing.enter({ subject, assumed, window, limitUs, estimate, headers, standing, ticket, tookUs: 0 })
+    this.#standing.enter(this.#part(ticket.standing, ticket))
     // While the store was asked the client may have gone away: then nothing runs, and nothing is charged.
     if (this.gone) return void this.#standing.refuse()
     this.#tellAdmitted(ticket)
     this.#next()
   }
 
-  #refuse(retryAfterUs: number): void {
-    const longestUs = Math.max(retryAfterUs, this.#standing.refuse())
+  #refuse({ standing, retryAfterUs }: Refusal): void {
+    const longestUs = Math.max(retryAfterUs, this.#standing.refuseBy(this.#part(standing, undefined)))
     this.#deny(429, 'throttled', 'Too Many Requests', wholeSeconds(longestUs))
   }
 
   #unavailable(decision: Decision): void {
     if ('ticket' in decision) this.#asked.window.release(decision.ticket)
-    this.#standing.refuse()
+    this.#standing.refuseBy(this.#part(standingOf(decision), undefined))
     this.#deny(503, 'unavailable', 'Service Unavailable', OUTAGE_RETRY_SEC)
+  }
+
+  #part(standing: Standing, ticket: Ticket | undefined): Part {
+    const { window, subject, limitUs, estimate } = this.#asked
+    const { assumed, headers } = this.#rules
+    return { subject, assumed, window, limitUs, estimate, headers, standing, ticket, tookUs: 0 }
   }
 
   #deny(status: 429 | 503, code: string, message: string, retryAfterSec: number): void {

@@ -69,7 +69,13 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
   /** The request enters a window. Its processing time begins with the first. */
   enter(part: Part): void {
     if (this.#parts.length === 0) this.#meter.restart()
+    this.#join(part)
+  }
+
+  /** From now on the app is shown how the request stands. */
+  #join(part: Part): void {
     this.#parts.push(part)
+    this.#req.throttle = this
   }
 
   has(window: SharedWindow): boolean {
@@ -81,6 +87,12 @@ export class RequestStanding implements ThrottleStanding, MeterObserver {
   waited(us: number): void {
     this.#meter.exclude(us)
     for (const { ticket, window } of this.#parts) if (ticket) window.excuse(ticket, us)
+  }
+
+  /** A window does not let the request in: see {@link refuse}. */
+  refuseBy(part: Part): number {
+    this.#join(part)
+    return this.refuse()
   }
 
   /** Gives back what was held: a refused request costs nothing. Returns when the windows that are spent will be over. */

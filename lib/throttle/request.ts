@@ -6,13 +6,16 @@ declare global {
   // eslint-disable-next-line @typescript-eslint/no-namespace -- the only way in for Express's own types
   namespace Express {
     interface Request {
-      /** How the request's subject stands. Set by `throttle()`; undefined where the request is not throttled. */
+      /**
+       * How the request's subject stands, also where it is refused. Set by `throttle()`; undefined where the request is
+       * not throttled, or not decided yet.
+       */
       throttle: ThrottleStanding
     }
   }
 }
 
-/** How the request's subject stands, if a throttle has let it in. */
+/** The request's way through its windows, if it came to one. */
 export function standingOf(req: Request): RequestStanding | undefined {
   return req.res && (Meter.observer(req.res) as RequestStanding | undefined) // nobody else looks on
 }

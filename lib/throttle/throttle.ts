@@ -84,7 +84,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     if (who === null) return next()
 
     const { window, estimates, terms } = chosen
-    const standing = standingOf(req) ?? begin(meter, req)
+    const standing = standingOf(req) ?? new RequestStanding(meter, req)
     if (standing.has(window)) return next()
     const limit = limitUs(terms.limitMs, req)
     const estimate = estimates.of(req.method, req.baseUrl + req.path)
@@ -134,8 +134,4 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
   keepInside(throttle, { windows: policies, link: store && StoreLink.of(store, clock), clock })
   return Object.assign(throttle, { usage, reset, close }) as Throttle
-}
-
-function begin(meter: Meter, req: Request): RequestStanding {
-  return (req.throttle = new RequestStanding(meter, req))
 }

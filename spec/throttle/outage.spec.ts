@@ -217,4 +217,33 @@ describe('throttle() while Redis does not answer', () => {
     const spentMs = (await throttled.usage('ada'))[0]?.spentMs ?? NaN
     assert.ok(spentMs >= 0.9 * workedMs && spentMs <= workedMs + 60, `worked ${workedMs}, charged ${spentMs}`)
   })
+
+  it('shows no req.throttle to who looks at a request that is given up while it waits', async (t) => {
+    const redis = await start()
+    const throttled = throttle({
+      subject: () => 'ada',
+      store: redisStore(`redis://127.0.0.1:${redis.port}`),
+      maxStaleMs: 0,
+    })
+    const seen: unknown[] = []
+    const app = express()
+    app.use((req, res, next) => {
+      res.on('close', () => seen.push((req as { throttle?: { subject: string } }).throttle?.subject))
+      next()
+    })
+    app.use(throttled)
+    app.get('/', (_req, res) => void res.end())
+    const { get, url, close } = await listen(app)
+    t.after(async () => {
+      await close()
+      await throttled.close()
+    })
+    await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+    await get('/')
+    await until(() => seen.length > 0)
+    await redis.command('CLIENT', 'PAUSE', '1000', 'ALL')
+    await assert.rejects(fetch(url, { signal: AbortSignal.timeout(20) }))
+    await until(() => seen.length > 1)
+    assert.deepEqual(seen, ['ada', undefined])
+  })
 })

@@ -165,6 +165,24 @@ describe('throttle() answers 429', () => {
     assert.equal(answer.status, 429) // Express's own error handler reads err.status and err.headers
     assert.equal(answer.headers.get('retry-after'), (headers as Record<string, string>)['Retry-After'])
   })
+
+  it('and tells onDenied in req.throttle how the subject stands in the window that is spent', async (t) => {
+    const { get } = await appWith(t, (app, clock) => {
+      const onDenied: ThrottleOptions['onDenied'] = (_err, req, res) => {
+        const { subject, window, spentMs, leftMs, endsInMs, signal } = req.throttle
+        res.status(429).json({ subject, window, spentMs, leftMs, endsInMs, aborted: signal.aborted })
+      }
+      app.use(throttle({ ...WINDOW, name: 'day', limitMs: 5_000, clock, onDenied }))
+      app.use(throttle({ ...WINDOW, name: 'minute', clock, onDenied }))
+    })
+    await get('/work/1001')
+    const standing = { subject: 'ada', window: 'minute', spentMs: 1_001, leftMs: 0, endsInMs: 8_999, aborted: false }
+    for (let i = 0; i < 2; i++) {
+      const { status, body } = await get('/work/1')
+      assert.equal(status, 429)
+      assert.deepEqual(JSON.parse(body), standing)
+    }
+  })
 })
 
 describe('throttle() tells windows apart', () => {
