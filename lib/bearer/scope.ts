@@ -8,14 +8,24 @@ export function isScope(value: unknown): value is string {
   return typeof value === 'string' && SCOPE.test(value)
 }
 
+/** Claims are read-only, and those of a token that comes again are the same object. */
+const known = new WeakMap<JsonObject, readonly string[]>()
+
 /**
  * The scopes that a token's claims grant: `scope`, one text with spaces between (RFC 9068 §2.2.3), or a list; where
  * there is none `scp`, as some issuers name it. Anything else grants nothing.
+ *
+ * @param claims not to be changed afterwards
  */
 export function scopeOf(claims: JsonObject): readonly string[] {
-  const claim = claims.scope ?? claims.scp
-  const scopes = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : []
-  return Object.freeze([...new Set(scopes.filter(isScope))])
+  let granted = known.get(claims)
+  if (granted === undefined) {
+    const claim = claims.scope ?? claims.scp
+    const scopes = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : []
+    granted = Object.freeze([...new Set(scopes.filter(isScope))])
+    known.set(claims, granted)
+  }
+  return granted
 }
 
 /** The scopes something needs: all of them, as a text with spaces between or a list, or any one of a list. */

@@ -111,8 +111,11 @@ export function isIdentity(value: unknown): value is SessionIdentity {
 export function makeSession(issuer: string, claims: Claims, identity: SessionIdentity, token: string): Session {
   const { kind, clientId } = identity
   const sub = typeof claims.sub === 'string' ? claims.sub : undefined
-  const user = kind === 'user' ? { userId: identity.userId, sub: sub ?? identity.userId } : { sub }
-  const session = { kind, issuer, ...user, clientId, scope: scopeOf(claims), claims }
+  const scope = scopeOf(claims)
+  const session =
+    kind === 'user'
+      ? { kind, issuer, sub: sub ?? identity.userId, userId: identity.userId, clientId, scope, claims }
+      : { kind, issuer, sub, clientId, scope, claims }
   Object.defineProperty(session, 'token', { value: token })
   return Object.freeze(session) as Session
 }
