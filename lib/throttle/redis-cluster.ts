@@ -1,6 +1,6 @@
 import { keySlot } from './key-slot'
 import type { ClusterConnection, RedisConnection } from './redis-client'
-import { type Asked, type Keys, RedisShard } from './redis-shard'
+import { type Keys, RedisShard } from './redis-shard'
 import type { StoreShard, StoreWatcher, ThrottleStore } from './store'
 
 /** A tag whose slot a master keeps is found by trying; one that keeps so few slots that none is found has no canary. */
@@ -67,6 +67,8 @@ interface ClusterNode {
 }
 
 class Master extends RedisShard {
+  /** Only keys of one slot may go together, and of a slot that is moving not even those. */
+  protected override mostTogether = 1
   readonly #owners: () => readonly (string | undefined)[]
   #tag = ''
 
@@ -78,11 +80,6 @@ class Master extends RedisShard {
   ) {
     super(redis, keys, address)
     this.#owners = owners
-  }
-
-  /** Each alone: only keys of one slot may go together, and of a slot that is moving not even those. */
-  protected batches(asked: Asked[]): Asked[][] {
-    return asked.map((one) => [one])
   }
 
   protected canaryKey(): string {

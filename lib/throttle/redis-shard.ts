@@ -12,8 +12,6 @@ interface Script {
 const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
-/** So many subjects in a command: a server does nothing else meanwhile. */
-const MOST_TOGETHER = 50
 /** What a Redis user has to be allowed; INFO, too, where it can be. */
 const RIGHTS = '+evalsha +eval +time +hgetall +hset +pexpireat'
 /** The canary lives as long as a heartbeat may be late. */
@@ -28,9 +26,7 @@ export interface Keys {
 }
 
 /** A subject's command that is to be sent, and who waits for its reply. */
-export interface Asked {
-  /** The subject's. */
-  readonly id: string
+interface Asked {
   readonly key: string
   readonly figures: readonly number[]
   readonly resolve: (reply: Reply) => void
@@ -42,6 +38,8 @@ export abstract class RedisShard implements StoreShard {
   readonly name: string | undefined
   protected readonly redis: RedisConnection
   protected readonly keys: Keys
+  /** So many subjects go into a command: a server does nothing else meanwhile. */
+  protected mostTogether = 50
   #beats = 0
   #canary = ''
   #beatsHeard = 0
@@ -60,7 +58,7 @@ export abstract class RedisShard implements StoreShard {
     for (const n of figures) if (!Number.isSafeInteger(n)) throw new RangeError(`sync: ${n} is not a whole number`)
     return new Promise((resolve, reject) => {
       if (this.#asked.length === 0) setImmediate(() => this.#send())
-      this.#asked.push({ id: c.id, key, figures, resolve, reject })
+      this.#asked.push({ key, figures, resolve, reject })
     })
   }
 
@@ -68,12 +66,18 @@ export abstract class RedisShard implements StoreShard {
   #send(): void {
     const asked = this.#asked
     this.#asked = []
-    for (const batch of this.batches(asked)) {
-      const figures = JSON.stringify(batch.map((one) => one.figures))
-      this.#run(SYNC, [...batch.map(({ key }) => key), this.keys.process, figures], batch.length)
-        .then((replies) => batch.forEach(({ resolve }, i) => resolve(replyOf((replies as unknown[][])[i]))))
-        .catch((err: unknown) => batch.forEach(({ reject }) => reject(err)))
-    }
+    for (let i = 0; i < asked.length; i += this.mostTogether) this.#ask(asked.slice(i, i + this.mostTogether))
+  }
+
+  #ask(batch: readonly Asked[]): void {
+    const figures = JSON.stringify(batch.map((one) => one.figures))
+    this.#run(SYNC, [...batch.map(({ key }) => key), this.keys.process, figures], batch.length)
+      .then((replies) => batch.forEach(({ resolve }, i) => resolve(replyOf((replies as unknown[][])[i]))))
+      .catch((err: unknown) => {
+        if (batch.length === 1 || !isCrossSlot(err)) return batch.forEach(({ reject }) => reject(err))
+        this.mostTogether = 1
+        for (const one of batch) this.#ask([one])
+      })
   }
 
   async beat(): Promise<{ time: number; whole: boolean }> {
@@ -94,9 +98,6 @@ export abstract class RedisShard implements StoreShard {
 
   /** Whether the connection leads to the server it led to, as far as it can be known. */
   protected abstract isSame(): Promise<boolean>
-
-  /** Which commands may go in one. */
-  protected abstract batches(asked: Asked[]): Asked[][]
 
   /** A server that restarted or failed over does not know the script: the command then brings it along. */
   async #run({ sha, text }: Script, args: (string | number)[], keys: number): Promise<unknown> {
@@ -122,12 +123,6 @@ export abstract class RedisShard implements StoreShard {
 export class SingleShard extends RedisShard {
   #runId = ''
 
-  protected batches(asked: Asked[]): Asked[][] {
-    const batches: Asked[][] = []
-    for (let i = 0; i < asked.length; i += MOST_TOGETHER) batches.push(asked.slice(i, i + MOST_TOGETHER))
-    return batches
-  }
-
   protected canaryKey(): string {
     return `${this.keys.prefix}alive:${this.keys.process}`
   }
@@ -140,6 +135,11 @@ export class SingleShard extends RedisShard {
     this.#runId = runId
     return same
   }
+}
+
+/** What looks like one server is several, and shares the keys out among them. */
+function isCrossSlot(err: unknown): boolean {
+  return err instanceof Error && err.message.startsWith('CROSSSLOT')
 }
 
 function replyOf(reply: unknown[] | undefined): Reply {

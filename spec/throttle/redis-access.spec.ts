@@ -6,12 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
-import { type StoreMessage, redisStore, throttle } from '../../lib'
+import express, { type Request } from 'express'
+import { type StoreMessage, type Usage, redisStore, throttle } from '../../lib'
 import { endedLogs, startApis } from '../chaos/apis'
 import { balance } from '../chaos/balance'
 import { shoot } from '../chaos/load'
 import { workByUser } from '../chaos/log'
 import { LONG_WINDOW_MS, totals } from '../chaos/shared-total'
+import { listen } from '../support/listen'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { until } from '../support/until'
 
@@ -81,6 +83,42 @@ describe('redisStore() over TLS', () => {
     const work = workByUser(await endedLogs(apis, (who) => who === 'ada'))
     const { requests, lostMs, doubledMs } = await balance(work, totals(admin, 'shared'))
     assert.deepEqual([requests, lostMs, doubledMs], [2, 0, 0])
+  })
+})
+
+describe('redisStore() where several servers stand behind one address', () => {
+  let redis: Server
+  before(async () => {
+    redis = await startRedis('--cluster-enabled', 'yes') // refuses keys of several slots in one command, as such do
+    const admin = new Redis(redis.port)
+    await admin.cluster('ADDSLOTSRANGE', 0, 16_383)
+    await until(async () => String(await admin.cluster('INFO')).includes('cluster_state:ok'))
+    admin.disconnect()
+  })
+  after(() => redis.stop())
+
+  it('asks about each subject by itself, and shares the windows none the less', async (t) => {
+    const options = { ...OPTIONS, subject: (req: Request) => req.get('X-User') as string }
+    const store = () => redisStore(`redis://127.0.0.1:${redis.port}`)
+    const [one, other] = [throttle({ ...options, store: store() }), throttle({ ...options, store: store() })]
+    const app = express()
+    app.use(one)
+    app.get('/:ms', (req, res) => {
+      req.throttle.charge(Number(req.params.ms))
+      res.end()
+    })
+    const { get, close } = await listen(app)
+    t.after(async () => {
+      await close()
+      await Promise.all([one.close(), other.close()])
+    })
+    const users = Array.from({ length: 120 }, (_, i) => `user-${i}`)
+    const usageBy = (made: typeof one) => Promise.all(users.map(async (user) => (await made.usage(user))[0] as Usage))
+    for (const made of [one, other]) await until(async () => (await made.usage('nobody'))[0]?.degraded === false)
+    await Promise.all(users.map((user, i) => get(`/${1_000 * i}`, { 'X-User': user })))
+    const inSeconds = async () => (await usageBy(other)).map(({ spentMs }) => Math.floor(spentMs / 1_000))
+    await until(async () => (await inSeconds()).every((sec, i) => sec === i))
+    assert.ok((await usageBy(other)).every(({ degraded }) => !degraded))
   })
 })
 
