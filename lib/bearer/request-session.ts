@@ -6,13 +6,15 @@ import type { Session } from './session'
 type Permission = (req: Request) => boolean
 
 interface Known {
+  /** Whose it is: a copy of a request has what is on the request, and must not have its rights. */
+  readonly request: Request
   readonly permissions: Permission[]
   checked?: { readonly session: Session | undefined; readonly config: BearerConfig }
 }
 
-/** Not `req.auth`: that may be written by other packages, too. */
-const known = Symbol('tollgate.session')
-type Asked = Request & { [known]?: Known }
+/** Where it is kept. Not in `req.auth`: that may be written by other packages, too. */
+const place = Symbol('tollgate.session')
+type Asked = Request & { [place]?: Known }
 
 /** Records what `allowUnauthenticated()` permits. It is asked at the moment of enforcement, when paths may be other. */
 export function permitUnauthenticated(req: Request, permission: Permission): void {
@@ -21,7 +23,7 @@ export function permitUnauthenticated(req: Request, permission: Permission): voi
 
 /** Whether some `allowUnauthenticated()` before permits this request as it now is. */
 export function mayBeUnauthenticated(req: Request): boolean {
-  return (req as Asked)[known]?.permissions.some((permits) => permits(req)) ?? false
+  return known(req)?.permissions.some((permits) => permits(req)) ?? false
 }
 
 /** Records the session of a request, and by which rules it was let in. */
@@ -33,14 +35,19 @@ export function recordSession(req: Request, session: Session | undefined, config
 export function checkedBy(
   req: Request,
 ): { readonly session: Session | undefined; readonly config: BearerConfig } | undefined {
-  return (req as Asked)[known]?.checked
+  return known(req)?.checked
 }
 
 /** The session that `requireBearer()` let in with this request, whoever else may have written to `req.auth`. */
 export function sessionOf(req: Request): Session | undefined {
-  return (req as Asked)[known]?.checked?.session
+  return known(req)?.checked?.session
 }
 
-function of(req: Request): Known {
-  return ((req as Asked)[known] ??= { permissions: [] })
+function known(req: Asked): Known | undefined {
+  const entry = req[place]
+  return entry?.request === req ? entry : undefined
+}
+
+function of(req: Asked): Known {
+  return known(req) ?? (req[place] = { request: req, permissions: [] })
 }

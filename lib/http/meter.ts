@@ -44,11 +44,11 @@ export class Meter implements ResponseHooks {
   #cancelOrphan: (() => void) | undefined
 
   private constructor(
-    res: ServerResponse,
+    readonly res: ServerResponse,
     public clock: Clock,
   ) {
     this.#startedAt = nowUs(clock)
-    shareShape(res.req, res)
+    if (res.req) shareShape(res.req, res)
     hook(res, this)
     res.on('close', meteredClose)
     // The stand-in response of an upgraded connection is never ended: its handlers have had their turn by then.

@@ -7,6 +7,8 @@ export type Original = (this: ServerResponse, ...args: unknown[]) => unknown
 
 /** Who comes between a response and the calls of these methods. Each does the original's work, or lets it be done. */
 export interface ResponseHooks {
+  /** The response they are on: what copies it has what is on it, too. */
+  readonly res: ServerResponse
   /** The response has methods of its own that call the hooks; else those that all of its app's responses share do. */
   own: boolean
   writeHead(res: ServerResponse, original: Original, args: unknown[]): unknown
@@ -41,7 +43,8 @@ export function hook(res: ServerResponse, hooks: ResponseHooks): void {
 
 /** The hooks that are on a response. */
 export function hooksOf(res: Hooked): ResponseHooks | undefined {
-  return res[hooked]
+  const hooks = res[hooked]
+  return hooks?.res === res ? hooks : undefined
 }
 
 /** What all responses of an app inherit from, also those of apps mounted in it. */
@@ -55,7 +58,7 @@ function wrap(target: Methods, own: boolean): void {
   for (const method of METHODS) {
     const original = target[method]
     target[method] = function (this: Hooked, ...args: unknown[]): unknown {
-      const hooks = this[hooked]
+      const hooks = hooksOf(this)
       return hooks?.own !== own ? Reflect.apply(original, this, args) : hooks[method](this, original, args)
     }
   }

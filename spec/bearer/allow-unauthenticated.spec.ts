@@ -181,3 +181,26 @@ describe('without allowUnauthenticated()', () => {
     assert.equal(await ask('/platform/places'), 403)
   })
 })
+
+describe('allowUnauthenticated() and copies of a request', () => {
+  // As those make who answer several requests in one: the copy has the request's properties, and another address.
+  const copies: Record<string, (req: express.Request) => express.Request> = {
+    assigned: (req) => Object.assign(Object.create(Object.getPrototypeOf(req) as object) as object, req),
+    derived: (req) => Object.create(req) as express.Request,
+  }
+
+  for (const [how, copy] of Object.entries(copies)) {
+    it(`gives no rights to a copy (${how})`, async () => {
+      const bearer = requireBearer(dev.options)
+      const app = express()
+      app.get('/open', allowUnauthenticated(), bearer, (req, res, next) => {
+        const { auth } = req
+        const other = Object.assign(copy(req), { url: '/closed', originalUrl: '/closed', auth: undefined })
+        bearer(other, res, () => next(new Error('the copy was let in')))
+        assert.equal(req.auth, auth)
+      })
+      app.use(shown)
+      assert.equal(await (await asking(app))('/open'), 403)
+    })
+  }
+})

@@ -194,6 +194,16 @@ describe('Meter times a response to the call of res.end()', () => {
     // By the machine's clock it had begun a moment before.
     assert.ok((await get('/')).number('X-PROCESSING-TIME') >= 70)
   })
+
+  it('and no response that copies one, as those make who answer several requests in one', async (t) => {
+    const { get } = await metered(t, (_req, res, clock) => {
+      const assigned = Object.assign(Object.create(Object.getPrototypeOf(res) as object) as object, res)
+      for (const copy of [assigned, Object.create(res) as typeof res]) assert.notEqual(Meter.of(copy), Meter.of(res))
+      clock.advance(30)
+      res.end()
+    })
+    assert.equal((await get('/')).number('X-PROCESSING-TIME'), 30)
+  })
 })
 
 describe('Meter stands still while the response waits for a slow reader', () => {
