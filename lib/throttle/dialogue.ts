@@ -25,7 +25,8 @@ export class Dialogue implements LinkListener {
   readonly #link: StoreLink
   readonly #clock: Clock
   readonly #tickMs: number
-  readonly #deadlines: Deadlines
+  readonly #asking: Deadlines<Waiter>
+  readonly #sending: Deadlines<Command>
   readonly #refreshed = new Map<Standing, (() => void)[]>()
   #ticking = false
   #closing = false
@@ -39,7 +40,8 @@ export class Dialogue implements LinkListener {
     this.#link = link
     this.#clock = clock
     this.#tickMs = engine.freshUs > 0 ? engine.freshUs / 2_000 : TICK_WHEN_ALWAYS_ASKING_MS
-    this.#deadlines = new Deadlines(clock, DEADLINE_MS)
+    this.#asking = new Deadlines(clock, DEADLINE_MS, isUndecided, (waiter) => this.#undecided(waiter))
+    this.#sending = new Deadlines(clock, DEADLINE_MS, isUnderWay, ({ s, shard }) => this.#missed(s, late(), shard))
     link.join(this)
   }
 
@@ -51,12 +53,15 @@ export class Dialogue implements LinkListener {
   /** Asks about a request that cannot be decided from memory; it is decided within the deadline. */
   ask(waiter: Waiter): void {
     const { standing: s } = waiter
-    this.#deadlines.add(() => {
-      if (!s.waiting.includes(waiter)) return
-      if (s.sent) this.#missed(s, late(), this.#link.shardOf(s.id))
-      else this.#giveUp(s) // the store answers; it is the window that has not begun there
-    })
+    this.#asking.add(waiter)
     if (s.sent === undefined) this.#sync(s)
+  }
+
+  #undecided(waiter: Waiter): void {
+    const { standing: s } = waiter
+    if (!s.waiting.includes(waiter)) return // its client has gone
+    if (s.sent) this.#missed(s, late(), this.#link.shardOf(s.id))
+    else this.#giveUp(s) // the store answers; it is the window that has not begun there
   }
 
   /** Publishes now, or as soon as the command under way is answered. */
@@ -128,9 +133,7 @@ export class Dialogue implements LinkListener {
     if (sent === undefined) return
     const shard = this.#link.shardOf(s.id)
     this.#underWay++
-    this.#deadlines.add(() => {
-      if (s.sent === sent) this.#missed(s, late(), shard)
-    })
+    this.#sending.add({ s, sent, shard })
     shard.server
       .sync(this.#window, asked)
       .then(
@@ -194,6 +197,21 @@ export class Dialogue implements LinkListener {
     const next = from + AT_ONCE
     if (next < standings.length) this.#clock.after(BETWEEN_MS, () => this.#publishAll(standings, next))
   }
+}
+
+/** A command under way, and to whom. */
+interface Command {
+  readonly s: Standing
+  readonly sent: Sent
+  readonly shard: ShardLink
+}
+
+function isUnderWay({ s, sent }: Command): boolean {
+  return s.sent === sent
+}
+
+function isUndecided({ listener }: Waiter): boolean {
+  return listener !== undefined
 }
 
 function late(): Error {

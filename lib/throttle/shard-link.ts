@@ -28,7 +28,7 @@ export class ShardLink implements Shard {
   readonly clock: StoreClock
   /** No answer is to be waited for now. */
   isDown = true
-  readonly #deadlines: Deadlines
+  readonly #deadlines: Deadlines<object>
   readonly #startedAt: number
   #everUp = false
   #told = false
@@ -44,7 +44,15 @@ export class ShardLink implements Shard {
     readonly listener: ShardListener,
   ) {
     this.#startedAt = nowUs(machine)
-    this.#deadlines = new Deadlines(machine, DEADLINE_MS)
+    this.#deadlines = new Deadlines(
+      machine,
+      DEADLINE_MS,
+      (beat) => this.#underWay === beat,
+      () => {
+        this.failed(new Error(`no heartbeat in ${DEADLINE_MS} ms`))
+        this.#over()
+      },
+    )
     this.clock = new StoreClock(wallOffsetUs(machine), WALL_ERROR_US)
     this.#beat()
   }
@@ -81,15 +89,7 @@ export class ShardLink implements Shard {
     const sentAt = nowUs(this.machine)
     const beat = (this.#underWay = {})
     const isAwaited = () => this.#underWay === beat
-    const over = () => {
-      if (!isAwaited()) return
-      this.#underWay = undefined
-      this.#beatIn(this.isDown ? BEAT_DOWN_MS : BEAT_MS)
-    }
-    this.#deadlines.add(() => {
-      if (isAwaited()) this.failed(new Error(`no heartbeat in ${DEADLINE_MS} ms`))
-      over()
-    })
+    this.#deadlines.add(beat)
     this.server
       .beat()
       .then(
@@ -101,7 +101,14 @@ export class ShardLink implements Shard {
           if (isAwaited()) this.failed(err)
         },
       )
-      .finally(over)
+      .finally(() => {
+        if (isAwaited()) this.#over()
+      })
+  }
+
+  #over(): void {
+    this.#underWay = undefined
+    this.#beatIn(this.isDown ? BEAT_DOWN_MS : BEAT_MS)
   }
 
   #beatIn(ms: number): void {

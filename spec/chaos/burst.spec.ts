@@ -56,6 +56,11 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
     await Promise.all(Array.from({ length: n }, (_, i) => shoot(api(i), '/usual/open/50', `opener-${i}`)))
   }
 
+  /** Connections that our side has not given up. */
+  function kept({ agent }: Api): number {
+    return [agent.sockets, agent.freeSockets].flatMap((byHost) => Object.values(byHost)).flat().length
+  }
+
   /** Every process learns what the route takes, from other users. */
   async function learn(route: string, times: readonly number[]): Promise<void> {
     await Promise.all(
@@ -91,7 +96,8 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
     await stalls.longestMs()
     const shots = await Promise.all(await send())
     const gone = shots.filter(({ status }) => status === 0).length
-    if (gone > 0) for (const each of apis) await until(async () => (await each.connections()) <= FEW)
+    // Who had gone is gone for the processes, too; who was answered in time may ask again over its connection.
+    if (gone > 0) for (const each of apis) await until(async () => (await each.connections()) <= kept(each) + FEW)
     const turned = () => apis.flatMap((each) => each.log().turned).filter((refused) => refused.user === user)
     const logs = await endedLogs(apis, (name) => name === user)
     const runs = logs.flatMap((log) => log.runs)
@@ -214,7 +220,10 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
   })
 
   it('admits at most 1.1 of the budget on average where handlers take 50 to 500 ms', async (t) => {
-    const mixed = () => 50 + Math.floor(Math.random() * 451)
+    // Any few of these in a row have the mean of all (by the golden ratio): drawn by chance, the sixteen that the route
+    // is known by would be off by a tenth, and all bursts with them.
+    let drawn = 0
+    const mixed = () => 50 + Math.floor(((drawn++ * 0.618_033_988_75) % 1) * 451)
     const route = newRoute('mixed')
     await learn(route, Array.from({ length: 16 }, mixed))
     const size = FULL ? BURST : 60
@@ -224,8 +233,8 @@ describe('throttle() under bursts over eight processes', { timeout: 600_000 }, (
         Array.from({ length: size }, (_, n) => shoot(api(n), `/small/${route}/${mixed()}`, user)),
       )
     }
-    // Twenty bursts in any case, or the mean would be chance.
-    const kind = { name: `${size} at once of 50 to 500 ms`, once, times: 20, most: 1.1, longestMs: 500 }
+    // Of a burst three or four requests are admitted: the mean of fewer bursts would be chance.
+    const kind = { name: `${size} at once of 50 to 500 ms`, once, times: FULL ? 20 : 50, most: 1.1, longestMs: 500 }
     const outcomes = await bursts(t, kind)
     const [admitted, allowed] = [mean(outcomes.map(({ share }) => share)), mean(outcomes.map((got) => got.allowed))]
     assert.ok(admitted <= allowed, `${admitted} of ${allowed} on average`)
