@@ -44,6 +44,7 @@ export abstract class RedisShard implements StoreShard {
   #canary = ''
   #beatsHeard = 0
   #asked: Asked[] = []
+  #underWay = 0
 
   constructor(redis: RedisConnection, keys: Keys, name?: string) {
     this.redis = redis
@@ -57,20 +58,30 @@ export abstract class RedisShard implements StoreShard {
     const figures = [start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs]
     for (const n of figures) if (!Number.isSafeInteger(n)) throw new RangeError(`sync: ${n} is not a whole number`)
     return new Promise((resolve, reject) => {
-      if (this.#asked.length === 0) setImmediate(() => this.#send())
-      this.#asked.push({ key, figures, resolve, reject })
+      const waiting = this.#asked.push({ key, figures, resolve, reject })
+      if (waiting >= this.mostTogether) this.#send()
+      else if (waiting === 1) this.#sendSoon()
     })
   }
 
-  /** What was asked in one turn of the event loop goes together: a command costs more than what is in it. */
+  /**
+   * What is asked in one turn of the event loop goes together: a command costs more than what is in it. But a turn is
+   * long where many requests come at once, so the first does not wait for its end: the answer is under way meanwhile.
+   */
+  #sendSoon(): void {
+    if (this.#underWay === 0) queueMicrotask(() => this.#send())
+    else setImmediate(() => this.#send())
+  }
+
   #send(): void {
     const asked = this.#asked
     this.#asked = []
-    for (let i = 0; i < asked.length; i += this.mostTogether) this.#ask(asked.slice(i, i + this.mostTogether))
+    if (asked.length > 0) this.#ask(asked)
   }
 
   #ask(batch: readonly Asked[]): void {
     const figures = JSON.stringify(batch.map((one) => one.figures))
+    this.#underWay++
     this.#run(SYNC, [...batch.map(({ key }) => key), this.keys.process, figures], batch.length)
       .then((replies) => batch.forEach(({ resolve }, i) => resolve(replyOf((replies as unknown[][])[i]))))
       .catch((err: unknown) => {
@@ -78,6 +89,7 @@ export abstract class RedisShard implements StoreShard {
         this.mostTogether = 1
         for (const one of batch) this.#ask([one])
       })
+      .finally(() => this.#underWay--)
   }
 
   async beat(): Promise<{ time: number; whole: boolean }> {
