@@ -26,7 +26,7 @@ export class Dialogue implements LinkListener {
   readonly #clock: Clock
   readonly #tickMs: number
   readonly #asking: Deadlines<Waiter>
-  readonly #sending: Deadlines<Command>
+  readonly #sending: Deadlines<UnderWay>
   readonly #refreshed = new Map<Standing, (() => void)[]>()
   #ticking = false
   #closing = false
@@ -200,13 +200,13 @@ export class Dialogue implements LinkListener {
 }
 
 /** A command under way, and to whom. */
-interface Command {
+interface UnderWay {
   readonly s: Standing
   readonly sent: Sent
   readonly shard: ShardLink
 }
 
-function isUnderWay({ s, sent }: Command): boolean {
+function isUnderWay({ s, sent }: UnderWay): boolean {
   return s.sent === sent
 }
 

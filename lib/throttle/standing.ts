@@ -73,7 +73,7 @@ export interface Waiter {
   readonly cost: number
   /** Only a command later than this one can refuse it: it knew of the request. */
   readonly after: number
-  /** Hears the decision. */
+  /** Hears the decision; undefined once it is there. */
   listener: Listener | undefined
 }
 

@@ -8,6 +8,7 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import express, { type Request } from 'express'
 import { type StoreMessage, type Usage, redisStore, throttle } from '../../lib'
+import type { Command } from '../../lib/throttle/exchange'
 import { endedLogs, startApis } from '../chaos/apis'
 import { balance } from '../chaos/balance'
 import { shoot } from '../chaos/load'
@@ -119,6 +120,47 @@ describe('redisStore() where several servers stand behind one address', () => {
     const inSeconds = async () => (await usageBy(other)).map(({ spentMs }) => Math.floor(spentMs / 1_000))
     await until(async () => (await inSeconds()).every((sec, i) => sec === i))
     assert.ok((await usageBy(other)).every(({ degraded }) => !degraded))
+  })
+})
+
+describe('redisStore() that is asked about many subjects in one turn', () => {
+  let redis: Server
+  before(async () => void (redis = await startRedis()))
+  after(() => redis.stop())
+
+  it('sends one command for up to fifty of them, and tells each its own', async (t) => {
+    const admin = new Redis(redis.port)
+    const store = redisStore(`redis://127.0.0.1:${redis.port}`)
+    t.after(async () => {
+      admin.disconnect()
+      await store.close()
+    })
+    const shard = store.shardOf('')
+    const start = Date.now() * 1_000 - 10_000_000
+    const command = (id: string, seq: number, spent: number): Command => ({
+      ...{ id, number: 1, start, end: start + 60_000_000, seq, spent, hold: 0, running: 0 },
+      ...{ want: 0, unit: 0, slice: 0, keep: 0, limit: 1_000_000, tolerance: 0, leaseMs: 251 },
+    })
+    await until(() => shard.sync('w', command('first', 1, 0)).catch(() => undefined)) // connects, and brings the script
+    const monitor = await admin.monitor()
+    t.after(() => monitor.disconnect())
+    const sizes: number[] = []
+    monitor.on('monitor', (_time: string, [name, , keys]: string[], source: string) => {
+      if (name?.toLowerCase() === 'evalsha' && source !== 'lua') sizes.push(Number(keys))
+    })
+    const ids = Array.from({ length: 120 }, (_, i) => `s${i}`)
+    const all = (seq: number) => Promise.all(ids.map((id, i) => shard.sync('w', command(id, seq, 7 * i))))
+    assert.deepEqual(
+      (await all(10)).map(({ written }) => written?.found),
+      Array(120).fill(0),
+    )
+    const odd = ids.map((id, i) => shard.sync('w', command(id, i % 2 === 0 ? 20 : 5, 7 * i)))
+    assert.deepEqual(
+      (await Promise.all(odd)).map(({ written }) => written?.found),
+      ids.map((_, i) => (i % 2 === 0 ? 10 : undefined)), // a command that is late writes nothing
+    )
+    await until(() => sizes.length >= 6)
+    assert.deepEqual(sizes, [50, 50, 20, 50, 50, 20])
   })
 })
 
