@@ -217,7 +217,7 @@ interface BearerEvent {
     readonly reason: Reason | undefined;
     readonly cause: unknown;
 }
-interface ThrottleStanding {
+interface RequestBudget {
     readonly subject: string;
     readonly window: string;
     readonly spentMs: number;
@@ -229,7 +229,7 @@ interface ThrottleStanding {
 declare global {
     namespace Express {
         interface Request {
-            throttle: ThrottleStanding;
+            throttle: RequestBudget;
         }
     }
 }
@@ -281,4 +281,4 @@ interface ServiceUnavailableOptions {
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
 export { Algorithm, Clock, DenyOptions, ErrorFormat, JsonObject, Jwk, RedisClient, ThrottleStore, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireAuthentication, requireBearer, requireScope, serviceUnavailable, throttleTest };
-export type { AdmittedMessage, AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, ChargedMessage, Claims, ClientSession, DpopOptions, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, OpaqueOptions, Placement, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RefusedMessage, Revocations, ScopeNeeded, Seen, SeenProofs, ServiceUnavailableOptions, Session, SessionIdentity, StoreMessage, SyncedMessage, ThrottleStanding, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, UserSession, VerifyToken };
+export type { AdmittedMessage, AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, ChargedMessage, Claims, ClientSession, DpopOptions, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, OpaqueOptions, Placement, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RefusedMessage, RequestBudget, Revocations, ScopeNeeded, Seen, SeenProofs, ServiceUnavailableOptions, Session, SessionIdentity, StoreMessage, SyncedMessage, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, UserSession, VerifyToken };

@@ -16,8 +16,8 @@ export {
   type ProtectedResourceOptions,
   type ProtectedResourceRouter,
 } from './bearer/protected-resource'
-export type { IntrospectionOptions } from './bearer/introspection'
-export type { VerifyToken } from './bearer/custom-verifier'
+export type { IntrospectionOptions } from './bearer/issuers/introspection'
+export type { VerifyToken } from './bearer/issuers/custom-verifier'
 export {
   redisRevocations,
   type RedisRevocations,
@@ -28,8 +28,8 @@ export type { DpopOptions } from './bearer/dpop/dpop-check'
 export { redisProofs, type RedisProofs, type RedisProofsOptions } from './bearer/dpop/redis-proofs'
 export type { Seen, SeenProofs } from './bearer/dpop/seen-proofs'
 export type { BearerEvent } from './bearer/diagnostics'
-export type { Placement } from './bearer/credentials'
-export type { ScopeNeeded } from './bearer/scope'
+export type { Placement } from './bearer/credentials/credentials'
+export type { ScopeNeeded } from './bearer/session/scope'
 export type {
   Auth,
   Claims,
@@ -39,19 +39,19 @@ export type {
   UnauthenticatedMark,
   UnauthenticatedSession,
   UserSession,
-} from './bearer/session'
-export type { Algorithm } from './bearer/algorithm'
-export type { JsonObject } from './bearer/json'
-export type { Jwk } from './bearer/verify-key'
+} from './bearer/session/session'
+export type { Algorithm } from './bearer/keys/algorithm'
+export type { JsonObject } from './http/json'
+export type { Jwk } from './bearer/keys/verify-key'
 export type { Reason } from './bearer/refusal'
 
-export type {} from './throttle/request'
+export type {} from './throttle/request/express-request'
 
 export { throttle, type Throttle } from './throttle/throttle'
 export type { RouteWindow, ThrottleOptions } from './throttle/throttle-options'
-export type { ThrottleHeaders } from './throttle/fields'
-export type { LimitMs } from './throttle/window-terms'
-export type { ThrottleStanding } from './throttle/request-standing'
+export type { ThrottleHeaders } from './throttle/request/response-headers'
+export type { LimitMs } from './throttle/window-policy'
+export type { RequestBudget } from './throttle/request/request-charges'
 export type {
   AdmittedMessage,
   ChargedMessage,
@@ -61,10 +61,10 @@ export type {
 } from './throttle/diagnostics'
 export type { Usage } from './throttle/usage'
 export { throttleTest } from './throttle/throttle-test'
-export { redisStore, type RedisStoreOptions } from './throttle/redis-store'
+export { redisStore, type RedisStoreOptions } from './throttle/redis/redis-store'
 export type { RedisClient } from './redis/own-connection'
-export type { StoreShard, StoreWatcher, ThrottleStore } from './throttle/store'
-export type { Command, Reply, Written } from './throttle/exchange'
+export type { StoreShard, StoreWatcher, ThrottleStore } from './throttle/sync/store'
+export type { Command, Reply, Written } from './throttle/sync/sync-protocol'
 
 export { processingTime, type ProcessingTimeOptions } from './http/processing-time'
 export { serviceUnavailable, type ServiceUnavailableOptions } from './http/service-unavailable'

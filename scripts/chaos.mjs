@@ -19,7 +19,7 @@ if (write && wanted.length > 0) fail('--write writes what the whole run came to;
 const files = readdirSync(join(root, 'spec/chaos'))
   .filter((f) => /\.(spec|chaos)\.ts$/.test(f))
   .map((f) => join('spec/chaos', f))
-  .concat('spec/throttle/simulation.spec.ts')
+  .concat('spec/throttle/window/simulation.spec.ts')
   .filter((f) => wanted.length === 0 || wanted.some((w) => f.includes(w)))
   .sort()
 if (files.length === 0) fail(`no file matches: ${wanted.join(' ')}`)

@@ -3,17 +3,31 @@
 /** @type {Record<string, { files: string[], specs: string[] }>} */
 export const GROUPS = {
   claims: {
-    files: ['json', 'jws', 'scope', 'session', 'claims'],
-    specs: ['floor', 'require-bearer', 'introspection', 'policies'],
+    files: ['../http/json', 'credentials/jws', 'session/scope', 'session/session', 'claims/claims'],
+    specs: ['floor', 'require-bearer', 'issuers/introspection', 'policies'],
   },
   signature: {
-    files: ['algorithm', 'key-source', 'signature', 'verify-key', 'jwt-verifier', 'verified-cache'],
-    specs: ['keys', 'floor', 'bearer-options', 'issuers', 'algorithms', 'verified-cache'],
+    files: [
+      ...['keys/algorithm', 'keys/key-source', 'keys/signature', 'keys/verify-key', 'keys/verified-cache'],
+      'issuers/jwt-verifier',
+    ],
+    specs: ['keys/keys', 'floor', 'bearer-options', 'issuers/issuers', 'keys/algorithms', 'keys/verified-cache'],
   },
   request: {
-    files: ['credentials', 'authenticate', 'require-bearer', 'request-session', 'refusal', 'diagnostics', 'challenge'],
+    files: [
+      ...[
+        'credentials/credentials',
+        'authenticate',
+        'require-bearer',
+        'session/request-session',
+        'refusal',
+        'diagnostics',
+      ],
+      'challenge',
+    ],
     specs: [
-      ...['challenge', 'floor', 'require-bearer', 'placements', 'reasons', 'policies', 'dpop', 'allow-unauthenticated'],
+      ...['challenge', 'floor', 'require-bearer', 'credentials/placements', 'reasons', 'policies', 'dpop/dpop'],
+      'allow-unauthenticated',
       '../throttle/subject',
     ],
   },
@@ -22,21 +36,27 @@ export const GROUPS = {
     specs: ['require-scope', 'policies', 'allow-unauthenticated', 'bearer-options'],
   },
   options: {
-    files: ['bearer-config', 'claim-options', 'url', 'verifier-options', 'trusted-issuer'],
+    files: [
+      ...['bearer-config', 'claims/claim-options', '../http/secure-url', 'issuers/verifier-options'],
+      'issuers/trusted-issuer',
+    ],
     specs: [
-      ...['bearer-options', 'policies', 'introspection', 'issuers', 'placements', 'verified-cache', 'dpop'],
-      ...['require-bearer', 'remote-keys'],
+      ...['bearer-options', 'policies', 'issuers/introspection', 'issuers/issuers', 'credentials/placements'],
+      ...['keys/verified-cache', 'dpop/dpop', 'require-bearer', 'keys/remote-keys'],
     ],
   },
-  keys: { files: ['remote-keys', 'jwks', 'fetch-json', 'discovery'], specs: ['remote-keys'] },
-  opaque: { files: ['introspection', 'custom-verifier'], specs: ['introspection'] },
+  keys: {
+    files: ['keys/remote-keys', 'keys/jwks', '../http/fetch-json', 'issuers/discovery'],
+    specs: ['keys/remote-keys'],
+  },
+  opaque: { files: ['issuers/introspection', 'issuers/custom-verifier'], specs: ['issuers/introspection'] },
   dpop: {
     files: ['dpop/dpop-check', 'dpop/proof', 'dpop/seen-proofs', 'dpop/thumbprint', 'dpop/nonces'],
-    specs: ['dpop'],
+    specs: ['dpop/dpop'],
   },
-  'dpop-redis': { files: ['dpop/redis-proofs'], specs: ['dpop-processes'] },
+  'dpop-redis': { files: ['dpop/redis-proofs'], specs: ['dpop/dpop-processes'] },
   revocation: {
     files: ['revocation/redis-revocations', 'revocation/revocation-list', 'revocation/redis-connection'],
-    specs: ['revocation'],
+    specs: ['revocation/revocation'],
   },
 }

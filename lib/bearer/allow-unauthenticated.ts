@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from 'express'
 import { Meter } from '../http/meter'
 import { optionNames, shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
-import { permitUnauthenticated } from './request-session'
+import { permitUnauthenticated } from './session/request-session'
 
 /** Options of {@link allowUnauthenticated}. */
 export interface AllowUnauthenticatedOptions {

@@ -1,12 +1,12 @@
 import type { DenialHeaders } from '../errors'
 import type { BearerConfig } from './bearer-config'
 import { nonceFields } from './challenge'
-import { type AskedRequest, type Credentials, findCredentials } from './credentials'
+import { type AskedRequest, type Credentials, findCredentials } from './credentials/credentials'
 import type { Shown } from './dpop/dpop-check'
 import { type Refusal, isRefusal, refuse } from './refusal'
-import { suffices } from './scope'
-import { type Claims, type Session, type SessionIdentity, identify, isIdentity, makeSession } from './session'
-import type { Proven } from './token-verifier'
+import { suffices } from './session/scope'
+import { type Claims, type Session, type SessionIdentity, identify, isIdentity, makeSession } from './session/session'
+import type { Proven } from './issuers/token-verifier'
 
 /** A request let in: whose session it is, and header fields that the response must bear. */
 export interface Admission {

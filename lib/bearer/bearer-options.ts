@@ -1,15 +1,15 @@
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../http/clock'
 import type { DenyOptions } from '../http/deny'
-import type { Algorithm } from './algorithm'
-import type { VerifyToken } from './custom-verifier'
-import type { Placement } from './credentials'
+import type { Algorithm } from './keys/algorithm'
+import type { VerifyToken } from './issuers/custom-verifier'
+import type { Placement } from './credentials/credentials'
 import type { DpopOptions } from './dpop/dpop-check'
-import type { IntrospectionOptions } from './introspection'
+import type { IntrospectionOptions } from './issuers/introspection'
 import type { Revocations } from './revocation/revocations'
-import type { ScopeNeeded } from './scope'
-import type { Claims, SessionIdentity, UnauthenticatedMark } from './session'
-import type { Jwk } from './verify-key'
+import type { ScopeNeeded } from './session/scope'
+import type { Claims, SessionIdentity, UnauthenticatedMark } from './session/session'
+import type { Jwk } from './keys/verify-key'
 
 /** A public key: a KeyObject, a PEM (of a key or a certificate), or a JWK. */
 export type KeyMaterial = KeyObject | string | Jwk

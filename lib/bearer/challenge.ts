@@ -1,5 +1,5 @@
 import type { Denial, DenialHeaders } from '../errors'
-import { ASYMMETRIC } from './algorithm'
+import { ASYMMETRIC } from './keys/algorithm'
 import type { Refusal } from './refusal'
 
 /** What a challenge says whatever the reason. */

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Request } from 'express'
 import type { Refusal, Reason } from './refusal'
-import type { Session } from './session'
+import type { Session } from './session/session'
 
 /** What is published on the diagnostics channel `express-tollgate:bearer` for each request that was looked at. */
 export interface BearerEvent {

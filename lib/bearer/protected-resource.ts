@@ -1,7 +1,7 @@
 import { Router } from 'express'
 import { optionNames, optionType, shown } from '../http/options'
-import { isScope } from './scope'
-import { isSecureUrl } from './url'
+import { isScope } from './session/scope'
+import { isSecureUrl } from '../http/secure-url'
 
 /** Options of {@link protectedResource}. */
 export interface ProtectedResourceOptions {

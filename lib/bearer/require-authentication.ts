@@ -4,8 +4,8 @@ import { optionNames, optionRange, shown } from '../http/options'
 import { denialOf, isChallengeText } from './challenge'
 import { publish } from './diagnostics'
 import type { Refusal } from './refusal'
-import { checkedBy } from './request-session'
-import type { Claims } from './session'
+import { checkedBy } from './session/request-session'
+import type { Claims } from './session/session'
 
 /** Options of {@link requireAuthentication}; at least one. */
 export interface AuthenticationOptions {

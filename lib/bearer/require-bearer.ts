@@ -5,11 +5,11 @@ import { type Admission, authenticate } from './authenticate'
 import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
-import type { AskedRequest } from './credentials'
+import type { AskedRequest } from './credentials/credentials'
 import { publish } from './diagnostics'
 import { type Refusal, isRefusal } from './refusal'
-import { mayBeUnauthenticated, recordSession } from './request-session'
-import type { Session } from './session'
+import { mayBeUnauthenticated, recordSession } from './session/request-session'
+import type { Session } from './session/session'
 
 /**
  * Other packages that augment `Request.auth` declare it on `Request` itself, and two such declarations do not compile.

@@ -4,8 +4,8 @@ import { shown } from '../http/options'
 import { denialOf } from './challenge'
 import { publish } from './diagnostics'
 import type { Refusal } from './refusal'
-import { checkedBy } from './request-session'
-import { scopeRule, suffices } from './scope'
+import { checkedBy } from './session/request-session'
+import { scopeRule, suffices } from './session/scope'
 
 /**
  * Lets in sessions that were granted all of these scopes, or with `{ any }` one of them, and answers the others with

@@ -1,6 +1,6 @@
 import { type ClientClock, systemClock } from './clock'
 import { type Outcome, Pacer, type Passage } from './pacer'
-import { processingMs, retryAfterMs, toldWindows } from './told'
+import { processingMs, retryAfterMs, toldWindows } from './response-fields'
 
 /** `fetch`, as browsers and Node have it. */
 export type Fetch = typeof globalThis.fetch

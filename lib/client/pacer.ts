@@ -1,5 +1,5 @@
 import type { ClientClock } from './clock'
-import { type ToldWindow } from './told'
+import { type ToldWindow } from './response-fields'
 import { ClientWindow } from './window'
 
 /** Routes whose cost is remembered; those beyond are taken as new each time. */

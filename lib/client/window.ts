@@ -1,4 +1,4 @@
-import type { ToldWindow } from './told'
+import type { ToldWindow } from './response-fields'
 
 /** Others hear of what is left as late as this client does, and act upon it: their rate fades over so many delays. */
 const FADES_IN_DELAYS = 3

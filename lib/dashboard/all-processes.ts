@@ -1,5 +1,5 @@
 import type { RedisClient } from '../redis/own-connection'
-import { type RedisWindows, redisWindows } from '../throttle/redis-windows'
+import { type RedisWindows, redisWindows } from '../throttle/inspect/redis-windows'
 import type { Shared } from './snapshot'
 
 /** So many windows are read at most of each server: more would take longer than anybody looks. */

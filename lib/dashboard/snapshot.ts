@@ -1,5 +1,5 @@
-import type { ThrottleInside } from '../throttle/inside'
-import type { OpenWindow } from '../throttle/open-window'
+import type { ThrottleIntrospection } from '../throttle/introspection'
+import type { PublishedWindow } from '../throttle/inspect/published-window'
 import type { Activity } from './activity'
 import type { Spender, Spenders } from './spenders'
 
@@ -40,7 +40,7 @@ export interface Snapshot {
   }
 }
 
-type Found = Omit<OpenWindow, 'processes' | 'overLimitMs'>
+type Found = Omit<PublishedWindow, 'processes' | 'overLimitMs'>
 
 interface ShownSubject extends Found {
   readonly name: string | undefined
@@ -51,14 +51,14 @@ interface ShownSubject extends Found {
 
 /** What was read of all processes, or why it could not be. */
 export interface Shared {
-  readonly windows: readonly OpenWindow[]
+  readonly windows: readonly PublishedWindow[]
   readonly more: boolean
   readonly trouble: string | undefined
 }
 
 /** Puts together what there is to see now. */
 export function snapshot(
-  inside: ThrottleInside,
+  inside: ThrottleIntrospection,
   activity: Activity,
   spenders: Spenders,
   shared: Shared | undefined,
@@ -67,7 +67,7 @@ export function snapshot(
   const now = inside.clock.now()
   const own = spenders.all()
   const fromRedis = shared !== undefined && shared.trouble === undefined
-  const found: readonly (Found & Partial<OpenWindow>)[] = fromRedis ? ourWindows(inside, shared.windows) : own
+  const found: readonly (Found & Partial<PublishedWindow>)[] = fromRedis ? ourWindows(inside, shared.windows) : own
   const known = new Map(own.map((each) => [`${each.window}\n${each.subject}`, each]))
   const sum = (of: 'spentMs' | 'holdMs' | 'running') => found.reduce((total, each) => total + each[of], 0)
   const routes = [...activity.routes].map(([route, { ms, requests }]) => ({
@@ -98,7 +98,7 @@ export function snapshot(
 }
 
 function shown(
-  { window, subject, spentMs, holdMs, running, endsInMs, overLimitMs = null }: Found & Partial<OpenWindow>,
+  { window, subject, spentMs, holdMs, running, endsInMs, overLimitMs = null }: Found & Partial<PublishedWindow>,
   known: Spender | undefined,
   limitMs: number | null,
   named: boolean,
@@ -112,12 +112,12 @@ function shown(
 }
 
 /** Other throttles may keep theirs in the same Redis. */
-function ourWindows(inside: ThrottleInside, windows: readonly OpenWindow[]): OpenWindow[] {
+function ourWindows(inside: ThrottleIntrospection, windows: readonly PublishedWindow[]): PublishedWindow[] {
   const names = new Set(inside.windows.map(({ terms }) => terms.name))
   return windows.filter(({ window, spentMs, running }) => names.has(window) && (spentMs > 0 || running > 0))
 }
 
-function limitOf(inside: ThrottleInside, name: string): number | null {
+function limitOf(inside: ThrottleIntrospection, name: string): number | null {
   const limitMs = inside.windows.find(({ terms }) => terms.name === name)?.terms.limitMs
   return typeof limitMs === 'number' ? limitMs : null
 }

@@ -1,13 +1,13 @@
 import { nowUs } from '../http/clock'
-import { subjectKey } from '../throttle/identify'
-import type { ThrottleInside } from '../throttle/inside'
-import type { OpenWindow } from '../throttle/open-window'
+import { subjectKey } from '../throttle/window/subject-id'
+import type { ThrottleIntrospection } from '../throttle/introspection'
+import type { PublishedWindow } from '../throttle/inspect/published-window'
 
 /** So many are kept when there are twice as many: those who have spent most. */
 const KEPT = 1_000
 
 /** Somebody who asked this process for time. */
-export interface Spender extends Omit<OpenWindow, 'processes' | 'overLimitMs'> {
+export interface Spender extends Omit<PublishedWindow, 'processes' | 'overLimitMs'> {
   /** As `req.throttle.subject`. */
   readonly name: string
   /** Of the latest request; null before the first. */
@@ -16,10 +16,10 @@ export interface Spender extends Omit<OpenWindow, 'processes' | 'overLimitMs'> {
 
 /** Who spends time in the windows open now, as far as this process knows. Bounded. */
 export class Spenders {
-  readonly #inside: ThrottleInside
+  readonly #inside: ThrottleIntrospection
   readonly #seen = new Map<string, { readonly window: string; readonly name: string }>()
 
-  constructor(inside: ThrottleInside) {
+  constructor(inside: ThrottleIntrospection) {
     this.#inside = inside
   }
 

@@ -1,8 +1,8 @@
 import { type NextFunction, type Request, type RequestHandler, type Response, Router, urlencoded } from 'express'
 import { optionNames, optionOneOf, optionType, shown } from '../http/options'
 import { type RedisClient, checkRedis } from '../redis/own-connection'
-import { type ThrottleInside, insideOf } from '../throttle/inside'
-import { StoreDownError } from '../throttle/shared-window'
+import { type ThrottleIntrospection, introspectionOf } from '../throttle/introspection'
+import { StoreDownError } from '../throttle/sync/shared-window'
 import type { Throttle } from '../throttle/throttle'
 import { Activity } from './activity'
 import { AllProcesses } from './all-processes'
@@ -117,7 +117,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
 }
 
 function checked(throttle: Throttle, options: DashboardOptions) {
-  const inside: ThrottleInside | undefined = insideOf(throttle)
+  const inside: ThrottleIntrospection | undefined = introspectionOf(throttle)
   if (inside === undefined)
     throw new TypeError(`throttleDashboard takes what throttle() returned; received ${shown(throttle)}`)
   optionNames('throttleDashboard', options ?? {}, ['guard', 'redis', 'prefix', 'subjects'])

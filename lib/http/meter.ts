@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type Clock, nowUs, systemClock } from './clock'
 import { type Original, type ResponseHooks, hook, hooksOf } from './response-hooks'
-import { shareShape } from './shape'
+import { shareShape } from './hidden-classes'
 
 /** Who wants to know how a request's time goes on. All times are `nowUs()` of the meter's clock. */
 export interface MeterObserver {

@@ -1,9 +1,9 @@
 import type { Clock } from '../http/clock'
-import type { AccessTokens } from './access-tokens'
-import type { ClientDirectory } from './client'
+import type { AccessTokens } from './tokens/access-tokens'
+import type { ClientDirectory } from './directories/client'
 import type { Cookies } from './cookie'
-import type { IdTokens } from './id-tokens'
-import type { Keyring } from './keyring'
+import type { IdTokens } from './tokens/id-tokens'
+import type { Keyring } from './tokens/keyring'
 import type { PageRenderer } from './pages/page-renderer'
 import type { AcceptedTerms } from './records/accepted-terms'
 import type { Codes } from './records/codes'
@@ -13,7 +13,7 @@ import type { RefreshTokens } from './records/refresh-tokens'
 import type { Revocations } from './records/revocations'
 import type { WebsiteSessions } from './records/website-sessions'
 import type { Seal } from './seal'
-import type { UserDirectory } from './user'
+import type { UserDirectory } from './directories/user'
 
 /** What the endpoints of one server share. Made once, by `authorizationServer()`. */
 export interface Context {

@@ -1,14 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { type Clock, checkClock, systemClock } from '../http/clock'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
-import type { ClientDirectory } from './client'
+import type { ClientDirectory } from './directories/client'
 import type { OnError } from './endpoints/endpoint'
-import type { SigningKey } from './keyring'
+import type { SigningKey } from './tokens/keyring'
 import type { PageOptions } from './pages/page-options'
 import type { LoginLimits } from './records/login-attempts'
 import { memoryStore } from './stores/memory-store'
 import type { OAuthStore } from './stores/store'
-import type { UserDirectory } from './user'
+import type { UserDirectory } from './directories/user'
 
 /** Options of `authorizationServer()`. */
 export interface AuthorizationServerOptions {

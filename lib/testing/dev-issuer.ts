@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { KIND_CLAIM } from '../bearer/session'
-import type { Jwk } from '../bearer/verify-key'
+import { KIND_CLAIM } from '../bearer/session/session'
+import type { Jwk } from '../bearer/keys/verify-key'
 import { type Attack, attackToken } from './attack-tokens'
 import { type DevAlgorithm, type DevKey, makeKey, signToken } from './dev-keys'
 

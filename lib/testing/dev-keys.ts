@@ -1,7 +1,7 @@
 import { type KeyObject, generateKeyPairSync, randomBytes, sign as signBytes } from 'node:crypto'
 import { sign } from 'jsonwebtoken'
-import type { Algorithm } from '../bearer/algorithm'
-import type { Jwk } from '../bearer/verify-key'
+import type { Algorithm } from '../bearer/keys/algorithm'
+import type { Jwk } from '../bearer/keys/verify-key'
 
 /** The algorithms of a public key. */
 export type DevAlgorithm = Exclude<Algorithm, `HS${string}`>

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { Request } from 'express'
-import { sessionOf } from '../bearer/request-session'
+import { sessionOf } from '../bearer/session/request-session'
 
 /**
  * Who pays for a request: the signed-in user; with no user, the app; with neither, the client's network address. The

@@ -4,9 +4,9 @@ import { type Clock, checkClock } from '../http/clock'
 import { type DenyOptions, checkDenyOptions } from '../http/deny'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import type { RouteEntry } from '../http/route-match'
-import type { ThrottleHeaders } from './fields'
-import type { ThrottleStore } from './store'
-import { type LimitMs, type WindowTerms, windowTerms } from './window-terms'
+import type { ThrottleHeaders } from './request/response-headers'
+import type { ThrottleStore } from './sync/store'
+import { type LimitMs, type WindowPolicy, windowPolicy } from './window-policy'
 
 /** The window of some routes. */
 export interface RouteWindow {
@@ -92,7 +92,7 @@ export function checkOptions(options: ThrottleOptions): void {
 }
 
 /** The entries of `routes`, in their order, with the methods and paths of their keys taken apart. */
-export function routeEntries(routes: ThrottleOptions['routes'] = {}): RouteEntry<WindowTerms | false>[] {
+export function routeEntries(routes: ThrottleOptions['routes'] = {}): RouteEntry<WindowPolicy | false>[] {
   optionType('routes', routes, 'object')
   return Object.entries(routes).map(([key, route]) => {
     const [, method, path] = /^(?:([A-Z-]+) )?(\/.*)$/.exec(key) ?? []
@@ -101,7 +101,7 @@ export function routeEntries(routes: ThrottleOptions['routes'] = {}): RouteEntry
     }
     const option = `routes[${shown(key)}]`
     if (route !== false) optionNames(option, route, ROUTE_NAMES)
-    const value = route === false ? false : windowTerms(`${option}.`, { ...route, name: route.name ?? key })
+    const value = route === false ? false : windowPolicy(`${option}.`, { ...route, name: route.name ?? key })
     return { path, value, ...(method === undefined ? {} : { methods: new Set([method]) }) }
   })
 }

@@ -2,8 +2,8 @@ import type { RequestHandler } from 'express'
 import type { Denial } from '../errors'
 import { type DenyOptions, checkDenyOptions, deny } from '../http/deny'
 import { optionNames } from '../http/options'
-import { standingOf } from './request'
-import { MOST_CHARGE_MS } from './request-standing'
+import { chargesOf } from './request/express-request'
+import { MOST_CHARGE_MS } from './request/request-charges'
 
 /**
  * A resource with which an app's developer forces the throttled state and rehearses it:
@@ -20,7 +20,7 @@ export function throttleTest(options: DenyOptions = {}): RequestHandler {
   optionNames('throttleTest', options, ['onDenied', 'errorFormat'])
   checkDenyOptions(options)
   return function throttleTest(req, res, next) {
-    const throttle = standingOf(req)
+    const throttle = chargesOf(req)
     if (throttle === undefined) {
       throw new Error(
         'throttleTest() needs a throttled resource: mount throttle() before it, and not with routes: false',

@@ -3,19 +3,19 @@ import { systemClock } from '../http/clock'
 import { Meter } from '../http/meter'
 import { shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
-import { Admission } from './admission'
-import { Estimates } from './estimates'
-import { subjectKey } from './identify'
-import { keepInside } from './inside'
-import { NamedWindows, openWindow } from './named-windows'
-import { standingOf } from './request'
-import { RequestStanding } from './request-standing'
-import type { SharedWindow } from './shared-window'
-import { StoreLink } from './store-link'
+import { Admission } from './request/admission'
+import { Estimates } from './request/estimates'
+import { subjectKey } from './window/subject-id'
+import { exposeForInspection } from './introspection'
+import { WindowRegistry, openWindow } from './window-registry'
+import { chargesOf } from './request/express-request'
+import { RequestCharges } from './request/request-charges'
+import type { SharedWindow } from './sync/shared-window'
+import { StoreHealth } from './sync/store-health'
 import { defaultSubject } from './subject'
 import { type ThrottleOptions, checkOptions, routeEntries } from './throttle-options'
 import { type Usage, usageOf } from './usage'
-import { type WindowTerms, limitUs, windowTerms } from './window-terms'
+import { type WindowPolicy, limitUs, windowPolicy } from './window-policy'
 import { checkTrustProxy } from './warnings'
 
 /** The middleware, with what an operator wants to know and do. */
@@ -38,7 +38,7 @@ export interface Throttle extends RequestHandler {
 
 /** One window with what belongs to it. */
 interface Policy {
-  readonly terms: WindowTerms
+  readonly terms: WindowPolicy
   readonly estimates: Estimates
   window: SharedWindow
 }
@@ -67,9 +67,9 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   } = options
 
   const rules = { hold, onOutage, dryRun, headers, deny: options, clock, assumed: subject === undefined }
-  const shared = store && NamedWindows.of(store)
+  const shared = store && WindowRegistry.of(store)
   const policies: Policy[] = []
-  const general = policy(windowTerms('', { name, limitMs, windowMs }))
+  const general = policy(windowPolicy('', { name, limitMs, windowMs }))
   const entries = routeEntries(routes).map((entry) => ({ ...entry, value: entry.value && policy(entry.value) }))
   const routed = routeMatcher('routes', entries)
   let boundTo: Application | undefined
@@ -84,7 +84,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     if (who === null) return next()
 
     const { window, estimates, terms } = chosen
-    const standing = standingOf(req) ?? new RequestStanding(meter, req)
+    const standing = chargesOf(req) ?? new RequestCharges(meter, req)
     if (standing.has(window)) return next()
     const limit = limitUs(terms.limitMs, req)
     const estimate = estimates.of(req.method, req.baseUrl + req.path)
@@ -93,7 +93,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     new Admission(rules, asked, standing, req, res, next).ask()
   }
 
-  function policy(terms: WindowTerms): Policy {
+  function policy(terms: WindowPolicy): Policy {
     const open = () => openWindow(terms, maxStaleMs, clock, store)
     const made = { terms, estimates: new Estimates(), window: shared ? shared.open(terms, open) : open() }
     policies.push(made)
@@ -102,7 +102,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
   /** Without a store the windows are the app's: throttles of one app that name the same window share it. */
   function bind(app: Application): void {
-    const windows = NamedWindows.ofApp(app)
+    const windows = WindowRegistry.ofApp(app)
     for (const made of policies) made.window = windows.open(made.terms, () => made.window)
     boundTo = app
   }
@@ -132,6 +132,6 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     ).then(() => undefined))
   }
 
-  keepInside(throttle, { windows: policies, link: store && StoreLink.of(store, clock), clock })
+  exposeForInspection(throttle, { windows: policies, link: store && StoreHealth.of(store, clock), clock })
   return Object.assign(throttle, { usage, reset, close }) as Throttle
 }

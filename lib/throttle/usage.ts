@@ -1,6 +1,6 @@
 import { type Clock, nowUs } from '../http/clock'
-import type { SharedWindow } from './shared-window'
-import type { WindowTerms } from './window-terms'
+import type { SharedWindow } from './sync/shared-window'
+import type { WindowPolicy } from './window-policy'
 
 /** What a subject has used of one window. */
 export interface Usage {
@@ -18,7 +18,12 @@ export interface Usage {
 }
 
 /** Asks the other processes where the window is shared. */
-export async function usageOf(terms: WindowTerms, window: SharedWindow, subject: string, clock: Clock): Promise<Usage> {
+export async function usageOf(
+  terms: WindowPolicy,
+  window: SharedWindow,
+  subject: string,
+  clock: Clock,
+): Promise<Usage> {
   const s = await window.refresh(subject)
   const spentMs = window.usedUs(s, nowUs(clock)) / 1_000
   const limitMs = typeof terms.limitMs === 'number' ? terms.limitMs : s.limit > 0 ? s.limit / 1_000 : null

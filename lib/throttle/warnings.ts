@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { sessionOf } from '../bearer/request-session'
+import { sessionOf } from '../bearer/session/request-session'
 
 const said = new Set<string>()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
-import { type RedisWindows, redisWindows } from '../throttle/redis-windows'
+import { type RedisWindows, redisWindows } from '../throttle/inspect/redis-windows'
 import { plain, screen } from './screen'
 
 const USAGE = `express-tollgate top --redis URL [--prefix tollgate:] [--every 2] [--json]

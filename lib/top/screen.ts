@@ -1,11 +1,11 @@
-import type { OpenWindow } from '../throttle/open-window'
+import type { PublishedWindow } from '../throttle/inspect/published-window'
 
 /**
  * The table that a terminal shows.
  *
  * @param rows how many lines there are in all, the one that the cursor rests on included; the subjects that do not fit are counted
  */
-export function screen(windows: readonly OpenWindow[], rows: number): string {
+export function screen(windows: readonly PublishedWindow[], rows: number): string {
   const spentMs = windows.reduce((sum, window) => sum + window.spentMs, 0)
   const holdMs = windows.reduce((sum, window) => sum + window.holdMs, 0)
   const over = windows.filter(({ overLimitMs }) => overLimitMs !== null).length
@@ -20,7 +20,16 @@ export function screen(windows: readonly OpenWindow[], rows: number): string {
   return `${lines.join('\n')}\n`
 }
 
-function rowOf({ subject, spentMs, overLimitMs, holdMs, running, processes, endsInMs, window }: OpenWindow): string {
+function rowOf({
+  subject,
+  spentMs,
+  overLimitMs,
+  holdMs,
+  running,
+  processes,
+  endsInMs,
+  window,
+}: PublishedWindow): string {
   const limit = overLimitMs === null ? '-' : seconds(overLimitMs)
   const figures = [seconds(spentMs), limit, seconds(holdMs), `${running}`, `${processes}`, seconds(endsInMs)]
   return line(subject, ...figures, plain(window))

@@ -15,7 +15,7 @@ import {
   serviceUnavailable,
   throttle,
 } from '../../lib'
-import { DRIFT } from '../../lib/throttle/store-clock'
+import { DRIFT } from '../../lib/throttle/window/store-clock'
 
 /** Where the processes share their windows. */
 export type Place =

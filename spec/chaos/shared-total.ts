@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import { identify } from '../../lib/throttle/identify'
+import { identify } from '../../lib/throttle/window/subject-id'
 
 /** A month: no trial crosses a window's end. */
 export const LONG_WINDOW_MS = 2_592_000_000

@@ -4,8 +4,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Request } from 'express'
 import { manualClock } from '../../lib/testing'
-import { identify } from '../../lib/throttle/identify'
-import { SharedWindow } from '../../lib/throttle/shared-window'
+import { identify } from '../../lib/throttle/window/subject-id'
+import { SharedWindow } from '../../lib/throttle/sync/shared-window'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void

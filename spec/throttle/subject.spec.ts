@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import express from 'express'
 import { allowUnauthenticated, requireBearer, throttle } from '../../lib'
 import { devIssuer } from '../../lib/testing'
-import { identify, subjectKey } from '../../lib/throttle/identify'
+import { identify, subjectKey } from '../../lib/throttle/window/subject-id'
 import { networkOf } from '../../lib/throttle/subject'
 import { serve } from '../support/serve'
 

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { throttle, type ThrottleOptions } from '../../lib'
-import { identify } from '../../lib/throttle/identify'
+import { identify } from '../../lib/throttle/window/subject-id'
 import { type Answer, listen } from '../support/listen'
 import { manualClock } from '../../lib/testing'
 

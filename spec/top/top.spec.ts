@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import express from 'express'
 import { Cluster, Redis } from 'ioredis'
 import { redisStore, throttle } from '../../lib'
-import { openWindow, type OpenWindow } from '../../lib/throttle/open-window'
+import { parsePublishedWindow, type PublishedWindow } from '../../lib/throttle/inspect/published-window'
 import { plain, screen } from '../../lib/top/screen'
 import { startCluster } from '../support/cluster'
 import { until } from '../support/until'
@@ -23,7 +23,7 @@ function top(...args: string[]): Promise<{ code: number | null; stdout: string; 
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
 }
 
-const windowsIn = (stdout: string) => (JSON.parse(stdout) as { windows: OpenWindow[] }).windows
+const windowsIn = (stdout: string) => (JSON.parse(stdout) as { windows: PublishedWindow[] }).windows
 
 /** What all windows hold in milliseconds, read another way than top does. */
 async function spentIn(to: string | Cluster, prefix: string): Promise<number> {
@@ -188,14 +188,15 @@ describe('openWindow()', () => {
 
   it('sums the processes, running ones and those at rest, and a reset that is below zero', () => {
     const fields = { one: '3:5000000:200000:2:9:77', two: '9:-1000000' }
-    assert.deepEqual(openWindow('p:', key, fields, 40), {
+    assert.deepEqual(parsePublishedWindow('p:', key, fields, 40), {
       ...{ window: 'a:b', subject: 'AAAAAAAAAAAAAAAAAAAAAAAA', spentMs: 4_000, holdMs: 200 },
       ...{ running: 2, overLimitMs: null, processes: 2, endsInMs: 40 },
     })
   })
 
   it('tells the limit where it is exceeded, and not after a reset', () => {
-    const over = (...figures: string[]) => openWindow('p:', key, Object.fromEntries(figures.entries()), 40)?.overLimitMs
+    const over = (...figures: string[]) =>
+      parsePublishedWindow('p:', key, Object.fromEntries(figures.entries()), 40)?.overLimitMs
     assert.equal(over('3:5000000:200000:2:9:77:4000000', '9:1'), 4_000)
     assert.equal(over('3:5000000:::::4000000', '9:1000'), 4_000)
     assert.equal(over('3:5000000::::4000000'), undefined, 'no figures')
@@ -205,15 +206,15 @@ describe('openWindow()', () => {
   })
 
   it('takes nothing else for a window', () => {
-    assert.equal(openWindow('p:', key, { one: '1:2' }, -2), undefined)
-    assert.equal(openWindow('p:', key, {}, 40), undefined)
-    assert.equal(openWindow('p:', key, { one: 'x' }, 40), undefined)
-    assert.equal(openWindow('p:', 'p:alive:x', { one: '1:2' }, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', key, { one: '1:2' }, -2), undefined)
+    assert.equal(parsePublishedWindow('p:', key, {}, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', key, { one: 'x' }, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', 'p:alive:x', { one: '1:2' }, 40), undefined)
   })
 })
 
 describe('screen()', () => {
-  const window: OpenWindow = {
+  const window: PublishedWindow = {
     ...{
       window: 'default',
       subject: 'A'.repeat(24),
@@ -227,7 +228,7 @@ describe('screen()', () => {
   }
 
   it('counts those that do not fit', () => {
-    const lines = screen(Array<OpenWindow>(30).fill(window), 10).trimEnd().split('\n')
+    const lines = screen(Array<PublishedWindow>(30).fill(window), 10).trimEnd().split('\n')
     assert.equal(lines.length, 9, 'the cursor has the last one, or all would move up')
     assert.equal(lines.at(-1), 'and 25 more')
   })

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
-import { ASYMMETRIC } from '../algorithm'
-import { readJsonObject } from '../json'
-import { readJws } from '../jws'
+import { ASYMMETRIC } from '../keys/algorithm'
+import { readJsonObject } from '../../http/json'
+import { readJws } from '../credentials/jws'
 import { isRefusal } from '../refusal'
-import { isId } from '../session'
-import { isSignedWith } from '../signature'
-import { KeyProblem, type VerifyKey, keyFromJwk } from '../verify-key'
+import { isId } from '../session/session'
+import { isSignedWith } from '../keys/signature'
+import { KeyProblem, type VerifyKey, keyFromJwk } from '../keys/verify-key'
 import { thumbprint } from './thumbprint'
 
 /** What a proof must be about. */

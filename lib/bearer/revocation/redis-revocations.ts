@@ -1,7 +1,7 @@
 import { type Clock, checkClock, systemClock } from '../../http/clock'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../../http/options'
 import { type RedisClient, checkRedis } from '../../redis/own-connection'
-import type { Session } from '../session'
+import type { Session } from '../session/session'
 import { followLua, revokeLua } from './assets'
 import { type RedisConnection, connect } from './redis-connection'
 import { type Revocation, RevocationList, type Written, entryOf } from './revocation-list'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Session } from '../session'
+import type { Session } from '../session/session'
 
 /** What is revoked: one token, or all tokens of a subject or of a client that were issued up to a moment. */
 export type Revocation =

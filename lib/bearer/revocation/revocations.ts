@@ -1,4 +1,4 @@
-import type { Session } from '../session'
+import type { Session } from '../session/session'
 
 /** Says whether tokens are revoked. States its clock: the one of `requireBearer()`, or the machine's. */
 export interface Revocations {

@@ -1,7 +1,7 @@
 import { optionNames, optionType, shown } from '../../http/options'
-import type { Client, ClientDirectory, GrantName } from '../client'
-import { redirectUriFault } from '../redirect-uri'
-import { type RsaKeyInput, rsaPublicKey } from '../rsa-key'
+import type { Client, ClientDirectory, GrantName } from './client'
+import { redirectUriFault } from '../parameters/redirect-uri'
+import { type RsaKeyInput, rsaPublicKey } from '../tokens/rsa-key'
 import { hashOf } from '../../http/secret'
 
 /** An app to register: a {@link Client} with its secret or keys as they come. */

@@ -1,6 +1,6 @@
 import { optionNames, optionRange, optionType, shown } from '../../http/options'
-import { DEFAULT_COST, LEAST_COST, MOST_COST, hashPassword, isHashable, isPassword, isPasswordHash } from '../password'
-import type { User, UserDirectory } from '../user'
+import { DEFAULT_COST, LEAST_COST, MOST_COST, hashPassword, isHashable, isPassword, isPasswordHash } from './password'
+import type { User, UserDirectory } from './user'
 
 /** A user to know, with a password or its hash. */
 export interface UserRegistration extends User {

@@ -1,8 +1,8 @@
 import type { Request } from 'express'
 import { denialOf } from '../../bearer/challenge'
-import { findToken } from '../../bearer/credentials'
+import { findToken } from '../../bearer/credentials/credentials'
 import { type Refusal, refuse } from '../../bearer/refusal'
-import type { AccessTokenClaims } from '../access-tokens'
+import type { AccessTokenClaims } from '../tokens/access-tokens'
 import type { Context } from '../context'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
 

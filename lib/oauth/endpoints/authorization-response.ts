@@ -1,9 +1,9 @@
 import type { Response } from 'express'
-import type { AuthorizationRequest } from '../authorization-request'
+import type { AuthorizationRequest } from '../parameters/authorization-request'
 import type { Context } from '../context'
 import type { OAuthError } from '../oauth-error'
 import type { WebsiteSession } from '../records/website-sessions'
-import { withParams } from '../redirect-uri'
+import { withParams } from '../parameters/redirect-uri'
 import { newId } from '../../http/secret'
 
 type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state'>

@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express'
-import { PROMPTS } from '../authorization-request'
+import { PROMPTS } from '../parameters/authorization-request'
 import { ASSERTION_ALGORITHMS } from '../client-auth/assertion'
 import { CLIENT_AUTH_METHODS } from '../client-auth/authenticate-client'
 import type { Context } from '../context'
 import { GRANTS } from '../grants/grant-table'
-import { IDENTITY_SCOPES, SCOPE_CLAIMS } from '../scope'
+import { IDENTITY_SCOPES, SCOPE_CLAIMS } from '../parameters/scope'
 import { type Endpoint, sendJson } from './endpoint'
 import { jwks } from './jwks'
 

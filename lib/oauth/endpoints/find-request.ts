@@ -1,9 +1,9 @@
 import type { Response } from 'express'
-import { type AuthorizationRequest, readAuthorizationRequest } from '../authorization-request'
+import { type AuthorizationRequest, readAuthorizationRequest } from '../parameters/authorization-request'
 import type { Context } from '../context'
 import { OAuthError, invalidRequest } from '../oauth-error'
-import type { Params } from '../params'
-import { isRegistered } from '../redirect-uri'
+import type { Params } from '../parameters/params'
+import { isRegistered } from '../parameters/redirect-uri'
 import { redirectError } from './authorization-response'
 
 /**

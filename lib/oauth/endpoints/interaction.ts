@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express'
-import type { AuthorizationRequest } from '../authorization-request'
+import type { AuthorizationRequest } from '../parameters/authorization-request'
 import type { Context } from '../context'
 import type { FormPage, LoginNotice } from '../pages/page-renderer'
-import { cspSource } from '../redirect-uri'
+import { cspSource } from '../parameters/redirect-uri'
 import { hashOf, newId, newSecret } from '../../http/secret'
-import type { User } from '../user'
+import type { User } from '../directories/user'
 
 /** An authorization request while its user is looking at our pages. Nothing of it is kept here: the page carries it. */
 export interface Interaction {

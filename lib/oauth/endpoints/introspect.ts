@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express'
-import { isConfidential } from '../client'
+import { isConfidential } from '../directories/client'
 import { authenticateClient } from '../client-auth/authenticate-client'
 import type { Context } from '../context'
-import { formOf } from '../form'
+import { formOf } from '../parameters/form'
 import { OAuthError } from '../oauth-error'
 import { type Endpoint, sendJson } from './endpoint'
 

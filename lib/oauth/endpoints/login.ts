@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import type { Context } from '../context'
 import { OAuthError } from '../oauth-error'
-import type { Params } from '../params'
+import type { Params } from '../parameters/params'
 import { redirectError } from './authorization-response'
 import type { Endpoint } from './endpoint'
 import { type Interaction, PAGE_LIFETIME_MS, beginInteraction, openInteraction, showLogin } from './interaction'

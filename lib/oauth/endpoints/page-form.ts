@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express'
 import type { Context } from '../context'
-import { formOf } from '../form'
+import { formOf } from '../parameters/form'
 import { invalidRequest } from '../oauth-error'
-import { Params } from '../params'
+import { Params } from '../parameters/params'
 import { withAuthorizationRequest } from './find-request'
 import {
   type Interaction,

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { authenticateClient } from '../client-auth/authenticate-client'
 import type { Context } from '../context'
-import { formOf } from '../form'
+import { formOf } from '../parameters/form'
 import { type Endpoint, sendJson } from './endpoint'
 
 /**

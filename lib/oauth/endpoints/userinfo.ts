@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Context } from '../context'
-import { claimsOf } from '../scope'
+import { claimsOf } from '../parameters/scope'
 import { accessRefused, findAccessToken } from './access'
 import { type Endpoint, sendJson } from './endpoint'
 

@@ -1,6 +1,6 @@
 import type { Context } from '../context'
 import { invalidGrant, invalidRequest } from '../oauth-error'
-import { fits } from '../pkce'
+import { fits } from '../parameters/pkce'
 import type { Grant, GrantRequest, TokenResponse } from './grant'
 import { issueTokens } from './issue-tokens'
 

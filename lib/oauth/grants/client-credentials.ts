@@ -1,8 +1,8 @@
-import { isConfidential } from '../client'
+import { isConfidential } from '../directories/client'
 import type { Context } from '../context'
 import { OAuthError } from '../oauth-error'
 import { newId } from '../../http/secret'
-import { parseScope } from '../scope'
+import { parseScope } from '../parameters/scope'
 import type { Grant, GrantRequest, TokenResponse } from './grant'
 
 /** A service account's token in its own name (RFC 6749 §4.4): for apps registered for it, and no identity scopes. */

@@ -1,6 +1,6 @@
-import type { Client, GrantName } from '../client'
+import type { Client, GrantName } from '../directories/client'
 import type { Context } from '../context'
-import type { Params } from '../params'
+import type { Params } from '../parameters/params'
 
 /** What a grant is asked with. */
 export interface GrantRequest {

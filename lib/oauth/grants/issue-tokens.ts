@@ -1,4 +1,4 @@
-import { type Client, mayUse } from '../client'
+import { type Client, mayUse } from '../directories/client'
 import type { Context } from '../context'
 import { invalidGrant } from '../oauth-error'
 import type { Authorization } from '../records/authorization'

@@ -1,6 +1,6 @@
 import type { Context } from '../context'
 import { OAuthError, invalidGrant } from '../oauth-error'
-import { parseScope } from '../scope'
+import { parseScope } from '../parameters/scope'
 import type { Grant, GrantRequest, TokenResponse } from './grant'
 import { issueTokens } from './issue-tokens'
 

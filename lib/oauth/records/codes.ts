@@ -1,4 +1,4 @@
-import type { Challenge } from '../pkce'
+import type { Challenge } from '../parameters/pkce'
 import { hashOf, newSecret } from '../../http/secret'
 import type { Authorization } from './authorization'
 import type { RecordClaim, Records } from './records'

@@ -1,0 +1,98 @@
+import { LONGEST_TOKEN } from './jws'
+import { type Refusal, refuse } from '../refusal'
+
+/** The token of a request, as text. */
+export interface Credentials {
+  readonly token: string
+  /** How it was brought: as a bearer token, or bound to a key (RFC 9449 §7.1). */
+  readonly scheme: 'Bearer' | 'DPoP'
+  readonly placement: 'header' | Placement
+}
+
+/** Where a token may stand beside the `Authorization` field: in a form-encoded body, or in the URL's query. */
+export type Placement = 'form' | 'query'
+
+/** What of a request is looked at. */
+export interface AskedRequest {
+  readonly method: string
+  /** The path as it was asked for, with its query. */
+  readonly target: string
+  /** Protocol and host, as the client knows them. */
+  readonly origin: string
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[]
+  /** The members of a form-encoded body that has been parsed; undefined where there is none. */
+  readonly form: object | undefined
+}
+
+/** RFC 9110 §5.6.2: what a scheme's name may be made of. */
+const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]*/
+/** RFC 6750 §2.1: b64token, after one space or more (RFC 9110 §11.4). */
+const CREDENTIALS = /^ +([A-Za-z0-9._~+/-]+=*)$/
+const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
+
+/**
+ * Finds the token of a request: in its header fields, and where else it may stand. Two are one too many, wherever they
+ * stand (RFC 6750 §2, §3.1).
+ *
+ * @param dpop whether the scheme DPoP is taken too
+ */
+export function findCredentials(
+  request: AskedRequest,
+  placements: readonly Placement[],
+  dpop: boolean,
+): Credentials | Refusal {
+  const found = findToken(request.rawHeaders, dpop)
+  if (placements.length === 0) return found
+  const elsewhere = placements.flatMap((placement) =>
+    tokensIn(placement, request).map((token) => ({ token, placement, scheme: 'Bearer' as const })),
+  )
+  const [only, ...more] = elsewhere
+  if (!only) return found
+  if (more.length > 0 || !('refused' in found) || found.refused !== 'no_token') return refuse('several_tokens')
+  const { token } = only
+  if (typeof token !== 'string') return refuse('malformed_credentials')
+  if (token.length > LONGEST_TOKEN) return refuse('malformed_token')
+  return TOKEN.test(token) ? { ...only, token } : refuse('malformed_credentials')
+}
+
+/** All that a placement holds under the name of RFC 6750 §2.2 and §2.3, read the same however the app reads it. */
+function tokensIn(placement: Placement, { target, method, form }: AskedRequest): readonly unknown[] {
+  if (placement === 'query') {
+    const query = target.indexOf('?')
+    return query === -1 ? [] : new URLSearchParams(target.slice(query)).getAll('access_token')
+  }
+  // RFC 6750 §2.2: not where a body has no meaning.
+  if (form === undefined || method === 'GET' || method === 'HEAD' || !Object.hasOwn(form, 'access_token')) return []
+  const { access_token: token } = form as { access_token: unknown }
+  return Array.isArray(token) ? token : [token]
+}
+
+/**
+ * Finds the bearer token in a request's header fields (RFC 6750 §2.1). They are looked at raw: Node keeps only the
+ * first of two `Authorization` fields, and a proxy in front may have looked at the other.
+ *
+ * @param rawHeaders names and values in turn, as `req.rawHeaders` has them
+ * @param dpop whether the scheme DPoP is taken too
+ */
+export function findToken(rawHeaders: readonly string[], dpop = false): Credentials | Refusal {
+  let field: string | undefined
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.toLowerCase() !== 'authorization') continue
+    if (field !== undefined) return refuse('several_tokens')
+    field = rawHeaders[i + 1]
+  }
+  if (field === undefined) return refuse('no_token')
+  const scheme = SCHEME.exec(field)?.[0] ?? ''
+  const bound = dpop && scheme.toLowerCase() === 'dpop'
+  if (!bound && scheme.toLowerCase() !== 'bearer') return refuse('no_token')
+  if (field.length > scheme.length + 1 + LONGEST_TOKEN) return refuse('malformed_token')
+  const token = CREDENTIALS.exec(field.slice(scheme.length))?.[1]
+  if (token === undefined) return refuse('malformed_credentials')
+  return { token, scheme: bound ? 'DPoP' : 'Bearer', placement: 'header' }
+}
+
+/** The values of all header fields of a name. */
+export function fieldsOf(rawHeaders: readonly string[], name: string): readonly string[] {
+  return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name)
+}

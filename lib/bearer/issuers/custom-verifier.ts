@@ -1,0 +1,30 @@
+import type { Clock } from '../../http/clock'
+import { type ClaimPolicy, opaqueClaimProblem } from '../claims/claims'
+import { readJsonObject } from '../../http/json'
+import { type Refusal, refuse } from '../refusal'
+import type { Proven, TokenVerifier } from './token-verifier'
+
+/**
+ * Finds out what a token says: the claims of one that holds, undefined or null for one that does not.
+ *
+ * @throws where it cannot be told now; the request is answered with 503
+ */
+export type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined
+
+/** Checks tokens by a function of the app, such as a look into a store; what it answers is checked as claims are. */
+export function customVerifier(verifyToken: VerifyToken, policy: ClaimPolicy, clock: Clock): TokenVerifier {
+  return { verify, ready: () => Promise.resolve() }
+
+  async function verify(token: string): Promise<Proven | Refusal> {
+    try {
+      const answer = await verifyToken(token)
+      if (answer === null || answer === undefined) return refuse('inactive')
+      const claims = readJsonObject(Buffer.from(JSON.stringify(answer))) // a copy: the app may keep its own
+      if (!claims) throw new TypeError('the option verify answered with something else than claims')
+      const wrong = opaqueClaimProblem(claims, policy, clock.date() / 1_000)
+      return wrong ? refuse(wrong) : { token, issuer: policy.issuer, claims }
+    } catch (cause) {
+      return { refused: 'verify_unavailable', retryAfterSec: 1, cause }
+    }
+  }
+}

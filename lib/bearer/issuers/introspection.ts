@@ -1,0 +1,108 @@
+import { hash } from 'node:crypto'
+import type { Clock } from '../../http/clock'
+import { type ClaimPolicy, opaqueClaimProblem } from '../claims/claims'
+import { fetchJson } from '../../http/fetch-json'
+import { type Refusal, isRefusal, refuse } from '../refusal'
+import { readJsonObject } from '../../http/json'
+import type { Claims } from '../session/session'
+import type { Proven, TokenVerifier } from './token-verifier'
+
+/** The issuer's introspection endpoint (RFC 7662 §2), and who asks there. */
+export interface IntrospectionOptions {
+  /** Its address: https, or http on this machine. */
+  readonly endpoint: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** How long an answer is remembered, at most until the token expires: whole seconds, 0 to 300. Default 10. */
+  readonly cacheSec?: number | undefined
+}
+
+/** An answer as it is remembered. */
+interface Answer {
+  /** Undefined where the token is not active. */
+  readonly claims: Claims | undefined
+  readonly until: number
+}
+
+const MOST_ANSWERS = 5_000
+const TIMEOUT_MS = 5_000
+const MAX_BYTES = 64 * 1_024
+/** While the endpoint does not answer, it is asked once in this time. */
+const PAUSE_MS = 1_000
+
+/**
+ * Checks opaque tokens by asking their issuer (RFC 7662). Only `active: true` counts; what else the answer says is
+ * checked as claims are. An answer is remembered for a short time, under the token's SHA-256. An endpoint that does not
+ * answer, or not with 200, is an outage, never a bad token.
+ *
+ * @param mostAnswers how many answers are remembered; the oldest makes room
+ */
+export function introspectionVerifier(
+  options: IntrospectionOptions,
+  policy: ClaimPolicy,
+  clock: Clock,
+  mostAnswers = MOST_ANSWERS,
+): TokenVerifier {
+  const { endpoint, clientId, clientSecret, cacheSec = 10 } = options
+  const credentials = [clientId, clientSecret].map(formEncoded).join(':') // RFC 6749 §2.3.1
+  const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
+  const answers = new Map<string, Answer>()
+  const flights = new Map<string, Promise<Answer | Refusal>>()
+  let retryAt = -Infinity
+  let problem: unknown
+
+  return { verify, ready: () => Promise.resolve() }
+
+  function verify(token: string): Proven | Refusal | Promise<Proven | Refusal> {
+    const name = hash('sha256', token, 'base64')
+    const known = answers.get(name)
+    if (known && clock.now() < known.until) return judge(known, token)
+    answers.delete(name)
+    if (clock.now() < retryAt) return unavailable()
+    let flight = flights.get(name)
+    if (!flight) flights.set(name, (flight = ask(token, name).finally(() => flights.delete(name))))
+    return flight.then((answer) => (isRefusal(answer) ? answer : judge(answer, token)))
+  }
+
+  async function ask(token: string, name: string): Promise<Answer | Refusal> {
+    const body = `token=${formEncoded(token)}&token_type_hint=access_token`
+    const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
+    const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES }
+    try {
+      const fetched = await fetchJson(endpoint, limits, { method: 'POST', headers, body })
+      const claims = readJsonObject(Buffer.from(JSON.stringify(fetched.body)))
+      if (!claims || typeof claims.active !== 'boolean')
+        throw new Error(`${endpoint} does not say whether it is active`)
+      const answer = { claims: claims.active ? claims : undefined, until: clock.now() + cacheSec * 1_000 }
+      remember(name, answer)
+      return answer
+    } catch (cause) {
+      problem = cause
+      retryAt = clock.now() + PAUSE_MS
+      return unavailable()
+    }
+  }
+
+  function remember(name: string, answer: Answer): void {
+    answers.set(name, answer)
+    if (answers.size <= mostAnswers) return
+    for (const oldest of answers.keys()) {
+      answers.delete(oldest)
+      return
+    }
+  }
+
+  function judge({ claims }: Answer, token: string): Proven | Refusal {
+    if (!claims) return refuse('inactive')
+    const wrong = opaqueClaimProblem(claims, policy, clock.date() / 1_000)
+    return wrong ? refuse(wrong) : { token, issuer: policy.issuer, claims }
+  }
+
+  function unavailable(): Refusal {
+    return { refused: 'introspection_unavailable', retryAfterSec: PAUSE_MS / 1_000, cause: problem }
+  }
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams({ '': text }).toString().slice(1)
+}

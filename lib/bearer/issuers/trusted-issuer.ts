@@ -1,0 +1,145 @@
+import { KeyObject } from 'node:crypto'
+import type { Clock } from '../../http/clock'
+import { optionRange, shown } from '../../http/options'
+import { type Algorithm, ASYMMETRIC, SYMMETRIC } from '../keys/algorithm'
+import type { IssuerOptions, KeyMaterial } from '../bearer-options'
+import { type IssuerMetadata, discover } from './discovery'
+import { type IssuerDefaults, claimPolicy } from '../claims/claim-options'
+import type { TrustedIssuer } from './jwt-verifier'
+import type { VerifiedCache } from '../keys/verified-cache'
+import { type KeySource, keySet, staticKeys } from '../keys/key-source'
+import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
+import { isSecureUrl } from '../../http/secure-url'
+import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from '../keys/verify-key'
+
+/** The names of the options read here, beside {@link CLAIM_OPTION_NAMES}. */
+export const KEY_OPTION_NAMES: readonly string[] = ['key', 'keys', 'secret', 'jwksUri', 'algorithms', 'lastGoodSec']
+
+/** The options that say where keys are; with none of them they are discovered. */
+const SOURCES = ['key', 'keys', 'secret', 'jwksUri'] as const
+
+/**
+ * Makes a trusted issuer of its options.
+ *
+ * @throws {TypeError|RangeError} naming the option
+ */
+export function trustedIssuer(
+  options: IssuerOptions,
+  defaults: IssuerDefaults,
+  clock: Clock,
+  cache: VerifiedCache,
+): TrustedIssuer {
+  const policy = claimPolicy(options, defaults)
+  return { keys: keySource(options, policy.issuer, options.allowHttp ?? false, clock, cache), policy }
+}
+
+function keySource(
+  options: IssuerOptions,
+  issuer: string,
+  allowHttp: boolean,
+  clock: Clock,
+  cache: VerifiedCache,
+): KeySource {
+  const given = SOURCES.filter((name) => options[name] !== undefined)
+  if (given.length > 1) throw new TypeError(`${given.join(' and ')} contradict each other: give one source of keys`)
+  const { key, keys, secret, jwksUri, lastGoodSec = 3_600 } = options
+  optionRange('lastGoodSec', lastGoodSec, 0, 86_400)
+  const algorithms = allowed(options.algorithms, secret === undefined ? ASYMMETRIC : SYMMETRIC)
+  if (secret !== undefined) {
+    return fixed([take('secret', () => keyFromOption(secret, algorithms))])
+  }
+  if (key !== undefined) return fixed([take('key', () => keyOf(key, algorithms))])
+  if (keys !== undefined) {
+    if (!Array.isArray(keys) || keys.length === 0) throw new TypeError('keys must be a list of one key or more')
+    return fixed((keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms))))
+  }
+  const withdrawn = (keys: ReadonlySet<VerifyKey>) => cache.drop(keys)
+  const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000, withdrawn }
+  if (jwksUri !== undefined) {
+    if (!isSecureUrl(jwksUri, allowHttp))
+      throw new TypeError(`jwksUri must be an https URL; received ${shown(jwksUri)}`)
+    return remoteKeys({ ...remote, locate: () => jwksUri })
+  }
+  if (!isSecureUrl(issuer, allowHttp) || /[?#]/.test(issuer)) {
+    throw new TypeError(
+      `issuer must be an https URL for its keys to be discovered, or give key, keys, secret or jwksUri; ` +
+        `received ${shown(issuer)}`,
+    )
+  }
+  return discovered(issuer, allowHttp, remote)
+}
+
+/** Metadata are asked for once, and again after a failure, at most once in this time. */
+const REDISCOVER_MS = 60_000
+
+function discovered(issuer: string, allowHttp: boolean, remote: Omit<RemoteKeysOptions, 'locate'>): KeySource {
+  const { clock } = remote
+  let metadata: IssuerMetadata | undefined
+  let askedAt = -Infinity
+  const locate = async (afterFailure: boolean) => {
+    if (!metadata || (afterFailure && clock.now() - askedAt >= REDISCOVER_MS)) {
+      askedAt = clock.now()
+      metadata = await discover(issuer, clock, allowHttp)
+    }
+    return metadata.jwksUri
+  }
+  return {
+    ...remoteKeys({ ...remote, locate }),
+    get issuer() {
+      return metadata?.issuer
+    },
+    get typ() {
+      return metadata?.typ
+    },
+  }
+}
+
+function fixed(keys: readonly VerifyKey[]): KeySource {
+  const unnamed = new Set<Algorithm>()
+  for (const { kid, algorithm } of keys) {
+    if (kid !== undefined) continue
+    if (unnamed.has(algorithm))
+      throw new TypeError(`keys has two keys for ${algorithm} without a kid to tell them apart`)
+    unnamed.add(algorithm)
+  }
+  const set = keySet(keys, (kid) => {
+    throw new TypeError(`keys has two keys with the kid ${shown(kid)}`)
+  })
+  return staticKeys(set)
+}
+
+function keyOf(material: KeyMaterial, algorithms: readonly Algorithm[]): VerifyKey {
+  if (typeof material === 'string' || material instanceof KeyObject) return keyFromMaterial(material, algorithms)
+  return keyFromJwk(material, algorithms)
+}
+
+function keyFromOption(secret: unknown, algorithms: readonly Algorithm[]): VerifyKey {
+  if (algorithms.length > 1) throw new TypeError('algorithms must name one algorithm for a secret')
+  if (typeof secret !== 'string' && !(secret instanceof Uint8Array) && !(secret instanceof KeyObject)) {
+    throw new KeyProblem('it is no text, bytes or KeyObject')
+  }
+  return keyFromSecret(secret, algorithms[0] as Algorithm)
+}
+
+/** Names the option in what is thrown, and shows nothing of its value: it may be a key that should not be here. */
+function take(option: string, make: () => VerifyKey): VerifyKey {
+  try {
+    return make()
+  } catch (problem) {
+    if (!(problem instanceof KeyProblem)) throw problem
+    throw new TypeError(`${option} cannot be used: ${problem.message}`)
+  }
+}
+
+function allowed(given: unknown, family: readonly Algorithm[]): readonly Algorithm[] {
+  if (given === undefined) return family === SYMMETRIC ? ['HS256'] : family
+  if (!Array.isArray(given) || given.length === 0) {
+    throw new TypeError(`algorithms must be a list of one or more; received ${shown(given)}`)
+  }
+  for (const algorithm of given as unknown[]) {
+    if (!(family as readonly unknown[]).includes(algorithm)) {
+      throw new TypeError(`algorithms must be among ${family.join(', ')} here; received ${shown(algorithm)}`)
+    }
+  }
+  return [...(given as Algorithm[])]
+}

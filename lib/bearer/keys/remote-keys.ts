@@ -1,0 +1,135 @@
+import type { Clock } from '../../http/clock'
+import type { Algorithm } from './algorithm'
+import { fetchJson } from '../../http/fetch-json'
+import { readJwks } from './jwks'
+import { type KeySet, type KeySource, findKey } from './key-source'
+import { type Refusal, isRefusal } from '../refusal'
+import type { VerifyKey } from './verify-key'
+
+/** Where a JWK Set is, and how its keys are kept. */
+export interface RemoteKeysOptions {
+  /** Finds out the address; told whether the last fetch failed, since the issuer may have moved it. */
+  readonly locate: (afterFailure: boolean) => string | Promise<string>
+  readonly algorithms: readonly Algorithm[]
+  readonly clock: Clock
+  /** How long past its life the last good set serves while the issuer does not answer, in milliseconds. */
+  readonly lastGoodMs: number
+  /** Hears of keys that the issuer no longer shows. */
+  readonly withdrawn?: (keys: ReadonlySet<VerifyKey>) => void
+  /** From 0 to 1; spreads the retries of many processes. */
+  readonly random?: () => number
+}
+
+/** How long a set holds where the issuer does not say, and the bounds of what it may say. */
+const LIFE_MS = { default: 600_000, least: 60_000, most: 86_400_000 }
+/** Past this part of its life a set is fetched anew while it is still good. */
+const REFRESH_AHEAD = 0.8
+/** Unknown kids cause one fetch in this time, however many they are. */
+const UNKNOWN_KID_MS = 2_000
+/** So many requests with unknown kids wait for a fetch; more of them would be somebody's attempt to pile them up. */
+const MOST_WAITING = 1_000
+const BACK_OFF_MS = { first: 1_000, most: 60_000 }
+const TIMEOUT_MS = 5_000
+const MAX_BYTES = 512 * 1_024
+
+/**
+ * The keys of an issuer's JWK Set (RFC 7517 §5), kept through its outages. One fetch at a time; ahead of the end of the
+ * set's life; for a `kid` not yet known at most every 2 s, and a bounded number of requests wait for that, since the key
+ * may have been rotated in just now; after failures at growing intervals with jitter. While the issuer does not answer, the last good set serves for some time beyond its life; with none, the refusal is
+ * `keys_unavailable`, never `unknown_key`.
+ */
+export function remoteKeys(options: RemoteKeysOptions): KeySource {
+  const { locate, algorithms, clock, lastGoodMs, withdrawn, random = Math.random } = options
+  let set: KeySet | undefined
+  let byJwk: ReadonlyMap<string, VerifyKey> = new Map()
+  let fetchedAt = -Infinity
+  let lifeMs = 0
+  let flight: Promise<void> | undefined
+  let startedAt = -Infinity
+  let failures = 0
+  let retryAt = -Infinity
+  let problem: unknown
+  let waiting = 0
+  let pause: Promise<void> | undefined
+
+  return { find, ready }
+
+  function find(kid: string | undefined, algorithm: string): VerifyKey | Refusal | Promise<VerifyKey | Refusal> {
+    const age = clock.now() - fetchedAt
+    // Once an issuer has failed to answer, nobody waits for it who can be served by the last good set.
+    if (set && (age <= lifeMs || (failures > 0 && usable()))) {
+      if (age > lifeMs * REFRESH_AHEAD) void refresh()
+      const found = findKey(set, kid, algorithm)
+      if (!isRefusal(found) || found.refused !== 'unknown_key') return found
+      if (waiting >= MOST_WAITING) return settle(found)
+    }
+    return findLater(kid, algorithm)
+  }
+
+  /** By the fetch under way, or by the next that may begin. */
+  async function findLater(kid: string | undefined, algorithm: string): Promise<VerifyKey | Refusal> {
+    waiting++
+    if (!flight && failures === 0) await paused() // after a failure refresh() knows when to ask again
+    await refresh()
+    waiting--
+    return settle(usable() ? findKey(set as KeySet, kid, algorithm) : unavailable())
+  }
+
+  /** Resolves when unknown kids may cause a fetch again. */
+  function paused(): Promise<void> {
+    const leftMs = startedAt + UNKNOWN_KID_MS - clock.now()
+    if (leftMs <= 0) return Promise.resolve()
+    pause ??= new Promise<void>((resolve) => clock.after(leftMs, resolve)).then(() => (pause = undefined))
+    return pause
+  }
+
+  async function ready(): Promise<void> {
+    if (!usable() || clock.now() - fetchedAt > lifeMs) await refresh()
+    if (!usable()) throw new Error('the keys of the issuer cannot be had', { cause: problem })
+  }
+
+  function usable(): boolean {
+    return set !== undefined && clock.now() - fetchedAt <= lifeMs + lastGoodMs
+  }
+
+  /** A key that is not known may exist all the same while the issuer cannot be asked, or shows no key at all. */
+  function settle(found: VerifyKey | Refusal): VerifyKey | Refusal {
+    if (!isRefusal(found) || found.refused !== 'unknown_key') return found
+    return failures > 0 || set?.all.length === 0 ? unavailable() : found
+  }
+
+  function unavailable(): Refusal {
+    const retryAfterSec = Math.max(1, Math.ceil((retryAt - clock.now()) / 1_000))
+    return { refused: 'keys_unavailable', retryAfterSec, cause: problem }
+  }
+
+  /** Resolves when there is nothing more to wait for: never rejects. */
+  function refresh(): Promise<void> {
+    if (!flight && clock.now() >= retryAt) {
+      startedAt = clock.now()
+      flight = load().finally(() => (flight = undefined))
+    }
+    return flight ?? Promise.resolve()
+  }
+
+  async function load(): Promise<void> {
+    try {
+      const url = await locate(failures > 0)
+      const { body, freshMs } = await fetchJson(url, { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES })
+      const read = readJwks(body, algorithms, byJwk)
+      if (!read) throw new Error(`${url} answered with something else than a JWK Set`)
+      const before = set?.all ?? []
+      ;({ set, byJwk } = read)
+      const gone = before.filter((key) => !read.set.all.includes(key))
+      if (gone.length > 0) withdrawn?.(new Set(gone))
+      fetchedAt = startedAt
+      lifeMs = Math.min(Math.max(freshMs ?? LIFE_MS.default, LIFE_MS.least), LIFE_MS.most)
+      failures = 0
+      problem = undefined
+    } catch (cause) {
+      problem = cause
+      const pause = Math.min(BACK_OFF_MS.first * 2 ** failures++, BACK_OFF_MS.most)
+      retryAt = clock.now() + pause * (0.5 + random() / 2)
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import type { Clock } from './clock'
+import { type JsonObject, isJsonObject } from './json'
+
+/** How a document is fetched. */
+export interface FetchLimits {
+  readonly clock: Clock
+  /** Milliseconds for all of it. */
+  readonly timeoutMs: number
+  /** Bytes of its body. */
+  readonly maxBytes: number
+}
+
+/** A document that could not be had. `status` where a server answered. */
+export class FetchProblem extends Error {
+  constructor(
+    message: string,
+    readonly status?: number,
+    cause?: unknown,
+  ) {
+    super(message, { cause })
+  }
+}
+
+/** A document and for how long its server says it holds, in milliseconds; undefined where it says nothing. */
+export interface Fetched {
+  readonly body: JsonObject
+  readonly freshMs: number | undefined
+}
+
+/**
+ * Fetches a JSON object, within bounds of time and size, and follows no redirect: the address was configured, and an
+ * answer from elsewhere is not that of the issuer.
+ *
+ * @throws {FetchProblem}
+ */
+export async function fetchJson(url: string, limits: FetchLimits, init: RequestInit = {}): Promise<Fetched> {
+  const { clock, timeoutMs, maxBytes } = limits
+  const aborter = new AbortController()
+  const cancel = clock.after(timeoutMs, () => aborter.abort(new Error(`no answer within ${timeoutMs} ms`)))
+  try {
+    const headers = { accept: 'application/json', ...(init.headers as Record<string, string>) }
+    const response = await fetch(url, { ...init, headers, redirect: 'manual', signal: aborter.signal })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      throw new FetchProblem(`${url} answered ${response.status}`, response.status)
+    }
+    const body: unknown = JSON.parse(await readText(response, maxBytes))
+    if (!isJsonObject(body)) throw new FetchProblem(`${url} answered with something else than a JSON object`, 200)
+    return { body, freshMs: freshness(response.headers.get('cache-control')) }
+  } catch (cause) {
+    if (cause instanceof FetchProblem) throw cause
+    throw new FetchProblem(`${url} could not be fetched`, undefined, cause)
+  } finally {
+    cancel()
+  }
+}
+
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length
+    if (length > maxBytes) throw new FetchProblem(`${response.url} is larger than ${maxBytes} bytes`, 200)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** RFC 9111 §5.2.2. */
+function freshness(cacheControl: string | null): number | undefined {
+  if (cacheControl === null) return undefined
+  if (/\bno-(?:store|cache)\b/i.test(cacheControl)) return 0
+  const seconds = /\bmax-age="?(\d{1,9})/i.exec(cacheControl)?.[1]
+  return seconds === undefined ? undefined : Number(seconds) * 1_000
+}

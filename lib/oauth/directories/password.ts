@@ -1,0 +1,53 @@
+import { type ScryptOptions, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { optionRange } from '../../http/options'
+
+/** Work of one hash: 2^cost · 1 KiB of memory. 15 takes some 80 ms and 32 MiB. */
+export const DEFAULT_COST = 15
+/** Under 10 is too little against guessing; over 20, one hash takes a gigabyte. */
+export const [LEAST_COST, MOST_COST] = [10, 20]
+const BLOCK = 8
+const PARALLEL = 1
+const KEY_BYTES = 32
+/** What is longer is no password and costs no hash. */
+const LONGEST_BYTES = 1_024
+
+const FORM = /^scrypt\$(\d{1,2})\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/
+
+/**
+ * Hashes a password for a user directory: `scrypt$15$<salt>$<hash>`.
+ *
+ * @param cost binary logarithm of scrypt's N, 10 to 20. Default 15: some 80 ms and 32 MiB
+ * @throws {RangeError} where the password is empty or longer than 1,024 bytes, or the cost is out of range
+ */
+export async function hashPassword(password: string, cost: number = DEFAULT_COST): Promise<string> {
+  if (!isHashable(password)) throw new RangeError('A password must be 1 to 1,024 bytes long')
+  optionRange('cost', cost, LEAST_COST, MOST_COST)
+  const salt = randomBytes(16)
+  return `scrypt$${cost}$${salt.toString('base64url')}$${(await derive(password, salt, cost)).toString('base64url')}`
+}
+
+/** Whether a text is a hash that {@link hashPassword} made. */
+export function isPasswordHash(text: unknown): text is string {
+  return typeof text === 'string' && FORM.test(text)
+}
+
+/** Whether the password is the one hashed. Takes the same time for any two of at most 1,024 bytes. */
+export async function isPassword(password: string, hash: string): Promise<boolean> {
+  const [, cost, salt, expected] = FORM.exec(hash) as unknown as [string, string, string, string]
+  if (!isHashable(password)) return false
+  const derived = await derive(password, Buffer.from(salt, 'base64url'), Number(cost))
+  return timingSafeEqual(derived, Buffer.from(expected, 'base64url'))
+}
+
+/** Whether it is of a length that costs a hash. */
+export function isHashable(password: string): boolean {
+  return password.length > 0 && password.length <= LONGEST_BYTES && Buffer.byteLength(password) <= LONGEST_BYTES
+}
+
+function derive(password: string, salt: Buffer, cost: number): Promise<Buffer> {
+  const N = 2 ** cost
+  const options: ScryptOptions = { N, r: BLOCK, p: PARALLEL, maxmem: 256 * N * BLOCK }
+  return new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFC'), salt, KEY_BYTES, options, (err, key) => (err ? reject(err) : resolve(key)))
+  })
+}

@@ -1,0 +1,110 @@
+import type { Client } from '../directories/client'
+import { mayUse } from '../directories/client'
+import { OAuthError, invalidRequest } from '../oauth-error'
+import type { Params } from './params'
+import { type Challenge, challengeOf } from './pkce'
+import { grantableScope, parseScope } from './scope'
+
+/** The parameters of an authorization request that are looked at; others are ignored (RFC 6749 §3.1). */
+export const AUTHORIZATION_PARAMS = [
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'scope',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'response_mode',
+  'prompt',
+  'nonce',
+  'max_age',
+  'login_hint',
+  'id_token_hint',
+  'ui_locales',
+  'request',
+  'request_uri',
+  'registration',
+] as const
+
+/** An authorization request whose client and redirect URI have been found good. */
+export interface AuthorizationRequest {
+  readonly client: Client
+  readonly redirectUri: string
+  readonly state: string | undefined
+  readonly scope: readonly string[]
+  readonly challenge: Challenge | undefined
+  readonly nonce: string | undefined
+  readonly prompt: ReadonlySet<string>
+  /** A login older than so many seconds will not do. */
+  readonly maxAgeSec: number | undefined
+  readonly loginHint: string
+  readonly idTokenHint: string | undefined
+  readonly locales: readonly string[]
+}
+
+/** The words of `prompt` (OIDC Core §3.1.2.1). */
+export const PROMPTS: readonly string[] = ['none', 'login', 'consent', 'select_account']
+
+/**
+ * Checks everything of an authorization request but its client and redirect URI, which must have been found good before:
+ * what is thrown here is sent there (RFC 6749 §4.1.2.1).
+ *
+ * @throws {OAuthError} to be sent to the redirect URI
+ */
+export function readAuthorizationRequest(params: Params, client: Client, redirectUri: string): AuthorizationRequest {
+  params.refuseRepeated(AUTHORIZATION_PARAMS)
+  for (const name of ['request', 'request_uri', 'registration'] as const) {
+    if (params.get(name) !== undefined)
+      throw new OAuthError(`${name}_not_supported`, `The parameter ${name} is not supported.`)
+  }
+  if (params.need('response_type') !== 'code') {
+    throw new OAuthError('unsupported_response_type', 'The response_type must be code.')
+  }
+  if (!mayUse(client, 'authorization_code')) {
+    throw new OAuthError('unauthorized_client', 'This app is not registered for the authorization code grant.')
+  }
+  if ((params.get('response_mode') ?? 'query') !== 'query') throw invalidRequest('The response_mode must be query.')
+  const asked = parseScope(params.get('scope'))
+  if (asked.length > 0 && client.realm === undefined) throw realmMissing()
+  return {
+    client,
+    redirectUri,
+    state: params.get('state'),
+    scope: grantableScope(asked, client.scopes),
+    challenge: challengeOf(params.get('code_challenge'), params.get('code_challenge_method'), {
+      required: client.requirePkce ?? true,
+      plain: client.plainPkce ?? false,
+    }),
+    nonce: params.get('nonce'),
+    prompt: promptOf(params.get('prompt')),
+    maxAgeSec: maxAgeOf(params.get('max_age')),
+    loginHint: (params.get('login_hint') ?? '').slice(0, 256),
+    idTokenHint: params.get('id_token_hint'),
+    locales: params.get('ui_locales')?.split(' ').filter(isLocale) ?? [],
+  }
+}
+
+function realmMissing(): OAuthError {
+  return invalidRequest(
+    'A validation exception occurred: client registration is required before a scope can be asked for. ' +
+      'The realm of this app is added through developer support.',
+  )
+}
+
+function promptOf(prompt: string | undefined): ReadonlySet<string> {
+  const words = new Set(prompt?.split(' ').filter((word) => word !== ''))
+  for (const word of words)
+    if (!PROMPTS.includes(word)) throw invalidRequest('The prompt holds a word that is not known.')
+  if (words.has('none') && words.size > 1) throw invalidRequest('The prompt none must stand alone.')
+  return words
+}
+
+function maxAgeOf(maxAge: string | undefined): number | undefined {
+  if (maxAge === undefined) return undefined
+  if (!/^\d{1,9}$/.test(maxAge)) throw invalidRequest('The max_age must be a whole number of seconds.')
+  return Number(maxAge)
+}
+
+function isLocale(tag: string): boolean {
+  return /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(tag)
+}

@@ -1,0 +1,73 @@
+import type { Request } from 'express'
+import { invalidRequest } from '../oauth-error'
+import { Params } from './params'
+
+/** No form of this server needs more. */
+const LONGEST_BODY = 65_536
+/** What comes beyond is read and dropped up to here, so that the client hears the answer; then the line is cut. */
+const LONGEST_DROPPED = 16 * 1_048_576
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** The parameters of the query, as they stand in the URL, whatever query parser the app has. @throws {OAuthError} */
+export function queryOf(req: Request): Params {
+  const at = req.url.indexOf('?')
+  return Params.parse(at < 0 ? '' : req.url.slice(at + 1))
+}
+
+/**
+ * The parameters of a form-encoded body; of one that a body parser of the app has read already, too.
+ *
+ * @throws {OAuthError} invalid_request for another content type, broken encoding, or more than 64 KiB
+ */
+export async function formOf(req: Request): Promise<Params> {
+  const type = req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  const parsed = req.body as unknown
+  if (req.readableEnded && typeof parsed === 'object' && parsed !== null && isForm(type)) {
+    return Params.of(parsed as Record<string, unknown>)
+  }
+  const body = await readBody(req)
+  if (!isForm(type)) throw invalidRequest('The body must be application/x-www-form-urlencoded.')
+  return Params.parse(body)
+}
+
+function isForm(type: string | undefined): boolean {
+  return type === 'application/x-www-form-urlencoded'
+}
+
+async function readBody(req: Request): Promise<string> {
+  const { chunks, length } = await received(req)
+  if (length > LONGEST_BODY) throw invalidRequest(`The body is longer than ${LONGEST_BODY} bytes.`, 413)
+  try {
+    return utf8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+  } catch {
+    throw invalidRequest('The body is not UTF-8.')
+  }
+}
+
+interface Received {
+  readonly chunks: readonly Buffer[]
+  readonly length: number
+}
+
+/** By events: an iterator over a body that is there in one piece costs as much as all the rest of reading a form. */
+function received(req: Request): Promise<Received> {
+  const chunks: Buffer[] = []
+  let length = 0
+  return new Promise((resolve, reject) => {
+    const brokeOff = (cause?: unknown) => reject(Object.assign(invalidRequest('The body broke off.'), { cause }))
+    req.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length <= LONGEST_BODY) chunks.push(chunk)
+      else if (length > LONGEST_DROPPED) {
+        resolve({ chunks, length })
+        req.destroy()
+      }
+    })
+    req.on('end', () => resolve({ chunks, length }))
+    req.on('error', brokeOff)
+    req.on('close', () => req.readableEnded || brokeOff())
+    if (req.readableEnded) resolve({ chunks, length })
+    else if (req.destroyed) brokeOff()
+  })
+}

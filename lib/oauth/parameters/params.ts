@@ -1,0 +1,74 @@
+import { invalidRequest } from '../oauth-error'
+
+/**
+ * The parameters of a form or a query. An empty value counts as absent (RFC 6749 §3.1), and what stands there twice is
+ * known, not silently taken first or last.
+ */
+export class Params {
+  readonly #values = new Map<string, string>()
+  readonly #repeated = new Set<string>()
+
+  /**
+   * @param encoded `application/x-www-form-urlencoded`: `a=1&b=two+words`
+   * @throws {OAuthError} invalid_request where the percent-encoding is broken or what it encodes is not UTF-8
+   */
+  static parse(encoded: string): Params {
+    const params = new Params()
+    for (const pair of encoded.split('&')) {
+      if (pair === '') continue
+      const at = pair.indexOf('=')
+      params.#add(decode(at < 0 ? pair : pair.slice(0, at)), at < 0 ? '' : decode(pair.slice(at + 1)))
+    }
+    return params
+  }
+
+  /** Parameters that a body parser of the app has read already. Anything but a string counts as repeated. */
+  static of(body: Readonly<Record<string, unknown>>): Params {
+    const params = new Params()
+    for (const [name, value] of Object.entries(body)) {
+      params.#add(name, typeof value === 'string' ? value : '')
+      if (typeof value !== 'string') params.#repeated.add(name)
+    }
+    return params
+  }
+
+  /** The value, or undefined where it is absent or empty. */
+  get(name: string): string | undefined {
+    return this.#values.get(name) || undefined
+  }
+
+  /** The value of a parameter that there must be. @throws {OAuthError} invalid_request */
+  need(name: string): string {
+    const value = this.get(name)
+    if (value === undefined) throw invalidRequest(`The parameter ${name} is missing.`)
+    return value
+  }
+
+  /** Whether one of these names stands there more than once, which RFC 6749 §3.1 and §3.2 forbid. */
+  repeats(name: string): boolean {
+    return this.#repeated.has(name)
+  }
+
+  /** @throws {OAuthError} invalid_request where any of these names stands there more than once */
+  refuseRepeated(names: Iterable<string>): void {
+    for (const name of names) {
+      if (this.#repeated.has(name)) throw invalidRequest(`The parameter ${name} stands there more than once.`)
+    }
+  }
+
+  #add(name: string, value: string): void {
+    // `code[]=x` and `code[a]=x` are another parser's ways of repeating `code`.
+    const bracket = name.indexOf('[')
+    if (bracket > 0) this.#repeated.add(name.slice(0, bracket))
+    else if (this.#values.has(name)) this.#repeated.add(name)
+    else this.#values.set(name, value)
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    throw invalidRequest('The percent-encoding is broken, or what it encodes is not UTF-8.')
+  }
+}

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../http/clock'
+import { verifiedPayload } from './access-tokens'
+import type { Keyring } from './keyring'
+import type { Authorization } from '../records/authorization'
+import { claimsOf } from '../parameters/scope'
+import { signedJwt } from './signed-jwt'
+import type { User } from '../directories/user'
+
+/** What an id_token told its client, when it comes back as a hint (OIDC Core §3.1.2.1, `id_token_hint`). */
+export interface IdTokenHint {
+  readonly sub: string
+  readonly aud: string
+  readonly sid: string | undefined
+}
+
+/** Issues id_tokens (OIDC Core §2). */
+export class IdTokens {
+  readonly #issuer: string
+  readonly #lifetimeSec: number
+  readonly #keyring: Keyring
+  readonly #clock: Clock
+
+  constructor(issuer: string, lifetimeSec: number, keyring: Keyring, clock: Clock) {
+    this.#issuer = issuer
+    this.#lifetimeSec = lifetimeSec
+    this.#keyring = keyring
+    this.#clock = clock
+  }
+
+  /** @param accessToken the token that it is issued beside, for `at_hash` (OIDC Core §3.1.3.6) */
+  issue(authorization: Authorization, user: User, accessToken: string, nonce: string | undefined): Promise<string> {
+    const iat = Math.floor(this.#clock.date() / 1_000)
+    const claims = {
+      ...claimsOf(authorization.scope, user.id, user.claims ?? {}),
+      iss: this.#issuer,
+      sub: user.id,
+      aud: authorization.clientId,
+      iat,
+      exp: iat + this.#lifetimeSec,
+      auth_time: authorization.authTimeSec,
+      amr: ['pwd'],
+      sid: authorization.sid,
+      at_hash: createHash('sha256').update(accessToken).digest().toString('base64url', 0, 16),
+      ...(nonce !== undefined && { nonce }),
+    }
+    return signedJwt('JWT', claims, this.#keyring.current())
+  }
+
+  /** What a hint says, if we have signed it; an expired one will do, since it asks for nothing. */
+  read(token: string): IdTokenHint | undefined {
+    const { iss, sub, aud, sid } = verifiedPayload(token, 'JWT', this.#keyring) ?? {}
+    if (iss !== this.#issuer || typeof sub !== 'string' || typeof aud !== 'string') return undefined
+    return { sub, aud, sid: typeof sid === 'string' ? sid : undefined }
+  }
+}

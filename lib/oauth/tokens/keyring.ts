@@ -1,0 +1,97 @@
+import { type JsonWebKey, type KeyObject, createPublicKey } from 'node:crypto'
+import type { Clock } from '../../http/clock'
+import { optionNames, shown } from '../../http/options'
+import { type RsaKeyInput, publicJwk, rsaPrivateKey } from './rsa-key'
+
+/** A key that signs tokens. */
+export interface SigningKey {
+  /** RSA, at least 2,048 bits: PEM, JWK or KeyObject. */
+  readonly key: RsaKeyInput
+  /** Default: the RFC 7638 thumbprint. */
+  readonly kid?: string
+  /**
+   * From when on it signs: a date, or milliseconds since 1970. Default: always has. Until then it is `next`: published,
+   * so that everybody knows it before the first token comes. Leave an hour or more.
+   */
+  readonly activeFrom?: Date | number
+}
+
+/** A key of the ring, with its public half as published. */
+export interface RingKey {
+  readonly kid: string
+  readonly activeFrom: number
+  readonly privateKey: KeyObject
+  readonly publicKey: KeyObject
+  readonly jwk: JsonWebKey
+}
+
+/**
+ * The signing keys: next, current, retired. Which is which follows from the clock alone, so that all processes with the
+ * same list come to the same answer; a retired key stays published for as long as a token that it signed may live.
+ */
+export class Keyring {
+  #keys: readonly RingKey[]
+  readonly #clock: Clock
+  readonly #retireMs: number
+
+  /**
+   * @param retireMs how long a key stays published after its successor has taken over: the longest life of a token
+   * @throws {TypeError} where a key is wrong, two have one `kid`, or none signs now
+   */
+  constructor(keys: readonly SigningKey[], clock: Clock, retireMs: number) {
+    this.#clock = clock
+    this.#retireMs = retireMs
+    this.#keys = ringOf(keys, clock.date())
+  }
+
+  /** Replaces the list. The keys that are to be verified by still must be in it. @throws {TypeError} as the constructor */
+  replace(keys: readonly SigningKey[]): void {
+    this.#keys = ringOf(keys, this.#clock.date())
+  }
+
+  /** The key that signs now: of those whose time has come, the one whose time came last. */
+  current(): RingKey {
+    const now = this.#clock.date()
+    return this.#keys.findLast(({ activeFrom }) => activeFrom <= now) ?? (this.#keys[0] as RingKey)
+  }
+
+  /** The keys to publish and to verify by, current first. */
+  published(): readonly RingKey[] {
+    const now = this.#clock.date()
+    const current = this.current()
+    const others = this.#keys.filter((key, i) => {
+      const successor = this.#keys[i + 1]
+      return key !== current && (!successor || successor.activeFrom + this.#retireMs > now)
+    })
+    return [current, ...others]
+  }
+
+  /** The published key of that id. */
+  find(kid: string): RingKey | undefined {
+    return this.published().find((key) => key.kid === kid)
+  }
+}
+
+function ringOf(keys: readonly SigningKey[], now: number): readonly RingKey[] {
+  if (!Array.isArray(keys) || keys.length === 0) {
+    throw new TypeError(`signingKeys must be an array of at least one key; received ${shown(keys)}`)
+  }
+  const ring = (keys as readonly SigningKey[]).map(ringKey).sort((a, b) => a.activeFrom - b.activeFrom)
+  if (new Set(ring.map(({ kid }) => kid)).size < ring.length) throw new TypeError('signingKeys: two keys have one kid')
+  if ((ring[0] as RingKey).activeFrom > now) throw new TypeError('signingKeys: the time of none has come')
+  return ring
+}
+
+function ringKey(signingKey: SigningKey): RingKey {
+  optionNames('a key in signingKeys', signingKey, ['key', 'kid', 'activeFrom'])
+  const privateKey = rsaPrivateKey('signingKeys', signingKey.key)
+  const { n, e, thumbprint } = publicJwk(privateKey)
+  const { kid = thumbprint, activeFrom = 0 } = signingKey
+  if (typeof kid !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(kid)) {
+    throw new TypeError(`kid must be 1 to 128 printable ASCII characters; received ${shown(kid)}`)
+  }
+  const from = Number(activeFrom)
+  if (!Number.isFinite(from)) throw new TypeError(`activeFrom must be a date; received ${shown(activeFrom)}`)
+  const jwk = { kty: 'RSA', use: 'sig', alg: 'RS256', kid, n, e }
+  return { kid, activeFrom: from, privateKey, publicKey: createPublicKey(privateKey), jwk }
+}

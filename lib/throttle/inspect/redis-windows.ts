@@ -1,0 +1,101 @@
+import { Cluster, Redis } from 'ioredis'
+import type { RedisClient } from '../../redis/own-connection'
+import { type PublishedWindow, parsePublishedWindow } from './published-window'
+
+/** Keys looked at by one SCAN: small, so that no request of the throttle waits behind it. */
+const AT_ONCE = 200
+/** Redis is taken not to answer after so long. */
+const PATIENCE_MS = 3_000
+const ONCE = { lazyConnect: true, maxRetriesPerRequest: 0, connectTimeout: PATIENCE_MS, commandTimeout: PATIENCE_MS }
+
+/** Reads the windows that are open in a Redis or a Cluster, and writes nothing. */
+export interface RedisWindows {
+  /**
+   * All of them, who has spent most first.
+   *
+   * @param most ends the reading of a server once it has brought so many. Default: none
+   */
+  read(most?: number): Promise<PublishedWindow[]>
+  close(): void
+}
+
+/**
+ * Connects to one server, or to the whole Cluster that the server belongs to, or to where a client is connected.
+ *
+ * @param prefix that of redisStore()
+ * @throws {Error} where it does not answer or refuses; its message names host and port, never a password
+ */
+export async function redisWindows(to: RedisClient | string, prefix: string): Promise<RedisWindows> {
+  const place = typeof to === 'string' ? ` at ${new URL(to).host}` : ''
+  let why: Error | undefined
+  const heard = (err: Error) => (why = err)
+  const said = (err: unknown) => {
+    const { message } = why ?? (err as Error)
+    return new Error(`Redis${place} does not answer as it should: ${message}`)
+  }
+  const opened: (Redis | Cluster)[] = []
+  const open = async <T extends Redis | Cluster>(one: T): Promise<T> => {
+    opened.push(one.on('error', heard))
+    await one.connect()
+    return one
+  }
+  const close = () => opened.forEach((one) => one.disconnect())
+  let masters: () => Redis[]
+  try {
+    const first = await open(connectionOf(to))
+    const cluster = first.isCluster ? (first as Cluster) : await clusterOf(first as Redis)
+    if (cluster && cluster !== first) await open(cluster)
+    masters = cluster ? () => cluster.nodes('master') : () => [first as Redis]
+  } catch (err) {
+    close()
+    throw said(err)
+  }
+  return {
+    async read(most = Infinity) {
+      try {
+        const found = await Promise.all(masters().map((node) => windowsOf(node, prefix, most)))
+        return found.flat().sort((a, b) => b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1))
+      } catch (err) {
+        throw said(err)
+      }
+    },
+    close,
+  }
+}
+
+/** A connection of our own that gives up at once: what is looked at is there now, or it is said that it is not. */
+function connectionOf(to: RedisClient | string): Redis | Cluster {
+  if (typeof to === 'string') return new Redis(to, { ...ONCE, retryStrategy: () => null })
+  const duplicate = to.duplicate.bind(to) as (...args: unknown[]) => Redis | Cluster
+  if (to.isCluster) return duplicate([], { redisOptions: ONCE, lazyConnect: true, clusterRetryStrategy: () => null })
+  return duplicate({ ...ONCE, retryStrategy: () => null, sentinelRetryStrategy: () => null })
+}
+
+/** The Cluster that a server belongs to, not connected yet. */
+async function clusterOf(redis: Redis): Promise<Cluster | undefined> {
+  if (!/cluster_enabled:1/.test(await redis.info('cluster'))) return undefined
+  const { host = 'localhost', port = 6379, username, password, tls } = redis.options
+  const redisOptions = { ...ONCE, ...(username && { username }), ...(password && { password }), ...(tls && { tls }) }
+  return new Cluster([{ host, port }], { redisOptions, lazyConnect: true, clusterRetryStrategy: () => null })
+}
+
+async function windowsOf(node: Redis, prefix: string, most: number): Promise<PublishedWindow[]> {
+  const match = `${prefix.replace(/[\\*?[\]^]/g, '\\$&')}{*}:*:*`
+  const found = new Map<string, PublishedWindow>() // SCAN may name a key twice
+  let cursor = '0'
+  do {
+    const [next, keys] = await node.scan(cursor, 'MATCH', match, 'COUNT', AT_ONCE, 'TYPE', 'hash')
+    cursor = next
+    const pipeline = node.pipeline()
+    for (const key of keys) pipeline.hgetall(key).pttl(key)
+    const replies = (await pipeline.exec()) ?? []
+    keys.forEach((key, i) => {
+      const [err, fields] = replies[2 * i] ?? [new Error('no reply')]
+      const [ttlErr, endsInMs] = replies[2 * i + 1] ?? [new Error('no reply')]
+      if (err ?? ttlErr) throw (err ?? ttlErr) as Error
+      const window = parsePublishedWindow(prefix, key, fields as Record<string, string>, Number(endsInMs))
+      if (window) found.set(key, window)
+    })
+  } while (cursor !== '0' && found.size < most)
+  return [...found.values()]
+}

@@ -1,0 +1,100 @@
+import { keySlot } from './key-slot'
+import type { ClusterConnection, RedisConnection } from './redis-client'
+import { type Keys, RedisShard } from './redis-shard'
+import type { StoreShard, StoreWatcher, ThrottleStore } from '../sync/store'
+
+/** A tag whose slot a master keeps is found by trying; one that keeps so few slots that none is found has no canary. */
+const TAGS_TRIED = 200_000
+
+/** The windows of a Cluster: every subject's are in one slot, and each master is watched apart. */
+export class RedisCluster implements ThrottleStore {
+  readonly #redis: ClusterConnection
+  readonly #keys: Keys
+  readonly #masters = new Map<string, Master>()
+  /** Keeps those whose slot nobody is known to keep: before the Cluster has answered, and where a part of it is missing. */
+  readonly #nobody: Master
+  /** The address of each slot's master. Our own, since ioredis points a whole range elsewhere at the first MOVED. */
+  #owners: readonly (string | undefined)[] = []
+
+  constructor(redis: ClusterConnection, keys: Keys) {
+    this.#redis = redis
+    this.#keys = keys
+    this.#nobody = new Master(redis, keys, undefined, () => [])
+  }
+
+  shardOf(id: string): StoreShard {
+    const owner = this.#owners[keySlot(id)]
+    return (owner !== undefined && this.#masters.get(owner)) || this.#nobody
+  }
+
+  watch(watcher: StoreWatcher): void {
+    this.#redis.on('refresh', () => this.#refreshed(watcher))
+    this.#redis.on('+node', (node) => {
+      const { host, port } = (node as ClusterNode).options
+      ;(node as ClusterNode).on('ready', () => {
+        const master = this.#masters.get(`${host}:${port}`)
+        if (master) watcher.ready(master)
+      })
+    })
+  }
+
+  #refreshed(watcher: StoreWatcher): void {
+    this.#owners = Array.from(this.#redis.slots, (keepers: readonly string[] | undefined) => keepers?.[0])
+    const now = new Set(this.#owners)
+    for (const [address, master] of this.#masters) {
+      if (now.has(address)) continue
+      this.#masters.delete(address)
+      watcher.gone(master)
+    }
+    if (this.#owners.length > 0 && !now.has(undefined)) watcher.gone(this.#nobody)
+    for (const address of now) {
+      if (address === undefined || this.#masters.has(address)) continue
+      const master = new Master(this.#redis, this.#keys, address, () => this.#owners)
+      this.#masters.set(address, master)
+      watcher.ready(master)
+    }
+  }
+
+  close(): Promise<void> {
+    this.#redis.disconnect()
+    return Promise.resolve()
+  }
+}
+
+interface ClusterNode {
+  readonly options: { readonly host: string; readonly port: number }
+  on(event: 'ready', listener: () => void): unknown
+}
+
+class Master extends RedisShard {
+  /** Only keys of one slot may go together, and of a slot that is moving not even those. */
+  protected override mostTogether = 1
+  readonly #owners: () => readonly (string | undefined)[]
+  #tag = ''
+
+  constructor(
+    redis: RedisConnection,
+    keys: Keys,
+    address: string | undefined,
+    owners: () => readonly (string | undefined)[],
+  ) {
+    super(redis, keys, address)
+    this.#owners = owners
+  }
+
+  protected canaryKey(): string {
+    const owners = this.#owners()
+    const ours = (tag: string) => owners[keySlot(tag)] === this.name
+    if (this.#tag === '' || !ours(this.#tag)) {
+      this.#tag = ''
+      for (let n = 0; n < TAGS_TRIED && this.#tag === ''; n++) if (ours(String(n))) this.#tag = String(n)
+    }
+    if (this.name === undefined || this.#tag === '') throw new Error('no server of the Cluster keeps these slots')
+    return `${this.keys.prefix}alive:${this.keys.process}:{${this.#tag}}`
+  }
+
+  /** The connection goes to this server and no other. */
+  protected isSame(): Promise<boolean> {
+    return Promise.resolve(true)
+  }
+}

@@ -1,0 +1,51 @@
+import type { Clock } from '../../http/clock'
+
+/**
+ * Many deadlines of one length, by one timer: they come due in the order in which they were set. Mostly all of them are
+ * kept; then the timer goes off once in that length, however many there are.
+ */
+export class Deadlines<T> {
+  readonly #clock: Clock
+  readonly #ms: number
+  readonly #isOpen: (what: T) => boolean
+  readonly #missed: (what: T) => void
+  #queue: { readonly at: number; readonly what: T }[] = []
+  #armed = false
+
+  /**
+   * @param isOpen whether it still matters
+   * @param missed called once for what is still open when its deadline is over
+   */
+  constructor(clock: Clock, ms: number, isOpen: (what: T) => boolean, missed: (what: T) => void) {
+    this.#clock = clock
+    this.#ms = ms
+    this.#isOpen = isOpen
+    this.#missed = missed
+  }
+
+  add(what: T): void {
+    this.#queue.push({ at: this.#clock.now() + this.#ms, what })
+    this.#arm(this.#ms)
+  }
+
+  #arm(ms: number): void {
+    if (this.#armed) return
+    this.#armed = true
+    this.#clock.after(ms, () => this.#fire())
+  }
+
+  #fire(): void {
+    this.#armed = false
+    const now = this.#clock.now()
+    const waiting = this.#queue.findIndex(({ at, what }) => at > now && this.#isOpen(what))
+    const over = this.#queue.splice(0, waiting === -1 ? this.#queue.length : waiting)
+    const first = this.#queue[0]
+    if (first) this.#arm(Math.max(1, first.at - now))
+    const late = over.filter(({ at, what }) => at <= now && this.#isOpen(what))
+    if (late.length === 0) return
+    // Timers come before what the network brought: an answer that came while this process was busy is read first.
+    this.#clock.after(0, () => {
+      for (const { what } of late) if (this.#isOpen(what)) this.#missed(what)
+    })
+  }
+}

@@ -1,0 +1,150 @@
+import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
+import { Deadlines } from './deadlines'
+import { type StoreMessage, channels } from '../diagnostics'
+import type { Shard } from '../window/subject-window'
+import type { StoreShard, ThrottleStore } from './store'
+import { StoreClock } from '../window/store-clock'
+
+/** After this long without an answer a process decides alone. */
+export const DEADLINE_MS = 70
+/** How often a server is asked whether it still knows everything; and how often whether it is back. */
+const BEAT_MS = 1_000
+const BEAT_DOWN_MS = 200
+/** A server that is not there yet when the process starts is no outage. */
+const START_MS = 1_000
+/** A wall clock may be this far from the server's, until the server says its time. */
+const WALL_ERROR_US = 1_000_000
+
+/** Who is to know about a server's health. */
+export interface ShardListener {
+  /** It does not answer: decide alone about the subjects it keeps. */
+  down(shard: Shard): void
+  /** It answers again, or lost what it knew: say everything again. */
+  up(shard: Shard): void
+}
+
+/** Watches one server: whether it answers in time, what time it is there, and what it forgot. */
+export class ShardHealth implements Shard {
+  readonly clock: StoreClock
+  /** No answer is to be waited for now. */
+  isDown = true
+  readonly #deadlines: Deadlines<object>
+  readonly #startedAt: number
+  #everUp = false
+  #told = false
+  #closed = false
+  /** The heartbeat whose answer counts. */
+  #underWay: object | undefined
+  #cancelBeat: (() => void) | undefined
+
+  constructor(
+    readonly server: StoreShard,
+    readonly store: ThrottleStore,
+    readonly machine: Clock,
+    readonly listener: ShardListener,
+  ) {
+    this.#startedAt = nowUs(machine)
+    this.#deadlines = new Deadlines(
+      machine,
+      DEADLINE_MS,
+      (beat) => this.#underWay === beat,
+      () => {
+        this.failed(new Error(`no heartbeat in ${DEADLINE_MS} ms`))
+        this.#over()
+      },
+    )
+    this.clock = new StoreClock(wallOffsetUs(machine), WALL_ERROR_US)
+    this.#beat()
+  }
+
+  /** A command failed or was not answered in time. */
+  failed(cause: unknown): void {
+    if (this.#closed) return
+    if (!this.isDown) {
+      this.isDown = true
+      this.listener.down(this)
+      this.#beatIn(BEAT_DOWN_MS)
+    }
+    this.#tell(cause)
+  }
+
+  /** A connection was made: whatever was there before may be gone. */
+  ready(): void {
+    if (this.#closed) return
+    if (!this.isDown) this.listener.up(this)
+    this.#beat()
+  }
+
+  /** The server keeps nobody's windows any more, or nobody asks. */
+  close(): void {
+    if (this.#closed) return
+    this.#closed = this.isDown = true
+    this.#cancelBeat?.()
+    this.#tellEnd()
+  }
+
+  #beat(): void {
+    if (this.#closed) return
+    this.#cancelBeat?.()
+    const sentAt = nowUs(this.machine)
+    const beat = (this.#underWay = {})
+    const isAwaited = () => this.#underWay === beat
+    this.#deadlines.add(beat)
+    this.server
+      .beat()
+      .then(
+        ({ time, whole }) => {
+          this.clock.learn(sentAt, nowUs(this.machine), time)
+          if (isAwaited()) this.#answered(whole)
+        },
+        (err: unknown) => {
+          if (isAwaited()) this.failed(err)
+        },
+      )
+      .finally(() => {
+        if (isAwaited()) this.#over()
+      })
+  }
+
+  #over(): void {
+    this.#underWay = undefined
+    this.#beatIn(this.isDown ? BEAT_DOWN_MS : BEAT_MS)
+  }
+
+  #beatIn(ms: number): void {
+    this.#cancelBeat?.()
+    if (!this.#closed && this.#underWay === undefined) this.#cancelBeat = this.machine.after(ms, () => this.#beat())
+  }
+
+  #answered(whole: boolean): void {
+    if (this.#closed || (!this.isDown && whole)) return
+    this.isDown = false
+    this.#everUp = true
+    this.listener.up(this)
+    this.#tellEnd()
+  }
+
+  /** Says once an outage that limits are each process's own for now. */
+  #tell(cause: unknown): void {
+    if (this.#told || this.#closed) return
+    if (!this.#everUp && nowUs(this.machine) - this.#startedAt < START_MS * 1_000) return
+    this.#told = true
+    channels.degraded.publish({ ...this.#message(), cause } satisfies StoreMessage)
+    const { name } = this.server
+    const why = cause instanceof Error ? cause.message : String(cause)
+    const about = name === undefined ? '' : ` at ${name}`
+    process.emitWarning(
+      `the throttle's store${about} does not answer (${why}); every process decides alone until it does`,
+      { code: 'TOLLGATE_DEGRADED' },
+    )
+  }
+
+  #tellEnd(): void {
+    if (this.#told) channels.recovered.publish(this.#message())
+    this.#told = false
+  }
+
+  #message(): StoreMessage {
+    return { store: this.store, server: this.server.name }
+  }
+}

@@ -1,0 +1,40 @@
+import type { Command, Reply } from './sync-protocol'
+
+/**
+ * What the throttle needs of a store that processes share: one server, or several that share the subjects out among
+ * themselves.
+ */
+export interface ThrottleStore {
+  /** The server that keeps the windows of the subject with this id now. */
+  shardOf(id: string): StoreShard
+  /** Says from now on what becomes of the servers. */
+  watch(watcher: StoreWatcher): void
+  /** Lets go of connections. Safe to call twice. */
+  close(): Promise<void>
+}
+
+/**
+ * One server. Its clock is its own: windows are told apart by it alone. Both methods may reject with any error and may
+ * take for ever; the throttle has deadlines of its own.
+ */
+export interface StoreShard {
+  /** Says in warnings which server this is, where there are several. */
+  readonly name: string | undefined
+  /**
+   * Publishes a process's figures and brings the others'. Must be atomic, and do nothing for a command that is older
+   * than the one it knows.
+   *
+   * @param window the window's name
+   */
+  sync(window: string, command: Command): Promise<Reply>
+  /** Says the server's time in microseconds, and whether it still knows all it was told. */
+  beat(): Promise<{ readonly time: number; readonly whole: boolean }>
+}
+
+/** Who is to know what becomes of a store's servers. */
+export interface StoreWatcher {
+  /** The server can be reached now, or again: what it was told before may be gone. */
+  ready(shard: StoreShard): void
+  /** The server keeps nobody's windows any more. */
+  gone(shard: StoreShard): void
+}

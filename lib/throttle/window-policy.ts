@@ -1,0 +1,35 @@
+import type { Request } from 'express'
+import { optionRange, shown } from '../http/options'
+
+/** The limit of a window in milliseconds, or how a request's plan tells it. */
+export type LimitMs = number | ((req: Request) => number)
+
+/** What makes two windows of one name the same. */
+export interface WindowPolicy {
+  readonly name: string
+  readonly limitMs: LimitMs
+  readonly windowMs: number
+}
+
+/** @throws {TypeError | RangeError} where a window's terms make no sense; `option` comes before the names in errors */
+export function windowPolicy(option: string, { limitMs, windowMs, name }: WindowPolicy): WindowPolicy {
+  if (typeof limitMs !== 'function') optionRange(`${option}limitMs`, limitMs, 1, 86_400_000)
+  optionRange(`${option}windowMs`, windowMs, 10, 2_592_000_000)
+  if (typeof name !== 'string' || !/^[\x20-\x7e]{1,128}$/.test(name) || /["\\]/.test(name)) {
+    const wanted = '1 to 128 printable ASCII characters without quotes and backslashes'
+    throw new TypeError(`${option}name must be ${wanted}; received ${shown(name)}`)
+  }
+  return { name, limitMs, windowMs }
+}
+
+/**
+ * The limit of a request, in microseconds.
+ *
+ * @throws {RangeError} where a plan's limit makes no sense: the app's mistake, found at a request
+ */
+export function limitUs(limitMs: LimitMs, req: Request): number {
+  if (typeof limitMs === 'number') return limitMs * 1_000
+  const limit = limitMs(req)
+  if (limit >= 1 && limit <= 86_400_000) return Math.round(limit * 1_000)
+  throw new RangeError(`limitMs(req) must return a number from 1 to 86,400,000; it returned ${shown(limit)}`)
+}

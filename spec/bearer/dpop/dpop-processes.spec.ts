@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, hash, randomUUID } from 'node:crypto'
+import { after, describe, it } from 'node:test'
+import { Redis } from 'ioredis'
+import { SignJWT, type JWK } from 'jose'
+import { sign } from 'jsonwebtoken'
+import { redisProofs } from '../../../lib/index'
+import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
+import { startRedis } from '../../support/redis'
+import { until } from '../../support/until'
+import { type Child, startChild } from '../processes/child'
+
+const issuer = 'https://as.test'
+const audience = 'api'
+const secret = 's'.repeat(32)
+const origin = 'https://api.test'
+const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const jwk = publicKey.export({ format: 'jwk' }) as JWK
+const cnf = { jkt: thumbprint(publicKey) }
+const token = sign({ iss: issuer, aud: audience, sub: 'ada', exp: 4_102_444_800, cnf }, secret)
+
+function proof(claims: object = {}) {
+  const ath = hash('sha256', token, 'base64url')
+  const iat = Math.floor(Date.now() / 1_000)
+  return new SignJWT({ jti: randomUUID(), htm: 'GET', htu: `${origin}/`, iat, ath, ...claims })
+    .setProtectedHeader({ typ: 'dpop+jwt', alg: 'ES256', jwk })
+    .sign(privateKey)
+}
+
+const ask = (child: Child, dpop: string) => child.get('/', { authorization: `DPoP ${token}`, dpop })
+
+describe('redisProofs() over two processes', async () => {
+  const redis = await startRedis()
+  after(() => redis.stop())
+  const owner = { after: (fn: () => Promise<void>) => void after(fn) }
+  const config = {
+    redis: `redis://127.0.0.1:${redis.port}`,
+    issuer,
+    audience,
+    secret,
+    dpop: { origin, nonceSecret: 'n'.repeat(32) },
+  }
+  const both = await Promise.all([startChild(owner, config), startChild(owner, config)])
+  const [here, there] = both
+  let nonce = ''
+  for (const child of both) {
+    await until(async () => {
+      nonce = (await ask(child, await proof())).headers.get('dpop-nonce') ?? nonce
+      return (await ask(child, await proof({ nonce }))).status === 200
+    })
+  }
+
+  it('lets one of two replays in, wherever and however close together they come', async () => {
+    for (let i = 0; i < 20; i++) {
+      const once = await proof({ nonce })
+      const statuses = (await Promise.all([ask(here, once), ask(there, once)])).map(({ status }) => status).sort()
+      assert.deepEqual(statuses, [200, 401])
+      assert.equal((await ask(here, once)).status, 401)
+    }
+  })
+
+  it('takes a nonce from either', async () => {
+    const given = (await ask(here, await proof())).headers.get('dpop-nonce')
+    assert.equal((await ask(there, await proof({ nonce: given }))).status, 200)
+  })
+
+  it('keeps one key a proof, a hash, for little longer than the proof could be used', async () => {
+    const client = new Redis(redis.port)
+    await client.flushall()
+    assert.equal((await ask(here, await proof({ nonce, jti: 'ada:{x}' }))).status, 200)
+    const [key = '', ...more] = await client.keys('tollgate:dpop:*')
+    assert.deepEqual(more, [])
+    assert.match(key, /^tollgate:dpop:[\w-]{43}$/)
+    const left = await client.pttl(key)
+    assert.ok(left > 85_000 && left <= 91_000, `${left} ms`)
+    client.disconnect()
+  })
+
+  it('answers 503 while Redis is out of reach, within its time limit, and recovers', async () => {
+    redis.signal('SIGSTOP')
+    const begun = performance.now()
+    const answer = await ask(here, await proof({ nonce }))
+    const took = performance.now() - begun
+    redis.signal('SIGCONT')
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
+    assert.ok(took >= 400 && took < 5_000, `${took} ms`)
+    await until(async () => (await ask(here, await proof({ nonce }))).status === 200)
+  })
+})
+
+describe('redisProofs()', () => {
+  it('tells a replay from a new proof, and rejects once it is closed', async (t) => {
+    const redis = await startRedis()
+    t.after(() => redis.stop())
+    const proofs = redisProofs(`redis://127.0.0.1:${redis.port}`, { prefix: 'api' })
+    await until(async () => (await Promise.resolve(proofs.note('first', 60, 0)).catch(() => undefined)) === 'new')
+    assert.equal(await proofs.note('first', 60, 0), 'replay')
+    assert.equal(await proofs.note('second', 60, 0), 'new')
+    proofs.close()
+    proofs.close()
+    await assert.rejects(Promise.resolve(proofs.note('third', 60, 0)))
+  })
+
+  it('throws at startup, and never shows a URL', () => {
+    assert.throws(() => redisProofs({} as never), /redisProofs\(\) takes an ioredis client .* received \{\}/)
+    assert.throws(
+      () => redisProofs('http://user:s3cret@localhost'),
+      (err) => err instanceof TypeError && !err.message.includes('s3cret'),
+    )
+    for (const [options, message] of [
+      [{ prefix: 'a{b' }, /prefix must not have braces/],
+      [{ prefix: 7 }, /prefix must be a string; received 7/],
+      [{ ttl: 1 }, /redisProofs\(\) has no option "ttl"/],
+    ] as const) {
+      assert.throws(() => redisProofs('redis://127.0.0.1:1', options as object), message)
+    }
+  })
+})

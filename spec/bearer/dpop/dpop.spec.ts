@@ -1,0 +1,315 @@
+import assert from 'node:assert/strict'
+import { createPublicKey, generateKeyPairSync, hash, randomUUID } from 'node:crypto'
+import { describe, it } from 'node:test'
+import express from 'express'
+import { SignJWT, calculateJwkThumbprint, type JWK } from 'jose'
+import { requireBearer, type BearerOptions, type DpopOptions } from '../../../lib/index'
+import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
+import { devIssuer, manualClock } from '../../../lib/testing/index'
+import { serve } from '../../support/serve'
+
+const NOW = 1_800_000_000
+const clock = manualClock(NOW * 1_000)
+const dev = devIssuer({ date: () => clock.date() })
+const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const jwk = publicKey.export({ format: 'jwk' }) as JWK
+const jkt = thumbprint(publicKey)
+const bound = dev.token('ada', { claims: { cnf: { jkt } } })
+
+async function api(dpop: DpopOptions | boolean = true) {
+  const options = { ...dev.options, clock, dpop } as BearerOptions
+  const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.send(req.auth.sub)))
+  const uri = `${url}/tree`
+  const proof = async (claims: object = {}, header: object = {}, key = privateKey) => {
+    const ath = hash('sha256', bound, 'base64url')
+    return new SignJWT({ jti: randomUUID(), htm: 'GET', htu: uri, iat: NOW, ath, ...claims })
+      .setProtectedHeader({ typ: 'dpop+jwt', alg: 'ES256', jwk, ...header })
+      .sign(key)
+  }
+  const ask = (proof?: string, token = bound, scheme = 'DPoP', path = '/tree?x=1') => {
+    const headers: Record<string, string> = { authorization: `${scheme} ${token}` }
+    if (proof !== undefined) headers.dpop = proof
+    return fetch(url + path, { headers })
+  }
+  return { ask, proof, uri, url }
+}
+
+describe('requireBearer({ dpop }) (RFC 9449)', () => {
+  it('takes a bound token with its proof (§7.1)', async () => {
+    const { ask, proof } = await api()
+    const answer = await ask(await proof())
+    assert.deepEqual([answer.status, await answer.text()], [200, 'ada'])
+    assert.equal((await ask(await proof(), bound, 'dpop')).status, 200)
+  })
+
+  it('refuses every proof that is not for this request, this token and now (§4.3)', async () => {
+    const { ask, proof, uri } = await api()
+    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const privateJwk = privateKey.export({ format: 'jwk' })
+    const bad: [string, string | undefined][] = [
+      ['none', undefined],
+      ['empty', ''],
+      ['no JWT', 'abc'],
+      ['no jti', await proof({ jti: undefined })],
+      ['jti no text', await proof({ jti: 7 })],
+      ['another method', await proof({ htm: 'POST' })],
+      ['the method in small letters', await proof({ htm: 'get' })],
+      ['another path', await proof({ htu: `${uri}/x` })],
+      ['another host', await proof({ htu: 'https://api.test/tree' })],
+      ['no URI', await proof({ htu: '/tree' })],
+      ['made too long ago', await proof({ iat: NOW - 61 })],
+      ['made in the future', await proof({ iat: NOW + 61 })],
+      ['without a date', await proof({ iat: undefined })],
+      ['for another token', await proof({ ath: hash('sha256', 'other', 'base64url') })],
+      ['for no token', await proof({ ath: undefined })],
+      ['of another type', await proof({}, { typ: 'JWT' })],
+      ['without a key', await proof({}, { jwk: undefined })],
+      ['with a private key', await proof({}, { jwk: privateJwk })],
+      ['signed with another key', await proof({}, {}, other.privateKey)],
+      ['two in one', `${await proof()}, ${await proof()}`],
+    ]
+    for (const [title, text] of bad) {
+      const answer = await ask(text)
+      assert.equal(answer.status, 401, title)
+      const field = answer.headers.get('www-authenticate') ?? ''
+      assert.match(
+        field,
+        /^DPoP error="invalid_dpop_proof", error_description="[^"]+", algs="RS256 [^"]+EdDSA"$/,
+        title,
+      )
+    }
+    for (const claims of [{ iat: NOW - 60 }, { iat: NOW + 60 }, { htu: `${uri}?y#z` }]) {
+      assert.equal((await ask(await proof(claims))).status, 200)
+    }
+  })
+
+  it('refuses two DPoP fields', async () => {
+    const { proof, url } = await api()
+    const { connect } = await import('node:net')
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(new URL(url).port), '127.0.0.1')
+      socket.on('data', (data) => resolve(data.toString()))
+      socket.on('error', reject)
+      void Promise.all([proof(), proof()]).then(([a, b]) => {
+        const fields = `Authorization: DPoP ${bound}\r\nDPoP: ${a}\r\nDPoP: ${b}\r\nConnection: close`
+        socket.write(`GET /tree HTTP/1.1\r\nHost: ${new URL(url).host}\r\n${fields}\r\n\r\n`)
+      })
+    })
+    assert.match(answer, /^HTTP\/1\.1 401 /)
+  })
+
+  it('refuses a proof it has seen, and forgets it when it could no longer be used (§11.1)', async () => {
+    const { ask, proof } = await api()
+    const once = await proof({ jti: 'once' })
+    assert.deepEqual([(await ask(once)).status, (await ask(once)).status], [200, 401])
+    assert.equal((await ask(await proof({ jti: 'once' }))).status, 401)
+    clock.advance(60_000) // the last second in which it would be taken for the first time
+    assert.equal((await ask(once)).status, 401)
+    clock.advance(1_000)
+    assert.equal((await ask(await proof({ jti: 'once', iat: NOW + 61 }))).status, 200)
+    clock.setDate(NOW * 1_000)
+  })
+
+  it('answers 503 when it can remember no more proofs', async () => {
+    const { ask, proof } = await api({ maxProofs: 2 })
+    assert.deepEqual([(await ask(await proof())).status, (await ask(await proof())).status], [200, 200])
+    const answer = await ask(await proof())
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '60'])
+    clock.advance(60_000)
+    assert.equal((await ask(await proof({ iat: NOW + 60 }))).status, 503)
+    clock.advance(1_000)
+    assert.equal((await ask(await proof({ iat: NOW + 61 }))).status, 200)
+    clock.setDate(NOW * 1_000)
+  })
+
+  it('never takes a bound token as plain bearer, nor with another key’s proof, nor an unbound one with a proof', async () => {
+    const { ask, proof } = await api()
+    const withProof = await ask(await proof(), bound, 'Bearer')
+    assert.equal(withProof.status, 401)
+    assert.match(withProof.headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
+    const other = generateKeyPairSync('ed25519')
+    const theirs = await proof({}, { alg: 'EdDSA', jwk: other.publicKey.export({ format: 'jwk' }) }, other.privateKey)
+    assert.match((await ask(theirs)).headers.get('www-authenticate') ?? '', /^DPoP error="invalid_token"/)
+    for (const cnf of [undefined, {}, { jkt: 7 }, { 'x5t#S256': 'x' }, { jkt, 'x5t#S256': 'x' }, jkt]) {
+      const token = dev.token('ada', { claims: { cnf } })
+      const ath = hash('sha256', token, 'base64url')
+      assert.equal((await ask(await proof({ ath }), token)).status, 401, JSON.stringify(cnf))
+    }
+  })
+
+  it('takes plain bearer tokens too, unless required', async () => {
+    const plain = dev.token('ada')
+    const { ask } = await api()
+    assert.equal((await ask(undefined, plain, 'Bearer')).status, 200)
+    const strict = await api({ required: true })
+    const answer = await strict.ask(undefined, plain, 'Bearer')
+    assert.equal(answer.status, 401)
+    assert.match(answer.headers.get('www-authenticate') ?? '', /^DPoP error="invalid_token"/)
+    assert.equal((await strict.ask(await strict.proof())).status, 200)
+  })
+
+  it('tells of both schemes where no token came, in one field', async () => {
+    const [lax, strict] = [await api(), await api({ required: true })]
+    assert.match((await fetch(lax.url)).headers.get('www-authenticate') ?? '', /^Bearer, DPoP algs="[A-Za-z0-9 ]+"$/)
+    assert.match((await fetch(strict.url)).headers.get('www-authenticate') ?? '', /^DPoP algs="[A-Za-z0-9 ]+"$/)
+  })
+
+  describe('with nonceSecret (§9)', () => {
+    const nonceSecret = 'n'.repeat(32)
+    const challenge = /^DPoP error="use_dpop_nonce", error_description="[^"]+", algs="RS256 [^"]+EdDSA"$/
+
+    it('asks for a nonce of its own, and takes proofs that bear it', async () => {
+      const { ask, proof } = await api({ nonceSecret })
+      for (const nonce of [undefined, 'mine', '', 7]) {
+        const answer = await ask(await proof({ nonce }))
+        assert.equal(answer.status, 401)
+        assert.match(answer.headers.get('www-authenticate') ?? '', challenge)
+        assert.equal(answer.headers.get('cache-control'), 'no-store')
+        const given = answer.headers.get('dpop-nonce') ?? ''
+        assert.match(given, /^[\w-]{43}$/)
+        const good = await ask(await proof({ nonce: given }))
+        assert.deepEqual(
+          [good.status, good.headers.get('dpop-nonce'), good.headers.get('cache-control')],
+          [200, null, null],
+        )
+      }
+    })
+
+    it('gives a new one out before the old one is no longer taken (§8.2)', async () => {
+      const { ask, proof } = await api({ nonceSecret })
+      const first = (await ask(await proof())).headers.get('dpop-nonce')
+      clock.advance(60_000)
+      const answer = await ask(await proof({ nonce: first, iat: NOW + 60 }))
+      const second = answer.headers.get('dpop-nonce')
+      assert.deepEqual([answer.status, answer.headers.get('cache-control')], [200, 'no-store'])
+      assert.ok(second && second !== first)
+      clock.advance(60_000)
+      const late = await ask(await proof({ nonce: first, iat: NOW + 120 }))
+      assert.equal(late.status, 401)
+      assert.equal((await ask(await proof({ nonce: second, iat: NOW + 120 }))).status, 200)
+      clock.setDate(NOW * 1_000)
+    })
+
+    it('makes the same in every process of one secret, and others with another', async () => {
+      const nonceOf = async (secret: string | Uint8Array) => {
+        const { ask, proof } = await api({ nonceSecret: secret })
+        return (await ask(await proof())).headers.get('dpop-nonce')
+      }
+      const nonce = await nonceOf(nonceSecret)
+      assert.equal(await nonceOf(Buffer.from(nonceSecret)), nonce)
+      assert.notEqual(await nonceOf('m'.repeat(32)), nonce)
+    })
+
+    it('judges the nonce only of a proof that holds, and then the key', async () => {
+      const { ask, proof } = await api({ nonceSecret })
+      assert.match(
+        (await ask(await proof({ htm: 'POST' }))).headers.get('www-authenticate') ?? '',
+        /invalid_dpop_proof/,
+      )
+      const other = generateKeyPairSync('ed25519')
+      const header = { alg: 'EdDSA', jwk: other.publicKey.export({ format: 'jwk' }) }
+      const nonce = (await ask(await proof({}, header, other.privateKey))).headers.get('dpop-nonce')
+      assert.ok(nonce)
+      const answer = await ask(await proof({ nonce }, header, other.privateKey))
+      assert.match(answer.headers.get('www-authenticate') ?? '', /^DPoP error="invalid_token"/)
+    })
+  })
+
+  describe('with proofs remembered elsewhere', () => {
+    it('answers 503 where they cannot be told, at once or later', async () => {
+      for (const note of [
+        () => Promise.reject(new Error('down')),
+        () => {
+          throw new Error('down')
+        },
+      ]) {
+        const { ask, proof } = await api({ proofs: { note } })
+        const answer = await ask(await proof())
+        assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
+      }
+    })
+
+    it('notes a proof under one name for as long as it could be used', async () => {
+      const noted: unknown[][] = []
+      const note = (...args: unknown[]) => (noted.push(args), Promise.resolve('new' as const))
+      const { ask, proof } = await api({ proofs: { note }, maxAgeSec: 30 })
+      assert.equal((await ask(await proof({ jti: 'a', iat: NOW + 10 }))).status, 200)
+      assert.equal((await ask(await proof({ jti: 'b' }))).status, 200)
+      const name = hash('sha256', `${jkt}:a`, 'base64url')
+      assert.deepEqual(noted[0], [name, NOW + 40, NOW])
+      assert.notEqual(noted[1]?.[0], name)
+    })
+  })
+
+  it('goes by the origin configured', async () => {
+    const { ask, proof } = await api({ origin: 'https://api.example.org' })
+    assert.equal((await ask(await proof())).status, 401)
+    assert.equal((await ask(await proof({ htu: 'https://API.example.org:443/tree' }))).status, 200)
+    const inside = await api({ origin: 'http://api.internal:8080' })
+    assert.equal((await inside.ask(await inside.proof({ htu: 'http://api.internal:8080/tree' }))).status, 200)
+  })
+
+  it('refuses every proof where the request says no host', async () => {
+    const { proof } = await api()
+    const { raw } = await serve(express().use(requireBearer({ ...dev.options, clock, dpop: true })))
+    for (const htu of ['http:///tree', '/tree']) {
+      const fields = `Authorization: DPoP ${bound}\r\nDPoP: ${await proof({ htu })}`
+      assert.match(await raw(`GET /tree HTTP/1.0\r\n${fields}\r\n\r\n`), /^HTTP\/1\.1 401 /)
+    }
+  })
+
+  it('without the option knows no such scheme', async () => {
+    const { ask, proof } = await api(false)
+    const answer = await ask(await proof())
+    assert.deepEqual([answer.status, answer.headers.get('www-authenticate')], [401, 'Bearer'])
+    assert.equal((await ask(undefined, bound, 'Bearer')).status, 401)
+  })
+
+  it('throws at startup', () => {
+    for (const [dpop, message] of [
+      ['yes', /dpop/],
+      [{ required: 1 }, /dpop\.required/],
+      [{ maxAgeSec: 301 }, /dpop\.maxAgeSec.*301/],
+      [{ maxProofs: 0 }, /dpop\.maxProofs/],
+      [{ origin: 'https://api.test/x' }, /dpop\.origin/],
+      [{ nonce: true }, /dpop has no option "nonce"/],
+      [{ proofs: {} }, /dpop\.proofs must be what redisProofs\(\) returns; received \{\}/],
+      [{ proofs: null }, /dpop\.proofs/],
+      [{ proofs: { note: () => 'new' }, maxProofs: 5 }, /dpop\.proofs and dpop\.maxProofs contradict/],
+      [{ nonceSecret: 7 }, /dpop\.nonceSecret must be a text or bytes/],
+      [{ nonceSecret: 'hush-hush' }, /dpop\.nonceSecret must have 32 bytes or more; received 9/],
+      [{ nonceSecret: new Uint8Array(31) }, /dpop\.nonceSecret.*31/],
+    ] as const) {
+      assert.throws(
+        () => requireBearer({ ...dev.options, dpop } as never),
+        (err: Error) =>
+          (err instanceof TypeError || err instanceof RangeError) &&
+          message.test(err.message) &&
+          !err.message.includes('hush'),
+      )
+    }
+    const shortest = { nonceSecret: new Uint8Array(32) }
+    assert.equal(requireBearer({ ...dev.options, dpop: shortest }).name, 'requireBearer')
+  })
+})
+
+describe('thumbprint() (RFC 7638)', () => {
+  it('is that of another library, for every type of key', async () => {
+    const keys = [
+      publicKey,
+      generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey,
+      generateKeyPairSync('ed25519').publicKey,
+    ]
+    for (const key of keys)
+      assert.equal(thumbprint(key), await calculateJwkThumbprint(key.export({ format: 'jwk' }) as JWK))
+  })
+
+  it('is the one of RFC 7638 §3.1', () => {
+    const n =
+      '0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhM' +
+      'stn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL' +
+      '5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw'
+    const key = createPublicKey({ key: { kty: 'RSA', e: 'AQAB', n }, format: 'jwk' })
+    assert.equal(thumbprint(key), 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs')
+  })
+})

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import express from 'express'
+import { requireBearer, type BearerOptions, type DenialError } from '../../../lib/index'
+import { claimPolicy } from '../../../lib/bearer/claims/claim-options'
+import { introspectionVerifier } from '../../../lib/bearer/issuers/introspection'
+import { manualClock } from '../../../lib/testing/index'
+import { serve } from '../../support/serve'
+import { until } from '../../support/until'
+
+const issuer = 'https://as.test'
+const audience = 'api'
+
+/** An introspection endpoint that answers as it is told, and an API that asks it. */
+async function opaque(more: object = {}, introspection: object = {}) {
+  const asked: { authorization: string | undefined; type: string | undefined; body: string }[] = []
+  const state = {
+    arrived: 0,
+    gate: Promise.resolve(),
+    answer: { active: true, sub: 'ada', client_id: 'tree', scope: 'read' } as unknown,
+    status: 200,
+  }
+  const endpoint = await serve((req, res) => {
+    let body = ''
+    req.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    req.on('end', () => {
+      asked.push({ authorization: req.headers.authorization, type: req.headers['content-type'], body })
+      void state.gate.then(() => res.writeHead(state.status).end(JSON.stringify(state.answer)))
+    })
+  })
+  const clock = manualClock(1_800_000_000_000)
+  const denials: DenialError[] = []
+  const options = {
+    issuer,
+    audience,
+    clock,
+    introspection: { endpoint: endpoint.url, clientId: 'api:1', clientSecret: 'p w', ...introspection },
+    onDenied: noting(denials),
+    ...more,
+  } as BearerOptions
+  const app = express().use((_req, _res, next) => (state.arrived++, next()))
+  app.use(requireBearer(options), (req, res) => void res.json(req.auth))
+  const { url } = await serve(app)
+  const ask = (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } })
+  return { state, asked, clock, ask, denials, endpoint: endpoint.url }
+}
+
+function noting(denials: DenialError[]): BearerOptions['onDenied'] {
+  return (err, _req, res) => {
+    denials.push(err)
+    res.set(err.headers).status(err.status).end()
+  }
+}
+
+describe('requireBearer({ introspection }) (RFC 7662)', () => {
+  it('asks with the token and its own credentials, form-encoded (§2.1, RFC 6749 §2.3.1)', async () => {
+    const { asked, ask } = await opaque()
+    const answer = await ask('a+b/c~1')
+    const { kind, sub, clientId, scope, issuer: iss } = (await answer.json()) as Record<string, unknown>
+    assert.deepEqual(
+      { kind, sub, clientId, scope, iss },
+      { kind: 'user', sub: 'ada', clientId: 'tree', scope: ['read'], iss: issuer },
+    )
+    const [{ authorization = '', type, body } = { type: '', body: '' }] = asked
+    assert.equal(type, 'application/x-www-form-urlencoded')
+    assert.equal(Buffer.from(authorization.slice(6), 'base64').toString(), 'api%3A1:p+w')
+    assert.deepEqual(Object.fromEntries(new URLSearchParams(body)), {
+      token: 'a+b/c~1',
+      token_type_hint: 'access_token',
+    })
+  })
+
+  it('takes active: true only (§2.2)', async () => {
+    for (const [active, status] of [
+      [true, 200],
+      [false, 401],
+      ['true', 503],
+      [1, 503],
+      [undefined, 503],
+      [null, 503],
+    ] as const) {
+      const { state, ask, denials, endpoint } = await opaque()
+      state.answer = { active, sub: 'ada' }
+      assert.equal((await ask('t')).status, status, String(active))
+      if (status === 401) assert.equal(denials[0]?.reason, 'inactive')
+      if (status !== 503) continue
+      assert.equal(denials[0]?.reason, 'introspection_unavailable')
+      assert.equal(String(denials[0]?.cause), `Error: ${endpoint} does not say whether it is active`)
+    }
+  })
+
+  it('checks what else the answer says', async () => {
+    const now = 1_800_000_000
+    for (const [claims, status] of [
+      [{ iss: issuer, aud: [audience], exp: now + 1 }, 200],
+      [{ iss: 'https://other.test' }, 401],
+      [{ aud: 'other' }, 401],
+      [{ exp: now - 10 }, 401],
+      [{ exp: 'never' }, 401],
+      [{ nbf: now + 60 }, 401],
+      [{ sub: '' }, 401],
+      [{ cnf: { jkt: 'x' } }, 401],
+      [{ client_id: 7 }, 401],
+      [{ session_kind: 'unauthenticated', sub: 'tree' }, 403],
+    ] as const) {
+      const { state, ask } = await opaque()
+      state.answer = { active: true, sub: 'ada', client_id: 'tree', ...claims }
+      assert.equal((await ask('t')).status, status, JSON.stringify(claims))
+    }
+  })
+
+  it('remembers an answer for a short time, and checks the time for every request', async () => {
+    const { state, asked, clock, ask } = await opaque({ clockToleranceSec: 0 }, { cacheSec: 30 })
+    state.answer = { active: true, sub: 'ada', exp: 1_800_000_010 }
+    assert.deepEqual([(await ask('t')).status, (await ask('t')).status, asked.length], [200, 200, 1])
+    clock.advance(10_000)
+    assert.deepEqual([(await ask('t')).status, asked.length], [401, 1])
+    assert.deepEqual([(await ask('other')).status, asked.length], [401, 2])
+    state.answer = { active: false }
+    clock.advance(20_000)
+    assert.deepEqual([(await ask('t')).status, asked.length], [401, 3])
+  })
+
+  it('remembers a bounded number of answers, and lets the oldest go', async () => {
+    const { asked, clock, endpoint } = await opaque()
+    const policy = claimPolicy({ issuer, audience }, {})
+    const options = { endpoint, clientId: 'a', clientSecret: 'b', cacheSec: 30 }
+    const verifier = introspectionVerifier(options, policy, clock, 2)
+    for (const token of ['a', 'b', 'a', 'b', 'c', 'b', 'c']) await verifier.verify(token)
+    assert.equal(asked.length, 3)
+    await verifier.verify('a')
+    assert.equal(asked.length, 4)
+  })
+
+  it('is ready at once', async () => {
+    const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
+    for (const options of [
+      { issuer, audience, introspection },
+      { issuer, audience, verify: () => null },
+    ]) {
+      const ready = requireBearer(options).ready()
+      assert.ok(ready instanceof Promise)
+      await ready
+    }
+  })
+
+  it('asks each time where nothing is to be remembered, and once for all who wait', async () => {
+    const { state, asked, ask } = await opaque({}, { cacheSec: 0 })
+    let open = () => {}
+    state.gate = new Promise((resolve) => (open = resolve))
+    const all = Promise.all([ask('t'), ask('t'), ask('t')])
+    await until(() => state.arrived === 3)
+    open()
+    assert.deepEqual(
+      (await all).map(({ status }) => status),
+      [200, 200, 200],
+    )
+    assert.equal(asked.length, 1)
+    await ask('t')
+    assert.equal(asked.length, 2)
+  })
+
+  it('answers an outage with 503, never with 401, and asks once a second meanwhile', async () => {
+    const { state, asked, clock, ask } = await opaque()
+    for (const status of [500, 401, 302]) {
+      state.status = status
+      clock.advance(1_000)
+      const before = asked.length
+      for (let i = 0; i < 5; i++) {
+        const answer = await ask(`t${i}`)
+        assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
+      }
+      assert.equal(asked.length, before + 1)
+    }
+    state.status = 200
+    clock.advance(1_000)
+    assert.equal((await ask('t')).status, 200)
+  })
+
+  it('throws at startup', () => {
+    const good = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'hush-hush' }
+    for (const [introspection, more, message] of [
+      [{ ...good, endpoint: 'http://as.test/x' }, {}, /introspection\.endpoint/],
+      [{ ...good, clientId: '' }, {}, /introspection\.clientId/],
+      [{ ...good, clientSecret: 7 }, {}, /introspection\.clientSecret must be a text/],
+      [{ ...good, cacheSec: 301 }, {}, /introspection\.cacheSec.*301/],
+      [{ ...good, ttl: 1 }, {}, /introspection has no option "ttl"/],
+      [7, {}, /introspection takes an object/],
+      [good, { jwksUri: 'https://as.test/k' }, /introspection and jwksUri contradict/],
+      [good, { verify: () => null }, /introspection and verify contradict/],
+      [good, { issuers: [] }, /introspection and issuers contradict/],
+      [good, { cache: false }, /introspection and cache contradict/],
+      [good, { audience: undefined }, /audience/],
+    ] as const) {
+      const options = { issuer, audience, introspection, ...more } as unknown as BearerOptions
+      assert.throws(
+        () => requireBearer(options),
+        (err: Error) => message.test(err.message) && !err.message.includes('hush'),
+      )
+    }
+  })
+})
+
+describe('requireBearer({ verify })', () => {
+  const denials: DenialError[] = []
+
+  async function asking(verify: (token: string) => unknown) {
+    denials.length = 0
+    const options = { issuer, audience, verify, onDenied: noting(denials) } as BearerOptions
+    const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.json(req.auth)))
+    return async (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } })
+  }
+
+  it('takes the claims that the function finds, as a copy', async () => {
+    const own = { sub: 'ada', scope: 'read', list: [1], exp: 4_102_444_800 }
+    const ask = await asking((token) => (token === 'good' ? Promise.resolve(own) : undefined))
+    const answer = (await (await ask('good')).json()) as { userId: string }
+    assert.equal(answer.userId, 'ada')
+    own.list.push(2)
+    assert.equal((await ask('bad')).status, 401)
+    assert.equal(denials[0]?.reason, 'inactive')
+    assert.equal((await (await asking(() => null))('x')).status, 401)
+  })
+
+  it('checks them as any claims', async () => {
+    for (const claims of [{ sub: 'ada', iss: 'x' }, { sub: 7 }, {}, { sub: 'ada', exp: 1 }]) {
+      assert.equal((await (await asking(() => claims))('t')).status, 401, JSON.stringify(claims))
+    }
+  })
+
+  it('answers 503 where it throws, or answers with what are no claims', async () => {
+    const failing: [() => unknown, RegExp][] = [
+      [() => Promise.reject(new Error('down')), /^Error: down$/],
+      [() => true, /TypeError: the option verify answered with something else than claims/],
+      [() => ['a'], /something else than claims/],
+      [() => 'claims', /something else than claims/],
+      [() => () => 1, /./], // what JSON has no word for
+    ]
+    for (const [verify, cause] of failing) {
+      const answer = await (await asking(verify))('t')
+      assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
+      assert.equal(denials[0]?.reason, 'verify_unavailable')
+      assert.match(String(denials[0]?.cause), cause)
+    }
+  })
+
+  it('throws at startup', () => {
+    assert.throws(() => requireBearer({ issuer, audience, verify: 'x' as never }), /verify must be a function/)
+    assert.throws(
+      () => requireBearer({ issuer, audience, verify: () => null, key: 'x' } as never),
+      /verify and key contradict/,
+    )
+  })
+})

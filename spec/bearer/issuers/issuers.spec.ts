@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, it } from 'node:test'
+import express from 'express'
+import { sign } from 'jsonwebtoken'
+import { requireBearer, type BearerOptions, type KeyMaterial } from '../../../lib/index'
+import { keyPair, serveIssuer } from '../../support/issuer'
+import { serve } from '../../support/serve'
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const one = {
+  issuer: 'https://one.test',
+  audience: 'api-1',
+  key: { ...rsa.publicKey.export({ format: 'jwk' }), kid: 'k' },
+}
+const ec = keyPair('k')
+const two = { issuer: 'https://two.test', audience: 'api-2', key: ec.jwk as unknown as KeyMaterial }
+
+function token(iss: unknown, aud: string, algorithm: 'RS256' | 'ES256' = 'RS256') {
+  const header = { alg: algorithm, kid: 'k' }
+  const payload = JSON.stringify({ iss, aud, sub: '1', exp: 4_102_444_800 })
+  return sign(payload, algorithm === 'RS256' ? rsa.privateKey : ec.privateKey, { algorithm, header })
+}
+
+async function asking(options: BearerOptions) {
+  const app = express().use(requireBearer(options), (req, res) => void res.send(req.auth.issuer))
+  const { url } = await serve(app)
+  return async (bearer: string) => {
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` } })
+    return answer.status === 200 ? answer.text() : answer.status
+  }
+}
+
+describe('requireBearer({ issuers })', () => {
+  const options = { issuers: [one, two] } as BearerOptions
+
+  it('takes each issuer’s tokens by its own keys and audience', async () => {
+    const ask = await asking(options)
+    assert.equal(await ask(token(one.issuer, 'api-1')), one.issuer)
+    assert.equal(await ask(token(two.issuer, 'api-2', 'ES256')), two.issuer)
+    assert.equal(await ask(token(one.issuer, 'api-2')), 401)
+    assert.equal(await ask(token(two.issuer, 'api-1', 'ES256')), 401)
+  })
+
+  it('never checks a token with another issuer’s key, be the kid the same', async () => {
+    const ask = await asking(options)
+    assert.equal(await ask(token(two.issuer, 'api-2', 'RS256')), 401)
+    assert.equal(await ask(token(one.issuer, 'api-1', 'ES256')), 401)
+    const same = { ...two, key: { ...one.key, kid: 'k2' } } as IssuerLike
+    const both = await asking({ issuers: [one, same] } as BearerOptions)
+    assert.equal(await both(token(two.issuer, 'api-2')), 401) // its kid is the other's
+  })
+
+  it('refuses issuers it does not know, however written', async () => {
+    const ask = await asking(options)
+    for (const iss of [
+      'https://three.test',
+      'https://one.test/',
+      'https://ONE.test',
+      '',
+      undefined,
+      [one.issuer],
+      { a: 1 },
+      '__proto__',
+    ]) {
+      assert.equal(await ask(token(iss, 'api-1')), 401, JSON.stringify(iss))
+    }
+  })
+
+  it('does not let one issuer’s outage touch another', async () => {
+    const a = keyPair('a')
+    const down = await serveIssuer(a)
+    down.state.down = true
+    const ask = await asking({ issuers: [{ issuer: down.issuer }, one], audience: ['api', 'api-1'] } as BearerOptions)
+    assert.equal(await ask(down.token()), 503)
+    assert.equal(await ask(token(one.issuer, 'api-1')), one.issuer)
+    assert.deepEqual(down.state.fetches, ['/.well-known/openid-configuration'])
+  })
+
+  it('throws at startup and says in which issuer', () => {
+    for (const [wrong, message] of [
+      [{ issuers: [] }, /issuers must be a list/],
+      [{ issuers: one }, /issuers must be a list/],
+      [{ issuers: [one, { ...two, issuer: 'https://one.test/' }] }, /issuers has 'https:\/\/one.test\/' twice/],
+      [{ issuers: [one, { issuer: 'https://two.test' }] }, /issuers\[1\]: audience is missing/],
+      [{ issuers: [one, { ...two, key: 'x' }] }, /issuers\[1\]: key cannot be used/],
+      [{ issuers: [one, { ...two, scope: 'x' }] }, /issuers\[1\] has no option "scope"/],
+      [{ issuers: [one, 7] }, /issuers\[1\] takes an object/],
+      [{ issuers: [one], issuer: 'https://x.test' }, /issuers and issuer contradict/],
+      [{ issuers: [one], jwksUri: 'https://x.test/k' }, /issuers and jwksUri contradict/],
+    ] as const) {
+      assert.throws(() => requireBearer(wrong as unknown as BearerOptions), message)
+    }
+  })
+})
+
+type IssuerLike = { issuer: string; audience: string; key: object }

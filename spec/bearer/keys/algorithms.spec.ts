@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { type KeyObject, generateKeyPairSync, sign as signBytes, randomBytes, createSecretKey } from 'node:crypto'
+import { describe, it } from 'node:test'
+import express from 'express'
+import { SignJWT } from 'jose'
+import { requireBearer, type Algorithm, type BearerOptions, type KeyMaterial } from '../../../lib/index'
+import { serve } from '../../support/serve'
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve })
+const pairs: Readonly<Record<Exclude<Algorithm, `HS${string}`>, { privateKey: KeyObject; publicKey: KeyObject }>> = {
+  RS256: rsa,
+  RS384: rsa,
+  RS512: rsa,
+  PS256: rsa,
+  PS384: rsa,
+  PS512: rsa,
+  ES256: ec('P-256'),
+  ES384: ec('P-384'),
+  ES512: ec('P-521'),
+  EdDSA: generateKeyPairSync('ed25519'),
+}
+const names = Object.keys(pairs) as (keyof typeof pairs)[]
+const claims = { iss: 'https://as.test', aud: 'api', sub: 'ada', exp: 4_102_444_800 }
+const base = { issuer: 'https://as.test', audience: 'api' }
+
+function signed(alg: string, key: KeyObject): Promise<string> {
+  return new SignJWT(claims).setProtectedHeader({ alg }).sign(key)
+}
+
+async function asking(options: BearerOptions) {
+  const { url } = await serve(express().use(requireBearer(options), (_req, res) => void res.end()))
+  return async (token: string) => (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
+}
+
+describe('requireBearer() takes tokens signed by another library', () => {
+  for (const alg of names) {
+    it(`${alg}, with a key pinned to it, and no other algorithm`, async () => {
+      const { publicKey, privateKey } = pairs[alg]
+      const ask = await asking({ ...base, key: publicKey, algorithms: [alg] })
+      assert.equal(await ask(await signed(alg, privateKey)), 200)
+      const others = names.filter((other) => other !== alg && pairs[other].privateKey === privateKey)
+      for (const other of others) assert.equal(await ask(await signed(other, privateKey)), 401, other)
+    })
+  }
+
+  for (const bits of [256, 384, 512]) {
+    it(`HS${bits}, with a shared secret`, async () => {
+      const secret = createSecretKey(randomBytes(bits / 8))
+      const alg = `HS${bits}` as Algorithm
+      const ask = await asking({ ...base, secret, algorithms: [alg] })
+      assert.equal(await ask(await signed(alg, secret)), 200)
+      assert.equal(await ask(await signed(alg, createSecretKey(randomBytes(bits / 8)))), 401)
+    })
+  }
+
+  it('EdDSA on Ed448 (RFC 8037 §3.1), and no forged or cut signature', async () => {
+    const { publicKey, privateKey } = generateKeyPairSync('ed448')
+    const ask = await asking({ ...base, key: publicKey })
+    const head = [{ alg: 'EdDSA' }, claims]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.')
+    const signature = signBytes(null, Buffer.from(head), privateKey)
+    assert.equal(await ask(`${head}.${signature.toString('base64url')}`), 200)
+    assert.equal(await ask(`${head}.${signature.subarray(1).toString('base64url')}`), 401)
+    assert.equal(await ask(`${head}.${Buffer.alloc(114).toString('base64url')}`), 401)
+  })
+
+  it('by keys of every kind side by side', async () => {
+    const keys = names.map(
+      (kid) => ({ ...pairs[kid].publicKey.export({ format: 'jwk' }), kid, alg: kid }) as KeyMaterial,
+    )
+    const ask = await asking({ ...base, keys })
+    for (const alg of names) {
+      const by = (kid: string) => new SignJWT(claims).setProtectedHeader({ alg, kid }).sign(pairs[alg].privateKey)
+      assert.equal(await ask(await by(alg)), 200)
+      for (const other of names) if (other !== alg) assert.equal(await ask(await by(other)), 401, `${alg} by ${other}`)
+    }
+  })
+})

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { sign } from 'jsonwebtoken'
+import { ASYMMETRIC, misfit } from '../../../lib/bearer/keys/algorithm'
+import { claimPolicy } from '../../../lib/bearer/claims/claim-options'
+import { readJws, type Jws } from '../../../lib/bearer/credentials/jws'
+import { jwtVerifier } from '../../../lib/bearer/issuers/jwt-verifier'
+import { keySet, staticKeys, type KeySource } from '../../../lib/bearer/keys/key-source'
+import { VerifiedCache } from '../../../lib/bearer/keys/verified-cache'
+import { KeyProblem, keyFromJwk, keyFromMaterial, keyFromSecret } from '../../../lib/bearer/keys/verify-key'
+import { devIssuer } from '../../../lib/testing/index'
+
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey
+const ed = generateKeyPairSync('ed25519').publicKey
+const x = generateKeyPairSync('x25519').publicKey
+const jwk = ec.export({ format: 'jwk' })
+/** An RSA key of so many bits; nobody knows its factors. */
+const rsaOf = (bits: number) => {
+  const n = Buffer.alloc(Math.ceil(bits / 8), 0xff)
+  if (bits % 8 !== 0) n[0] = 2 ** (bits % 8) - 1
+  return { kty: 'RSA', e: 'AQAB', n: n.toString('base64url') }
+}
+
+function problemOf(make: () => unknown): KeyProblem {
+  try {
+    make()
+  } catch (problem) {
+    assert.ok(problem instanceof KeyProblem)
+    return problem
+  }
+  return assert.fail('a key was made')
+}
+
+describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
+  it('say what is wrong with a key, and show none of it', () => {
+    const all = ASYMMETRIC.join(', ')
+    const long = 'x'.repeat(99)
+    for (const [given, algorithms, message] of [
+      [{ kty: 7 }, ASYMMETRIC, 'it is no JWK: it has no kty'],
+      [null, ASYMMETRIC, 'it is no JWK: it has no kty'],
+      [{ ...jwk, use: 'enc' }, ASYMMETRIC, 'its use is not sig'],
+      [{ ...jwk, key_ops: ['sign'] }, ASYMMETRIC, 'its key_ops do not include verify'],
+      [{ ...jwk, key_ops: 'verify' }, ASYMMETRIC, 'its key_ops do not include verify'],
+      [{ ...jwk, kid: '' }, ASYMMETRIC, 'its kid is not a text'],
+      [{ ...jwk, alg: 'XX' }, ASYMMETRIC, `its alg is not among ${all}`],
+      [{ kty: long }, ASYMMETRIC, `node:crypto does not take it as a JWK of kty ${long.slice(0, 20)}`],
+      [jwk, ['RS256', 'EdDSA'], 'it fits none of RS256, EdDSA'],
+      [jwk, ['RS256'], 'RS256 takes an RSA key'],
+      [jwk, ['EdDSA'], 'EdDSA takes an Ed25519 or Ed448 key'],
+      [jwk, ['ES384'], 'ES384 takes a key on secp384r1'],
+      [jwk, [], 'no algorithm is allowed for it'],
+      [rsaOf(2_047), ['RS256'], 'an RSA key must have 2048 to 8192 bits, and this one has 2047'],
+      [rsaOf(8_193), ASYMMETRIC, 'an RSA key must have 2048 to 8192 bits, and this one has 8193'],
+    ] as const) {
+      assert.equal(problemOf(() => keyFromJwk(given, algorithms)).message, message)
+    }
+    assert.equal(
+      problemOf(() => keyFromMaterial('x', ASYMMETRIC)).message,
+      'it is no PEM of a public key or a certificate',
+    )
+    assert.ok(problemOf(() => keyFromMaterial('x', ASYMMETRIC)).cause)
+    assert.ok(problemOf(() => keyFromJwk({ kty: 'EC' }, ASYMMETRIC)).cause)
+  })
+
+  it('pin a key to the algorithm it names, else to the first that fits', () => {
+    for (const [given, algorithm] of [
+      [rsaOf(2_048), 'RS256'],
+      [rsaOf(8_192), 'RS256'],
+      [{ ...rsaOf(2_048), alg: 'PS384' }, 'PS384'],
+      [{ ...jwk, use: 'sig', key_ops: ['verify', 'sign'] }, 'ES256'],
+      [ed.export({ format: 'jwk' }), 'EdDSA'],
+    ] as const) {
+      assert.equal(keyFromJwk(given, ASYMMETRIC).algorithm, algorithm)
+    }
+    assert.equal(keyFromMaterial(ed, ASYMMETRIC).algorithm, 'EdDSA')
+    assert.equal(keyFromSecret('é'.repeat(16), 'HS256').key.symmetricKeySize, 32) // UTF-8
+  })
+
+  it('know a key’s type before its size', () => {
+    assert.equal(misfit('ES256', ed), 'ES256 takes a key on prime256v1')
+    assert.equal(misfit('ES256', x), 'ES256 takes a key on prime256v1')
+    assert.equal(misfit('RS256', ed), 'RS256 takes an RSA key')
+    assert.equal(misfit('HS256', ec), 'HS256 takes a shared secret')
+  })
+})
+
+describe('jwtVerifier() and what it knows from before', () => {
+  const dev = devIssuer()
+  const key = keyFromJwk(dev.options.key, ASYMMETRIC)
+  const keys = staticKeys(keySet([key], () => undefined))
+  const policy = claimPolicy(dev, {})
+  const verifier = (cache: VerifiedCache, source: KeySource = keys) =>
+    jwtVerifier(new Map([[dev.issuer, { keys: source, policy }]]), cache, () => Date.now() / 1_000)
+
+  it('remembers that a signature held, once, and checks it no more', () => {
+    const cache = new VerifiedCache(9)
+    const sets: string[] = []
+    const set = cache.set.bind(cache)
+    cache.set = (jws, by) => (sets.push(jws.token), set(jws, by))
+    const token = dev.token('ada')
+    for (let i = 0; i < 3; i++) assert.ok('claims' in verifier(cache).verify(token))
+    assert.deepEqual(sets, [token])
+    // It would not hold, were it checked again.
+    const forged = dev.attack('claims-changed')
+    assert.deepEqual(verifier(cache).verify(forged), { refused: 'signature' })
+    set(readJws(forged) as Jws, key)
+    assert.ok('claims' in verifier(cache).verify(forged))
+    const other = { ...key }
+    set(readJws(forged) as Jws, other)
+    assert.deepEqual(verifier(cache).verify(forged), { refused: 'signature' })
+  })
+
+  it('takes tokens of that type alone which the issuer says all of its tokens have', () => {
+    const secret = 's'.repeat(32)
+    const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')], () => undefined))
+    const claims = { iss: dev.issuer, aud: dev.audience, sub: 'ada', exp: 4_102_444_800 }
+    const judged = (typ: string | undefined, source: KeySource) =>
+      verifier(new VerifiedCache(9), source).verify(sign(claims, secret, { header: { alg: 'HS256', typ } }))
+    for (const typ of ['JWT', undefined]) {
+      assert.deepEqual(judged(typ, { ...known, typ: 'at+jwt' }), { refused: 'token_type' })
+      assert.ok('claims' in judged(typ, known))
+    }
+    assert.ok('claims' in judged('at+jwt', { ...known, typ: 'at+jwt' }))
+  })
+
+  it('remembers none whose claims do not hold', () => {
+    const cache = new VerifiedCache(9)
+    assert.deepEqual(verifier(cache).verify(dev.attack('expired')), { refused: 'expired' })
+    assert.equal(cache.size, 0)
+  })
+
+  it('is ready when every issuer’s keys are', async () => {
+    assert.ok(keys.ready() instanceof Promise)
+    await verifier(new VerifiedCache(0)).ready()
+    const broken: KeySource = { ...keys, ready: () => Promise.reject(new Error('down')) }
+    await assert.rejects(verifier(new VerifiedCache(0), broken).ready(), /^Error: down$/)
+  })
+})

@@ -1,0 +1,465 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Refusal } from '../../../lib/bearer/refusal'
+import { manualClock } from '../../../lib/testing/index'
+import { serveIssuer } from '../../support/issuer'
+import { until } from '../../support/until'
+import { a, api, b, source } from '../remote-issuer'
+
+describe('requireBearer() with keys from the issuer', () => {
+  it('finds them through its metadata (OpenID Connect Discovery §4), once for all who wait', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    const { ask } = await api({ issuer })
+    const answers = await Promise.all([ask(token()), ask(token()), ask(token())])
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200],
+    )
+    assert.deepEqual(state.fetches, ['/.well-known/openid-configuration', '/keys'])
+    assert.equal((await ask(token({ ...b, kid: 'a' }))).status, 401)
+  })
+
+  it('or through RFC 8414 metadata, where there are no others (§3.1)', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    const tenant = `${issuer}/tenant`
+    state.instead = (req, res) => {
+      if (req.url !== '/.well-known/oauth-authorization-server/tenant') return false
+      res.end(JSON.stringify({ issuer: tenant, jwks_uri: `${issuer}/keys` }))
+      return true
+    }
+    const { ask } = await api({ issuer: tenant })
+    assert.equal((await ask(token(a, { iss: tenant }))).status, 200)
+    assert.equal((await ask(token(a, { iss: issuer }))).status, 401)
+  })
+
+  it('also without a path, and from nobody else than who answers 404', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    const oauth = '/.well-known/oauth-authorization-server'
+    const openid = '/.well-known/openid-configuration'
+    let status = 404
+    state.instead = (req, res) => {
+      if (req.url === openid) res.writeHead(status).end()
+      else if (req.url === oauth) res.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/keys` }))
+      else return false
+      return true
+    }
+    const { ask } = await api({ issuer: `${issuer}/` })
+    assert.equal((await ask(token())).status, 200)
+    assert.deepEqual(state.fetches.splice(0), [openid, oauth, '/keys'])
+    for (status of [500, 403, 302]) {
+      assert.equal((await (await api({ issuer })).ask(token())).status, 503)
+      assert.deepEqual(state.fetches.splice(0), [openid], String(status))
+    }
+    state.instead = (req) => (req.socket.destroy(), true)
+    assert.equal((await (await api({ issuer })).ask(token())).status, 503)
+    assert.deepEqual(state.fetches, [openid])
+  })
+
+  it('or at jwksUri, without asking for metadata', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
+    await bearer.ready()
+    await bearer.ready()
+    assert.equal((await ask(token())).status, 200)
+    assert.deepEqual(state.fetches, ['/keys'])
+  })
+
+  it('asks for the metadata again where keys cannot be had, at most once a minute: they may have moved', async () => {
+    const clock = manualClock()
+    const { state, issuer, token } = await serveIssuer(a)
+    const { ask, bearer } = await api({ issuer, clock })
+    const metadata = '/.well-known/openid-configuration'
+    const fetched = async (afterMs: number) => {
+      clock.advance(afterMs)
+      await bearer.ready()
+      return state.fetches.splice(0)
+    }
+    assert.deepEqual(await fetched(0), [metadata, '/keys'])
+    state.instead = (req, res) => {
+      if (req.url === '/moved') res.end(JSON.stringify({ keys: [a.jwk] }))
+      else if (req.url === '/keys') res.writeHead(404).end()
+      else return false
+      return true
+    }
+    assert.deepEqual(await fetched(600_001), ['/keys'])
+    assert.deepEqual(await fetched(1_000), [metadata, '/keys'])
+    state.metadata = { jwks_uri: `${issuer}/moved` }
+    assert.deepEqual(await fetched(30_000), ['/keys'])
+    assert.deepEqual(await fetched(30_000), [metadata, '/moved'])
+    assert.equal((await ask(token())).status, 200)
+  })
+
+  it('goes by the last good keys for lastGoodSec', async () => {
+    const clock = manualClock()
+    const { state, issuer, token } = await serveIssuer(a)
+    const { ask, bearer } = await api({ issuer, clock, lastGoodSec: 100 })
+    await bearer.ready()
+    state.down = true
+    clock.advance(700_000)
+    assert.equal((await ask(token())).status, 200)
+    clock.advance(1)
+    assert.equal((await ask(token())).status, 503)
+  })
+
+  it('takes the issuer as its metadata write it, with a slash at its end or without', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    state.instead = (req, res) => {
+      if (!req.url?.includes('openid')) return false
+      res.end(JSON.stringify({ issuer: `${issuer}/`, jwks_uri: `${issuer}/keys` }))
+      return true
+    }
+    const { ask } = await api({ issuer })
+    assert.equal((await ask(token(a, { iss: `${issuer}/` }))).status, 200)
+    assert.equal((await ask(token())).status, 401)
+  })
+
+  it('refuses metadata of another issuer (RFC 8414 §3.3), or with keys over http elsewhere', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    for (const [metadata, why] of [
+      [{ issuer: 'https://evil.test', jwks_uri: `${issuer}/keys` }, /the metadata of http.+ name another issuer$/],
+      [{ jwks_uri: `${issuer}/keys` }, /name another issuer$/],
+      [{ issuer: 7, jwks_uri: `${issuer}/keys` }, /name another issuer$/],
+      [{ issuer, jwks_uri: 'http://evil.test/keys' }, /the metadata of http.+ have no https jwks_uri$/],
+      [{ issuer }, /have no https jwks_uri$/],
+    ] as const) {
+      state.instead = (req, res) => (res.end(JSON.stringify(metadata)), req.url?.includes('openid') ?? false)
+      const { ask, bearer } = await api({ issuer })
+      assert.equal((await ask(token())).status, 503)
+      await assert.rejects(bearer.ready(), (err: Error) => {
+        assert.equal(err.message, 'the keys of the issuer cannot be had')
+        return why.test((err.cause as Error).message)
+      })
+    }
+  })
+
+  it('takes access tokens only (RFC 9068 §4) where the metadata say that there are no others, as our server’s do', async () => {
+    const { state, issuer, token, typed } = await serveIssuer(a)
+    for (const [types, untyped] of [
+      [['at+jwt'], 401],
+      [['at+jwt', 'jwt'], 200],
+      [['jwt'], 200],
+      ['at+jwt', 200],
+      [undefined, 200],
+    ] as const) {
+      state.metadata = { access_token_typ_values_supported: types }
+      const { ask } = await api({ issuer })
+      assert.equal((await ask(token())).status, untyped, String(types))
+      assert.equal((await ask(typed('at+jwt'))).status, 200)
+    }
+  })
+
+  it('answers an outage with 503 and Retry-After, never with 401, and tells nothing of the inside', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    state.down = true
+    const clock = manualClock()
+    const { ask, bearer } = await api({ issuer, clock })
+    await assert.rejects(bearer.ready(), (err: Error) => String(err.cause).includes('answered 503'))
+    const answer = await ask(token())
+    assert.equal(answer.status, 503)
+    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+    assert.equal(answer.headers.get('www-authenticate'), null)
+    assert.ok(!(await answer.text()).includes('127.0.0.1'))
+    state.down = false
+    clock.advance(Number(answer.headers.get('retry-after')) * 1_000)
+    assert.equal((await ask(token())).status, 200)
+  })
+})
+
+describe('remoteKeys()', () => {
+  it('fetches ahead, past four fifths of a set’s life, and nobody waits for it', async () => {
+    const { state, find, clock, keys } = await source()
+    state.headers = { 'cache-control': 'public, max-age=100' }
+    assert.equal(await find('a'), 'a')
+    clock.advance(80_000)
+    assert.equal(await find('a'), 'a')
+    for (let i = 0; i < 50; i++) await turn()
+    assert.equal(state.fetches.length, 1)
+    clock.advance(1)
+    assert.ok(!(keys.find('a', 'ES256') instanceof Promise))
+    while (state.fetches.length < 2) await turn()
+  })
+
+  it('takes the life from Cache-Control within bounds', async () => {
+    for (const [header, lifeMs] of [
+      ['max-age=100', 100_000],
+      ['max-age=1', 60_000],
+      ['no-store', 60_000],
+      ['max-age=999999999', 86_400_000],
+      ['private', 600_000],
+    ] as const) {
+      const { state, find, clock, keys } = await source()
+      state.headers = { 'cache-control': header }
+      await find('a')
+      clock.advance(lifeMs)
+      assert.ok(!(keys.find('a', 'ES256') instanceof Promise), header)
+      while (state.fetches.length < 2) await turn()
+      await find('unknown')
+      clock.advance(lifeMs + 1)
+      assert.ok(keys.find('a', 'ES256') instanceof Promise, header)
+    }
+  })
+
+  it('lets a kid not known wait for the fetch that is allowed next: its key may have been rotated in just now', async () => {
+    const { state, keys, find, clock } = await source()
+    await find('a')
+    state.keys = [a.jwk, b.jwk]
+    clock.advance(500)
+    const waiting = [keys.find('b', 'ES256'), keys.find('b', 'ES256'), keys.find('never', 'ES256')]
+    assert.ok(!(keys.find('a', 'ES256') instanceof Promise))
+    clock.advance(1_499)
+    for (let i = 0; i < 50; i++) await turn()
+    assert.equal(state.fetches.length, 1)
+    clock.advance(1)
+    const found = await Promise.all(waiting.map(async (one) => one))
+    assert.deepEqual(
+      found.map((one) => ('refused' in one ? one.refused : one.kid)),
+      ['b', 'b', 'unknown_key'],
+    )
+    assert.equal(state.fetches.length, 2)
+  })
+
+  it('lets a thousand of them wait and refuses more at once, then as many again', async () => {
+    const { state, keys, find, clock } = await source()
+    await find('a')
+    for (const round of [1, 2]) {
+      const waiting = Array.from({ length: 1_000 }, (_, i) => keys.find(`forged-${i}`, 'ES256'))
+      assert.ok(waiting.every((one) => one instanceof Promise))
+      assert.deepEqual(keys.find('forged', 'ES256'), { refused: 'unknown_key' })
+      assert.ok('kid' in (await keys.find('a', 'ES256')))
+      clock.advance(1_999)
+      for (let i = 0; i < 50; i++) await turn()
+      assert.equal(state.fetches.length, round)
+      clock.advance(1)
+      for (const one of waiting) assert.deepEqual(await one, { refused: 'unknown_key' })
+      assert.equal(state.fetches.length, 1 + round)
+    }
+  })
+
+  it('lets nobody wait for an issuer that hangs, who can be served by the last good set', async () => {
+    const { state, keys, find, clock } = await source()
+    await find('a')
+    state.down = true
+    clock.advance(600_001)
+    assert.equal(await find('a'), 'a')
+    state.instead = () => true
+    clock.advance(1_000)
+    assert.ok(!(keys.find('a', 'ES256') instanceof Promise))
+    await until(() => state.fetches.length === 3)
+    assert.ok(!(keys.find('a', 'ES256') instanceof Promise))
+    clock.advance(5_000)
+    assert.equal(await find('a'), 'a')
+  })
+
+  it('fetches when it is asked to be ready and its set is past its life', async () => {
+    const { state, keys, clock } = await source()
+    clock.advance(1_000_000)
+    for (const [afterMs, fetches] of [
+      [0, 1],
+      [600_000, 1],
+      [1, 2],
+      [600_000, 2],
+      [1, 3],
+    ] as const) {
+      clock.advance(afterMs)
+      await keys.ready()
+      assert.equal(state.fetches.length, fetches)
+    }
+  })
+
+  it('refuses a key of another algorithm at once, and while the issuer is down no otherwise', async () => {
+    const { state, keys, find, clock } = await source()
+    await find('a')
+    assert.deepEqual(keys.find('a', 'RS256'), { refused: 'algorithm' })
+    state.down = true
+    clock.advance(600_001)
+    assert.deepEqual(await keys.find('a', 'RS256'), { refused: 'algorithm' })
+    assert.equal(await find('b'), 'keys_unavailable')
+  })
+
+  it('says when to come back: when it may be asked again, in whole seconds', async () => {
+    const { state, keys, clock } = await source(0, { random: () => 1 })
+    state.down = true
+    clock.advance(5_000)
+    for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+      const refusal = (await keys.find('a', 'ES256')) as Refusal
+      assert.equal(refusal.retryAfterSec, seconds)
+      const { length } = state.fetches
+      clock.advance(seconds * 1_000 - 1)
+      assert.equal(((await keys.find('a', 'ES256')) as Refusal).retryAfterSec, 1)
+      assert.equal(state.fetches.length, length)
+      clock.advance(1)
+    }
+  })
+
+  it('asks for JSON, and lets no timer of an answered fetch go on', async () => {
+    let timers = 0
+    const clock = manualClock()
+    const counting = {
+      ...clock,
+      after(ms: number, fn: () => void) {
+        timers++
+        const cancel = clock.after(ms, fn)
+        return () => (timers--, cancel())
+      },
+    }
+    const { state, find } = await source(0, { clock: counting })
+    let accept: string | undefined
+    state.instead = (req) => ((accept = req.headers.accept), false)
+    await find('a')
+    assert.deepEqual([accept, timers], ['application/json', 0])
+  })
+
+  it('takes a hundred keys, and 512 KB', async () => {
+    const { state, find } = await source()
+    const keys: object[] = Array.from({ length: 100 }, (_, i) => ({ ...b.jwk, kid: `b-${i}` }))
+    const room = 524_288 - JSON.stringify({ keys: [...keys.slice(1), { x: '' }] }).length
+    state.instead = (_req, res) => {
+      res.end(JSON.stringify({ keys: [...keys.slice(1), { x: 'x'.repeat(room) }] }))
+      return true
+    }
+    assert.equal(await find('b-99'), 'b-99')
+  })
+
+  it('tells which keys the issuer no longer shows, and of no others', async () => {
+    const withdrawn: (string | undefined)[][] = []
+    const { state, find, clock } = await source(3_600_000, {
+      withdrawn: (keys) => void withdrawn.push([...keys].map(({ kid }) => kid)),
+    })
+    for (const keys of [[a.jwk, b.jwk], [b.jwk, a.jwk], [b.jwk], [b.jwk], [{ ...b.jwk, kid: 'c' }]]) {
+      state.keys = keys
+      clock.advance(600_001)
+      await find('b')
+    }
+    assert.deepEqual(withdrawn, [['a'], ['b']])
+  })
+
+  it('replaces the whole set: a withdrawn key is gone', async () => {
+    const { state, find, clock } = await source()
+    assert.equal(await find('a'), 'a')
+    state.keys = [b.jwk]
+    clock.advance(600_001)
+    assert.equal(await find('a'), 'unknown_key')
+    assert.equal(await find('b'), 'b')
+  })
+
+  it('takes over keys that have not changed, so that what they verified stays known', async () => {
+    const { state, keys, clock } = await source()
+    const before = await keys.find('a', 'ES256')
+    state.keys = [b.jwk, a.jwk]
+    clock.advance(600_001)
+    assert.equal(await keys.find('a', 'ES256'), before)
+    state.keys = [{ ...b.jwk, kid: 'a' }]
+    clock.advance(600_001)
+    assert.notEqual(await keys.find('a', 'ES256'), before)
+  })
+
+  it('keeps the last good set for the time allowed while the issuer is down, then refuses as unavailable', async () => {
+    const { state, find, clock } = await source(1_800_000)
+    await find('a')
+    state.down = true
+    clock.advance(600_000 + 1_800_000)
+    assert.equal(await find('a'), 'a')
+    clock.advance(1)
+    assert.equal(await find('a'), 'keys_unavailable')
+    state.down = false
+    clock.advance(60_000)
+    assert.equal(await find('a'), 'a')
+  })
+
+  it('cannot call a kid unknown while the issuer is down, or shows no key at all', async () => {
+    const { state, find, clock } = await source()
+    await find('a')
+    state.down = true
+    clock.advance(2_000)
+    assert.equal(await find('b'), 'keys_unavailable')
+    assert.equal(await find('a'), 'a')
+    state.down = false
+    state.keys = []
+    clock.advance(1_000)
+    assert.equal(await find('b'), 'keys_unavailable')
+  })
+
+  it('leaves out keys that are not for this, and kids that stand there twice', async () => {
+    const { state, find, clock } = await source()
+    const jwk = (kid: string, more: object) => ({ ...b.jwk, kid, ...more })
+    state.keys = [
+      jwk('enc', { use: 'enc' }),
+      jwk('ops', { use: undefined, key_ops: ['sign'] }),
+      jwk('alg', { alg: 'RS256' }),
+      jwk('unknown', { kty: 'XX' }),
+      { kty: 'oct', k: 'AAAA', kid: 'oct' },
+      jwk('private', { d: 'AAAA' }),
+      jwk('twice', {}),
+      { ...a.jwk, kid: 'twice' },
+      jwk('good', { key_ops: ['verify'], alg: 'ES256' }),
+      'no key',
+      null,
+    ] as object[]
+    for (const kid of ['enc', 'ops', 'alg', 'unknown', 'oct', 'private', 'twice']) {
+      const found = find(kid)
+      clock.advance(2_000)
+      assert.equal(await found, 'unknown_key', kid)
+    }
+    assert.equal(await find('good'), 'good')
+  })
+
+  const broken: readonly [string, (res: import('node:http').ServerResponse) => void, RegExp][] = [
+    ['a redirect', (res) => res.writeHead(302, { location: '/elsewhere' }).end(), /answered 302/],
+    ['another status', (res) => res.writeHead(404).end(), /answered 404/],
+    ['what is no JSON', (res) => res.end('<html>'), /could not be fetched/],
+    ['what is no object', (res) => res.end('[]'), /something else than a JSON object/],
+    ['what is no JWK Set', (res) => res.end('{"keys":{}}'), /something else than a JWK Set/],
+    ['hundreds of keys', (res) => res.end(JSON.stringify({ keys: Array(101).fill(a.jwk) })), /than a JWK Set/],
+    ['more than 512 KB', (res) => res.end(`{"x":"${'x'.repeat(524_288)}"}`), /larger than 524288 bytes/],
+    [
+      'half an answer',
+      (res) => (res.writeHead(200, { 'content-length': '99' }).write('{'), res.destroy()),
+      /could not/,
+    ],
+  ]
+  for (const [title, answer, why] of broken) {
+    it(`takes ${title} for an outage`, async () => {
+      const { state, keys } = await source()
+      state.instead = (_req, res) => (answer(res), true)
+      const refusal = (await keys.find('a', 'ES256')) as Refusal
+      assert.equal(refusal.refused, 'keys_unavailable')
+      assert.match(String(refusal.cause), why)
+      assert.deepEqual(state.fetches, ['/keys'])
+    })
+  }
+
+  it('waits 5 s for an answer, its body included', async () => {
+    for (const begin of [false, true]) {
+      const { state, keys, clock } = await source()
+      const asked = new Promise<void>((resolve) => {
+        state.instead = (_req, res) => {
+          if (begin) res.write('{"keys":')
+          resolve()
+          return true
+        }
+      })
+      const found = keys.find('a', 'ES256')
+      await asked
+      for (let i = 0; i < 50; i++) await turn()
+      clock.advance(4_999)
+      await turn()
+      clock.advance(1)
+      const { refused, cause } = (await found) as Refusal
+      assert.equal(refused, 'keys_unavailable')
+      assert.equal(((cause as Error).cause as Error).message, 'no answer within 5000 ms')
+    }
+  })
+
+  it('asks after failures at growing intervals with jitter, from 0.5 s to 30 s where it is shortest', async () => {
+    const { state, find, clock } = await source()
+    state.down = true
+    const at: number[] = []
+    for (let second = 0; second < 130; second += 0.5, clock.advance(500)) {
+      const before = state.fetches.length
+      await find('a')
+      if (state.fetches.length > before) at.push(second)
+    }
+    assert.deepEqual(at, [0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 61.5, 91.5, 121.5])
+  })
+})

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import express from 'express'
+import { requireBearer, type BearerOptions } from '../../../lib/index'
+import { VerifiedCache } from '../../../lib/bearer/keys/verified-cache'
+import type { Jws } from '../../../lib/bearer/credentials/jws'
+import type { VerifyKey } from '../../../lib/bearer/keys/verify-key'
+import { devIssuer, manualClock } from '../../../lib/testing/index'
+import { keyPair, serveIssuer } from '../../support/issuer'
+import { serve } from '../../support/serve'
+
+async function asking(options: BearerOptions) {
+  const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.json(req.auth.claims)))
+  return async (token: string) => (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
+}
+
+describe('requireBearer() with a token it has verified before', () => {
+  it('checks the time anew', async () => {
+    const clock = manualClock()
+    const dev = devIssuer({ date: () => clock.date() })
+    const ask = await asking({ ...dev.options, clock, clockToleranceSec: 0 })
+    const token = dev.token('ada', { expiresInSec: 60 })
+    assert.equal(await ask(token), 200)
+    clock.advance(120_000)
+    assert.equal(await ask(token), 401)
+    clock.setDate(clock.date() - 120_000)
+    assert.equal(await ask(token), 200)
+  })
+
+  it('takes no other spelling of it, nor the same claims with another signature', async () => {
+    const dev = devIssuer()
+    const ask = await asking(dev.options)
+    const token = dev.token('ada')
+    assert.equal(await ask(token), 200)
+    const [header, claims, signature] = token.split('.') as [string, string, string]
+    const other = dev.token('ada').split('.')[2] as string
+    for (const changed of [
+      `${header}.${claims}.${other}`,
+      `${header}.${claims}.${signature.slice(0, -1)}`,
+      `${header}.${claims}.`,
+      `${header}.${Buffer.from('{"sub":"eve"}').toString('base64url')}.${signature}`,
+    ]) {
+      assert.equal(await ask(changed), 401)
+    }
+    assert.equal(await ask(token), 200)
+  })
+
+  it('leaves it to each route what is enough', async () => {
+    const dev = devIssuer()
+    const app = express()
+    const bearer = requireBearer(dev.options)
+    app.get('/open', bearer, (_req, res) => void res.end())
+    app.get('/admin', requireBearer({ ...dev.options, scope: 'admin' }), (_req, res) => void res.end())
+    const { url } = await serve(app)
+    const headers = { authorization: `Bearer ${dev.token('ada')}` }
+    for (let i = 0; i < 2; i++) {
+      assert.equal((await fetch(`${url}/open`, { headers })).status, 200)
+      assert.equal((await fetch(`${url}/admin`, { headers })).status, 403)
+    }
+  })
+
+  it('refuses it once its key is withdrawn', async () => {
+    const clock = manualClock()
+    const { state, issuer, token } = await serveIssuer(keyPair('a'))
+    const ask = await asking({ issuer, audience: 'api', clock })
+    const good = token()
+    assert.equal(await ask(good), 200)
+    assert.equal(await ask(good), 200)
+    state.keys = [keyPair('a').jwk]
+    clock.advance(600_001)
+    assert.equal(await ask(good), 401)
+  })
+
+  it('holds without the cache too', async () => {
+    const dev = devIssuer()
+    const ask = await asking({ ...dev.options, cache: false })
+    const token = dev.token('ada')
+    assert.deepEqual([await ask(token), await ask(token), await ask(`${token}A`)], [200, 200, 401])
+  })
+})
+
+describe('VerifiedCache', () => {
+  const key = {} as VerifyKey
+  const jws = (token: string) => ({ token }) as Jws
+
+  it('is bounded, and makes room by dropping the least recently used', () => {
+    const cache = new VerifiedCache(2)
+    cache.set(jws('a'), key)
+    cache.set(jws('b'), key)
+    assert.ok(cache.get('a'))
+    cache.set(jws('c'), key)
+    assert.equal(cache.size, 2)
+    assert.deepEqual(
+      ['a', 'b', 'c'].map((token) => cache.get(token)?.jws.token),
+      ['a', undefined, 'c'],
+    )
+  })
+
+  it('forgets what was verified with keys that are gone', () => {
+    const cache = new VerifiedCache(9)
+    const other = {} as VerifyKey
+    cache.set(jws('a'), key)
+    cache.set(jws('b'), other)
+    cache.drop(new Set([key]))
+    assert.deepEqual([cache.size, cache.get('a'), cache.get('b')?.key], [1, undefined, other])
+  })
+
+  it('holds nothing where it may hold none', () => {
+    const cache = new VerifiedCache(0)
+    cache.set(jws('a'), key)
+    assert.deepEqual([cache.size, cache.get('a')], [0, undefined])
+  })
+})

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { ASYMMETRIC, SYMMETRIC } from '../../../lib/bearer/keys/algorithm'
+import { readJwsHead } from '../../../lib/bearer/credentials/jws'
+import { findKey, keySet } from '../../../lib/bearer/keys/key-source'
+import { isRefusal } from '../../../lib/bearer/refusal'
+import { isSignedWith } from '../../../lib/bearer/keys/signature'
+import { KeyProblem, type VerifyKey, keyFromJwk, keyFromSecret } from '../../../lib/bearer/keys/verify-key'
+
+const home = join(__dirname, '../../../../shared/corpora/wycheproof')
+const skip = existsSync(home) ? false : 'the vectors ../shared/corpora/wycheproof are not on this machine'
+
+/** Where the answer here is another than the vectors' own, and why. */
+const REASONS = {
+  empty: 'an empty payload is no JWT, and jsonwebtoken does not take one',
+  pinned: "the JWK names an algorithm other than the token's, or none that there is: ours is pinned to it",
+  identical: 'byte for byte the valid tc357: nothing is there to be refused',
+  strict: 'characters outside base64url (RFC 7515 §2): refused, so that no token has two spellings',
+  roca: 'a key is its issuer’s own or the operator’s: its size is checked, not the chip it was made in',
+}
+
+type Jwk = { kty: string; alg?: string; kid?: string; k?: string; use?: string }
+interface Group {
+  readonly comment: string
+  readonly private: Jwk | { keys: Jwk[] }
+  readonly public?: Jwk | { keys: Jwk[] }
+  readonly tests: readonly { tcId: number; comment: string; jws: unknown; result: 'valid' | 'invalid' }[]
+}
+
+/** The key as the options take it: a shared secret with its one algorithm, any other as a JWK. */
+function keyOf(jwk: Jwk): VerifyKey | undefined {
+  try {
+    if (jwk.kty !== 'oct') return keyFromJwk(jwk, ASYMMETRIC)
+    const algorithm = SYMMETRIC.find((one) => one === jwk.alg)
+    if (!algorithm || jwk.use !== 'sig') return undefined
+    return { ...keyFromSecret(Buffer.from(jwk.k ?? '', 'base64url'), algorithm), kid: jwk.kid }
+  } catch (problem) {
+    assert.ok(problem instanceof KeyProblem)
+    return undefined
+  }
+}
+
+/** The steps from the token to its signature as requireBearer() takes them, with keys pinned as it pins them. */
+function accepts({ private: secret, public: open }: Group, token: unknown): boolean {
+  if (typeof token !== 'string') return false
+  const source = open ?? secret
+  const jwks = 'keys' in source ? source.keys : [source]
+  // A shared secret is an option of its own, which contradicts keys; in a JWK Set it is left out.
+  const shared = jwks.every(({ kty }) => kty === 'oct')
+  const keys = jwks
+    .filter(({ kty }) => shared || kty !== 'oct')
+    .map(keyOf)
+    .filter((key) => key !== undefined)
+  const head = readJwsHead(token)
+  if (isRefusal(head)) return false
+  const key = findKey(
+    keySet(keys, () => undefined),
+    head.kid,
+    head.algorithm,
+  )
+  return !isRefusal(key) && isSignedWith(token, key)
+}
+
+function run(file: string, expected: { valid: number; invalid: number }, exceptions: Readonly<Record<number, string>>) {
+  const { testGroups } = JSON.parse(readFileSync(join(home, file), 'utf8')) as { testGroups: Group[] }
+  const counts = { valid: 0, invalid: 0 }
+  const wrong: string[] = []
+  for (const group of testGroups) {
+    for (const { tcId, comment, jws, result } of group.tests) {
+      counts[result]++
+      const accepted = accepts(group, jws)
+      const excepted = tcId in exceptions
+      if ((accepted === (result === 'valid')) === excepted) {
+        wrong.push(`tc${tcId} ${group.comment} ${comment}: ${result}, ${accepted ? 'accepted' : 'refused'}`)
+      }
+    }
+  }
+  assert.deepEqual(wrong, [])
+  assert.deepEqual(counts, expected)
+}
+
+describe('the signature step against Project Wycheproof', { skip }, () => {
+  it('JSON Web Signature vectors', () => {
+    run(
+      'json_web_signature_test.json',
+      { valid: 46, invalid: 355 },
+      {
+        259: REASONS.empty,
+        264: REASONS.empty,
+        268: REASONS.empty,
+        272: REASONS.empty,
+        320: REASONS.empty,
+        325: REASONS.empty,
+        346: REASONS.pinned,
+        347: REASONS.pinned,
+        350: REASONS.pinned,
+        351: REASONS.pinned,
+        367: REASONS.identical,
+        370: REASONS.identical,
+        372: REASONS.strict,
+        373: REASONS.strict,
+      },
+    )
+  })
+
+  it('JSON Web Key vectors', () => {
+    run('json_web_key_test.json', { valid: 5, invalid: 21 }, { 7: REASONS.roca })
+  })
+})

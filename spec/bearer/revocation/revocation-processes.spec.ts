@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sign } from 'jsonwebtoken'
+import { Cluster, Redis } from 'ioredis'
+import { redisRevocations, type RedisClient, type RedisRevocationsOptions } from '../../../lib/index'
+import { startCluster } from '../../support/cluster'
+import { cutWire } from '../../support/cut-wire'
+import { startRedis } from '../../support/redis'
+import { startSentinelGroup } from '../../support/sentinel'
+import { until } from '../../support/until'
+import type { Report, Revoked } from '../processes/api'
+import { type Child, startChild } from '../processes/child'
+
+const issuer = 'https://as.test'
+const audience = 'api'
+const secret = 's'.repeat(32)
+const KINDS = ['token', 'subject', 'client'] as const
+
+function tokenOf({ kind, id }: Revoked): string {
+  const claims = { iss: issuer, aud: audience, sub: 'ada', client_id: 'app', exp: 4_102_444_800, iat: 1 }
+  const own = { token: { jti: id }, subject: { sub: id }, client: { client_id: id } }[kind]
+  return sign({ ...claims, ...own }, secret)
+}
+
+const config = (redisPort: number, revocations: RedisRevocationsOptions = {}) => {
+  return { redis: `redis://127.0.0.1:${redisPort}`, issuer, audience, secret, revocations }
+}
+
+/** Two processes that can both tell. */
+async function two(
+  owner: Parameters<typeof startChild>[0],
+  ...configs: [ReturnType<typeof config>, ReturnType<typeof config>]
+) {
+  const [here, there] = (await Promise.all(configs.map((each) => startChild(owner, each)))) as [Child, Child]
+  const good = tokenOf({ kind: 'token', id: 'good' })
+  for (const each of [here, there]) await until(async () => (await each.status(good)) === 200)
+  return { here, there, good }
+}
+
+async function revoke(child: Child, revoked: Revoked) {
+  type Done = Extract<Report, { id: string }>
+  const done = child.report((report): report is Done => 'id' in report && report.id === revoked.id)
+  child.tell({ revoke: revoked })
+  return done
+}
+
+const one = (kind: Revoked['kind'], id: string): Revoked => ({ kind, id })
+
+describe('redisRevocations() over two processes', () => {
+  it('is effective in the other within 250 ms (p99): by token id, by subject, by client', async (t) => {
+    const redis = await startRedis()
+    t.after(() => redis.stop())
+    const { here, there } = await two(t, config(redis.port), config(redis.port))
+    const all = Array.from({ length: 300 }, (_, i) => one(KINDS[i % 3] as Revoked['kind'], `timed-${i}`))
+    assert.deepEqual(
+      await Promise.all(all.slice(0, 9).map(async (each) => there.status(tokenOf(each)))),
+      Array(9).fill(200),
+    )
+
+    type Seen = Extract<Report, { seenAt: unknown }>
+    const seen = there.report((report): report is Seen => 'seenAt' in report)
+    there.tell({ watch: all })
+    const begun = new Map<string, number>()
+    for (const each of all) {
+      const { id, begunAt, written } = await revoke(here, each)
+      assert.ok(written)
+      begun.set(id, begunAt)
+      await sleep(7) // meets the other's ticks at every phase
+    }
+    const times = (await seen).seenAt.map(([id, at]) => at - (begun.get(id) as number)).sort((a, b) => a - b)
+    assert.equal(times.length, all.length)
+    const at = (part: number) => times[Math.ceil(times.length * part) - 1] as number
+    t.diagnostic(`p50 ${at(0.5).toFixed(1)} ms, p99 ${at(0.99).toFixed(1)} ms, most ${at(1).toFixed(1)} ms`)
+    assert.ok(at(0.99) <= 250, `p99 ${at(0.99)} ms`)
+    for (const each of all.slice(0, 30)) assert.equal(await there.status(tokenOf(each)), 401)
+    assert.equal(await there.status(tokenOf(one('token', 'other'))), 200)
+  })
+
+  it('loses none to a connection that was cut meanwhile, whoever revoked being gone', async (t) => {
+    const redis = await startRedis()
+    t.after(() => redis.stop())
+    const wire = await cutWire(redis.port)
+    t.after(() => wire.cut())
+    const { here, there, good } = await two(t, config(redis.port), config(wire.port, { maxBehindMs: 1_000 }))
+    await wire.cut()
+    const missed = KINDS.map((kind) => one(kind, `missed-${kind}`))
+    for (const each of missed) assert.ok((await revoke(here, each)).written)
+    await here.kill()
+    // It cannot know yet, and says so once it has been behind for as long as is allowed.
+    assert.equal(await there.status(tokenOf(missed[0] as Revoked)), 200)
+    await until(async () => (await there.status(good)) === 503)
+    await wire.mend()
+    await until(async () => (await there.status(good)) === 200)
+    for (const each of missed) assert.equal(await there.status(tokenOf(each)), 401, each.kind)
+  })
+
+  it('loses none to a Redis that was killed and came back empty while one process was cut off', async (t) => {
+    const first = await startRedis()
+    const wire = await cutWire(first.port)
+    t.after(() => wire.cut())
+    const { here, there, good } = await two(t, config(first.port), config(wire.port))
+    await wire.cut()
+    const missed = KINDS.map((kind) => one(kind, `missed-${kind}`))
+    for (const each of missed) assert.ok((await revoke(here, each)).written)
+    await first.stop()
+    const offline = one('token', 'offline')
+    assert.equal((await revoke(here, offline)).written, false)
+    assert.equal(await here.status(tokenOf(offline)), 401)
+    const again = await startRedis('--port', String(first.port))
+    t.after(() => again.stop())
+    await wire.mend()
+    for (const each of [...missed, offline]) await until(async () => (await there.status(tokenOf(each))) === 401)
+    assert.equal(await there.status(good), 200)
+  })
+
+  it('fails open where so configured, and still by all it knows', async (t) => {
+    const redis = await startRedis()
+    t.after(() => redis.stop())
+    const wire = await cutWire(redis.port)
+    const open = config(wire.port, { maxBehindMs: 500, onBehind: 'open' })
+    const { here, there, good } = await two(t, config(redis.port), open)
+    const known = one('subject', 'known')
+    await revoke(here, known)
+    await until(async () => (await there.status(tokenOf(known))) === 401)
+    await wire.cut()
+    const closed = await startChild(t, config(wire.port, { maxBehindMs: 500 }))
+    const missed = one('token', 'missed')
+    await revoke(here, missed)
+    await sleep(1_000)
+    assert.deepEqual(
+      [await there.status(good), await there.status(tokenOf(known)), await there.status(tokenOf(missed))],
+      [200, 401, 200],
+    )
+    assert.equal(await closed.status(good), 503)
+  })
+})
+
+describe('redisRevocations() over a Sentinel group and a Cluster', () => {
+  const session = (id: string) => ({ issuer, claims: { jti: id }, sub: 'ada', clientId: 'app' }) as never
+  const follower = (to: RedisClient) => {
+    const revocation = redisRevocations(to)
+    after(() => revocation.close())
+    return revocation
+  }
+
+  it('loses none to a failover that loses writes', async (t) => {
+    const group = await startSentinelGroup()
+    t.after(() => group.stop())
+    const client = new Redis({ sentinels: [...group.sentinels], name: group.name, lazyConnect: true })
+    const [here, there] = [follower(client), follower(client)]
+    await Promise.all([here.ready(), there.ready()])
+    await here.revokeToken(issuer, 'replicated')
+    await group.cutReplication()
+    await here.revokeToken(issuer, 'not-replicated')
+    await until(() => there.state(session('not-replicated')) === 'revoked')
+    here.close()
+    await group.failover()
+    const late = follower(client)
+    await until(() => late.state(session('replicated')) === 'revoked', 20_000)
+    await until(() => late.state(session('not-replicated')) === 'revoked', 20_000)
+    await until(() =>
+      there.revokeToken(issuer, 'after').then(
+        () => true,
+        () => false,
+      ),
+    )
+    await until(() => late.state(session('after')) === 'revoked')
+  })
+
+  it('shares them through a Cluster, and after a master was killed', async (t) => {
+    const cluster = await startCluster()
+    t.after(() => cluster.stop())
+    const client = new Cluster([...cluster.nodes], { lazyConnect: true })
+    const [here, there] = [follower(client), follower(client)]
+    await Promise.all([here.ready(), there.ready()])
+    await here.revokeToken(issuer, 'before')
+    await until(() => there.state(session('before')) === 'revoked')
+    const master = await cluster.masterOf('{tollgate:revoked}:log')
+    master.server.signal('SIGKILL')
+    await until(
+      () =>
+        here.revokeToken(issuer, 'after').then(
+          () => true,
+          () => false,
+        ),
+      30_000,
+    )
+    await until(() => there.state(session('after')) === 'revoked', 20_000)
+    const late = follower(client)
+    for (const id of ['before', 'after']) await until(() => late.state(session(id)) === 'revoked', 20_000)
+  })
+})

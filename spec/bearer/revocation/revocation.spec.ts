@@ -1,0 +1,537 @@
+import assert from 'node:assert/strict'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { after, describe, it } from 'node:test'
+import express from 'express'
+import {
+  redisRevocations,
+  requireBearer,
+  type BearerOptions,
+  type RedisRevocationsOptions,
+  type Session,
+} from '../../../lib/index'
+import { RevocationList, entryOf } from '../../../lib/bearer/revocation/revocation-list'
+import { devIssuer, manualClock, type DevTokenOptions } from '../../../lib/testing/index'
+import { startRedis } from '../../support/redis'
+import { serve } from '../../support/serve'
+import { until } from '../../support/until'
+
+const dev = devIssuer()
+const { issuer } = dev
+
+function follower(port: number, options: RedisRevocationsOptions = {}) {
+  const revocation = redisRevocations(`redis://127.0.0.1:${port}`, options)
+  after(() => revocation.close())
+  return revocation
+}
+
+async function asking(revocation: NonNullable<BearerOptions['revocation']>) {
+  const { url } = await serve(
+    express().use(requireBearer({ ...dev.options, revocation }), (_req, res) => void res.end()),
+  )
+  return async (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } })
+}
+
+function session(who: string, options: Partial<DevTokenOptions['claims']> = {}): Session {
+  return {
+    kind: 'user',
+    issuer,
+    sub: who,
+    userId: who,
+    clientId: 'app',
+    scope: [],
+    claims: { iat: 1_000, ...options },
+  } as unknown as Session
+}
+
+describe('redisRevocations()', async () => {
+  const redis = await startRedis()
+  after(() => redis.stop())
+
+  it('revokes a token, a subject’s tokens or a client’s, in every process', async () => {
+    const [here, there] = [follower(redis.port), follower(redis.port)]
+    await Promise.all([here.ready(), there.ready()])
+    const ask = await asking(there)
+    const tokens = {
+      one: dev.token('ada', { claims: { jti: 'j-1' } }),
+      two: dev.token('ada', { claims: { jti: 'j-2' } }),
+      eve: dev.token('eve', { clientId: 'bad-app' }),
+      robot: dev.token('robot', { kind: 'client' }),
+    }
+    const statuses = async () => Promise.all(Object.values(tokens).map(async (token) => (await ask(token)).status))
+    assert.deepEqual(await statuses(), [200, 200, 200, 200])
+    await here.revokeToken(issuer, 'j-1')
+    await until(async () => (await ask(tokens.one)).status === 401)
+    assert.deepEqual(await statuses(), [401, 200, 200, 200])
+    await here.revokeClient(issuer, 'bad-app')
+    await until(async () => (await ask(tokens.eve)).status === 401)
+    assert.deepEqual(await statuses(), [401, 200, 401, 200])
+    await here.revokeSubject(issuer, 'ada')
+    await until(async () => (await ask(tokens.two)).status === 401)
+    assert.deepEqual(await statuses(), [401, 401, 401, 200])
+    await here.revokeSubject('https://other.test', 'robot')
+    await new Promise((resolve) => setTimeout(resolve, 250))
+    assert.equal((await ask(tokens.robot)).status, 200)
+  })
+
+  it('takes tokens issued after the moment', async () => {
+    const here = follower(redis.port)
+    await here.ready()
+    const now = Math.floor(Date.now() / 1_000)
+    await here.revokeSubject(issuer, 'grace', now - 60)
+    const ask = await asking(here)
+    const at = async (iat: unknown) => (await ask(dev.token('grace', { claims: { iat } }))).status
+    assert.deepEqual(
+      [await at(now - 61), await at(now - 60), await at(now - 59), await at(undefined)],
+      [401, 401, 200, 401],
+    )
+  })
+
+  it('is effective everywhere within 250 ms (p99)', async () => {
+    const [here, there] = [follower(redis.port), follower(redis.port)]
+    await Promise.all([here.ready(), there.ready()])
+    const lag = monitorEventLoopDelay({ resolution: 5 })
+    lag.enable()
+    const times: number[] = []
+    for (let i = 0; i < 50; i++) {
+      const started = performance.now()
+      await here.revokeToken(issuer, `timed-${i}`)
+      const one = session('x', { jti: `timed-${i}` })
+      while (there.state(one) !== 'revoked') await new Promise((resolve) => setTimeout(resolve, 1))
+      times.push(performance.now() - started)
+    }
+    lag.disable()
+    times.sort((a, b) => a - b)
+    const p99 = times[Math.ceil(times.length * 0.99) - 1] as number
+    assert.ok(p99 <= 250 + lag.max / 1e6, `p99 ${p99} ms, with the event loop up to ${lag.max / 1e6} ms late`)
+  })
+
+  it('puts nothing of the subject into Redis, and lets every key expire', async () => {
+    const own = await startRedis()
+    after(() => own.stop())
+    const here = follower(own.port, { prefix: 'api' })
+    await here.ready()
+    await here.revokeSubject(issuer, 'ada:{x}\r\n')
+    const { Redis } = await import('ioredis')
+    const client = new Redis(own.port)
+    const keys = (await client.keys('*')).sort()
+    assert.deepEqual(keys, ['{api:revoked}:last', '{api:revoked}:log', '{api:revoked}:over'])
+    for (const key of keys) assert.ok((await client.pttl(key)) > 86_000_000)
+    const [entry = ''] = await client.zrange('{api:revoked}:log', '0', '-1')
+    assert.match(entry, /^s:[A-Za-z0-9+/=]{44}:\d+:\d+$/)
+    client.disconnect()
+  })
+})
+
+describe('redisRevocations(), turn by turn', async () => {
+  const server = await startRedis()
+  const { Redis } = await import('ioredis')
+  const client = new Redis(server.port)
+  const monitor = await client.monitor()
+  after(async () => {
+    monitor.disconnect()
+    client.disconnect()
+    await server.stop()
+  })
+
+  /** A follower whose turns are taken one by one, with what each asks of Redis. */
+  async function stepping(prefix: string, options: RedisRevocationsOptions = {}) {
+    const time = manualClock(1_800_000_000_000)
+    let armed = 0
+    const clock = {
+      ...time,
+      after(ms: number, fn: () => void) {
+        armed++
+        return time.after(ms, fn)
+      },
+    }
+    const log = `{${prefix}:revoked}:log`
+    let asked: string[] = []
+    let written: string[][] = []
+    monitor.on('monitor', (_at: string, [command = '', ...args]: string[], source: string) => {
+      if (source === 'lua' && /^zrangebyscore$/i.test(command) && args[0] === log) asked.push(args[1] as string)
+      if (/^eval$/i.test(command) && args[1] === '3' && args[2] === log) {
+        written.push(args.slice(6).filter((_, i) => i % 2 === 1))
+      }
+    })
+    const here = follower(server.port, { prefix, clock, tokenLifeSec: 60, ...options })
+    const turn = async (ms = 100) => {
+      const before = armed
+      clock.advance(ms)
+      await until(() => armed > before)
+    }
+    await until(() => armed > 0)
+    let ready = false
+    void here.ready().then(() => void (ready = true))
+    while (!ready) await turn()
+    /** What was asked and written since the last time: all that came before is known once an own command is. */
+    const seen = async () => {
+      const mark = `mark-${Math.random()}`
+      const marked = new Promise<void>((resolve) => {
+        const listener = (_at: string, args: string[]) => {
+          if (args[1] !== mark) return
+          monitor.off('monitor', listener)
+          resolve()
+        }
+        monitor.on('monitor', listener)
+      })
+      await Promise.all([marked, client.echo(mark)])
+      const now = { asked, written }
+      asked = []
+      written = []
+      return now
+    }
+    await seen()
+    return { here, turn, seen, clock, time, log, armed: () => armed }
+  }
+
+  const token = (id: string) => entryOf({ kind: 'token', issuer, id, overMs: 1_800_000_360_000 })
+
+  it('asks for what came since, and writes what is missing there and nothing else', async () => {
+    const { here, turn, seen, clock, log } = await stepping('a')
+    clock.setDate(1_800_000_000_000)
+    const [one, two, three] = [token('1'), token('2'), token('3')]
+    await here.revokeToken(issuer, '1')
+    await here.revokeToken(issuer, '2')
+    assert.deepEqual(await seen(), { asked: [], written: [[one], [two]] })
+    await turn()
+    await turn()
+    await turn()
+    assert.deepEqual(await seen(), { asked: ['-inf', '(2', '(2'], written: [] })
+    await client.zadd(log, 3, three)
+    await turn()
+    await turn()
+    assert.deepEqual(await seen(), { asked: ['(2', '(3'], written: [] })
+    assert.equal(here.state(session('x', { jti: '3' })), 'revoked')
+    // The server forgets: first the last, which is noticed by its absence, then all.
+    await client.zrem(log, three)
+    await turn()
+    await turn()
+    assert.deepEqual(await seen(), { asked: ['-inf', '(2'], written: [[three]] })
+    await client.flushall()
+    await turn()
+    await turn()
+    await turn()
+    assert.deepEqual(await seen(), { asked: ['-inf', '(3', '(3'], written: [[one, two, three]] })
+    // Another that starts now has nothing to add.
+    const late = await stepping('a')
+    await late.turn()
+    assert.deepEqual(await late.seen(), { asked: ['(3'], written: [] })
+    assert.equal(late.here.state(session('x', { jti: '1' })), 'revoked')
+  })
+
+  it('tries again to write what it could not, and only that', async () => {
+    const { here, turn, seen } = await stepping('b')
+    await here.revokeToken(issuer, '1')
+    await turn()
+    await client.config('SET', 'maxmemory', '1')
+    await assert.rejects(here.revokeToken(issuer, '2'), /OOM/)
+    await client.config('SET', 'maxmemory', '0')
+    await seen()
+    await turn()
+    await turn()
+    const { written } = await seen()
+    assert.deepEqual(
+      written.map((entries) => entries.length),
+      [1],
+    )
+    const late = await stepping('b')
+    assert.equal(late.here.state(session('x', { jti: '2' })), 'revoked')
+  })
+
+  it('keeps a revocation for as long as a token may live, and the largest tolerance', async () => {
+    const { here, clock, log } = await stepping('c')
+    clock.setDate(1_800_000_000_000)
+    await here.revokeSubject(issuer, 'ada')
+    await here.revokeSubject(issuer, 'ada', 1_799_999_950)
+    const entries = await client.zrange(log, '0', '-1')
+    assert.deepEqual(
+      entries.map((entry) => entry.split(':').slice(2)),
+      [
+        ['1800000000', '1800000360000'],
+        ['1799999950', '1800000310000'],
+      ],
+    )
+  })
+
+  it('lets go once a minute of what is over', async () => {
+    const { here, turn, time } = await stepping('d')
+    await here.revokeToken(issuer, '1')
+    const revoked = () => here.state(session('x', { jti: '1' })) === 'revoked'
+    time.setDate(1_800_000_000_000 + 400_000) // it looked at the very beginning, and all was well
+    while (time.now() < 59_900) await turn(Math.min(10_000, 59_900 - time.now()))
+    assert.equal(revoked(), true)
+    while (time.now() < 60_300) await turn()
+    assert.equal(revoked(), false)
+    await client.flushall()
+  })
+
+  it('is behind when Redis was last read longer ago than may be, with why', async () => {
+    const { here, turn, clock } = await stepping('e', { maxBehindMs: 500 })
+    await turn()
+    server.signal('SIGSTOP')
+    try {
+      clock.advance(500)
+      assert.equal(here.state(session('ada')), 'valid')
+      clock.advance(1)
+      assert.deepEqual(Object.keys(here.state(session('ada')) as object), ['behind'])
+      await until(() => (here.state(session('ada')) as { behind: unknown }).behind instanceof Error)
+    } finally {
+      server.signal('SIGCONT')
+    }
+    await until(async () => {
+      await turn()
+      return here.state(session('ada')) === 'valid'
+    })
+  })
+
+  it('open: warns once each time that it falls behind', async () => {
+    const { here, turn, clock } = await stepping('f', { maxBehindMs: 500, onBehind: 'open' })
+    let warnings = 0
+    const listener = ({ message }: Error) => void (warnings += Number(message.includes('revocations cannot be read')))
+    process.on('warning', listener)
+    const behind = async () => {
+      await turn()
+      clock.advance(501)
+      for (let i = 0; i < 3; i++) assert.equal(here.state(session('ada')), 'valid')
+      await turn()
+    }
+    await behind()
+    await behind()
+    process.off('warning', listener)
+    assert.equal(warnings, 2)
+  })
+
+  it('is ready as soon as Redis was read, and asks nothing once closed', async () => {
+    const time = manualClock()
+    const fresh = follower(server.port, { prefix: 'g', clock: time })
+    let ready = false
+    void fresh.ready().then(() => void (ready = true))
+    await until(async () => {
+      if (fresh.state(session('ada')) === 'valid') return true
+      time.advance(100)
+      return new Promise((resolve) => setTimeout(() => resolve(false), 5))
+    })
+    await until(() => ready)
+
+    const { here, turn, armed, clock } = await stepping('h')
+    await turn()
+    server.signal('SIGSTOP')
+    clock.advance(100) // a turn is under way
+    const before = armed()
+    here.close()
+    here.close()
+    server.signal('SIGCONT')
+    await client.ping()
+    clock.advance(1_000)
+    await client.ping()
+    assert.equal(armed(), before)
+    await here.ready()
+  })
+})
+
+describe('redisRevocations() when Redis fails', () => {
+  it('tells a Redis that restarts empty all that any process knows', async () => {
+    const first = await startRedis()
+    const [here, there] = [follower(first.port), follower(first.port)]
+    await Promise.all([here.ready(), there.ready()])
+    await here.revokeToken(issuer, 'before')
+    await until(() => there.state(session('x', { jti: 'before' })) === 'revoked')
+    here.close()
+    await first.stop()
+    const again = await startRedis('--port', String(first.port))
+    after(() => again.stop())
+    const late = follower(first.port)
+    await late.ready()
+    await until(() => late.state(session('x', { jti: 'before' })) === 'revoked')
+    await there.revokeToken(issuer, 'after')
+    await until(() => late.state(session('x', { jti: 'after' })) === 'revoked')
+  })
+
+  it('notices a history that went back and grew again, as after a failover that lost writes', async () => {
+    const redis = await startRedis()
+    after(() => redis.stop())
+    const { Redis } = await import('ioredis')
+    const client = new Redis(redis.port)
+    const [here, there] = [follower(redis.port), follower(redis.port)]
+    await Promise.all([here.ready(), there.ready()])
+    for (let i = 0; i < 5; i++) await here.revokeToken(issuer, `kept-${i}`)
+    await until(() => there.state(session('x', { jti: 'kept-4' })) === 'revoked')
+    // The last three writes are lost, and others take their numbers before anybody asks again.
+    const entry = (id: string) => entryOf({ kind: 'token', issuer, id, overMs: Date.now() + 86_400_000 })
+    const log = '{tollgate:revoked}:log'
+    const pipeline = client.multi().zremrangebyscore(log, 3, '+inf')
+    for (let n = 3; n < 9; n++) pipeline.zadd(log, n, entry(`new-${n}`))
+    await pipeline.set('{tollgate:revoked}:last', '8').exec()
+    for (let n = 3; n < 9; n++) await until(() => there.state(session('x', { jti: `new-${n}` })) === 'revoked')
+    const late = follower(redis.port)
+    for (let i = 0; i < 5; i++) await until(() => late.state(session('x', { jti: `kept-${i}` })) === 'revoked')
+    client.disconnect()
+  })
+
+  it('counts a revocation here at once, and writes it when Redis is back', async () => {
+    const first = await startRedis()
+    const here = follower(first.port)
+    await here.ready()
+    await first.stop()
+    await assert.rejects(here.revokeToken(issuer, 'offline'))
+    assert.equal(here.state(session('x', { jti: 'offline' })), 'revoked')
+    const again = await startRedis('--port', String(first.port))
+    after(() => again.stop())
+    const late = follower(first.port)
+    await until(() => late.state(session('x', { jti: 'offline' })) === 'revoked')
+  })
+
+  it('counts a revocation here at once, and does not wait for a Redis that hangs', async () => {
+    const redis = await startRedis()
+    after(() => redis.stop())
+    const [here, late] = [follower(redis.port), follower(redis.port)]
+    await Promise.all([here.ready(), late.ready()])
+    redis.signal('SIGSTOP')
+    const revoking = here.revokeToken(issuer, 'hanging')
+    assert.equal(here.state(session('x', { jti: 'hanging' })), 'revoked')
+    await assert.rejects(revoking, /timed out/)
+    redis.signal('SIGCONT')
+    await until(() => late.state(session('x', { jti: 'hanging' })) === 'revoked')
+  })
+
+  it('closed: refuses with 503 what it cannot tell, from the start and when behind for too long', async () => {
+    const redis = await startRedis()
+    after(() => redis.stop())
+    const clock = manualClock()
+    const starting = follower(redis.port, { clock })
+    const ask = await asking(starting)
+    assert.equal((await ask(dev.token('ada'))).status, 503)
+    const step = async (condition: () => boolean) =>
+      until(async () => {
+        if (condition()) return true
+        clock.advance(100)
+        return new Promise((resolve) => setTimeout(() => resolve(false), 2))
+      })
+    await step(() => starting.state(session('ada')) === 'valid')
+    assert.equal((await ask(dev.token('ada'))).status, 200)
+    redis.signal('SIGSTOP')
+    clock.advance(5_200)
+    const answer = await ask(dev.token('ada'))
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
+    redis.signal('SIGCONT')
+    await step(() => starting.state(session('ada')) === 'valid')
+  })
+
+  it('open: lets in by what is known, with a warning', async () => {
+    const warnings: string[] = []
+    const listener = (warning: Error) => void warnings.push(warning.message)
+    process.on('warning', listener)
+    const open = follower(1, { onBehind: 'open' })
+    await open.revokeToken(issuer, 'known').catch(() => undefined)
+    assert.equal(open.state(session('ada')), 'valid')
+    assert.equal(open.state(session('ada', { jti: 'known' })), 'revoked')
+    await until(() => warnings.some((message) => message.includes('revocations cannot be read')))
+    process.off('warning', listener)
+  })
+})
+
+describe('redisRevocations() throws at startup', () => {
+  it('where it is given neither a client nor a URL, and never shows a URL', () => {
+    assert.throws(() => redisRevocations({} as never), /redisRevocations\(\) takes an ioredis client .* received \{\}/)
+    assert.throws(
+      () => redisRevocations('http://user:s3cret@localhost'),
+      (err) => err instanceof TypeError && !err.message.includes('s3cret'),
+    )
+  })
+
+  it('and names the option', () => {
+    for (const [options, message] of [
+      [{ prefix: 'a{b' }, /prefix/],
+      [{ tokenLifeSec: 1 }, /tokenLifeSec.*1/],
+      [{ maxBehindMs: 1 }, /maxBehindMs/],
+      [{ onBehind: 'local' }, /onBehind.*'local'/],
+      [{ prefix: 7 }, /prefix must be a string; received 7/],
+      [{ interval: 1 }, /redisRevocations\(\) has no option "interval"/],
+    ] as const) {
+      assert.throws(() => redisRevocations('redis://127.0.0.1:1', options as object), message)
+    }
+    assert.throws(() => requireBearer({ ...dev.options, revocation: {} as never }), /revocation must be/)
+    const clock = manualClock()
+    follower(1, { prefix: '', tokenLifeSec: 60, maxBehindMs: 500, onBehind: 'closed', clock }).close()
+  })
+
+  it('and a moment that is none, as a rejection', async () => {
+    const here = follower(1)
+    for (const beforeSec of [-1, NaN, Infinity, 1e12, 'yesterday' as never]) {
+      const message = /^beforeSec is no time; received /
+      await assert.rejects(here.revokeSubject(issuer, 'ada', beforeSec), { name: 'RangeError', message })
+      await assert.rejects(here.revokeClient(issuer, 'app', beforeSec), { name: 'RangeError', message })
+    }
+    assert.equal(here.state({ ...session('ada'), claims: {} }) === 'revoked', false)
+    for (const beforeSec of [0, 1e12 - 1]) {
+      await assert.rejects(here.revokeSubject(issuer, 'ada', beforeSec), (err: Error) => err.name !== 'RangeError')
+    }
+  })
+})
+
+describe('RevocationList', () => {
+  it('lets go of what is over, and of nothing else', () => {
+    const list = new RevocationList()
+    const left = (nowMs: number) => {
+      list.forget(nowMs)
+      return list.entries().map(({ overMs }) => overMs)
+    }
+    list.add(entryOf({ kind: 'token', issuer, id: 'j', overMs: 1_000 }))
+    list.add(entryOf({ kind: 'subject', issuer, id: 'ada', beforeSec: 10, overMs: 2_000 }))
+    list.add(entryOf({ kind: 'subject', issuer, id: 'ada', beforeSec: 20, overMs: 3_000 }))
+    list.add(entryOf({ kind: 'client', issuer, id: 'desk', beforeSec: 500, overMs: 4_000 }))
+    list.add(entryOf({ kind: 'client', issuer, id: 'other', beforeSec: 500, overMs: 9_000 }))
+    const one = session('x', { jti: 'j' })
+    assert.deepEqual(left(999), [1_000, 2_000, 3_000, 4_000, 9_000])
+    assert.equal(list.revokes(one), true)
+    assert.deepEqual(left(1_000), [2_000, 3_000, 4_000, 9_000])
+    assert.equal(list.revokes(one), false)
+    assert.deepEqual(left(2_000), [3_000, 4_000, 9_000])
+    assert.equal(list.revokes(session('ada', { iat: 20 })), true)
+    assert.equal(list.revokes(session('ada', { iat: 21 })), false)
+    assert.deepEqual(left(3_000), [4_000, 9_000])
+    assert.equal(list.revokes(session('ada', { iat: 20 })), false)
+    const atDesk = { ...session('ada', { iat: 400 }), clientId: 'desk' }
+    assert.equal(list.revokes(atDesk), true)
+    assert.deepEqual(left(4_000), [9_000])
+    assert.equal(list.revokes(atDesk), false)
+  })
+
+  it('never gets laxer by an earlier moment, nor forgets sooner by an earlier end', () => {
+    const list = new RevocationList()
+    for (const [beforeSec, overMs] of [
+      [20, 9e9],
+      [10, 8e9],
+    ] as const) {
+      list.add(entryOf({ kind: 'client', issuer, id: 'app', beforeSec, overMs }))
+      list.add(entryOf({ kind: 'token', issuer, id: 'j', overMs }))
+    }
+    list.forget(8.5e9)
+    assert.equal(list.revokes(session('ada', { iat: 15 })), true)
+    assert.equal(list.revokes(session('ada', { iat: 5_000, jti: 'j' })), true)
+  })
+
+  it('takes nothing that is absent for what is revoked', () => {
+    const list = new RevocationList()
+    list.add(entryOf({ kind: 'token', issuer, id: 'undefined', overMs: 9e9 }))
+    list.add(entryOf({ kind: 'client', issuer, id: 'undefined', beforeSec: 5_000, overMs: 9e9 }))
+    assert.equal(list.revokes({ ...session('ada'), clientId: undefined }), false)
+  })
+
+  it('takes nothing else for a revocation', () => {
+    const list = new RevocationList()
+    const good = entryOf({ kind: 'token', issuer, id: 'j', overMs: 1 })
+    for (const entry of [
+      '',
+      'x',
+      't:abc:0:1',
+      good.replace('t', 'u'),
+      good.replace(':0:', ':-1:'),
+      ` ${good}`,
+      `${good} `,
+    ])
+      assert.ok(!list.add(entry), entry)
+    assert.deepEqual(list.entries(), [])
+    assert.ok(list.add(good))
+  })
+})

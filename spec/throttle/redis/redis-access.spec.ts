@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { Redis } from 'ioredis'
+import express, { type Request } from 'express'
+import { type StoreMessage, type Usage, redisStore, throttle } from '../../../lib/index'
+import type { Command } from '../../../lib/throttle/sync/sync-protocol'
+import { endedLogs, startApis } from '../../chaos/apis'
+import { balance } from '../../chaos/balance'
+import { shoot } from '../../chaos/load'
+import { workByUser } from '../../chaos/log'
+import { LONG_WINDOW_MS, totals } from '../../chaos/shared-total'
+import { listen } from '../../support/listen'
+import { type Server, freePort, startRedis } from '../../support/redis'
+import { until } from '../../support/until'
+
+const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
+
+/** Throttles over the store until the spec ends, and says what it says of the store. */
+function throttled(t: TestContext, store: ReturnType<typeof redisStore>) {
+  const causes: string[] = []
+  const heard = (told: unknown) => {
+    const { cause, store: of } = told as StoreMessage & { cause?: Error }
+    if (of === store) causes.push(String(cause?.message))
+  }
+  subscribe('express-tollgate:degraded', heard)
+  t.after(() => unsubscribe('express-tollgate:degraded', heard))
+  const made = throttle({ ...OPTIONS, store })
+  t.after(() => made.close())
+  const shard = store.shardOf('')
+  const beat = t.mock.method(shard, 'beat')
+  const beats = () => beat.mock.callCount()
+  const degraded = async () => (await made.usage('nobody'))[0]?.degraded === true
+  return { causes, degraded, beats }
+}
+
+describe('redisStore() over TLS', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'express-tollgate-tls-'))
+  const file = (name: string) => join(folder, name)
+  let redis: Server
+  let port: number
+
+  before(async () => {
+    const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
+    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
+    openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=a CA of our own')
+    openssl('req', ...key, '-keyout', 'redis.key', '-out', 'redis.csr', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost') // prettier-ignore
+    openssl('x509', '-req', '-in', 'redis.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-copy_extensions', 'copy', '-out', 'redis.pem') // prettier-ignore
+    port = await freePort()
+    const tls = ['--tls-port', String(port), '--tls-auth-clients', 'no', '--tls-ca-cert-file', file('ca.pem')]
+    redis = await startRedis(...tls, '--tls-cert-file', file('redis.pem'), '--tls-key-file', file('redis.key'))
+  })
+  after(async () => {
+    await redis.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it("is a client's that trusts a CA of its own", async (t) => {
+    const client = new Redis({ host: 'localhost', port, tls: { ca: readFileSync(file('ca.pem')) } })
+    t.after(() => client.disconnect())
+    const { degraded } = throttled(t, redisStore(client))
+    await until(async () => !(await degraded()))
+  })
+
+  it('refuses a server that no CA it trusts vouches for, and says so', async (t) => {
+    const { causes, degraded } = throttled(t, redisStore(`rediss://localhost:${port}`))
+    await until(() => causes.length > 0)
+    assert.equal(await degraded(), true)
+  })
+
+  it('is a rediss:// URL where NODE_EXTRA_CA_CERTS names the CA, and processes share their windows over it', async (t) => {
+    const apis = await startApis(t, 2, {
+      redis: `rediss://localhost:${port}`,
+      throttles: { shared: OPTIONS },
+      env: { NODE_EXTRA_CA_CERTS: file('ca.pem') },
+    })
+    for (const api of apis) assert.equal((await shoot(api, '/shared/work/20', 'ada')).status, 200)
+    const admin = new Redis(redis.port)
+    t.after(() => admin.disconnect())
+    const work = workByUser(await endedLogs(apis, (who) => who === 'ada'))
+    const { requests, lostMs, doubledMs } = await balance(work, totals(admin, 'shared'))
+    assert.deepEqual([requests, lostMs, doubledMs], [2, 0, 0])
+  })
+})
+
+describe('redisStore() where several servers stand behind one address', () => {
+  let redis: Server
+  before(async () => {
+    redis = await startRedis('--cluster-enabled', 'yes') // refuses keys of several slots in one command, as such do
+    const admin = new Redis(redis.port)
+    await admin.cluster('ADDSLOTSRANGE', 0, 16_383)
+    await until(async () => String(await admin.cluster('INFO')).includes('cluster_state:ok'))
+    admin.disconnect()
+  })
+  after(() => redis.stop())
+
+  it('asks about each subject by itself, and shares the windows none the less', async (t) => {
+    const options = { ...OPTIONS, subject: (req: Request) => req.get('X-User') as string }
+    const store = () => redisStore(`redis://127.0.0.1:${redis.port}`)
+    const [one, other] = [throttle({ ...options, store: store() }), throttle({ ...options, store: store() })]
+    const app = express()
+    app.use(one)
+    app.get('/:ms', (req, res) => {
+      req.throttle.charge(Number(req.params.ms))
+      res.end()
+    })
+    const { get, close } = await listen(app)
+    t.after(async () => {
+      await close()
+      await Promise.all([one.close(), other.close()])
+    })
+    const users = Array.from({ length: 120 }, (_, i) => `user-${i}`)
+    const usageBy = (made: typeof one) => Promise.all(users.map(async (user) => (await made.usage(user))[0] as Usage))
+    for (const made of [one, other]) await until(async () => (await made.usage('nobody'))[0]?.degraded === false)
+    await Promise.all(users.map((user, i) => get(`/${1_000 * i}`, { 'X-User': user })))
+    const inSeconds = async () => (await usageBy(other)).map(({ spentMs }) => Math.floor(spentMs / 1_000))
+    await until(async () => (await inSeconds()).every((sec, i) => sec === i))
+    assert.ok((await usageBy(other)).every(({ degraded }) => !degraded))
+  })
+})
+
+describe('redisStore() that is asked about many subjects in one turn', () => {
+  let redis: Server
+  before(async () => void (redis = await startRedis()))
+  after(() => redis.stop())
+
+  it('sends one command for up to fifty of them, and tells each its own', async (t) => {
+    const admin = new Redis(redis.port)
+    const store = redisStore(`redis://127.0.0.1:${redis.port}`)
+    t.after(async () => {
+      admin.disconnect()
+      await store.close()
+    })
+    const shard = store.shardOf('')
+    const start = Date.now() * 1_000 - 10_000_000
+    const command = (id: string, seq: number, spent: number): Command => ({
+      ...{ id, number: 1, start, end: start + 60_000_000, seq, spent, hold: 0, running: 0 },
+      ...{ want: 0, unit: 0, slice: 0, keep: 0, limit: 1_000_000, tolerance: 0, leaseMs: 251 },
+    })
+    await until(() => shard.sync('w', command('first', 1, 0)).catch(() => undefined)) // connects, and brings the script
+    const monitor = await admin.monitor()
+    t.after(() => monitor.disconnect())
+    const sizes: number[] = []
+    monitor.on('monitor', (_time: string, [name, , keys]: string[], source: string) => {
+      if (name?.toLowerCase() === 'evalsha' && source !== 'lua') sizes.push(Number(keys))
+    })
+    const ids = Array.from({ length: 120 }, (_, i) => `s${i}`)
+    const all = (seq: number) => Promise.all(ids.map((id, i) => shard.sync('w', command(id, seq, 7 * i))))
+    assert.deepEqual(
+      (await all(10)).map(({ written }) => written?.found),
+      Array(120).fill(0),
+    )
+    const odd = ids.map((id, i) => shard.sync('w', command(id, i % 2 === 0 ? 20 : 5, 7 * i)))
+    assert.deepEqual(
+      (await Promise.all(odd)).map(({ written }) => written?.found),
+      ids.map((_, i) => (i % 2 === 0 ? 10 : undefined)), // a command that is late writes nothing
+    )
+    await until(() => sizes.length >= 6)
+    assert.deepEqual(sizes, [50, 50, 20, 50, 50, 20])
+  })
+})
+
+describe('redisStore() with a Redis user of few rights', () => {
+  const NEEDED = ['+evalsha', '+eval', '+time', '+hgetall', '+hset', '+pexpireat']
+  let redis: Server
+  let admin: Redis
+  before(async () => {
+    redis = await startRedis()
+    admin = new Redis(redis.port)
+  })
+  after(async () => {
+    admin.disconnect()
+    await redis.stop()
+  })
+
+  async function user(name: string, commands: readonly string[]): Promise<string> {
+    const rights = ['~tollgate:*', 'resetchannels', '-@all', ...commands]
+    await admin.call('ACL', 'SETUSER', name, 'on', '>secret', ...rights)
+    return `redis://${name}:secret@127.0.0.1:${redis.port}`
+  }
+
+  it('works where INFO is denied, heartbeats and all', async (t) => {
+    const warn = t.mock.method(console, 'warn', () => undefined) // ioredis says that it could not ask
+    const { degraded, causes, beats } = throttled(t, redisStore(await user('uninformed', NEEDED)))
+    await until(async () => !(await degraded()))
+    await until(() => beats() >= 3)
+    assert.deepEqual([causes, await degraded()], [[], false])
+    assert.ok(warn.mock.calls.every(({ arguments: [said] }) => /INFO/.test(String(said))))
+  })
+
+  for (const missing of NEEDED) {
+    it(`says what to allow where ${missing} is missing, and decides alone`, async (t) => {
+      await admin.script('FLUSH') // or nobody would need EVAL
+      const some = NEEDED.filter((right) => right !== missing)
+      const { causes, degraded } = throttled(t, redisStore(await user(`not${missing.slice(1)}`, some)))
+      await until(() => causes.length > 0)
+      assert.match(causes.join(), /^allow the Redis user ~tollgate:\* \+evalsha \+eval .+: /)
+      assert.equal(await degraded(), true)
+      await admin.call('ACL', 'SETUSER', `not${missing.slice(1)}`, missing)
+      await until(async () => !(await degraded()))
+      assert.equal(causes.length, 1)
+    })
+  }
+})

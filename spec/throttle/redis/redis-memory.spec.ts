@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { Redis } from 'ioredis'
+import { type ThrottleStore, redisStore } from '../../../lib/index'
+import type { Command } from '../../../lib/throttle/sync/sync-protocol'
+import { identify } from '../../../lib/throttle/window/subject-id'
+import { startRedis } from '../../support/redis'
+import { until } from '../../support/until'
+
+const WARM_UP = 10_000
+const SUBJECTS = 30_000
+const WINDOW_US = 60_000_000
+
+/** On a busy machine a command may miss its deadline; said again it changes nothing. */
+async function published(store: ThrottleStore, command: Command): Promise<void> {
+  await until(() =>
+    store
+      .shardOf(command.id)
+      .sync('default', command)
+      .then(
+        () => true,
+        () => false,
+      ),
+  )
+}
+
+it('redisStore() takes at most 250 bytes of a subject at rest and a window with two processes, all of which expire', async (t) => {
+  const redis = await startRedis()
+  const client = new Redis(redis.port)
+  const stores = [redisStore(client), redisStore(client)]
+  t.after(async () => {
+    for (const store of stores) await store.close()
+    client.disconnect()
+    await redis.stop()
+  })
+  for (const store of stores) {
+    await until(() =>
+      store
+        .shardOf('')
+        .beat()
+        .then(
+          () => true,
+          () => false,
+        ),
+    )
+  }
+  const used = async () => {
+    const info = await client.info('memory')
+    const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1])
+    return figure('used_memory') - figure('mem_clients_normal')
+  }
+  let before = NaN
+  const [seconds, micros] = (await client.time()).map(Number) as [number, number]
+  const start = seconds * 1e6 + micros - 1e6
+  for (let i = 0; i < WARM_UP + SUBJECTS; i += 20) {
+    if (i === WARM_UP) before = await used() // the script and what its machine keeps are there by now
+    const commands = Array.from({ length: 20 }, (_, k): Command => {
+      const { id } = identify(`address:${i + k}`, WINDOW_US)
+      return {
+        ...{
+          id,
+          number: 29_412_345,
+          start,
+          end: start + WINDOW_US,
+          seq: 100_000 + i + k,
+          spent: 123_456,
+          hold: 0,
+        },
+        ...{ running: 0, want: 0, unit: 20_000, slice: 0, keep: 0, limit: 18_000_000, tolerance: 0, leaseMs: 251 },
+      }
+    })
+    await Promise.all(stores.flatMap((store) => commands.map((command) => published(store, command))))
+  }
+  const each = ((await used()) - before) / SUBJECTS
+  assert.ok(each > 100 && each <= 250, `${each.toFixed(0)} bytes`)
+  const keys = await client.dbsize()
+  assert.equal(keys, WARM_UP + SUBJECTS + stores.length)
+  assert.match(await client.info('keyspace'), new RegExp(`keys=${keys},expires=${keys}`))
+})
