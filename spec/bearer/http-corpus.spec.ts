@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict'
 import { createPublicKey } from 'node:crypto'
 import { subscribe } from 'node:diagnostics_channel'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { requireBearer, requireScope, type BearerOptions } from '../../lib'
+import { readData } from '../support/data'
 import { serve } from '../support/serve'
-
-const corpora = join(__dirname, '../../../shared/corpora')
-const skip = existsSync(join(corpora, 'bearer-cases.json'))
-  ? false
-  : 'the corpus ../shared/corpora is not on this machine'
 
 interface Expectation {
   readonly status: number
@@ -33,14 +27,9 @@ const ALTERNATIVES: Readonly<Record<string, string>> = {
   B035: 'the token in a form body is no recognised source (RFC 6750 §2.2 is opt-in): the body is the app’s own',
 }
 
-function read(file: string): unknown {
-  return JSON.parse(readFileSync(join(corpora, file), 'utf8'))
-}
-
-describe('requireBearer() against the HTTP corpus, over a raw socket', { skip }, async () => {
-  if (skip) return
-  const { cases } = read('bearer-cases.json') as { cases: Case[] }
-  const keys = read('bearer-keys.json') as { hs256: string; rsa: { pub: string }; ec: { pub: string } }
+describe('requireBearer() against the HTTP corpus, over a raw socket', async () => {
+  const { cases } = readData('corpora/bearer-cases.json') as { cases: Case[] }
+  const keys = readData('corpora/bearer-keys.json') as { hs256: string; rsa: { pub: string }; ec: { pub: string } }
   const jwk = (pem: string, kid: string, alg: string) =>
     ({ ...createPublicKey(pem).export({ format: 'jwk' }), kid, alg }) as unknown as { kty: string }
   const sources = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { missing, sharedJson } from '../support/shared'
+import { readData } from '../support/data'
 import { startDemo } from './running'
 
 interface Recorded {
@@ -13,8 +13,8 @@ interface Recorded {
 const words = (field: string | null | undefined) => (field ?? '').split(',').map((word) => word.trim().toLowerCase())
 
 describe('browsers and the demo', () => {
-  it('a preflight is answered as recorded, without a token', { skip: missing('recordings') }, async (t) => {
-    const recorded = sharedJson('recordings/browserGetPerson.json') as Recorded[]
+  it('a preflight is answered as recorded, without a token', async (t) => {
+    const recorded = readData('recordings/browserGetPerson.json') as Recorded[]
     const preflights = recorded.filter(({ method }) => method === 'OPTIONS')
     assert.equal(preflights.length, 2)
     const { origin: url, close } = await startDemo()

@@ -2,11 +2,8 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { clientDirectory } from '../../lib/oauth'
-import { missing, sharedJson } from '../support/shared'
+import { readData } from '../support/data'
 import { CLIENTS, type RunningServer, startServer } from './support'
-
-const CORPUS = 'corpora/oauth-cases.json'
-const MISSING = missing(CORPUS)
 
 interface Expectation {
   readonly kind: 'login' | 'page' | 'redirect-error' | 'json' | 'status' | 'procedure'
@@ -41,8 +38,8 @@ interface Answer {
 
 const ISSUER = 'https://as.test'
 
-describe('the corpus of authorization server cases', { skip: MISSING }, () => {
-  const { cases } = MISSING ? { cases: [] } : (sharedJson(CORPUS) as { cases: Case[] })
+describe('the corpus of authorization server cases', () => {
+  const { cases } = readData('corpora/oauth-cases.json') as { cases: Case[] }
   let running: RunningServer
   before(async () => {
     const clients = CLIENTS.map((client) => (client.clientId === 'native' ? { ...client, realm: '/native' } : client))

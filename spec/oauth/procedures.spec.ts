@@ -6,7 +6,7 @@ import { isPassword } from '../../lib/oauth/directories/password'
 import { Codes } from '../../lib/oauth/records/codes'
 import { Records } from '../../lib/oauth/records/records'
 import { isRegistered, redirectUriFault } from '../../lib/oauth/parameters/redirect-uri'
-import { missing, sharedJson } from '../support/shared'
+import { readData } from '../support/data'
 import { type RunningServer, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
@@ -188,8 +188,8 @@ it('names of errors and answers are cached nowhere: no-store on every page and t
   assert.deepEqual([token.headers.get('cache-control'), token.headers.get('pragma')], ['no-store', 'no-cache'])
 })
 
-it('every procedure of the corpus is a spec', { skip: missing('corpora/oauth-cases.json') }, () => {
-  const { cases } = sharedJson('corpora/oauth-cases.json') as { cases: { id: string; expect: { kind: string } }[] }
+it('every procedure of the corpus is a spec', () => {
+  const { cases } = readData('corpora/oauth-cases.json') as { cases: { id: string; expect: { kind: string } }[] }
   const procedures = cases.filter(({ expect }) => expect.kind === 'procedure').map(({ id }) => id)
   assert.ok(procedures.length >= 22, `${procedures.length}`)
   const specs = readdirSync('spec/oauth').filter((file) => file.endsWith('.spec.ts'))

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { ASYMMETRIC, SYMMETRIC } from '../../../lib/bearer/keys/algorithm'
 import { readJwsHead } from '../../../lib/bearer/credentials/jws'
@@ -8,9 +6,7 @@ import { findKey, keySet } from '../../../lib/bearer/keys/key-source'
 import { isRefusal } from '../../../lib/bearer/refusal'
 import { isSignedWith } from '../../../lib/bearer/keys/signature'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromSecret } from '../../../lib/bearer/keys/verify-key'
-
-const home = join(__dirname, '../../../../shared/corpora/wycheproof')
-const skip = existsSync(home) ? false : 'the vectors ../shared/corpora/wycheproof are not on this machine'
+import { readData } from '../../support/data'
 
 /** Where the answer here is another than the vectors' own, and why. */
 const REASONS = {
@@ -23,10 +19,8 @@ const REASONS = {
 
 type Jwk = { kty: string; alg?: string; kid?: string; k?: string; use?: string }
 interface Group {
-  readonly comment: string
-  readonly private: Jwk | { keys: Jwk[] }
-  readonly public?: Jwk | { keys: Jwk[] }
-  readonly tests: readonly { tcId: number; comment: string; jws: unknown; result: 'valid' | 'invalid' }[]
+  readonly keys: { readonly private: Jwk | { keys: Jwk[] }; readonly public?: Jwk | { keys: Jwk[] } }
+  readonly tests: readonly { id: number; jws: unknown; result: 'valid' | 'invalid' }[]
 }
 
 /** The key as the options take it: a shared secret with its one algorithm, any other as a JWK. */
@@ -43,7 +37,7 @@ function keyOf(jwk: Jwk): VerifyKey | undefined {
 }
 
 /** The steps from the token to its signature as requireBearer() takes them, with keys pinned as it pins them. */
-function accepts({ private: secret, public: open }: Group, token: unknown): boolean {
+function accepts({ private: secret, public: open }: Group['keys'], token: unknown): boolean {
   if (typeof token !== 'string') return false
   const source = open ?? secret
   const jwks = 'keys' in source ? source.keys : [source]
@@ -64,16 +58,16 @@ function accepts({ private: secret, public: open }: Group, token: unknown): bool
 }
 
 function run(file: string, expected: { valid: number; invalid: number }, exceptions: Readonly<Record<number, string>>) {
-  const { testGroups } = JSON.parse(readFileSync(join(home, file), 'utf8')) as { testGroups: Group[] }
+  const { groups } = readData(`corpora/wycheproof/${file}`) as { groups: Group[] }
   const counts = { valid: 0, invalid: 0 }
   const wrong: string[] = []
-  for (const group of testGroups) {
-    for (const { tcId, comment, jws, result } of group.tests) {
+  for (const { keys, tests } of groups) {
+    for (const { id, jws, result } of tests) {
       counts[result]++
-      const accepted = accepts(group, jws)
-      const excepted = tcId in exceptions
+      const accepted = accepts(keys, jws)
+      const excepted = id in exceptions
       if ((accepted === (result === 'valid')) === excepted) {
-        wrong.push(`tc${tcId} ${group.comment} ${comment}: ${result}, ${accepted ? 'accepted' : 'refused'}`)
+        wrong.push(`tc${id}: ${result}, ${accepted ? 'accepted' : 'refused'}`)
       }
     }
   }
@@ -81,10 +75,10 @@ function run(file: string, expected: { valid: number; invalid: number }, excepti
   assert.deepEqual(counts, expected)
 }
 
-describe('the signature step against Project Wycheproof', { skip }, () => {
+describe('the signature step against Project Wycheproof', () => {
   it('JSON Web Signature vectors', () => {
     run(
-      'json_web_signature_test.json',
+      'jws.json',
       { valid: 46, invalid: 355 },
       {
         259: REASONS.empty,
@@ -106,6 +100,6 @@ describe('the signature step against Project Wycheproof', { skip }, () => {
   })
 
   it('JSON Web Key vectors', () => {
-    run('json_web_key_test.json', { valid: 5, invalid: 21 }, { 7: REASONS.roca })
+    run('jwk.json', { valid: 5, invalid: 21 }, { 7: REASONS.roca })
   })
 })
