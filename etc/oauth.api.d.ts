@@ -3,9 +3,9 @@ import { Request, Router, RequestHandler } from "express";
 import { JsonWebKey, KeyObject } from "node:crypto";
 import { Clock } from "../index.js";
 import { R as RedisClient } from "../shared/own-connection.js";
-type RsaKeyInput = string | JsonWebKey | KeyObject;
+type SigningKeyInput = string | JsonWebKey | KeyObject;
 interface SigningKey {
-    readonly key: RsaKeyInput;
+    readonly key: SigningKeyInput;
     readonly kid?: string;
     readonly activeFrom?: Date | number;
 }
@@ -158,6 +158,7 @@ interface AuthorizationServer extends Router {
     readonly setSigningKeys: (keys: readonly SigningKey[]) => void;
 }
 declare function authorizationServer(options: AuthorizationServerOptions): AuthorizationServer;
+type RsaKeyInput = string | JsonWebKey | KeyObject;
 interface ClientRegistration extends Omit<Client, "secretHash" | "publicKeys"> {
     readonly secret?: string;
     readonly publicKeys?: readonly RsaKeyInput[];
@@ -185,4 +186,4 @@ interface MemoryStoreOptions {
 }
 declare function memoryStore(options?: MemoryStoreOptions): OAuthStore;
 export { RedisClient, authorizationServer, clientDirectory, hashPassword, memoryStore, redisStore, userDirectory };
-export type { AccessTokenClaims, AuthorizationServer, AuthorizationServerOptions, Claim, Client, ClientDirectory, ClientRegistration, Count, GrantName, LoginLimits, MemoryStoreOptions, OAuthStore, OnError, PageOptions, PageTexts, RedisStore, RedisStoreOptions, Revocable, RsaKeyInput, SigningKey, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };
+export type { AccessTokenClaims, AuthorizationServer, AuthorizationServerOptions, Claim, Client, ClientDirectory, ClientRegistration, Count, GrantName, LoginLimits, MemoryStoreOptions, OAuthStore, OnError, PageOptions, PageTexts, RedisStore, RedisStoreOptions, Revocable, RsaKeyInput, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };

@@ -23,7 +23,10 @@ export interface AuthorizationServerOptions {
   readonly users: UserDirectory
   /** Default: this process's memory. More than one process needs `redisStore()`. */
   readonly store?: OAuthStore
-  /** Next, current and retired keys, in any order. Default: a key made at start, for one process and its lifetime. */
+  /**
+   * Next, current and retired keys, in any order: RSA (RS256), EC on P-256 (ES256) or Ed25519 (EdDSA). Default: an RSA
+   * key made at start, for one process and its lifetime.
+   */
   readonly signingKeys?: readonly SigningKey[]
   /** `token_type` of answers without an id_token; with one it is `Bearer`. Default `family_search`. */
   readonly tokenType?: string

@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
+import { createHash, generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { decodeProtectedHeader } from 'jose'
+import { type JSONWebKeySet, createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { Keyring } from '../../lib/oauth/tokens/keyring'
 import { manualClock } from '../../lib/testing'
 import { startChild } from './processes/spawn'
 import { AS_WEB, SIGNING_KEY, json, post, startServer } from './support'
-import { UserAgent, request } from './user-agent'
+import { UserAgent, codeForm, request } from './user-agent'
 
 const NEXT_KEY = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
 const HOUR = 3_600_000
+const KEYS = {
+  RS256: NEXT_KEY,
+  ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
+  EdDSA: generateKeyPairSync('ed25519').privateKey,
+}
 
 describe('signing keys', () => {
   it('are next, current and retired by the clock alone, and published while a token may need them (O167)', () => {
@@ -34,10 +39,12 @@ describe('signing keys', () => {
   it('are refused at startup where they are wrong, and never shown', () => {
     const clock = manualClock()
     const small = generateKeyPairSync('rsa', { modulusLength: 1_024 }).privateKey
-    const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+    const ec = generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey
+    const publicKey = generateKeyPairSync('ed25519').publicKey
     assert.throws(() => new Keyring([], clock, HOUR), /signingKeys/)
     assert.throws(() => new Keyring([{ key: small }], clock, HOUR), /at least 2048 bits; it has 1024/)
-    assert.throws(() => new Keyring([{ key: ec }], clock, HOUR), /RSA private key/)
+    assert.throws(() => new Keyring([{ key: ec }], clock, HOUR), /RSA, EC P-256 or Ed25519.*ec on secp384r1/)
+    assert.throws(() => new Keyring([{ key: publicKey }], clock, HOUR), /received a public key/)
     assert.throws(
       () => new Keyring([{ key: 'hunter2' }], clock, HOUR),
       (err: Error) => !err.message.includes('hunter2'),
@@ -85,6 +92,53 @@ describe('signing keys', () => {
     await api.kill()
     await running.close()
   })
+
+  for (const [alg, key] of Object.entries(KEYS)) {
+    const hash = alg === 'EdDSA' ? 'sha512' : 'sha256'
+
+    it(`RFC 7518 §3.1, RFC 8037 §3.1 and OIDC Core §3.1.3.6: ${alg} signs every token, and is published`, async () => {
+      const running = await startServer({ signingKeys: [{ key }] })
+      const tokens = await json(await post(`${running.issuer}/token`, await codeForm(running.issuer), AS_WEB))
+      const [access, id] = [tokens.access_token as string, tokens.id_token as string]
+      const keys = createLocalJWKSet((await json(await fetch(`${running.issuer}/jwks`))) as unknown as JSONWebKeySet)
+      for (const token of [access, id]) {
+        const { protectedHeader } = await jwtVerify(token, keys, { issuer: running.issuer })
+        assert.equal(protectedHeader.alg, alg)
+      }
+      const digest = createHash(hash).update(access).digest()
+      assert.equal(decodeJwt(id).at_hash, digest.subarray(0, digest.length / 2).toString('base64url'))
+      const discovery = await json(await fetch(`${running.issuer}/.well-known/openid-configuration`))
+      assert.deepEqual(discovery.id_token_signing_alg_values_supported, [alg])
+      const [header, payload, signature = ''] = access.split('.')
+      const forged = Buffer.from(signature, 'base64url')
+      forged[0] = (forged[0] ?? 0) ^ 1
+      const call = (token: string) =>
+        fetch(`${running.issuer}/userinfo`, { headers: { authorization: `Bearer ${token}` } })
+      assert.equal((await call(access)).status, 200)
+      assert.equal((await call(`${header}.${payload}.${forged.toString('base64url')}`)).status, 401)
+      await running.close()
+    })
+
+    it(`requireBearer({ issuer }) in another process takes ${alg}, also when RS256 gave way to it`, async () => {
+      const clock = manualClock()
+      const old = { key: SIGNING_KEY, kid: 'old' }
+      const running = await startServer({ clock, signingKeys: [old] })
+      const api = await startChild('resource.ts', { issuer: running.issuer, date: clock.date() })
+      const call = async () => {
+        const form = { grant_type: 'client_credentials' }
+        const { access_token: token } = await json(await post(`${running.issuer}/token`, form, AS_WEB))
+        const headers = { authorization: `Bearer ${token as string}` }
+        return [decodeProtectedHeader(token as string).alg, (await fetch(api.origin, { headers })).status]
+      }
+      assert.deepEqual(await call(), ['RS256', 200])
+      running.server.setSigningKeys([old, { key, kid: 'new', activeFrom: clock.date() + HOUR }])
+      clock.advance(HOUR)
+      await fetch(`${api.origin}/advance/${HOUR}`, { method: 'POST' })
+      assert.deepEqual(await call(), [alg, 200])
+      await api.kill()
+      await running.close()
+    })
+  }
 
   it('may be replaced in an emergency: the new key is asked for when its first token comes', async () => {
     const clock = manualClock()

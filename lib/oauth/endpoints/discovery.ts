@@ -29,10 +29,10 @@ export const oauthMetadataEndpoint: Endpoint = {
 export function discovery(ctx: Context, req: Request, res: Response): void {
   const query = new URLSearchParams(req.url.split('?')[1])
   if (query.has('certs')) return jwks(ctx, req, res)
-  sendJson(res, 200, metadata(ctx.issuer), { 'Cache-Control': `public, max-age=${PUBLISHED_FOR_SEC}` })
+  sendJson(res, 200, metadata(ctx), { 'Cache-Control': `public, max-age=${PUBLISHED_FOR_SEC}` })
 }
 
-function metadata(issuer: string): Record<string, unknown> {
+function metadata({ issuer, keyring }: Context): Record<string, unknown> {
   const confidential = CLIENT_AUTH_METHODS.filter((method) => method !== 'none')
   return {
     issuer,
@@ -66,7 +66,7 @@ function metadata(issuer: string): Record<string, unknown> {
     request_uri_parameter_supported: false,
     prompt_values_supported: PROMPTS,
     subject_types_supported: ['public'],
-    id_token_signing_alg_values_supported: ['RS256'],
+    id_token_signing_alg_values_supported: [...new Set(keyring.published().map(({ alg }) => alg))],
     access_token_typ_values_supported: ['at+jwt'], // RFC 9068 §2.1; for requireBearer(), which then takes no others
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,

@@ -5,6 +5,7 @@ import type { Keyring } from './keyring'
 import type { Authorization } from '../records/authorization'
 import { claimsOf } from '../parameters/scope'
 import { signedJwt } from './signed-jwt'
+import type { SigningAlgorithm } from './signing-algorithm'
 import type { User } from '../directories/user'
 
 /** What an id_token told its client, when it comes back as a hint (OIDC Core §3.1.2.1, `id_token_hint`). */
@@ -30,6 +31,7 @@ export class IdTokens {
 
   /** @param accessToken the token that it is issued beside, for `at_hash` (OIDC Core §3.1.3.6) */
   issue(authorization: Authorization, user: User, accessToken: string, nonce: string | undefined): Promise<string> {
+    const key = this.#keyring.current()
     const iat = Math.floor(this.#clock.date() / 1_000)
     const claims = {
       ...claimsOf(authorization.scope, user.id, user.claims ?? {}),
@@ -41,10 +43,10 @@ export class IdTokens {
       auth_time: authorization.authTimeSec,
       amr: ['pwd'],
       sid: authorization.sid,
-      at_hash: createHash('sha256').update(accessToken).digest().toString('base64url', 0, 16),
+      at_hash: halfHash(accessToken, key.alg),
       ...(nonce !== undefined && { nonce }),
     }
-    return signedJwt('JWT', claims, this.#keyring.current())
+    return signedJwt('JWT', claims, key)
   }
 
   /** What a hint says, if we have signed it; an expired one will do, since it asks for nothing. */
@@ -53,4 +55,12 @@ export class IdTokens {
     if (iss !== this.#issuer || typeof sub !== 'string' || typeof aud !== 'string') return undefined
     return { sub, aud, sid: typeof sid === 'string' ? sid : undefined }
   }
+}
+
+/** The left half of a hash of the signature's own kind (OIDC Core §3.1.3.6); Ed25519's is SHA-512 (RFC 8032 §5.1). */
+function halfHash(token: string, alg: SigningAlgorithm): string {
+  const digest = createHash(alg === 'EdDSA' ? 'sha512' : 'sha256')
+    .update(token)
+    .digest()
+  return digest.toString('base64url', 0, digest.length / 2)
 }

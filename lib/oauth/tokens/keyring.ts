@@ -1,12 +1,22 @@
-import { type JsonWebKey, type KeyObject, createPublicKey } from 'node:crypto'
+import { type KeyObject, createPublicKey } from 'node:crypto'
 import type { Clock } from '../../http/clock'
 import { optionNames, shown } from '../../http/options'
-import { type RsaKeyInput, publicJwk, rsaPrivateKey } from './rsa-key'
+import {
+  type SigningAlgorithm,
+  type SigningJwk,
+  type SigningKeyInput,
+  publicSigningJwk,
+  signingAlgorithm,
+  signingPrivateKey,
+} from './signing-algorithm'
 
 /** A key that signs tokens. */
 export interface SigningKey {
-  /** RSA, at least 2,048 bits: PEM, JWK or KeyObject. */
-  readonly key: RsaKeyInput
+  /**
+   * PEM, JWK or KeyObject: RSA of at least 2,048 bits signs with RS256, EC on P-256 with ES256, Ed25519 with EdDSA.
+   * OpenID Connect's clients take RS256 unless told otherwise (OIDC Core §15.1).
+   */
+  readonly key: SigningKeyInput
   /** Default: the RFC 7638 thumbprint. */
   readonly kid?: string
   /**
@@ -19,10 +29,11 @@ export interface SigningKey {
 /** A key of the ring, with its public half as published. */
 export interface RingKey {
   readonly kid: string
+  readonly alg: SigningAlgorithm
   readonly activeFrom: number
   readonly privateKey: KeyObject
   readonly publicKey: KeyObject
-  readonly jwk: JsonWebKey
+  readonly jwk: SigningJwk
 }
 
 /**
@@ -84,14 +95,16 @@ function ringOf(keys: readonly SigningKey[], now: number): readonly RingKey[] {
 
 function ringKey(signingKey: SigningKey): RingKey {
   optionNames('a key in signingKeys', signingKey, ['key', 'kid', 'activeFrom'])
-  const privateKey = rsaPrivateKey('signingKeys', signingKey.key)
-  const { n, e, thumbprint } = publicJwk(privateKey)
-  const { kid = thumbprint, activeFrom = 0 } = signingKey
+  const privateKey = signingPrivateKey(signingKey.key)
+  const alg = signingAlgorithm(privateKey)
+  const publicKey = createPublicKey(privateKey)
+  const jwk = publicSigningJwk(publicKey, alg, signingKey.kid)
+  const { kid } = jwk
+  const { activeFrom = 0 } = signingKey
   if (typeof kid !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(kid)) {
     throw new TypeError(`kid must be 1 to 128 printable ASCII characters; received ${shown(kid)}`)
   }
   const from = Number(activeFrom)
   if (!Number.isFinite(from)) throw new TypeError(`activeFrom must be a date; received ${shown(activeFrom)}`)
-  const jwk = { kty: 'RSA', use: 'sig', alg: 'RS256', kid, n, e }
-  return { kid, activeFrom: from, privateKey, publicKey: createPublicKey(privateKey), jwk }
+  return { kid, alg, activeFrom: from, privateKey, publicKey, jwk }
 }

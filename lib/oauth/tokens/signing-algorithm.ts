@@ -1,0 +1,57 @@
+import { type JsonWebKey, KeyObject, createPrivateKey } from 'node:crypto'
+import { thumbprint } from '../../bearer/dpop/thumbprint'
+
+/** What tokens can be signed with (RFC 7518 §3.1, RFC 8037 §3.1). */
+export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA'
+
+/** A private key as PEM, as JWK or as Node's own object. */
+export type SigningKeyInput = string | JsonWebKey | KeyObject
+
+/** RFC 7518 §3.3. */
+const LEAST_RSA_BITS = 2_048
+
+/**
+ * A private key, read.
+ *
+ * @throws {TypeError} where it is no private key; the key itself is never shown
+ */
+export function signingPrivateKey(input: SigningKeyInput): KeyObject {
+  let key: KeyObject
+  try {
+    if (input instanceof KeyObject) key = input
+    else key = typeof input === 'string' ? createPrivateKey(input) : createPrivateKey({ key: input, format: 'jwk' })
+  } catch {
+    throw new TypeError('signingKeys must be private keys: PEM, JWK or KeyObject; this one could not be read')
+  }
+  if (key.type !== 'private') throw new TypeError(`signingKeys must be private keys; received a ${key.type} key`)
+  return key
+}
+
+/**
+ * The one algorithm that a key signs with: RSA RS256, P-256 ES256, Ed25519 EdDSA.
+ *
+ * @throws {TypeError} for a key of another kind, or {RangeError} for RSA of less than 2,048 bits
+ */
+export function signingAlgorithm(key: KeyObject): SigningAlgorithm {
+  const { modulusLength = 0, namedCurve } = key.asymmetricKeyDetails ?? {}
+  if (key.asymmetricKeyType === 'ed25519') return 'EdDSA'
+  if (key.asymmetricKeyType === 'ec' && namedCurve === 'prime256v1') return 'ES256'
+  if (key.asymmetricKeyType !== 'rsa') {
+    const kind = `${key.asymmetricKeyType}${namedCurve === undefined ? '' : ` on ${namedCurve}`}`
+    throw new TypeError(`signingKeys must be RSA, EC P-256 or Ed25519 private keys; received ${kind}`)
+  }
+  if (modulusLength >= LEAST_RSA_BITS) return 'RS256'
+  throw new RangeError(`signingKeys must have at least ${LEAST_RSA_BITS} bits; it has ${modulusLength}`)
+}
+
+/** The public half as a JWK, with its RFC 7638 thumbprint as default `kid`. */
+export function publicSigningJwk(publicKey: KeyObject, alg: SigningAlgorithm, kid = thumbprint(publicKey)): SigningJwk {
+  return { ...publicKey.export({ format: 'jwk' }), use: 'sig', alg, kid }
+}
+
+/** As published: `{ kty: 'EC', crv: 'P-256', x, y, use: 'sig', alg: 'ES256', kid }`. */
+export interface SigningJwk extends JsonWebKey {
+  readonly use: 'sig'
+  readonly alg: SigningAlgorithm
+  readonly kid: string
+}
