@@ -1,25 +1,23 @@
 import { shown } from './options'
 
-/**
- * Where time comes from. Replaced in tests only: `manualClock()` in `express-tollgate/testing`.
- */
+/** The source of time. Tests replace it with `manualClock()` of `express-tollgate/testing`. */
 export interface Clock {
   /** Milliseconds with fractions, from any starting point, never going back. */
   now(): number
-  /** Milliseconds since 1970, as the machine believes. */
+  /** Milliseconds since 1970, by the machine's clock. */
   date(): number
   /** Calls `fn` once, after `ms` milliseconds; does not keep the process alive. Returns what cancels it. */
   after(ms: number, fn: () => void): () => void
 }
 
-/** @throws {TypeError} unless `clock` is one, or undefined */
+/** @throws {TypeError} unless `clock` is undefined or has the methods of a {@link Clock} */
 export function checkClock(clock: Partial<Clock> | null | undefined): void {
   if (clock === undefined) return
   if ((['now', 'date', 'after'] as const).every((name) => typeof clock?.[name] === 'function')) return
   throw new TypeError(`clock must be a clock, as manualClock() makes one; received ${shown(clock)}`)
 }
 
-/** Node fires a timer at once when its delay does not fit in 31 bits. */
+/** Node fires a timer at once if its delay does not fit in 31 bits. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** The process's own clocks and timers. */
@@ -37,7 +35,7 @@ export function nowUs(clock: Clock): number {
   return Math.round(clock.now() * 1_000)
 }
 
-/** Add it to `nowUs()` for the microseconds since 1970, as the machine believes. */
+/** What to add to `nowUs()` for the microseconds since 1970, by the machine's clock. */
 export function wallOffsetUs(clock: Clock): number {
   return Math.round(clock.date() * 1_000) - nowUs(clock)
 }

@@ -3,12 +3,12 @@ import { type Denial, type DenialError, denialError } from '../errors'
 import { type ErrorFormat, checkErrorFormat, errorBody } from './error-body'
 import { optionType } from './options'
 
-/** Takes a denial out of the package's hands: `(err, req, res, next) => next(err)` gives it to the app. */
+/** Answers a denied request instead of the package: `(err, req, res, next) => next(err)` passes the error to the app. */
 export type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => void
 
-/** How a factory answers what it does not let through. */
+/** How a factory answers the requests that it denies. */
 export interface DenyOptions {
-  /** Answers in the package's place. Default: the package answers. */
+  /** Answers denied requests. Default: the package answers them. */
   readonly onDenied?: OnDenied
   /** The media types of the error bodies. */
   readonly errorFormat?: ErrorFormat
@@ -20,20 +20,20 @@ export function checkDenyOptions({ onDenied, errorFormat }: DenyOptions): void {
   checkErrorFormat(errorFormat)
 }
 
-/** Answers a request that is not let through, or hands it to `onDenied`. */
+/** Answers a denied request, or hands it to `onDenied`. */
 export function deny(denial: Denial, options: DenyOptions, req: Request, res: Response, next: NextFunction): void {
   if (options.onDenied) options.onDenied(denialError(denial), req, res, next)
-  else answer(req, res, denial.status, denial.message, denial.headers, options.errorFormat)
+  else sendError(req, res, denial.status, denial.message, denial.headers, options.errorFormat)
 }
 
-/** What a handler may have said of the body it did not come to send. */
-const OF_ANOTHER_BODY = new Set([
+/** Fields that a handler may have set for the body that the error replaces. */
+const BODY_FIELDS = new Set([
   ...['content-encoding', 'content-language', 'content-range', 'content-location', 'content-disposition'],
   ...['etag', 'last-modified', 'cache-control', 'expires', 'accept-ranges', 'transfer-encoding', 'trailer'],
 ])
 
-/** Sends an error with a negotiated body. */
-export function answer(
+/** Sends an error with a body in the media type that `Accept` prefers. Removes the fields of any other body. */
+export function sendError(
   req: Request,
   res: Response,
   status: number,
@@ -42,7 +42,7 @@ export function answer(
   format?: ErrorFormat,
 ): void {
   const { type, text } = errorBody(req.headers.accept, status, message, format)
-  for (const name of res.getHeaderNames()) if (OF_ANOTHER_BODY.has(name)) res.removeHeader(name)
+  for (const name of res.getHeaderNames()) if (BODY_FIELDS.has(name)) res.removeHeader(name)
   res.status(status).vary('Accept')
   for (const name in headers) res.setHeader(name, headers[name] as string)
   res.setHeader('Content-Type', type)

@@ -1,16 +1,16 @@
 import type { Clock } from './clock'
 import { type JsonObject, isJsonObject } from './json'
 
-/** How a document is fetched. */
+/** Bounds of one fetch. */
 export interface FetchLimits {
   readonly clock: Clock
-  /** Milliseconds for all of it. */
+  /** For the whole fetch, in milliseconds. */
   readonly timeoutMs: number
-  /** Bytes of its body. */
+  /** The largest body taken, in bytes. */
   readonly maxBytes: number
 }
 
-/** A document that could not be had. `status` where a server answered. */
+/** A document could not be fetched. `status` is set where a server answered. */
 export class FetchProblem extends Error {
   constructor(
     message: string,
@@ -21,15 +21,15 @@ export class FetchProblem extends Error {
   }
 }
 
-/** A document and for how long its server says it holds, in milliseconds; undefined where it says nothing. */
+/** A document, and how long its server says it is fresh, in milliseconds; undefined where it does not say. */
 export interface Fetched {
   readonly body: JsonObject
   readonly freshMs: number | undefined
 }
 
 /**
- * Fetches a JSON object, within bounds of time and size, and follows no redirect: the address was configured, and an
- * answer from elsewhere is not that of the issuer.
+ * Fetches a JSON object, within bounds of time and size. Follows no redirect: the address was configured, and only its
+ * server is trusted.
  *
  * @throws {FetchProblem}
  */

@@ -1,23 +1,28 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Node 20 and 22; from Node 24 on it is mended. */
-const EACH_ITS_OWN = Number.parseInt(process.versions.v8, 10) < 13
-
-/**
- * Has a request and its response share their shapes with others again. V8 before 13 makes a new one for every property
- * that an object takes after its prototype was changed, as Express changes both, and what was compiled for one request
- * fits no other: that is a third of all the time of a small one. An object that gave a property up is a dictionary, and
- * dictionaries share a shape. So each gives one up, and has it back.
+/*
+ * A workaround for V8 before 13 (Node 20 and 22), and nothing else. Delete this file, its one call in meter.ts and its
+ * spec when package.json's `engines` asks for Node 24 or newer. No other code may rely on what it does.
+ *
+ * Express changes the prototype of each request and response. From then on V8 before 13 makes a hidden class of its own
+ * for every property that the object takes, so no two requests share one and no inline cache fits. An object that gave
+ * up a property other than its last is kept as a dictionary, and dictionaries share a hidden class. Therefore each
+ * object gives one property up and takes it back.
  */
-export function shareShape(req: IncomingMessage, res: ServerResponse): void {
-  if (!EACH_ITS_OWN) return
-  toDictionary(req, 'complete')
-  toDictionary(res, 'finished')
+
+/** True on a V8 that has the flaw. */
+const NEEDED = Number.parseInt(process.versions.v8, 10) < 13
+
+/** Lets a request and its response share hidden classes with others. Does nothing where V8 does so by itself. */
+export function shareHiddenClasses(req: IncomingMessage, res: ServerResponse): void {
+  if (!NEEDED) return
+  giveUpAndTakeBack(req, 'complete')
+  giveUpAndTakeBack(res, 'finished')
 }
 
-/** @param property one that Node sets in the constructor: only what is not the last one added makes a dictionary */
-function toDictionary<T extends object>(object: T, property: keyof T): void {
-  if (!Object.hasOwn(object, property)) return // no object of Node's
+/** @param property one that Node's constructor sets, with a plain value; an object without it is not Node's own */
+function giveUpAndTakeBack<T extends object>(object: T, property: keyof T): void {
+  if (!Object.hasOwn(object, property)) return
   const value = object[property]
   if (Reflect.deleteProperty(object, property)) object[property] = value
 }

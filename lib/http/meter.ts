@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type Clock, nowUs, systemClock } from './clock'
 import { type Original, type ResponseHooks, hook, hooksOf } from './response-hooks'
-import { shareShape } from './hidden-classes'
+import { shareHiddenClasses } from './hidden-classes'
 
 /** Who wants to know how a request's time goes on. All times are `nowUs()` of the meter's clock. */
 export interface MeterObserver {
@@ -48,7 +48,7 @@ export class Meter implements ResponseHooks {
     public clock: Clock,
   ) {
     this.#startedAt = nowUs(clock)
-    if (res.req) shareShape(res.req, res)
+    if (res.req) shareHiddenClasses(res.req, res)
     hook(res, this)
     res.on('close', meteredClose)
     // The stand-in response of an upgraded connection is never ended: its handlers have had their turn by then.

@@ -10,11 +10,11 @@ export interface ProcessingTimeOptions {
 }
 
 /**
- * Says in `X-PROCESSING-TIME` what each response cost, in whole milliseconds, for apps that want the header without a
- * throttle, or want it measured from further ahead. `throttle()` and `requireBearer()` set it as well.
+ * Sets `X-PROCESSING-TIME`, the whole milliseconds that each response took, without a throttle or from an earlier
+ * middleware on. `throttle()` and `requireBearer()` set it as well.
  *
  * @example app.use(processingTime())
- * @throws {TypeError} in the factory, naming the option that is wrong
+ * @throws {TypeError} in the factory, naming the wrong option
  */
 export function processingTime(options: ProcessingTimeOptions = {}): RequestHandler {
   optionNames('processingTime', options, ['clock'])

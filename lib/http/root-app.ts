@@ -1,6 +1,6 @@
 import type { Application } from 'express'
 
-/** The outermost app, where apps are mounted in apps: what it holds is everybody's. */
+/** The outermost app of those that an app is mounted in; the app itself where it is not mounted. */
 export function rootApp(app: Application): Application {
   let root = app as Application & { parent?: Application }
   while (root.parent !== undefined) root = root.parent

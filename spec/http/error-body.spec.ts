@@ -3,7 +3,7 @@ import { type TestContext, describe, it } from 'node:test'
 import express from 'express'
 import fc from 'fast-check'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
-import { answer } from '../../lib/http/deny'
+import { sendError } from '../../lib/http/deny'
 import { type ErrorFormat, checkErrorFormat } from '../../lib/http/error-body'
 import { type Answer, type Listening, listen } from '../support/listen'
 
@@ -12,7 +12,7 @@ async function errors(t: Pick<TestContext, 'after'>, format?: ErrorFormat): Prom
   const app = express()
   app.use((req, res) => {
     const { searchParams } = new URL(req.url, 'http://x')
-    answer(req, res, Number(searchParams.get('status')), searchParams.get('message') ?? '', {}, format)
+    sendError(req, res, Number(searchParams.get('status')), searchParams.get('message') ?? '', {}, format)
   })
   const listening = await listen(app)
   t.after(() => listening.close())

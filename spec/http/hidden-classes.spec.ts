@@ -1,80 +1,92 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import type { Request, RequestHandler, Response } from 'express'
-import express from 'express'
-import { processingTime, requireBearer, throttle } from '../../lib'
-import { devIssuer } from '../../lib/testing'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type TestContext, describe, it } from 'node:test'
+import express5, { type RequestHandler } from 'express'
+import { shareHiddenClasses } from '../../lib/http/hidden-classes'
 import { listen } from '../support/listen'
 
-setFlagsFromString('--allow-natives-syntax')
-// eslint-disable-next-line @typescript-eslint/no-implied-eval -- no TypeScript can say it
-const sameShape = new Function('a', 'b', 'return %HaveSameMap(a, b)') as (a: object, b: object) => boolean
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- it has no types of its own; Express 5's fit here
+const express4 = require('express4') as typeof express5
 
-describe('requests and responses behind a middleware', () => {
-  const dev = devIssuer()
-  const headers = { Authorization: `Bearer ${dev.token('ada')}` }
-
-  const CHAINS: Record<string, RequestHandler[]> = {
-    'processingTime()': [processingTime()],
-    'throttle()': [throttle({ subject: () => 'ada' })],
-    'requireBearer() and throttle()': [requireBearer(dev.options), throttle()],
+/** Everything that an app can see of an object but the order of its properties. */
+function look(object: object) {
+  const own = Reflect.ownKeys(object).map((key) => [key, Object.getOwnPropertyDescriptor(object, key)] as const)
+  return {
+    own: new Map(own),
+    prototype: Object.getPrototypeOf(object) as object,
+    extensible: Object.isExtensible(object),
   }
-  for (const [name, handlers] of Object.entries(CHAINS)) {
-    it(`share their shapes with those before, so that compiled code fits them all: ${name}`, async (t) => {
-      const app = express()
-      app.use(...handlers)
-      let waiting: { req: Request; res: Response } | undefined
-      const alike: [boolean, boolean][] = []
-      app.use((req, res) => {
-        if (waiting === undefined) return void (waiting = { req, res })
-        alike.push([sameShape(req, waiting.req), sameShape(res, waiting.res)])
-        waiting.res.end()
-        waiting = undefined
-        res.end()
-      })
-      const { get, close } = await listen(app)
-      t.after(close)
-      // The first ones find what is made once: shapes that lead to others, and code.
-      for (let i = 0; i < 20; i++) await Promise.all([get('/', headers), get('/', headers)])
-      assert.deepEqual(alike.slice(10), Array(10).fill([true, true]))
-    })
-  }
+}
 
-  it('are what they were', async (t) => {
-    const app = express()
-    app.use((req, res, next) => {
-      const before = { ...describeOwn(req), ...describeOwn(res) }
-      processingTime()(req, res, (err) => {
-        const after = { ...describeOwn(req), ...describeOwn(res) }
-        for (const [property, descriptor] of Object.entries(before)) {
-          if (property === '_eventsCount') continue // the meter waits for 'close'
-          assert.deepEqual(after[property], descriptor, property)
-        }
-        next(err)
+/** Both, before and after the call. */
+function sharing(req: IncomingMessage, res: ServerResponse) {
+  const before = [look(req), look(res)]
+  shareHiddenClasses(req, res)
+  return { before, after: [look(req), look(res)] }
+}
+
+async function serving(t: TestContext, express: typeof express5, middleware: RequestHandler) {
+  const app = express()
+  app.use(middleware)
+  app.use(express.json())
+  app.post('/echo', (req, res) => void res.status(201).json({ body: req.body as unknown, complete: req.complete }))
+  app.get('/stream', (_req, res) => {
+    res.write('a')
+    res.end('b')
+  })
+  const { url, close } = await listen(app)
+  t.after(close)
+  return url
+}
+
+for (const [version, express] of [
+  ['Express 4', express4],
+  ['Express 5', express5],
+] as const) {
+  describe(`shareHiddenClasses() behind ${version}`, () => {
+    it('leaves every property of request and response as it was, with their prototypes', async (t) => {
+      const seen: ReturnType<typeof sharing>[] = []
+      const url = await serving(t, express, (req, res, next) => {
+        seen.push(sharing(req, res))
+        next()
       })
+      assert.equal((await fetch(`${url}/stream`)).status, 200)
+      const [{ before, after }] = seen as [ReturnType<typeof sharing>]
+      for (const [i, name] of [
+        [0, 'complete'],
+        [1, 'finished'],
+      ] as const) {
+        assert.ok(before[i]?.own.has(name), `${name} is a property of its own`)
+        assert.deepEqual(after[i]?.own, before[i]?.own)
+        assert.equal(after[i]?.prototype, before[i]?.prototype)
+        assert.equal(after[i]?.extensible, true)
+      }
     })
-    app.use(express.json())
-    app.post('/', (req, res) => {
-      assert.equal(req.complete, true)
-      assert.equal(res.writableFinished, false)
-      res.json(req.body)
+
+    it('leaves an app answering as it did', async (t) => {
+      const answers = []
+      for (const middleware of [
+        ((_req, _res, next) => next()) satisfies RequestHandler,
+        ((req, res, next) => (shareHiddenClasses(req, res), next())) satisfies RequestHandler,
+      ]) {
+        const url = await serving(t, express, middleware)
+        const posted = { method: 'POST', body: '{"a":1}', headers: { 'Content-Type': 'application/json' } }
+        const echoed = await fetch(`${url}/echo`, posted)
+        const streamed = await fetch(`${url}/stream`)
+        const missing = await fetch(`${url}/missing`)
+        answers.push([echoed.status, await echoed.text(), await streamed.text(), missing.status, await missing.text()])
+      }
+      const [without, having] = answers
+      assert.deepEqual(without?.slice(0, 4), [201, '{"body":{"a":1},"complete":true}', 'ab', 404])
+      assert.deepEqual(having, without)
     })
-    const { url, close } = await listen(app)
-    t.after(close)
-    const posted = { method: 'POST', body: '{"a":1}', headers: { 'Content-Type': 'application/json' } }
-    const res = await fetch(url, posted)
-    assert.equal(await res.text(), '{"a":1}')
+  })
+}
+
+describe('shareHiddenClasses() and objects that are not Node’s', () => {
+  it('adds nothing to them', () => {
+    const [req, res] = [{}, {}]
+    shareHiddenClasses(req as IncomingMessage, res as ServerResponse)
+    assert.deepEqual([Reflect.ownKeys(req), Reflect.ownKeys(res)], [[], []])
   })
 })
-
-/** Own properties, with the values of those that have plain ones. */
-function describeOwn(object: object): Record<string, unknown> {
-  const all = Object.entries(Object.getOwnPropertyDescriptors(object))
-  return Object.fromEntries(
-    all.map(([name, { value, ...rest }]) => [
-      name,
-      typeof value === 'object' ? rest : { value: value as unknown, ...rest },
-    ]),
-  )
-}
