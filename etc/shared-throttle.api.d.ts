@@ -95,7 +95,7 @@ interface StoreWatcher {
 type LimitMs = number | ((req: Request) => number);
 interface RouteWindow {
     readonly limitMs: LimitMs;
-    readonly windowMs: number;
+    readonly windowMs?: number;
     readonly name?: string;
 }
 interface ThrottleOptions extends DenyOptions {

@@ -1,9 +1,10 @@
 import { METHODS } from 'node:http'
-import type { Request, RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { Meter } from '../http/meter'
 import { optionNames, shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
-import { permitUnauthenticated } from './session/request-session'
+import { warnOnce } from '../http/warn-once'
+import { checkedBy, permitUnauthenticated } from './session/request-session'
 
 /** Options of {@link allowUnauthenticated}. */
 export interface AllowUnauthenticatedOptions {
@@ -38,6 +39,7 @@ export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}):
 
   return function allowUnauthenticated(req, res, next) {
     Meter.of(res)
+    checkOrder(req, res)
     permitUnauthenticated(req, permits)
     next()
   }
@@ -49,9 +51,27 @@ function onRoute(): RequestHandler {
     if (!standsOn(req.route, allowUnauthenticated)) {
       throw new TypeError('allowUnauthenticated() without paths must stand on one route; give it paths')
     }
+    checkOrder(req, res)
     permitUnauthenticated(req, () => true)
     next()
   }
+}
+
+/**
+ * Warns where `requireBearer()` ran before and none runs after: it has refused already what would be permitted here.
+ * A second `requireBearer()` on the route makes the order right, so it is judged when the response has been sent.
+ */
+function checkOrder(req: Request, res: Response): void {
+  const before = checkedBy(req)
+  if (before === undefined) return
+  res.once('finish', () => {
+    if (checkedBy(req) !== before) return
+    warnOnce(
+      'TOLLGATE_UNAUTHENTICATED_ORDER',
+      'allowUnauthenticated() ran after requireBearer(), which had already refused the sessions that it would permit; ' +
+        'mount allowUnauthenticated() first',
+    )
+  })
 }
 
 /** Express leaves the last route on the request, so that there is one says nothing; whether it holds this handler does. */

@@ -1,4 +1,5 @@
-import { Router } from 'express'
+import type { Router as ExpressRouter } from 'express'
+import { Router } from '../http/express'
 import { optionNames, optionType, shown } from '../http/options'
 import { isScope } from './session/scope'
 import { isSecureUrl } from '../http/secure-url'
@@ -18,7 +19,7 @@ export interface ProtectedResourceOptions {
 }
 
 /** What {@link protectedResource} returns. */
-export type ProtectedResourceRouter = Router & {
+export type ProtectedResourceRouter = ExpressRouter & {
   /** The address of the metadata, for the option `resourceMetadata` of `requireBearer()`. */
   readonly url: string
 }

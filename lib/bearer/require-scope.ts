@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import { deny } from '../http/deny'
-import { shown } from '../http/options'
+import { isRequest, shown, uncalled } from '../http/options'
 import { denialOf } from './challenge'
 import { publish } from './diagnostics'
 import type { Refusal } from './refusal'
@@ -18,6 +18,7 @@ import { scopeRule, suffices } from './session/scope'
  *   `requireBearer()` stands before
  */
 export function requireScope(...scope: readonly string[] | [{ readonly any: readonly string[] }]): RequestHandler {
+  if (isRequest(scope[0])) throw uncalled('requireScope', "'read'")
   const rule = scopeRule(scope.length === 1 && typeof scope[0] === 'object' ? scope[0] : scope)
   if (!rule || rule.scopes.length === 0) {
     throw new TypeError(`requireScope() takes one scope or more as RFC 6749 §3.3 writes them; received ${shown(scope)}`)

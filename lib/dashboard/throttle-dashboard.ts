@@ -1,5 +1,6 @@
-import { type NextFunction, type Request, type RequestHandler, type Response, Router, urlencoded } from 'express'
-import { optionNames, optionOneOf, optionType, shown } from '../http/options'
+import type { NextFunction, Request, RequestHandler, Response, Router as ExpressRouter } from 'express'
+import { Router, urlencoded } from '../http/express'
+import { isRequest, optionNames, optionOneOf, optionType, shown, uncalled } from '../http/options'
 import { type RedisClient, checkRedis } from '../redis/own-connection'
 import { type ThrottleIntrospection, introspectionOf } from '../throttle/introspection'
 import { StoreDownError } from '../throttle/sync/shared-window'
@@ -31,7 +32,7 @@ export interface DashboardOptions {
 }
 
 /** The dashboard, to be mounted: `app.use('/admin/throttle', dashboard)`. */
-export interface ThrottleDashboard extends Router {
+export interface ThrottleDashboard extends ExpressRouter {
   /** Ends the streams and lets go of Redis. Safe to call twice. */
   close(): void
 }
@@ -118,6 +119,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
 
 function checked(throttle: Throttle, options: DashboardOptions) {
   const inside: ThrottleIntrospection | undefined = introspectionOf(throttle)
+  if (isRequest(throttle)) throw uncalled('throttleDashboard', 'throttled, { guard }')
   if (inside === undefined)
     throw new TypeError(`throttleDashboard takes what throttle() returned; received ${shown(throttle)}`)
   optionNames('throttleDashboard', options ?? {}, ['guard', 'redis', 'prefix', 'subjects'])

@@ -21,15 +21,81 @@ export function optionType(option: string, value: unknown, type: 'function' | 's
   throw new TypeError(`${option} must be a${type === 'object' ? 'n' : ''} ${type}; received ${shown(value)}`)
 }
 
-/** @throws {TypeError} naming the first key of `options` that is none of those known, and what it may have meant */
+/**
+ * @param factory how the factory is named in errors: `throttle`, `requireBearer()`, `routes['/tree']`
+ * @throws {TypeError} naming the first key of `options` that is not known, and the known one that was probably meant
+ */
 export function optionNames(factory: string, options: unknown, known: readonly string[]): void {
+  if (isRequest(options)) throw uncalled(factory.replace(/\(\)$/, ''))
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new TypeError(`${factory} takes an object of options; received ${shown(options)}`)
   }
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
-    throw new TypeError(`${factory} has no option ${JSON.stringify(name)}; it has ${known.join(', ')}`)
+    const meant = nearest(name, known)
+    const all = known.join(', ')
+    const has = meant === undefined ? `; it has ${all}` : `; did you mean ${JSON.stringify(meant)}? It has ${all}`
+    throw new TypeError(`${factory} has no option ${JSON.stringify(name)}${has}`)
   }
+}
+
+/** Whether a factory received a request where its options should be: `app.use(throttle)` instead of `throttle()`. */
+export function isRequest(value: unknown): boolean {
+  const { method, url, rawHeaders } = (value ?? {}) as { method?: unknown; url?: unknown; rawHeaders?: unknown }
+  return typeof method === 'string' && typeof url === 'string' && Array.isArray(rawHeaders)
+}
+
+/**
+ * The error for a factory that was mounted itself instead of what it returns.
+ *
+ * @param example arguments that show how to call it
+ */
+export function uncalled(factory: string, example = ''): TypeError {
+  return new TypeError(`app.use(${factory}) mounts the factory itself; call it: app.use(${factory}(${example}))`)
+}
+
+/** What other libraries call an option. Each is suggested only where the factory has it. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  max: 'limitMs', // express-rate-limit
+  limit: 'limitMs',
+  points: 'limitMs', // rate-limiter-flexible
+  duration: 'windowMs',
+  interval: 'windowMs',
+  keyGenerator: 'subject',
+  skip: 'subject',
+  handler: 'onDenied',
+  standardHeaders: 'headers',
+  legacyHeaders: 'headers',
+  issuerBaseURL: 'issuer', // express-oauth2-jwt-bearer
+  tokenSigningAlg: 'algorithms',
+  clockTolerance: 'clockToleranceSec',
+  maxTokenAge: 'maxAgeSec',
+  credentialsRequired: 'optional', // express-jwt
+  isRevoked: 'revocation',
+}
+
+/** The known name that a wrong one probably stands for; undefined where none is near. */
+function nearest(wrong: string, known: readonly string[]): string | undefined {
+  const elsewhere = Object.hasOwn(ELSEWHERE, wrong) ? ELSEWHERE[wrong] : undefined
+  if (elsewhere !== undefined && known.includes(elsewhere)) return elsewhere
+  const near = known
+    .map((name) => ({ name, distance: editDistance(wrong.toLowerCase(), name.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)[0]
+  return near !== undefined && near.distance <= Math.max(1, near.name.length / 3) ? near.name : undefined
+}
+
+/** How many letters must be put in, left out or exchanged to make one text of another (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const exchanged = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(exchanged, (row[j] as number) + 1, (next[j - 1] as number) + 1))
+    }
+    row = next
+  }
+  return row[b.length] as number
 }
 
 /** A value as an error shows it: short, on one line. Never called with a secret. */

@@ -1,5 +1,5 @@
-import type { Application, Request, Response } from 'express'
-import { Router } from 'express'
+import type { Application, Request, Response, Router as ExpressRouter } from 'express'
+import { Router } from './express'
 
 /** A path in Express's own syntax, matched as `app.use()` matches it, for some methods or for all. */
 export interface RouteEntry<T> {
@@ -24,7 +24,7 @@ interface Probe<T> {
  * @throws {TypeError} where Express does not take a path
  */
 export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[]): (req: Request) => T | undefined {
-  const routers = new Map<string, Router>()
+  const routers = new Map<string, ExpressRouter>()
   const named = new Set(entries.flatMap(({ methods }) => [...(methods ?? [])]))
   if (named.has('GET')) named.add('HEAD')
   build(entries, false, false) // a wrong path shows now, not at the first request
@@ -38,7 +38,7 @@ export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[
     return probe.found
   }
 
-  function routerFor({ app, method }: Request): Router {
+  function routerFor({ app, method }: Request): ExpressRouter {
     const caseSensitive = enabled(app, 'case sensitive routing')
     const strict = enabled(app, 'strict routing')
     const key = `${caseSensitive} ${strict} ${named.has(method) ? method : 'any other'}`
@@ -50,7 +50,7 @@ export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[
     return router
   }
 
-  function build(taking: readonly RouteEntry<T>[], caseSensitive: boolean, strict: boolean): Router {
+  function build(taking: readonly RouteEntry<T>[], caseSensitive: boolean, strict: boolean): ExpressRouter {
     const router = Router({ caseSensitive, strict })
     for (const { path, value } of taking) {
       try {

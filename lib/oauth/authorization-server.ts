@@ -1,4 +1,5 @@
-import { type Request, type RequestHandler, Router } from 'express'
+import type { Request, RequestHandler, Router as ExpressRouter } from 'express'
+import { Router } from '../http/express'
 import { type AccessTokenClaims, AccessTokens } from './tokens/access-tokens'
 import type { Context } from './context'
 import { Cookies } from './cookie'
@@ -47,7 +48,7 @@ const ENDPOINTS: readonly Endpoint[] = [
 const SKEW_SEC = 300
 
 /** The server as a router, and what the app around it can use. */
-export interface AuthorizationServer extends Router {
+export interface AuthorizationServer extends ExpressRouter {
   /** Discovery at the well-known root forms (RFC 8414 §3.1): `app.use(server.wellKnown)`. */
   readonly wellKnown: RequestHandler
   /** Revokes the bearer token's authorization, 204: `app.post('/platform/logout', server.platformLogout)`. */

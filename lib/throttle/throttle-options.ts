@@ -12,8 +12,8 @@ import { type LimitMs, type WindowPolicy, windowPolicy } from './window-policy'
 export interface RouteWindow {
   /** Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request. */
   readonly limitMs: LimitMs
-  /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). */
-  readonly windowMs: number
+  /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default: the throttle's. */
+  readonly windowMs?: number
   /** Tells windows apart in the store. Default: the entry's key. */
   readonly name?: string
 }
@@ -91,8 +91,15 @@ export function checkOptions(options: ThrottleOptions): void {
   }
 }
 
-/** The entries of `routes`, in their order, with the methods and paths of their keys taken apart. */
-export function routeEntries(routes: ThrottleOptions['routes'] = {}): RouteEntry<WindowPolicy | false>[] {
+/**
+ * The entries of `routes`, in their order, with the methods and paths of their keys taken apart.
+ *
+ * @param windowMs the throttle's: for entries without one of their own
+ */
+export function routeEntries(
+  routes: ThrottleOptions['routes'] = {},
+  windowMs: number,
+): RouteEntry<WindowPolicy | false>[] {
   optionType('routes', routes, 'object')
   return Object.entries(routes).map(([key, route]) => {
     const [, method, path] = /^(?:([A-Z-]+) )?(\/.*)$/.exec(key) ?? []
@@ -100,8 +107,10 @@ export function routeEntries(routes: ThrottleOptions['routes'] = {}): RouteEntry
       throw new TypeError(`routes: a key is '/path' or 'METHOD /path'; received ${shown(key)}`)
     }
     const option = `routes[${shown(key)}]`
-    if (route !== false) optionNames(option, route, ROUTE_NAMES)
-    const value = route === false ? false : windowPolicy(`${option}.`, { ...route, name: route.name ?? key })
-    return { path, value, ...(method === undefined ? {} : { methods: new Set([method]) }) }
+    const methods = method === undefined ? {} : { methods: new Set([method]) }
+    if (route === false) return { path, value: false, ...methods }
+    optionNames(option, route, ROUTE_NAMES)
+    const terms = { ...route, windowMs: route.windowMs ?? windowMs, name: route.name ?? key }
+    return { path, value: windowPolicy(`${option}.`, terms), ...methods }
   })
 }

@@ -70,7 +70,10 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   const shared = store && WindowRegistry.of(store)
   const policies: Policy[] = []
   const general = policy(windowPolicy('', { name, limitMs, windowMs }))
-  const entries = routeEntries(routes).map((entry) => ({ ...entry, value: entry.value && policy(entry.value) }))
+  const entries = routeEntries(routes, windowMs).map((entry) => ({
+    ...entry,
+    value: entry.value && policy(entry.value),
+  }))
   const routed = routeMatcher('routes', entries)
   let boundTo: Application | undefined
   let closed: Promise<void> | undefined

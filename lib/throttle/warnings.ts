@@ -1,14 +1,6 @@
 import type { Request } from 'express'
 import { sessionOf } from '../bearer/session/request-session'
-
-const said = new Set<string>()
-
-/** Tells the operator once in this process what every request would tell again. */
-export function warnOnce(code: string, message: string): void {
-  if (said.has(code)) return
-  said.add(code)
-  process.emitWarning(message, { code })
-}
+import { warnOnce } from '../http/warn-once'
 
 /** `req.ip` is only the client's address where Express knows how many proxies stand before it. */
 export function checkTrustProxy(req: Request): void {

@@ -119,8 +119,11 @@ describe('processingTime() among other middleware', () => {
 
 describe('processingTime() options', () => {
   it('names what it does not know or cannot use', () => {
-    // @ts-expect-error no such option
-    assert.throws(() => processingTime({ clok: 1 }), /TypeError: processingTime has no option "clok"; it has clock/)
+    assert.throws(
+      // @ts-expect-error no such option
+      () => processingTime({ clok: 1 }),
+      /TypeError: processingTime has no option "clok"; did you mean "clock"\? It has clock/,
+    )
     assert.throws(
       // @ts-expect-error not a clock
       () => processingTime({ clock: 7 }),

@@ -19,7 +19,7 @@ const WORKING: AuthorizationServerOptions = {
 
 /** What is wrong, and what the error says of it: each names the option. */
 const WRONG: [options: object, error: RegExp][] = [
-  [{ isuer: '' }, /authorizationServer has no option "isuer"; it has issuer, clients/],
+  [{ isuer: '' }, /authorizationServer has no option "isuer"; did you mean "issuer"\? It has issuer, clients/],
   [{ issuer: undefined }, /issuer must be an https URL .* received undefined/],
   [{ issuer: 'ident.example.org' }, /issuer must be an https URL .* received 'ident.example.org'/],
   [{ issuer: 'http://ident.example.org' }, /issuer must be an https URL/],
@@ -34,7 +34,10 @@ const WRONG: [options: object, error: RegExp][] = [
   [{ store: memoryStore(), signingKeys: undefined }, /signingKeys are needed beside a store/],
   [{ signingKeys: [] }, /signingKeys must be an array of at least one key; received \[\]/],
   [{ signingKeys: SIGNING_KEY }, /signingKeys must be an array/],
-  [{ signingKeys: [{ kee: SIGNING_KEY }] }, /a key in signingKeys has no option "kee"; it has key, kid, activeFrom/],
+  [
+    { signingKeys: [{ kee: SIGNING_KEY }] },
+    /a key in signingKeys has no option "kee"; did you mean "key"\? It has key, kid, activeFrom/,
+  ],
   [{ signingKeys: [{ key: SIGNING_KEY, kid: 'a b' }] }, /kid must be 1 to 128 printable ASCII .* received 'a b'/],
   [{ signingKeys: [{ key: SIGNING_KEY, activeFrom: 'soon' }] }, /activeFrom must be a date; received 'soon'/],
   [{ tokenType: '' }, /tokenType must be 1 to 64 letters.* received ''/],
@@ -44,7 +47,10 @@ const WRONG: [options: object, error: RegExp][] = [
   [{ clock: null }, /clock must be a clock.* received null/],
   [{ codeLifetimeSec: 9 }, /codeLifetimeSec must be a whole number from 10 to 600; received 9/],
   [{ codeLifetimeSec: 601 }, /codeLifetimeSec .* received 601/],
-  [{ accessTokens: { lifetime: 5 } }, /accessTokens has no option "lifetime"; it has format, lifetimeSec/],
+  [
+    { accessTokens: { lifetime: 5 } },
+    /accessTokens has no option "lifetime"; did you mean "lifetimeSec"\? It has format, lifetimeSec/,
+  ],
   [{ accessTokens: { format: 'paseto' } }, /accessTokens.format must be .*'jwt'.*'opaque'.*received 'paseto'/],
   [{ accessTokens: { lifetimeSec: 59 } }, /accessTokens.lifetimeSec must be a whole number from 60 to 86,400/],
   [{ accessTokens: { lifetimeSec: 86_401 } }, /accessTokens.lifetimeSec .* received 86401/],
@@ -79,7 +85,10 @@ const WRONG: [options: object, error: RegExp][] = [
 const APP = { clientId: 'web', name: 'Web', redirectUris: ['https://web.test/cb'] }
 const WRONG_APPS: [app: unknown, error: RegExp][] = [
   [null, /an app in clientDirectory takes an object of options; received null/],
-  [{ ...APP, client_id: 'web' }, /an app in clientDirectory has no option "client_id"; it has clientId/],
+  [
+    { ...APP, client_id: 'web' },
+    /an app in clientDirectory has no option "client_id"; did you mean "clientId"\? It has clientId/,
+  ],
   [{ ...APP, clientId: '' }, /clientId .* received ''/],
   [{ ...APP, clientId: 'a b' }, /clientId .* received 'a b'/],
   [{ ...APP, name: ' ' }, /name of web must be a text to show/],
@@ -173,7 +182,10 @@ describe('userDirectory() throws at startup', () => {
     assert.throws(() => userDirectory(twice, { cost: 10 }), /userDirectory: ADA stands there twice/)
     assert.throws(() => userDirectory(USER as never), /userDirectory takes an array of users; received/)
     assert.throws(() => userDirectory([USER], { cost: 9 }), /cost must be a whole number from 10 to 20; received 9/)
-    assert.throws(() => userDirectory([], { const: 12 } as never), /userDirectory has no option "const"; it has cost/)
+    assert.throws(
+      () => userDirectory([], { const: 12 } as never),
+      /userDirectory has no option "const"; did you mean "cost"\? It has cost/,
+    )
   })
 
   it('and shows no password', () => {

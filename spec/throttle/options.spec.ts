@@ -6,7 +6,7 @@ import { type ThrottleOptions, redisStore, throttle } from '../../lib'
 const WRONG: [options: unknown, error: RegExp][] = [
   [null, /throttle takes an object of options; received null/],
   [[], /throttle takes an object of options/],
-  [{ limit: 5 }, /throttle has no option "limit"; it has limitMs, windowMs/],
+  [{ limit: 5 }, /throttle has no option "limit"; did you mean "limitMs"\? It has limitMs, windowMs/],
   [{ limitMs: 0 }, /limitMs must be a whole number from 1 to 86,400,000; received 0/],
   [{ limitMs: -1 }, /limitMs .* received -1/],
   [{ limitMs: 1.5 }, /limitMs .* received 1.5/],
@@ -25,7 +25,7 @@ const WRONG: [options: unknown, error: RegExp][] = [
   [{ routes: { 'get /tree': false } }, /routes: a key is .* received 'get \/tree'/],
   [{ routes: { 'GOT /tree': false } }, /routes: a key is .* received 'GOT \/tree'/],
   [{ routes: { '/tree': true } }, /routes\['\/tree'\] takes an object of options; received true/],
-  [{ routes: { '/tree': { limitMs: 5 } } }, /routes\['\/tree'\]\.windowMs must be .* received undefined/],
+  [{ routes: { '/tree': {} } }, /routes\['\/tree'\]\.limitMs must be .* received undefined/],
   [{ routes: { '/tree': { limitMs: 0, windowMs: 50 } } }, /routes\['\/tree'\]\.limitMs must be .* received 0/],
   [{ routes: { '/tree': { limitMs: 5, windowMs: 50, limt: 1 } } }, /routes\['\/tree'\] has no option "limt"/],
   [{ routes: { '/tree/(': { limitMs: 5, windowMs: 50 } } }, /routes: Express does not take the path "\/tree\/\("/],
@@ -73,7 +73,7 @@ describe('redisStore() throws at startup', () => {
     [[undefined], /redisStore takes an ioredis client or a redis:\/\/ URL; received undefined/],
     [[{}], /redisStore takes an ioredis client .* received \{\}/],
     [['localhost:6379'], /redisStore takes .* received another string/],
-    [['redis://localhost', { prefx: 'a' }], /redisStore has no option "prefx"; it has prefix/],
+    [['redis://localhost', { prefx: 'a' }], /redisStore has no option "prefx"; did you mean "prefix"\? It has prefix/],
     [['redis://localhost', { prefix: '{a}' }], /prefix must be a string of at most 64 characters without braces/],
     [['redis://localhost', { prefix: 5 }], /prefix must be .* received 5/],
   ]

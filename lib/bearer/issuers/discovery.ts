@@ -1,6 +1,6 @@
 import type { Clock } from '../../http/clock'
 import { FetchProblem, fetchJson } from '../../http/fetch-json'
-import { isSecureUrl } from '../../http/secure-url'
+import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 
 /** What an issuer's metadata say that the check of its tokens needs. */
 export interface IssuerMetadata {
@@ -32,7 +32,9 @@ export async function discover(issuer: string, clock: Clock, allowHttp: boolean)
   if (typeof body.issuer !== 'string' || body.issuer.replace(/\/$/, '') !== base) {
     throw new Error(`the metadata of ${issuer} name another issuer`)
   }
-  if (!isSecureUrl(body.jwks_uri, allowHttp)) throw new Error(`the metadata of ${issuer} have no https jwks_uri`)
+  if (!isSecureUrl(body.jwks_uri, allowHttp)) {
+    throw new Error(`the metadata of ${issuer} have no https jwks_uri${allowHttpHint(body.jwks_uri)}`)
+  }
   const { access_token_typ_values_supported: types } = body
   const typ = Array.isArray(types) && types.length === 1 && types[0] === 'at+jwt' ? 'at+jwt' : undefined
   return { issuer: body.issuer, jwksUri: body.jwks_uri, typ }

@@ -9,7 +9,7 @@ import type { TrustedIssuer } from './jwt-verifier'
 import type { VerifiedCache } from '../keys/verified-cache'
 import { type KeySource, keySet, staticKeys } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
-import { isSecureUrl } from '../../http/secure-url'
+import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from '../keys/verify-key'
 
 /** The names of the options read here, beside {@link CLAIM_OPTION_NAMES}. */
@@ -56,14 +56,15 @@ function keySource(
   const withdrawn = (keys: ReadonlySet<VerifyKey>) => cache.drop(keys)
   const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000, withdrawn }
   if (jwksUri !== undefined) {
-    if (!isSecureUrl(jwksUri, allowHttp))
-      throw new TypeError(`jwksUri must be an https URL; received ${shown(jwksUri)}`)
+    if (!isSecureUrl(jwksUri, allowHttp)) {
+      throw new TypeError(`jwksUri must be an https URL; received ${shown(jwksUri)}${allowHttpHint(jwksUri)}`)
+    }
     return remoteKeys({ ...remote, locate: () => jwksUri })
   }
   if (!isSecureUrl(issuer, allowHttp) || /[?#]/.test(issuer)) {
     throw new TypeError(
       `issuer must be an https URL for its keys to be discovered, or give key, keys, secret or jwksUri; ` +
-        `received ${shown(issuer)}`,
+        `received ${shown(issuer)}${allowHttpHint(issuer)}`,
     )
   }
   return discovered(issuer, allowHttp, remote)

@@ -7,7 +7,7 @@ import { type IntrospectionOptions, introspectionVerifier } from './introspectio
 import { type TrustedIssuer, issuerName, jwtVerifier } from './jwt-verifier'
 import type { TokenVerifier } from './token-verifier'
 import { KEY_OPTION_NAMES, trustedIssuer } from './trusted-issuer'
-import { isSecureUrl } from '../../http/secure-url'
+import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 import { VerifiedCache } from '../keys/verified-cache'
 
 const ISSUER_OPTION_NAMES = [...CLAIM_OPTION_NAMES, ...KEY_OPTION_NAMES]
@@ -97,7 +97,8 @@ function checkIntrospection(value: unknown, allowHttp: boolean): void {
   optionNames('introspection', value, ['endpoint', 'clientId', 'clientSecret', 'cacheSec'])
   const { endpoint, clientId, clientSecret, cacheSec = 10 } = value as IntrospectionOptions
   if (!isSecureUrl(endpoint, allowHttp)) {
-    throw new TypeError(`introspection.endpoint must be an https URL; received ${shown(endpoint)}`)
+    const received = `received ${shown(endpoint)}${allowHttpHint(endpoint)}`
+    throw new TypeError(`introspection.endpoint must be an https URL; ${received}`)
   }
   for (const [name, text] of Object.entries({ clientId, clientSecret })) {
     if (typeof text !== 'string' || text === '') throw new TypeError(`introspection.${name} must be a text`)
