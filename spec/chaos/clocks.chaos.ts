@@ -7,7 +7,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { get } from '../support/listen'
-import { freePort, startRedis, startServer } from '../support/redis'
+import { startRedis, startServer } from '../support/redis'
 import { until } from '../support/until'
 import { type Owner, startApis } from './apis'
 import { LONG_WINDOW_MS, totals } from './shared-total'
@@ -66,9 +66,10 @@ describe('throttle() where a wall clock is set', { timeout: 600_000 }, () => {
 
       it(`loses nothing and charges nothing twice: redis-server, ${offset}, ${mount}`, async (t) => {
         const clock = wallClock(t)
-        const port = await freePort()
-        const usual = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-        const redis = await startServer(port, (dir) => [...usual, '--dir', dir], clock.env)
+        const usual = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+        const args = (dir: string, port: number) => ['--port', String(port), ...usual, '--dir', dir]
+        const redis = await startServer(args, { env: clock.env })
+        const { port } = redis
         t.after(() => redis.stop())
         const admin = new Redis(port)
         t.after(() => admin.disconnect())

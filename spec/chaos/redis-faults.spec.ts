@@ -31,12 +31,19 @@ describe('throttle() over a Redis that fails under load', { timeout: 600_000 }, 
   let apis: Api[]
   let stalls: Stalls
 
-  const start = (port: number, ...more: string[]) =>
-    startRedis('--port', String(port), '--dir', folder, '--loading-process-events-interval-bytes', '1024', ...more)
+  const start = (port?: number, ...more: string[]) =>
+    startRedis(
+      ...(port ? ['--port', String(port)] : []),
+      '--dir',
+      folder,
+      '--loading-process-events-interval-bytes',
+      '1024',
+      ...more,
+    )
 
   before(async () => {
     owner.after(() => rmSync(folder, { recursive: true, force: true }))
-    redis = await start(await freePort())
+    redis = await start()
     owner.after(() => redis.stop())
     admin = new Redis(redis.port, {
       ...{ retryStrategy: () => 10, maxRetriesPerRequest: 0, enableOfflineQueue: false, enableReadyCheck: false },

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { type Server, freePort, startRedis, startServer } from './redis'
+import { type Server, startRedis, startServer } from './redis'
 import { until } from './until'
 
 /** A primary with a replica, and three sentinels that watch them. */
@@ -72,9 +72,8 @@ export async function startSentinelGroup(): Promise<SentinelGroup> {
   }
 }
 
-async function startSentinel(primaryPort: number): Promise<Server> {
-  const port = await freePort()
-  return startServer(port, (dir) => {
+function startSentinel(primaryPort: number): Promise<Server> {
+  return startServer((dir, port) => {
     const file = join(dir, 'sentinel.conf') // a sentinel keeps its state in its configuration
     const lines = [
       `port ${port}`,
