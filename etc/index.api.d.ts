@@ -5,7 +5,7 @@ import { C as Clock } from "./shared/clock.js";
 import { D as DenyOptions, a as ThrottleStore, E as ErrorFormat } from "./shared/throttle.js";
 export { C as Command, b as Denial, c as DenialError, d as DenialHeaders, I as InsufficientScopeError, e as InvalidRequestError, L as LimitMs, O as OnDenied, R as Reply, f as RouteWindow, S as StoreShard, g as StoreWatcher, T as Throttle, h as ThrottleHeaders, i as ThrottleOptions, j as ThrottledError, U as UnauthorizedError, k as UnavailableError, l as Usage, W as Written, t as throttle } from "./shared/throttle.js";
 import { J as JsonObject, A as Algorithm, a as Jwk } from "./shared/verify-key.js";
-import { R as RedisClient } from "./shared/own-connection.js";
+import { R as RedisClient } from "./shared/redis-client.js";
 import "http-errors";
 type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "revocation_unavailable" | "dpop_unavailable";
 type Claims = JsonObject;

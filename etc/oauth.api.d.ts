@@ -2,7 +2,7 @@
 import { Request, Router, RequestHandler } from "express";
 import { JsonWebKey, KeyObject } from "node:crypto";
 import { Clock } from "../index.js";
-import { R as RedisClient } from "../shared/own-connection.js";
+import { R as RedisClient } from "../shared/redis-client.js";
 type SigningKeyInput = string | JsonWebKey | KeyObject;
 interface SigningKey {
     readonly key: SigningKeyInput;

@@ -62,7 +62,7 @@ export type {
 export type { Usage } from './throttle/usage'
 export { throttleTest } from './throttle/throttle-test'
 export { redisStore, type RedisStoreOptions } from './throttle/redis/redis-store'
-export type { RedisClient } from './redis/own-connection'
+export type { RedisClient } from './redis/redis-client'
 export type { StoreShard, StoreWatcher, ThrottleStore } from './throttle/sync/store'
 export type { Command, Reply, Written } from './throttle/sync/sync-protocol'
 

@@ -56,7 +56,7 @@ export const GROUPS = {
   },
   'dpop-redis': { files: ['dpop/redis-proofs'], specs: ['dpop/dpop-processes'] },
   revocation: {
-    files: ['revocation/redis-revocations', 'revocation/revocation-list', 'revocation/redis-connection'],
-    specs: ['revocation/revocation'],
+    files: ['revocation/redis-revocations', 'revocation/revocation-list', 'revocation/earlier-keys'],
+    specs: ['revocation/revocation', 'revocation/earlier-keys'],
   },
 }

@@ -1,4 +1,4 @@
-import type { RedisClient } from '../redis/own-connection'
+import type { RedisClient } from '../redis/redis-client'
 import { type RedisWindows, redisWindows } from '../throttle/inspect/redis-windows'
 import type { Shared } from './snapshot'
 

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response, Router as ExpressRouter } from 'express'
 import { Router, urlencoded } from '../http/express'
 import { isRequest, optionNames, optionOneOf, optionType, shown, uncalled } from '../http/options'
-import { type RedisClient, checkRedis } from '../redis/own-connection'
+import { type RedisClient, checkRedis } from '../redis/redis-client'
 import { type ThrottleIntrospection, introspectionOf } from '../throttle/introspection'
 import { StoreDownError } from '../throttle/sync/shared-window'
 import type { Throttle } from '../throttle/throttle'

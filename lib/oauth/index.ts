@@ -7,7 +7,7 @@ export { userDirectory, type UserDirectoryOptions, type UserRegistration } from 
 export { hashPassword } from './directories/password'
 export { redisStore, type RedisStore, type RedisStoreOptions } from './stores/redis-store'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory-store'
-export type { RedisClient } from '../redis/own-connection'
+export type { RedisClient } from '../redis/redis-client'
 export type { Claim, Count, OAuthStore } from './stores/store'
 export type { Client, ClientDirectory, GrantName } from './directories/client'
 export type { User, UserClaims, UserDirectory } from './directories/user'

@@ -74,7 +74,8 @@ describe('redisStore() throws at startup', () => {
     [[{}], /redisStore takes an ioredis client .* received \{\}/],
     [['localhost:6379'], /redisStore takes .* received another string/],
     [['redis://localhost', { prefx: 'a' }], /redisStore has no option "prefx"; did you mean "prefix"\? It has prefix/],
-    [['redis://localhost', { prefix: '{a}' }], /prefix must be a string of at most 64 characters without braces/],
+    [['redis://localhost', { prefix: '{a}:' }], /prefix must be .* of at most 64 characters without braces/],
+    [['redis://localhost', { prefix: 'a' }], /prefix must be a string that ends in a colon.*; received 'a'/],
     [['redis://localhost', { prefix: 5 }], /prefix must be .* received 5/],
   ]
   for (const [args, error] of wrong) {

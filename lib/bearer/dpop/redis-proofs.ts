@@ -1,10 +1,12 @@
-import { optionNames, optionType, shown } from '../../http/options'
-import { type RedisClient, checkRedis, ownConnection } from '../../redis/own-connection'
+import { optionNames } from '../../http/options'
+import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
+import { type RedisClient, checkRedis } from '../../redis/redis-client'
+import { RedisConnection } from '../../redis/redis-connection'
 import type { SeenProofs } from './seen-proofs'
 
 /** Options of {@link redisProofs}. */
 export interface RedisProofsOptions {
-  /** Begins the names of the keys. Default `tollgate`. */
+  /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string
 }
 
@@ -14,14 +16,11 @@ export interface RedisProofs extends SeenProofs {
   close(): void
 }
 
-/** What is used of a connection of our own. */
-interface Connection {
-  set(key: string, value: string, unit: 'PX', ms: number, condition: 'NX'): Promise<'OK' | null>
-  disconnect(): void
-}
-
-/** A request waits for it. */
-const TIMEOUTS = { commandTimeout: 500, socketTimeout: 1_000 }
+/** What a Redis user has to be allowed. */
+const RIGHTS = '+set'
+/** A request waits for the answer. */
+const DEADLINE_MS = 500
+const SILENT_MS = 800
 /** How far the clocks of the processes may be apart: so much longer a proof is remembered. */
 const CLOCKS_APART_MS = 30_000
 
@@ -35,17 +34,16 @@ const CLOCKS_APART_MS = 30_000
  */
 export function redisProofs(to: RedisClient | string, options: RedisProofsOptions = {}): RedisProofs {
   optionNames('redisProofs()', options, ['prefix'])
-  const { prefix = 'tollgate' } = options
-  optionType('prefix', prefix, 'string')
-  if (/[{}]/.test(prefix)) throw new TypeError(`prefix must not have braces; received ${shown(prefix)}`)
+  const { prefix = KEY_PREFIX } = options
+  checkKeyPrefix(prefix)
   checkRedis('redisProofs()', to)
-  const redis = ownConnection(to, TIMEOUTS) as Connection
+  const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS, deadlineMs: DEADLINE_MS })
 
   return {
     async note(name, untilSec, nowSec) {
       const ms = Math.ceil((untilSec - nowSec) * 1_000) + CLOCKS_APART_MS
-      return (await redis.set(`${prefix}:dpop:${name}`, '1', 'PX', ms, 'NX')) === 'OK' ? 'new' : 'replay'
+      return (await redis.call('set', `${prefix}dpop:${name}`, '1', 'PX', ms, 'NX')) === 'OK' ? 'new' : 'replay'
     },
-    close: () => redis.disconnect(),
+    close: () => redis.close(),
   }
 }

@@ -1,15 +1,18 @@
 import { type Clock, checkClock, systemClock } from '../../http/clock'
-import { optionNames, optionOneOf, optionRange, optionType, shown } from '../../http/options'
-import { type RedisClient, checkRedis } from '../../redis/own-connection'
+import { optionNames, optionOneOf, optionRange, shown } from '../../http/options'
+import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
+import { type RedisClient, checkRedis } from '../../redis/redis-client'
+import { RedisConnection } from '../../redis/redis-connection'
+import { script } from '../../redis/script'
 import type { Session } from '../session/session'
 import { followLua, revokeLua } from './assets'
-import { type RedisConnection, connect } from './redis-connection'
+import { EarlierKeys } from './earlier-keys'
 import { type Revocation, RevocationList, type Written, entryOf } from './revocation-list'
 import type { Revocations } from './revocations'
 
 /** Options of {@link redisRevocations}. */
 export interface RedisRevocationsOptions {
-  /** Begins the names of the keys. Default `tollgate`. */
+  /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string
   /** The longest that any token lives: whole seconds, 60 to 31,536,000; revocations are kept so long. Default 86,400. */
   readonly tokenLifeSec?: number
@@ -35,10 +38,18 @@ export interface RedisRevocations extends Revocations {
   close(): void
 }
 
+const FOLLOW = script(followLua)
+const REVOKE = script(revokeLua)
+/** What a Redis user has to be allowed. */
+const RIGHTS = '+evalsha +eval +zscore +zrange +zrangebyscore +zadd +zrem +incr +get +pexpireat'
+const DEADLINE_MS = 1_000
+const SILENT_MS = 1_300
 /** Every process asks this often: with a round trip it stays below 250 ms. */
 const FOLLOW_MS = 100
 /** Revocations that are over are let go of this often. */
 const TIDY_MS = 60_000
+/** What processes of an earlier version revoke is looked for this often. */
+const EARLIER_MS = 1_000
 
 /**
  * Revocations that all processes share through Redis. Each follows the written history by its numbers, ten times a
@@ -51,22 +62,23 @@ const TIDY_MS = 60_000
  */
 export function redisRevocations(to: RedisClient | string, options: RedisRevocationsOptions = {}): RedisRevocations {
   optionNames('redisRevocations()', options, ['prefix', 'tokenLifeSec', 'maxBehindMs', 'onBehind', 'clock'])
-  const { prefix = 'tollgate', tokenLifeSec = 86_400, maxBehindMs = 5_000, onBehind = 'closed' } = options
+  const { prefix = KEY_PREFIX, tokenLifeSec = 86_400, maxBehindMs = 5_000, onBehind = 'closed' } = options
   const { clock = systemClock } = options
-  optionType('prefix', prefix, 'string')
-  if (/[{}]/.test(prefix)) throw new TypeError(`prefix must not have braces; received ${shown(prefix)}`)
+  checkKeyPrefix(prefix)
   optionRange('tokenLifeSec', tokenLifeSec, 60, 31_536_000)
   optionRange('maxBehindMs', maxBehindMs, 500, 3_600_000)
   optionOneOf('onBehind', onBehind, ['closed', 'open'])
   checkClock(clock)
   checkRedis('redisRevocations()', to)
 
-  const keys = ['log', 'over', 'last'].map((name) => `{${prefix}:revoked}:${name}`)
+  const keys = ['log', 'over', 'last'].map((name) => `${prefix}{revoked}:${name}`)
   const list = new RevocationList()
   /** What Redis has not confirmed: tried again until it does. */
   const unwritten = new Map<string, number>()
   let tidyAt = 0
-  const redis: RedisConnection = connect(to)
+  let earlierAt = 0
+  const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS, deadlineMs: DEADLINE_MS })
+  const earlier = new EarlierKeys(redis, prefix)
   /** The last that was read of Redis's history, and its number there; 0 before the first. */
   let followed = { number: '0', entry: '' }
   let readAt = -Infinity
@@ -114,7 +126,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
 
   async function write(entries: readonly Written[]): Promise<void> {
     const args = entries.flatMap(({ entry, overMs }) => [Math.ceil(overMs), entry])
-    await redis.eval(revokeLua, keys.length, ...keys, Math.floor(clock.date()), ...args)
+    await redis.run(REVOKE, keys, [Math.floor(clock.date()), ...args])
     for (const { entry } of entries) unwritten.delete(entry)
   }
 
@@ -128,9 +140,10 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   async function follow(): Promise<void> {
     const askedAt = clock.now()
     try {
-      const answer = await redis.eval(followLua, 1, keys[0] as string, followed.number, followed.entry)
+      const answer = await redis.run(FOLLOW, keys.slice(0, 1), [followed.number, followed.entry])
       const [same, ...rest] = answer as (string | number)[]
       const there = learn(rest)
+      await learnEarlier(askedAt)
       const lost = same === 1 ? [] : list.entries().filter(({ entry }) => !there.has(entry))
       const missing = [...lost, ...[...unwritten].map(([entry, overMs]) => ({ entry, overMs }))]
       if (missing.length > 0) await write(missing)
@@ -155,6 +168,15 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     return learnt
   }
 
+  /** Takes up what processes of an earlier version revoked, and has it written under its present name. */
+  async function learnEarlier(now: number): Promise<void> {
+    if (now < earlierAt) return
+    for (const entry of await earlier.read()) {
+      if (list.overMs(entry) === undefined && list.add(entry)) unwritten.set(entry, list.overMs(entry) as number)
+    }
+    earlierAt = now + EARLIER_MS
+  }
+
   async function ready(): Promise<void> {
     while (readAt === -Infinity && !closed) {
       await current
@@ -165,6 +187,6 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   function close(): void {
     closed = true
     cancel()
-    redis.disconnect()
+    redis.close()
   }
 }

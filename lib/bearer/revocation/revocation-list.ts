@@ -48,6 +48,11 @@ export class RevocationList {
     return [...this.#entries].map(([entry, overMs]) => ({ entry, overMs }))
   }
 
+  /** When a revocation that is known is over, milliseconds since 1970; undefined where it is not known. */
+  overMs(entry: string): number | undefined {
+    return this.#entries.get(entry)
+  }
+
   /** @returns false where it is no revocation as {@link entryOf} writes them */
   add(entry: string): boolean {
     const parts = ENTRY.exec(entry)

@@ -1,23 +1,24 @@
-import { createHash } from 'node:crypto'
-import { optionNames, shown } from '../../http/options'
+import { optionNames } from '../../http/options'
+import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
+import { type RedisClient, checkRedis } from '../../redis/redis-client'
+import { RedisConnection } from '../../redis/redis-connection'
+import { script } from '../../redis/script'
 import { claimLua, countLua } from './assets'
-import { type RedisClient, checkRedis } from '../../redis/own-connection'
-import { type RedisConnection, connect } from './redis-client'
 import type { Claim, Count, OAuthStore } from './store'
-
-interface Script {
-  readonly text: string
-  readonly sha: string
-}
 
 const CLAIM = script(claimLua)
 const COUNT = script(countLua)
+/** What a Redis user has to be allowed. */
+const RIGHTS = '+evalsha +eval +time +get +getex +set +del +exists +incrby +pttl +pexpire'
+/** Longer than the throttle's: a claim whose reply is lost costs its user a fresh login. */
+const DEADLINE_MS = 2_000
+const SILENT_MS = 2_000
 /** How long the first commands wait for the first connection. */
 const FIRST_CONNECTION_MS = 1_000
 
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions {
-  /** Begins every key; at most 64 characters. A `{tag}` in it keeps all keys in one slot. Default `tollgate:oauth:`. */
+  /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:oauth:`. */
   readonly prefix?: string
 }
 
@@ -41,56 +42,44 @@ export interface RedisStore extends OAuthStore {
  */
 export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   optionNames('redisStore', options, ['prefix'])
-  const { prefix = 'tollgate:oauth:' } = options
-  if (typeof prefix !== 'string' || prefix.length > 64) {
-    throw new TypeError(`prefix must be a string of at most 64 characters; received ${shown(prefix)}`)
-  }
+  const { prefix = `${KEY_PREFIX}oauth:` } = options
+  checkKeyPrefix(prefix)
   checkRedis('redisStore', to)
-  const redis = connect(to)
+  const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS, deadlineMs: DEADLINE_MS })
   const connected = firstConnection(redis)
 
   return {
     async set(key, value, ttlMs) {
       await connected
-      await redis.set(prefix + key, `0:${value}`, 'PX', whole(ttlMs))
+      await redis.call('set', prefix + key, `0:${value}`, 'PX', whole(ttlMs))
     },
     async get(key, idleMs) {
       await connected
-      const kept = await (idleMs === undefined
-        ? redis.get(prefix + key)
-        : redis.getex(prefix + key, 'PX', whole(idleMs)))
+      const kept = (await (idleMs === undefined
+        ? redis.call('get', prefix + key)
+        : redis.call('getex', prefix + key, 'PX', whole(idleMs)))) as string | null
       return kept === null ? undefined : kept.slice(kept.indexOf(':') + 1)
     },
     async claim(key, keepMs): Promise<Claim | undefined> {
       await connected
-      const reply = (await run(redis, CLAIM, prefix + key, whole(keepMs, 0))) as [string, number, number] | null
+      const reply = (await redis.run(CLAIM, [prefix + key], [whole(keepMs, 0)])) as [string, number, number] | null
       return reply ? { value: reply[0], first: reply[1] === 1, agoMs: reply[2] } : undefined
     },
     async count(key, by, windowMs): Promise<Count> {
       await connected
-      const [total, endsInMs] = (await run(redis, COUNT, prefix + key, by, whole(windowMs))) as [number, number]
+      const [total, endsInMs] = (await redis.run(COUNT, [prefix + key], [by, whole(windowMs)])) as [number, number]
       return { total, endsInMs }
     },
-    close: () => redis.disconnect(),
-  }
-}
-
-/** A server that restarted or failed over does not know the script: the command brings it along. */
-async function run(redis: RedisConnection, { text, sha }: Script, key: string, ...args: number[]): Promise<unknown> {
-  try {
-    return await redis.evalsha(sha, 1, key, ...args)
-  } catch (err) {
-    if (err instanceof Error && err.message.startsWith('NOSCRIPT')) return redis.eval(text, 1, key, ...args)
-    throw err
+    close: () => redis.close(),
   }
 }
 
 /** A process that has just started waits for its connection; one that has lost it fails at once. */
 function firstConnection(redis: RedisConnection): Promise<void> {
   return new Promise((resolve) => {
-    if (redis.status === 'ready') return resolve()
+    if (redis.isReady) return resolve()
     const timer = setTimeout(resolve, FIRST_CONNECTION_MS).unref()
-    redis.once('ready', () => {
+    redis.onReady(() => {
       clearTimeout(timer)
       resolve()
     })
@@ -99,8 +88,4 @@ function firstConnection(redis: RedisConnection): Promise<void> {
 
 function whole(ms: number, least = 1): number {
   return Math.max(least, Math.round(ms))
-}
-
-function script(text: string): Script {
-  return { text, sha: createHash('sha1').update(text).digest('hex') }
 }

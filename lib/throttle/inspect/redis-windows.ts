@@ -1,5 +1,5 @@
 import { Cluster, Redis } from 'ioredis'
-import type { RedisClient } from '../../redis/own-connection'
+import type { RedisClient } from '../../redis/redis-client'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
 
 /** Keys looked at by one SCAN: small, so that no request of the throttle waits behind it. */

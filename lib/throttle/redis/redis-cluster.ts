@@ -1,14 +1,16 @@
-import { keySlot } from './key-slot'
-import type { ClusterConnection, RedisConnection } from './redis-client'
-import { type Keys, RedisShard } from './redis-shard'
+import type { NativeCluster } from '../../redis/open-redis'
+import type { RedisConnection } from '../../redis/redis-connection'
 import type { StoreShard, StoreWatcher, ThrottleStore } from '../sync/store'
+import { keySlot } from './key-slot'
+import { type Keys, RedisShard } from './redis-shard'
 
 /** A tag whose slot a master keeps is found by trying; one that keeps so few slots that none is found has no canary. */
 const TAGS_TRIED = 200_000
 
 /** The windows of a Cluster: every subject's are in one slot, and each master is watched apart. */
 export class RedisCluster implements ThrottleStore {
-  readonly #redis: ClusterConnection
+  readonly #redis: RedisConnection
+  readonly #cluster: NativeCluster
   readonly #keys: Keys
   readonly #masters = new Map<string, Master>()
   /** Keeps those whose slot nobody is known to keep: before the Cluster has answered, and where a part of it is missing. */
@@ -16,8 +18,9 @@ export class RedisCluster implements ThrottleStore {
   /** The address of each slot's master. Our own, since ioredis points a whole range elsewhere at the first MOVED. */
   #owners: readonly (string | undefined)[] = []
 
-  constructor(redis: ClusterConnection, keys: Keys) {
+  constructor(redis: RedisConnection, cluster: NativeCluster, keys: Keys) {
     this.#redis = redis
+    this.#cluster = cluster
     this.#keys = keys
     this.#nobody = new Master(redis, keys, undefined, () => [])
   }
@@ -28,8 +31,8 @@ export class RedisCluster implements ThrottleStore {
   }
 
   watch(watcher: StoreWatcher): void {
-    this.#redis.on('refresh', () => this.#refreshed(watcher))
-    this.#redis.on('+node', (node) => {
+    this.#cluster.on('refresh', () => this.#refreshed(watcher))
+    this.#cluster.on('+node', (node) => {
       const { host, port } = (node as ClusterNode).options
       ;(node as ClusterNode).on('ready', () => {
         const master = this.#masters.get(`${host}:${port}`)
@@ -39,7 +42,7 @@ export class RedisCluster implements ThrottleStore {
   }
 
   #refreshed(watcher: StoreWatcher): void {
-    this.#owners = Array.from(this.#redis.slots, (keepers: readonly string[] | undefined) => keepers?.[0])
+    this.#owners = Array.from(this.#cluster.slots, (keepers: readonly string[] | undefined) => keepers?.[0])
     const now = new Set(this.#owners)
     for (const [address, master] of this.#masters) {
       if (now.has(address)) continue
@@ -56,7 +59,7 @@ export class RedisCluster implements ThrottleStore {
   }
 
   close(): Promise<void> {
-    this.#redis.disconnect()
+    this.#redis.close()
     return Promise.resolve()
   }
 }

@@ -1,19 +1,11 @@
-import { createHash } from 'node:crypto'
 import { beatLua, syncLua } from './assets'
-import type { Command, Reply } from '../sync/sync-protocol'
-import type { RedisConnection } from './redis-client'
+import type { RedisConnection } from '../../redis/redis-connection'
+import { script } from '../../redis/script'
 import type { StoreShard } from '../sync/store'
+import type { Command, Reply } from '../sync/sync-protocol'
 
-interface Script {
-  readonly text: string
-  readonly sha: string
-}
-
-const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
-/** What a Redis user has to be allowed; INFO, too, where it can be. */
-const RIGHTS = '+evalsha +eval +time +hgetall +hset +pexpireat'
 /** The canary lives as long as a heartbeat may be late. */
 const CANARY_MS = 60_000
 
@@ -82,7 +74,9 @@ export abstract class RedisShard implements StoreShard {
   #ask(batch: readonly Asked[]): void {
     const figures = JSON.stringify(batch.map((one) => one.figures))
     this.#underWay++
-    this.#run(SYNC, [...batch.map(({ key }) => key), this.keys.process, figures], batch.length)
+    const keys = batch.map(({ key }) => key)
+    this.redis
+      .run(SYNC, keys, [this.keys.process, figures])
       .then((replies) => batch.forEach(({ resolve }, i) => resolve(replyOf((replies as unknown[][])[i]))))
       .catch((err: unknown) => {
         if (batch.length === 1 || !isCrossSlot(err)) return batch.forEach(({ reject }) => reject(err))
@@ -95,7 +89,7 @@ export abstract class RedisShard implements StoreShard {
   async beat(): Promise<{ time: number; whole: boolean }> {
     const beat = ++this.#beats
     const key = this.canaryKey()
-    const beating = this.#run(BEAT, [key, beat, CANARY_MS], 1)
+    const beating = this.redis.run(BEAT, [key], [beat, CANARY_MS])
     const same = this.isSame() // asked along with it: two round trips would not fit in the deadline where one does
     const [seconds, micros, found] = (await beating) as [string, string, string | null]
     if (key !== this.#canary) this.#beatsHeard = 0
@@ -110,25 +104,6 @@ export abstract class RedisShard implements StoreShard {
 
   /** Whether the connection leads to the server it led to, as far as it can be known. */
   protected abstract isSame(): Promise<boolean>
-
-  /** A server that restarted or failed over does not know the script: the command then brings it along. */
-  async #run({ sha, text }: Script, args: (string | number)[], keys: number): Promise<unknown> {
-    try {
-      return await this.redis.evalsha(sha, keys, ...args).catch((err: unknown) => {
-        if (err instanceof Error && err.message.startsWith('NOSCRIPT')) return this.redis.eval(text, keys, ...args)
-        throw err
-      })
-    } catch (err) {
-      throw this.#denied(err)
-    }
-  }
-
-  /** Says what to do where the user lacks a right: Redis itself does not say which. */
-  #denied(err: unknown): Error {
-    if (!(err instanceof Error)) return new Error(String(err))
-    if (!/NOPERM|ACL failure|can't run this command/.test(err.message)) return err
-    return new Error(`allow the Redis user ~${this.keys.prefix}* ${RIGHTS}: ${err.message}`, { cause: err })
-  }
 }
 
 /** The one server of a plain connection, or the primary that the sentinels name. */

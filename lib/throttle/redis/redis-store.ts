@@ -1,14 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { optionNames, shown } from '../../http/options'
-import { type RedisClient, checkRedis } from '../../redis/own-connection'
-import { RedisCluster } from './redis-cluster'
-import { type RedisConnection, connect, isCluster } from './redis-client'
-import { type Keys, SingleShard } from './redis-shard'
+import { optionNames } from '../../http/options'
+import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
+import { type RedisClient, checkRedis } from '../../redis/redis-client'
+import { RedisConnection } from '../../redis/redis-connection'
 import type { StoreShard, StoreWatcher, ThrottleStore } from '../sync/store'
+import { RedisCluster } from './redis-cluster'
+import { type Keys, SingleShard } from './redis-shard'
+
+/** What a Redis user has to be allowed; INFO, too, where it can be. */
+const RIGHTS = '+evalsha +eval +time +hgetall +hset +pexpireat'
+/** A server that says nothing for so long is connected to anew; each decision has a deadline of its own, 70 ms. */
+const SILENT_MS = 800
 
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions {
-  /** Begins every key; no braces, at most 64 characters. Default `tollgate:`. */
+  /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string
 }
 
@@ -25,14 +31,13 @@ export interface RedisStoreOptions {
  */
 export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): ThrottleStore {
   optionNames('redisStore', options, ['prefix'])
-  const { prefix = 'tollgate:' } = options
-  if (typeof prefix !== 'string' || !/^[^{}]{0,64}$/.test(prefix)) {
-    throw new TypeError(`prefix must be a string of at most 64 characters without braces; received ${shown(prefix)}`)
-  }
+  const { prefix = KEY_PREFIX } = options
+  checkKeyPrefix(prefix)
   checkRedis('redisStore', to)
-  const redis = connect(to)
+  const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS })
   const keys = { prefix, process: randomBytes(6).toString('base64url') }
-  return isCluster(redis) ? new RedisCluster(redis, keys) : new SingleRedis(redis, keys)
+  const { cluster } = redis
+  return cluster ? new RedisCluster(redis, cluster, keys) : new SingleRedis(redis, keys)
 }
 
 class SingleRedis implements ThrottleStore {
@@ -49,11 +54,11 @@ class SingleRedis implements ThrottleStore {
   }
 
   watch(watcher: StoreWatcher): void {
-    this.#redis.on('ready', () => watcher.ready(this.#shard))
+    this.#redis.onReady(() => watcher.ready(this.#shard))
   }
 
   close(): Promise<void> {
-    this.#redis.disconnect()
+    this.#redis.close()
     return Promise.resolve()
   }
 }

@@ -92,7 +92,7 @@ describe('redisProofs()', () => {
   it('tells a replay from a new proof, and rejects once it is closed', async (t) => {
     const redis = await startRedis()
     t.after(() => redis.stop())
-    const proofs = redisProofs(`redis://127.0.0.1:${redis.port}`, { prefix: 'api' })
+    const proofs = redisProofs(`redis://127.0.0.1:${redis.port}`, { prefix: 'api:' })
     await until(async () => (await Promise.resolve(proofs.note('first', 60, 0)).catch(() => undefined)) === 'new')
     assert.equal(await proofs.note('first', 60, 0), 'replay')
     assert.equal(await proofs.note('second', 60, 0), 'new')
@@ -108,8 +108,9 @@ describe('redisProofs()', () => {
       (err) => err instanceof TypeError && !err.message.includes('s3cret'),
     )
     for (const [options, message] of [
-      [{ prefix: 'a{b' }, /prefix must not have braces/],
-      [{ prefix: 7 }, /prefix must be a string; received 7/],
+      [{ prefix: '{a}:' }, /prefix must be .* without braces/],
+      [{ prefix: 'a' }, /prefix must be .* ends in a colon.*; received 'a'/],
+      [{ prefix: 7 }, /prefix must be a string .*; received 7/],
       [{ ttl: 1 }, /redisProofs\(\) has no option "ttl"/],
     ] as const) {
       assert.throws(() => redisProofs('redis://127.0.0.1:1', options as object), message)

@@ -74,7 +74,7 @@ describe('redisStore() of the authorization server', () => {
       (err: Error) => err instanceof TypeError && !err.message.includes('hunter2'),
     )
     assert.throws(() => redisStore(null as never), TypeError)
-    assert.throws(() => redisStore('redis://x', { prefix: 'p'.repeat(65) }), /prefix/)
+    assert.throws(() => redisStore('redis://x', { prefix: `${'p'.repeat(64)}:` }), /prefix/)
     assert.throws(() => redisStore('redis://x', { prefx: '' } as never), /no option "prefx"/)
   })
 })

@@ -1,0 +1,16 @@
+import { shown } from '../http/options'
+
+/** Begins every key of the package, so that one access rule, `~tollgate:*`, covers all of them. */
+export const KEY_PREFIX = 'tollgate:'
+
+/**
+ * Checks a `prefix` option. Every key begins with it; a hash tag comes after it, so that an access rule can name it.
+ *
+ * @throws {TypeError} unless it ends in a colon and has at most 64 characters and no braces
+ */
+export function checkKeyPrefix(prefix: unknown): void {
+  if (typeof prefix === 'string' && /^[^{}]{0,63}:$/s.test(prefix)) return
+  throw new TypeError(
+    `prefix must be a string that ends in a colon, of at most 64 characters without braces; received ${shown(prefix)}`,
+  )
+}
