@@ -2,8 +2,8 @@
 import { RequestHandler, Router, Request, ErrorRequestHandler } from "express";
 import { KeyObject } from "node:crypto";
 import { C as Clock } from "./shared/clock.js";
-import { D as DenyOptions, a as ThrottleStore, E as ErrorFormat } from "./shared/throttle.js";
-export { C as Command, b as Denial, c as DenialError, d as DenialHeaders, I as InsufficientScopeError, e as InvalidRequestError, L as LimitMs, O as OnDenied, R as Reply, f as RouteWindow, S as StoreShard, g as StoreWatcher, T as Throttle, h as ThrottleHeaders, i as ThrottleOptions, j as ThrottledError, U as UnauthorizedError, k as UnavailableError, l as Usage, W as Written, t as throttle } from "./shared/throttle.js";
+import { D as DenyOptions, a as ThrottleStore, E as ErrorFormatOption } from "./shared/throttle.js";
+export { C as Command, b as Denial, c as DenialError, d as DenialHeaders, e as ErrorForm, f as ErrorFormat, I as InsufficientScopeError, g as InvalidRequestError, L as LimitMs, O as OnDenied, R as Reply, h as RouteWindow, S as StoreShard, i as StoreWatcher, T as Throttle, j as ThrottleHeaders, k as ThrottleOptions, l as ThrottledError, U as UnauthorizedError, m as UnavailableError, n as Usage, W as Written, t as throttle } from "./shared/throttle.js";
 import { J as JsonObject, A as Algorithm, a as Jwk } from "./shared/verify-key.js";
 import { R as RedisClient } from "./shared/redis-client.js";
 import "http-errors";
@@ -277,8 +277,8 @@ declare function processingTime(options?: ProcessingTimeOptions): RequestHandler
 interface ServiceUnavailableOptions {
     readonly retryAfterSec?: number;
     readonly log?: (err: unknown, req: Request) => void;
-    readonly errorFormat?: ErrorFormat;
+    readonly errorFormat?: ErrorFormatOption;
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
-export { Algorithm, Clock, DenyOptions, ErrorFormat, JsonObject, Jwk, RedisClient, ThrottleStore, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireAuthentication, requireBearer, requireScope, serviceUnavailable, throttleTest };
+export { Algorithm, Clock, DenyOptions, ErrorFormatOption, JsonObject, Jwk, RedisClient, ThrottleStore, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireAuthentication, requireBearer, requireScope, serviceUnavailable, throttleTest };
 export type { AdmittedMessage, AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, ChargedMessage, Claims, ClientSession, DpopOptions, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, OpaqueOptions, Placement, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RefusedMessage, RequestBudget, Revocations, ScopeNeeded, Seen, SeenProofs, ServiceUnavailableOptions, Session, SessionIdentity, StoreMessage, SyncedMessage, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, UserSession, VerifyToken };

@@ -32,15 +32,18 @@ declare const UnavailableError_base: new (denial: Denial) => createError.HttpErr
 declare class UnavailableError extends UnavailableError_base {
 }
 type DenialError = InvalidRequestError | UnauthorizedError | InsufficientScopeError | ThrottledError | UnavailableError;
+type ErrorForm = "xml" | "json" | "problem";
 interface ErrorFormat {
+    readonly default?: ErrorForm;
     readonly xml?: string;
     readonly json?: string;
     readonly xmlNamespace?: string;
 }
+type ErrorFormatOption = ErrorFormat | "json" | "problem";
 type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => void;
 interface DenyOptions {
     readonly onDenied?: OnDenied;
-    readonly errorFormat?: ErrorFormat;
+    readonly errorFormat?: ErrorFormatOption;
 }
 interface ThrottleHeaders {
     readonly throttle?: boolean;
@@ -127,5 +130,5 @@ interface Throttle extends RequestHandler {
     close(): Promise<void>;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
-export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as e, ThrottledError as j, UnavailableError as k, throttle as t };
-export type { Command as C, DenyOptions as D, ErrorFormat as E, LimitMs as L, OnDenied as O, Reply as R, StoreShard as S, Throttle as T, Written as W, ThrottleStore as a, Denial as b, DenialError as c, DenialHeaders as d, RouteWindow as f, StoreWatcher as g, ThrottleHeaders as h, ThrottleOptions as i, Usage as l };
+export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as g, ThrottledError as l, UnavailableError as m, throttle as t };
+export type { Command as C, DenyOptions as D, ErrorFormatOption as E, LimitMs as L, OnDenied as O, Reply as R, StoreShard as S, Throttle as T, Written as W, ThrottleStore as a, Denial as b, DenialError as c, DenialHeaders as d, ErrorForm as e, ErrorFormat as f, RouteWindow as h, StoreWatcher as i, ThrottleHeaders as j, ThrottleOptions as k, Usage as n };

@@ -81,4 +81,4 @@ export {
 } from './errors'
 export type { Clock } from './http/clock'
 export type { DenyOptions, OnDenied } from './http/deny'
-export type { ErrorFormat } from './http/error-body'
+export type { ErrorForm, ErrorFormat, ErrorFormatOption } from './http/error-format'

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, Response } from 'express'
 import { type Denial, type DenialError, denialError } from '../errors'
-import { type ErrorFormat, checkErrorFormat, errorBody } from './error-body'
+import { errorBody } from './error-body'
+import { type ErrorFormatOption, checkErrorFormat } from './error-format'
 import { optionType } from './options'
 
 /** Answers a denied request instead of the package: `(err, req, res, next) => next(err)` passes the error to the app. */
@@ -10,8 +11,8 @@ export type OnDenied = (err: DenialError, req: Request, res: Response, next: Nex
 export interface DenyOptions {
   /** Answers denied requests. Default: the package answers them. */
   readonly onDenied?: OnDenied
-  /** The media types of the error bodies. */
-  readonly errorFormat?: ErrorFormat
+  /** The form of the error bodies and their media types: `'json'`, `'problem'`, or in detail. Default: the service's XML. */
+  readonly errorFormat?: ErrorFormatOption
 }
 
 /** @throws {TypeError} naming the option that is wrong */
@@ -39,7 +40,7 @@ export function sendError(
   status: number,
   message: string,
   headers: Readonly<Record<string, string>>,
-  format?: ErrorFormat,
+  format?: ErrorFormatOption,
 ): void {
   const { type, text } = errorBody(req.headers.accept, status, message, format)
   for (const name of res.getHeaderNames()) if (BODY_FIELDS.has(name)) res.removeHeader(name)

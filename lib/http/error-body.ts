@@ -1,15 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { optionNames, optionType, shown } from './options'
-
-/** The media types of error bodies, for services that have their own: `{ json: 'application/json' }`. */
-export interface ErrorFormat {
-  /** Sent unless the client asks for JSON. Default `application/x-fs-v1+xml`. */
-  readonly xml?: string
-  /** Sent to a client whose `Accept` names a JSON type. Default `application/x-fs-v1+json`. */
-  readonly json?: string
-  /** The namespace of the XML body. Default `http://familysearch.org/v1/`. */
-  readonly xmlNamespace?: string
-}
+import { type ErrorForm, type ErrorFormat, type ErrorFormatOption, SERVICE_JSON, completeFormat } from './error-format'
 
 /** An error as it goes on the wire: its `Content-Type` and its text. */
 export interface ErrorBody {
@@ -20,103 +10,89 @@ export interface ErrorBody {
 const PROBLEM = 'application/problem+json'
 
 /**
- * The body of an error in the form that the request's `Accept` prefers: the service's XML by default, its JSON where a
- * JSON type is named, RFC 9457 where `application/problem+json` is. Never 406: an error must be heard.
+ * The body of an error in the form that the request's `Accept` prefers: JSON where a JSON type is named, problem details
+ * where `application/problem+json` is, XML where an XML type is, and for all other requests the format's default. Never
+ * 406: every client must be able to tell that it was refused.
  */
 export function errorBody(
   accept: string | undefined,
   status: number,
   message: string,
-  format: ErrorFormat = USUAL,
+  option?: ErrorFormatOption,
 ): ErrorBody {
-  const known = last
-  if (known?.message === message && known.status === status && known.accept === accept && known.format === format) {
-    return known.body
-  }
-  const body = makeBody(accept, status, message, format)
-  last = { accept, status, message, format, body }
-  return body
-}
-
-const USUAL: ErrorFormat = {}
-
-/** A client that is refused again and again mostly asks as it did before. */
-let last:
-  | {
-      readonly accept: string | undefined
-      readonly status: number
-      readonly message: string
-      readonly format: ErrorFormat
-      readonly body: ErrorBody
-    }
-  | undefined
-
-function makeBody(accept: string | undefined, status: number, message: string, format: ErrorFormat): ErrorBody {
-  const { xml = 'application/x-fs-v1+xml', json = 'application/x-fs-v1+json' } = format
-  const title = STATUS_CODES[status] ?? 'Error'
-  const said = message === title ? undefined : message // what the code says already is not said again
-  switch (preferred(accept, xml, json)) {
-    case 'problem': {
-      const text = JSON.stringify({ type: 'about:blank', title, status, detail: said })
-      return { type: PROBLEM, text }
-    }
+  const format = completeFormat(option)
+  switch (preferredForm(accept, format)) {
+    case 'problem':
+      return { type: PROBLEM, text: problemDetails(status, message) }
     case 'json':
-      return { type: json, text: JSON.stringify({ errors: [{ code: status, message: said }] }) }
-    case 'xml': {
-      const { xmlNamespace = 'http://familysearch.org/v1/' } = format
-      const error = `<error><code>${status}</code><message>${escapeXml(message)}</message></error>`
-      const text = `<?xml version="1.0" encoding="UTF-8"?>\n<errors xmlns="${escapeXml(xmlNamespace)}">${error}</errors>\n`
-      return { type: xml, text }
-    }
+      return { type: format.json, text: json(status, message, format.json) }
+    case 'xml':
+      return { type: format.xml, text: xml(status, message, format.xmlNamespace) }
   }
 }
 
-/** @throws {TypeError} naming what is wrong with `errorFormat` */
-export function checkErrorFormat(format: ErrorFormat | undefined): void {
-  if (format === undefined) return
-  optionNames('errorFormat', format, ['xml', 'json', 'xmlNamespace'])
-  for (const name of ['xml', 'json'] as const) {
-    const type: unknown = format[name]
-    if (type === undefined || (typeof type === 'string' && MEDIA_TYPE.test(type))) continue
-    throw new TypeError(`errorFormat.${name} must be a media type; received ${shown(type)}`)
-  }
-  optionType('errorFormat.xmlNamespace', format.xmlNamespace, 'string')
+function problemDetails(status: number, message: string): string {
+  const title = STATUS_CODES[status] ?? 'Error'
+  const detail = message === title ? undefined : message // RFC 9457 §3.1.4: detail is for what the title does not say
+  return JSON.stringify({ type: 'about:blank', title, status, detail })
 }
 
-/** RFC 9110 §8.3.1, with parameters as they may be sent in a field. */
-const MEDIA_TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+( *;[\x20-\x7e]*)?$/
+function json(status: number, message: string, type: string): string {
+  // The service's own 429 has no message, as recorded.
+  const error = type === SERVICE_JSON && status === 429 ? { code: status } : { code: status, message }
+  return JSON.stringify({ errors: [error] })
+}
 
-type Form = 'xml' | 'json' | 'problem'
+function xml(status: number, message: string, namespace: string): string {
+  const error = `<error><code>${status}</code><message>${escapeXml(message)}</message></error>`
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<errors xmlns="${escapeXml(namespace)}">${error}</errors>\n`
+}
+
+/** The order in which a wildcard takes in the forms that no range names, by the format's default. */
+const WILDCARD: Readonly<Record<ErrorForm, readonly ErrorForm[]>> = {
+  xml: ['xml', 'json'],
+  json: ['json', 'xml'],
+  problem: ['problem', 'json', 'xml'],
+}
 
 /**
  * The form of the greatest weight (RFC 9110 §12.5.1), then what is named before what a wildcard takes in, then the
  * client's order. Parameters other than the weight are not looked at, and any JSON or XML type stands for ours.
  */
-function preferred(accept: string | undefined, xml: string, json: string): Form {
-  const weights = new Map<Form, number>()
+function preferredForm(accept: string | undefined, format: Required<ErrorFormat>): ErrorForm {
+  const weights = new Map<ErrorForm, number>()
+  const [xmlType, jsonType] = [essence(format.xml), essence(format.json)]
   let wildcard = 0
-  for (const range of accept?.toLowerCase().split(',') ?? []) {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
-    const q = parameters.find((parameter) => parameter.startsWith('q='))
-    const weight = q === undefined ? 1 : Number(q.slice(2)) || 0
-    const form = formOf(type, essence(xml), essence(json))
+  for (const [type, weight] of mediaRanges(accept)) {
+    const form = formOf(type, xmlType, jsonType)
     if (form === 'any') wildcard = Math.max(wildcard, weight)
     else if (form && weight > (weights.get(form) ?? -1)) weights.set(form, weight)
   }
-  for (const form of ['xml', 'json'] as const) {
-    if (weights.has(form)) continue
-    weights.set(form, wildcard)
-    break
-  }
+  // Every browser names XML, below HTML. It does not ask for XML in the place of what the app chose.
+  if (format.default !== 'xml' && isBrowser(accept)) weights.delete('xml')
+  const unnamed = WILDCARD[format.default].find((form) => !weights.has(form))
+  if (unnamed !== undefined) weights.set(unnamed, wildcard)
   const [best] = [...weights].sort(([, a], [, b]) => b - a)
-  return best && best[1] > 0 ? best[0] : 'xml'
+  return best && best[1] > 0 ? best[0] : format.default
 }
 
-function formOf(type: string, xml: string, json: string): Form | 'any' | undefined {
+function* mediaRanges(accept: string | undefined): Generator<[type: string, weight: number]> {
+  for (const range of accept?.toLowerCase().split(',') ?? []) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
+    const q = parameters.find((parameter) => parameter.startsWith('q='))
+    yield [type, q === undefined ? 1 : Number(q.slice(2)) || 0]
+  }
+}
+
+function formOf(type: string, xml: string, json: string): ErrorForm | 'any' | undefined {
   if (type === PROBLEM) return 'problem'
   if (type === json || /[/+]json$/.test(type)) return 'json'
   if (type === xml || /[/+]xml$/.test(type)) return 'xml'
   return type === '*/*' || type === 'application/*' ? 'any' : undefined
+}
+
+function isBrowser(accept: string | undefined): boolean {
+  return accept !== undefined && /\btext\/html\b/i.test(accept)
 }
 
 /** A media type without its parameters. */
@@ -130,7 +106,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '>': '&gt;',
   '"': '&quot;',
   "'": '&apos;',
-  '\r': '&#13;', // a parser takes a bare one for a line's end (XML 1.0 §2.11)
+  '\r': '&#13;', // a parser takes a bare one for the end of a line (XML 1.0 §2.11)
 }
 
 function escapeXml(text: string): string {

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request } from 'express'
 import { sendError } from './deny'
-import { type ErrorFormat, checkErrorFormat } from './error-body'
+import { type ErrorFormatOption, checkErrorFormat } from './error-format'
 import { Meter } from './meter'
 import { optionNames, optionRange, optionType } from './options'
 
@@ -10,8 +10,8 @@ export interface ServiceUnavailableOptions {
   readonly retryAfterSec?: number
   /** Called with every error answered here: its client is told nothing of it. Default: `console.error`. */
   readonly log?: (err: unknown, req: Request) => void
-  /** The media types of the error bodies. */
-  readonly errorFormat?: ErrorFormat
+  /** The form of the error bodies and their media types: `'json'`, `'problem'`, or in detail. Default: the service's XML. */
+  readonly errorFormat?: ErrorFormatOption
 }
 
 /**

@@ -4,11 +4,11 @@ import express from 'express'
 import fc from 'fast-check'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { sendError } from '../../lib/http/deny'
-import { type ErrorFormat, checkErrorFormat } from '../../lib/http/error-body'
+import { type ErrorFormatOption, checkErrorFormat } from '../../lib/http/error-format'
 import { type Answer, type Listening, listen } from '../support/listen'
 
 /** Answers each request with the error that its query names. */
-async function errors(t: Pick<TestContext, 'after'>, format?: ErrorFormat): Promise<Listening> {
+async function errors(t: Pick<TestContext, 'after'>, format?: ErrorFormatOption): Promise<Listening> {
   const app = express()
   app.use((req, res) => {
     const { searchParams } = new URL(req.url, 'http://x')
@@ -81,10 +81,36 @@ describe('error bodies are negotiated', () => {
   for (const [accept, type] of table) {
     it(`Accept: ${accept || '(empty)'} → ${type}`, async (t) => {
       const { get } = await errors(t)
-      const answer = await get(query(429, 'Slow down'), { Accept: accept })
-      assert.deepEqual(parsed(answer), { type, code: 429, message: 'Slow down' })
+      const answer = await get(query(403, 'Slow down'), { Accept: accept })
+      assert.deepEqual(parsed(answer), { type, code: 403, message: 'Slow down' })
       assert.equal(answer.headers.get('Vary'), 'Accept')
       assert.equal(answer.number('Content-Length'), Buffer.byteLength(answer.body))
+    })
+  }
+
+  const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+  const chosen: [format: ErrorFormatOption, accept: string, type: string][] = [
+    ['json', '*/*', 'application/json'],
+    ['json', BROWSER, 'application/json'],
+    ['json', 'text/html', 'application/json'],
+    ['json', 'image/png', 'application/json'],
+    ['json', 'application/json', 'application/json'],
+    ['json', JSON_TYPE, 'application/json'],
+    ['json', 'application/xml', XML],
+    ['json', 'application/xml, */*;q=0.1', XML],
+    ['json', PROBLEM, PROBLEM],
+    ['problem', '*/*', PROBLEM],
+    ['problem', BROWSER, PROBLEM],
+    ['problem', 'application/json', 'application/json'],
+    ['problem', 'text/html, application/json;q=0.9, */*;q=0.1', 'application/json'],
+    ['problem', 'text/xml', XML],
+    [{ default: 'json' }, '*/*', JSON_TYPE],
+    [{ default: 'problem' }, 'application/json', JSON_TYPE],
+  ]
+  for (const [format, accept, type] of chosen) {
+    it(`errorFormat: ${JSON.stringify(format)}, Accept: ${accept} → ${type}`, async (t) => {
+      const { get } = await errors(t, format)
+      assert.deepEqual(parsed(await get(query(403, 'No'), { Accept: accept })), { type, code: 403, message: 'No' })
     })
   }
 
@@ -102,16 +128,20 @@ describe('error bodies are negotiated', () => {
     assert.equal((parser.parse(xml.body) as { errors: { '@_xmlns': string } }).errors['@_xmlns'], 'urn:a&"<')
   })
 
-  it('does not say twice what the status says', async (t) => {
+  it('names the error by its code alone in the service’s JSON of a 429, as recorded, and with its message elsewhere', async (t) => {
     const { get } = await errors(t)
-    const bodies = [JSON_TYPE, PROBLEM].map(async (accept) => {
-      const { body } = await get(query(429, 'Too Many Requests'), { Accept: accept })
-      return JSON.parse(body) as unknown
+    const body = async (path: string, accept: string) =>
+      JSON.parse((await get(path, { Accept: accept })).body) as unknown
+    assert.deepEqual(await body(query(429, 'No time left'), JSON_TYPE), { errors: [{ code: 429 }] })
+    assert.deepEqual(await body(query(503, 'Service Unavailable'), JSON_TYPE), {
+      errors: [{ code: 503, message: 'Service Unavailable' }],
     })
-    assert.deepEqual(await Promise.all(bodies), [
-      { errors: [{ code: 429 }] },
-      { type: 'about:blank', title: 'Too Many Requests', status: 429 },
-    ])
+    assert.deepEqual(await body(query(429, 'No time left'), PROBLEM), {
+      ...{ type: 'about:blank', title: 'Too Many Requests', status: 429, detail: 'No time left' },
+    })
+    assert.deepEqual(await body(query(503, 'Service Unavailable'), PROBLEM), {
+      ...{ type: 'about:blank', title: 'Service Unavailable', status: 503 },
+    })
   })
 
   it('is empty for HEAD, with the length that GET would have', async (t) => {
@@ -187,16 +217,24 @@ describe('error bodies and hostile input', () => {
 describe('errorFormat', () => {
   it('names what it does not know or cannot send', () => {
     const bad: [unknown, RegExp][] = [
-      ['json', /errorFormat takes an object of options; received 'json'/],
-      [{ yaml: 'a/b' }, /errorFormat has no option "yaml"; it has xml, json, xmlNamespace/],
+      ['yaml', /errorFormat must be 'json', 'problem' or an object; received 'yaml'/],
+      [7, /errorFormat takes an object of options; received 7/],
+      [{ default: 'html' }, /errorFormat.default must be 'xml' or 'json' or 'problem'; received 'html'/],
+      [{ yaml: 'a/b' }, /errorFormat has no option "yaml"; it has default, xml, json, xmlNamespace/],
       [{ xml: 'xml' }, /errorFormat.xml must be a media type; received 'xml'/],
       [{ json: 'a/b\r\nX: y' }, /errorFormat.json must be a media type; received 'a\/b\\r\\nX: y'/],
       [{ json: null }, /errorFormat.json must be a media type; received null/],
       [{ xmlNamespace: 7 }, /errorFormat.xmlNamespace must be a string; received 7/],
     ]
     for (const [format, message] of bad) {
-      assert.throws(() => checkErrorFormat(format as ErrorFormat), { name: 'TypeError', message })
+      assert.throws(() => checkErrorFormat(format as ErrorFormatOption), { name: 'TypeError', message })
     }
-    checkErrorFormat({ json: 'application/json; charset=utf-8' })
+    for (const format of [
+      'json',
+      'problem',
+      { default: 'problem', json: 'application/json; charset=utf-8' },
+    ] as const) {
+      checkErrorFormat(format)
+    }
   })
 })

@@ -43,7 +43,7 @@ describe('serviceUnavailable() answers an internal problem', () => {
       const { get, logged, passed } = await appWith(t, failing(err))
       const answer = await get('/', { Accept: 'application/json' })
       assert.deepEqual([answer.status, answer.number('Retry-After')], [503, 10])
-      assert.deepEqual(JSON.parse(answer.body), { errors: [{ code: 503 }] })
+      assert.deepEqual(JSON.parse(answer.body), { errors: [{ code: 503, message: 'Service Unavailable' }] })
       assert.ok(![...answer.headers].flat().join().includes('hunter2'))
       assert.deepEqual([logged, passed], [[err], []])
     })
@@ -87,7 +87,7 @@ describe('serviceUnavailable() answers an internal problem', () => {
       next(new Error('on purpose'))
     })
     const answer = await get('/', { Accept: 'application/json' })
-    assert.deepEqual(JSON.parse(answer.body), { errors: [{ code: 503 }] })
+    assert.deepEqual(JSON.parse(answer.body), { errors: [{ code: 503, message: 'Service Unavailable' }] })
     const left = ['Content-Encoding', 'Content-Language', 'Content-Disposition', 'ETag', 'Cache-Control', 'Expires']
     assert.deepEqual(
       left.filter((name) => answer.headers.has(name)),
