@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Router as ExpressRouter } from 'express'
 import { Router } from '../http/express'
 import { type AccessTokenClaims, AccessTokens } from './tokens/access-tokens'
-import type { Context } from './context'
+import type { ServerContext } from './server-context'
 import { Cookies } from './cookie'
 import { authorizationEndpoint } from './endpoints/authorization'
 import { oauthMetadataEndpoint, openidConfigurationEndpoint } from './endpoints/discovery'
@@ -16,7 +16,7 @@ import { termsEndpoint } from './endpoints/terms'
 import { tokenEndpoint } from './endpoints/token'
 import { userinfoEndpoint } from './endpoints/userinfo'
 import { IdTokens } from './tokens/id-tokens'
-import { Keyring, type SigningKey } from './tokens/keyring'
+import { Keyring, type SigningKey } from './keys/keyring'
 import { pageSettings } from './pages/page-options'
 import { PageRenderer } from './pages/page-renderer'
 import { AcceptedTerms } from './records/accepted-terms'
@@ -24,12 +24,12 @@ import { Codes } from './records/codes'
 import { LoginAttempts } from './records/login-attempts'
 import { Records } from './records/records'
 import { RefreshTokens } from './records/refresh-tokens'
-import { type Revocable, Revocations } from './records/revocations'
+import { type Revocable, RevocationRecords } from './records/revocation-records'
 import { type WebsiteSession, WebsiteSessions } from './records/website-sessions'
 import { Seal } from './seal'
 import { type AuthorizationServerOptions, type ServerSettings, serverSettings } from './server-settings'
 
-/** The endpoints below the issuer: the router looks at one after another, so the one asked most comes first. */
+/** The endpoints below the issuer. Express tries them in order, so the busiest comes first. */
 const ENDPOINTS: readonly Endpoint[] = [
   tokenEndpoint,
   authorizationEndpoint,
@@ -44,38 +44,38 @@ const ENDPOINTS: readonly Endpoint[] = [
   jwksEndpoint,
 ]
 
-/** Clocks differ: what refuses a token outlives it by so much. */
+/** Clocks differ between machines: a revocation outlives its token by this margin. */
 const SKEW_SEC = 300
 
-/** The server as a router, and what the app around it can use. */
+/** The server's router, with what the rest of the app needs of it. */
 export interface AuthorizationServer extends ExpressRouter {
-  /** Discovery at the well-known root forms (RFC 8414 §3.1): `app.use(server.wellKnown)`. */
+  /** Serves the discovery documents at the host's root (RFC 8414 §3.1): `app.use(server.wellKnown)`. */
   readonly wellKnown: RequestHandler
-  /** Revokes the bearer token's authorization, 204: `app.post('/platform/logout', server.platformLogout)`. */
+  /** Revokes the bearer token and its whole grant, then answers 204: `app.post('/platform/logout', server.platformLogout)`. */
   readonly platformLogout: RequestHandler
-  /** What a token of this server says, of either format, or undefined: for `requireBearer({ verify })`. */
+  /** The claims of an active token of either format, else undefined: `requireBearer({ verify: server.verify })`. */
   readonly verify: (token: string) => Promise<AccessTokenClaims | undefined>
-  /** Whether a token with these claims has been revoked before its time. */
+  /** Whether the token with these claims, or its grant, has been revoked. */
   readonly isRevoked: (claims: Revocable) => Promise<boolean>
-  /** The website session of a request, for pages of the same host: who has signed in here is signed in there. */
+  /** The website session of a request, so that other pages of the same host share the login. Undefined without one. */
   readonly websiteSession: (req: Request) => Promise<WebsiteSession | undefined>
-  /** Replaces the signing keys. Leave the retired ones in for as long as their tokens live. @throws {TypeError} */
+  /** Replaces the signing keys. Keep a retired key in the list until its last token has expired. @throws {TypeError} */
   readonly setSigningKeys: (keys: readonly SigningKey[]) => void
 }
 
 /**
- * The OAuth 2 and OpenID Connect server that issues the tokens which `requireBearer()` checks. It fails closed: where its
- * store or a directory is not reachable, it answers 503 with Retry-After and lets nothing pass.
+ * The OAuth 2 and OpenID Connect server that issues the tokens `requireBearer()` checks. It fails closed: while its store
+ * or a directory is unreachable, it answers 503 with Retry-After.
  *
  * @example
  * const server = authorizationServer({ issuer: 'https://ident.example.org/cis-web/oauth2/v3', clients, users })
  * app.use('/cis-web/oauth2/v3', server)
  * app.use(server.wellKnown)
- * @throws {TypeError | RangeError} naming the option that is wrong
+ * @throws {TypeError | RangeError} naming the invalid option
  */
 export function authorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
   const settings = serverSettings(options)
-  const ctx = contextOf(settings)
+  const ctx = buildContext(settings)
   const router = Router()
   for (const endpoint of ENDPOINTS) router.all(endpoint.path, endpointHandler(ctx, endpoint, settings.onError))
 
@@ -84,19 +84,19 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     platformLogout: endpointHandler(ctx, platformLogoutEndpoint, settings.onError),
     verify: (token: string) => ctx.accessTokens.check(token),
     isRevoked: (claims: Revocable) => ctx.revocations.isRevoked(claims),
-    websiteSession: (req: Request) => ctx.sessions.of(ctx.cookies.read(req.headers.cookie, 'session')),
+    websiteSession: (req: Request) => ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session')),
     setSigningKeys: (keys: readonly SigningKey[]) => ctx.keyring.replace(keys),
   })
 }
 
-function contextOf(settings: ServerSettings): Context {
+function buildContext(settings: ServerSettings): ServerContext {
   const { issuer, clients, users, tokenType, clock, accessTokens, refresh, session } = settings
   const url = new URL(issuer)
   const tokenMs = (accessTokens.lifetimeSec + SKEW_SEC) * 1_000
   const refreshMs = refresh.lifetimeSec * 1_000
   const records = new Records(settings.store)
   const keyring = new Keyring(settings.signingKeys, clock, tokenMs)
-  const revocations = new Revocations(records, tokenMs, Math.max(tokenMs, refreshMs + SKEW_SEC * 1_000))
+  const revocations = new RevocationRecords(records, tokenMs, Math.max(tokenMs, refreshMs + SKEW_SEC * 1_000))
   return {
     issuer,
     clock,
@@ -119,8 +119,8 @@ function contextOf(settings: ServerSettings): Context {
   }
 }
 
-/** Discovery where clients look that know the host alone, and where RFC 8414 §3.1 puts the issuer's path behind. */
-function wellKnown(ctx: Context, { onError }: ServerSettings): RequestHandler {
+/** Discovery at the host's root, with and without the issuer's path appended (RFC 8414 §3.1). */
+function wellKnown(ctx: ServerContext, { onError }: ServerSettings): RequestHandler {
   const router = Router()
   const path = new URL(ctx.issuer).pathname.replace(/\/$/, '')
   for (const endpoint of [openidConfigurationEndpoint, oauthMetadataEndpoint]) {
@@ -130,7 +130,7 @@ function wellKnown(ctx: Context, { onError }: ServerSettings): RequestHandler {
   return router
 }
 
-/** A path as Express takes it literally, in 4 and 5. */
+/** Matches the path literally: Express 4 and 5 give different characters a meaning. */
 function literal(path: string): RegExp {
   return new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}/?$`)
 }

@@ -1,10 +1,10 @@
 import { readCookie } from '../http/read-cookie'
 
-/** Names and writes the cookies of a server whose issuer is https, or is not. */
+/** Names, reads and writes the server's cookies. */
 export class Cookies {
   readonly #secure: boolean
 
-  /** @param secure true where the issuer is https: `Secure`, and the `__Host-` prefix that no other host can forge */
+  /** @param secure true if the issuer is https: adds `Secure` and the `__Host-` prefix, which no other host can set */
   constructor(secure: boolean) {
     this.#secure = secure
   }
@@ -18,7 +18,7 @@ export class Cookies {
     return readCookie(header, this.name(short))
   }
 
-  /** A `Set-Cookie` value for as long as the browser is open; an empty value takes the cookie away. */
+  /** The `Set-Cookie` field of a session cookie. An empty value deletes it. */
   write(short: 'session' | 'browser', value: string): string {
     const flags = `Path=/; HttpOnly; SameSite=Lax${this.#secure ? '; Secure' : ''}`
     return `${this.name(short)}=${value}; ${flags}${value === '' ? '; Max-Age=0' : ''}`

@@ -1,4 +1,4 @@
-/** The error codes that this server answers with: RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, OIDC Core §3.1.2.6. */
+/** The error codes of this server: RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, OIDC Core §3.1.2.6. */
 export type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -19,13 +19,13 @@ export type OAuthErrorCode =
   | 'insufficient_scope'
 
 /**
- * A request that OAuth has an answer for. `message` goes on the wire as `error_description`: plain ASCII without quotes
- * or backslashes (RFC 6749 §5.2), and never anything that the client sent.
+ * A request refused with an OAuth error. `message` becomes `error_description`: plain ASCII without quotes or backslashes
+ * (RFC 6749 §5.2), and never what the client sent.
  */
 export class OAuthError extends Error {
   /**
    * @param code as on the wire, such as `invalid_grant`
-   * @param status of a JSON answer; where the answer is a redirect, it is not used
+   * @param status HTTP status of a JSON response; a redirect does not use it
    */
   constructor(
     readonly code: OAuthErrorCode,
@@ -38,12 +38,12 @@ export class OAuthError extends Error {
   }
 }
 
-/** A request that is malformed (RFC 6749 §5.2). */
+/** `invalid_request`: the request is malformed (RFC 6749 §5.2). */
 export function invalidRequest(message: string, status: 400 | 405 | 413 = 400): OAuthError {
   return new OAuthError('invalid_request', message, status)
 }
 
-/** A code or token that is wrong, expired, spent or another client's: one answer for all, so that nobody learns which. */
+/** `invalid_grant`: a wrong, expired or spent code or token, or another client's. One answer, so that none is told apart. */
 export function invalidGrant(what: string): OAuthError {
   return new OAuthError('invalid_grant', `The ${what} is not valid, has expired or has been used.`)
 }

@@ -2,25 +2,25 @@ import { type KeyObject, createHmac, hkdfSync } from 'node:crypto'
 import { sameSecret } from '../http/secret'
 
 /**
- * Signs what a page carries from one request to the next, so that showing a login page keeps nothing on the server. The
- * keys are derived from the signing keys: processes agree on them, and they rotate along.
+ * Signs state that a page carries from one request to the next, so that the server stores nothing for a login page. Its
+ * keys derive from the signing keys: all processes have the same ones, and they rotate together.
  */
 export class Seal {
   readonly #keys: () => readonly KeyObject[]
   readonly #derived = new WeakMap<KeyObject, Buffer>()
 
-  /** @param keys the private keys, current first */
+  /** @param keys returns the private keys, current first */
   constructor(keys: () => readonly KeyObject[]) {
     this.#keys = keys
   }
 
-  /** `<payload>.<mac>`, for this use alone. */
+  /** `<payload>.<mac>`, valid for this use only. */
   seal(use: string, value: unknown): string {
     const payload = Buffer.from(JSON.stringify(value)).toString('base64url')
     return `${payload}.${this.#mac(this.#keys()[0] as KeyObject, use, payload)}`
   }
 
-  /** What was sealed for this use, or undefined where it was not, or was changed. */
+  /** The value sealed for this use, or undefined if it was forged, changed, or sealed for another use. */
   open(use: string, sealed: string): unknown {
     const dot = sealed.lastIndexOf('.')
     const payload = sealed.slice(0, Math.max(0, dot))

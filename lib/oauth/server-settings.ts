@@ -3,7 +3,7 @@ import { type Clock, checkClock, systemClock } from '../http/clock'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import type { ClientDirectory } from './directories/client'
 import type { OnError } from './endpoints/endpoint'
-import type { SigningKey } from './tokens/keyring'
+import type { SigningKey } from './keys/keyring'
 import type { PageOptions } from './pages/page-options'
 import type { LoginLimits } from './records/login-attempts'
 import { memoryStore } from './stores/memory-store'
@@ -13,29 +13,29 @@ import type { UserDirectory } from './directories/user'
 /** Options of `authorizationServer()`. */
 export interface AuthorizationServerOptions {
   /**
-   * Names this server in every token: `https://ident.example.org/cis-web/oauth2/v3`, without a slash at the end. Its path is
-   * where the server is mounted. `https`, or `http` on this machine alone.
+   * Names this server in every token: `https://ident.example.org/cis-web/oauth2/v3`, without a trailing slash. Mount the
+   * server at its path. Must be `https`, except on localhost.
    */
   readonly issuer: string
-  /** `clientDirectory([…])`, or your own. */
+  /** The registered apps: `clientDirectory([…])`, or your own. */
   readonly clients: ClientDirectory
-  /** `userDirectory([…])`, or your own. */
+  /** The users: `userDirectory([…])`, or your own. */
   readonly users: UserDirectory
-  /** Default: this process's memory. More than one process needs `redisStore()`. */
+  /** Where state is kept. Default: this process's memory. Several processes need `redisStore()`. */
   readonly store?: OAuthStore
   /**
    * Next, current and retired keys, in any order: RSA (RS256), EC on P-256 (ES256) or Ed25519 (EdDSA). Default: an RSA
    * key made at start, for one process and its lifetime.
    */
   readonly signingKeys?: readonly SigningKey[]
-  /** `token_type` of answers without an id_token; with one it is `Bearer`. Default `family_search`. */
+  /** `token_type` of responses without an id_token; with one it is `Bearer`. Default `family_search`. */
   readonly tokenType?: string
   readonly accessTokens?: {
-    /** `jwt` (RFC 9068), or `opaque`: 256 random bits, kept as a hash, for `verify`. Default `jwt`. */
+    /** `jwt` (RFC 9068), or `opaque`: 256 random bits, stored as a hash; check those with `verify`. Default `jwt`. */
     readonly format?: 'jwt' | 'opaque'
     /** Seconds, 60 to 86,400. Default 3,600 for `jwt`, 86,400 for `opaque`. */
     readonly lifetimeSec?: number
-    /** An opaque token that nobody uses for so many seconds is at its end: 60 to 86,400. Default 3,600. */
+    /** An opaque token expires after this many seconds without use, 60 to 86,400. Default 3,600. */
     readonly idleSec?: number
     /** `aud` of access tokens. Default: the issuer. */
     readonly audience?: string
@@ -43,10 +43,10 @@ export interface AuthorizationServerOptions {
   readonly refreshTokens?: {
     /** Seconds from each token's issue, 60 to 34,560,000. Default 2,592,000: 30 days. */
     readonly lifetimeSec?: number
-    /** For how long a client whose response got lost may use the token before again: seconds, 0 to 60. Default 10. */
+    /** Seconds in which a client may retry a refresh whose response was lost, 0 to 60. Default 10. */
     readonly graceSec?: number
   }
-  /** Seconds that a code is good for, 10 to 600. Default 60. */
+  /** Seconds until an authorization code expires, 10 to 600. Default 60. */
   readonly codeLifetimeSec?: number
   readonly websiteSession?: {
     /** Seconds from login, 60 to 2,592,000. Default 86,400. */
@@ -54,17 +54,17 @@ export interface AuthorizationServerOptions {
     /** Seconds without use, 60 to 2,592,000. Default 3,600. */
     readonly idleSec?: number
   }
-  /** Against guessing of passwords. */
+  /** Limits password guessing. */
   readonly loginLimits?: Partial<LoginLimits>
-  /** How the pages look, what they say, and the terms of access. */
+  /** The look and texts of the pages, and the terms of access. */
   readonly pages?: PageOptions
-  /** Hears of stores and directories that failed; what a request did wrong is not among it. Default: to the console. */
+  /** Called when a store or directory fails, not for a client's mistakes. Default: logs to the console. */
   readonly onError?: OnError
-  /** For tests. Default: the machine's. */
+  /** The clock, for tests. Default: the system's. */
   readonly clock?: Clock
 }
 
-/** The options with everything filled in. */
+/** The options, checked, with their defaults. */
 export type ServerSettings = ReturnType<typeof serverSettings>
 
 const NAMES = [
@@ -85,7 +85,7 @@ const NAMES = [
 ]
 const DAY_SEC = 86_400
 
-/** @throws {TypeError | RangeError} naming the option that is wrong */
+/** @throws {TypeError | RangeError} naming the invalid option */
 export function serverSettings(options: AuthorizationServerOptions) {
   optionNames('authorizationServer', options, NAMES)
   const { issuer, clients, users, clock = systemClock, tokenType = 'family_search', codeLifetimeSec = 60 } = options
@@ -98,7 +98,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
   checkMethods('store', store, ['set', 'get', 'claim', 'count'])
   if (signingKeys === undefined && options.store !== undefined) {
     throw new TypeError(
-      'signingKeys are needed beside a store: the processes that share it must sign with the same keys',
+      'signingKeys are required with a store: all processes that share it must sign with the same keys',
     )
   }
   if (typeof tokenType !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(tokenType)) {
@@ -150,10 +150,10 @@ export function serverSettings(options: AuthorizationServerOptions) {
 function checkIssuer(issuer: unknown): void {
   const url = typeof issuer === 'string' && URL.canParse(issuer) ? new URL(issuer) : undefined
   const canonical = `${url?.origin}${url?.pathname === '/' ? '' : url?.pathname}`
-  const here = url?.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
-  if (url && canonical === issuer && !canonical.endsWith('/') && (url.protocol === 'https:' || here)) return
+  const isLoopback = url?.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
+  if (url && canonical === issuer && !canonical.endsWith('/') && (url.protocol === 'https:' || isLoopback)) return
   throw new TypeError(
-    `issuer must be an https URL without query, fragment or a slash at its end (http on this machine alone); ` +
+    `issuer must be an https URL without query, fragment or trailing slash (http on localhost only); ` +
       `received ${shown(issuer)}`,
   )
 }

@@ -84,7 +84,7 @@ for (const [name, viewport] of Object.entries(WIDTHS)) {
     it('wrong password, then lock-out', async () => {
       await open()
       for (let i = 0; i < 10; i++) await logIn('wrong')
-      assert.match(await page.locator('.notice').innerText(), /do not go together/)
+      assert.match(await page.locator('.notice').innerText(), /username or password is wrong/)
       await shot('wrong-password')
       await logIn()
       assert.match(await page.locator('.notice').innerText(), /wait 15 min/)

@@ -24,7 +24,7 @@ describe('the login page', () => {
     ] as const) {
       const page = await (await open()).logIn(name, password)
       assert.equal(page.status, 403)
-      assert.match(page.notice ?? '', /do not go together/)
+      assert.match(page.notice ?? '', /username or password is wrong/)
       const { request: sealed = '', csrf = '' } = page.fields
       const headers = Object.fromEntries(page.response.headers)
       for (const varying of ['date', 'x-processing-time', 'content-length']) delete headers[varying]

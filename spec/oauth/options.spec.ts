@@ -31,7 +31,7 @@ const WRONG: [options: object, error: RegExp][] = [
   [{ clients: [] }, /clients must have the methods findClient/],
   [{ users: { findUser: () => undefined } }, /users must have the methods authenticate, findUser/],
   [{ store: { set() {}, get() {}, claim() {} } }, /store must have the methods set, get, claim, count/],
-  [{ store: memoryStore(), signingKeys: undefined }, /signingKeys are needed beside a store/],
+  [{ store: memoryStore(), signingKeys: undefined }, /signingKeys are required with a store/],
   [{ signingKeys: [] }, /signingKeys must be an array of at least one key; received \[\]/],
   [{ signingKeys: SIGNING_KEY }, /signingKeys must be an array/],
   [
@@ -91,12 +91,12 @@ const WRONG_APPS: [app: unknown, error: RegExp][] = [
   ],
   [{ ...APP, clientId: '' }, /clientId .* received ''/],
   [{ ...APP, clientId: 'a b' }, /clientId .* received 'a b'/],
-  [{ ...APP, name: ' ' }, /name of web must be a text to show/],
+  [{ ...APP, name: ' ' }, /name of web must be a string that is not empty/],
   [{ ...APP, redirectUris: 'https://web.test/cb' }, /redirectUris of web must be an array; received 'https/],
   [{ ...APP, redirectUris: ['/cb'] }, /redirectUris of web .* received '\/cb'/],
   [{ ...APP, redirectUris: ['https://web.test/cb#x'] }, /redirectUris of web .* received/],
   [{ ...APP, postLogoutRedirectUris: ['bye'] }, /postLogoutRedirectUris of web .* received 'bye'/],
-  [{ ...APP, grants: ['password'] }, /grants of web holds 'password'; known are authorization_code/],
+  [{ ...APP, grants: ['password'] }, /grants of web holds 'password'; must be one of authorization_code/],
   [{ ...APP, grants: 'refresh_token' }, /grants of web must be an array/],
   [{ ...APP, scopes: ['tree read'] }, /scopes of web holds 'tree read': RFC 6749 §3.3/],
   [{ ...APP, realm: 5 }, /realm of web must be a string; received 5/],
@@ -159,7 +159,7 @@ describe('clientDirectory() throws at startup', () => {
   }
 
   it('for one app twice, and for what is no list', () => {
-    assert.throws(() => clientDirectory([APP, APP]), /clientDirectory: web stands there twice/)
+    assert.throws(() => clientDirectory([APP, APP]), /clientDirectory: web is registered twice/)
     assert.throws(() => clientDirectory(APP as never), /clientDirectory takes an array of apps; received/)
   })
 
@@ -179,7 +179,7 @@ describe('userDirectory() throws at startup', () => {
 
   it('for one user twice, and for what is no list', () => {
     const twice = [USER, { ...USER, id: 'K2QX-9TT', username: 'ADA' }]
-    assert.throws(() => userDirectory(twice, { cost: 10 }), /userDirectory: ADA stands there twice/)
+    assert.throws(() => userDirectory(twice, { cost: 10 }), /userDirectory: ADA is registered twice/)
     assert.throws(() => userDirectory(USER as never), /userDirectory takes an array of users; received/)
     assert.throws(() => userDirectory([USER], { cost: 9 }), /cost must be a whole number from 10 to 20; received 9/)
     assert.throws(

@@ -5,7 +5,7 @@ import { clientDirectory, hashPassword, memoryStore, userDirectory } from '../..
 import { isPassword } from '../../lib/oauth/directories/password'
 import { Codes } from '../../lib/oauth/records/codes'
 import { Records } from '../../lib/oauth/records/records'
-import { isRegistered, redirectUriFault } from '../../lib/oauth/parameters/redirect-uri'
+import { isRegistered, redirectUriFault } from '../../lib/oauth/directories/redirect-uri'
 import { readData } from '../support/data'
 import { type RunningServer, startServer } from './support'
 import { UserAgent, request } from './user-agent'

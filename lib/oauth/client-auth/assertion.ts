@@ -4,7 +4,7 @@ import { type JwtPayload, decode, verify } from 'jsonwebtoken'
 /** The value of `client_assertion_type` (RFC 7523 §2.2). */
 export const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** How long an assertion may be good for, and remembered against replay. */
+/** The longest lifetime of an assertion. */
 export const LONGEST_ASSERTION_MS = 10 * 60_000
 const TOLERANCE_SEC = 30
 const ALGORITHMS = [
@@ -19,12 +19,12 @@ const ALGORITHMS = [
 /** For the discovery document. */
 export const ASSERTION_ALGORITHMS: readonly string[] = ALGORITHMS
 
-/** What an assertion holds once it has been verified. */
+/** A verified assertion. */
 export interface Assertion {
   readonly jti: string
 }
 
-/** Whom an assertion claims to come from, before anything is verified: where the request does not name its client. */
+/** The client that an assertion names, not yet verified. */
 export function assertedClient(assertion: string): string | undefined {
   if (assertion.length > 8_192) return undefined
   try {
@@ -37,9 +37,9 @@ export function assertedClient(assertion: string): string | undefined {
 
 /**
  * Verifies a `private_key_jwt` assertion (RFC 7523 §3): signed by one of the client's keys, `iss` and `sub` the client,
- * one `aud` that is us, `exp` in time and at most ten minutes away, and a `jti`. Undefined where it is not so.
+ * `aud` this server alone, `exp` at most ten minutes away, and a `jti`. Undefined if it is anything else.
  *
- * @param audiences what `aud` may be: the issuer, or the endpoint's URL
+ * @param audiences accepted values of `aud`: the issuer and the endpoints' URLs
  * @param nowSec seconds since 1970
  */
 export function verifiedAssertion(
@@ -52,7 +52,7 @@ export function verifiedAssertion(
   if (assertion.length > 8_192) return undefined
   for (const key of keys) {
     const payload = payloadOf(assertion, key)
-    if (payload) return claimsFit(payload, clientId, audiences, nowSec)
+    if (payload) return verifiedClaims(payload, clientId, audiences, nowSec)
   }
   return undefined
 }
@@ -66,11 +66,11 @@ function payloadOf(assertion: string, key: KeyObject): JwtPayload | undefined {
     })
     return typeof payload === 'object' ? payload : undefined
   } catch {
-    return undefined // jsonwebtoken throws for whatever is wrong with a token
+    return undefined // jsonwebtoken throws on every malformed or forged token
   }
 }
 
-function claimsFit(
+function verifiedClaims(
   payload: JwtPayload,
   clientId: string,
   audiences: readonly string[],

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { type Client, isConfidential } from '../directories/client'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import type { Params } from '../parameters/params'
 import { hashOf, sameSecret } from '../../http/secret'
@@ -8,10 +8,10 @@ import { JWT_BEARER, LONGEST_ASSERTION_MS, assertedClient, verifiedAssertion } f
 import { readBasic } from './basic'
 import { TIMESTAMP_TOLERANCE_MS, timestampOf } from './timestamp-secret'
 
-/** How a client may authenticate, for the discovery document. */
+/** The client authentication methods, for the discovery document. */
 export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 
-/** The parameters that are looked at here. */
+/** The parameters of client authentication. */
 export const CLIENT_AUTH_PARAMS = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const
 
 interface Credentials {
@@ -21,22 +21,22 @@ interface Credentials {
 }
 
 /**
- * The client that a request comes from, authenticated if it has anything to authenticate with (RFC 6749 §2.3, §3.2.1):
- * `client_secret_basic`, `client_secret_post`, an RSA-timestamp secret, `private_key_jwt`, or none for a public client.
+ * Authenticates the client of a request (RFC 6749 §2.3, §3.2.1) by `client_secret_basic`, `client_secret_post`, an RSA
+ * timestamp secret or `private_key_jwt`. A public client only names itself.
  *
- * @throws {OAuthError} 401 invalid_client, or 400 invalid_request where there is more than one method
+ * @throws {OAuthError} 401 invalid_client, or 400 invalid_request if the request uses more than one method
  */
-export async function authenticateClient(ctx: Context, req: Request, params: Params): Promise<Client> {
+export async function authenticateClient(ctx: ServerContext, req: Request, params: Params): Promise<Client> {
   const credentials = credentialsOf(ctx, req, params)
   const client = await ctx.clients.findClient(credentials.clientId)
-  if (!client || !(await proves(ctx, client, credentials))) throw unknownClient(ctx)
+  if (!client || !(await verifyCredentials(ctx, client, credentials))) throw invalidClient(ctx)
   return client
 }
 
-function credentialsOf(ctx: Context, req: Request, params: Params): Credentials {
+function credentialsOf(ctx: ServerContext, req: Request, params: Params): Credentials {
   params.refuseRepeated(CLIENT_AUTH_PARAMS)
   const clientId = params.get('client_id')
-  // One public client sends a space where it has no secret; another sends an empty one.
+  // Of the clients without a secret, one sends a space and another an empty value.
   const secret = params.get('client_secret')?.trim() || undefined
   const assertion = params.get('client_assertion')
   const field = authorizationField(req)
@@ -45,54 +45,58 @@ function credentialsOf(ctx: Context, req: Request, params: Params): Credentials 
   }
   if (field !== undefined) {
     const basic = readBasic(field)
-    if (!basic || (clientId !== undefined && clientId !== basic.clientId)) throw unknownClient(ctx)
+    if (!basic || (clientId !== undefined && clientId !== basic.clientId)) throw invalidClient(ctx)
     return basic.secret === '' ? { clientId: basic.clientId } : basic
   }
   if (assertion !== undefined) {
     if (params.get('client_assertion_type') !== JWT_BEARER)
-      throw invalidRequest('The client_assertion_type is not known.')
+      throw invalidRequest('The client_assertion_type is unknown.')
     const asserted = assertedClient(assertion)
-    if (asserted === undefined || (clientId !== undefined && clientId !== asserted)) throw unknownClient(ctx)
+    if (asserted === undefined || (clientId !== undefined && clientId !== asserted)) throw invalidClient(ctx)
     return { clientId: asserted, assertion }
   }
-  if (clientId === undefined) throw unknownClient(ctx)
+  if (clientId === undefined) throw invalidClient(ctx)
   return { clientId, ...(secret !== undefined && { secret }) }
 }
 
-/** Node keeps only the first of two `Authorization` fields, and a proxy in front may have looked at the other. */
+/** Refuses two `Authorization` fields: Node keeps the first, and a proxy in front may have checked the other. */
 function authorizationField(req: Request): string | undefined {
   const fields = req.rawHeaders.filter(
     (_, i) => req.rawHeaders[i - 1]?.toLowerCase() === 'authorization' && i % 2 === 1,
   )
-  if (fields.length > 1) throw invalidRequest('There is more than one Authorization header field.')
+  if (fields.length > 1) throw invalidRequest('The request has more than one Authorization header field.')
   return fields[0]
 }
 
-async function proves(ctx: Context, client: Client, { secret, assertion }: Credentials): Promise<boolean> {
-  if (assertion !== undefined) return provesByAssertion(ctx, client, assertion)
+async function verifyCredentials(
+  ctx: ServerContext,
+  client: Client,
+  { secret, assertion }: Credentials,
+): Promise<boolean> {
+  if (assertion !== undefined) return verifyAssertion(ctx, client, assertion)
   if (secret === undefined) return !isConfidential(client)
   if (client.secretHash !== undefined && sameSecret(hashOf(secret), client.secretHash)) return true
-  return provesByTimestamp(ctx, client, secret)
+  return verifyTimestampSecret(ctx, client, secret)
 }
 
-async function provesByTimestamp(ctx: Context, client: Client, secret: string): Promise<boolean> {
+async function verifyTimestampSecret(ctx: ServerContext, client: Client, secret: string): Promise<boolean> {
   const time = await timestampOf(secret, client.publicKeys ?? [], ctx.clock.date())
-  return time !== undefined && once(ctx, `${client.clientId} timestamp ${time}`, 2 * TIMESTAMP_TOLERANCE_MS)
+  return time !== undefined && isFirstUse(ctx, `${client.clientId} timestamp ${time}`, 2 * TIMESTAMP_TOLERANCE_MS)
 }
 
-async function provesByAssertion(ctx: Context, client: Client, assertion: string): Promise<boolean> {
+async function verifyAssertion(ctx: ServerContext, client: Client, assertion: string): Promise<boolean> {
   const audiences = [ctx.issuer, ...['token', 'introspect', 'revoke'].map((endpoint) => `${ctx.issuer}/${endpoint}`)]
   const nowSec = ctx.clock.date() / 1_000
   const verified = verifiedAssertion(assertion, client.clientId, client.publicKeys ?? [], audiences, nowSec)
-  return verified !== undefined && once(ctx, `${client.clientId} jwt ${verified.jti}`, 2 * LONGEST_ASSERTION_MS)
+  return verified !== undefined && isFirstUse(ctx, `${client.clientId} jwt ${verified.jti}`, 2 * LONGEST_ASSERTION_MS)
 }
 
-/** Whether nobody has said this before, in whatever process: a proof is good once. */
-async function once(ctx: Context, proof: string, rememberMs: number): Promise<boolean> {
+/** Whether no process has seen this proof before: each is single-use. */
+async function isFirstUse(ctx: ServerContext, proof: string, rememberMs: number): Promise<boolean> {
   return (await ctx.records.count('assertion', hashOf(proof), 1, rememberMs)).total === 1
 }
 
-function unknownClient(ctx: Context): OAuthError {
+function invalidClient(ctx: ServerContext): OAuthError {
   const challenge = { 'WWW-Authenticate': `Basic realm="${new URL(ctx.issuer).host}"` }
-  return new OAuthError('invalid_client', 'The client is not known, or its authentication is wrong.', 401, challenge)
+  return new OAuthError('invalid_client', 'The client is unknown or its authentication failed.', 401, challenge)
 }

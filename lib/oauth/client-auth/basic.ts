@@ -1,12 +1,12 @@
-/** What `Authorization: Basic` says. */
+/** The credentials of `Authorization: Basic`. */
 export interface BasicCredentials {
   readonly clientId: string
   readonly secret: string
 }
 
 /**
- * Reads the value of an `Authorization: Basic` field strictly: canonical base64, UTF-8, and both halves form-decoded
- * (RFC 6749 §2.3.1). Undefined where it is anything else.
+ * Reads an `Authorization: Basic` field strictly: canonical base64 of UTF-8, both halves form-decoded (RFC 6749 §2.3.1).
+ * Undefined for anything else.
  */
 export function readBasic(field: string): BasicCredentials | undefined {
   const encoded = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(field)?.[1]

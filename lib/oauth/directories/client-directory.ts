@@ -1,18 +1,18 @@
 import { optionNames, optionType, shown } from '../../http/options'
 import type { Client, ClientDirectory, GrantName } from './client'
-import { redirectUriFault } from '../parameters/redirect-uri'
-import { type RsaKeyInput, rsaPublicKey } from '../tokens/rsa-key'
+import { redirectUriFault } from './redirect-uri'
+import { type RsaKeyInput, rsaPublicKey } from '../keys/rsa-key'
 import { hashOf } from '../../http/secret'
 
-/** An app to register: a {@link Client} with its secret or keys as they come. */
+/** An app to register: a {@link Client} with its plain secret or keys. */
 export interface ClientRegistration extends Omit<Client, 'secretHash' | 'publicKeys'> {
-  /** Kept as its SHA-256 only; so let it be random: `openssl rand -base64 32`. */
+  /** Stored as its SHA-256, so it must be random: `openssl rand -base64 32`. */
   readonly secret?: string
-  /** Up to two RSA public keys of at least 2,048 bits, so that one can be replaced without a gap. */
+  /** Up to two RSA public keys of at least 2,048 bits, so that a key can be rotated. */
   readonly publicKeys?: readonly RsaKeyInput[]
 }
 
-const GRANTS: readonly GrantName[] = [
+const GRANT_NAMES: readonly GrantName[] = [
   'authorization_code',
   'refresh_token',
   'client_credentials',
@@ -38,7 +38,7 @@ const LISTS = ['redirectUris', 'postLogoutRedirectUris', 'grants', 'scopes', 'pu
  * Keeps the registered apps in memory.
  *
  * @example clientDirectory([{ clientId: 'family-app', name: 'Family App', redirectUris: ['https://app.example.com/cb'] }])
- * @throws {TypeError} naming the app and the field, where a registration is wrong or an app stands there twice
+ * @throws {TypeError} naming the app and the field, if a registration is invalid or a `clientId` is repeated
  */
 export function clientDirectory(registrations: readonly ClientRegistration[]): ClientDirectory {
   if (!Array.isArray(registrations)) {
@@ -47,7 +47,7 @@ export function clientDirectory(registrations: readonly ClientRegistration[]): C
   const clients = new Map<string, Client>()
   for (const registration of registrations as readonly ClientRegistration[]) {
     const client = register(registration)
-    if (clients.has(client.clientId)) throw new TypeError(`clientDirectory: ${client.clientId} stands there twice`)
+    if (clients.has(client.clientId)) throw new TypeError(`clientDirectory: ${client.clientId} is registered twice`)
     clients.set(client.clientId, client)
   }
   return { findClient: (clientId) => Promise.resolve(clients.get(clientId)) }
@@ -63,10 +63,11 @@ function register(registration: ClientRegistration): Client {
     )
   }
   const of = (field: string) => `${field} of ${clientId}`
-  if (typeof name !== 'string' || name.trim() === '') throw new TypeError(`${of('name')} must be a text to show`)
+  if (typeof name !== 'string' || name.trim() === '')
+    throw new TypeError(`${of('name')} must be a string that is not empty`)
   for (const list of LISTS) {
     if (registration[list] === undefined || Array.isArray(registration[list])) continue
-    // A key is not shown: it may be a private one.
+    // Never print a key: it may be private.
     throw new TypeError(
       `${of(list)} must be an array${list === 'publicKeys' ? '' : `; received ${shown(registration[list])}`}`,
     )
@@ -78,8 +79,8 @@ function register(registration: ClientRegistration): Client {
     }
   }
   for (const grant of grants ?? []) {
-    if (!GRANTS.includes(grant))
-      throw new TypeError(`${of('grants')} holds ${shown(grant)}; known are ${GRANTS.join(', ')}`)
+    if (!GRANT_NAMES.includes(grant))
+      throw new TypeError(`${of('grants')} holds ${shown(grant)}; must be one of ${GRANT_NAMES.join(', ')}`)
   }
   for (const scope of scopes) {
     if (typeof scope !== 'string' || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))

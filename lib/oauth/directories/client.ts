@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 
-/** The grants that an app can be registered for. */
+/** The grant types. */
 export type GrantName = 'authorization_code' | 'refresh_token' | 'client_credentials' | 'unauthenticated_session'
 
 /** An app, as registered. */
@@ -9,11 +9,11 @@ export interface Client {
   readonly clientId: string
   /** Shown to users at login. */
   readonly name: string
-  /** Compared byte for byte; only a loopback port may vary. */
+  /** Compared byte for byte; only a loopback port may differ. */
   readonly redirectUris?: readonly string[]
   /** Where a user may be sent after logout (OIDC RP-Initiated Logout §3). */
   readonly postLogoutRedirectUris?: readonly string[]
-  /** Without a realm an app must ask for no scope. */
+  /** An app without a realm must not request a scope. */
   readonly realm?: string
   /** SHA-256 of the secret, base64url: `client_secret_basic` and `client_secret_post`. */
   readonly secretHash?: string
@@ -21,22 +21,22 @@ export interface Client {
   readonly publicKeys?: readonly KeyObject[]
   /** Default `authorization_code` and `unauthenticated_session`. */
   readonly grants?: readonly GrantName[]
-  /** Scopes of the app beside the identity scopes, such as `tree.read`. */
+  /** The app's own scopes beside the identity scopes: `['tree.read']`. */
   readonly scopes?: readonly string[]
   /** Whether authorization requests must use PKCE. Default true; some of the service's older apps cannot. */
   readonly requirePkce?: boolean
-  /** Whether PKCE's `plain` method will do. Default false. */
+  /** Whether PKCE's `plain` method is allowed. Default false. */
   readonly plainPkce?: boolean
   /**
-   * Origins that the app's redirect URI sends the browser on to, such as `https://app.example.com`. Chromium holds the
-   * login page's `form-action` against every step of the redirects that follow.
+   * Origins to which the app's redirect URI redirects in turn: `['https://app.example.com']`. Chromium checks the login
+   * page's `form-action` policy against each redirect that follows.
    */
   readonly onwardOrigins?: readonly string[]
 }
 
-/** Where apps come from. May reject when its source is not reachable: the request is then answered 503. */
+/** Finds registered apps. May reject while its source is unreachable: the server then answers 503. */
 export interface ClientDirectory {
-  /** The app registered under that key, if any. */
+  /** The app with that key, or undefined. */
   findClient(clientId: string): Promise<Client | undefined>
 }
 
@@ -47,7 +47,7 @@ export function mayUse(client: Client, grant: GrantName): boolean {
   return (client.grants ?? DEFAULT_GRANTS).includes(grant)
 }
 
-/** Whether the app has something to authenticate with, and so must (RFC 6749 §3.2.1). */
+/** Whether the app has credentials, and so must authenticate (RFC 6749 §3.2.1). */
 export function isConfidential(client: Client): boolean {
   return client.secretHash !== undefined || (client.publicKeys !== undefined && client.publicKeys.length > 0)
 }

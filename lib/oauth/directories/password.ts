@@ -1,14 +1,14 @@
 import { type ScryptOptions, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { optionRange } from '../../http/options'
 
-/** Work of one hash: 2^cost · 1 KiB of memory. 15 takes some 80 ms and 32 MiB. */
+/** Work of one hash: 2^cost KiB of memory. 15 takes about 80 ms and 32 MiB. */
 export const DEFAULT_COST = 15
-/** Under 10 is too little against guessing; over 20, one hash takes a gigabyte. */
+/** Below 10, guessing is too cheap; above 20, one hash takes more than a gigabyte. */
 export const [LEAST_COST, MOST_COST] = [10, 20]
 const BLOCK = 8
 const PARALLEL = 1
 const KEY_BYTES = 32
-/** What is longer is no password and costs no hash. */
+/** A longer password is refused without hashing it. */
 const LONGEST_BYTES = 1_024
 
 const FORM = /^scrypt\$(\d{1,2})\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/
@@ -16,8 +16,8 @@ const FORM = /^scrypt\$(\d{1,2})\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/
 /**
  * Hashes a password for a user directory: `scrypt$15$<salt>$<hash>`.
  *
- * @param cost binary logarithm of scrypt's N, 10 to 20. Default 15: some 80 ms and 32 MiB
- * @throws {RangeError} where the password is empty or longer than 1,024 bytes, or the cost is out of range
+ * @param cost binary logarithm of scrypt's N, 10 to 20. Default 15: about 80 ms and 32 MiB
+ * @throws {RangeError} if the password is empty or longer than 1,024 bytes, or the cost is out of range
  */
 export async function hashPassword(password: string, cost: number = DEFAULT_COST): Promise<string> {
   if (!isHashable(password)) throw new RangeError('A password must be 1 to 1,024 bytes long')
@@ -26,12 +26,12 @@ export async function hashPassword(password: string, cost: number = DEFAULT_COST
   return `scrypt$${cost}$${salt.toString('base64url')}$${(await derive(password, salt, cost)).toString('base64url')}`
 }
 
-/** Whether a text is a hash that {@link hashPassword} made. */
+/** Whether the text is a hash from {@link hashPassword}. */
 export function isPasswordHash(text: unknown): text is string {
   return typeof text === 'string' && FORM.test(text)
 }
 
-/** Whether the password is the one hashed. Takes the same time for any two of at most 1,024 bytes. */
+/** Whether the password matches the hash. The time does not depend on either's content. */
 export async function isPassword(password: string, hash: string): Promise<boolean> {
   const [, cost, salt, expected] = FORM.exec(hash) as unknown as [string, string, string, string]
   if (!isHashable(password)) return false
@@ -39,7 +39,7 @@ export async function isPassword(password: string, hash: string): Promise<boolea
   return timingSafeEqual(derived, Buffer.from(expected, 'base64url'))
 }
 
-/** Whether it is of a length that costs a hash. */
+/** Whether the password has a length that is hashed: 1 to 1,024 bytes. */
 export function isHashable(password: string): boolean {
   return password.length > 0 && password.length <= LONGEST_BYTES && Buffer.byteLength(password) <= LONGEST_BYTES
 }

@@ -2,9 +2,9 @@ import { optionNames, optionRange, optionType, shown } from '../../http/options'
 import { DEFAULT_COST, LEAST_COST, MOST_COST, hashPassword, isHashable, isPassword, isPasswordHash } from './password'
 import type { User, UserDirectory } from './user'
 
-/** A user to know, with a password or its hash. */
+/** A user to register, with a password or its hash. */
 export interface UserRegistration extends User {
-  /** Hashed at once and not kept. */
+  /** Hashed at startup; the plain text is not kept. */
   readonly password?: string
   /** Made by `hashPassword()`. */
   readonly passwordHash?: string
@@ -17,10 +17,10 @@ export interface UserDirectoryOptions {
 }
 
 /**
- * Keeps users in memory, for demos, tests and small services. Names are compared without regard to case.
+ * Keeps users in memory, for demos, tests and small services. Names are case-insensitive.
  *
  * @example userDirectory([{ id: 'KWC6-X7D', username: 'ada', password: 'analytical', claims: { givenName: 'Ada' } }])
- * @throws {TypeError} naming the user and the field, where a registration is wrong or a user stands there twice
+ * @throws {TypeError} naming the user and the field, if a registration is invalid or repeated
  */
 export function userDirectory(
   registrations: readonly UserRegistration[],
@@ -37,11 +37,12 @@ export function userDirectory(
   for (const registration of registrations as readonly UserRegistration[]) {
     const user = register(registration)
     const name = folded(user.username)
-    if (byId.has(user.id) || byName.has(name)) throw new TypeError(`userDirectory: ${user.username} stands there twice`)
+    if (byId.has(user.id) || byName.has(name))
+      throw new TypeError(`userDirectory: ${user.username} is registered twice`)
     byId.set(user.id, user)
     const { password, passwordHash } = registration
     const hash = passwordHash === undefined ? hashPassword(password as string, cost) : Promise.resolve(passwordHash)
-    hash.catch(() => undefined) // heard where it is awaited
+    hash.catch(() => undefined) // reported by authenticate(), which awaits it
     byName.set(name, { user, hash })
   }
   // A name that nobody has costs the same hash as one with a wrong password.

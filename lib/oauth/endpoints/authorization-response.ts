@@ -1,15 +1,15 @@
 import type { Response } from 'express'
 import type { AuthorizationRequest } from '../parameters/authorization-request'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import type { OAuthError } from '../oauth-error'
 import type { WebsiteSession } from '../records/website-sessions'
-import { withParams } from '../parameters/redirect-uri'
+import { withParams } from '../directories/redirect-uri'
 import { newId } from '../../http/secret'
 
 type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state'>
 
-/** A code for what the user has let the app do. */
-export function grantCode(ctx: Context, request: AuthorizationRequest, session: WebsiteSession): Promise<string> {
+/** Issues the code for what the user allowed. */
+export function grantCode(ctx: ServerContext, request: AuthorizationRequest, session: WebsiteSession): Promise<string> {
   const { client, scope, redirectUri, challenge, nonce } = request
   return ctx.codes.issue({
     authorization: {
@@ -28,12 +28,12 @@ export function grantCode(ctx: Context, request: AuthorizationRequest, session: 
 
 /** Sends the browser back to the app, with `state` as it came and `iss` (RFC 6749 §4.1.2, RFC 9207 §2). */
 export function redirectBack(
-  ctx: Context,
+  ctx: ServerContext,
   res: Response,
   { redirectUri, state }: Target,
   params: Readonly<Record<string, string>>,
 ): void {
-  // 303: whatever the request was, what follows is a GET, and a password is never sent on (RFC 9700 §4.12).
+  // 303 makes the browser send a GET, so that a submitted password is not sent on (RFC 9700 §4.12).
   res.status(303)
   res.setHeader('Location', withParams(redirectUri, { ...params, state, iss: ctx.issuer }))
   res.setHeader('Referrer-Policy', 'no-referrer')
@@ -41,6 +41,6 @@ export function redirectBack(
 }
 
 /** Sends the browser back with an error (RFC 6749 §4.1.2.1). */
-export function redirectError(ctx: Context, res: Response, target: Target, err: OAuthError): void {
+export function redirectError(ctx: ServerContext, res: Response, target: Target, err: OAuthError): void {
   redirectBack(ctx, res, target, { error: err.code, error_description: err.message })
 }

@@ -1,12 +1,12 @@
 import type { Request, Response } from 'express'
 import { AUTHORIZATION_PARAMS } from '../parameters/authorization-request'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { formOf, queryOf } from '../parameters/form'
 import type { Params } from '../parameters/params'
 import type { Endpoint } from './endpoint'
 import { withAuthorizationRequest } from './find-request'
 import { beginInteraction } from './interaction'
-import { proceed } from './proceed'
+import { continueAuthorization } from './continue-authorization'
 
 /** The authorization endpoint (RFC 6749 §3.1, OIDC Core §3.1.2). */
 export const authorizationEndpoint: Endpoint = {
@@ -18,16 +18,16 @@ export const authorizationEndpoint: Endpoint = {
   errors: 'page',
 }
 
-async function authorize(ctx: Context, params: Params, req: Request, res: Response): Promise<void> {
+async function authorize(ctx: ServerContext, params: Params, req: Request, res: Response): Promise<void> {
   await withAuthorizationRequest(ctx, params, res, async (request) => {
-    const interaction = beginInteraction(ctx, plain(params), request)
-    const session = await ctx.sessions.of(ctx.cookies.read(req.headers.cookie, 'session'))
-    await proceed(ctx, interaction, session, req, res)
+    const interaction = beginInteraction(ctx, rawParams(params), request)
+    const session = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))
+    await continueAuthorization(ctx, interaction, session, req, res)
   })
 }
 
-/** The parameters as they came, to begin anew with should the page expire. */
-function plain(params: Params): Record<string, string> {
+/** The parameters as received, to start again from if the page expires. */
+function rawParams(params: Params): Record<string, string> {
   const entries = AUTHORIZATION_PARAMS.map((name) => [name, params.get(name)] as const)
   return Object.fromEntries(entries.filter((entry): entry is [(typeof entry)[0], string] => entry[1] !== undefined))
 }

@@ -2,16 +2,16 @@ import type { Request, Response } from 'express'
 import { PROMPTS } from '../parameters/authorization-request'
 import { ASSERTION_ALGORITHMS } from '../client-auth/assertion'
 import { CLIENT_AUTH_METHODS } from '../client-auth/authenticate-client'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { GRANTS } from '../grants/grant-table'
-import { IDENTITY_SCOPES, SCOPE_CLAIMS } from '../parameters/scope'
+import { IDENTITY_SCOPES, SCOPE_CLAIMS } from '../parameters/identity-scope'
 import { type Endpoint, sendJson } from './endpoint'
 import { jwks } from './jwks'
 
-/** How long others may keep what we publish; a key that is to sign must be published for longer before. */
+/** Seconds that caches may keep the document and the keys. Publish a key for longer than this before it signs. */
 const PUBLISHED_FOR_SEC = 300
 
-/** OpenID Connect Discovery §4, below the issuer. */
+/** The OpenID Connect Discovery document (§4). */
 export const openidConfigurationEndpoint: Endpoint = {
   path: '/.well-known/openid-configuration',
   methods: { GET: discovery },
@@ -19,20 +19,20 @@ export const openidConfigurationEndpoint: Endpoint = {
   cacheable: true,
 }
 
-/** RFC 8414 §3, below the issuer. */
+/** The authorization server metadata (RFC 8414 §3). */
 export const oauthMetadataEndpoint: Endpoint = {
   ...openidConfigurationEndpoint,
   path: '/.well-known/oauth-authorization-server',
 }
 
-/** The discovery document; with `?certs`, where some of the service's clients look for them, the keys. */
-export function discovery(ctx: Context, req: Request, res: Response): void {
+/** Sends the discovery document. With `?certs` sends the keys: some of the service's clients fetch them there. */
+export function discovery(ctx: ServerContext, req: Request, res: Response): void {
   const query = new URLSearchParams(req.url.split('?')[1])
   if (query.has('certs')) return jwks(ctx, req, res)
   sendJson(res, 200, metadata(ctx), { 'Cache-Control': `public, max-age=${PUBLISHED_FOR_SEC}` })
 }
 
-function metadata({ issuer, keyring }: Context): Record<string, unknown> {
+function metadata({ issuer, keyring }: ServerContext): Record<string, unknown> {
   const confidential = CLIENT_AUTH_METHODS.filter((method) => method !== 'none')
   return {
     issuer,

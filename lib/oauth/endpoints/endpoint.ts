@@ -1,34 +1,34 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { Meter } from '../../http/meter'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { OAuthError, invalidRequest } from '../oauth-error'
 
-/** Answers one method of one endpoint. */
-export type EndpointHandler = (ctx: Context, req: Request, res: Response) => Promise<void> | void
+/** Handles one method of one endpoint. */
+export type EndpointHandler = (ctx: ServerContext, req: Request, res: Response) => Promise<void> | void
 
-/** An endpoint: what the router knows of it. */
+/** An endpoint of the server. */
 export interface Endpoint {
   /** Its path below the issuer. */
   readonly path: string
   /** Its handlers by method; GET also answers HEAD. */
   readonly methods: Readonly<Partial<Record<'GET' | 'POST', EndpointHandler>>>
-  /** How its errors look: JSON for programs, a page for people. */
+  /** The form of its errors: JSON for programs, a page for people. */
   readonly errors: 'json' | 'page'
-  /** Whether its answers may be kept by caches. Default false. */
+  /** Whether caches may store its responses. Default false. */
   readonly cacheable?: boolean
 }
 
-/** Hears of what went wrong inside; its client learns nothing of it. */
+/** Called with internal errors, which the client never sees. */
 export type OnError = (err: unknown, req: Request) => void
 
-/** A client should come back after so many seconds when a store or a directory was not reachable. */
+/** Seconds after which a client should retry while a store or directory is unreachable. */
 const RETRY_AFTER_SEC = 5
 
 /**
- * An endpoint as Express takes it: metered, uncached, every failure answered. What is not an OAuth error comes from a
- * store or a directory that is down; nothing passes then, and the client is asked to come back.
+ * An endpoint's Express handler. It meters the request, forbids caching and answers every error. An error other than an
+ * OAuthError comes from a failed store or directory and is answered 503.
  */
-export function endpointHandler(ctx: Context, endpoint: Endpoint, onError: OnError): RequestHandler {
+export function endpointHandler(ctx: ServerContext, endpoint: Endpoint, onError: OnError): RequestHandler {
   return async function authorizationServer(req, res) {
     Meter.of(res)
     if (!endpoint.cacheable) res.setHeader('Cache-Control', 'no-store').setHeader('Pragma', 'no-cache')
@@ -42,7 +42,14 @@ export function endpointHandler(ctx: Context, endpoint: Endpoint, onError: OnErr
   }
 }
 
-function answerError(ctx: Context, endpoint: Endpoint, err: unknown, req: Request, res: Response, onError: OnError) {
+function answerError(
+  ctx: ServerContext,
+  endpoint: Endpoint,
+  err: unknown,
+  req: Request,
+  res: Response,
+  onError: OnError,
+) {
   if (!(err instanceof OAuthError)) onError(err, req)
   if (res.headersSent) return void res.destroy()
   const known =
@@ -54,7 +61,7 @@ function answerError(ctx: Context, endpoint: Endpoint, err: unknown, req: Reques
   } else ctx.pages.error(res, status, status === 503 ? 'unavailable' : 'badRequest', headers)
 }
 
-/** Sends JSON as RFC 6749 §5 has it. */
+/** Sends JSON (RFC 6749 §5). */
 export function sendJson(
   res: Response,
   status: number,

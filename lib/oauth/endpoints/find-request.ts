@@ -1,24 +1,24 @@
 import type { Response } from 'express'
 import { type AuthorizationRequest, readAuthorizationRequest } from '../parameters/authorization-request'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import type { Params } from '../parameters/params'
-import { isRegistered } from '../parameters/redirect-uri'
+import { isRegistered } from '../directories/redirect-uri'
 import { redirectError } from './authorization-response'
 
 /**
- * Finds the client and checks the redirect URI before anything else is looked at: until both are good an error is a page,
- * afterwards it is sent to the redirect URI (RFC 6749 §4.1.2.1).
+ * Reads an authorization request and passes it on. Checks the client and the redirect URI first: until both are valid an
+ * error is shown as a page; later errors are sent to the redirect URI (RFC 6749 §4.1.2.1).
  */
 export async function withAuthorizationRequest(
-  ctx: Context,
+  ctx: ServerContext,
   params: Params,
   res: Response,
   use: (request: AuthorizationRequest) => Promise<void>,
 ): Promise<void> {
   params.refuseRepeated(['client_id', 'redirect_uri'])
   const client = await ctx.clients.findClient(params.need('client_id'))
-  if (!client) throw invalidRequest('The client is not known.')
+  if (!client) throw invalidRequest('The client is unknown.')
   const redirectUri = params.need('redirect_uri')
   if (!isRegistered(redirectUri, client.redirectUris ?? [])) throw invalidRequest('The redirect_uri is not registered.')
 

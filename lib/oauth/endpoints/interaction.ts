@@ -1,35 +1,35 @@
 import type { Request, Response } from 'express'
 import type { AuthorizationRequest } from '../parameters/authorization-request'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import type { FormPage, LoginNotice } from '../pages/page-renderer'
-import { cspSource } from '../parameters/redirect-uri'
+import { cspSource } from '../directories/redirect-uri'
 import { hashOf, newId, newSecret } from '../../http/secret'
 import type { User } from '../directories/user'
 
-/** An authorization request while its user is looking at our pages. Nothing of it is kept here: the page carries it. */
+/** An authorization request whose user is at the login or terms page. The page carries it; the server stores nothing. */
 export interface Interaction {
   readonly request: AuthorizationRequest
-  /** Good for one login. */
+  /** Identifies the page. Each allows one login. */
   readonly id: string
-  /** When the request came, in milliseconds since 1970; a login since then is one for this request. */
+  /** When the request came, in milliseconds since 1970. A later login was made for this request. */
   readonly startedAtMs: number
-  /** All of this, and the parameters as they came, sealed. */
+  /** The interaction and the request's parameters, sealed for the page. */
   readonly sealed: string
 }
 
-/** What a page carries, opened. */
+/** The unsealed state of a page. */
 export interface OpenedInteraction {
   readonly params: Readonly<Record<string, string>>
   readonly id: string
   readonly startedAtMs: number
 }
 
-/** For how long a page can be sent off after its request came. Afterwards the request begins anew. */
+/** How long after the request its page can be submitted. */
 export const PAGE_LIFETIME_MS = 15 * 60_000
 
-/** An interaction for a request that has just come. */
+/** Starts the interaction of a new request. */
 export function beginInteraction(
-  ctx: Context,
+  ctx: ServerContext,
   params: Readonly<Record<string, string>>,
   request: AuthorizationRequest,
 ): Interaction {
@@ -37,14 +37,14 @@ export function beginInteraction(
   return { ...opened, request, sealed: ctx.seal.seal('interaction', opened) }
 }
 
-/** What a page that comes back carries, if it is one of ours. */
-export function openInteraction(ctx: Context, sealed: string): OpenedInteraction | undefined {
+/** The state of a submitted page, or undefined if this server did not seal it. */
+export function openInteraction(ctx: ServerContext, sealed: string): OpenedInteraction | undefined {
   return ctx.seal.open('interaction', sealed) as OpenedInteraction | undefined
 }
 
 /** Shows the login page. */
 export function showLogin(
-  ctx: Context,
+  ctx: ServerContext,
   interaction: Interaction,
   req: Request,
   res: Response,
@@ -56,13 +56,13 @@ export function showLogin(
 }
 
 /** Shows the terms of access. */
-export function showTerms(ctx: Context, interaction: Interaction, user: User, req: Request, res: Response): void {
+export function showTerms(ctx: ServerContext, interaction: Interaction, user: User, req: Request, res: Response): void {
   const page = formPage(ctx, interaction, `${ctx.issuer}/terms`, req, res)
   ctx.pages.termsOfAccess(res, { ...page, user: user.username })
 }
 
-/** A token that only a form of ours, in the browser that was given the cookie, can send. */
-export function csrfToken(ctx: Context, req: Request, res: Response, sealed: string): string {
+/** A token that only this server's page, in the browser that has the cookie, can submit. */
+export function issueCsrfToken(ctx: ServerContext, req: Request, res: Response, sealed: string): string {
   let browser = ctx.cookies.read(req.headers.cookie, 'browser')
   if (browser === undefined) {
     browser = newSecret()
@@ -72,10 +72,10 @@ export function csrfToken(ctx: Context, req: Request, res: Response, sealed: str
 }
 
 /**
- * Whether a form comes from a page of ours in the same browser: by its token, and by what the browser says of where it
- * comes from. Our pages send no referrer, so a browser may call their origin `null`.
+ * Whether a form was submitted from this server's page in the same browser. Checks the token and the browser's own fields,
+ * `Origin` and `Sec-Fetch-Site`. The pages send no referrer, so `Origin` may be `null`.
  */
-export function isOwnForm(ctx: Context, req: Request, sealed: string, csrf: string | undefined): boolean {
+export function isOwnForm(ctx: ServerContext, req: Request, sealed: string, csrf: string | undefined): boolean {
   const { origin, cookie } = req.headers
   const site = req.headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
@@ -84,13 +84,13 @@ export function isOwnForm(ctx: Context, req: Request, sealed: string, csrf: stri
   return browser !== undefined && csrf !== undefined && ctx.seal.open('csrf', csrf) === hashOf(`${browser}.${sealed}`)
 }
 
-function formPage(ctx: Context, interaction: Interaction, action: string, req: Request, res: Response): FormPage {
+function formPage(ctx: ServerContext, interaction: Interaction, action: string, req: Request, res: Response): FormPage {
   const { request, sealed } = interaction
   const onward = [cspSource(request.redirectUri), ...(request.client.onwardOrigins ?? [])]
   return {
     action,
     request: sealed,
-    csrf: csrfToken(ctx, req, res, sealed),
+    csrf: issueCsrfToken(ctx, req, res, sealed),
     onward: [...new Set(onward)],
     locales: request.locales,
     app: request.client.name,

@@ -1,15 +1,15 @@
 import type { Request, Response } from 'express'
 import { isConfidential } from '../directories/client'
 import { authenticateClient } from '../client-auth/authenticate-client'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { formOf } from '../parameters/form'
 import { OAuthError } from '../oauth-error'
 import { type Endpoint, sendJson } from './endpoint'
 
-/** Says what a token stands for (RFC 7662), to confidential clients only; of a refresh token, to its own client only. */
+/** Token introspection (RFC 7662) for confidential clients. A refresh token is shown to its own client only. */
 export const introspectEndpoint: Endpoint = { path: '/introspect', methods: { POST: introspect }, errors: 'json' }
 
-async function introspect(ctx: Context, req: Request, res: Response): Promise<void> {
+async function introspect(ctx: ServerContext, req: Request, res: Response): Promise<void> {
   const params = await formOf(req)
   params.refuseRepeated(['token', 'token_type_hint'])
   const client = await authenticateClient(ctx, req, params)
@@ -19,7 +19,7 @@ async function introspect(ctx: Context, req: Request, res: Response): Promise<vo
   const token = params.need('token')
   const access = await ctx.accessTokens.check(token)
   if (access) return sendJson(res, 200, { active: true, token_type: 'Bearer', ...access })
-  const refresh = await ctx.refreshTokens.look(token)
+  const refresh = await ctx.refreshTokens.findUnused(token)
   if (refresh?.clientId !== client.clientId) return sendJson(res, 200, { active: false })
   const { clientId, userId, scope } = refresh
   sendJson(res, 200, { active: true, client_id: clientId, sub: userId, scope: scope.join(' '), iss: ctx.issuer })

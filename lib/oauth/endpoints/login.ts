@@ -1,20 +1,20 @@
 import type { Request, Response } from 'express'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { OAuthError } from '../oauth-error'
 import type { Params } from '../parameters/params'
 import { redirectError } from './authorization-response'
 import type { Endpoint } from './endpoint'
 import { type Interaction, PAGE_LIFETIME_MS, beginInteraction, openInteraction, showLogin } from './interaction'
-import { takePageForm } from './page-form'
-import { proceed } from './proceed'
+import { withPageForm } from './page-form'
+import { continueAuthorization } from './continue-authorization'
 
-/** Where the login page sends its form. */
+/** Receives the login page's form. */
 export const loginEndpoint: Endpoint = { path: '/login', methods: { POST: login }, errors: 'page' }
 
 const LONGEST_USERNAME = 256
 
-async function login(ctx: Context, req: Request, res: Response): Promise<void> {
-  await takePageForm(ctx, req, res, ['username', 'password'], async (interaction, form) => {
+async function login(ctx: ServerContext, req: Request, res: Response): Promise<void> {
+  await withPageForm(ctx, req, res, ['username', 'password'], async (interaction, form) => {
     const { request } = interaction
     if (form.get('action') === 'cancel') {
       return redirectError(ctx, res, request, new OAuthError('access_denied', 'The user did not sign in.'))
@@ -29,13 +29,13 @@ async function login(ctx: Context, req: Request, res: Response): Promise<void> {
     const user = await ctx.users.authenticate(username, form.get('password') ?? '')
     if (!user) return showLogin(ctx, interaction, req, res, { status: 403, notice: 'wrongPassword', username })
     await ctx.attempts.succeeded(username, req.ip ?? '')
-    await enter(ctx, interaction, user.id, form, req, res)
+    await startSession(ctx, interaction, user.id, form, req, res)
   })
 }
 
-/** One login page is good for one login: who finds it in the browser's history has to give the password again. */
-async function enter(
-  ctx: Context,
+/** Starts the session. Each page allows one login: submitting it again from the browser's history asks for the password. */
+async function startSession(
+  ctx: ServerContext,
   interaction: Interaction,
   userId: string,
   form: Params,
@@ -48,9 +48,9 @@ async function enter(
     const afresh = beginInteraction(ctx, opened?.params ?? {}, interaction.request)
     return showLogin(ctx, afresh, req, res, { status: 400, notice: 'pageExpired' })
   }
-  const before = await ctx.sessions.of(ctx.cookies.read(req.headers.cookie, 'session'))
+  const before = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))
   if (before) await ctx.sessions.end(before.sid)
   const { cookie, session } = await ctx.sessions.start(userId)
   res.append('Set-Cookie', ctx.cookies.write('session', cookie))
-  await proceed(ctx, interaction, session, req, res)
+  await continueAuthorization(ctx, interaction, session, req, res)
 }

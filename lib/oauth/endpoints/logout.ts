@@ -1,13 +1,13 @@
 import type { Request, Response } from 'express'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { formOf, queryOf } from '../parameters/form'
 import type { IdTokenHint } from '../tokens/id-tokens'
 import { invalidRequest } from '../oauth-error'
 import type { Params } from '../parameters/params'
 import type { WebsiteSession } from '../records/website-sessions'
-import { cspSource, withParams } from '../parameters/redirect-uri'
+import { cspSource, withParams } from '../directories/redirect-uri'
 import type { Endpoint } from './endpoint'
-import { csrfToken, isOwnForm } from './interaction'
+import { issueCsrfToken, isOwnForm } from './interaction'
 
 /** Ends the website session (OpenID Connect RP-Initiated Logout 1.0). */
 export const logoutEndpoint: Endpoint = {
@@ -21,45 +21,45 @@ export const logoutEndpoint: Endpoint = {
 
 const PARAMS = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'request', 'csrf'] as const
 
-/** Where to go afterwards, sealed into the page that asks. */
-interface Onward {
+/** Where to redirect after logout, sealed into the page that asks. */
+interface LogoutTarget {
   readonly uri?: string
 }
 
-async function logout(ctx: Context, params: Params, req: Request, res: Response): Promise<void> {
+async function logout(ctx: ServerContext, params: Params, req: Request, res: Response): Promise<void> {
   params.refuseRepeated(PARAMS)
-  const session = await ctx.sessions.of(ctx.cookies.read(req.headers.cookie, 'session'))
+  const session = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))
   const sealed = params.get('request')
-  if (sealed !== undefined && req.method === 'POST') return confirmed(ctx, params, sealed, session, req, res)
+  if (sealed !== undefined && req.method === 'POST') return confirmLogout(ctx, params, sealed, session, req, res)
 
   const hint = hintOf(ctx, params)
-  const uri = await onwardOf(ctx, params, hint)
-  // Without the session's own id_token, any page could sign the user out: the user is asked (§2).
+  const uri = await postLogoutUri(ctx, params, hint)
+  // Without the session's own id_token any site could sign the user out, so ask the user (§2).
   if (session && hint?.sid !== session.sid) {
-    const request = ctx.seal.seal('logout', { ...(uri !== undefined && { uri }) } satisfies Onward)
+    const request = ctx.seal.seal('logout', { ...(uri !== undefined && { uri }) } satisfies LogoutTarget)
     const onward = uri === undefined ? [] : [cspSource(uri)]
-    const csrf = csrfToken(ctx, req, res, request)
+    const csrf = issueCsrfToken(ctx, req, res, request)
     return ctx.pages.logout(res, { action: `${ctx.issuer}/logout`, request, csrf, onward, locales: [], app: '' })
   }
-  await leave(ctx, session, uri, res)
+  await endSession(ctx, session, uri, res)
 }
 
-async function confirmed(
-  ctx: Context,
+async function confirmLogout(
+  ctx: ServerContext,
   params: Params,
   sealed: string,
   session: WebsiteSession | undefined,
   req: Request,
   res: Response,
 ): Promise<void> {
-  const onward = ctx.seal.open('logout', sealed) as Onward | undefined
-  if (!onward) throw invalidRequest('The form is not one of ours.')
+  const onward = ctx.seal.open('logout', sealed) as LogoutTarget | undefined
+  if (!onward) throw invalidRequest('The form was not made by this server.')
   if (!isOwnForm(ctx, req, sealed, params.get('csrf'))) return ctx.pages.error(res, 403, 'forbidden')
-  await leave(ctx, session, onward.uri, res)
+  await endSession(ctx, session, onward.uri, res)
 }
 
-async function leave(
-  ctx: Context,
+async function endSession(
+  ctx: ServerContext,
   session: WebsiteSession | undefined,
   uri: string | undefined,
   res: Response,
@@ -70,18 +70,22 @@ async function leave(
   res.status(303).setHeader('Location', uri).end()
 }
 
-function hintOf(ctx: Context, params: Params): IdTokenHint | undefined {
+function hintOf(ctx: ServerContext, params: Params): IdTokenHint | undefined {
   const token = params.get('id_token_hint')
   if (token === undefined) return undefined
   const hint = ctx.idTokens.read(token)
   const clientId = params.get('client_id')
   if (!hint || (clientId !== undefined && clientId !== hint.aud))
-    throw invalidRequest('The id_token_hint is not one of ours.')
+    throw invalidRequest('The id_token_hint was not issued by this server.')
   return hint
 }
 
-/** A redirect after logout goes to a URI that its client has registered, or nowhere (§3). */
-async function onwardOf(ctx: Context, params: Params, hint: IdTokenHint | undefined): Promise<string | undefined> {
+/** The URI to redirect to, which its client must have registered (§3). */
+async function postLogoutUri(
+  ctx: ServerContext,
+  params: Params,
+  hint: IdTokenHint | undefined,
+): Promise<string | undefined> {
   const uri = params.get('post_logout_redirect_uri')
   if (uri === undefined) return undefined
   const clientId = hint?.aud ?? params.get('client_id')

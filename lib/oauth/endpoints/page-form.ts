@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { formOf } from '../parameters/form'
 import { invalidRequest } from '../oauth-error'
 import { Params } from '../parameters/params'
@@ -14,12 +14,11 @@ import {
 } from './interaction'
 
 /**
- * Takes a form that one of our pages sends: reads it, makes sure that it is ours, and finds the authorization request that
- * it is about. A page that has expired, or whose cookie is gone, leads to a fresh login page for the same request, so that
- * there is a way back to the app.
+ * Reads a form that one of this server's pages submits, verifies that, and finds its authorization request. If the page has
+ * expired or its cookie is missing, shows a new login page for the same request, so that the user still gets to the app.
  */
-export async function takePageForm(
-  ctx: Context,
+export async function withPageForm(
+  ctx: ServerContext,
   req: Request,
   res: Response,
   names: readonly string[],
@@ -29,7 +28,7 @@ export async function takePageForm(
   form.refuseRepeated(['request', 'csrf', 'action', ...names])
   const sealed = form.need('request')
   const opened = openInteraction(ctx, sealed)
-  if (!opened) throw invalidRequest('The form is not one of ours.')
+  if (!opened) throw invalidRequest('The form was not made by this server.')
   const isOurs = isOwnForm(ctx, req, sealed, form.get('csrf'))
   if (!isOurs && isForeign(req)) return ctx.pages.error(res, 403, 'forbidden')
 
@@ -44,7 +43,7 @@ export async function takePageForm(
   })
 }
 
-/** Whether the browser itself says that another site has sent the form. */
+/** Whether the browser reports that another site submitted the form. */
 function isForeign(req: Request): boolean {
   return /^(cross|same)-site$/.test(req.headers['sec-fetch-site']?.toString() ?? '')
 }

@@ -1,16 +1,16 @@
 import type { Request, Response } from 'express'
 import { authenticateClient } from '../client-auth/authenticate-client'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { formOf } from '../parameters/form'
 import { type Endpoint, sendJson } from './endpoint'
 
 /**
- * Revokes a token (RFC 7009): an access token alone, a refresh token with all that came of its authorization. What is no
- * token, or another client's, is answered the same way and left alone.
+ * Token revocation (RFC 7009). Revokes an access token alone, a refresh token with its whole grant. An unknown token or
+ * another client's is ignored with the same response.
  */
 export const revokeEndpoint: Endpoint = { path: '/revoke', methods: { POST: revoke }, errors: 'json' }
 
-async function revoke(ctx: Context, req: Request, res: Response): Promise<void> {
+async function revoke(ctx: ServerContext, req: Request, res: Response): Promise<void> {
   const params = await formOf(req)
   params.refuseRepeated(['token', 'token_type_hint'])
   const client = await authenticateClient(ctx, req, params)
@@ -19,5 +19,5 @@ async function revoke(ctx: Context, req: Request, res: Response): Promise<void> 
   if (access?.client_id === client.clientId) await ctx.revocations.revokeToken(access.jti)
   const refresh = access ? undefined : await ctx.refreshTokens.owner(token)
   if (refresh?.clientId === client.clientId) await ctx.revocations.revokeGrant(refresh.grantId)
-  sendJson(res, 200, {}) // RFC 7009 §2.2: clients ignore it, but one wants JSON to ignore
+  sendJson(res, 200, {}) // RFC 7009 §2.2: clients ignore the body, but one fails unless it is JSON
 }

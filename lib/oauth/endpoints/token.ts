@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { authenticateClient } from '../client-auth/authenticate-client'
 import { mayUse } from '../directories/client'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { formOf, queryOf } from '../parameters/form'
 import { GRANTS } from '../grants/grant-table'
 import { OAuthError } from '../oauth-error'
@@ -10,11 +10,11 @@ import { type Endpoint, sendJson } from './endpoint'
 /** The token endpoint (RFC 6749 §3.2). */
 export const tokenEndpoint: Endpoint = { path: '/token', methods: { POST: token }, errors: 'json' }
 
-async function token(ctx: Context, req: Request, res: Response): Promise<void> {
+async function token(ctx: ServerContext, req: Request, res: Response): Promise<void> {
   const params = await formOf(req)
   params.refuseRepeated(['grant_type'])
   const grant = GRANTS.get(params.need('grant_type'))
-  if (!grant) throw new OAuthError('unsupported_grant_type', 'This grant_type is not known here.')
+  if (!grant) throw new OAuthError('unsupported_grant_type', 'This grant_type is not supported.')
   params.refuseRepeated(grant.parameters)
   const client = await authenticateClient(ctx, req, params)
   if (!mayUse(client, grant.name)) {

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
-import type { Context } from '../context'
-import { claimsOf } from '../parameters/scope'
-import { accessRefused, findAccessToken } from './access'
+import type { ServerContext } from '../server-context'
+import { claimsOf } from '../parameters/identity-scope'
+import { accessRefused, requireAccessToken } from './access-token'
 import { type Endpoint, sendJson } from './endpoint'
 
 /** The claims of the user that a token is for (OIDC Core §5.3). */
@@ -11,8 +11,8 @@ export const userinfoEndpoint: Endpoint = {
   errors: 'json',
 }
 
-async function userinfo(ctx: Context, req: Request, res: Response): Promise<void> {
-  const claims = await findAccessToken(ctx, req)
+async function userinfo(ctx: ServerContext, req: Request, res: Response): Promise<void> {
+  const claims = await requireAccessToken(ctx, req)
   const scopes = claims.scope?.split(' ') ?? []
   if (!scopes.includes('openid')) throw accessRefused(ctx, { refused: 'scope', scope: ['openid'] })
   const user = await ctx.users.findUser(claims.sub)

@@ -1,43 +1,43 @@
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { invalidGrant, invalidRequest } from '../oauth-error'
-import { fits } from '../parameters/pkce'
+import { verifyPkce } from '../parameters/pkce'
 import type { Grant, GrantRequest, TokenResponse } from './grant'
 import { issueTokens } from './issue-tokens'
 
-/** A code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
+/** Exchanges a code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
 export const authorizationCode: Grant = {
   name: 'authorization_code',
   parameters: ['code', 'redirect_uri', 'code_verifier'],
   handle,
 }
 
-async function handle(ctx: Context, { client, params, query }: GrantRequest): Promise<TokenResponse> {
+async function handle(ctx: ServerContext, { client, params, query }: GrantRequest): Promise<TokenResponse> {
   const code = params.need('code')
   const redirectUri = redirectUriOf({ params, query })
-  const known = await ctx.codes.look(code)
+  const record = await ctx.codes.find(code)
   const isOwner =
-    known?.authorization.clientId === client.clientId &&
-    known.redirectUri === redirectUri &&
-    fits(params.get('code_verifier'), known.challenge)
-  // Whoever cannot show that the code is his neither spends it nor revokes anything.
+    record?.authorization.clientId === client.clientId &&
+    record.redirectUri === redirectUri &&
+    verifyPkce(params.get('code_verifier'), record.challenge)
+  // A request that does not prove ownership must not spend the code or revoke its tokens.
   if (!isOwner) throw invalidGrant('code')
 
   const spent = await ctx.codes.spend(code)
-  const { authorization, nonce } = known
+  const { authorization, nonce } = record
   if (!spent?.first) {
-    // RFC 6749 §4.1.2, RFC 9700 §4.5: of two who hold the code one is a thief, and we cannot know which.
+    // RFC 6749 §4.1.2, RFC 9700 §4.5: the code was used twice, so one of the two users may be a thief.
     await ctx.revocations.revokeGrant(authorization.grantId)
     throw invalidGrant('code')
   }
   return issueTokens(ctx, client, authorization, nonce === undefined ? {} : { nonce })
 }
 
-/** One of the service's clients puts it into the token endpoint's URL. */
+/** Accepts `redirect_uri` in the URL too: one of the service's clients sends it there. */
 function redirectUriOf({ params, query }: Pick<GrantRequest, 'params' | 'query'>): string {
   query.refuseRepeated(['redirect_uri'])
   const [inBody, inUrl] = [params.get('redirect_uri'), query.get('redirect_uri')]
   if (inBody !== undefined && inUrl !== undefined && inBody !== inUrl) {
-    throw invalidRequest('The redirect_uri in the URL is not the one in the body.')
+    throw invalidRequest('The redirect_uri in the URL differs from the one in the body.')
   }
   return inBody ?? inUrl ?? params.need('redirect_uri')
 }

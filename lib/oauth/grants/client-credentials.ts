@@ -1,18 +1,18 @@
 import { isConfidential } from '../directories/client'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { OAuthError } from '../oauth-error'
 import { newId } from '../../http/secret'
-import { parseScope } from '../parameters/scope'
+import { parseScope } from '../parameters/identity-scope'
 import type { Grant, GrantRequest, TokenResponse } from './grant'
 
-/** A service account's token in its own name (RFC 6749 §4.4): for apps registered for it, and no identity scopes. */
+/** A token for the app itself (RFC 6749 §4.4). Grants the app's own scopes only, no identity scopes. */
 export const clientCredentials: Grant = {
   name: 'client_credentials',
   parameters: ['scope'],
   handle,
 }
 
-async function handle(ctx: Context, { client, params }: GrantRequest): Promise<TokenResponse> {
+async function handle(ctx: ServerContext, { client, params }: GrantRequest): Promise<TokenResponse> {
   if (!isConfidential(client)) throw new OAuthError('unauthorized_client', 'A public client has no credentials.')
   const scope = parseScope(params.get('scope')).filter((token) => client.scopes?.includes(token))
   const request = { sub: client.clientId, clientId: client.clientId, grantId: newId(), scope }

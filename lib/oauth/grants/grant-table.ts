@@ -6,5 +6,5 @@ import { unauthenticatedSession } from './unauthenticated-session'
 
 const all: readonly Grant[] = [authorizationCode, unauthenticatedSession, clientCredentials, refreshToken]
 
-/** The grants by name: a Map, so that `grant_type=__proto__` finds nothing. */
+/** The grants by name. A Map, so that `grant_type=__proto__` finds nothing. */
 export const GRANTS: ReadonlyMap<string, Grant> = new Map(all.map((grant) => [grant.name, grant]))

@@ -1,18 +1,18 @@
 import type { Client, GrantName } from '../directories/client'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import type { Params } from '../parameters/params'
 
-/** What a grant is asked with. */
+/** The request that a grant handles. */
 export interface GrantRequest {
-  /** Authenticated, and registered for the grant. */
+  /** The client, authenticated and registered for the grant. */
   readonly client: Client
-  /** Of the body. */
+  /** The body's parameters. */
   readonly params: Params
-  /** Of the URL, where one client puts its redirect URI. */
+  /** The URL's parameters: one client sends its redirect URI there. */
   readonly query: Params
 }
 
-/** A successful answer of the token endpoint (RFC 6749 §5.1). */
+/** A successful token response (RFC 6749 §5.1). */
 export interface TokenResponse {
   readonly access_token: string
   readonly token_type: string
@@ -20,15 +20,15 @@ export interface TokenResponse {
   readonly refresh_token?: string
   readonly scope?: string
   readonly id_token?: string
-  /** The access token again, where the service's clients look for it. */
+  /** The access token again, under the name that the service's clients read. */
   readonly token?: string
 }
 
-/** A grant: what the token endpoint knows of it. */
+/** A grant type of the token endpoint. */
 export interface Grant {
   readonly name: GrantName
-  /** What it reads of the body; none of it may stand there twice. */
+  /** The body parameters it reads. None may be repeated (RFC 6749 §3.2). */
   readonly parameters: readonly string[]
-  /** @throws {OAuthError} where nothing is granted */
-  readonly handle: (ctx: Context, request: GrantRequest) => Promise<TokenResponse>
+  /** @throws {OAuthError} if the request is refused */
+  readonly handle: (ctx: ServerContext, request: GrantRequest) => Promise<TokenResponse>
 }

@@ -1,17 +1,17 @@
 import { type Client, mayUse } from '../directories/client'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { invalidGrant } from '../oauth-error'
 import type { Authorization } from '../records/authorization'
 import type { TokenResponse } from './grant'
 
 /**
- * The tokens of a user's authorization. With `openid` granted there is an id_token and the type is `Bearer`, the only word
- * that OpenID clients accept; without, the type is the service's own.
+ * Issues the tokens of a user's authorization. If `openid` was granted, adds an id_token and sets `token_type` to `Bearer`,
+ * the only value that OpenID clients accept; otherwise it is the server's own type.
  *
- * @throws {OAuthError} invalid_grant where the user is no longer there
+ * @throws {OAuthError} invalid_grant if the user no longer exists
  */
 export async function issueTokens(
-  ctx: Context,
+  ctx: ServerContext,
   client: Client,
   authorization: Authorization,
   more: { readonly nonce?: string; readonly refreshToken?: string; readonly scope?: readonly string[] },

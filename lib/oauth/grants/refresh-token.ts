@@ -1,23 +1,23 @@
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { OAuthError, invalidGrant } from '../oauth-error'
-import { parseScope } from '../parameters/scope'
+import { parseScope } from '../parameters/identity-scope'
 import type { Grant, GrantRequest, TokenResponse } from './grant'
 import { issueTokens } from './issue-tokens'
 
-/** A refresh token for fresh tokens (RFC 6749 §6), rotating (RFC 9700 §4.14.2). */
+/** Exchanges a refresh token for new tokens (RFC 6749 §6) and rotates it (RFC 9700 §4.14.2). */
 export const refreshToken: Grant = {
   name: 'refresh_token',
   parameters: ['refresh_token', 'scope'],
   handle,
 }
 
-async function handle(ctx: Context, { client, params }: GrantRequest): Promise<TokenResponse> {
+async function handle(ctx: ServerContext, { client, params }: GrantRequest): Promise<TokenResponse> {
   const token = params.need('refresh_token')
   const narrowed = parseScope(params.get('scope'))
   const owner = await ctx.refreshTokens.owner(token)
-  // Another client's token is neither spent nor revoked by trying.
+  // Trying another client's token must not spend or revoke it.
   if (owner?.clientId !== client.clientId) throw invalidGrant('refresh token')
-  const authorization = await ctx.refreshTokens.look(token)
+  const authorization = await ctx.refreshTokens.findUnused(token)
   if (authorization && !narrowed.every((scope) => authorization.scope.includes(scope))) {
     throw new OAuthError('invalid_scope', 'The scope asks for more than was granted.')
   }

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { invalidRequest } from '../oauth-error'
 import { newId } from '../../http/secret'
 import type { Grant, GrantRequest, TokenResponse } from './grant'
 
 /**
- * A token for an app with nobody signed in: positively marked, so that it opens only what asks for no user. The answer is
- * the service's own, without a lifetime.
+ * A token for an app with no user signed in. Its mark limits it to routes that allow unauthenticated sessions. The response
+ * has the service's own form, without a lifetime.
  */
 export const unauthenticatedSession: Grant = {
   name: 'unauthenticated_session',
@@ -14,10 +14,10 @@ export const unauthenticatedSession: Grant = {
   handle,
 }
 
-async function handle(ctx: Context, { client, params }: GrantRequest): Promise<TokenResponse> {
+async function handle(ctx: ServerContext, { client, params }: GrantRequest): Promise<TokenResponse> {
   if (isIP(params.need('ip_address')) === 0) throw invalidRequest('The ip_address is not an IP address.')
   const { token } = await ctx.accessTokens.issue({
-    sub: client.clientId, // RFC 9068 §2.2: where no user is involved
+    sub: client.clientId, // RFC 9068 §2.2: no user is involved
     clientId: client.clientId,
     grantId: newId(),
     unauthenticated: true,

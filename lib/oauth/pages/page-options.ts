@@ -3,23 +3,23 @@ import { ENGLISH, type PageTexts } from './texts'
 
 /** The terms of access that users accept once, and again when `version` changes. */
 export interface TermsOfAccess {
-  /** Names this wording: `2026-11`. Users who accepted another version are asked again. */
+  /** The version of the text: `2026-11`. Users who accepted another version are asked again. */
   readonly version: string
-  /** Shown one after another. */
+  /** The text's paragraphs. */
   readonly paragraphs: readonly string[]
 }
 
-/** How the pages look and what they say. */
+/** The look and texts of the pages. */
 export interface PageOptions {
-  /** Name of the service, at the top of each page. Default: the issuer's host. */
+  /** The service's name, at the top of each page. Default: the issuer's host. */
   readonly brand?: string
-  /** A picture beside the name: an `https` URL, or `data:image/…`. */
+  /** An image beside the name: an `https` URL, or `data:image/…`. */
   readonly logo?: string
-  /** Added to the style sheet, whose colours are custom properties: `:root { --accent: #7a1f3d }`. */
+  /** CSS appended to the style sheet, whose colours are custom properties: `:root { --accent: #7a1f3d }`. */
   readonly css?: string
-  /** Texts in place of the English ones; as a function, by the `ui_locales` that the app asks for, `['de-AT', 'de']`. */
+  /** Replaces the English texts. A function gets the app's `ui_locales`: `['de-AT', 'de']`. */
   readonly texts?: Partial<PageTexts> | ((locales: readonly string[]) => Partial<PageTexts>)
-  /** Default: a short standard text. `false`: there are no terms to accept. */
+  /** The terms of access. Default: a short standard text. `false`: none. */
   readonly terms?: TermsOfAccess | false
 }
 
@@ -32,7 +32,7 @@ const STANDARD_TERMS: TermsOfAccess = {
   ],
 }
 
-/** The options with everything filled in. */
+/** The options, checked, with their defaults. */
 export interface PageSettings {
   readonly brand: string
   readonly logo: string | undefined
@@ -41,10 +41,10 @@ export interface PageSettings {
   readonly terms: TermsOfAccess | undefined
 }
 
-/** What may stand in an attribute and in a source list of the Content-Security-Policy. */
+/** A URL that is safe in an attribute and in a Content-Security-Policy. */
 const LOGO = /^(https:\/\/[^\s"';,]+|data:image\/[^\s"']+)$/
 
-/** @throws {TypeError} naming the option that is wrong */
+/** @throws {TypeError} naming the invalid option */
 export function pageSettings(options: PageOptions, host: string): PageSettings {
   optionNames('pages', options, ['brand', 'logo', 'css', 'texts', 'terms'])
   const { brand = host, logo, css = '', texts = {}, terms = STANDARD_TERMS } = options

@@ -5,16 +5,16 @@ import type { PageSettings } from './page-options'
 import { type TemplateValues, fillTemplate } from './template'
 import type { PageTexts } from './texts'
 
-/** What a page with a form carries. */
+/** The values of a page with a form. */
 export interface FormPage {
-  /** Where the form goes. */
+  /** The URL that the form is sent to. */
   readonly action: string
-  /** The request that it is about, sealed. */
+  /** The sealed request. */
   readonly request: string
   readonly csrf: string
-  /** Where the browser may be sent after the form: sources for `form-action`. */
+  /** Origins to which the response may redirect: sources for `form-action`. */
   readonly onward: readonly string[]
-  /** Of the request, for the language of the page. */
+  /** The request's `ui_locales`, to choose the page's language. */
   readonly locales: readonly string[]
   readonly app: string
 }
@@ -22,7 +22,7 @@ export interface FormPage {
 /** Why a login page is shown again. */
 export type LoginNotice = 'wrongPassword' | 'tooManyAttempts' | 'pageExpired' | 'cookiesNeeded'
 
-/** Writes the pages: plain HTML that runs no script and asks for nothing from anywhere. */
+/** Renders the pages: plain HTML without scripts, which loads nothing but the logo. */
 export class PageRenderer {
   readonly #settings: PageSettings
   readonly #css: string
@@ -90,7 +90,7 @@ export class PageRenderer {
     this.#send(res, 200, texts, messageHtml, { title: texts.loggedOutTitle, lead: texts.loggedOutLead }, [])
   }
 
-  /** A page that says what went wrong, with nothing in it that the request brought along. */
+  /** An error page. It never contains anything from the request. */
   error(
     res: Response,
     status: number,

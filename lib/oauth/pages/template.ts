@@ -1,4 +1,4 @@
-/** What a template is filled with: texts, lists of texts, and whether a section is shown. */
+/** A template's values: texts, lists of texts, and booleans that show or hide a section. */
 export type TemplateValues = Readonly<Record<string, string | readonly string[] | boolean | undefined>>
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -7,17 +7,17 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '>': '&gt;',
   '"': '&quot;',
   "'": '&#39;',
-  '{': '&#123;', // so that no text is taken for a place in a template
+  '{': '&#123;', // else a text could contain a placeholder
 }
 
-/** Text as it may stand in HTML, between tags and in quoted attributes, and in a template. */
+/** Escapes text for HTML content, quoted attributes and templates. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"'{]/g, (character) => ENTITIES[character] as string)
 }
 
 /**
- * Fills a template: `{{name}}` is escaped, always; `{{#name}}…{{/name}}` is shown where the value is true or a text that is
- * not empty, and once for each text of a list, as `{{.}}`. There is no way to insert a text unescaped.
+ * Fills a template. `{{name}}` inserts the escaped value. `{{#name}}…{{/name}}` is shown if the value is true or a text that
+ * is not empty, and repeated for each text of a list, as `{{.}}`. There is no way to insert unescaped text.
  */
 export function fillTemplate(template: string, values: TemplateValues): string {
   return template

@@ -31,7 +31,7 @@ export interface PageTexts {
   readonly forbiddenLead: string
 }
 
-/** The texts that are shown where no others are given. */
+/** The default texts. */
 export const ENGLISH: PageTexts = {
   lang: 'en',
   loginTitle: 'Sign in',
@@ -41,9 +41,9 @@ export const ENGLISH: PageTexts = {
   login: 'Sign in',
   cancel: 'Cancel',
   loginNote: 'Your password stays here. {app} never sees it.',
-  wrongPassword: 'This username and password do not go together. Please check both and try again.',
-  tooManyAttempts: 'There were too many attempts to sign in. Please wait {minutes} min and try again.',
-  pageExpired: 'This page had been open for too long. Please sign in again.',
+  wrongPassword: 'The username or password is wrong. Please check both and try again.',
+  tooManyAttempts: 'Too many attempts to sign in. Please wait {minutes} min and try again.',
+  pageExpired: 'This page was open for too long. Please sign in again.',
   cookiesNeeded: 'Your browser did not send back our cookie. Please allow cookies for this site and sign in again.',
   termsTitle: 'Terms of access',
   termsLead: 'Before you continue to {app}, please read and accept these terms.',

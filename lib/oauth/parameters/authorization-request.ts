@@ -3,9 +3,9 @@ import { mayUse } from '../directories/client'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import type { Params } from './params'
 import { type Challenge, challengeOf } from './pkce'
-import { grantableScope, parseScope } from './scope'
+import { grantableScope, parseScope } from './identity-scope'
 
-/** The parameters of an authorization request that are looked at; others are ignored (RFC 6749 §3.1). */
+/** The authorization request's parameters. Others are ignored (RFC 6749 §3.1). */
 export const AUTHORIZATION_PARAMS = [
   'response_type',
   'client_id',
@@ -26,7 +26,7 @@ export const AUTHORIZATION_PARAMS = [
   'registration',
 ] as const
 
-/** An authorization request whose client and redirect URI have been found good. */
+/** A valid authorization request. */
 export interface AuthorizationRequest {
   readonly client: Client
   readonly redirectUri: string
@@ -35,21 +35,21 @@ export interface AuthorizationRequest {
   readonly challenge: Challenge | undefined
   readonly nonce: string | undefined
   readonly prompt: ReadonlySet<string>
-  /** A login older than so many seconds will not do. */
+  /** The user must sign in again if the last login is older than this many seconds. */
   readonly maxAgeSec: number | undefined
   readonly loginHint: string
   readonly idTokenHint: string | undefined
   readonly locales: readonly string[]
 }
 
-/** The words of `prompt` (OIDC Core §3.1.2.1). */
+/** The values of `prompt` (OIDC Core §3.1.2.1). */
 export const PROMPTS: readonly string[] = ['none', 'login', 'consent', 'select_account']
 
 /**
- * Checks everything of an authorization request but its client and redirect URI, which must have been found good before:
- * what is thrown here is sent there (RFC 6749 §4.1.2.1).
+ * Checks an authorization request. The caller has checked its client and redirect URI: errors from here are sent to that
+ * URI (RFC 6749 §4.1.2.1).
  *
- * @throws {OAuthError} to be sent to the redirect URI
+ * @throws {OAuthError} to send to the redirect URI
  */
 export function readAuthorizationRequest(params: Params, client: Client, redirectUri: string): AuthorizationRequest {
   params.refuseRepeated(AUTHORIZATION_PARAMS)
@@ -93,9 +93,8 @@ function realmMissing(): OAuthError {
 
 function promptOf(prompt: string | undefined): ReadonlySet<string> {
   const words = new Set(prompt?.split(' ').filter((word) => word !== ''))
-  for (const word of words)
-    if (!PROMPTS.includes(word)) throw invalidRequest('The prompt holds a word that is not known.')
-  if (words.has('none') && words.size > 1) throw invalidRequest('The prompt none must stand alone.')
+  for (const word of words) if (!PROMPTS.includes(word)) throw invalidRequest('The prompt has an unknown value.')
+  if (words.has('none') && words.size > 1) throw invalidRequest('The prompt none cannot be combined with other values.')
   return words
 }
 

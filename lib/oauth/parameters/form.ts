@@ -2,23 +2,23 @@ import type { Request } from 'express'
 import { invalidRequest } from '../oauth-error'
 import { Params } from './params'
 
-/** No form of this server needs more. */
+/** Bytes of a body. No form of this server needs more. */
 const LONGEST_BODY = 65_536
-/** What comes beyond is read and dropped up to here, so that the client hears the answer; then the line is cut. */
+/** A longer body is read and dropped up to here, so that the client gets its answer. Then the connection is closed. */
 const LONGEST_DROPPED = 16 * 1_048_576
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The parameters of the query, as they stand in the URL, whatever query parser the app has. @throws {OAuthError} */
+/** The parameters of the query, read from the URL itself, not from the app's query parser. @throws {OAuthError} */
 export function queryOf(req: Request): Params {
   const at = req.url.indexOf('?')
   return Params.parse(at < 0 ? '' : req.url.slice(at + 1))
 }
 
 /**
- * The parameters of a form-encoded body; of one that a body parser of the app has read already, too.
+ * The parameters of a form-encoded body, also if a body parser of the app has already read it.
  *
- * @throws {OAuthError} invalid_request for another content type, broken encoding, or more than 64 KiB
+ * @throws {OAuthError} invalid_request for another content type, an invalid encoding, or more than 64 KiB
  */
 export async function formOf(req: Request): Promise<Params> {
   const type = req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
@@ -50,12 +50,12 @@ interface Received {
   readonly length: number
 }
 
-/** By events: an iterator over a body that is there in one piece costs as much as all the rest of reading a form. */
+/** Listens to events: an async iterator over a one-chunk body takes as long as the rest of reading a form. */
 function received(req: Request): Promise<Received> {
   const chunks: Buffer[] = []
   let length = 0
   return new Promise((resolve, reject) => {
-    const brokeOff = (cause?: unknown) => reject(Object.assign(invalidRequest('The body broke off.'), { cause }))
+    const aborted = (cause?: unknown) => reject(Object.assign(invalidRequest('The body was aborted.'), { cause }))
     req.on('data', (chunk: Buffer) => {
       length += chunk.length
       if (length <= LONGEST_BODY) chunks.push(chunk)
@@ -65,9 +65,9 @@ function received(req: Request): Promise<Received> {
       }
     })
     req.on('end', () => resolve({ chunks, length }))
-    req.on('error', brokeOff)
-    req.on('close', () => req.readableEnded || brokeOff())
+    req.on('error', aborted)
+    req.on('close', () => req.readableEnded || aborted())
     if (req.readableEnded) resolve({ chunks, length })
-    else if (req.destroyed) brokeOff()
+    else if (req.destroyed) aborted()
   })
 }

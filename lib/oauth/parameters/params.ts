@@ -1,8 +1,8 @@
 import { invalidRequest } from '../oauth-error'
 
 /**
- * The parameters of a form or a query. An empty value counts as absent (RFC 6749 §3.1), and what stands there twice is
- * known, not silently taken first or last.
+ * The parameters of a form or a query. An empty value counts as absent (RFC 6749 §3.1). Repeated parameters are recorded,
+ * so that a caller can refuse them.
  */
 export class Params {
   readonly #values = new Map<string, string>()
@@ -10,7 +10,7 @@ export class Params {
 
   /**
    * @param encoded `application/x-www-form-urlencoded`: `a=1&b=two+words`
-   * @throws {OAuthError} invalid_request where the percent-encoding is broken or what it encodes is not UTF-8
+   * @throws {OAuthError} invalid_request if the percent-encoding is invalid or does not encode UTF-8
    */
   static parse(encoded: string): Params {
     const params = new Params()
@@ -22,7 +22,7 @@ export class Params {
     return params
   }
 
-  /** Parameters that a body parser of the app has read already. Anything but a string counts as repeated. */
+  /** The parameters of a body that the app's body parser has read. A value that is not a string counts as repeated. */
   static of(body: Readonly<Record<string, unknown>>): Params {
     const params = new Params()
     for (const [name, value] of Object.entries(body)) {
@@ -32,27 +32,27 @@ export class Params {
     return params
   }
 
-  /** The value, or undefined where it is absent or empty. */
+  /** The value, or undefined if it is absent or empty. */
   get(name: string): string | undefined {
     return this.#values.get(name) || undefined
   }
 
-  /** The value of a parameter that there must be. @throws {OAuthError} invalid_request */
+  /** The value of a required parameter. @throws {OAuthError} invalid_request if it is absent */
   need(name: string): string {
     const value = this.get(name)
     if (value === undefined) throw invalidRequest(`The parameter ${name} is missing.`)
     return value
   }
 
-  /** Whether one of these names stands there more than once, which RFC 6749 §3.1 and §3.2 forbid. */
+  /** Whether the parameter is repeated, which RFC 6749 §3.1 and §3.2 forbid. */
   repeats(name: string): boolean {
     return this.#repeated.has(name)
   }
 
-  /** @throws {OAuthError} invalid_request where any of these names stands there more than once */
+  /** @throws {OAuthError} invalid_request if any of these parameters is repeated */
   refuseRepeated(names: Iterable<string>): void {
     for (const name of names) {
-      if (this.#repeated.has(name)) throw invalidRequest(`The parameter ${name} stands there more than once.`)
+      if (this.#repeated.has(name)) throw invalidRequest(`The parameter ${name} is repeated.`)
     }
   }
 
@@ -69,6 +69,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    throw invalidRequest('The percent-encoding is broken, or what it encodes is not UTF-8.')
+    throw invalidRequest('The percent-encoding is invalid or does not encode UTF-8.')
   }
 }

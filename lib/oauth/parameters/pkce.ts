@@ -1,7 +1,7 @@
 import { invalidRequest } from '../oauth-error'
 import { hashOf, sameSecret } from '../../http/secret'
 
-/** What a code is bound to (RFC 7636 §4.3). */
+/** The PKCE challenge that a code is bound to (RFC 7636 §4.3). */
 export interface Challenge {
   readonly challenge: string
   readonly method: 'S256' | 'plain'
@@ -9,17 +9,17 @@ export interface Challenge {
 
 const SYNTAX = /^[A-Za-z0-9\-._~]{43,128}$/
 
-/** What a client's registration says of PKCE. */
+/** What a client's registration says about PKCE. */
 export interface PkcePolicy {
   readonly required: boolean
   readonly plain: boolean
 }
 
 /**
- * The challenge of an authorization request, if it has one.
+ * The challenge of an authorization request, or undefined without one.
  *
- * @throws {OAuthError} invalid_request where it is missing though required, malformed, or of a method not allowed; a
- * missing method means `plain` (RFC 7636 §4.3)
+ * @throws {OAuthError} invalid_request if a required challenge is missing, or it is malformed, or its method is not allowed;
+ * a missing method means `plain` (RFC 7636 §4.3)
  */
 export function challengeOf(
   challenge: string | undefined,
@@ -27,7 +27,7 @@ export function challengeOf(
   policy: PkcePolicy,
 ): Challenge | undefined {
   if (challenge === undefined) {
-    if (method !== undefined) throw invalidRequest('There is a code_challenge_method and no code_challenge.')
+    if (method !== undefined) throw invalidRequest('The code_challenge_method has no code_challenge.')
     if (policy.required) throw invalidRequest('This app must use PKCE: the code_challenge is missing (RFC 7636).')
     return undefined
   }
@@ -39,10 +39,10 @@ export function challengeOf(
 }
 
 /**
- * Whether the verifier is the one that the code was asked for with. A verifier where there was no challenge does not fit
- * either: somebody has stripped the challenge from the request (RFC 9700 §2.1.1).
+ * Whether the verifier matches the challenge. A verifier without a challenge is refused: an attacker may have removed the
+ * challenge from the request (RFC 9700 §2.1.1).
  */
-export function fits(verifier: string | undefined, challenge: Challenge | undefined): boolean {
+export function verifyPkce(verifier: string | undefined, challenge: Challenge | undefined): boolean {
   if (!challenge || verifier === undefined) return !challenge && verifier === undefined
   if (!SYNTAX.test(verifier)) return false
   return sameSecret(challenge.method === 'S256' ? hashOf(verifier) : verifier, challenge.challenge)

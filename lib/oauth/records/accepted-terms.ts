@@ -5,10 +5,10 @@ interface Acceptance {
   readonly acceptedAtMs: number
 }
 
-/** Users who have accepted a wording are not asked again for so long. */
+/** A user who accepted a version is not asked again for this long. */
 const REMEMBERED_MS = 400 * 24 * 60 * 60_000
 
-/** Who has accepted which wording of the terms of access. */
+/** Which user accepted which version of the terms of access. */
 export class AcceptedTerms {
   readonly #records: Records
 
@@ -17,15 +17,15 @@ export class AcceptedTerms {
   }
 
   accept(userId: string, version: string, nowMs: number): Promise<void> {
-    return this.#records.set('terms', id(userId, version), { acceptedAtMs: nowMs }, REMEMBERED_MS)
+    return this.#records.set('terms', acceptanceId(userId, version), { acceptedAtMs: nowMs }, REMEMBERED_MS)
   }
 
-  /** When the user accepted that wording, in milliseconds since 1970; undefined: he has not. */
+  /** When the user accepted that version, in milliseconds since 1970, or undefined. */
   async acceptedAt(userId: string, version: string): Promise<number | undefined> {
-    return (await this.#records.get<Acceptance>('terms', id(userId, version)))?.acceptedAtMs
+    return (await this.#records.get<Acceptance>('terms', acceptanceId(userId, version)))?.acceptedAtMs
   }
 }
 
-function id(userId: string, version: string): string {
+function acceptanceId(userId: string, version: string): string {
   return hashOf(`${version}\n${userId}`)
 }

@@ -1,12 +1,12 @@
-/** What a user has let an app do: behind a code and every token that comes of it. */
+/** What a user allowed an app: shared by a code and every token issued from it. */
 export interface Authorization {
-  /** Names everything that comes of one code; revoking it revokes all of that. Public, 128 bits. */
+  /** Identifies the grant. Revoking it revokes every token issued from the code. Public, 128 bits. */
   readonly grantId: string
   readonly clientId: string
   readonly userId: string
   readonly scope: readonly string[]
-  /** When the user gave his password: seconds since 1970. */
+  /** When the user entered the password: seconds since 1970. */
   readonly authTimeSec: number
-  /** The website session in which it was given. */
+  /** The website session in which the user allowed it. */
   readonly sid: string
 }

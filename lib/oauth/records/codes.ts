@@ -11,13 +11,13 @@ export interface CodeRecord {
   readonly nonce?: string
 }
 
-/** Authorization codes: 256 bits, kept as hashes, good once and for a short time. */
+/** Authorization codes: 256 bits, stored as hashes, single-use and short-lived. */
 export class Codes {
   readonly #records: Records
   readonly #lifetimeMs: number
   readonly #rememberMs: number
 
-  /** @param rememberMs how long a spent code stays known, so that its replay is noticed */
+  /** @param rememberMs how long a spent code is remembered, to detect its replay */
   constructor(records: Records, lifetimeMs: number, rememberMs: number) {
     this.#records = records
     this.#lifetimeMs = lifetimeMs
@@ -30,12 +30,12 @@ export class Codes {
     return code
   }
 
-  /** What the code stands for, spent or not. Nothing is changed: only its owner may spend it. */
-  look(code: string): Promise<CodeRecord | undefined> {
+  /** What the code stands for, spent or not. Does not spend it. */
+  find(code: string): Promise<CodeRecord | undefined> {
     return this.#records.get('code', hashOf(code))
   }
 
-  /** Spends the code: one caller is first, whatever the number of processes. */
+  /** Spends the code. Exactly one caller, in any process, gets `first: true`. */
   spend(code: string): Promise<RecordClaim<CodeRecord> | undefined> {
     return this.#records.claim('code', hashOf(code), this.#rememberMs)
   }

@@ -1,4 +1,4 @@
-import { addressGroup } from '../address'
+import { addressGroup } from '../address-group'
 import { hashOf } from '../../http/secret'
 import type { Records } from './records'
 

@@ -1,15 +1,15 @@
 import type { Claim, Count, OAuthStore } from '../stores/store'
 
-/** What the store holds, by kind of key. */
+/** The kinds of records. Each begins its keys. */
 export type RecordKind =
   'code' | 'refresh' | 'generation' | 'token' | 'session' | 'terms' | 'revoked' | 'login' | 'assertion' | 'attempts'
 
-/** What a claim of a record found. */
+/** The result of claiming a record. */
 export interface RecordClaim<T> extends Omit<Claim, 'value'> {
   readonly value: T
 }
 
-/** The store, with values of any JSON type under keys of a kind. The id is a hash or public; never a secret. */
+/** The store for JSON values, by kind and id. An id is a hash or public, never a secret. */
 export class Records {
   readonly #store: OAuthStore
 

@@ -1,7 +1,7 @@
 import { hashOf, newSecret } from '../../http/secret'
 import type { Authorization } from './authorization'
 import type { Records } from './records'
-import type { Revocations } from './revocations'
+import type { RevocationRecords } from './revocation-records'
 
 interface TokenRecord {
   readonly grantId: string
@@ -26,12 +26,12 @@ export interface Rotation {
  */
 export class RefreshTokens {
   readonly #records: Records
-  readonly #revocations: Revocations
+  readonly #revocations: RevocationRecords
   readonly #lifetimeMs: number
   readonly #graceMs: number
 
   /** @param lifetimeMs from a token's issue; each rotation begins it anew */
-  constructor(records: Records, revocations: Revocations, lifetimeMs: number, graceMs: number) {
+  constructor(records: Records, revocations: RevocationRecords, lifetimeMs: number, graceMs: number) {
     this.#records = records
     this.#revocations = revocations
     this.#lifetimeMs = lifetimeMs
@@ -50,7 +50,7 @@ export class RefreshTokens {
   }
 
   /** What is behind a token, without using it: undefined where it is spent or revoked. */
-  async look(token: string): Promise<Authorization | undefined> {
+  async findUnused(token: string): Promise<Authorization | undefined> {
     const record = await this.#records.get<TokenRecord>('refresh', hashOf(token))
     if (!record || (await this.#revocations.isGrantRevoked(record.grantId))) return undefined
     const next = await this.#records.get(...generationKey(record.grantId, record.generation + 1))

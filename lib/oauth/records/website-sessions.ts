@@ -4,14 +4,14 @@ import type { Records } from './records'
 
 /** A user who is signed in to the website. */
 export interface WebsiteSession {
-  /** Names the session in `sid` claims. Public: the hash of the cookie, which nobody can compute back. */
+  /** Names the session in `sid` claims. Public: the hash of the cookie. */
   readonly sid: string
   readonly userId: string
-  /** When the user gave his password: milliseconds since 1970. */
+  /** When the user entered the password: milliseconds since 1970. */
   readonly authTimeMs: number
 }
 
-/** Website sessions: a cookie of 256 bits, kept as its hash, until it has been idle or alive for too long. */
+/** Website sessions. The cookie is a 256-bit secret, stored as its hash. A session ends after an idle time and a lifetime. */
 export class WebsiteSessions {
   readonly #records: Records
   readonly #clock: Clock
@@ -25,7 +25,7 @@ export class WebsiteSessions {
     this.#idleMs = Math.min(idleMs, lifetimeMs)
   }
 
-  /** Starts a session at login. Its cookie is new: what the browser had before is worth nothing (session fixation). */
+  /** Starts a session at login. The cookie is always new, which prevents session fixation. */
   async start(userId: string): Promise<{ cookie: string; session: WebsiteSession }> {
     const cookie = newSecret()
     const session = { sid: hashOf(cookie), userId, authTimeMs: this.#clock.date() }
@@ -33,8 +33,8 @@ export class WebsiteSessions {
     return { cookie, session }
   }
 
-  /** The active session of a cookie; looking at it keeps it from being idle. */
-  async of(cookie: string | undefined): Promise<WebsiteSession | undefined> {
+  /** The active session of a cookie. Each look-up restarts the idle time. */
+  async find(cookie: string | undefined): Promise<WebsiteSession | undefined> {
     if (cookie === undefined) return undefined
     const session = await this.#records.get<WebsiteSession>('session', hashOf(cookie), this.#idleMs)
     return session && this.#clock.date() < session.authTimeMs + this.#lifetimeMs ? session : undefined

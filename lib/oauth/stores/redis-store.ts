@@ -29,16 +29,16 @@ export interface RedisStore extends OAuthStore {
 }
 
 /**
- * Shares the authorization server's state between processes through Redis 6.2 or newer, Valkey, a Sentinel group or a
- * Cluster. Every claim is one script on one key; every key expires.
+ * Shares the authorization server's state between processes through Redis 6.2 or newer, Valkey, Sentinel or a Cluster.
+ * Every claim is one script on one key. Every key expires.
  *
- * The client given stays the app's own: the store opens a connection like it, with its own deadlines and without queue or
- * resending, and closes that one with `close()`. Give Redis a `noeviction` policy: what it evicts is a revocation or a
- * lock forgotten.
+ * The store opens its own connection with the options of the given client, but with its own timeouts, no offline queue and
+ * no resending. `close()` closes that connection only. Set Redis's `maxmemory-policy` to `noeviction`: an evicted key could
+ * be a revocation or a lock-out.
  *
  * @example authorizationServer({ store: redisStore('redis://localhost:6379'), … })
  * @param to a client of ioredis or iovalkey, plain, Sentinel or Cluster; or a URL, `redis://` or `rediss://`
- * @throws {TypeError} where `to` is neither, or an option is wrong
+ * @throws {TypeError} if `to` is neither, or an option is invalid
  */
 export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   optionNames('redisStore', options, ['prefix'])
@@ -74,7 +74,7 @@ export function redisStore(to: RedisClient | string, options: RedisStoreOptions 
   }
 }
 
-/** A process that has just started waits for its connection; one that has lost it fails at once. */
+/** Resolves once connected, or after a second. Later, without a connection, commands fail at once. */
 function firstConnection(redis: RedisConnection): Promise<void> {
   return new Promise((resolve) => {
     if (redis.isReady) return resolve()

@@ -1,17 +1,17 @@
 /** What a claim found. */
 export interface Claim {
-  /** What had been set under the key. */
+  /** The value set under the key. */
   readonly value: string
-  /** True for exactly one of all claims of the key, in whatever process. */
+  /** True for exactly one claim of the key, over all processes. */
   readonly first: boolean
   /** Milliseconds since that first claim, by the store's clock; 0 for the first. */
   readonly agoMs: number
 }
 
-/** What a counter stands at. */
+/** A counter's state. */
 export interface Count {
   readonly total: number
-  /** Milliseconds until the counter starts anew. */
+  /** Milliseconds until the counter resets. */
   readonly endsInMs: number
 }
 
@@ -19,17 +19,16 @@ export interface Count {
  * Where the authorization server keeps codes, refresh tokens, opaque tokens, website sessions, revocations and failed
  * logins. Keys are ASCII and hold hashes only, never a secret.
  *
- * Each method is one atomic step over all processes that share the store. Times are by the store's own clock; an entry
- * whose time is up is as if it had never been. Any method may reject when the store is not reachable: the server then
- * answers 503 and lets nothing pass.
+ * Each method is one atomic step over all processes that share the store. Times are by the store's own clock. An expired
+ * entry does not exist. Any method may reject while the store is unreachable: the server then answers 503.
  */
 export interface OAuthStore {
-  /** Keeps `value` under `key` for `ttlMs` milliseconds, in place of what was there. */
+  /** Stores `value` under `key` for `ttlMs` milliseconds. Replaces an older entry and its claim. */
   set(key: string, value: string, ttlMs: number): Promise<void>
-  /** What is kept, claimed or not. With `idleMs`, it stays for that long from now; what is gone is never revived. */
+  /** The value, claimed or not. With `idleMs` the entry then expires that many milliseconds from now. */
   get(key: string, idleMs?: number): Promise<string | undefined>
-  /** Claims a single-use entry, which then stays known as claimed for `keepMs`; 0 forgets it. Nothing there: undefined. */
+  /** Claims a single-use entry and keeps it, claimed, for `keepMs`; 0 deletes it. Undefined if there is no entry. */
   claim(key: string, keepMs: number): Promise<Claim | undefined>
-  /** Adds `by` to a counter that starts anew `windowMs` after its first count. A counter not there is not lowered. */
+  /** Adds `by` to a counter that resets `windowMs` after its first count. A negative `by` creates no counter. */
   count(key: string, by: number, windowMs: number): Promise<Count>
 }

@@ -1,16 +1,16 @@
-import { isSignedWith } from '../../bearer/keys/signature'
 import type { Clock } from '../../http/clock'
-import { isJsonObject } from '../../http/json'
-import type { Keyring } from './keyring'
+import type { Keyring } from '../keys/keyring'
 import type { Records } from '../records/records'
-import type { Revocations } from '../records/revocations'
+import type { RevocationRecords } from '../records/revocation-records'
+import { KIND_CLAIM } from '../../bearer/session/session'
 import { hashOf, newId, newSecret } from '../../http/secret'
-import { signedJwt } from './signed-jwt'
+import { signedJwt } from '../keys/signed-jwt'
+import { verifiedPayload } from '../keys/verified-jwt'
 
-/** The claim that marks an unauthenticated session, and its value: `requireBearer()` reads it. */
-export const UNAUTHENTICATED_MARK = { session_kind: 'unauthenticated' } as const
+/** Marks an unauthenticated session for `requireBearer()`. */
+const UNAUTHENTICATED_CLAIMS = { [KIND_CLAIM]: 'unauthenticated' } as const
 
-/** What an access token says (RFC 9068 §2.2); the same where the token is opaque. */
+/** The claims of an access token (RFC 9068 §2.2), of either format. */
 export interface AccessTokenClaims {
   readonly iss: string
   readonly sub: string
@@ -19,7 +19,7 @@ export interface AccessTokenClaims {
   readonly iat: number
   readonly exp: number
   readonly jti: string
-  /** Names the authorization behind the token, for revoking all that came of it. */
+  /** The token's grant: revoking it revokes every token of the same grant. */
   readonly grant_id: string
   readonly scope?: string
   readonly auth_time?: number
@@ -27,7 +27,7 @@ export interface AccessTokenClaims {
   readonly session_kind?: 'unauthenticated'
 }
 
-/** What a token is issued for. */
+/** What to issue a token for. */
 export interface AccessTokenRequest {
   readonly sub: string
   readonly clientId: string
@@ -38,7 +38,7 @@ export interface AccessTokenRequest {
   readonly unauthenticated?: boolean
 }
 
-/** How access tokens are made. */
+/** How access tokens are issued. */
 export interface AccessTokenSettings {
   readonly issuer: string
   readonly audience: string
@@ -48,19 +48,19 @@ export interface AccessTokenSettings {
   readonly idleSec: number
 }
 
-/** Issues and checks access tokens: signed JWTs, or opaque ones of 256 bits that are kept as hashes. */
+/** Issues and checks access tokens: signed JWTs, or opaque tokens of 256 bits, stored as hashes. */
 export class AccessTokens {
   readonly #settings: AccessTokenSettings
   readonly #keyring: Keyring
   readonly #records: Records
-  readonly #revocations: Revocations
+  readonly #revocations: RevocationRecords
   readonly #clock: Clock
 
   constructor(
     settings: AccessTokenSettings,
     keyring: Keyring,
     records: Records,
-    revocations: Revocations,
+    revocations: RevocationRecords,
     clock: Clock,
   ) {
     this.#settings = settings
@@ -70,7 +70,7 @@ export class AccessTokens {
     this.#clock = clock
   }
 
-  /** A new token and the seconds it lives. */
+  /** Issues a token. Returns it with its lifetime in seconds. */
   async issue(request: AccessTokenRequest): Promise<{ token: string; expiresInSec: number }> {
     const { issuer, audience, format, lifetimeSec, idleSec } = this.#settings
     const iat = Math.floor(this.#clock.date() / 1_000)
@@ -86,7 +86,7 @@ export class AccessTokens {
       ...(request.scope && request.scope.length > 0 && { scope: request.scope.join(' ') }),
       ...(request.authTimeSec !== undefined && { auth_time: request.authTimeSec }),
       ...(request.sid !== undefined && { sid: request.sid }),
-      ...(request.unauthenticated && UNAUTHENTICATED_MARK),
+      ...(request.unauthenticated && UNAUTHENTICATED_CLAIMS),
     }
     if (format === 'opaque') {
       const token = newSecret()
@@ -96,7 +96,7 @@ export class AccessTokens {
     return { token: await signedJwt('at+jwt', claims, this.#keyring.current()), expiresInSec: lifetimeSec }
   }
 
-  /** What the token says, if it is one of ours, in time and not revoked. */
+  /** The claims of a token, or undefined if this server did not issue it, it has expired, or it is revoked. */
   async check(token: string): Promise<AccessTokenClaims | undefined> {
     const claims = token.includes('.') ? this.#ofJwt(token) : await this.#ofOpaque(token)
     if (!claims || claims.exp * 1_000 <= this.#clock.date()) return undefined
@@ -108,41 +108,9 @@ export class AccessTokens {
     return payload?.iss === this.#settings.issuer ? (payload as unknown as AccessTokenClaims) : undefined
   }
 
-  /** Looking at an opaque token keeps it from being idle. */
+  /** Each look-up restarts the idle time. */
   #ofOpaque(token: string): Promise<AccessTokenClaims | undefined> {
     if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return Promise.resolve(undefined)
     return this.#records.get<AccessTokenClaims>('token', hashOf(token), this.#settings.idleSec * 1_000)
-  }
-}
-
-const LONGEST_JWT = 8_192
-
-/** The claims of RFC 7519 §4.1, and any others. Our own type: whoever uses this package need not have jsonwebtoken's. */
-export interface SignedClaims {
-  readonly iss?: string | undefined
-  readonly sub?: string | undefined
-  readonly aud?: string | string[] | undefined
-  readonly exp?: number | undefined
-  readonly nbf?: number | undefined
-  readonly iat?: number | undefined
-  readonly jti?: string | undefined
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly [claim: string]: any
-}
-
-/** The payload of a JWT that one of our keys has signed, of the type asked for. Its times are not looked at. */
-export function verifiedPayload(token: string, typ: string, keyring: Keyring): SignedClaims | undefined {
-  if (token.length > LONGEST_JWT || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return undefined
-  try {
-    const header = JSON.parse(Buffer.from(token.split('.', 1)[0] as string, 'base64url').toString()) as unknown
-    if (typeof header !== 'object' || header === null) return undefined
-    const { kid, typ: given } = header as { kid?: unknown; typ?: unknown }
-    const key = typeof kid === 'string' && given === typ ? keyring.find(kid) : undefined
-    if (!key) return undefined
-    if (!isSignedWith(token, { kid: key.kid, algorithm: key.alg, key: key.publicKey })) return undefined
-    const payload = JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as unknown
-    return isJsonObject(payload) ? payload : undefined
-  } catch {
-    return undefined // it is no JSON
   }
 }

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../http/clock'
-import { verifiedPayload } from './access-tokens'
-import type { Keyring } from './keyring'
+import { verifiedPayload } from '../keys/verified-jwt'
+import type { Keyring } from '../keys/keyring'
 import type { Authorization } from '../records/authorization'
-import { claimsOf } from '../parameters/scope'
-import { signedJwt } from './signed-jwt'
-import type { SigningAlgorithm } from './signing-algorithm'
+import { claimsOf } from '../parameters/identity-scope'
+import { signedJwt } from '../keys/signed-jwt'
+import type { SigningAlgorithm } from '../keys/signing-algorithm'
 import type { User } from '../directories/user'
 
-/** What an id_token told its client, when it comes back as a hint (OIDC Core §3.1.2.1, `id_token_hint`). */
+/** The claims read from an `id_token_hint` (OIDC Core §3.1.2.1). */
 export interface IdTokenHint {
   readonly sub: string
   readonly aud: string
@@ -29,7 +29,7 @@ export class IdTokens {
     this.#clock = clock
   }
 
-  /** @param accessToken the token that it is issued beside, for `at_hash` (OIDC Core §3.1.3.6) */
+  /** @param accessToken the access token of the same response, for `at_hash` (OIDC Core §3.1.3.6) */
   issue(authorization: Authorization, user: User, accessToken: string, nonce: string | undefined): Promise<string> {
     const key = this.#keyring.current()
     const iat = Math.floor(this.#clock.date() / 1_000)
@@ -49,7 +49,7 @@ export class IdTokens {
     return signedJwt('JWT', claims, key)
   }
 
-  /** What a hint says, if we have signed it; an expired one will do, since it asks for nothing. */
+  /** The claims of a hint that this server signed, else undefined. An expired one is accepted: it grants nothing. */
   read(token: string): IdTokenHint | undefined {
     const { iss, sub, aud, sid } = verifiedPayload(token, 'JWT', this.#keyring) ?? {}
     if (iss !== this.#issuer || typeof sub !== 'string' || typeof aud !== 'string') return undefined

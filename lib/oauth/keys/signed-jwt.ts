@@ -2,12 +2,12 @@ import { type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { RingKey } from './keyring'
 
-/** RSA signs off the event loop: it takes longer than all else that a token needs, and others are to be served. */
+/** RSA signs in libuv's thread pool: a signature takes longer than the rest of issuing a token. */
 const signedWithRsa = promisify<string, Buffer, KeyObject, Buffer>(sign)
 
 /**
- * A JWT signed with the algorithm of the key (RFC 7515 §7.1). Not by jsonwebtoken, whose checks of options and claims
- * take a tenth of the time of the signature: what is signed here is all our own.
+ * A JWT signed with the key's algorithm (RFC 7515 §7.1). Not with jsonwebtoken, whose checks of options and claims take a
+ * tenth of an RSA signature's time: these claims are our own.
  *
  * @param typ the header's type, such as `at+jwt`
  */
@@ -16,7 +16,7 @@ export async function signedJwt(typ: string, claims: object, { alg, kid, private
   return `${text}.${(await signature(alg, Buffer.from(text, 'latin1'), privateKey)).toString('base64url')}`
 }
 
-/** An EC signature takes less time than the way to another thread and back. */
+/** An EC signature takes less time than the round trip to another thread, so it is made in the event loop. */
 function signature(alg: RingKey['alg'], text: Buffer, key: KeyObject): Buffer | Promise<Buffer> {
   if (alg === 'RS256') return signedWithRsa('sha256', text, key)
   if (alg === 'EdDSA') return sign(null, text, key)

@@ -21,7 +21,7 @@ export const IDENTITY_SCOPES: readonly string[] = [...CLAIMS_OF.keys()]
 /** Every claim that a scope may give, as it stands in tokens, for the discovery document. */
 export const SCOPE_CLAIMS: readonly string[] = [...new Set([...CLAIMS_OF.values()].flat()), 'given_name']
 
-/** RFC 6749 §3.3: scope-token = 1*( %x21 / %x23-5B / %x5D-7E ) */
+/** A scope token. RFC 6749 §3.3: scope-token = 1*( %x21 / %x23-5B / %x5D-7E ) */
 const TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /**

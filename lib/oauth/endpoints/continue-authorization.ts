@@ -1,13 +1,13 @@
 import type { Request, Response } from 'express'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { OAuthError } from '../oauth-error'
 import type { WebsiteSession } from '../records/website-sessions'
 import { grantCode, redirectBack, redirectError } from './authorization-response'
 import { type Interaction, showLogin, showTerms } from './interaction'
 
-/** Goes as far as it can: a code if nothing is missing, else the page that asks for what is. */
-export async function proceed(
-  ctx: Context,
+/** Sends the code if the user is signed in and has accepted the terms, else shows the page that is missing. */
+export async function continueAuthorization(
+  ctx: ServerContext,
   interaction: Interaction,
   session: WebsiteSession | undefined,
   req: Request,
@@ -22,7 +22,7 @@ export async function proceed(
   const user = await ctx.users.findUser(session.userId)
   if (!user) {
     await ctx.sessions.end(session.sid)
-    return proceed(ctx, interaction, undefined, req, res)
+    return continueAuthorization(ctx, interaction, undefined, req, res)
   }
   if (await mustAcceptTerms(ctx, interaction, user.id)) {
     const error = () => new OAuthError('interaction_required', 'The user has to accept the terms of access first.')
@@ -31,8 +31,8 @@ export async function proceed(
   redirectBack(ctx, res, request, { code: await grantCode(ctx, request, session) })
 }
 
-/** Whether the session, good as it is, is not enough for what this request asks (OIDC Core §3.1.2.1). */
-function needsLogin(ctx: Context, { request, startedAtMs }: Interaction, session: WebsiteSession): boolean {
+/** Whether the request asks for a newer or other login than the session's (OIDC Core §3.1.2.1). */
+function needsLogin(ctx: ServerContext, { request, startedAtMs }: Interaction, session: WebsiteSession): boolean {
   const { prompt, maxAgeSec, idTokenHint } = request
   const sinceThen = session.authTimeMs >= startedAtMs
   if ((prompt.has('login') || prompt.has('select_account')) && !sinceThen) return true
@@ -40,8 +40,12 @@ function needsLogin(ctx: Context, { request, startedAtMs }: Interaction, session
   return idTokenHint !== undefined && ctx.idTokens.read(idTokenHint)?.sub !== session.userId
 }
 
-/** Whether this user still has to accept the terms; with `prompt=consent`, since this request came. */
-async function mustAcceptTerms(ctx: Context, { request, startedAtMs }: Interaction, userId: string): Promise<boolean> {
+/** Whether the user must accept the terms; with `prompt=consent`, again for this request. */
+async function mustAcceptTerms(
+  ctx: ServerContext,
+  { request, startedAtMs }: Interaction,
+  userId: string,
+): Promise<boolean> {
   const version = ctx.pages.terms?.version
   if (version === undefined) return false
   const acceptedAt = await ctx.acceptedTerms.acceptedAt(userId, version)

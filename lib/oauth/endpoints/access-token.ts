@@ -3,15 +3,15 @@ import { denialOf } from '../../bearer/challenge'
 import { findToken } from '../../bearer/credentials/credentials'
 import { type Refusal, refuse } from '../../bearer/refusal'
 import type { AccessTokenClaims } from '../tokens/access-tokens'
-import type { Context } from '../context'
+import type { ServerContext } from '../server-context'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
 
 /**
- * What the bearer token of a request says, for the endpoints of ours that are resources themselves.
+ * The claims of the request's bearer token, for endpoints of this server that are protected resources.
  *
- * @throws {OAuthError} with a challenge (RFC 6750 §3) where there is no token or it is not accepted
+ * @throws {OAuthError} with a challenge (RFC 6750 §3) if the token is missing or refused
  */
-export async function findAccessToken(ctx: Context, req: Request): Promise<AccessTokenClaims> {
+export async function requireAccessToken(ctx: ServerContext, req: Request): Promise<AccessTokenClaims> {
   const found = findToken(req.rawHeaders)
   if ('refused' in found) throw accessRefused(ctx, found)
   const claims = await ctx.accessTokens.check(found.token)
@@ -19,8 +19,8 @@ export async function findAccessToken(ctx: Context, req: Request): Promise<Acces
   return claims
 }
 
-/** The error of a refusal, with the same challenge that `requireBearer()` sends. */
-export function accessRefused(ctx: Context, refusal: Refusal): OAuthError {
+/** The error for a refusal, with the same challenge as `requireBearer()`. */
+export function accessRefused(ctx: ServerContext, refusal: Refusal): OAuthError {
   const { code, message, status, headers } = denialOf(refusal, {
     realm: new URL(ctx.issuer).host,
     resourceMetadata: undefined,

@@ -20,13 +20,13 @@ export interface SigningKey {
   /** Default: the RFC 7638 thumbprint. */
   readonly kid?: string
   /**
-   * From when on it signs: a date, or milliseconds since 1970. Default: always has. Until then it is `next`: published,
-   * so that everybody knows it before the first token comes. Leave an hour or more.
+   * When it starts to sign: a Date, or milliseconds since 1970. Default: at once. Until then it is only published, so that
+   * verifiers know it before its first token. Plan at least an hour.
    */
   readonly activeFrom?: Date | number
 }
 
-/** A key of the ring, with its public half as published. */
+/** A key of the ring, with its published public half. */
 export interface RingKey {
   readonly kid: string
   readonly alg: SigningAlgorithm
@@ -37,8 +37,8 @@ export interface RingKey {
 }
 
 /**
- * The signing keys: next, current, retired. Which is which follows from the clock alone, so that all processes with the
- * same list come to the same answer; a retired key stays published for as long as a token that it signed may live.
+ * The signing keys: next, current and retired. The clock alone decides which is which, so all processes with the same list
+ * agree. A retired key stays published until its last token has expired.
  */
 export class Keyring {
   #keys: readonly RingKey[]
@@ -46,8 +46,8 @@ export class Keyring {
   readonly #retireMs: number
 
   /**
-   * @param retireMs how long a key stays published after its successor has taken over: the longest life of a token
-   * @throws {TypeError} where a key is wrong, two have one `kid`, or none signs now
+   * @param retireMs how long a key stays published after its successor took over: the longest token lifetime
+   * @throws {TypeError} if a key is invalid, two share a `kid`, or none is active yet
    */
   constructor(keys: readonly SigningKey[], clock: Clock, retireMs: number) {
     this.#clock = clock
@@ -55,18 +55,18 @@ export class Keyring {
     this.#keys = ringOf(keys, clock.date())
   }
 
-  /** Replaces the list. The keys that are to be verified by still must be in it. @throws {TypeError} as the constructor */
+  /** Replaces the list. It must still contain the retired keys whose tokens are to be accepted. @throws {TypeError} as the constructor */
   replace(keys: readonly SigningKey[]): void {
     this.#keys = ringOf(keys, this.#clock.date())
   }
 
-  /** The key that signs now: of those whose time has come, the one whose time came last. */
+  /** The key that signs now: the active one with the latest `activeFrom`. */
   current(): RingKey {
     const now = this.#clock.date()
     return this.#keys.findLast(({ activeFrom }) => activeFrom <= now) ?? (this.#keys[0] as RingKey)
   }
 
-  /** The keys to publish and to verify by, current first. */
+  /** The keys to publish and to verify with, current first. */
   published(): readonly RingKey[] {
     const now = this.#clock.date()
     const current = this.current()
@@ -88,8 +88,9 @@ function ringOf(keys: readonly SigningKey[], now: number): readonly RingKey[] {
     throw new TypeError(`signingKeys must be an array of at least one key; received ${shown(keys)}`)
   }
   const ring = (keys as readonly SigningKey[]).map(ringKey).sort((a, b) => a.activeFrom - b.activeFrom)
-  if (new Set(ring.map(({ kid }) => kid)).size < ring.length) throw new TypeError('signingKeys: two keys have one kid')
-  if ((ring[0] as RingKey).activeFrom > now) throw new TypeError('signingKeys: the time of none has come')
+  if (new Set(ring.map(({ kid }) => kid)).size < ring.length)
+    throw new TypeError('signingKeys: two keys have the same kid')
+  if ((ring[0] as RingKey).activeFrom > now) throw new TypeError('signingKeys: no key is active yet')
   return ring
 }
 

@@ -1,7 +1,7 @@
 import { type JsonWebKey, KeyObject, createPrivateKey } from 'node:crypto'
 import { thumbprint } from '../../bearer/dpop/thumbprint'
 
-/** What tokens can be signed with (RFC 7518 §3.1, RFC 8037 §3.1). */
+/** The signing algorithms (RFC 7518 §3.1, RFC 8037 §3.1). */
 export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA'
 
 /** A private key as PEM, as JWK or as Node's own object. */
@@ -11,9 +11,9 @@ export type SigningKeyInput = string | JsonWebKey | KeyObject
 const LEAST_RSA_BITS = 2_048
 
 /**
- * A private key, read.
+ * Reads a private key.
  *
- * @throws {TypeError} where it is no private key; the key itself is never shown
+ * @throws {TypeError} if it is not a private key; the error never shows the key
  */
 export function signingPrivateKey(input: SigningKeyInput): KeyObject {
   let key: KeyObject
@@ -28,7 +28,7 @@ export function signingPrivateKey(input: SigningKeyInput): KeyObject {
 }
 
 /**
- * The one algorithm that a key signs with: RSA RS256, P-256 ES256, Ed25519 EdDSA.
+ * The algorithm of a key: RS256 for RSA, ES256 for P-256, EdDSA for Ed25519.
  *
  * @throws {TypeError} for a key of another kind, or {RangeError} for RSA of less than 2,048 bits
  */

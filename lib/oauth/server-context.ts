@@ -3,26 +3,26 @@ import type { AccessTokens } from './tokens/access-tokens'
 import type { ClientDirectory } from './directories/client'
 import type { Cookies } from './cookie'
 import type { IdTokens } from './tokens/id-tokens'
-import type { Keyring } from './tokens/keyring'
+import type { Keyring } from './keys/keyring'
 import type { PageRenderer } from './pages/page-renderer'
 import type { AcceptedTerms } from './records/accepted-terms'
 import type { Codes } from './records/codes'
 import type { LoginAttempts } from './records/login-attempts'
 import type { Records } from './records/records'
 import type { RefreshTokens } from './records/refresh-tokens'
-import type { Revocations } from './records/revocations'
+import type { RevocationRecords } from './records/revocation-records'
 import type { WebsiteSessions } from './records/website-sessions'
 import type { Seal } from './seal'
 import type { UserDirectory } from './directories/user'
 
-/** What the endpoints of one server share. Made once, by `authorizationServer()`. */
-export interface Context {
+/** What the endpoints of one authorization server share. */
+export interface ServerContext {
   /** `https://ident.example.org/cis-web/oauth2/v3` */
   readonly issuer: string
   readonly clock: Clock
   readonly clients: ClientDirectory
   readonly users: UserDirectory
-  /** `token_type` where no id_token is issued. */
+  /** `token_type` of responses without an id_token. */
   readonly tokenType: string
   readonly keyring: Keyring
   readonly seal: Seal
@@ -33,7 +33,7 @@ export interface Context {
   readonly accessTokens: AccessTokens
   readonly refreshTokens: RefreshTokens
   readonly idTokens: IdTokens
-  readonly revocations: Revocations
+  readonly revocations: RevocationRecords
   readonly sessions: WebsiteSessions
   readonly attempts: LoginAttempts
   readonly acceptedTerms: AcceptedTerms

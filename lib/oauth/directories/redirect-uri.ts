@@ -2,8 +2,8 @@ const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?(\/.*|$)/
 const HTTP_HOSTS = /^(localhost|127\.0\.0\.1|\[::1\])$/
 
 /**
- * Why a redirect URI cannot be registered, or undefined where it can: absolute, ASCII, no fragment (RFC 6749 §3.1.2), no
- * user, `https`, or `http` on this machine alone, or an app's own scheme in reverse-domain form (RFC 8252 §7.1).
+ * Why a redirect URI cannot be registered, or undefined if it can. It must be absolute and ASCII, without a fragment (RFC
+ * 6749 §3.1.2) or user, and be `https`, `http` on localhost, or an app's own scheme in reverse-domain form (RFC 8252 §7.1).
  */
 export function redirectUriFault(uri: unknown): string | undefined {
   if (typeof uri !== 'string' || uri.length > 2_000) return 'must be a string of at most 2,000 characters'
@@ -15,17 +15,17 @@ export function redirectUriFault(uri: unknown): string | undefined {
   } catch {
     return 'must be an absolute URI'
   }
-  if (url.username !== '' || url.password !== '') return 'must name no user'
+  if (url.username !== '' || url.password !== '') return 'must not name a user'
   if (url.protocol === 'https:') return undefined
-  if (url.protocol === 'http:') return HTTP_HOSTS.test(url.hostname) ? undefined : 'must be https outside this machine'
+  if (url.protocol === 'http:') return HTTP_HOSTS.test(url.hostname) ? undefined : 'must be https except on localhost'
   return url.protocol.includes('.')
     ? undefined
     : 'must be https, or a scheme with a dot in it, such as com.example.app:'
 }
 
 /**
- * Whether the URI is one of those registered, byte for byte; only the port of a loopback address may vary (RFC 9700
- * §4.1.3, RFC 8252 §7.3). Nothing is normalised: what normalises to the same may lead elsewhere.
+ * Whether the URI equals a registered one byte for byte. Only the port of a loopback address may differ (RFC 9700 §4.1.3,
+ * RFC 8252 §7.3). Nothing is normalised: URIs that normalise to the same text may lead to different places.
  */
 export function isRegistered(uri: string, registered: readonly string[]): boolean {
   if (registered.includes(uri)) return true
@@ -37,7 +37,7 @@ export function isRegistered(uri: string, registered: readonly string[]): boolea
   })
 }
 
-/** The redirect URI with parameters added to whatever query it has; values encoded, so that a header can carry them. */
+/** The redirect URI with parameters appended to its query, percent-encoded. */
 export function withParams(uri: string, params: Readonly<Record<string, string | undefined>>): string {
   const query = Object.entries(params)
     .filter((entry): entry is [string, string] => entry[1] !== undefined)
@@ -47,7 +47,7 @@ export function withParams(uri: string, params: Readonly<Record<string, string |
   return /[?&]$/.test(uri) ? uri + query : `${uri}&${query}`
 }
 
-/** The URI as a source of a Content-Security-Policy: its origin, or its scheme where a policy cannot say more. */
+/** The URI as a Content-Security-Policy source: its origin, or its scheme if a policy cannot express the origin. */
 export function cspSource(uri: string): string {
   const url = new URL(uri)
   const isWeb = url.protocol === 'https:' || url.protocol === 'http:'

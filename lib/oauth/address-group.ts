@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
 /**
- * Whom an address stands for: an IPv4 address, also where it is mapped into IPv6, or the /56 of an IPv6 address, since
- * one host has a whole network of those to choose from.
+ * The addresses that are counted together: one IPv4 address, also when mapped into IPv6, or one /56 of IPv6, because a
+ * single host can pick any address of its network.
  */
 export function addressGroup(ip: string): string {
   const plain = ip.replace(/%.*$/, '').toLowerCase()

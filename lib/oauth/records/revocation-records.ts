@@ -1,21 +1,24 @@
 import type { Records } from './records'
 
-/** What a token must not be on the list by: its own id, and that of the authorization behind it. */
+/** The ids by which a token can be revoked: its own, and its grant's. */
 export interface Revocable {
   readonly jti: string
   readonly grant_id?: string
 }
 
 /**
- * The list of what was revoked before its time. A token is not accepted while its own id or its grant's is on it, so that
- * one entry revokes all that came of a code, whichever of it is being issued at that very moment.
+ * Revoked tokens and grants. A token is refused while its id or its grant's id is on record, so one entry revokes every
+ * token of a grant, also those issued at the same moment.
  */
-export class Revocations {
+export class RevocationRecords {
   readonly #records: Records
   readonly #tokenMs: number
   readonly #grantMs: number
 
-  /** How long an entry stays: @param tokenMs as long as an access token may live @param grantMs and a refresh token */
+  /**
+   * @param tokenMs how long a revoked token is on record: at least its lifetime
+   * @param grantMs how long a revoked grant is on record: at least a refresh token's lifetime
+   */
   constructor(records: Records, tokenMs: number, grantMs: number) {
     this.#records = records
     this.#tokenMs = tokenMs
@@ -27,18 +30,19 @@ export class Revocations {
     return this.#records.set('revoked', jti, 1, this.#tokenMs)
   }
 
-  /** Revokes all that comes of an authorization. */
+  /** Revokes every token of a grant. */
   revokeGrant(grantId: string): Promise<void> {
     return this.#records.set('revoked', grantId, 1, this.#grantMs)
   }
 
+  /** Whether the token or its grant is revoked. */
   async isRevoked({ jti, grant_id: grantId }: Revocable): Promise<boolean> {
     const ids = grantId === undefined ? [jti] : [jti, grantId]
     const found = await Promise.all(ids.map((id) => this.#records.get('revoked', id)))
     return found.some((entry) => entry !== undefined)
   }
 
-  /** Whether a grant as a whole is revoked. */
+  /** Whether the whole grant is revoked. */
   async isGrantRevoked(grantId: string): Promise<boolean> {
     return (await this.#records.get('revoked', grantId)) !== undefined
   }

@@ -6,8 +6,8 @@ export type RsaKeyInput = string | JsonWebKey | KeyObject
 const LEAST_BITS = 2_048
 
 /**
- * @param option names the option in errors; the key itself is never shown
- * @throws {TypeError} where it is no RSA public key, or {RangeError} one of less than 2,048 bits
+ * @param option names the option in errors, which never show the key
+ * @throws {TypeError} if it is not an RSA public key, or {RangeError} if it has fewer than 2,048 bits
  */
 export function rsaPublicKey(option: string, input: RsaKeyInput): KeyObject {
   let key: KeyObject
