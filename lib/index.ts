@@ -64,7 +64,7 @@ export { throttleTest } from './throttle/throttle-test'
 export { redisStore, type RedisStoreOptions } from './throttle/redis/redis-store'
 export type { RedisClient } from './redis/redis-client'
 export type { StoreShard, StoreWatcher, ThrottleStore } from './throttle/sync/store'
-export type { Command, Reply, Written } from './throttle/sync/sync-protocol'
+export type { SyncCommand, SyncFigures, SyncReply } from './throttle/sync/sync-protocol'
 
 export { processingTime, type ProcessingTimeOptions } from './http/processing-time'
 export { serviceUnavailable, type ServiceUnavailableOptions } from './http/service-unavailable'

@@ -90,8 +90,8 @@ export function snapshot(
     refused: { aMinute: activity.refused.aMinute(now), points: activity.refused.points(now) },
     routes: routes.sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests).slice(0, ROUTES),
     store: {
-      shared: inside.link !== undefined,
-      down: (inside.link?.down ?? []).map((server) => server ?? 'Redis'),
+      shared: inside.health !== undefined,
+      down: (inside.health?.down ?? []).map((server) => server ?? 'Redis'),
       syncMs: activity.syncMs.points(now).map((ms, i) => (asked[i] ? ms / asked[i] : null)),
     },
   }
@@ -113,11 +113,11 @@ function shown(
 
 /** Other throttles may keep theirs in the same Redis. */
 function ourWindows(inside: ThrottleIntrospection, windows: readonly PublishedWindow[]): PublishedWindow[] {
-  const names = new Set(inside.windows.map(({ terms }) => terms.name))
+  const names = new Set(inside.windows.map(({ policy }) => policy.name))
   return windows.filter(({ window, spentMs, running }) => names.has(window) && (spentMs > 0 || running > 0))
 }
 
 function limitOf(inside: ThrottleIntrospection, name: string): number | null {
-  const limitMs = inside.windows.find(({ terms }) => terms.name === name)?.terms.limitMs
+  const limitMs = inside.windows.find(({ policy }) => policy.name === name)?.policy.limitMs
   return typeof limitMs === 'number' ? limitMs : null
 }

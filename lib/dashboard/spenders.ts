@@ -1,5 +1,5 @@
 import { nowUs } from '../http/clock'
-import { subjectKey } from '../throttle/window/subject-id'
+import { subjectKey } from '../throttle/subject'
 import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../throttle/inspect/published-window'
 
@@ -35,25 +35,25 @@ export class Spenders {
     const now = nowUs(this.#inside.clock)
     const found: Spender[] = []
     for (const [key, { window, name }] of this.#seen) {
-      const spender = this.#look(window, name, now)
+      const spender = this.#spender(window, name, now)
       if (spender === undefined || (spender.spentMs <= 0 && spender.running === 0)) this.#seen.delete(key)
       else found.push(spender)
     }
     return found.sort((a, b) => b.spentMs - a.spentMs)
   }
 
-  #look(name: string, subject: string, now: number): Spender | undefined {
-    const window = this.#inside.windows.find(({ terms }) => terms.name === name)?.window
+  #spender(name: string, subject: string, now: number): Spender | undefined {
+    const window = this.#inside.windows.find(({ policy }) => policy.name === name)?.window
     if (window === undefined) return undefined
-    const s = window.standing(subjectKey(subject))
+    const s = window.subjectWindow(subjectKey(subject))
     return {
       window: name,
       subject: s.id,
       name: subject,
       spentMs: Math.max(0, Math.round(window.usedUs(s, now) / 1_000)),
       limitMs: s.limit > 0 ? s.limit / 1_000 : null,
-      holdMs: Math.round(s.hold / 1_000),
-      running: s.running + s.othersRunning,
+      holdMs: Math.round(s.own.hold / 1_000),
+      running: s.own.running + s.othersRunning,
       endsInMs: Math.round(window.endsInUs(s) / 1_000),
     }
   }

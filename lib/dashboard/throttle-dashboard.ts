@@ -65,7 +65,7 @@ const OWN_HEADERS = {
 export function throttleDashboard(throttle: Throttle, options: DashboardOptions): ThrottleDashboard {
   const { inside, guard, redis, prefix = 'tollgate:', subjects = 'hashed' } = checked(throttle, options)
   const spenders = new Spenders(inside)
-  const names = new Set(inside.windows.map(({ terms }) => terms.name))
+  const names = new Set(inside.windows.map(({ policy }) => policy.name))
   const activity = new Activity(
     names,
     () => inside.clock.now(),

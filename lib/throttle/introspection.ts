@@ -3,21 +3,21 @@ import type { SharedWindow } from './sync/shared-window'
 import type { StoreHealth } from './sync/store-health'
 import type { WindowPolicy } from './window-policy'
 
-/** What other rooms may see of a throttle behind its face. */
+/** What other rooms of the package see of a throttle, and apps do not. */
 export interface ThrottleIntrospection {
-  readonly windows: readonly { readonly terms: WindowPolicy; readonly window: SharedWindow }[]
-  /** None where the windows are in this process's memory. */
-  readonly link: StoreHealth | undefined
+  readonly windows: readonly { readonly policy: WindowPolicy; readonly window: SharedWindow }[]
+  /** Undefined where the windows are in this process's memory. */
+  readonly health: StoreHealth | undefined
   readonly clock: Clock
 }
 
-const insides = new WeakMap<object, ThrottleIntrospection>()
+const introspections = new WeakMap<object, ThrottleIntrospection>()
 
-export function exposeForInspection(throttle: object, inside: ThrottleIntrospection): void {
-  insides.set(throttle, inside)
+export function exposeForInspection(throttle: object, introspection: ThrottleIntrospection): void {
+  introspections.set(throttle, introspection)
 }
 
-/** Undefined where it is no throttle of ours. */
+/** Undefined where it is no throttle of this package. */
 export function introspectionOf(throttle: unknown): ThrottleIntrospection | undefined {
-  return typeof throttle === 'function' ? insides.get(throttle) : undefined
+  return typeof throttle === 'function' ? introspections.get(throttle) : undefined
 }

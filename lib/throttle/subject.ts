@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type { Request } from 'express'
 import { sessionOf } from '../bearer/session/request-session'
 
 /**
- * Who pays for a request: the signed-in user; with no user, the app; with neither, the client's network address. The
- * same text as a user, an app or an address, or from another issuer, is another subject: the issuer's length is in it.
+ * Who pays for a request: the signed-in user; with no user, the client app; with neither, the client's network address.
+ * The issuer and its length are part of it, so that equal ids of two issuers, or of a user and an app, never meet.
  *
  * @example 'user:25:https://ident.example.org:ada', 'client:25:https://ident.example.org:app-1', 'address:203.0.113.9'
  */
@@ -16,7 +17,7 @@ export function defaultSubject(req: Request): string {
   return `client:${issuer.length}:${issuer}:${session.clientId}`
 }
 
-/** The network that a request came from, as one who pays where there are too many to tell apart: a /16, or a /32. */
+/** The network that a request came from, a /16 or an IPv6 /32: it pays where there are too many addresses to tell apart. */
 export function networkSubject(req: Request): string {
   const network = networkOf(addressOf(req))
   const separator = network.includes(':') ? ':' : '.'
@@ -47,4 +48,15 @@ export function networkOf(address: string): string {
   const kept = groups.slice(0, IPV6_GROUPS_KEPT)
   kept.push((groups[IPV6_GROUPS_KEPT] as number) & IPV6_LAST_GROUP_MASK)
   return `${kept.map((group) => group.toString(16)).join(':')}::/56`
+}
+
+/** Longer subjects are kept in memory by a hash, so that long names cannot fill it. */
+const LONGEST_SUBJECT = 256
+const SUBJECT_KEPT = 200
+
+/** What a subject is kept by in memory. A hashed one is longer than any other, so that no two share it. */
+export function subjectKey(subject: string): string {
+  if (subject.length <= LONGEST_SUBJECT) return subject
+  const digest = createHash('sha256').update(Buffer.from(subject, 'utf16le')).digest('hex')
+  return `${subject.slice(0, SUBJECT_KEPT)}\u2026${digest}`
 }

@@ -14,7 +14,7 @@ export interface RouteWindow {
   readonly limitMs: LimitMs
   /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default: the throttle's. */
   readonly windowMs?: number
-  /** Tells windows apart in the store. Default: the entry's key. */
+  /** The window's name. Default: the entry's key. */
   readonly name?: string
 }
 
@@ -27,30 +27,30 @@ export interface ThrottleOptions extends DenyOptions {
   readonly limitMs?: LimitMs
   /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default 60,000. */
   readonly windowMs?: number
-  /** Tells windows apart in the store: 1 to 128 printable ASCII characters without quotes. Default `default`. */
+  /** The window's name: throttles over one store share the windows of equal names. 1 to 128 printable ASCII characters without quotes. Default `default`. */
   readonly name?: string
   /**
    * Windows of their own for some routes, or `false` where nothing is throttled; the first match wins. A key is
    * `'[METHOD ]path'` in Express's syntax, and stands for what lies below it as in `app.use()`.
    */
   readonly routes?: Readonly<Record<string, RouteWindow | false>>
-  /** Where processes share their windows: `redisStore(…)`. Default: this process's memory. */
+  /** Where processes share their windows: `redisStore(…)`. Default: this throttle's own windows, in memory. */
   readonly store?: ThrottleStore
-  /** Who pays; `null`: nobody, the request is not throttled. Default: the user, else the app, else the address. */
+  /** Who pays; `null` exempts the request. Default: the user, else the client app, else the client's address. */
   readonly subject?: (req: Request) => string | null
-  /** Sets expected time aside at admission, so that a burst cannot outrun its own charges. Default true. */
+  /** Sets expected time aside at admission, so that a burst cannot use more than is left. Default true. */
   readonly hold?: boolean
   /** How old the other processes' figures may be, in milliseconds: whole, 0 (ask every time) to 60,000. Default 250. */
   readonly maxStaleMs?: number
   /**
-   * How many subjects a process tells apart in each window: whole, 1 to 10,000,000. When there are more, newcomers share
-   * a window by network, so that forged addresses can neither fill the memory nor push a throttled subject out of it.
+   * How many subjects a process tells apart in each window: whole, 1 to 10,000,000. Beyond that newcomers share a window
+   * by network: forged addresses can neither fill the memory nor push a throttled subject out of it.
    * Default 1,000,000, which takes about 200 MB.
    */
   readonly maxSubjects?: number
   /** While the store does not answer: each process decides by itself, or every request gets 503. Default `local`. */
   readonly onOutage?: 'local' | 'closed'
-  /** Measures, charges and says all, but refuses nobody. Default false. */
+  /** Measures, charges and reports as usual, but refuses no request. Default false. */
   readonly dryRun?: boolean
   /** Which response fields are set. */
   readonly headers?: ThrottleHeaders

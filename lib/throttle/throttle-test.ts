@@ -2,8 +2,7 @@ import type { RequestHandler } from 'express'
 import type { Denial } from '../errors'
 import { type DenyOptions, checkDenyOptions, deny } from '../http/deny'
 import { optionNames } from '../http/options'
-import { chargesOf } from './request/express-request'
-import { MOST_CHARGE_MS } from './request/request-charges'
+import { MOST_CHARGE_MS, RequestCharges } from './request/request-charges'
 
 /**
  * A resource with which an app's developer forces the throttled state and rehearses it:
@@ -20,8 +19,8 @@ export function throttleTest(options: DenyOptions = {}): RequestHandler {
   optionNames('throttleTest', options, ['onDenied', 'errorFormat'])
   checkDenyOptions(options)
   return function throttleTest(req, res, next) {
-    const throttle = chargesOf(req)
-    if (throttle === undefined) {
+    const charges = RequestCharges.of(res)
+    if (charges === undefined) {
       throw new Error(
         'throttleTest() needs a throttled resource: mount throttle() before it, and not with routes: false',
       )
@@ -40,8 +39,8 @@ export function throttleTest(options: DenyOptions = {}): RequestHandler {
       )
     }
     const n = Number(ms)
-    throttle.charge(Math.min(n, MOST_CHARGE_MS))
-    if (n > MOST_CHARGE_MS) throttle.charge(n - MOST_CHARGE_MS)
+    charges.charge(Math.min(n, MOST_CHARGE_MS))
+    if (n > MOST_CHARGE_MS) charges.charge(n - MOST_CHARGE_MS)
     res.status(200).end()
   }
 }

@@ -1,24 +1,22 @@
-import type { Application, NextFunction, Request, RequestHandler, Response } from 'express'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { systemClock } from '../http/clock'
 import { Meter } from '../http/meter'
 import { shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
-import { Admission } from './request/admission'
-import { Estimates } from './request/estimates'
-import { subjectKey } from './window/subject-id'
 import { exposeForInspection } from './introspection'
-import { WindowRegistry, openWindow } from './window-registry'
-import { chargesOf } from './request/express-request'
+import { Estimates } from './request/estimates'
+import { RequestAdmission } from './request/request-admission'
 import { RequestCharges } from './request/request-charges'
+import { defaultSubject, subjectKey } from './subject'
 import type { SharedWindow } from './sync/shared-window'
 import { StoreHealth } from './sync/store-health'
-import { defaultSubject } from './subject'
 import { type ThrottleOptions, checkOptions, routeEntries } from './throttle-options'
 import { type Usage, usageOf } from './usage'
-import { type WindowPolicy, limitUs, windowPolicy } from './window-policy'
 import { checkTrustProxy } from './warnings'
+import { type WindowPolicy, requestLimitUs, windowPolicy } from './window-policy'
+import { WindowRegistry } from './window-registry'
 
-/** The middleware, with what an operator wants to know and do. */
+/** What `throttle()` returns: the middleware, with what an operator needs. */
 export interface Throttle extends RequestHandler {
   /**
    * What a subject has used of each window of this throttle, over all processes.
@@ -27,20 +25,22 @@ export interface Throttle extends RequestHandler {
    */
   usage(subject: string): Promise<Usage[]>
   /**
-   * Gives a subject the whole of its present windows back, in every process.
+   * Resets a subject's usage of the windows open now, in every process.
    *
-   * @throws {Error} where the store does not answer, or not yet: nothing was reset
+   * @throws {Error} where the store does not answer: nothing was reset
    */
   reset(subject: string): Promise<void>
-  /** Publishes what is not published yet and closes the store's connection. Safe to call twice. */
+  /** Publishes the last charges and closes the store's connection. Safe to call twice. */
   close(): Promise<void>
 }
 
-/** One window with what belongs to it. */
-interface Policy {
-  readonly terms: WindowPolicy
+/** One window of a throttle. */
+interface ThrottleWindow {
+  readonly policy: WindowPolicy
+  /** In microseconds; or the app's function, in milliseconds. */
+  readonly limit: number | ((req: Request) => number)
   readonly estimates: Estimates
-  window: SharedWindow
+  readonly window: SharedWindow
 }
 
 /**
@@ -66,48 +66,40 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     clock = systemClock,
   } = options
 
-  const rules = { hold, onOutage, dryRun, headers, deny: options, clock, assumed: subject === undefined }
-  const shared = store && WindowRegistry.of(store)
-  const policies: Policy[] = []
-  const general = policy(windowPolicy('', { name, limitMs, windowMs }))
+  const rules = { hold, onOutage, dryRun, headers, deny: options, clock, isAssumed: subject === undefined }
+  const registry = WindowRegistry.of(store)
+  const windows: ThrottleWindow[] = []
+  const general = open(windowPolicy('', { name, limitMs, windowMs }))
   const entries = routeEntries(routes, windowMs).map((entry) => ({
     ...entry,
-    value: entry.value && policy(entry.value),
+    value: entry.value && open(entry.value),
   }))
   const routed = routeMatcher('routes', entries)
-  let boundTo: Application | undefined
   let closed: Promise<void> | undefined
 
   function throttle(req: Request, res: Response, next: NextFunction): void {
     const meter = Meter.of(res, clock)
-    if (shared === undefined && boundTo !== req.app) bind(req.app)
     const chosen = entries.length === 0 ? general : (routed(req) ?? general)
     if (chosen === false) return next()
     const who = subjectOf(req)
     if (who === null) return next()
 
-    const { window, estimates, terms } = chosen
-    const standing = chargesOf(req) ?? new RequestCharges(meter, req)
-    if (standing.has(window)) return next()
-    const limit = limitUs(terms.limitMs, req)
+    const { window, estimates, limit } = chosen
+    const charges = RequestCharges.of(res) ?? new RequestCharges(meter, req)
+    if (charges.has(window)) return next()
+    const limitUs = typeof limit === 'number' ? limit : requestLimitUs(limit, req)
     const estimate = estimates.of(req.method, req.baseUrl + req.path)
-    const payer = window.place(subjectKey(who), maxSubjects, req)
-    const asked = { window, estimate, limitUs: limit, subject: who, payer }
-    new Admission(rules, asked, standing, req, res, next).ask()
+    const keptAs = window.keptAs(subjectKey(who), maxSubjects, req)
+    const asks = { window, estimate, limitUs, subject: who, keptAs }
+    new RequestAdmission(rules, asks, charges, req, res, next).ask()
   }
 
-  function policy(terms: WindowPolicy): Policy {
-    const open = () => openWindow(terms, maxStaleMs, clock, store)
-    const made = { terms, estimates: new Estimates(), window: shared ? shared.open(terms, open) : open() }
-    policies.push(made)
-    return made
-  }
-
-  /** Without a store the windows are the app's: throttles of one app that name the same window share it. */
-  function bind(app: Application): void {
-    const windows = WindowRegistry.ofApp(app)
-    for (const made of policies) made.window = windows.open(made.terms, () => made.window)
-    boundTo = app
+  function open(policy: WindowPolicy): ThrottleWindow {
+    const window = registry.open(policy, maxStaleMs, clock)
+    const limit = typeof policy.limitMs === 'number' ? policy.limitMs * 1_000 : policy.limitMs
+    const opened = { policy, limit, estimates: new Estimates(), window }
+    windows.push(opened)
+    return opened
   }
 
   function subjectOf(req: Request): string | null {
@@ -118,23 +110,21 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     }
     const who: unknown = subject(req)
     if (typeof who === 'string' || who === null) return who
-    throw new TypeError(`subject(req) must return a string, or null for nobody; it returned ${shown(who)}`)
+    throw new TypeError(`subject(req) must return a string, or null to exempt the request; it returned ${shown(who)}`)
   }
 
   async function usage(who: string): Promise<Usage[]> {
-    return Promise.all(policies.map(({ terms, window }) => usageOf(terms, window, subjectKey(who), clock)))
+    return Promise.all(windows.map(({ policy, window }) => usageOf(policy, window, subjectKey(who), clock)))
   }
 
   async function reset(who: string): Promise<void> {
-    await Promise.all(policies.map(({ window }) => window.reset(subjectKey(who))))
+    await Promise.all(windows.map(({ window }) => window.reset(subjectKey(who))))
   }
 
   function close(): Promise<void> {
-    return (closed ??= Promise.all(
-      policies.map(({ terms, window }) => (shared ? shared.close(terms.name) : window.close())),
-    ).then(() => undefined))
+    return (closed ??= Promise.all(windows.map(({ policy }) => registry.close(policy.name))).then(() => undefined))
   }
 
-  exposeForInspection(throttle, { windows: policies, link: store && StoreHealth.of(store, clock), clock })
+  exposeForInspection(throttle, { windows, health: store && StoreHealth.of(store, clock), clock })
   return Object.assign(throttle, { usage, reset, close }) as Throttle
 }

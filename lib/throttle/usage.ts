@@ -13,26 +13,26 @@ export interface Usage {
   readonly leftMs: number | null
   /** Until the window ends, at the latest. */
   readonly endsInMs: number
-  /** True while the store does not answer: these are this process's own figures and the others' last known. */
+  /** True while the store does not answer: then the other processes' charges are those last heard. */
   readonly degraded: boolean
 }
 
-/** Asks the other processes where the window is shared. */
+/** What the subject has used, with what the other processes have charged where the window is shared. */
 export async function usageOf(
-  terms: WindowPolicy,
+  { name, limitMs: stated }: WindowPolicy,
   window: SharedWindow,
   subject: string,
   clock: Clock,
 ): Promise<Usage> {
   const s = await window.refresh(subject)
   const spentMs = window.usedUs(s, nowUs(clock)) / 1_000
-  const limitMs = typeof terms.limitMs === 'number' ? terms.limitMs : s.limit > 0 ? s.limit / 1_000 : null
+  const limitMs = typeof stated === 'number' ? stated : s.limit > 0 ? s.limit / 1_000 : null
   return {
-    window: terms.name,
+    window: name,
     limitMs,
     spentMs,
     leftMs: limitMs === null ? null : Math.max(0, limitMs - spentMs),
     endsInMs: window.endsInUs(s) / 1_000,
-    degraded: window.degraded(s),
+    degraded: window.isDegraded(s),
   }
 }

@@ -20,7 +20,7 @@ export function checkTrustProxy(req: Request): void {
   }
 }
 
-/** A user who is known only after the throttle has asked pays nothing: the address did. */
+/** Where the session is known only after the throttle has run, the address was charged and the user was not. */
 export function warnIfSignedIn(req: Request): void {
   if (sessionOf(req) === undefined) return
   warnOnce(

@@ -4,14 +4,14 @@ import { optionRange, shown } from '../http/options'
 /** The limit of a window in milliseconds, or how a request's plan tells it. */
 export type LimitMs = number | ((req: Request) => number)
 
-/** What makes two windows of one name the same. */
+/** A window: so much processing time per so much real time. Two of one name are one where the rest is equal, too. */
 export interface WindowPolicy {
   readonly name: string
   readonly limitMs: LimitMs
   readonly windowMs: number
 }
 
-/** @throws {TypeError | RangeError} where a window's terms make no sense; `option` comes before the names in errors */
+/** @throws {TypeError | RangeError} naming the option that is wrong; `option` comes before its name */
 export function windowPolicy(option: string, { limitMs, windowMs, name }: WindowPolicy): WindowPolicy {
   if (typeof limitMs !== 'function') optionRange(`${option}limitMs`, limitMs, 1, 86_400_000)
   optionRange(`${option}windowMs`, windowMs, 10, 2_592_000_000)
@@ -23,12 +23,11 @@ export function windowPolicy(option: string, { limitMs, windowMs, name }: Window
 }
 
 /**
- * The limit of a request, in microseconds.
+ * The limit of a request where the app gives a function for it, in microseconds.
  *
- * @throws {RangeError} where a plan's limit makes no sense: the app's mistake, found at a request
+ * @throws {RangeError} where it makes no sense: the app's mistake, found at a request
  */
-export function limitUs(limitMs: LimitMs, req: Request): number {
-  if (typeof limitMs === 'number') return limitMs * 1_000
+export function requestLimitUs(limitMs: (req: Request) => number, req: Request): number {
   const limit = limitMs(req)
   if (limit >= 1 && limit <= 86_400_000) return Math.round(limit * 1_000)
   throw new RangeError(`limitMs(req) must return a number from 1 to 86,400,000; it returned ${shown(limit)}`)

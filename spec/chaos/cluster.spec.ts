@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Cluster } from 'ioredis'
-import { identify } from '../../lib/throttle/window/subject-id'
+import { subjectId } from '../../lib/throttle/window/subject-id'
 import { keySlot } from '../../lib/throttle/redis/key-slot'
 import { type ClusterNode, type RedisCluster, startCluster } from '../support/cluster'
 import { until } from '../support/until'
@@ -19,7 +19,7 @@ const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
 const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, maxStaleMs: 0 } }
 
 /** What all keys of a user have in common: the tag that says their slot. */
-const tagOf = (user: string) => `{${identify(user, LONG_WINDOW_MS * 1_000).id}}`
+const tagOf = (user: string) => `{${subjectId(user, LONG_WINDOW_MS * 1_000).id}}`
 
 describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }, () => {
   const ending: (() => void | Promise<void>)[] = []

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
-import { identify } from '../../lib/throttle/window/subject-id'
+import { subjectId } from '../../lib/throttle/window/subject-id'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { type Api, endedLogs, monotonicUs, startApis } from './apis'
@@ -63,7 +63,7 @@ describe('throttle() in processes that come and go under load', { timeout: 600_0
 
   /** What each process has set aside for a user: hold, and requests that run. Slack is a lease, and over by itself. */
   async function heldFor(user: string): Promise<number[][]> {
-    const { id } = identify(user, LONG_WINDOW_MS * 1_000)
+    const { id } = subjectId(user, LONG_WINDOW_MS * 1_000)
     const keys = await admin.keys(`tollgate:{${id}}:*`)
     const fields = await Promise.all(keys.map((key) => admin.hvals(key)))
     return fields.flat().map((field) => field.split(':').slice(2, 4).map(Number))

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { identify } from '../../lib/throttle/window/subject-id'
+import { subjectId } from '../../lib/throttle/window/subject-id'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { PER_REQUEST_MS } from './balance'
@@ -76,7 +76,7 @@ describe('throttle() charges every kind of response, over real processes and soc
       const charged = await total(user)
       return charged >= ms - times * PER_REQUEST_MS && charged <= ms + BUSY_MS
     }).catch(async () => assert.equal(await total(user), ms))
-    const { id, phase } = identify(user, LONG_WINDOW_MS * 1_000)
+    const { id, phase } = subjectId(user, LONG_WINDOW_MS * 1_000)
     const number = Math.floor((Date.now() * 1_000 + phase) / (LONG_WINDOW_MS * 1_000))
     await until(async () => {
       const fields = Object.values(await admin.hgetall(`tollgate:{${id}}:${number}:responses`))

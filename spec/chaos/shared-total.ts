@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import { identify } from '../../lib/throttle/window/subject-id'
+import { subjectId } from '../../lib/throttle/window/subject-id'
 
 /** A month: no trial crosses a window's end. */
 export const LONG_WINDOW_MS = 2_592_000_000
@@ -11,7 +11,7 @@ export async function sharedTotalMs(
   window: string,
   windowMs = LONG_WINDOW_MS,
 ): Promise<number> {
-  const { id, phase } = identify(user, windowMs * 1_000)
+  const { id, phase } = subjectId(user, windowMs * 1_000)
   const number = Math.floor((Date.now() * 1_000 + phase) / (windowMs * 1_000))
   const fields = Object.values(await client.hgetall(`tollgate:{${id}}:${number}:${window}`))
   return fields.reduce((sum, figures) => sum + Number(figures.split(':')[1]), 0) / 1_000

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { identify } from '../../lib/throttle/window/subject-id'
+import { subjectId } from '../../lib/throttle/window/subject-id'
 import { type Server, startRedis } from '../support/redis'
 import { type Api, endedLogs, monotonicUs, startApis } from './apis'
 import { balance } from './balance'
@@ -85,7 +85,7 @@ describe('throttle() over many windows', { timeout: 1_800_000 }, () => {
     const lengthUs = SHORT_MS * 1_000
     while (!isOver()) {
       for (const user of users) {
-        const { id, phase } = identify(user, lengthUs)
+        const { id, phase } = subjectId(user, lengthUs)
         const number = Math.floor((monotonicUs() + offset + phase) / lengthUs)
         const fields = Object.values(await admin.hgetall(`tollgate:{${id}}:${number}:crossing`))
         const atUs = monotonicUs()

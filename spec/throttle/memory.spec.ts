@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Request } from 'express'
 import { manualClock } from '../../lib/testing'
-import { identify } from '../../lib/throttle/window/subject-id'
+import { subjectId } from '../../lib/throttle/window/subject-id'
 import { SharedWindow } from '../../lib/throttle/sync/shared-window'
 
 setFlagsFromString('--expose-gc')
@@ -25,7 +25,7 @@ function heap(): number {
 function windowStart(subject: string): number {
   const windowUs = WINDOW_MS * 1_000
   const us = Date.UTC(2026, 0, 1) * 1_000
-  return (us - ((us + identify(subject, windowUs).phase) % windowUs)) / 1_000
+  return (us - ((us + subjectId(subject, windowUs).phase) % windowUs)) / 1_000
 }
 
 /** An address of its own for each number: 16 million of them. */
@@ -57,7 +57,7 @@ describe('a million subjects in memory', () => {
     const each = (heap() - before) / SUBJECTS
     assert.ok(each > 20 && each <= 200, `${each.toFixed(0)} bytes a subject`)
     assert.equal(request('throttled', 1), false)
-    assert.equal(window.usedUs(window.standing(address(77)), clock.now() * 1_000), 1_000)
+    assert.equal(window.usedUs(window.subjectWindow(address(77)), clock.now() * 1_000), 1_000)
   })
 
   it('are all gone a window later', () => {
@@ -67,11 +67,11 @@ describe('a million subjects in memory', () => {
   })
 })
 
-describe('SharedWindow.place()', () => {
+describe('SharedWindow.keptAs()', () => {
   it('gives newcomers their network’s window once there is no room, and one for all in the end', () => {
     const window = new SharedWindow('default', WINDOW_MS, 250, manualClock())
     const admit = (subject: string) => void window.admit(subject, undefined, LIMIT_US, NOBODY)
-    const place = (subject: string, ip: string) => window.place(subject, 3, { ip } as unknown as Request)
+    const place = (subject: string, ip: string) => window.keptAs(subject, 3, { ip } as unknown as Request)
     for (const subject of ['a', 'b', 'c']) admit(place(subject, '1.2.3.4'))
     assert.equal(place('a', '1.2.3.4'), 'a', 'who is known stays who it is')
     assert.equal(place('d', '1.2.3.4'), 'network:1.2')

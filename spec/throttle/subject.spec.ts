@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import express from 'express'
 import { allowUnauthenticated, requireBearer, throttle } from '../../lib'
 import { devIssuer } from '../../lib/testing'
-import { identify, subjectKey } from '../../lib/throttle/window/subject-id'
-import { networkOf } from '../../lib/throttle/subject'
+import { subjectId } from '../../lib/throttle/window/subject-id'
+import { networkOf, subjectKey } from '../../lib/throttle/subject'
 import { serve } from '../support/serve'
 
 describe('who pays', () => {
@@ -88,19 +88,19 @@ describe('networkOf()', () => {
   })
 })
 
-describe('identify()', () => {
+describe('subjectId()', () => {
   it('names no two subjects alike, and gives each a phase within the window', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
-        assert.equal(identify(a, 60_000_000).id === identify(b, 60_000_000).id, a === b)
-        const { phase } = identify(a, 60_000_000)
+        assert.equal(subjectId(a, 60_000_000).id === subjectId(b, 60_000_000).id, a === b)
+        const { phase } = subjectId(a, 60_000_000)
         assert.ok(Number.isInteger(phase) && phase >= 0 && phase < 60_000_000)
       }),
     )
   })
 
   it('tells lone surrogates apart, which UTF-8 does not', () => {
-    assert.notEqual(identify('\ud800', 1_000).id, identify('\ud801', 1_000).id)
+    assert.notEqual(subjectId('\ud800', 1_000).id, subjectId('\ud801', 1_000).id)
   })
 })
 

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { throttle, type ThrottleOptions } from '../../lib'
-import { identify } from '../../lib/throttle/window/subject-id'
+import { subjectId } from '../../lib/throttle/window/subject-id'
 import { type Answer, listen } from '../support/listen'
 import { manualClock } from '../../lib/testing'
 
@@ -13,12 +13,15 @@ const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' } satisf
 function windowStart(subject: string): number {
   const windowUs = WINDOW.windowMs * 1_000
   const us = Date.UTC(2026, 0, 1) * 1_000
-  return (us - ((us + identify(subject, windowUs).phase) % windowUs) + windowUs) / 1_000
+  return (us - ((us + subjectId(subject, windowUs).phase) % windowUs) + windowUs) / 1_000
 }
 
 /** An app whose handlers take exactly as many milliseconds as their path says, by its own clock: `/work/250`. */
-async function appWith(t: TestContext, mount: (app: Express, clock: ReturnType<typeof manualClock>) => void) {
-  const clock = manualClock(windowStart('ada'))
+async function appWith(
+  t: TestContext,
+  mount: (app: Express, clock: ReturnType<typeof manualClock>) => void,
+  clock = manualClock(windowStart('ada')),
+) {
   const app = express()
   mount(app, clock)
   app.get(/^\/(?:.*\/)?work\/(\d+)$/, (req, res) => {
@@ -240,28 +243,31 @@ describe('throttle() tells windows apart', () => {
     assert.ok(both.number('Retry-After') > 10, 'the hour is spent as well')
   })
 
-  it('charges once where two throttles of one app name the same window', async (t) => {
+  it('without a store each throttle has windows of its own, and a request counts in all it passes', async (t) => {
     const { get } = await appWith(t, (app, clock) => {
-      app.use('/a', throttle({ ...WINDOW, clock }))
+      app.use('/a', throttle({ ...WINDOW, limitMs: 300, clock }))
       app.use(throttle({ ...WINDOW, clock }))
     })
-    assert.deepEqual(throttleFields(await get('/a/work/100')), [100, 1_000, 100, 900])
+    assert.deepEqual(throttleFields(await get('/a/work/100')), [100, 300, 100, 200])
     assert.deepEqual(throttleFields(await get('/work/100')), [100, 1_000, 200, 800])
+    assert.deepEqual(throttleFields(await get('/a/work/100')), [100, 300, 200, 100])
   })
 
-  it('refuses to work where two throttles of one app mean different limits by one name', async (t) => {
-    const errors: unknown[] = []
-    const { get } = await appWith(t, (app, clock) => {
-      app.use('/a', throttle({ ...WINDOW, limitMs: 5, clock }))
-      app.use(throttle({ ...WINDOW, clock }))
-      app.use(((err, _req, res, _next) => {
-        errors.push(err)
-        res.sendStatus(500)
-      }) satisfies express.ErrorRequestHandler)
+  for (const first of [0, 1]) {
+    it(`without a store a throttle has one window in all its apps, also where app ${first} is asked first`, async (t) => {
+      const clock = manualClock(windowStart('ada'))
+      const throttled = throttle({ ...WINDOW, subject: () => 'ada', clock })
+      const used = async () => (await throttled.usage('ada')).map(({ spentMs }) => spentMs)
+      const apps = await Promise.all([1, 2].map(() => appWith(t, (app) => app.use(throttled), clock)))
+      assert.deepEqual(await used(), [0])
+      await apps[first]?.get('/work/100')
+      assert.deepEqual(await used(), [100])
+      await apps[1 - first]?.get('/work/200')
+      assert.deepEqual(await used(), [300])
+      await throttled.reset('ada')
+      assert.deepEqual(await used(), [0])
     })
-    assert.equal((await get('/a/work/1')).status, 500)
-    assert.match(String(errors[0]), /two throttles have a window named 'default', one of 5 ms in 10000 ms/)
-  })
+  }
 
   it('takes the limit from the request where it is a function', async (t) => {
     const { get } = await appWith(t, (app, clock) => {
@@ -337,7 +343,10 @@ describe('throttle() tells subjects apart', () => {
       }) satisfies express.ErrorRequestHandler)
     })
     assert.equal((await get('/work/1')).status, 500)
-    assert.match(String(errors[0]), /subject\(req\) must return a string, or null for nobody; it returned undefined/)
+    assert.match(
+      String(errors[0]),
+      /subject\(req\) must return a string, or null to exempt the request; it returned undefined/,
+    )
   })
 })
 

@@ -2,7 +2,7 @@ import { beatLua, syncLua } from './assets'
 import type { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
 import type { StoreShard } from '../sync/store'
-import type { Command, Reply } from '../sync/sync-protocol'
+import type { SyncCommand, SyncReply } from '../sync/sync-protocol'
 
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
@@ -21,7 +21,7 @@ export interface Keys {
 interface Asked {
   readonly key: string
   readonly figures: readonly number[]
-  readonly resolve: (reply: Reply) => void
+  readonly resolve: (reply: SyncReply) => void
   readonly reject: (err: unknown) => void
 }
 
@@ -44,7 +44,7 @@ export abstract class RedisShard implements StoreShard {
     this.name = name
   }
 
-  sync(window: string, c: Command): Promise<Reply> {
+  sync(window: string, c: SyncCommand): Promise<SyncReply> {
     const key = `${this.keys.prefix}{${c.id}}:${c.number}:${window}`
     const { start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs } = c
     const figures = [start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs]
@@ -129,7 +129,7 @@ function isCrossSlot(err: unknown): boolean {
   return err instanceof Error && err.message.startsWith('CROSSSLOT')
 }
 
-function replyOf(reply: unknown[] | undefined): Reply {
+function replyOf(reply: unknown[] | undefined): SyncReply {
   const [time, othersSpent, othersRunning, granted, more, lone, found] = reply?.map(Number) ?? []
   if (time === undefined || Number.isNaN(time)) throw new Error('sync.lua answered nothing')
   if (found === undefined) return { time }

@@ -1,19 +1,20 @@
 import type { ServerResponse } from 'node:http'
 import type { Request } from 'express'
 import { nowUs } from '../../http/clock'
-import type { Meter, MeterObserver } from '../../http/meter'
+import { Meter, type MeterObserver } from '../../http/meter'
 import { shown } from '../../http/options'
 import { type ChargedMessage, channels } from '../diagnostics'
+import type { SharedWindow } from '../sync/shared-window'
+import { warnIfSignedIn } from '../warnings'
+import type { Ticket } from '../window/decision'
+import type { SubjectWindow } from '../window/subject-window'
 import { type Estimate, learn } from './estimates'
 import { type ThrottleHeaders, type WindowUse, rateLimitFields, throttleFields } from './response-headers'
-import type { SharedWindow } from '../sync/shared-window'
-import { type SubjectWindow, type Ticket, used } from '../window/subject-window'
-import { warnIfSignedIn } from '../warnings'
 
 /** The longest charge in one call: a day. */
 export const MOST_CHARGE_MS = 86_400_000
 
-/** `req.throttle`: how the subject of this request stands in the window with the least time left. */
+/** `req.throttle`: what the subject of this request has used and has left, in the window with the least time left. */
 export interface RequestBudget {
   /** Who pays, such as `user:25:https://ident.example.org:ada`; what `usage()` and `reset()` take. */
   readonly subject: string
@@ -36,29 +37,29 @@ export interface RequestBudget {
   readonly signal: AbortSignal
 }
 
-/** One window of a request. */
-export interface Part {
+/** One window that a request is charged to. */
+export interface ChargedWindow {
   readonly subject: string
-  /** Nobody said who pays: it was read from the session, or from its lack. */
-  readonly assumed: boolean
+  /** The app did not say who pays: it was read from the session, or is the address where there is none. */
+  readonly isAssumed: boolean
   readonly window: SharedWindow
   readonly limitUs: number
   readonly estimate: Estimate
   readonly headers: ThrottleHeaders
-  standing: SubjectWindow
+  readonly subjectWindow: SubjectWindow
   /** While the request is in flight; not while it waits for a slow reader. */
   ticket: Ticket | undefined
   tookUs: number
 }
 
-/** A request's way through its windows: it looks on as the meter runs, and is what the app sees as `req.throttle`. */
+/** All windows that a request is charged to. It hears from the meter, and the app sees it as `req.throttle`. */
 export class RequestCharges implements RequestBudget, MeterObserver {
   readonly #meter: Meter
   readonly #req: Request
-  readonly #parts: Part[] = []
-  #refused = false
+  readonly #windows: ChargedWindow[] = []
+  #isRefused = false
   #abort: AbortController | undefined
-  #aborted = false
+  #isAborted = false
 
   constructor(meter: Meter, req: Request) {
     this.#meter = meter
@@ -66,47 +67,53 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     meter.observe(this)
   }
 
-  /** The request enters a window. Its processing time begins with the first. */
-  enter(part: Part): void {
-    if (this.#parts.length === 0) this.#meter.restart()
-    this.#join(part)
+  /** The charges of the request that is answered by `res`; undefined where no throttle has come to it. */
+  static of(res: ServerResponse): RequestCharges | undefined {
+    const observer = Meter.observer(res)
+    return observer instanceof RequestCharges ? observer : undefined
   }
 
-  /** From now on the app is shown how the request stands. */
-  #join(part: Part): void {
-    this.#parts.push(part)
+  /** Charges the request to a window, too. Its processing time begins with the first. */
+  enter(window: ChargedWindow): void {
+    if (this.#windows.length === 0) this.#meter.restart()
+    this.#add(window)
+  }
+
+  #add(window: ChargedWindow): void {
+    this.#windows.push(window)
     this.#req.throttle = this
   }
 
   has(window: SharedWindow): boolean {
-    for (const part of this.#parts) if (part.window === window) return true
+    for (const charged of this.#windows) if (charged.window === window) return true
     return false
   }
 
-  /** What was waited for the store is not the user's time, in none of the windows. */
-  waited(us: number): void {
+  /** Leaves out, in every window, time that the request waited for the store: it is not the user's. */
+  excuse(us: number): void {
     this.#meter.exclude(us)
-    for (const { ticket, window } of this.#parts) if (ticket) window.excuse(ticket, us)
+    for (const { ticket, window } of this.#windows) if (ticket) window.excuse(ticket, us)
   }
 
   /** A window does not let the request in: see {@link refuse}. */
-  refuseBy(part: Part): number {
-    this.#join(part)
+  refuseBy(window: ChargedWindow): number {
+    this.#add(window)
     return this.refuse()
   }
 
-  /** Gives back what was held: a refused request costs nothing. Returns when the windows that are spent will be over. */
+  /** Gives back what was held: a refused request costs nothing. Returns in how many µs all spent windows are over. */
   refuse(): number {
     let longestUs = 0
-    this.#refused = true
-    for (const part of this.#parts) {
-      if (part.ticket) {
-        part.window.release(part.ticket)
-        this.#tellCharged(part, 0, part.ticket.cost, 'request')
+    this.#isRefused = true
+    for (const charged of this.#windows) {
+      const { window, subjectWindow, ticket, limitUs } = charged
+      if (ticket) {
+        window.release(ticket)
+        this.#emitCharged(charged, 0, ticket.cost, 'request')
       }
-      part.ticket = undefined
-      const now = nowUs(this.#meter.clock)
-      if (used(part.standing, now) > part.limitUs) longestUs = Math.max(longestUs, part.window.endsInUs(part.standing))
+      charged.ticket = undefined
+      const isSpent = subjectWindow.used(nowUs(this.#meter.clock)) > limitUs
+      if (isSpent) longestUs = Math.max(longestUs, window.endsInUs(subjectWindow))
     }
     return longestUs
   }
@@ -114,43 +121,44 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   // --- MeterObserver
 
   paused(now: number): void {
-    for (const part of this.#parts) this.#stop(part, now)
+    for (const charged of this.#windows) this.#stop(charged, now)
   }
 
   resumed(): void {
-    if (!this.#refused) for (const part of this.#parts) part.ticket = part.window.begin(part.standing)
+    if (this.#isRefused) return
+    for (const charged of this.#windows) charged.ticket = charged.window.begin(charged.subjectWindow)
   }
 
   ended(now: number): void {
-    for (const part of this.#parts) {
-      this.#stop(part, now)
-      if (!this.#refused) learn(part.estimate, part.tookUs)
-      if (part.assumed && part.subject.startsWith('address:')) warnIfSignedIn(this.#req)
+    for (const charged of this.#windows) {
+      this.#stop(charged, now)
+      if (!this.#isRefused) learn(charged.estimate, charged.tookUs)
+      if (charged.isAssumed && charged.subject.startsWith('address:')) warnIfSignedIn(this.#req)
     }
   }
 
   late(us: number): void {
-    if (!this.#refused) for (const part of this.#parts) this.#charge(part, us, 'request')
+    if (!this.#isRefused) for (const charged of this.#windows) this.#charge(charged, us, 'request')
   }
 
   aborted(): void {
-    this.#aborted = true
+    this.#isAborted = true
     this.#abort?.abort()
   }
 
   headers(res: ServerResponse, now: number): void {
-    if (this.#refused || this.#parts.length === 0) return
+    if (this.#isRefused || this.#windows.length === 0) return
     const least = this.#least(now)
     if (least.headers.throttle !== false) throttleFields(res, least.limitUs, usedUs(least, now))
-    if (!this.#parts.some(statesRateLimit)) return
-    const stated = this.#parts.filter(statesRateLimit)
+    if (!this.#windows.some(statesRateLimit)) return
+    const stated = this.#windows.filter(statesRateLimit)
     rateLimitFields(
       res,
-      stated.map((part) => useOf(part, now)),
+      stated.map((charged) => useOf(charged, now)),
     )
   }
 
-  // --- ThrottleStanding
+  // --- RequestBudget
 
   get subject(): string {
     return this.#least(nowUs(this.#meter.clock)).subject
@@ -171,14 +179,14 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   }
 
   get endsInMs(): number {
-    const { window, standing } = this.#least(nowUs(this.#meter.clock))
-    return window.endsInUs(standing) / 1_000
+    const { window, subjectWindow } = this.#least(nowUs(this.#meter.clock))
+    return window.endsInUs(subjectWindow) / 1_000
   }
 
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
-      if (this.#aborted) this.#abort.abort()
+      if (this.#isAborted) this.#abort.abort()
     }
     return this.#abort.signal
   }
@@ -187,53 +195,53 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     if (!(typeof ms === 'number' && ms >= 0 && ms <= MOST_CHARGE_MS)) {
       throw new RangeError(`charge(ms) takes a number from 0 to 86,400,000; received ${shown(ms)}`)
     }
-    for (const part of this.#parts) this.#charge(part, Math.round(ms * 1_000), 'charge')
+    for (const charged of this.#windows) this.#charge(charged, Math.round(ms * 1_000), 'charge')
   }
 
-  #stop(part: Part, now: number): void {
-    const { ticket } = part
+  #stop(charged: ChargedWindow, now: number): void {
+    const { ticket } = charged
     if (ticket === undefined) return
-    part.ticket = undefined
+    charged.ticket = undefined
     const us = now - ticket.start
-    part.tookUs += us
-    part.window.settle(ticket, now)
-    this.#tellCharged(part, us, ticket.cost, 'request')
+    charged.tookUs += us
+    charged.window.settle(ticket, now)
+    this.#emitCharged(charged, us, ticket.cost, 'request')
   }
 
-  #charge(part: Part, us: number, by: ChargedMessage['by']): void {
-    part.window.charge(part.standing, us)
-    this.#tellCharged(part, us, 0, by)
+  #charge(charged: ChargedWindow, us: number, by: ChargedMessage['by']): void {
+    charged.window.charge(charged.subjectWindow, us)
+    this.#emitCharged(charged, us, 0, by)
   }
 
-  #tellCharged({ subject, window }: Part, us: number, holdUs: number, by: ChargedMessage['by']): void {
+  #emitCharged({ subject, window }: ChargedWindow, us: number, holdUs: number, by: ChargedMessage['by']): void {
     if (!channels.charged.hasSubscribers) return
-    const told = { req: this.#req, subject, window: window.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
-    channels.charged.publish(told satisfies ChargedMessage)
+    const message = { req: this.#req, subject, window: window.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
+    channels.charged.publish(message satisfies ChargedMessage)
   }
 
-  /** The part with the least time left. */
-  #least(now: number): Part {
-    let [least] = this.#parts as [Part, ...Part[]]
-    if (this.#parts.length === 1) return least
-    for (const part of this.#parts) if (leftUs(part, now) < leftUs(least, now)) least = part
+  /** The window with the least time left. */
+  #least(now: number): ChargedWindow {
+    let [least] = this.#windows as [ChargedWindow, ...ChargedWindow[]]
+    if (this.#windows.length === 1) return least
+    for (const each of this.#windows) if (leftUs(each, now) < leftUs(least, now)) least = each
     return least
   }
 }
 
-function statesRateLimit({ headers }: Part): boolean {
+function statesRateLimit({ headers }: ChargedWindow): boolean {
   return headers.rateLimit === true
 }
 
-function leftUs(part: Part, now: number): number {
-  return part.limitUs - usedUs(part, now)
+function leftUs(charged: ChargedWindow, now: number): number {
+  return charged.limitUs - usedUs(charged, now)
 }
 
-function usedUs({ window, standing }: Part, now: number): number {
-  return window.usedUs(standing, now)
+function usedUs({ window, subjectWindow }: ChargedWindow, now: number): number {
+  return window.usedUs(subjectWindow, now)
 }
 
-function useOf(part: Part, now: number): WindowUse {
-  const { window, standing, limitUs } = part
+function useOf(charged: ChargedWindow, now: number): WindowUse {
+  const { window, subjectWindow, limitUs } = charged
   const { name, windowMs } = window
-  return { name, windowMs, limitUs, usedUs: usedUs(part, now), endsInUs: window.endsInUs(standing) }
+  return { name, windowMs, limitUs, usedUs: usedUs(charged, now), endsInUs: window.endsInUs(subjectWindow) }
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../../http/clock'
 
 /**
- * Many deadlines of one length, by one timer: they come due in the order in which they were set. Mostly all of them are
- * kept; then the timer goes off once in that length, however many there are.
+ * Many deadlines of one length, by one timer: they come due in the order in which they were set. While all of them are
+ * kept the timer goes off once in that length, however many there are.
  */
 export class Deadlines<T> {
   readonly #clock: Clock

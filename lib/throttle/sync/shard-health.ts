@@ -1,9 +1,9 @@
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
-import { Deadlines } from './deadlines'
 import { type StoreMessage, channels } from '../diagnostics'
-import type { Shard } from '../window/subject-window'
-import type { StoreShard, ThrottleStore } from './store'
 import { StoreClock } from '../window/store-clock'
+import type { Shard } from '../window/subject-window'
+import { Deadlines } from './deadlines'
+import type { StoreShard, ThrottleStore } from './store'
 
 /** After this long without an answer a process decides alone. */
 export const DEADLINE_MS = 70
@@ -15,26 +15,26 @@ const START_MS = 1_000
 /** A wall clock may be this far from the server's, until the server says its time. */
 const WALL_ERROR_US = 1_000_000
 
-/** Who is to know about a server's health. */
+/** Hears about the health of servers. */
 export interface ShardListener {
   /** It does not answer: decide alone about the subjects it keeps. */
   down(shard: Shard): void
-  /** It answers again, or lost what it knew: say everything again. */
+  /** It answers again, or has lost what it knew: publish everything again. */
   up(shard: Shard): void
 }
 
-/** Watches one server: whether it answers in time, what time it is there, and what it forgot. */
+/** Watches one server: whether it answers in time, what time it has, and whether it lost anything. */
 export class ShardHealth implements Shard {
   readonly clock: StoreClock
-  /** No answer is to be waited for now. */
+  /** It does not answer: nothing waits for it. */
   isDown = true
   readonly #deadlines: Deadlines<object>
   readonly #startedAt: number
-  #everUp = false
-  #told = false
-  #closed = false
+  #wasUp = false
+  #isReported = false
+  #isClosed = false
   /** The heartbeat whose answer counts. */
-  #underWay: object | undefined
+  #awaited: object | undefined
   #cancelBeat: (() => void) | undefined
 
   constructor(
@@ -47,7 +47,7 @@ export class ShardHealth implements Shard {
     this.#deadlines = new Deadlines(
       machine,
       DEADLINE_MS,
-      (beat) => this.#underWay === beat,
+      (beat) => this.#awaited === beat,
       () => {
         this.failed(new Error(`no heartbeat in ${DEADLINE_MS} ms`))
         this.#over()
@@ -59,36 +59,36 @@ export class ShardHealth implements Shard {
 
   /** A command failed or was not answered in time. */
   failed(cause: unknown): void {
-    if (this.#closed) return
+    if (this.#isClosed) return
     if (!this.isDown) {
       this.isDown = true
       this.listener.down(this)
       this.#beatIn(BEAT_DOWN_MS)
     }
-    this.#tell(cause)
+    this.#report(cause)
   }
 
-  /** A connection was made: whatever was there before may be gone. */
+  /** A connection was made: what the server was told before may be gone. */
   ready(): void {
-    if (this.#closed) return
+    if (this.#isClosed) return
     if (!this.isDown) this.listener.up(this)
     this.#beat()
   }
 
-  /** The server keeps nobody's windows any more, or nobody asks. */
+  /** The server keeps no windows any more, or the store was closed. */
   close(): void {
-    if (this.#closed) return
-    this.#closed = this.isDown = true
+    if (this.#isClosed) return
+    this.#isClosed = this.isDown = true
     this.#cancelBeat?.()
-    this.#tellEnd()
+    this.#reportEnd()
   }
 
   #beat(): void {
-    if (this.#closed) return
+    if (this.#isClosed) return
     this.#cancelBeat?.()
     const sentAt = nowUs(this.machine)
-    const beat = (this.#underWay = {})
-    const isAwaited = () => this.#underWay === beat
+    const beat = (this.#awaited = {})
+    const isAwaited = () => this.#awaited === beat
     this.#deadlines.add(beat)
     this.server
       .beat()
@@ -107,28 +107,28 @@ export class ShardHealth implements Shard {
   }
 
   #over(): void {
-    this.#underWay = undefined
+    this.#awaited = undefined
     this.#beatIn(this.isDown ? BEAT_DOWN_MS : BEAT_MS)
   }
 
   #beatIn(ms: number): void {
     this.#cancelBeat?.()
-    if (!this.#closed && this.#underWay === undefined) this.#cancelBeat = this.machine.after(ms, () => this.#beat())
+    if (!this.#isClosed && this.#awaited === undefined) this.#cancelBeat = this.machine.after(ms, () => this.#beat())
   }
 
   #answered(whole: boolean): void {
-    if (this.#closed || (!this.isDown && whole)) return
+    if (this.#isClosed || (!this.isDown && whole)) return
     this.isDown = false
-    this.#everUp = true
+    this.#wasUp = true
     this.listener.up(this)
-    this.#tellEnd()
+    this.#reportEnd()
   }
 
-  /** Says once an outage that limits are each process's own for now. */
-  #tell(cause: unknown): void {
-    if (this.#told || this.#closed) return
-    if (!this.#everUp && nowUs(this.machine) - this.#startedAt < START_MS * 1_000) return
-    this.#told = true
+  /** Reports once an outage that limits are each process's own for now. */
+  #report(cause: unknown): void {
+    if (this.#isReported || this.#isClosed) return
+    if (!this.#wasUp && nowUs(this.machine) - this.#startedAt < START_MS * 1_000) return
+    this.#isReported = true
     channels.degraded.publish({ ...this.#message(), cause } satisfies StoreMessage)
     const { name } = this.server
     const why = cause instanceof Error ? cause.message : String(cause)
@@ -139,9 +139,9 @@ export class ShardHealth implements Shard {
     )
   }
 
-  #tellEnd(): void {
-    if (this.#told) channels.recovered.publish(this.#message())
-    this.#told = false
+  #reportEnd(): void {
+    if (this.#isReported) channels.recovered.publish(this.#message())
+    this.#isReported = false
   }
 
   #message(): StoreMessage {

@@ -1,15 +1,15 @@
 import type { Request } from 'express'
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
-import { Calendar } from '../window/calendar'
-import { SyncClient } from './sync-client'
-import { Engine } from '../window/engine'
-import { identify } from '../window/subject-id'
-import { type Decision, type Listener, type SubjectWindow, type Ticket, used } from '../window/subject-window'
-import { StoreClock } from '../window/store-clock'
-import type { StoreHealth } from './store-health'
 import { networkSubject } from '../subject'
+import type { Decision, DecisionListener, Ticket } from '../window/decision'
+import { Engine } from '../window/engine'
+import { StoreClock } from '../window/store-clock'
+import { subjectId } from '../window/subject-id'
+import type { SubjectWindow } from '../window/subject-window'
+import type { StoreHealth } from './store-health'
+import { SyncClient } from './sync-client'
 
-/** How often some of the subjects are looked at, to put to rest those who ask no more, and in what time all are. */
+/** How often some of the subjects are looked at, to put idle ones to rest, and in what time all are. */
 const SWEEP_MS = 100
 const SWEEP_ROUND_MS = 2_000
 const SWEEP_LEAST = 20
@@ -26,14 +26,14 @@ export class StoreDownError extends Error {
 }
 
 /**
- * A named window over all subjects: the engine with what it lacks, the time and the store. Without a link it is this
- * process's own.
+ * A named window of all subjects: the engine with a clock, timers and the store. Without a store it is this process's
+ * own.
  */
 export class SharedWindow {
   readonly #engine: Engine
   readonly #clock: Clock
-  readonly #dialogue: SyncClient | undefined
-  #sweeping = false
+  readonly #sync: SyncClient | undefined
+  #isSweeping = false
   #closed: Promise<void> | undefined
 
   constructor(
@@ -41,56 +41,63 @@ export class SharedWindow {
     readonly windowMs: number,
     maxStaleMs: number,
     clock: Clock,
-    link?: StoreHealth,
+    store?: StoreHealth,
   ) {
     const windowUs = windowMs * 1_000
-    const own = { clock: new StoreClock(wallOffsetUs(clock), 0), isDown: true }
+    const memory = { clock: new StoreClock(wallOffsetUs(clock), 0), isDown: true }
     this.#clock = clock
     this.#engine = new Engine({
-      calendar: new Calendar(windowUs),
+      windowUs,
       freshUs: maxStaleMs * 1_000,
-      shared: link !== undefined,
-      identify: (subject) => identify(subject, windowUs),
-      shardOf: link ? (id) => (this.#dialogue as SyncClient).shardOf(id) : () => own,
+      shared: store !== undefined,
+      identify: (subject) => subjectId(subject, windowUs),
+      shardOf: store ? (id) => (this.#sync as SyncClient).shardOf(id) : () => memory,
     })
-    this.#dialogue = link && new SyncClient(name, this.#engine, link, clock)
+    this.#sync = store && new SyncClient(name, this.#engine, store, clock)
   }
 
   /** True while this process decides about the subject without the store it was given. */
-  degraded({ shard }: SubjectWindow): boolean {
-    return this.#dialogue !== undefined && shard.isDown
+  isDegraded({ shard }: SubjectWindow): boolean {
+    return this.#sync !== undefined && shard.isDown
   }
 
   /**
    * Under whose name a subject is kept: its own where it is known or there is room, else its network's, else one for
-   * all. Nobody who is throttled is forgotten for a newcomer.
+   * all. No throttled subject is forgotten for a newcomer.
+   *
+   * @param most how many subjects are told apart
    */
-  place(subject: string, most: number, req: Request): string {
-    const { roster } = this.#engine
-    if (roster.size < most || roster.knows(subject)) return subject
-    const shared = networkSubject(req)
-    return roster.size < most + MOST_NETWORKS || roster.knows(shared) ? shared : EVERYBODY_ELSE
+  keptAs(subject: string, most: number, req: Request): string {
+    const { subjects } = this.#engine
+    if (subjects.active.has(subject) || subjects.size < most || subjects.knows(subject)) return subject
+    const network = networkSubject(req)
+    return subjects.size < most + MOST_NETWORKS || subjects.knows(network) ? network : EVERYBODY_ELSE
   }
 
   /** How many subjects are known. */
   get subjects(): number {
-    return this.#engine.roster.size
+    return this.#engine.subjects.size
   }
 
-  /** The subject's standing, as far as this process knows. */
-  standing(subject: string): SubjectWindow {
-    const s = this.#engine.standing(subject, undefined, nowUs(this.#clock))
+  /** The subject's window, as far as this process knows it. */
+  subjectWindow(subject: string): SubjectWindow {
+    const s = this.#engine.subjectWindow(subject, undefined, nowUs(this.#clock))
     this.#arm()
     return s
   }
 
   /** Decides at once where it can; else the listener hears within the deadline. */
-  admit(subject: string, estimate: number | undefined, limit: number, listener: Listener): Decision | undefined {
+  admit(
+    subject: string,
+    estimate: number | undefined,
+    limit: number,
+    listener: DecisionListener,
+  ): Decision | undefined {
     const verdict = this.#engine.admit(subject, estimate, limit, nowUs(this.#clock))
     this.#arm()
     if (!('waiter' in verdict)) return verdict
     verdict.waiter.listener = listener
-    this.#dialogue?.ask(verdict.waiter)
+    this.#sync?.ask(verdict.waiter)
     return undefined
   }
 
@@ -104,7 +111,7 @@ export class SharedWindow {
 
   /** Charges what a request took until `now`. */
   settle(ticket: Ticket, now: number): void {
-    if (this.#engine.settle(ticket, now)) this.#dialogue?.publish(ticket.standing)
+    if (this.#engine.settle(ticket, now)) this.#sync?.publish(ticket.subjectWindow)
     this.#arm()
   }
 
@@ -124,61 +131,61 @@ export class SharedWindow {
     const now = nowUs(this.#clock)
     const s = this.#current(of, now)
     this.#engine.charge(s, us, now)
-    this.#dialogue?.publish(s)
+    this.#sync?.publish(s)
     this.#arm()
   }
 
   /** What the subject has used in the window open now, in microseconds. */
   usedUs(of: SubjectWindow, now: number): number {
-    return used(this.#current(of, now), now)
+    return this.#current(of, now).used(now)
   }
 
   /** Microseconds until the subject's window is over, at the latest. */
   endsInUs(of: SubjectWindow): number {
     const now = nowUs(this.#clock)
-    return this.#engine.calendar.endsInUs(this.#current(of, now), now)
+    return this.#current(of, now).endsInUs(now)
   }
 
-  /** The subject's standing with the others' newest figures, if they can be had within the deadline. */
+  /** The subject's window with the other processes' newest figures, if the store answers within the deadline. */
   async refresh(subject: string): Promise<SubjectWindow> {
-    const s = this.standing(subject)
-    await this.#dialogue?.refresh(s)
+    const s = this.subjectWindow(subject)
+    await this.#sync?.refresh(s)
     return s
   }
 
-  /** Gives the subject its window back. @throws {StoreDownError} where what others have charged cannot be known */
+  /** Resets the subject's usage. @throws {StoreDownError} where what the other processes charged cannot be known */
   async reset(subject: string): Promise<void> {
     const s = await this.refresh(subject)
-    if (this.degraded(s)) throw new StoreDownError()
+    if (this.isDegraded(s)) throw new StoreDownError()
     const now = nowUs(this.#clock)
-    this.#engine.charge(s, -used(s, now), now)
+    this.#engine.charge(s, -s.used(now), now)
     await this.refresh(subject)
   }
 
   /** Publishes what is not published, and lets go of the store. Safe to call twice. */
   close(): Promise<void> {
-    return (this.#closed ??= this.#dialogue?.close() ?? Promise.resolve())
+    return (this.#closed ??= this.#sync?.close() ?? Promise.resolve())
   }
 
-  /** The standing in the window open now, also where the subject was at rest since. */
+  /** The subject's window that is open now, also where the subject was put to rest since. */
   #current(of: SubjectWindow, now: number): SubjectWindow {
-    if (of.left) return this.#engine.standing(of.subject, of.limit, now)
+    if (of.evicted) return this.#engine.subjectWindow(of.subject, of.limit, now)
     this.#engine.enter(of, now)
     return of
   }
 
   #arm(): void {
-    this.#dialogue?.arm()
-    if (!this.#sweeping) this.#sweep()
+    this.#sync?.arm()
+    if (!this.#isSweeping) this.#sweep()
   }
 
-  /** A little at a time: a million subjects must not stop the process. */
+  /** A few subjects at a time: a million of them must not stop the process. */
   #sweep(): void {
-    const { roster } = this.#engine
-    this.#sweeping = roster.size > 0
-    if (!this.#sweeping) return
+    const { subjects } = this.#engine
+    this.#isSweeping = subjects.size > 0
+    if (!this.#isSweeping) return
     this.#clock.after(SWEEP_MS, () => {
-      const share = Math.ceil((roster.active.size * SWEEP_MS) / SWEEP_ROUND_MS)
+      const share = Math.ceil((subjects.active.size * SWEEP_MS) / SWEEP_ROUND_MS)
       this.#engine.rest(nowUs(this.#clock), SWEEP_LEAST + share)
       this.#sweep()
     })

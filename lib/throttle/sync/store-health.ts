@@ -1,23 +1,21 @@
 import type { Clock } from '../../http/clock'
 import { ShardHealth, type ShardListener } from './shard-health'
-import type { Shard } from '../window/subject-window'
 import type { StoreShard, ThrottleStore } from './store'
 
-/** Who is to know about the health of the store's servers: each named window over it. */
-export type LinkListener = ShardListener
-
-/** Watches one store for all windows over it, each of its servers apart: one that is down is no matter of the others. */
+/** Watches one store for all windows over it, each of its servers by itself: one that is down does not concern the others. */
 export class StoreHealth {
-  readonly #listeners = new Set<LinkListener>()
+  static readonly #ofStore = new WeakMap<ThrottleStore, StoreHealth>()
+
+  readonly #listeners = new Set<ShardListener>()
   readonly #shards = new Map<StoreShard, ShardHealth>()
-  #closed = false
+  #isClosed = false
 
   private constructor(
     readonly store: ThrottleStore,
     readonly clock: Clock,
   ) {
     store.watch({
-      ready: (shard) => this.#link(shard).ready(),
+      ready: (shard) => this.#healthOf(shard).ready(),
       gone: (shard) => {
         this.#shards.get(shard)?.close()
         this.#shards.delete(shard)
@@ -26,24 +24,22 @@ export class StoreHealth {
     this.shardOf('')
   }
 
-  static readonly #links = new WeakMap<ThrottleStore, StoreHealth>()
-
   /**
-   * The link of this store; throttles over one store share it.
+   * The health of this store; throttles over one store share it.
    *
    * @throws {TypeError} where the store was closed
    */
   static of(store: ThrottleStore, clock: Clock): StoreHealth {
-    let link = this.#links.get(store)
-    if (link !== undefined && link.#closed)
+    let health = this.#ofStore.get(store)
+    if (health !== undefined && health.#isClosed)
       throw new TypeError('store: it was closed with the last throttle that used it; give a new one')
-    if (link === undefined) this.#links.set(store, (link = new StoreHealth(store, clock)))
-    return link
+    if (health === undefined) this.#ofStore.set(store, (health = new StoreHealth(store, clock)))
+    return health
   }
 
   /** The server that keeps the windows of the subject with this id now. */
   shardOf(id: string): ShardHealth {
-    return this.#link(this.store.shardOf(id))
+    return this.#healthOf(this.store.shardOf(id))
   }
 
   /** Its servers that do not answer; undefined stands for the one that needs no name. */
@@ -51,30 +47,31 @@ export class StoreHealth {
     return [...this.#shards.values()].filter(({ isDown }) => isDown).map(({ server }) => server.name)
   }
 
-  join(listener: LinkListener): void {
+  /** Tells the listener from now on what becomes of the servers, and now which ones answer. */
+  join(listener: ShardListener): void {
     this.#listeners.add(listener)
     for (const shard of this.#shards.values()) if (!shard.isDown) listener.up(shard)
   }
 
-  /** The last window that leaves closes the store. */
-  async leave(listener: LinkListener): Promise<void> {
+  /** The last listener that leaves closes the store. */
+  async leave(listener: ShardListener): Promise<void> {
     this.#listeners.delete(listener)
-    if (this.#listeners.size > 0 || this.#closed) return
-    this.#closed = true
+    if (this.#listeners.size > 0 || this.#isClosed) return
+    this.#isClosed = true
     for (const shard of this.#shards.values()) shard.close()
     await this.store.close()
   }
 
-  #link(shard: StoreShard): ShardHealth {
-    let link = this.#shards.get(shard)
-    if (link === undefined) {
-      link = new ShardHealth(shard, this.store, this.clock, {
-        down: (of: Shard) => this.#listeners.forEach((each) => each.down(of)),
-        up: (of: Shard) => this.#listeners.forEach((each) => each.up(of)),
+  #healthOf(server: StoreShard): ShardHealth {
+    let health = this.#shards.get(server)
+    if (health === undefined) {
+      health = new ShardHealth(server, this.store, this.clock, {
+        down: (shard) => this.#listeners.forEach((each) => each.down(shard)),
+        up: (shard) => this.#listeners.forEach((each) => each.up(shard)),
       })
-      this.#shards.set(shard, link)
-      if (this.#closed) link.close()
+      this.#shards.set(server, health)
+      if (this.#isClosed) health.close()
     }
-    return link
+    return health
   }
 }

@@ -1,4 +1,4 @@
-import type { Command, Reply } from './sync-protocol'
+import type { SyncCommand, SyncReply } from './sync-protocol'
 
 /**
  * What the throttle needs of a store that processes share: one server, or several that share the subjects out among
@@ -26,7 +26,7 @@ export interface StoreShard {
    *
    * @param window the window's name
    */
-  sync(window: string, command: Command): Promise<Reply>
+  sync(window: string, command: SyncCommand): Promise<SyncReply>
   /** Says the server's time in microseconds, and whether it still knows all it was told. */
   beat(): Promise<{ readonly time: number; readonly whole: boolean }>
 }

@@ -1,66 +1,68 @@
 import { type Clock, nowUs } from '../../http/clock'
-import { Deadlines } from './deadlines'
 import { type SyncedMessage, channels } from '../diagnostics'
+import type { Waiter } from '../window/decision'
 import type { Engine } from '../window/engine'
-import { type Answers, command, giveUp, take } from './sync-protocol'
-import { DEADLINE_MS, type ShardHealth } from './shard-health'
-import type { Sent, Shard, SubjectWindow, Waiter } from '../window/subject-window'
-import type { LinkListener, StoreHealth } from './store-health'
+import type { Sent, Shard, SubjectWindow } from '../window/subject-window'
+import { Deadlines } from './deadlines'
+import { DEADLINE_MS, type ShardHealth, type ShardListener } from './shard-health'
+import type { StoreHealth } from './store-health'
+import { type Answers, giveUp, nextCommand, takeReply } from './sync-protocol'
 
-/** So many commands are sent in one go, and the next after a pause in which the store does what is more urgent. */
+/** So many commands are sent at once, and the next after a pause in which the store serves those who wait. */
 const AT_ONCE = 250
 const BETWEEN_MS = 5
-/** What is said at the end is said again, so often at most, where no answer came in time. */
+/** How often at most the last figures are published at the end, where no answer came in time. */
 const LAST_TRIES = 4
-/** With every admission asking the store there is no staleness to halve; figures are published this often. */
+/** Where every admission asks the store there is no staleness to halve; figures are then published this often. */
 const TICK_WHEN_ALWAYS_ASKING_MS = 125
 
 /**
- * What one window's engine and the store say to each other: one command of a subject at a time, each with its deadline,
- * and a tick for what is not urgent.
+ * Syncs one window with the store: at most one command of a subject is under way, each has its deadline, and what is not
+ * urgent goes at a tick.
  */
-export class SyncClient implements LinkListener {
+export class SyncClient implements ShardListener {
   readonly #window: string
   readonly #engine: Engine
-  readonly #link: StoreHealth
+  readonly #health: StoreHealth
   readonly #clock: Clock
   readonly #tickMs: number
-  readonly #asking: Deadlines<Waiter>
-  readonly #sending: Deadlines<UnderWay>
+  readonly #waiters: Deadlines<Waiter>
+  readonly #commands: Deadlines<UnderWay>
   readonly #refreshed = new Map<SubjectWindow, (() => void)[]>()
-  #ticking = false
-  #closing = false
-  #left: Shard | undefined
+  #isTicking = false
+  #isClosing = false
+  /** Keeps all subjects after the end: it is down. */
+  #nobody: Shard | undefined
   #underWay = 0
-  #quiet: (() => void) | undefined
+  #onQuiet: (() => void) | undefined
 
-  constructor(window: string, engine: Engine, link: StoreHealth, clock: Clock) {
+  constructor(window: string, engine: Engine, health: StoreHealth, clock: Clock) {
     this.#window = window
     this.#engine = engine
-    this.#link = link
+    this.#health = health
     this.#clock = clock
     this.#tickMs = engine.freshUs > 0 ? engine.freshUs / 2_000 : TICK_WHEN_ALWAYS_ASKING_MS
-    this.#asking = new Deadlines(clock, DEADLINE_MS, isUndecided, (waiter) => this.#undecided(waiter))
-    this.#sending = new Deadlines(clock, DEADLINE_MS, isUnderWay, ({ s, shard }) => this.#missed(s, late(), shard))
-    link.join(this)
+    this.#waiters = new Deadlines(clock, DEADLINE_MS, isUndecided, (waiter) => this.#waitedTooLong(waiter))
+    this.#commands = new Deadlines(clock, DEADLINE_MS, isUnderWay, ({ s, shard }) => this.#failed(s, late(), shard))
+    health.join(this)
   }
 
-  /** Who keeps the windows of the subject with this id; after the end nobody does. */
+  /** The server that keeps the windows of the subject with this id. */
   shardOf(id: string): Shard {
-    return this.#left ?? this.#link.shardOf(id)
+    return this.#nobody ?? this.#health.shardOf(id)
   }
 
   /** Asks about a request that cannot be decided from memory; it is decided within the deadline. */
   ask(waiter: Waiter): void {
-    const { standing: s } = waiter
-    this.#asking.add(waiter)
+    const s = waiter.subjectWindow
+    this.#waiters.add(waiter)
     if (s.sent === undefined) this.#sync(s)
   }
 
-  #undecided(waiter: Waiter): void {
-    const { standing: s } = waiter
+  #waitedTooLong(waiter: Waiter): void {
+    const s = waiter.subjectWindow
     if (!s.waiting.includes(waiter)) return // its client has gone
-    if (s.sent) this.#missed(s, late(), this.#link.shardOf(s.id))
+    if (s.sent) this.#failed(s, late(), this.#health.shardOf(s.id))
     else this.#giveUp(s) // the store answers; it is the window that has not begun there
   }
 
@@ -68,10 +70,10 @@ export class SyncClient implements LinkListener {
   publish(s: SubjectWindow): void {
     if (s.shard.isDown) return
     if (s.sent === undefined) this.#sync(s)
-    else s.urgent = true
+    else s.markUrgent()
   }
 
-  /** Brings the others' newest figures, if they can be had within the deadline. */
+  /** Brings the other processes' newest figures, if the store answers within the deadline. */
   refresh(s: SubjectWindow): Promise<void> {
     if (s.shard.isDown) return Promise.resolve()
     return new Promise((resolve) => {
@@ -82,42 +84,42 @@ export class SyncClient implements LinkListener {
     })
   }
 
-  /** Sees to it that what is due is published at the next tick. */
+  /** Publishes at the next tick what is due. */
   arm(): void {
-    if (this.#ticking || this.#closing || !this.#engine.busy) return
-    this.#ticking = true
+    if (this.#isTicking || this.#isClosing || !this.#engine.busy) return
+    this.#isTicking = true
     this.#clock.after(this.#tickMs, () => {
-      this.#ticking = false
+      this.#isTicking = false
       this.#tick()
     })
   }
 
   /** Publishes what is not published, gives back what is only set aside, and lets go of the store. */
   async close(): Promise<void> {
-    this.#closing = true // also where the store missed a deadline a moment ago: it may answer now
-    for (let i = 0; i < LAST_TRIES && this.#sayAll() > 0; i++) {
-      await new Promise<void>((resolve) => (this.#quiet = resolve))
+    this.#isClosing = true // also where the store missed a deadline a moment ago: it may answer now
+    for (let i = 0; i < LAST_TRIES && this.#publishLast() > 0; i++) {
+      await new Promise<void>((resolve) => (this.#onQuiet = resolve))
     }
-    await this.#link.leave(this)
-    this.#left = { clock: this.#link.shardOf('').clock, isDown: true }
-    for (const s of this.#engine.roster.active.values()) if (s.sent) this.#giveUp(s)
+    await this.#health.leave(this)
+    this.#nobody = { clock: this.#health.shardOf('').clock, isDown: true }
+    for (const s of this.#engine.subjects.active.values()) if (s.sent) this.#giveUp(s)
   }
 
-  /** How many commands are under way now, with what was not said. */
-  #sayAll(): number {
-    for (const s of this.#engine.roster.active.values()) {
-      if (!s.dirty && s.slack === 0 && s.running === 0) continue
-      s.slack = s.demand = s.lastDemand = 0
-      if (s.sent) s.urgent = true
+  /** Returns how many commands are under way now. */
+  #publishLast(): number {
+    for (const s of this.#engine.subjects.active.values()) {
+      if (!s.dirty && s.slack.left === 0 && s.own.running === 0) continue
+      s.slack.stop()
+      if (s.sent) s.markUrgent()
       else this.#sync(s)
     }
     return this.#underWay
   }
 
-  // --- LinkListener
+  // --- ShardListener
 
   down(shard: Shard): void {
-    for (const s of this.#engine.roster.active.values()) if (s.sent && s.shard === shard) this.#giveUp(s)
+    for (const s of this.#engine.subjects.active.values()) if (s.sent && s.shard === shard) this.#giveUp(s)
   }
 
   up(shard: Shard): void {
@@ -128,42 +130,42 @@ export class SyncClient implements LinkListener {
   // --- one command and its answer
 
   #sync(s: SubjectWindow): void {
-    const asked = command(this.#engine, s, nowUs(this.#clock))
+    const command = nextCommand(this.#engine, s, nowUs(this.#clock))
     const { sent } = s
     if (sent === undefined) return
-    const shard = this.#link.shardOf(s.id)
+    const shard = this.#health.shardOf(s.id)
     this.#underWay++
-    this.#sending.add({ s, sent, shard })
+    this.#commands.add({ s, sent, shard })
     shard.server
-      .sync(this.#window, asked)
+      .sync(this.#window, command)
       .then(
         (reply) => {
-          this.#tellSynced(sent)
-          const { answers, againInUs } = take(this.#engine, s, sent, reply, nowUs(this.#clock))
+          this.#emitSynced(sent)
+          const { answers, againInUs } = takeReply(this.#engine, s, sent, reply, nowUs(this.#clock))
           this.#answer(s, answers)
           if (againInUs === 0) this.#again(s)
           else if (againInUs !== undefined) this.#clock.after(againInUs / 1_000, () => this.#again(s))
         },
         (err: unknown) => {
-          if (s.sent === sent) this.#missed(s, err, shard)
+          if (s.sent === sent) this.#failed(s, err, shard)
         },
       )
       .finally(() => {
-        if (--this.#underWay === 0) this.#quiet?.()
+        if (--this.#underWay === 0) this.#onQuiet?.()
       })
   }
 
-  #tellSynced({ at }: Sent): void {
+  #emitSynced({ at }: Sent): void {
     if (!channels.synced.hasSubscribers) return
-    const told = { window: this.#window, latencyMs: (nowUs(this.#clock) - at) / 1_000 }
-    channels.synced.publish(told satisfies SyncedMessage)
+    const message = { window: this.#window, latencyMs: (nowUs(this.#clock) - at) / 1_000 }
+    channels.synced.publish(message satisfies SyncedMessage)
   }
 
   #again(s: SubjectWindow): void {
-    if (s.sent === undefined && (this.#closing || !s.shard.isDown)) this.#sync(s)
+    if (s.sent === undefined && (this.#isClosing || !s.shard.isDown)) this.#sync(s)
   }
 
-  #missed(s: SubjectWindow, cause: unknown, shard: ShardHealth): void {
+  #failed(s: SubjectWindow, cause: unknown, shard: ShardHealth): void {
     this.#giveUp(s)
     shard.failed(cause)
   }
@@ -175,7 +177,7 @@ export class SyncClient implements LinkListener {
   #answer(s: SubjectWindow, answers: Answers): void {
     for (const [waiter, decision] of answers) {
       const { listener } = waiter
-      waiter.listener = undefined // its deadline is kept for longer than the request, which is to be let go of
+      waiter.listener = undefined // the waiter outlives its request, up to its deadline: let go of the request
       listener?.decided(decision)
     }
     const refreshed = this.#refreshed.get(s)
@@ -192,14 +194,14 @@ export class SyncClient implements LinkListener {
   }
 
   /** Some at a time: thousands at once would keep the store busy beyond the deadline of those who wait. */
-  #publishAll(standings: readonly SubjectWindow[], from = 0): void {
-    for (const s of standings.slice(from, from + AT_ONCE)) this.#again(s)
+  #publishAll(subjects: readonly SubjectWindow[], from = 0): void {
+    for (const s of subjects.slice(from, from + AT_ONCE)) this.#again(s)
     const next = from + AT_ONCE
-    if (next < standings.length) this.#clock.after(BETWEEN_MS, () => this.#publishAll(standings, next))
+    if (next < subjects.length) this.#clock.after(BETWEEN_MS, () => this.#publishAll(subjects, next))
   }
 }
 
-/** A command under way, and to whom. */
+/** A command under way, and the server it went to. */
 interface UnderWay {
   readonly s: SubjectWindow
   readonly sent: Sent

@@ -1,162 +1,139 @@
+import type { Decision, Waiter } from '../window/decision'
 import type { Engine } from '../window/engine'
-import { type Decision, type Sent, type SubjectWindow, type Waiter, held, own } from '../window/subject-window'
+import type { Sent, SubjectWindow } from '../window/subject-window'
 
 /** Holds may exceed what is left by this share of the limit: estimates are no better than that. */
 const TOLERANCE = 0.03
-/** A subject that is asked for more is granted ahead, by this much more than it took since the last tick. */
-const AHEAD = 1.25
-/** The store's clock was set back, where the window it names begins later than this from now. */
-const SET_BACK_US = 1_000_000
 
-/** What `sync.lua` is asked. Microseconds and counts; `leaseMs` says itself. */
-export interface Command {
+/** What a process tells the store of one subject's window, and asks of it. Microseconds and counts, but for `leaseMs`. */
+export interface SyncCommand {
   /** The subject's name in the store. */
   readonly id: string
-  /** The window's number, start and end. */
+  /** The window's number, and when it starts and ends by the store's clock. */
   readonly number: number
   readonly start: number
   readonly end: number
+  /** A later command of this process has a higher one. */
   readonly seq: number
-  /** This process's figures. */
+  /** This process's own figures, absolute: charged, set aside for what runs, and how many requests run. */
   readonly spent: number
   readonly hold: number
   readonly running: number
-  /** Hold that those who wait need, and the size of one of them. */
+  /** What waiting requests need, and what the first of them needs. */
   readonly want: number
   readonly unit: number
-  /** Slack wished for, and slack kept. */
+  /** Slack wished for ahead of requests, and slack granted before and still wanted. */
   readonly slice: number
   readonly keep: number
   readonly limit: number
+  /** How far holds may exceed the limit. */
   readonly tolerance: number
+  /** How long slack is reserved. */
   readonly leaseMs: number
 }
 
-/** What `sync.lua` answers: the store's time, and the rest where it wrote the command down. */
-export interface Reply {
+/** What the store answers. */
+export interface SyncReply {
+  /** The store's time, in microseconds since 1970. */
   readonly time: number
-  readonly written?: Written
+  /** Undefined where it wrote nothing: the window is not the open one, or a later command was there before. */
+  readonly written?: SyncFigures
 }
 
-/** What the store knows of the others, and what it grants. Microseconds and counts. */
-export interface Written {
+/** What the store knows of the other processes, and what it grants. Microseconds and counts. */
+export interface SyncFigures {
   readonly othersSpent: number
   readonly othersRunning: number
   /** Slack granted. */
   readonly granted: number
-  /** What more is to be had. */
+  /** What more could be granted. */
   readonly more: number
-  /** Nothing of the subject runs anywhere: one request is admitted though its estimate does not fit. */
+  /** No request of the subject runs anywhere: one is admitted though its estimate does not fit. */
   readonly lone: boolean
-  /** The number of this process's command that the store held before. */
+  /** The `seq` of this process's command that the store had before; 0 for none. */
   readonly found: number
 }
 
-/** Those who waited, each with its decision. */
+/** Waiting requests that were decided. */
 export type Answers = readonly (readonly [Waiter, Decision])[]
 
-/** The next command of a subject: the process's figures, absolute and numbered, and what it asks for. */
-export function command(engine: Engine, s: SubjectWindow, now: number): Command {
+/** The subject's next command: the process's figures, absolute and numbered, and what it asks for. */
+export function nextCommand(engine: Engine, s: SubjectWindow, now: number): SyncCommand {
+  engine.locate(s)
   engine.enter(s, now)
-  if (now - s.asOf > engine.freshUs) s.slack = 0
-  s.waiting = s.waiting.filter(present)
-  const want = s.waiting.reduce((sum, waiter) => sum + waiter.cost, 0)
-  const demanded = s.demand > s.unit ? s.demand - want : 0
-  const slice = Math.floor(Math.max(AHEAD * s.lastDemand, demanded))
-  s.slack = Math.min(s.slack, slice)
-  s.sent = { seq: ++engine.seq, at: now, number: s.number, granted: s.granted }
-  s.dirty = s.urgent = false
-  s.touched = now
+  if (now - s.asOf > engine.freshUs) s.slack.drop()
+  const { seq } = s.send(engine.nextSeq(), now)
+  const want = s.waiting.reduce((sum, { cost }) => sum + cost, 0)
+  const slice = s.slack.wish(want)
   return {
     id: s.id,
-    number: s.number,
-    start: engine.calendar.start(s),
-    end: engine.calendar.end(s),
-    seq: s.sent.seq,
-    spent: own(s, now),
-    hold: held(s, now),
-    running: s.running,
+    number: s.own.number,
+    start: s.start,
+    end: s.end,
+    seq,
+    spent: s.own.total(now),
+    hold: s.own.held(now),
+    running: s.own.running,
     want,
-    unit: s.waiting[0]?.cost ?? s.unit,
+    unit: s.waiting[0]?.cost ?? s.slack.unit,
     slice,
-    keep: s.slack,
+    keep: s.slack.left,
     limit: s.limit,
     tolerance: Math.floor(s.limit * TOLERANCE),
     leaseMs: Math.ceil(engine.freshUs / 1_000) + 1,
   }
 }
 
-/** What a reply changes: who is decided, and in how many microseconds the subject wants another command, if any. */
-export interface Outcome {
+/** What a reply changes: which requests are decided, and in how many microseconds another command is needed, if any. */
+export interface SyncOutcome {
   readonly answers: Answers
   readonly againInUs: number | undefined
 }
 
-const NOTHING: Outcome = { answers: [], againInUs: undefined }
+const NOTHING: SyncOutcome = { answers: [], againInUs: undefined }
 
 /** Takes a reply in. It may be late or out of order, and its window over. */
-export function take(engine: Engine, s: SubjectWindow, sent: Sent, reply: Reply, now: number): Outcome {
-  const { calendar } = engine
-  const current = s.sent === sent
-  if (current) s.sent = undefined
+export function takeReply(engine: Engine, s: SubjectWindow, sent: Sent, reply: SyncReply, now: number): SyncOutcome {
+  const isAwaited = s.unsend(sent)
   s.shard.clock.learn(sent.at, now, reply.time)
-  if (sent.seq < s.heard) return NOTHING
-  s.heard = sent.seq
+  if (!s.isNews(sent)) return NOTHING
 
-  const number = calendar.numberAt(s.phase, reply.time)
-  const aheadUs = calendar.start(s) - reply.time
-  if (aheadUs > SET_BACK_US) s.number = number // follow the store's clock, figures kept
-  engine.enter(s, now, Math.max(number, calendar.number(s, now)))
-  if (reply.written === undefined || sent.number !== s.number) {
-    s.dirty = true
-    engine.look(s)
-    const resend = current && (s.waiting.length > 0 || s.running > 0 || s.urgent)
-    return { answers: [], againInUs: resend ? Math.max(0, aheadUs) : undefined }
+  const startsInUs = s.start - reply.time
+  if (s.follow(reply.time, now)) engine.markDue(s)
+  const { written } = reply
+  if (written === undefined || sent.number !== s.own.number) {
+    s.markDirty()
+    engine.markDue(s)
+    const isNeeded = isAwaited && (s.waiting.length > 0 || s.own.running > 0 || s.urgent)
+    return { answers: [], againInUs: isNeeded ? Math.max(0, startsInUs) : undefined }
   }
 
-  const { written } = reply
-  if (written.found < s.acked) engine.republish(s.shard, now)
-  s.acked = sent.seq
-  s.asOf = sent.at
-  s.othersSpent = written.othersSpent
-  s.othersRunning = written.othersRunning
-  s.more = written.more
-  if (!current) return NOTHING
-  s.slack = Math.max(0, written.granted - (s.granted - sent.granted)) // less what was admitted meanwhile
+  if (s.hasLost(written.found)) engine.republish(s.shard, now)
+  s.hear(sent, written, isAwaited)
+  if (!isAwaited) return NOTHING
   const answers = decide(engine, s, sent, written.lone, now)
   return { answers, againInUs: s.waiting.length > 0 || s.urgent ? 0 : undefined }
 }
 
 function decide(engine: Engine, s: SubjectWindow, sent: Sent, lone: boolean, now: number): Answers {
   const answers: [Waiter, Decision][] = []
-  const waiting = s.waiting.filter(present)
-  const exceeded = s.othersSpent + own(s, now) > s.limit
-  s.waiting = []
+  const isSpent = s.used(now) > s.limit
+  const waiting = s.takeWaiting()
   for (const waiter of waiting) {
-    const { slack } = s
-    if (lone && waiter === waiting[0]) {
-      answers.push([waiter, { ticket: engine.begin(s, waiter.cost, now) }])
-      s.slack = slack // what was granted to a lone request is its own
-    } else if (waiter.cost <= slack && !exceeded) answers.push([waiter, { ticket: engine.begin(s, waiter.cost, now) }])
+    const { cost } = waiter
+    if (lone && waiter === waiting[0]) answers.push([waiter, { ticket: engine.beginLone(s, cost, now) }])
+    else if (cost <= s.slack.left && !isSpent) answers.push([waiter, { ticket: engine.begin(s, cost, now) }])
     else if (waiter.after < sent.seq) answers.push([waiter, { refusal: engine.refusal(s, now) }])
-    else s.waiting.push(waiter)
+    else s.wait(waiter)
   }
   return answers
 }
 
-/** No answer in time: takes the command back, and decides about all who wait without the store. */
+/** No answer came in time: decides all waiting requests without the store. */
 export function giveUp(engine: Engine, s: SubjectWindow, now: number): Answers {
-  s.sent = undefined
-  s.dirty = true
+  s.unsend()
+  s.markDirty()
   engine.enter(s, now)
-  engine.look(s)
-  return s.waiting
-    .splice(0)
-    .filter(present)
-    .map((waiter) => [waiter, engine.decideAlone(waiter, now)])
-}
-
-/** What is granted to one whose client has gone is missing to the others until it is given back. */
-function present({ listener }: Waiter): boolean {
-  return listener?.gone !== true
+  engine.markDue(s)
+  return s.takeWaiting().map((waiter) => [waiter, engine.decideAlone(waiter, now)])
 }

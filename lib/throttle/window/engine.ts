@@ -1,15 +1,7 @@
-import type { Calendar } from './calendar'
-import { type Identify, SubjectTable } from './subject-table'
-import {
-  type Decision,
-  type Refusal,
-  type Shard,
-  type SubjectWindow,
-  type Ticket,
-  type Waiter,
-  accrued,
-  used,
-} from './subject-window'
+import { Calendar } from './calendar'
+import type { Decision, ThrottleRefusal, Ticket, Waiter } from './decision'
+import { type IdentifySubject, SubjectTable } from './subject-table'
+import type { Shard, SubjectWindow, WindowTerms } from './subject-window'
 
 /** An unknown route is expected to take a twentieth of the limit, but no more than half a second. */
 const COLD_SHARE = 20
@@ -18,69 +10,68 @@ const COLD_MOST_US = 500_000
 const REPUBLISHED_A_TICK = 2_000
 
 export interface EngineOptions {
-  readonly calendar: Calendar
-  /** How old the others' figures may be for a request to be admitted from memory. */
+  readonly windowUs: number
+  /** How old the others' figures may be for a request to be admitted from memory, in microseconds. */
   readonly freshUs: number
   /** False where the process's own figures are all there is. */
   readonly shared: boolean
-  readonly identify: Identify
-  /** Who keeps the windows of the subject with this id. */
+  readonly identify: IdentifySubject
+  /** The server that keeps the windows of the subject with this id now. */
   readonly shardOf: (id: string) => Shard
+  /** As in {@link WindowTerms}. */
+  readonly ended?: WindowTerms['ended']
 }
 
 export type Verdict = Decision | { readonly waiter: Waiter }
 
 /**
- * The throttle's arithmetic for one process and one named window; what is said to the store is in `exchange.ts`. Pure:
- * no input or output, no timers. `now` is the process's monotonic clock in whole microseconds and always an argument.
+ * The throttle's arithmetic for one process and one named window; what goes to the store and comes from it is in
+ * `sync-protocol.ts`. Pure: no input or output, no timers. `now` is always an argument: the process's monotonic clock
+ * in whole microseconds.
  */
 export class Engine {
-  readonly calendar: Calendar
   readonly freshUs: number
-  readonly shared: boolean
-  readonly roster: SubjectTable
-  /** What the next tick looks at. */
-  readonly due = new Set<SubjectWindow>()
-  /** The number of the last command. */
-  seq = 0
+  readonly subjects: SubjectTable
+  readonly #shared: boolean
   readonly #shardOf: (id: string) => Shard
-  /** Whom a shard that may have lost what it was told has not been told again. */
-  readonly #unsaid = new Map<Shard, Generator<SubjectWindow | undefined>>()
+  /** What the next tick looks at. */
+  readonly #due = new Set<SubjectWindow>()
+  /** Subjects of a shard that may have lost what it was told, and was not told again yet. */
+  readonly #unpublished = new Map<Shard, Generator<SubjectWindow | undefined>>()
+  #seq = 0
 
-  constructor({ calendar, freshUs, shared, identify, shardOf }: EngineOptions) {
-    this.calendar = calendar
+  constructor({ windowUs, freshUs, shared, identify, shardOf, ended }: EngineOptions) {
     this.freshUs = freshUs
-    this.shared = shared
+    this.#shared = shared
     this.#shardOf = shardOf
-    this.roster = new SubjectTable(calendar, identify, shardOf)
+    const terms = { calendar: new Calendar(windowUs), ...(ended && { ended }) }
+    this.subjects = new SubjectTable(terms, identify, shardOf)
   }
 
-  /** The subject's standing in the window that is open now. The limit stays as it was where none is given. */
-  standing(subject: string, limit: number | undefined, now: number): SubjectWindow {
-    const s = this.roster.find(subject, now)
+  /** The subject's window that is open now. The limit stays as it was where none is given. */
+  subjectWindow(subject: string, limit: number | undefined, now: number): SubjectWindow {
+    const s = this.subjects.find(subject, now)
+    if (limit !== undefined) s.limitTo(limit)
     this.enter(s, now)
-    if (limit !== undefined && s.limit !== limit) {
-      s.limit = limit
-      s.slack = 0 // it was granted under the old limit
-      s.asOf = -Infinity
-    }
     return s
   }
 
-  /** Makes sure that the standing is that of the window open now, or of `number` where the store knows better. */
+  /** Makes sure that the figures are those of the window open now, or of `number` where that is later. */
   enter(s: SubjectWindow, now: number, number?: number): void {
-    const shard = this.#shardOf(s.id)
-    if (shard !== s.shard) this.#move(s, shard)
-    if (this.calendar.roll(s, now, number) && s.dirty) this.look(s)
+    if (s.enter(now, number)) this.markDue(s)
   }
 
-  /** Another server keeps the subject's windows now: it may know them, or not. */
-  #move(s: SubjectWindow, shard: Shard): void {
-    s.shard = shard
-    s.slack = s.acked = 0
-    s.asOf = -Infinity
-    s.dirty = true
-    this.look(s)
+  /** Makes sure that the shard is the one that keeps the subject's windows now: on a Cluster that changes. */
+  locate(s: SubjectWindow): void {
+    const shard = this.#shardOf(s.id)
+    if (shard === s.shard) return
+    s.moveTo(shard)
+    this.markDue(s)
+  }
+
+  /** The number of the next command. */
+  nextSeq(): number {
+    return ++this.#seq
   }
 
   /**
@@ -89,29 +80,29 @@ export class Engine {
    * @param estimate what the request is expected to take; undefined: not known yet; 0: nothing is held
    */
   admit(subject: string, estimate: number | undefined, limit: number, now: number): Verdict {
-    const s = this.standing(subject, limit, now)
+    const s = this.subjectWindow(subject, limit, now)
     const cost = Math.min(estimate ?? Math.min(Math.floor(limit / COLD_SHARE), COLD_MOST_US), limit)
-    s.demand += cost
-    s.unit = cost
-    this.look(s)
+    s.slack.ask(cost)
+    this.markDue(s)
+    if (s.shard.isDown && this.#shared) this.locate(s)
     const verdict = s.shard.isDown ? this.#alone(s, cost, now) : this.#fromMemory(s, cost, now)
     if (verdict !== 'ask') return this.#decision(verdict, s, cost, now)
-    const waiter: Waiter = { standing: s, cost, after: this.seq, listener: undefined }
-    s.waiting.push(waiter)
+    const waiter: Waiter = { subjectWindow: s, cost, after: this.#seq, listener: undefined }
+    s.wait(waiter)
     return { waiter }
   }
 
   #fromMemory(s: SubjectWindow, cost: number, now: number): 'admit' | 'refuse' | 'ask' {
-    const refuse = this.calendar.surelyOpen(s, now) ? 'refuse' : 'ask'
-    if (used(s, now) > s.limit) return refuse
+    const used = s.used(now)
+    if (used > s.limit) return s.isSurelyOpen(now) ? 'refuse' : 'ask'
     if (now - s.asOf > this.freshUs) return 'ask'
-    // Nobody overtakes one who waits: he would be refused for what was granted to him.
-    if (cost <= s.slack && s.waiting.length === 0) {
+    // Don't admit past those who wait: a later request would use what is granted to them.
+    if (cost <= s.slack.left && s.waiting.length === 0) {
       const othersSince = s.othersRunning * (now - s.asOf)
-      return used(s, now) + othersSince > s.limit ? 'ask' : 'admit'
+      return used + othersSince > s.limit ? 'ask' : 'admit'
     }
-    if (cost > s.slack + s.more && s.running + s.othersRunning > 0) return refuse
-    return 'ask'
+    const isHopeless = cost > s.slack.obtainable && s.own.running + s.othersRunning > 0
+    return isHopeless && s.isSurelyOpen(now) ? 'refuse' : 'ask'
   }
 
   /**
@@ -119,15 +110,14 @@ export class Engine {
    * the next one is entered, early rather than late: nobody is refused whom another process promised a new window.
    */
   #alone(s: SubjectWindow, cost: number, now: number): 'admit' | 'refuse' {
-    while (!this.calendar.surelyOpen(s, now)) this.enter(s, now, s.number + 1)
-    if (used(s, now) > s.limit) return 'refuse'
-    const committed = s.othersSpent + s.spent + Math.max(accrued(s, now), s.hold)
-    return s.running === 0 || committed + cost <= s.limit ? 'admit' : 'refuse'
+    while (!s.isSurelyOpen(now)) this.enter(s, now, s.own.number + 1)
+    if (s.used(now) > s.limit) return 'refuse'
+    const committed = s.othersSpent + s.own.spent + Math.max(s.own.accrued(now), s.own.hold)
+    return s.own.running === 0 || committed + cost <= s.limit ? 'admit' : 'refuse'
   }
 
   /** Decides about one who waited, without the store. */
-  decideAlone(waiter: Waiter, now: number): Decision {
-    const { standing: s, cost } = waiter
+  decideAlone({ subjectWindow: s, cost }: Waiter, now: number): Decision {
     return this.#decision(this.#alone(s, cost, now), s, cost, now)
   }
 
@@ -137,128 +127,114 @@ export class Engine {
 
   /** Puts a request in flight, whatever the figures say. */
   begin(s: SubjectWindow, cost: number, now: number): Ticket {
-    s.running++
-    s.starts += now
-    s.touched = now
-    s.hold += cost
-    s.granted += cost
-    s.slack = Math.max(0, s.slack - cost)
-    this.look(s)
-    return { standing: s, cost, start: now, number: s.number }
+    this.markDue(s)
+    return s.begin(cost, now)
   }
 
-  refusal(s: SubjectWindow, now: number): Refusal {
-    return { standing: s, retryAfterUs: this.calendar.endsInUs(s, now) }
+  /** As `begin()`, for a request that the store granted by itself. */
+  beginLone(s: SubjectWindow, cost: number, now: number): Ticket {
+    this.markDue(s)
+    return s.beginLone(cost, now)
+  }
+
+  refusal(s: SubjectWindow, now: number): ThrottleRefusal {
+    return { subjectWindow: s, retryAfterUs: s.endsInUs(now) }
   }
 
   /** Charges what the request took. True where the limit is exceeded, to be published at once. */
   settle(ticket: Ticket, now: number): boolean {
-    const us = this.#leave(ticket, now)
-    return this.#add(ticket.standing, us, now)
+    const s = ticket.subjectWindow
+    this.enter(s, now)
+    return this.#charge(s, s.own.end(ticket, now), now)
   }
 
   /** Takes the request back as if it had not been admitted: nothing is charged, nothing stays held. */
   release(ticket: Ticket, now: number): void {
-    this.#leave(ticket, now)
-    this.#add(ticket.standing, 0, now)
+    const s = ticket.subjectWindow
+    this.enter(s, now)
+    s.own.end(ticket, now)
+    this.#charge(s, 0, now)
   }
 
   /** Leaves out time that the request waited for the throttle itself. */
   excuse(ticket: Ticket, us: number, now: number): void {
-    const s = ticket.standing
+    const s = ticket.subjectWindow
     this.enter(s, now)
-    if (ticket.number !== s.number) return // its start is the boundary now, and the wait mostly before it
-    ticket.start += us
-    s.starts += us
+    s.own.postpone(ticket, us)
   }
 
   /** Adds time that no request took; a credit is negative. To be published at once. */
   charge(s: SubjectWindow, us: number, now: number): void {
     this.enter(s, now)
-    this.#add(s, us, now)
+    this.#charge(s, us, now)
   }
 
-  /** What the request took in this window: what it took in earlier ones was charged there. */
-  #leave(ticket: Ticket, now: number): number {
-    const s = ticket.standing
-    this.enter(s, now)
-    const crossed = ticket.number !== s.number
-    const start = crossed ? s.opened : ticket.start
-    s.running--
-    s.starts -= start
-    s.hold = s.running === 0 ? 0 : Math.max(0, s.hold - (crossed ? s.carried : ticket.cost))
-    return now - start
-  }
-
-  #add(s: SubjectWindow, us: number, now: number): boolean {
-    s.spent += us
-    s.touched = now
-    s.dirty = true
-    this.look(s)
-    return s.othersSpent + s.spent > s.limit
+  #charge(s: SubjectWindow, us: number, now: number): boolean {
+    this.markDue(s)
+    return s.charge(us, now)
   }
 
   /** The next tick is to look at this subject. */
-  look(s: SubjectWindow): void {
-    if (this.shared) this.due.add(s)
+  markDue(s: SubjectWindow): void {
+    if (this.#shared) this.#due.add(s)
   }
 
   /** The subjects to publish now; to be called every half `freshUs` while any is due. */
   tick(now: number): SubjectWindow[] {
-    this.#say(now)
+    this.#republishSome(now)
     const publish: SubjectWindow[] = []
-    for (const s of this.due) {
+    for (const s of this.#due) {
+      this.locate(s)
       this.enter(s, now)
       if (s.shard.isDown) continue
-      const wanted = s.demand > 0 && used(s, now) <= s.limit
-      s.lastDemand = s.demand
-      s.demand = 0
-      if (s.running > 0 || s.dirty || wanted) {
+      const isWanted = s.slack.inDemand && s.used(now) <= s.limit
+      s.slack.tick()
+      if (s.own.running > 0 || s.dirty || isWanted) {
         if (s.sent === undefined) publish.push(s)
       } else {
-        s.slack = 0
-        this.due.delete(s)
+        s.slack.drop()
+        this.#due.delete(s)
       }
     }
     return publish
   }
 
-  /** All of a shard is to be said again, some at each tick: it may have lost what it was told. */
+  /** Publishes all of a shard again, some at each tick: it may have lost what it was told. */
   republish(shard: Shard, now: number): void {
-    this.#unsaid.set(shard, this.roster.spenders(shard, now))
-    this.#say(now)
+    this.#unpublished.set(shard, this.subjects.spenders(shard, now))
+    this.#republishSome(now)
   }
 
-  #say(now: number): void {
-    let looked = 0
-    for (const [shard, spenders] of this.#unsaid) {
-      for (; looked < REPUBLISHED_A_TICK; looked++) {
+  #republishSome(now: number): void {
+    let seen = 0
+    for (const [shard, spenders] of this.#unpublished) {
+      for (; seen < REPUBLISHED_A_TICK; seen++) {
         const next = spenders.next()
         if (next.done) {
-          this.#unsaid.delete(shard)
+          this.#unpublished.delete(shard)
           break
         }
         const s = next.value
         if (s === undefined) continue
         this.enter(s, now)
-        s.dirty = true
-        this.look(s)
+        s.markDirty()
+        this.markDue(s)
       }
     }
   }
 
   /** Something is left for `tick()`. */
   get busy(): boolean {
-    return this.due.size > 0 || this.#unsaid.size > 0
+    return this.#due.size > 0 || this.#unpublished.size > 0
   }
 
-  /** Puts to rest who is idle. Looks at no more than `most`, round and round. */
+  /** Puts subjects to rest that are idle. Looks at no more than `most`, round and round. */
   rest(now: number, most: number): void {
-    this.roster.rest(now, most, (s) => {
+    this.subjects.rest(now, most, (s) => {
       this.enter(s, now)
-      if (s.running > 0 || s.waiting.length > 0 || s.sent !== undefined) return false
-      if (!this.due.has(s)) return true
-      return s.shard.isDown && this.due.delete(s) // all is said again when the store is back
+      if (s.own.running > 0 || s.waiting.length > 0 || s.sent !== undefined) return false
+      if (!this.#due.has(s)) return true
+      return s.shard.isDown && this.#due.delete(s) // all is published again when the store is back
     })
   }
 }

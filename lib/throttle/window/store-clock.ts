@@ -1,9 +1,9 @@
-/** Two machines' clocks part by no more than this: microseconds a microsecond. */
+/** Two machines' clocks drift apart by no more than this, in microseconds a microsecond. */
 export const DRIFT = 5e-4
 
 /**
- * What a process knows of its store's clock: an offset to its own monotonic clock, give or take an error that grows
- * while nothing is heard. All times are microseconds.
+ * What a process knows of its store's clock: its offset from the process's monotonic clock, give or take an error that
+ * grows while nothing is heard. All times are microseconds.
  */
 export class StoreClock {
   #offset: number
@@ -13,7 +13,7 @@ export class StoreClock {
 
   /**
    * @param offset the first guess: the machine's wall clock less its monotonic one
-   * @param error how wrong that may be; 0 where the process's own clock is the one that counts
+   * @param error how wrong that may be; 0 where there is no store, and the process's own clock counts
    */
   constructor(offset: number, error: number) {
     this.#offset = offset
@@ -36,7 +36,7 @@ export class StoreClock {
     return this.#error + Math.max(0, now - this.#heardAt) * this.#drift
   }
 
-  /** A reply that said `time` and was under way from `sentAt` to `now`. */
+  /** Takes in a reply that said `time` to what was sent at `sentAt`. The surer of two estimates is kept. */
   learn(sentAt: number, now: number, time: number): void {
     const offset = time - (sentAt + now) / 2
     const error = (now - sentAt) / 2

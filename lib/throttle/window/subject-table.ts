@@ -1,82 +1,84 @@
-import type { Calendar } from './calendar'
 import { IdleSubjects } from './idle-subjects'
-import { type Shard, type SubjectWindow, subjectWindow } from './subject-window'
+import { type Shard, SubjectWindow, type WindowTerms } from './subject-window'
 
 /** A subject whose figures have not moved for so long is put to rest. */
 const REST_AFTER_US = 1_000_000
 
 /** The subject's name in the store and the phase of its windows, both the same in every process. */
-export type Identify = (subject: string) => { readonly id: string; readonly phase: number }
+export type IdentifySubject = (subject: string) => { readonly id: string; readonly phase: number }
 
-/** The subjects a process knows: those of whom something is going on, and those at rest. */
+/** The subjects that a process knows: the active ones, for which something is going on, and those at rest. */
 export class SubjectTable {
-  readonly active = new Map<string, SubjectWindow>()
-  readonly #dormant: IdleSubjects
-  readonly #calendar: Calendar
-  readonly #identify: Identify
+  readonly #active = new Map<string, SubjectWindow>()
+  readonly #idle: IdleSubjects
+  readonly #terms: WindowTerms
+  readonly #identify: IdentifySubject
   readonly #shardOf: (id: string) => Shard
   #sweep: IterableIterator<SubjectWindow> | undefined
 
-  constructor(calendar: Calendar, identify: Identify, shardOf: (id: string) => Shard) {
-    this.#calendar = calendar
+  constructor(terms: WindowTerms, identify: IdentifySubject, shardOf: (id: string) => Shard) {
+    this.#terms = terms
     this.#identify = identify
     this.#shardOf = shardOf
-    this.#dormant = new IdleSubjects(calendar.windowUs)
+    this.#idle = new IdleSubjects(terms.calendar.windowUs)
+  }
+
+  /** Subjects for which something is going on. */
+  get active(): ReadonlyMap<string, SubjectWindow> {
+    return this.#active
   }
 
   get size(): number {
-    return this.active.size + this.#dormant.size
+    return this.#active.size + this.#idle.size
   }
 
   knows(subject: string): boolean {
-    return this.active.has(subject) || this.#dormant.has(subject)
+    return this.#active.has(subject) || this.#idle.has(subject)
   }
 
-  /** The subject's standing, as it was left. */
+  /** The subject's window as it was left. */
   find(subject: string, now: number): SubjectWindow {
-    let s = this.active.get(subject)
+    let s = this.#active.get(subject)
     if (s === undefined) {
-      const named = this.#identify(subject)
-      const shard = this.#shardOf(named.id)
-      s = subjectWindow(subject, named, shard, this.#calendar.numberAt(named.phase, shard.clock.at(now)), now)
-      const rest = this.#dormant.take(subject)
-      if (rest !== undefined) Object.assign(s, rest)
-      this.active.set(subject, s)
+      const { id, phase } = this.#identify(subject)
+      s = new SubjectWindow(subject, id, phase, this.#terms, this.#shardOf(id), now, this.#idle.take(subject))
+      this.#active.set(subject, s)
     }
     return s
   }
 
-  /** All of a shard who have spent time or are spending it, undefined for everybody else. Those at rest are woken. */
+  /** The subjects of a shard that have spent time or are spending it; undefined for every other one. Wakes idle ones. */
   *spenders(shard: Shard, now: number): Generator<SubjectWindow | undefined> {
-    const ours = (id: string) => this.#shardOf(id) === shard
-    for (const s of this.active.values()) yield (s.spent !== 0 || s.running > 0) && ours(s.id) ? s : undefined
-    for (const subject of this.#dormant.spenders()) {
-      yield ours(this.#identify(subject).id) ? this.find(subject, now) : undefined
+    const isKept = (id: string) => this.#shardOf(id) === shard
+    for (const s of this.#active.values()) {
+      yield (s.own.spent !== 0 || s.own.running > 0) && isKept(s.id) ? s : undefined
+    }
+    for (const subject of this.#idle.spenders()) {
+      yield isKept(this.#identify(subject).id) ? this.find(subject, now) : undefined
     }
   }
 
   /**
-   * Puts to rest who is idle, and lets go of those of whom nothing is left in the window open now. Looks at no more
+   * Puts idle subjects to rest, and forgets those of which nothing is left in the window open now. Looks at no more
    * than `most`, round and round.
    *
-   * @param idle has the standing enter the window open now, and says whether nothing is going on
+   * @param isIdle has the subject enter the window open now, and says whether nothing is going on
    */
-  rest(now: number, most: number, idle: (s: SubjectWindow) => boolean): void {
-    this.#dormant.turn(now)
+  rest(now: number, most: number, isIdle: (s: SubjectWindow) => boolean): void {
+    this.#idle.turn(now)
     for (let i = 0; i < most; i++) {
-      this.#sweep ??= this.active.values()
+      this.#sweep ??= this.#active.values()
       const next = this.#sweep.next()
       if (next.done) {
         this.#sweep = undefined
         return
       }
       const s = next.value
-      if (!idle(s) || now - s.touched < REST_AFTER_US) continue
-      const { subject, number, spent, othersSpent } = s
-      s.left = true
-      this.active.delete(subject)
-      // Of one who has spent nothing here, only an exceeded limit is worth knowing: it refuses without asking.
-      if (spent !== 0 || othersSpent > s.limit) this.#dormant.put(subject, { number, spent, othersSpent })
+      if (!isIdle(s) || now - s.touched < REST_AFTER_US) continue
+      this.#active.delete(s.subject)
+      const figures = s.evict()
+      // Where nothing was spent here, only an exceeded limit is worth keeping: it refuses without asking.
+      if (figures.spent !== 0 || figures.othersSpent > s.limit) this.#idle.put(s.subject, figures)
     }
   }
 }

@@ -1,163 +1,325 @@
+import type { Calendar } from './calendar'
+import type { Ticket, Waiter } from './decision'
+import { OwnFigures } from './own-figures'
+import { Slack } from './slack'
 import type { StoreClock } from './store-clock'
+
+/** The store's clock was set back, where the window open here begins later than this from its time. */
+const SET_BACK_US = 1_000_000
 
 /** The server that keeps a subject's windows, as far as the arithmetic has to know it. */
 export interface Shard {
   readonly clock: StoreClock
-  /** It does not answer, or there is none: decide alone. */
+  /** It does not answer, or there is none: this process decides alone. */
   readonly isDown: boolean
 }
 
-/** What a process knows of one subject's window. Times and sums are whole microseconds of the process's own clock. */
-export interface SubjectWindow {
-  readonly subject: string
-  /** Identifies the subject in the store; nothing can be read from it. */
-  readonly id: string
-  /** Where this subject's windows begin, so that not everybody's end at once. */
-  readonly phase: number
-  /** Who keeps its windows; on a Cluster that may change. */
-  shard: Shard
-  /** The limit that the latest request brought; 0 before the first. */
-  limit: number
-  /** The window's number; its start and end follow from it. */
-  number: number
+/** What all subjects' windows of one name have in common. */
+export interface WindowTerms {
+  readonly calendar: Calendar
+  /** Told when a subject's window ends here, with what this process charged to it: for tests. */
+  readonly ended?: (s: SubjectWindow, us: number) => void
+}
 
-  /** This process's own: settled time, requests in flight and the sum of their starts, and the hold set aside. */
-  spent: number
-  running: number
-  starts: number
-  hold: number
-  /** Hold left to each request that was in flight when the window began. */
-  carried: number
-  /** When this process entered the window, and when its figures last moved. */
-  opened: number
-  touched: number
-
-  /** The others', as of `asOf`. */
-  othersSpent: number
-  othersRunning: number
-  asOf: number
-  /** A short lease on time granted ahead, to admit from memory, and what more was to be had. */
-  slack: number
-  more: number
-
-  /** The command under way; the newest one answered; the newest one the store is known to hold. */
-  sent: Sent | undefined
-  heard: number
-  acked: number
-  waiting: Waiter[]
-  /** Figures are not published yet; they are to be published as soon as the command under way is answered. */
-  dirty: boolean
-  urgent: boolean
-
-  /** All hold ever granted here; the latest request's estimate; the estimates asked since the last tick, and before. */
-  granted: number
-  unit: number
-  demand: number
-  lastDemand: number
-
-  /** The subject was put to rest: whoever still holds this standing has to find the new one. */
-  left: boolean
+/** What is kept of a subject at rest, enough to go on in its window. Whole microseconds. */
+export interface RestingFigures {
+  readonly number: number
+  readonly spent: number
+  readonly othersSpent: number
 }
 
 /** A command under way. */
 export interface Sent {
   readonly seq: number
   readonly at: number
+  /** The window it is about. */
   readonly number: number
+  /** All time that this process had set aside when it left. */
   readonly granted: number
 }
 
-/** A request that waits for the store. */
-export interface Waiter {
-  readonly standing: SubjectWindow
-  readonly cost: number
-  /** Only a command later than this one can refuse it: it knew of the request. */
-  readonly after: number
-  /** Hears the decision; undefined once it is there. */
-  listener: Listener | undefined
+/** What a reply says of the other processes, and what it grants. Whole microseconds and counts. */
+export interface OthersFigures {
+  readonly othersSpent: number
+  readonly othersRunning: number
+  readonly granted: number
+  readonly more: number
 }
 
-/** Who waits for a decision. */
-export interface Listener {
-  /** Nobody waits any more: the client has gone away. */
-  readonly gone: boolean
-  decided(decision: Decision): void
-}
+/**
+ * What this process knows of one subject in the open window: its own figures, the other processes' when last heard,
+ * what is granted ahead, and which command is under way. Whole microseconds of the process's monotonic clock.
+ */
+export class SubjectWindow {
+  readonly own: OwnFigures
+  readonly slack = new Slack()
+  /** Requests that the store is asked about, in the order in which they came. */
+  #waiting: Waiter[] = []
+  readonly #terms: WindowTerms
+  #shard: Shard
+  #limit = 0
+  #touched: number
+  #evicted = false
+  #othersSpent: number
+  #othersRunning = 0
+  #asOf = -Infinity
+  #sent: Sent | undefined
+  #heardSeq = 0
+  #storedSeq = 0
+  #dirty = false
+  #urgent = false
 
-/** A request in flight. */
-export interface Ticket {
-  readonly standing: SubjectWindow
-  readonly cost: number
-  start: number
-  /** The window it was admitted in. */
-  readonly number: number
-}
+  /**
+   * @param subject as the app names it, or a hash of that
+   * @param id names the subject in the store; the subject cannot be read from it
+   * @param phase where the subject's windows begin, so that not all subjects' end at once
+   */
+  constructor(
+    readonly subject: string,
+    readonly id: string,
+    readonly phase: number,
+    terms: WindowTerms,
+    shard: Shard,
+    now: number,
+    rest?: RestingFigures,
+  ) {
+    this.#terms = terms
+    this.#shard = shard
+    this.#touched = now
+    this.#othersSpent = rest?.othersSpent ?? 0
+    this.own = new OwnFigures(rest?.number ?? this.#numberAt(now), rest?.spent ?? 0, now)
+  }
 
-/** Why a request is refused: its subject's window is over in `retryAfterUs` at the latest. */
-export interface Refusal {
-  readonly standing: SubjectWindow
-  readonly retryAfterUs: number
-}
+  /** The server that keeps its windows. */
+  get shard(): Shard {
+    return this.#shard
+  }
 
-export type Decision = { readonly ticket: Ticket } | { readonly refusal: Refusal }
+  /** The limit that the latest request brought; 0 before the first. */
+  get limit(): number {
+    return this.#limit
+  }
 
-/** A standing in which nothing is going on. */
-export function subjectWindow(
-  subject: string,
-  { id, phase }: { readonly id: string; readonly phase: number },
-  shard: Shard,
-  number: number,
-  now: number,
-): SubjectWindow {
-  return {
-    subject,
-    id,
-    phase,
-    shard,
-    limit: 0,
-    number,
-    spent: 0,
-    running: 0,
-    starts: 0,
-    hold: 0,
-    carried: 0,
-    opened: now,
-    touched: now,
-    othersSpent: 0,
-    othersRunning: 0,
-    asOf: -Infinity,
-    slack: 0,
-    more: 0,
-    sent: undefined,
-    heard: 0,
-    acked: 0,
-    waiting: [],
-    dirty: false,
-    urgent: false,
-    granted: 0,
-    unit: 0,
-    demand: 0,
-    lastDemand: 0,
-    left: false,
+  /** When this process's figures last moved. */
+  get touched(): number {
+    return this.#touched
+  }
+
+  /** This object is no longer the subject's: it was put to rest, and may have another one now. */
+  get evicted(): boolean {
+    return this.#evicted
+  }
+
+  /** What the other processes had charged when last heard. */
+  get othersSpent(): number {
+    return this.#othersSpent
+  }
+
+  /** How many requests the other processes had in flight. */
+  get othersRunning(): number {
+    return this.#othersRunning
+  }
+
+  /** When the store was asked for the other processes' figures. */
+  get asOf(): number {
+    return this.#asOf
+  }
+
+  get waiting(): readonly Waiter[] {
+    return this.#waiting
+  }
+
+  /** The command under way. */
+  get sent(): Sent | undefined {
+    return this.#sent
+  }
+
+  /** Something has changed here that the store was not told. */
+  get dirty(): boolean {
+    return this.#dirty
+  }
+
+  /** The store is to be told as soon as the command under way is answered. */
+  get urgent(): boolean {
+    return this.#urgent
+  }
+
+  /** All that the subject has used, over all processes, as far as is known here. */
+  used(now: number): number {
+    return this.#othersSpent + this.own.total(now)
+  }
+
+  // --- its place in time
+
+  /** When the window begins, in the store's time. */
+  get start(): number {
+    return this.#terms.calendar.start(this.phase, this.own.number)
+  }
+
+  /** When the window ends, in the store's time. */
+  get end(): number {
+    return this.#terms.calendar.end(this.phase, this.own.number)
+  }
+
+  /** Microseconds until the window is over, even where the clock's error is against it. */
+  endsInUs(now: number): number {
+    return this.end - this.#shard.clock.at(now) + this.#clockError(now)
+  }
+
+  /** Whether the window is open even where the clock's error is against it. */
+  isSurelyOpen(now: number): boolean {
+    return this.#shard.clock.at(now) + this.#clockError(now) < this.end
+  }
+
+  /** A store not heard for long must not leave a short window without any time that is surely its own. */
+  #clockError(now: number): number {
+    return Math.min(this.#shard.clock.error(now), this.#terms.calendar.windowUs / 4)
+  }
+
+  #numberAt(now: number): number {
+    return this.#terms.calendar.numberAt(this.phase, this.#shard.clock.at(now))
+  }
+
+  /**
+   * Enters the window that is open now, or `number` where that is later. What requests in flight have taken until the
+   * boundary stays in the old one. True where the new one has something to publish.
+   */
+  enter(now: number, number: number = this.#numberAt(now)): boolean {
+    const { own } = this
+    if (own.number >= number) return false
+    while (own.number < number) {
+      const boundary = Math.min(now, Math.max(this.#touched, this.#shard.clock.local(this.end)))
+      this.#terms.ended?.(this, own.total(boundary))
+      own.next(own.running > 0 ? own.number + 1 : number, boundary)
+      this.#touched = boundary
+      this.#othersSpent = this.#othersRunning = this.#storedSeq = 0
+      this.#asOf = -Infinity
+      this.slack.reset()
+      this.#dirty = own.running > 0
+    }
+    return this.#dirty
+  }
+
+  // --- requests and charges
+
+  /** The limit that holds from now on. What was granted under another one is given up. */
+  limitTo(limit: number): void {
+    if (this.#limit === limit) return
+    this.#limit = limit
+    this.slack.drop()
+    this.#asOf = -Infinity
+  }
+
+  /** Puts a request in flight. */
+  begin(cost: number, now: number): Ticket {
+    this.slack.use(cost)
+    return this.beginLone(cost, now)
+  }
+
+  /** As `begin()`, for a request that the store granted by itself: what is granted ahead stays. */
+  beginLone(cost: number, now: number): Ticket {
+    this.own.begin(cost, now)
+    this.#touched = now
+    return { subjectWindow: this, cost, start: now, number: this.own.number }
+  }
+
+  /** Charges time; a credit is negative. True where the limit is exceeded. */
+  charge(us: number, now: number): boolean {
+    this.own.charge(us)
+    this.#touched = now
+    this.#dirty = true
+    return this.#othersSpent + this.own.spent > this.#limit
+  }
+
+  wait(waiter: Waiter): void {
+    this.#waiting.push(waiter)
+  }
+
+  /** Those who wait and whose clients have not gone. They wait no longer. */
+  takeWaiting(): Waiter[] {
+    const present = this.#waiting.filter(isPresent)
+    this.#waiting = []
+    return present
+  }
+
+  // --- what the store is told and says
+
+  /** Another server keeps the subject's windows now. It may know them, or not. */
+  moveTo(shard: Shard): void {
+    this.#shard = shard
+    this.#storedSeq = 0
+    this.#asOf = -Infinity
+    this.#dirty = true
+    this.slack.drop()
+  }
+
+  /** All is to be told that the store may not have. */
+  markDirty(): void {
+    this.#dirty = true
+  }
+
+  /** The store is to be told as soon as it can be. */
+  markUrgent(): void {
+    this.#urgent = true
+  }
+
+  /** A command leaves with all there is to tell. */
+  send(seq: number, now: number): Sent {
+    this.#waiting = this.#waiting.filter(isPresent)
+    this.#dirty = this.#urgent = false
+    this.#touched = now
+    return (this.#sent = { seq, at: now, number: this.own.number, granted: this.own.granted })
+  }
+
+  /** The command is not under way any more. False where it was not this one. */
+  unsend(sent: Sent | undefined = this.#sent): boolean {
+    if (this.#sent !== sent) return false
+    this.#sent = undefined
+    return true
+  }
+
+  /** An answer to command `seq` came. False where a later command was answered before. */
+  isNews({ seq }: Sent): boolean {
+    if (seq < this.#heardSeq) return false
+    this.#heardSeq = seq
+    return true
+  }
+
+  /** Enters the window that is open at the store's time `time`, or by its clock as known here, whichever is later. */
+  follow(time: number, now: number): boolean {
+    const number = this.#terms.calendar.numberAt(this.phase, time)
+    // The store's clock was set back: its window is the one that counts, and these are its figures.
+    if (this.start - time > SET_BACK_US) this.own.renumber(number)
+    return this.enter(now, Math.max(number, this.#numberAt(now)))
+  }
+
+  /**
+   * Takes over what the store answered.
+   *
+   * @param grants false where the command was given up: what it granted is not to be used
+   */
+  hear(sent: Sent, figures: OthersFigures, grants: boolean): void {
+    this.#storedSeq = sent.seq
+    this.#asOf = sent.at
+    this.#othersSpent = figures.othersSpent
+    this.#othersRunning = figures.othersRunning
+    const since = this.own.granted - sent.granted
+    this.slack.hear(grants ? figures.granted - since : undefined, figures.more)
+  }
+
+  /** The store has lost what it was told, where it has an older command of this process than it had. */
+  hasLost(storedSeq: number): boolean {
+    return storedSeq < this.#storedSeq
+  }
+
+  /** Puts the subject to rest. */
+  evict(): RestingFigures {
+    this.#evicted = true
+    return { number: this.own.number, spent: this.own.spent, othersSpent: this.#othersSpent }
   }
 }
 
-/** Time that requests in flight have taken in this window. */
-export function accrued(s: SubjectWindow, now: number): number {
-  return s.running * now - s.starts
-}
-
-/** What this process's admitted requests are still expected to take. */
-export function held(s: SubjectWindow, now: number): number {
-  return Math.max(0, s.hold - accrued(s, now))
-}
-
-/** This process's own spent time, with what runs now. */
-export function own(s: SubjectWindow, now: number): number {
-  return s.spent + accrued(s, now)
-}
-
-/** The subject's spent time over all processes, as far as is known here. */
-export function used(s: SubjectWindow, now: number): number {
-  return s.othersSpent + own(s, now)
+/** A client that has gone must not get a grant: the others would go without it. */
+function isPresent({ listener }: Waiter): boolean {
+  return listener?.gone !== true
 }

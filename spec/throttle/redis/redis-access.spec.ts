@@ -8,7 +8,7 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import express, { type Request } from 'express'
 import { type StoreMessage, type Usage, redisStore, throttle } from '../../../lib/index'
-import type { Command } from '../../../lib/throttle/sync/sync-protocol'
+import type { SyncCommand } from '../../../lib/throttle/sync/sync-protocol'
 import { endedLogs, startApis } from '../../chaos/apis'
 import { balance } from '../../chaos/balance'
 import { shoot } from '../../chaos/load'
@@ -137,7 +137,7 @@ describe('redisStore() that is asked about many subjects in one turn', () => {
     })
     const shard = store.shardOf('')
     const start = Date.now() * 1_000 - 10_000_000
-    const command = (id: string, seq: number, spent: number): Command => ({
+    const command = (id: string, seq: number, spent: number): SyncCommand => ({
       ...{ id, number: 1, start, end: start + 60_000_000, seq, spent, hold: 0, running: 0 },
       ...{ want: 0, unit: 0, slice: 0, keep: 0, limit: 1_000_000, tolerance: 0, leaseMs: 251 },
     })

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Redis } from 'ioredis'
 import { type ThrottleStore, redisStore } from '../../../lib/index'
-import type { Command } from '../../../lib/throttle/sync/sync-protocol'
-import { identify } from '../../../lib/throttle/window/subject-id'
+import type { SyncCommand } from '../../../lib/throttle/sync/sync-protocol'
+import { subjectId } from '../../../lib/throttle/window/subject-id'
 import { startRedis } from '../../support/redis'
 import { until } from '../../support/until'
 
@@ -12,7 +12,7 @@ const SUBJECTS = 30_000
 const WINDOW_US = 60_000_000
 
 /** On a busy machine a command may miss its deadline; said again it changes nothing. */
-async function published(store: ThrottleStore, command: Command): Promise<void> {
+async function published(store: ThrottleStore, command: SyncCommand): Promise<void> {
   await until(() =>
     store
       .shardOf(command.id)
@@ -54,8 +54,8 @@ it('redisStore() takes at most 250 bytes of a subject at rest and a window with 
   const start = seconds * 1e6 + micros - 1e6
   for (let i = 0; i < WARM_UP + SUBJECTS; i += 20) {
     if (i === WARM_UP) before = await used() // the script and what its machine keeps are there by now
-    const commands = Array.from({ length: 20 }, (_, k): Command => {
-      const { id } = identify(`address:${i + k}`, WINDOW_US)
+    const commands = Array.from({ length: 20 }, (_, k): SyncCommand => {
+      const { id } = subjectId(`address:${i + k}`, WINDOW_US)
       return {
         ...{
           id,

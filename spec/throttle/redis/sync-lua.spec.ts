@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
 import { syncLua } from '../../../lib/throttle/redis/assets'
-import type { Command } from '../../../lib/throttle/sync/sync-protocol'
+import type { SyncCommand } from '../../../lib/throttle/sync/sync-protocol'
 import { type Server, startRedis } from '../../support/redis'
 import { type Field, syncModel } from '../window/simulation/model'
 
@@ -18,7 +18,7 @@ function random(seed: number): () => number {
   }
 }
 
-function figures(c: Command): number[] {
+function figures(c: SyncCommand): number[] {
   const { start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs } = c
   return [start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs]
 }
@@ -48,7 +48,7 @@ describe('sync.lua', () => {
     const hashes = new Map<string, Map<string, Field>>()
     let time = (Date.now() + 7 * 864e5) * 1000 // the future, so that the real server keeps the keys
 
-    function randomCommand(process: string): Command {
+    function randomCommand(process: string): SyncCommand {
       const subject = `s${int(0, 3)}`
       const number = Math.floor(time / WINDOW_US) + (r() < 0.03 ? int(-1, 1) : 0)
       const seq = (seqs.get(subject + process) ?? 0) + 1
@@ -73,8 +73,8 @@ describe('sync.lua', () => {
       }
     }
 
-    const keyOf = ({ id, number }: Command) => `${id}:${number}`
-    function modelled(process: string, c: Command): number[] {
+    const keyOf = ({ id, number }: SyncCommand) => `${id}:${number}`
+    function modelled(process: string, c: SyncCommand): number[] {
       const key = keyOf(c)
       const fields = hashes.get(key) ?? new Map<string, Field>()
       hashes.set(key, fields)
@@ -94,7 +94,7 @@ describe('sync.lua', () => {
       const asked = JSON.stringify(commands.map(figures))
       const actual = await redis.eval(timed, commands.length, ...commands.map(keyOf), process, asked, time)
       assert.deepEqual(actual, expected, `seed ${seed}, step ${i}: ${asked}`)
-      const last = commands.at(-1) as Command
+      const last = commands.at(-1) as SyncCommand
       const field = hashes.get(keyOf(last))?.get(process)
       if (expected.at(-1)?.length === 1 || !field || r() > 0.05) continue
       const { spent, hold, running, slack, until, limit } = field
@@ -108,7 +108,7 @@ describe('sync.lua', () => {
 
   it('sets the expiry again at every write', async () => {
     const start = Date.now() * 1000 - 10_000_000
-    const c: Command = {
+    const c: SyncCommand = {
       ...{ id: 's', number: 1, start, end: start + 60_000_000, seq: 1, spent: 1_000, hold: 0, running: 0 },
       ...{ want: 0, unit: 0, slice: 0, keep: 0, limit: 1_000_000, tolerance: 0, leaseMs: 251 },
     }

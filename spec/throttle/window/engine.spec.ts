@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { Calendar } from '../../../lib/throttle/window/calendar'
+import { giveUp, nextCommand, takeReply } from '../../../lib/throttle/sync/sync-protocol'
+import type { Ticket } from '../../../lib/throttle/window/decision'
 import { Engine } from '../../../lib/throttle/window/engine'
-import { command, giveUp, take } from '../../../lib/throttle/sync/sync-protocol'
-import { type SubjectWindow, type Ticket, accrued, used } from '../../../lib/throttle/window/subject-window'
 import { StoreClock } from '../../../lib/throttle/window/store-clock'
+import type { OthersFigures, SubjectWindow } from '../../../lib/throttle/window/subject-window'
 import { type Field, syncModel } from './simulation/model'
 
 const LIMIT = 1_000_000
@@ -13,27 +13,19 @@ const WINDOW = 10_000_000
 /** The phase that makes a window begin at 0. */
 const PHASE = 0
 
-/** Notes what each window came to when it was left. */
-class Ledger extends Calendar {
-  readonly windows = new Map<number, number>()
-  override roll(s: SubjectWindow, now: number, number = this.number(s, now)): boolean {
-    let rolled = false
-    while (s.number < number) {
-      const boundary = Math.min(now, Math.max(s.touched, s.shard.clock.local(this.end(s))))
-      this.windows.set(s.number, s.spent + accrued(s, boundary))
-      rolled = super.roll(s, now, s.running > 0 ? s.number + 1 : number)
-    }
-    return rolled
-  }
+function alone() {
+  /** What each window came to when it was left. */
+  const windows = new Map<number, number>()
+  const engine = new Engine({
+    ...{ windowUs: WINDOW, freshUs: 0, shared: false },
+    identify: (id) => ({ id, phase: PHASE }),
+    shardOf: () => memory,
+    ended: (s, us) => void windows.set(s.own.number, us),
+  })
+  return { engine, windows }
 }
 
-function alone() {
-  const calendar = new Ledger(WINDOW)
-  const shard = { clock: new StoreClock(0, 0), isDown: true }
-  const identify = (id: string) => ({ id, phase: PHASE })
-  const engine = new Engine({ calendar, freshUs: 0, shared: false, identify, shardOf: () => shard })
-  return { engine, calendar }
-}
+const memory = { clock: new StoreClock(0, 0), isDown: true }
 
 /** Steps of one subject: time passes, then a request begins, the oldest or newest ends, or time is charged. */
 const steps = fc.array(
@@ -50,7 +42,7 @@ describe('Engine', () => {
   it('charges each window its own share of each request, loses nothing and doubles nothing', () => {
     fc.assert(
       fc.property(steps, (all) => {
-        const { engine, calendar } = alone()
+        const { engine, windows } = alone()
         const running: Ticket[] = []
         const began = new Map<Ticket, number>()
         const truth = new Map<number, number>()
@@ -71,17 +63,20 @@ describe('Engine', () => {
             running.push(verdict.ticket)
             began.set(verdict.ticket, now)
           } else if (what === 'charge') {
-            engine.charge(engine.standing('s', LIMIT, now), charge, now)
+            engine.charge(engine.subjectWindow('s', LIMIT, now), charge, now)
             const number = Math.floor(now / WINDOW)
             truth.set(number, (truth.get(number) ?? 0) + charge)
           } else {
             const ticket = what === 'end newest' ? running.pop() : running.shift()
-            if (ticket === undefined || what === 'release') {
-              if (ticket) running.unshift(ticket)
-              continue
+            if (ticket === undefined) continue
+            if (what === 'release') {
+              engine.release(ticket, now)
+              // What it had taken before the boundary was charged there; in the open window it leaves nothing.
+              spend(began.get(ticket) as number, Math.floor(now / WINDOW) * WINDOW)
+            } else {
+              engine.settle(ticket, now)
+              spend(began.get(ticket) as number, now)
             }
-            engine.settle(ticket, now)
-            spend(began.get(ticket) as number, now)
           }
         }
         now += 1
@@ -89,12 +84,12 @@ describe('Engine', () => {
           engine.settle(ticket, now)
           spend(began.get(ticket) as number, now)
         }
-        const s = engine.standing('s', LIMIT, now)
-        assert.deepEqual([s.running, s.starts, s.hold], [0, 0, 0])
-        calendar.windows.set(s.number, s.spent)
-        for (const [number, us] of truth) assert.equal(calendar.windows.get(number) ?? 0, us, `window ${number}`)
+        const s = engine.subjectWindow('s', LIMIT, now)
+        assert.deepEqual([s.own.running, s.own.accrued(now), s.own.hold], [0, 0, 0])
+        windows.set(s.own.number, s.own.spent)
+        for (const [number, us] of truth) assert.equal(windows.get(number) ?? 0, us, `window ${number}`)
         const sum = (of: Map<number, number>) => [...of.values()].reduce((a, b) => a + b, 0)
-        assert.equal(sum(calendar.windows), sum(truth))
+        assert.equal(sum(windows), sum(truth))
       }),
       { numRuns: 2_000 },
     )
@@ -107,7 +102,7 @@ describe('Engine', () => {
         let now = 0
         for (const { wait, charge } of all) {
           now += wait % 300_000
-          engine.charge(engine.standing('s', LIMIT, now), charge * 4, now)
+          engine.charge(engine.subjectWindow('s', LIMIT, now), charge * 4, now)
         }
         const verdict = engine.admit('s', 1, LIMIT, now)
         if (!('refusal' in verdict)) return
@@ -123,9 +118,9 @@ describe('Engine', () => {
       fc.property(fc.array(fc.integer({ min: 1, max: 2_000_000 }), { minLength: 1, maxLength: 100 }), (estimates) => {
         const { engine } = alone()
         const admitted = estimates.filter((estimate) => 'ticket' in engine.admit('s', estimate, LIMIT, 0))
-        const costs = admitted.map((estimate) => Math.min(estimate, LIMIT))
+        const { own } = engine.subjectWindow('s', LIMIT, 0)
         assert.equal(admitted[0], estimates[0])
-        assert.ok(costs.reduce((a, b) => a + b, 0) <= LIMIT || costs.length === 1)
+        assert.ok(own.hold <= LIMIT, `${own.hold} set aside`)
       }),
     )
   })
@@ -136,9 +131,9 @@ describe('Engine', () => {
         const { engine } = alone()
         let now = 0
         for (const us of took) {
-          const s = engine.standing('s', LIMIT, now)
           const verdict = engine.admit('s', LIMIT, LIMIT, now)
-          assert.equal('ticket' in verdict, used(s, now) <= LIMIT)
+          // All in the first window, and one after another: the time spent is the time that has passed.
+          assert.equal('ticket' in verdict, now <= LIMIT)
           if (!('ticket' in verdict)) return
           engine.settle(verdict.ticket, (now += us))
         }
@@ -150,13 +145,13 @@ describe('Engine', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 9_000_000 }), fc.integer({ min: 0, max: 900_000 }), (at, after) => {
         const { engine } = alone()
-        const s = engine.standing('s', LIMIT, at)
+        const s = engine.subjectWindow('s', LIMIT, at)
         engine.charge(s, 1_234, at)
         const verdict = engine.admit('s', 5_000, LIMIT, at)
         assert.ok('ticket' in verdict)
         engine.release(verdict.ticket, at + after)
-        if (s.number === 0) assert.equal(s.spent, 1_234)
-        assert.deepEqual([s.running, s.starts, s.hold], [0, 0, 0])
+        if (s.own.number === 0) assert.equal(s.own.spent, 1_234)
+        assert.deepEqual([s.own.running, s.own.accrued(at + after), s.own.hold], [0, 0, 0])
       }),
     )
   })
@@ -167,7 +162,7 @@ describe('Engine', () => {
     assert.ok('ticket' in verdict)
     engine.excuse(verdict.ticket, 40_000, 50_000)
     engine.settle(verdict.ticket, 100_000)
-    assert.equal(engine.standing('s', LIMIT, 100_000).spent, 60_000)
+    assert.equal(engine.subjectWindow('s', LIMIT, 100_000).own.spent, 60_000)
   })
 
   it('excuse() moves the start of that request alone, also while others are in flight', () => {
@@ -179,12 +174,12 @@ describe('Engine', () => {
     })
     const [first, second] = tickets as [Ticket, Ticket]
     engine.excuse(second, 30_000, 45_000)
-    const s = engine.standing('s', LIMIT, 50_000)
-    assert.equal(accrued(s, 50_000), 50_000 + 10_000)
+    const s = engine.subjectWindow('s', LIMIT, 50_000)
+    assert.equal(s.own.accrued(50_000), 50_000 + 10_000)
     engine.settle(first, 50_000)
-    assert.equal(accrued(s, 50_000), 10_000)
+    assert.equal(s.own.accrued(50_000), 10_000)
     engine.settle(second, 50_000)
-    assert.deepEqual([s.spent, s.starts], [60_000, 0])
+    assert.deepEqual([s.own.spent, s.own.accrued(50_000)], [60_000, 0])
   })
 
   it('excuse() of one who waited across a boundary charges the new window from its beginning', () => {
@@ -193,8 +188,8 @@ describe('Engine', () => {
     assert.ok('ticket' in verdict)
     engine.excuse(verdict.ticket, 40_000, WINDOW + 39_000)
     engine.settle(verdict.ticket, WINDOW + 50_000)
-    const s = engine.standing('s', LIMIT, WINDOW + 50_000)
-    assert.deepEqual([s.spent, s.starts], [50_000, 0])
+    const s = engine.subjectWindow('s', LIMIT, WINDOW + 50_000)
+    assert.deepEqual([s.own.spent, s.own.accrued(WINDOW + 50_000)], [50_000, 0])
   })
 
   it('settle() says whether the limit is exceeded, not where it is reached exactly', () => {
@@ -216,54 +211,53 @@ describe('Engine', () => {
       assert.ok('ticket' in verdict)
       return verdict.ticket
     }) as [Ticket, Ticket]
-    const s = engine.standing('s', LIMIT, WINDOW + 1)
-    assert.equal(s.hold, 400_000 - 2 * 50_000, 'less what they had taken by the boundary')
+    const s = engine.subjectWindow('s', LIMIT, WINDOW + 1)
+    assert.equal(s.own.hold, 400_000 - 2 * 50_000, 'less what they had taken by the boundary')
     engine.settle(first, WINDOW + 10_000)
-    assert.deepEqual([s.hold, s.spent], [150_000, 10_000])
+    assert.deepEqual([s.own.hold, s.own.spent], [150_000, 10_000])
     engine.settle(second, WINDOW + 20_000)
-    assert.deepEqual([s.hold, s.spent], [0, 30_000])
+    assert.deepEqual([s.own.hold, s.own.spent], [0, 30_000])
   })
 
   it('rest() keeps little of subjects at rest, forgets none in its window, and all a window later', () => {
     const { engine } = alone()
-    for (let i = 0; i < 100; i++) engine.charge(engine.standing(`s${i}`, LIMIT, 0), LIMIT + 1 + i, 0)
+    for (let i = 0; i < 100; i++) engine.charge(engine.subjectWindow(`s${i}`, LIMIT, 0), LIMIT + 1 + i, 0)
     engine.admit('runs', 1, LIMIT, 2)
     for (let now = 0; now < WINDOW; now += 100_000) engine.rest(now, 30)
-    assert.deepEqual([...engine.roster.active.keys()], ['runs'])
-    assert.equal(engine.roster.size, 101)
+    assert.deepEqual([...engine.subjects.active.keys()], ['runs'])
+    assert.equal(engine.subjects.size, 101)
     for (let i = 0; i < 100; i++) {
       const at = 5_000_000 + i * 10_000
       assert.ok('refusal' in engine.admit(`s${i}`, 1, LIMIT, at), 'a throttled subject stays throttled')
-      assert.equal(engine.standing(`s${i}`, LIMIT, at).spent, LIMIT + 1 + i)
+      assert.equal(engine.subjectWindow(`s${i}`, LIMIT, at).own.spent, LIMIT + 1 + i)
     }
     for (let now = 5_000_000; now < 3 * WINDOW; now += 100_000) engine.rest(now, 30)
-    assert.deepEqual([...engine.roster.active.keys()], ['runs'])
-    assert.equal(engine.roster.size, 1)
+    assert.deepEqual([...engine.subjects.active.keys()], ['runs'])
+    assert.equal(engine.subjects.size, 1)
   })
 })
 
 describe('Engine that decides alone by a clock that may be off', () => {
   /** The store was last heard at 0, and its time is known to `errorUs` (which grows from there). */
   function alone(windowUs: number, errorUs: number) {
-    const calendar = new Calendar(windowUs)
     const shard = { clock: new StoreClock(0, errorUs), isDown: true }
     const identify = (id: string) => ({ id, phase: PHASE })
-    const engine = new Engine({ calendar, freshUs: 250_000, shared: true, identify, shardOf: () => shard })
-    const standing = (now: number) => engine.standing('s', LIMIT, now)
+    const engine = new Engine({ windowUs, freshUs: 250_000, shared: true, identify, shardOf: () => shard })
+    const subjectWindow = (now: number) => engine.subjectWindow('s', LIMIT, now)
     return {
       admits: (now: number) => 'ticket' in engine.admit('s', 0, LIMIT, now),
-      spendAll: (now: number) => engine.charge(standing(now), LIMIT + 1, now),
-      standing,
+      spendAll: (now: number) => engine.charge(subjectWindow(now), LIMIT + 1, now),
+      subjectWindow,
     }
   }
 
   it('enters the next window where this one may be over, early rather than late, and has one budget there', () => {
-    const { admits, spendAll, standing } = alone(WINDOW, 20_000)
+    const { admits, spendAll, subjectWindow } = alone(WINDOW, 20_000)
     spendAll(0)
-    const surelyOpenUntil = WINDOW - 20_000 - WINDOW * 5e-4
+    const surelyOpenUntil = 9_975_000 // the end, less 20 ms, less what the clocks may have drifted apart in 10 s
     assert.equal(admits(surelyOpenUntil - 100), false)
     assert.equal(admits(surelyOpenUntil + 100), true, 'another process may have promised the next window by now')
-    assert.equal(standing(surelyOpenUntil + 100).number, 1)
+    assert.equal(subjectWindow(surelyOpenUntil + 100).own.number, 1)
     spendAll(surelyOpenUntil + 100)
     for (const now of [surelyOpenUntil + 200, WINDOW + 1, WINDOW + 5_000_000]) assert.equal(admits(now), false)
   })
@@ -280,14 +274,14 @@ describe('Engine that decides alone by a clock that may be off', () => {
   })
 })
 
-describe('exchange', () => {
+describe('sync protocol', () => {
   /** Two engines over one model of the store. */
   function two() {
     const fields = new Map<number, Map<string, Field>>()
     const make = (id: string) => {
       const shard = { clock: new StoreClock(0, 1_000), isDown: false }
       const engine = new Engine({
-        calendar: new Calendar(WINDOW),
+        windowUs: WINDOW,
         freshUs: 250_000,
         shared: true,
         identify: (s) => ({ id: s, phase: PHASE }),
@@ -296,30 +290,37 @@ describe('exchange', () => {
       return {
         engine,
         sync(now: number) {
-          const s = engine.standing('s', LIMIT, now)
-          const asked = command(engine, s, now)
+          const s = engine.subjectWindow('s', LIMIT, now)
+          const asked = nextCommand(engine, s, now)
           const { sent } = s
           assert.ok(sent)
           const window = fields.get(asked.number) ?? new Map<string, Field>()
           fields.set(asked.number, window)
           const reply = syncModel(window, now, id, asked)
-          return { asked, sent, reply, s, take: (at = now) => take(engine, s, sent, reply, at) }
+          return { asked, sent, reply, s, take: (at = now) => takeReply(engine, s, sent, reply, at) }
         },
       }
     }
     return { a: make('a'), b: make('b'), fields }
   }
 
+  /** The store answers these figures to a command of `at`. */
+  function hear(engine: Engine, s: SubjectWindow, at: number, figures: Partial<OthersFigures>): void {
+    const sent = s.send(engine.nextSeq(), at)
+    s.unsend(sent)
+    s.hear(sent, { othersSpent: 0, othersRunning: 0, granted: 0, more: 0, ...figures }, true)
+  }
+
   it("brings the others' figures, and charges nothing twice however often a command arrives", () => {
     const { a, b, fields } = two()
-    a.engine.charge(a.engine.standing('s', LIMIT, 0), 300_000, 0)
+    a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 300_000, 0)
     const { asked, take: taken } = a.sync(1)
     taken()
     const window = fields.get(asked.number) as Map<string, Field>
     for (let i = 0; i < 3; i++) assert.equal(syncModel(window, 5, 'a', asked).written, undefined)
     const sync = b.sync(10)
     sync.take()
-    assert.equal(used(sync.s, 10), 300_000)
+    assert.equal(sync.s.used(10), 300_000)
   })
 
   it('admits from memory what fits into its slack, and asks for what does not, or where it knows too little', () => {
@@ -328,51 +329,53 @@ describe('exchange', () => {
       const verdict = a.engine.admit('s', estimate, LIMIT, now)
       return 'ticket' in verdict ? 'admitted' : 'refusal' in verdict ? 'refused' : 'asks'
     }
-    const s = a.engine.standing('s', LIMIT, 0)
-    Object.assign(s, { limit: LIMIT, slack: 100_000, more: 50_000, asOf: 0 })
+    const s = a.engine.subjectWindow('s', LIMIT, 0)
+    hear(a.engine, s, 0, { granted: 100_000, more: 50_000 })
     assert.equal(admit(60_000, 10), 'admitted')
-    assert.equal(s.slack, 40_000)
+    assert.equal(s.slack.left, 40_000)
     assert.equal(admit(40_000, 20), 'admitted', 'to the last')
-    Object.assign(s, { slack: 100_000, asOf: 0 })
+    hear(a.engine, s, 0, { granted: 100_000, more: 50_000 })
     assert.equal(admit(10, 250_000), 'admitted')
-    assert.equal(admit(10, 250_001), 'asks', 'its standing is too old')
-    s.waiting = []
+    assert.equal(admit(10, 250_001), 'asks', 'its figures are too old')
+    s.takeWaiting()
 
-    s.asOf = 250_001
-    s.othersRunning = 20
+    hear(a.engine, s, 250_001, { granted: 90_000, othersRunning: 20 })
     assert.equal(admit(10, 270_000), 'admitted')
-    s.othersSpent = LIMIT - 600_000 // with 200,000 of ours and 20 others' time since
+    // 580,000 of ours by then, 330,000 of others, and 20 of them that have run for 5 ms since
+    hear(a.engine, s, 270_000, { granted: 90_000, othersRunning: 20, othersSpent: 330_000 })
     assert.equal(admit(10, 275_000), 'asks', 'by now the others may have used what was left')
-    s.waiting = []
-    assert.equal(s.running > 0 && admit(LIMIT, 275_001), 'refused', 'more than there is, while others are in flight')
+    s.takeWaiting()
+    assert.equal(s.own.running, 4)
+    assert.equal(admit(LIMIT, 275_001), 'refused', 'more than there is, while others are in flight')
   })
 
   it('a request that exceeds slack and all that was left is asked for where nobody else is in flight', () => {
     const { a } = two()
-    const s = a.engine.standing('s', LIMIT, 0)
-    Object.assign(s, { limit: LIMIT, slack: 0, more: 0, asOf: 0 })
+    const s = a.engine.subjectWindow('s', LIMIT, 0)
+    hear(a.engine, s, 0, {})
     const verdict = a.engine.admit('s', 500_000, LIMIT, 1)
     assert.ok('waiter' in verdict)
-    Object.assign(s, { waiting: [], othersRunning: 1 })
+    s.takeWaiting()
+    hear(a.engine, s, 1, { othersRunning: 1 })
     assert.ok('refusal' in a.engine.admit('s', 500_000, LIMIT, 2))
   })
 
   it('another limit takes back what was granted under the one before', () => {
     const { a } = two()
-    const s = a.engine.standing('s', LIMIT, 0)
-    Object.assign(s, { slack: 100_000, asOf: 5 })
-    a.engine.standing('s', LIMIT, 6)
-    assert.deepEqual([s.slack, s.asOf], [100_000, 5])
-    a.engine.standing('s', undefined, 6)
-    assert.deepEqual([s.limit, s.slack], [LIMIT, 100_000])
-    a.engine.standing('s', LIMIT + 1, 7)
-    assert.deepEqual([s.limit, s.slack, s.asOf], [LIMIT + 1, 0, -Infinity])
+    const s = a.engine.subjectWindow('s', LIMIT, 0)
+    hear(a.engine, s, 5, { granted: 100_000 })
+    a.engine.subjectWindow('s', LIMIT, 6)
+    assert.deepEqual([s.slack.left, s.asOf], [100_000, 5])
+    a.engine.subjectWindow('s', undefined, 6)
+    assert.deepEqual([s.limit, s.slack.left], [LIMIT, 100_000])
+    a.engine.subjectWindow('s', LIMIT + 1, 7)
+    assert.deepEqual([s.limit, s.slack.left, s.asOf], [LIMIT + 1, 0, -Infinity])
   })
 
   it('tick() publishes whom something has moved for, once at a time, and forgets who is idle', () => {
     const { a } = two()
     const { engine } = a
-    const s = engine.standing('s', LIMIT, 0)
+    const s = engine.subjectWindow('s', LIMIT, 0)
     assert.equal(engine.busy, false)
     engine.charge(s, 5, 0)
     assert.equal(engine.busy, true)
@@ -384,9 +387,9 @@ describe('exchange', () => {
     sync.take(4)
     assert.deepEqual(engine.tick(4), [s])
     a.sync(4).take(5)
-    s.slack = 77
+    hear(engine, s, 5, { granted: 77 })
     assert.deepEqual(engine.tick(5), [])
-    assert.deepEqual([engine.busy, s.slack], [false, 0], 'idle, and what was granted given up')
+    assert.deepEqual([engine.busy, s.slack.left], [false, 0], 'idle, and what was granted given up')
 
     const ticket = engine.begin(s, 10, 6)
     a.sync(7).take(8)
@@ -394,22 +397,22 @@ describe('exchange', () => {
     engine.settle(ticket, 10)
     a.sync(11).take(12)
     engine.admit('s', 10, LIMIT, 13)
-    s.waiting = []
+    s.takeWaiting()
     assert.deepEqual(engine.tick(14), [s], 'wanted')
     assert.deepEqual(engine.tick(15), [], 'no longer')
   })
 
   it('a request in flight at the boundary is published in its new window', () => {
     const { a } = two()
-    const s = a.engine.standing('s', LIMIT, WINDOW - 10)
+    const s = a.engine.subjectWindow('s', LIMIT, WINDOW - 10)
     a.engine.begin(s, 10, WINDOW - 9)
     a.sync(WINDOW - 8).take(WINDOW - 7)
-    assert.deepEqual([s.number, s.dirty], [0, false])
+    assert.deepEqual([s.own.number, s.dirty], [0, false])
     a.engine.enter(s, WINDOW + 5)
-    assert.deepEqual([s.number, s.dirty], [1, true])
-    const idle = a.engine.standing('idle', LIMIT, WINDOW - 10)
+    assert.deepEqual([s.own.number, s.dirty], [1, true])
+    const idle = a.engine.subjectWindow('idle', LIMIT, WINDOW - 10)
     a.engine.enter(idle, 3 * WINDOW + 5)
-    assert.deepEqual([idle.number, idle.dirty], [3, false])
+    assert.deepEqual([idle.own.number, idle.dirty], [3, false])
   })
 
   it('rest() leaves alone who waits or has a command under way', () => {
@@ -417,18 +420,16 @@ describe('exchange', () => {
     const { engine } = a
     const waits = engine.admit('waits', 10, LIMIT, 0)
     assert.ok('waiter' in waits)
-    const asks = engine.standing('asks', LIMIT, 0)
-    command(engine, asks, 0)
-    for (let now = 0; now < 3 * WINDOW; now += 100_000) {
-      engine.due.clear()
-      engine.rest(now, 10)
-    }
-    assert.deepEqual([...engine.roster.active.keys()].sort(), ['asks', 'waits'])
+    const asks = engine.subjectWindow('asks', LIMIT, 0)
+    nextCommand(engine, asks, 0)
+    engine.tick(1) // neither has anything to publish from here on
+    for (let now = 0; now < 3 * WINDOW; now += 100_000) engine.rest(now, 10)
+    assert.deepEqual([...engine.subjects.active.keys()].sort(), ['asks', 'waits'])
   })
 
   it('heals a store that lost what it was told', () => {
     const { a, fields } = two()
-    const s = a.engine.standing('s', LIMIT, 0)
+    const s = a.engine.subjectWindow('s', LIMIT, 0)
     a.engine.charge(s, 300_000, 0)
     a.sync(1).take()
     assert.equal(s.dirty, false)
@@ -438,13 +439,13 @@ describe('exchange', () => {
     assert.equal(fields.get(0)?.get('a')?.spent, 300_000)
   })
 
-  it('lets nobody overtake one who waits, who would be refused what was granted for him', () => {
+  it('admits nobody past those who wait: a later request would use what is granted to them', () => {
     const { a } = two()
-    const s = a.engine.standing('s', LIMIT, 0)
+    const s = a.engine.subjectWindow('s', LIMIT, 0)
     assert.ok('waiter' in a.engine.admit('s', 16_500, LIMIT, 0))
     a.sync(0).take()
     a.engine.tick(1)
-    s.slack = 20_600
+    hear(a.engine, s, 1, { granted: 20_600, more: 100_000 })
     assert.ok('waiter' in a.engine.admit('s', 20_800, LIMIT, 2), 'more than the slack')
     const sync = a.sync(3)
     assert.ok(sync.asked.keep > 20_500)
@@ -459,13 +460,13 @@ describe('exchange', () => {
 
   it("decides alone about those who wait when no answer comes, by the others' last known figures", () => {
     const { a, b } = two()
-    b.engine.charge(b.engine.standing('s', LIMIT, 0), 900_000, 0)
+    b.engine.charge(b.engine.subjectWindow('s', LIMIT, 0), 900_000, 0)
     b.sync(1).take()
     a.sync(2).take()
-    const late = 500_000 // the standing is stale: requests wait for the store
+    const late = 500_000 // the figures are stale: requests wait for the store
     const verdicts = [60_000, 60_000].map((estimate) => a.engine.admit('s', estimate, LIMIT, late))
     assert.ok(verdicts.every((verdict) => 'waiter' in verdict))
-    const answers = giveUp(a.engine, a.engine.standing('s', LIMIT, late), late)
+    const answers = giveUp(a.engine, a.engine.subjectWindow('s', LIMIT, late), late)
     assert.deepEqual(
       answers.map(([, decision]) => 'ticket' in decision),
       [true, false],
@@ -485,16 +486,16 @@ describe('exchange', () => {
     const { answers } = taken(2)
     for (const [waiter, decision] of answers) waiter.listener?.decided(decision)
     assert.deepEqual(decided, [2, 3])
-    assert.deepEqual([s.running, s.hold, s.waiting.length], [2, 600_000, 0])
+    assert.deepEqual([s.own.running, s.own.hold, s.waiting.length], [2, 600_000, 0])
   })
 
   it('takes a reply that comes after its window for what it is: nothing', () => {
     const { a } = two()
-    a.engine.charge(a.engine.standing('s', LIMIT, 0), 300_000, 0)
+    a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 300_000, 0)
     const { take: taken, s } = a.sync(WINDOW - 2_000)
     taken(WINDOW + 5_000)
-    assert.equal(s.number, 1)
-    assert.equal(used(s, WINDOW + 5_000), 0)
+    assert.equal(s.own.number, 1)
+    assert.equal(s.used(WINDOW + 5_000), 0)
     assert.equal(s.asOf, -Infinity)
   })
 })

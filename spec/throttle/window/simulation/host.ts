@@ -1,8 +1,15 @@
-import { type Answers, command, giveUp, take } from '../../../../lib/throttle/sync/sync-protocol'
-import { Calendar } from '../../../../lib/throttle/window/calendar'
+import {
+  type Answers,
+  type SyncCommand,
+  type SyncReply,
+  giveUp,
+  nextCommand,
+  takeReply,
+} from '../../../../lib/throttle/sync/sync-protocol'
+import type { Decision, Ticket } from '../../../../lib/throttle/window/decision'
 import { Engine } from '../../../../lib/throttle/window/engine'
 import { StoreClock } from '../../../../lib/throttle/window/store-clock'
-import { type Decision, type SubjectWindow, type Ticket, accrued } from '../../../../lib/throttle/window/subject-window'
+import type { SubjectWindow } from '../../../../lib/throttle/window/subject-window'
 import { syncModel } from './model'
 import type { SimulatedProcess } from './simulated-process'
 import { EPOCH_US, type SimulatedRedis } from './simulated-redis'
@@ -61,14 +68,13 @@ export class Host {
     this.#options = options
     const guessed = redis.timeUs() - process.nowUs() + clockErrorUs
     this.#shard = { clock: new StoreClock(guessed, 1e6), isDown: false }
-    const calendar = new RecordedCalendar(options.windowUs, this.left)
-    const identify = (subject: string) => ({ id: subject, phase: this.#phaseOf(subject) })
     this.#engine = new Engine({
-      calendar,
+      windowUs: options.windowUs,
       freshUs: options.freshUs,
       shared: true,
-      identify,
+      identify: (subject) => ({ id: subject, phase: this.#phaseOf(subject) }),
       shardOf: () => this.#shard,
+      ended: (s, us) => void this.left.push({ subject: s.subject, endMs: s.end / 1000, spentUs: us }),
     })
     this.#beat()
   }
@@ -97,7 +103,7 @@ export class Host {
     const decided = (d: Decision) => ('ticket' in d ? admitted(d.ticket) : refused(this.#refused(subject, d)))
     if (!('waiter' in verdict)) return decided(verdict)
     const { waiter } = verdict
-    const s = waiter.standing
+    const s = waiter.subjectWindow
     waiter.listener = { gone: false, decided }
     this.#process.after(this.#deadlineUs, () => {
       if (s.waiting.includes(waiter)) this.#giveUp(s)
@@ -110,27 +116,27 @@ export class Host {
   }
 
   #refused(subject: string, { refusal }: { refusal: { retryAfterUs: number } }): Refused {
-    const s = this.#engine.roster.active.get(subject) as SubjectWindow
+    const s = this.#engine.subjects.active.get(subject) as SubjectWindow
     return {
       retryAfterSec: Math.max(1, Math.ceil(refusal.retryAfterUs / 1e6)),
-      endMs: this.#engine.calendar.end(s) / 1000,
+      endMs: s.end / 1000,
       knowsTime: this.#knowsTime,
       isDown: this.#shard.isDown,
     }
   }
 
   settle(ticket: Ticket): void {
-    if (this.#engine.settle(ticket, this.nowUs())) this.#publish(ticket.standing)
+    if (this.#engine.settle(ticket, this.nowUs())) this.#publish(ticket.subjectWindow)
     this.#arm()
   }
 
   #publish(s: SubjectWindow): void {
-    if (s.sent || this.#later.has(s)) s.urgent = true
+    if (s.sent || this.#later.has(s)) s.markUrgent()
     else this.#sync(s)
   }
 
   #sync(s: SubjectWindow): void {
-    const asked = command(this.#engine, s, this.nowUs())
+    const asked = nextCommand(this.#engine, s, this.nowUs())
     const sent = s.sent
     if (!sent) return
     this.#process.send(
@@ -138,7 +144,7 @@ export class Host {
       (reply) => {
         this.#knowsTime = true
         if (this.#shard.isDown) this.#up()
-        const { answers, againInUs } = take(this.#engine, s, sent, reply, this.nowUs())
+        const { answers, againInUs } = takeReply(this.#engine, s, sent, reply, this.nowUs())
         this.#answer(answers)
         if (againInUs === undefined || s.sent || this.#later.has(s)) return
         if (againInUs === 0) return this.#sync(s)
@@ -154,7 +160,7 @@ export class Host {
     })
   }
 
-  #atRedis(c: ReturnType<typeof command>): ReturnType<typeof syncModel> {
+  #atRedis(c: SyncCommand): SyncReply {
     const key = `${c.id}/${c.number}`
     const fields = new Map(this.#redis.window(key)?.fields)
     const before = fields.get(this.#process.id)?.spent ?? 0
@@ -221,32 +227,10 @@ export class Host {
 
   /** The windows that are open now. */
   totals(): WindowTotal[] {
-    const { roster, calendar } = this.#engine
-    return [...roster.active.values()].map((s) => totalOf(s, calendar.end(s), this.nowUs()))
+    return [...this.#engine.subjects.active.values()].map((s) => ({
+      subject: s.subject,
+      endMs: s.end / 1000,
+      spentUs: s.own.total(this.nowUs()),
+    }))
   }
-}
-
-/** Notes what each window came to when it was left. */
-class RecordedCalendar extends Calendar {
-  readonly #left: WindowTotal[]
-
-  constructor(windowUs: number, left: WindowTotal[]) {
-    super(windowUs)
-    this.#left = left
-  }
-
-  override roll(s: SubjectWindow, now: number, number: number = this.number(s, now)): boolean {
-    let rolled = false
-    while (s.number < number) {
-      const boundary = Math.min(now, Math.max(s.touched, s.shard.clock.local(this.end(s))))
-      this.#left.push(totalOf(s, this.end(s), boundary))
-      super.roll(s, now, s.running > 0 ? s.number + 1 : number)
-      rolled = true
-    }
-    return rolled
-  }
-}
-
-function totalOf(s: SubjectWindow, endUs: number, now: number): WindowTotal {
-  return { subject: s.subject, endMs: endUs / 1000, spentUs: s.spent + accrued(s, now) }
 }

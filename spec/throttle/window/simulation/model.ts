@@ -1,4 +1,4 @@
-import type { Command, Reply } from '../../../../lib/throttle/sync/sync-protocol'
+import type { SyncCommand, SyncReply } from '../../../../lib/throttle/sync/sync-protocol'
 
 /** One process's field of a window's hash. */
 export interface Field {
@@ -13,7 +13,7 @@ export interface Field {
 }
 
 /** sync.lua in TypeScript: changes `fields` as the script changes the hash. Held to the script by sync-lua.spec.ts. */
-export function syncModel(fields: Map<string, Field>, time: number, process: string, c: Command): Reply {
+export function syncModel(fields: Map<string, Field>, time: number, process: string, c: SyncCommand): SyncReply {
   if (time < c.start || time >= c.end) return { time }
   const now = Math.floor((time - c.start) / 1000)
   const found = fields.get(process)?.seq ?? 0

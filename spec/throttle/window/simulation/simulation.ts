@@ -1,4 +1,4 @@
-import type { Ticket } from '../../../../lib/throttle/window/subject-window'
+import type { Ticket } from '../../../../lib/throttle/window/decision'
 import { EventLoop } from './event-loop'
 import type { Refused, WindowOptions } from './host'
 import type { Network } from './network'

@@ -1,0 +1,85 @@
+/** A subject that is asked for is granted ahead this much more than was asked for since the last tick. */
+const AHEAD = 1.25
+
+/**
+ * Time granted ahead of the requests that will use it: a short lease, so that a busy subject's requests are admitted
+ * from memory. Whole microseconds.
+ */
+export class Slack {
+  #left = 0
+  #more = 0
+  #unit = 0
+  #demand = 0
+  #lastDemand = 0
+
+  /** What is granted and not used. */
+  get left(): number {
+    return this.#left
+  }
+
+  /** What the latest request is expected to take. */
+  get unit(): number {
+    return this.#unit
+  }
+
+  /** Requests have asked since the last tick. */
+  get inDemand(): boolean {
+    return this.#demand > 0
+  }
+
+  /** What could be had at most when last heard. */
+  get obtainable(): number {
+    return this.#left + this.#more
+  }
+
+  /** A request asks that is expected to take `cost`. */
+  ask(cost: number): void {
+    this.#demand += cost
+    this.#unit = cost
+  }
+
+  /** A request was admitted. */
+  use(cost: number): void {
+    this.#left = Math.max(0, this.#left - cost)
+  }
+
+  /**
+   * The store answered.
+   *
+   * @param granted undefined where that is not to be used
+   * @param more what more could have been had
+   */
+  hear(granted: number | undefined, more: number): void {
+    if (granted !== undefined) this.#left = Math.max(0, granted)
+    this.#more = more
+  }
+
+  /** Gives up what is granted. */
+  drop(): void {
+    this.#left = 0
+  }
+
+  /** Forgets what was left when last heard, too: another window begins. */
+  reset(): void {
+    this.#left = this.#more = 0
+  }
+
+  /** A tick has passed. */
+  tick(): void {
+    this.#lastDemand = this.#demand
+    this.#demand = 0
+  }
+
+  /** Nothing is wished for any more. */
+  stop(): void {
+    this.#left = this.#demand = this.#lastDemand = 0
+  }
+
+  /** How much to ask for ahead, beside the `want` of those who wait. What is kept is no more than that. */
+  wish(want: number): number {
+    const demanded = this.#demand > this.#unit ? this.#demand - want : 0
+    const wish = Math.floor(Math.max(AHEAD * this.#lastDemand, demanded))
+    this.#left = Math.min(this.#left, wish)
+    return wish
+  }
+}
