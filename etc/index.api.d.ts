@@ -3,7 +3,7 @@ import { RequestHandler, Router, Request, ErrorRequestHandler } from "express";
 import { KeyObject } from "node:crypto";
 import { C as Clock } from "./shared/clock.js";
 import { D as DenyOptions, a as ThrottleStore, E as ErrorFormatOption } from "./shared/throttle.js";
-export { C as Command, b as Denial, c as DenialError, d as DenialHeaders, e as ErrorForm, f as ErrorFormat, I as InsufficientScopeError, g as InvalidRequestError, L as LimitMs, O as OnDenied, R as Reply, h as RouteWindow, S as StoreShard, i as StoreWatcher, T as Throttle, j as ThrottleHeaders, k as ThrottleOptions, l as ThrottledError, U as UnauthorizedError, m as UnavailableError, n as Usage, W as Written, t as throttle } from "./shared/throttle.js";
+export { b as Denial, c as DenialError, d as DenialHeaders, e as ErrorForm, f as ErrorFormat, I as InsufficientScopeError, g as InvalidRequestError, L as LimitMs, O as OnDenied, R as RouteWindow, S as StoreShard, h as StoreWatcher, i as SyncCommand, j as SyncFigures, k as SyncReply, T as Throttle, l as ThrottleHeaders, m as ThrottleOptions, n as ThrottledError, U as UnauthorizedError, o as UnavailableError, p as Usage, t as throttle } from "./shared/throttle.js";
 import { J as JsonObject, A as Algorithm, a as Jwk } from "./shared/verify-key.js";
 import { R as RedisClient } from "./shared/redis-client.js";
 import "http-errors";

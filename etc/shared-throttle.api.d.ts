@@ -49,7 +49,7 @@ interface ThrottleHeaders {
     readonly throttle?: boolean;
     readonly rateLimit?: boolean;
 }
-interface Command {
+interface SyncCommand {
     readonly id: string;
     readonly number: number;
     readonly start: number;
@@ -66,11 +66,11 @@ interface Command {
     readonly tolerance: number;
     readonly leaseMs: number;
 }
-interface Reply {
+interface SyncReply {
     readonly time: number;
-    readonly written?: Written;
+    readonly written?: SyncFigures;
 }
-interface Written {
+interface SyncFigures {
     readonly othersSpent: number;
     readonly othersRunning: number;
     readonly granted: number;
@@ -85,7 +85,7 @@ interface ThrottleStore {
 }
 interface StoreShard {
     readonly name: string | undefined;
-    sync(window: string, command: Command): Promise<Reply>;
+    sync(window: string, command: SyncCommand): Promise<SyncReply>;
     beat(): Promise<{
         readonly time: number;
         readonly whole: boolean;
@@ -130,5 +130,5 @@ interface Throttle extends RequestHandler {
     close(): Promise<void>;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
-export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as g, ThrottledError as l, UnavailableError as m, throttle as t };
-export type { Command as C, DenyOptions as D, ErrorFormatOption as E, LimitMs as L, OnDenied as O, Reply as R, StoreShard as S, Throttle as T, Written as W, ThrottleStore as a, Denial as b, DenialError as c, DenialHeaders as d, ErrorForm as e, ErrorFormat as f, RouteWindow as h, StoreWatcher as i, ThrottleHeaders as j, ThrottleOptions as k, Usage as n };
+export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as g, ThrottledError as n, UnavailableError as o, throttle as t };
+export type { DenyOptions as D, ErrorFormatOption as E, LimitMs as L, OnDenied as O, RouteWindow as R, StoreShard as S, Throttle as T, ThrottleStore as a, Denial as b, DenialError as c, DenialHeaders as d, ErrorForm as e, ErrorFormat as f, StoreWatcher as h, SyncCommand as i, SyncFigures as j, SyncReply as k, ThrottleHeaders as l, ThrottleOptions as m, Usage as p };
