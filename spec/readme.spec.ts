@@ -62,7 +62,7 @@ describe('README', () => {
       ['lib/bearer/bearer-options.ts', ''],
       ['lib/bearer/allow-unauthenticated.ts', 'AllowUnauthenticatedOptions'],
       ['lib/http/service-unavailable.ts', 'ServiceUnavailableOptions'],
-      ['lib/http/error-body.ts', 'ErrorFormat'],
+      ['lib/http/error-format.ts', 'ErrorFormat'],
       ['lib/http/deny.ts', 'DenyOptions'],
     ] as const) {
       const text = readFileSync(join(root, file), 'utf8')
