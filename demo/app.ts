@@ -9,10 +9,12 @@ import {
   throttle,
   throttleTest,
 } from 'express-tollgate'
+import { throttleDashboard } from 'express-tollgate/dashboard'
 import type { AuthorizationServer, ClientRegistration } from 'express-tollgate/oauth'
 import { browsers } from './browsers'
 import { consolePages } from './console'
 import { familyApp } from './family-app'
+import { operators } from './operators'
 import { resources } from './resources'
 import { ISSUER_PATH, signInServer } from './sign-in-server'
 
@@ -28,6 +30,8 @@ export interface DemoOptions {
   readonly searchMs?: number
   /** Where processes share their windows. Default: this process's memory. */
   readonly store?: ThrottleStore
+  /** The Redis of that store, for the dashboard. */
+  readonly redis?: string
   /** Apps beside the demo's own. */
   readonly apps?: readonly ClientRegistration[]
   /** What `token_type` says where no `openid` was asked for. Default `family_search`. */
@@ -38,11 +42,14 @@ export interface DemoOptions {
 export interface Demo {
   readonly app: Express
   readonly server: AuthorizationServer
+  /** Ends the dashboard's streams, which would keep the server open. */
+  readonly end: () => void
   readonly close: () => Promise<void>
 }
 
 /** A small genealogy API and the server that its users sign in to, in the order in which a request meets them. */
-export function demo({ origin, limitMs = 18_000, windowMs = 60_000, searchMs, store, ...tokens }: DemoOptions): Demo {
+export function demo(options: DemoOptions): Demo {
+  const { origin, limitMs = 18_000, windowMs = 60_000, searchMs, store, redis, ...tokens } = options
   const { server, router, throttled: tokensThrottled } = signInServer(origin, tokens)
   const issuer = origin + ISSUER_PATH
   const throttled = throttle({
@@ -53,6 +60,9 @@ export function demo({ origin, limitMs = 18_000, windowMs = 60_000, searchMs, st
     ...(store && { store }),
   })
 
+  const admin = operators(origin, '/admin/throttle')
+  const dashboard = throttleDashboard(throttled, { guard: admin.guard, ...(redis && { redis }) })
+
   const platform = Router()
   platform.use(allowUnauthenticated({ paths: ['/platform/places', '/platform/dates'], methods: ['GET', 'HEAD'] }))
   platform.use(requireBearer({ issuer, audience: issuer, verify: server.verify })) // a revoked token ends at once
@@ -60,19 +70,23 @@ export function demo({ origin, limitMs = 18_000, windowMs = 60_000, searchMs, st
   platform.get('/throttled', throttleTest())
   platform.use(resources(searchMs))
 
-  const app = express()
+  const app = express().disable('x-powered-by')
   app.use(cors(browsers))
   app.use(processingTime())
   app.use(router)
   app.use(familyApp(origin))
   app.use(consolePages())
+  app.use(admin.router)
+  app.use('/admin/throttle', dashboard)
   app.get('/platform/status', (_req, res) => void res.json({ status: 'up' })) // open, and not throttled
   app.use('/platform', platform)
   app.use(serviceUnavailable())
   return {
     app,
     server,
+    end: () => dashboard.close(),
     close: async () => {
+      dashboard.close()
       await Promise.all([throttled.close(), tokensThrottled.close()])
     },
   }

@@ -1,40 +1,61 @@
 // npm start. PORT (default 3000), REDIS_URL (default: this process's memory), LIMIT_MS and WINDOW_MS (18 s in 60 s).
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { redisStore } from 'express-tollgate'
 import { type Demo, demo } from './app'
-import { pasteLines } from './paste-lines'
+import { pasteLines, shellVariables } from './paste-lines'
+import { type Settings, settingsIn } from './settings'
 import { users } from './sign-in-server'
 
-const { PORT = '3000', LIMIT_MS = '18000', WINDOW_MS = '60000', REDIS_URL } = process.env
-const limitMs = Number(LIMIT_MS)
-const windowMs = Number(WINDOW_MS)
+const settings = settingsOrExit()
+const { port, redisUrl, limitMs, windowMs } = settings
 
 const server = createServer()
 let running: Demo | undefined
+let folder: string | undefined
 server.on('error', failed)
-server.listen(Number(PORT), '127.0.0.1', () => {
+server.listen(port, '127.0.0.1', () => {
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  running = demo({ origin, limitMs, windowMs, ...(REDIS_URL && { store: redisStore(REDIS_URL) }) })
+  running = demo({ origin, limitMs, windowMs, ...(redisUrl && { store: redisStore(redisUrl), redis: redisUrl }) })
   server.on('request', running.app)
-  say(origin).catch(failed)
+  print(origin).catch(failed)
 })
 
-async function say(origin: string): Promise<void> {
-  const lines = await pasteLines(origin, limitMs, windowMs)
-  console.log(
-    `The demo listens on ${origin}, its windows are ${REDIS_URL ? 'in Redis' : 'in memory'}. Tokens last an hour.`,
-  )
-  console.log(`\n# try it all in a browser, signed in as one of these:\n${origin}/`)
-  for (const { username, password } of users) console.log(`#   ${username} / ${password}`)
+async function print(origin: string): Promise<void> {
+  const file = keep(await shellVariables(origin))
+  console.log(`The demo listens on ${origin}, its windows are ${redisUrl ? 'in Redis' : 'in memory'}.`)
+  console.log('\n# try it all in a browser, signed in as one of these:')
+  console.log(`${origin}/`)
+  for (const { username, password } of users) {
+    console.log(`#   ${username} / ${password}${username === 'mary' ? ', who has yet to accept the terms' : ''}`)
+  }
+  console.log(`\n# watch who is spending time, signed in as ada:\n${origin}/admin/throttle/`)
   console.log(`\n# or see no more than how an app signs somebody in:\n${origin}/login`)
-  for (const { shows, command } of lines) console.log(`\n# ${shows}\n${command}`)
+  console.log('\n# for the lines below, good for an hour: $ADA, $GRACE, $VISITOR, $SERVICE, $API')
+  console.log(`. ${file}`)
+  for (const { shows, command } of pasteLines(limitMs, windowMs)) console.log(`\n# ${shows}\n${command}`)
+}
+
+/** Writes the variables where only this user can read them: tokens of 800 characters would fill the screen. */
+function keep(variables: Readonly<Record<string, string>>): string {
+  folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
+  const file = join(folder, 'tokens.sh')
+  const lines = Object.entries(variables).map(([name, value]) => `${name}='${value}'\n`)
+  writeFileSync(file, lines.join(''), { mode: 0o600 })
+  return file
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
+process.on('exit', () => {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+})
 
 /** Requests under way are answered; then what is not published yet is published. */
 function stop(): void {
+  running?.end()
   server.close(() => {
     const closed = running?.close() ?? Promise.resolve()
     closed.then(() => console.log('\nThe demo has stopped.'), failed)
@@ -42,8 +63,17 @@ function stop(): void {
   server.closeIdleConnections()
 }
 
+function settingsOrExit(): Settings {
+  try {
+    return settingsIn(process.env)
+  } catch (err) {
+    console.error((err as Error).message)
+    process.exit(1)
+  }
+}
+
 function failed(err: unknown): void {
   const taken = (err as NodeJS.ErrnoException).code === 'EADDRINUSE'
-  console.error(taken ? `Port ${PORT} is in use; try PORT=3001 npm start` : err)
+  console.error(taken ? `Port ${port} is in use; try PORT=3001 npm start` : err)
   process.exit(1)
 }

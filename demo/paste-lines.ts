@@ -5,53 +5,59 @@ import { Visitor } from './visitor'
 export interface PasteLine {
   /** What it shows. */
   readonly shows: string
+  /** Uses the variables of {@link shellVariables}, so that it fits on a screen of 80 columns. */
   readonly command: string
 }
 
-/** A curl line with a fresh token for each thing worth trying, in an order that makes sense from top to bottom. */
-export async function pasteLines(url: string, limitMs: number, windowMs: number): Promise<PasteLine[]> {
-  const visitor = new Visitor(url)
-  const [user, secondApp, throttled, nobody, service] = await Promise.all([
+/** A fresh token for each kind of session, and the addresses: what the lines use, by the names of shell variables. */
+export async function shellVariables(origin: string): Promise<Readonly<Record<string, string>>> {
+  const visitor = new Visitor(origin)
+  const [ADA, PHOTOS, GRACE, VISITOR, SERVICE] = await Promise.all([
     visitor.userToken('ada', 'family-app'),
     visitor.userToken('ada', 'photo-app'),
     visitor.userToken('grace', 'family-app'),
     visitor.unauthenticatedToken(),
     visitor.serviceToken(),
   ])
-  const curl = (path: string, token?: string, flags = '-i') =>
-    `curl ${flags} '${url}/platform/${path}'${token === undefined ? '' : ` -H 'Authorization: Bearer ${token}'`}`
-  const tokenFor = (form: string) => `curl -i '${url}${ISSUER_PATH}/token' ${form}`
+  return { API: `${origin}/platform`, TOKENS: `${origin}${ISSUER_PATH}/token`, ADA, PHOTOS, GRACE, VISITOR, SERVICE }
+}
+
+/** A curl line for each thing worth trying, in an order that makes sense from top to bottom. */
+export function pasteLines(limitMs: number, windowMs: number): PasteLine[] {
+  const curl = (path: string, who?: string, flags = '-i') =>
+    `curl ${flags} "$API/${path}"${who === undefined ? '' : ` -H "Authorization: Bearer $${who}"`}`
+  const tokenFor = (form: string) => `curl -i "$TOKENS" ${form}`
 
   return [
     { shows: 'is it up? open to all, and not throttled', command: curl('status') },
     { shows: 'without a token: 401', command: curl('users/current') },
-    { shows: 'a user, and what is left to her', command: curl('users/current', user) },
-    { shows: 'the same user from a second app: one budget', command: curl('users/current', secondApp) },
-    { shows: 'a person of the tree', command: curl('tree/persons/LWB1-ADA', user) },
-    { shows: 'a slow search, with a window of its own: 5 s in 10 s', command: curl('tree/search?name=king', user) },
-    { shows: 'an unauthenticated session, allowed: 200', command: curl('places?q=london', nobody) },
-    { shows: 'an unauthenticated session, refused: 403', command: curl('tree/persons/LWB1-ADA', nobody) },
+    { shows: 'a user, and what is left to her', command: curl('users/current', 'ADA') },
+    { shows: 'the same user from a second app: one budget', command: curl('users/current', 'PHOTOS') },
+    { shows: 'a person of the tree', command: curl('tree/persons/LWB1-ADA', 'ADA') },
+    { shows: 'a slow search, with a window of its own: 5 s in 10 s', command: curl('tree/search?name=king', 'ADA') },
+    { shows: 'an unauthenticated session, allowed: 200', command: curl('places?q=london', 'VISITOR') },
+    { shows: 'an unauthenticated session, refused: 403', command: curl('tree/persons/LWB1-ADA', 'VISITOR') },
     {
       shows: 'a token for an app with nobody signed in',
-      command: tokenFor('-d grant_type=unauthenticated_session -d client_id=visitor-app -d ip_address=127.0.0.1'),
+      command: tokenFor('-d grant_type=unauthenticated_session \\\n  -d client_id=visitor-app -d ip_address=127.0.0.1'),
     },
     {
       shows: 'a token for a service account, which then pays for itself',
-      command: tokenFor(`-u nightly-import:${SERVICE_SECRET} -d grant_type=client_credentials`),
+      command: tokenFor(`-u nightly-import:${SERVICE_SECRET} \\\n  -d grant_type=client_credentials`),
     },
-    { shows: 'a service account reads the tree', command: curl('tree/persons/LWB2-GGB', service) },
+    { shows: 'a service account reads the tree', command: curl('tree/persons/LWB2-GGB', 'SERVICE') },
     {
       shows: 'it signs out: 204, and its token is good for nothing more',
-      command: `${curl('logout', service)} -X POST`,
+      command: curl('logout', 'SERVICE', '-i -X POST'),
     },
     {
       shows: `force the throttle: add ${limitMs + 1} ms to another user's sum`,
-      command: curl(`throttled?processingTime=${limitMs + 1}`, throttled),
+      command: curl(`throttled?processingTime=${limitMs + 1}`, 'GRACE'),
     },
-    { shows: 'now she is refused: 429 with Retry-After', command: curl('users/current', throttled) },
+    { shows: 'now she is refused: 429 with Retry-After', command: curl('users/current', 'GRACE') },
     {
-      shows: `and wait it out: curl waits as long as Retry-After says, here up to ${Math.ceil(windowMs / 1_000)} s`,
-      command: curl('users/current', throttled, '-i --retry 1'),
+      shows: `and wait it out: curl waits as long as Retry-After says, up to ${Math.ceil(windowMs / 1_000)} s`,
+      command: curl('users/current', 'GRACE', '-i --retry 1'),
     },
   ]
 }

@@ -28,6 +28,7 @@ export const users: readonly (UserRegistration & { readonly password: string })[
     },
   },
   { id: 'K2QX-9TT', username: 'grace', password: 'flow-matic', claims: { givenName: 'Grace' } },
+  { id: 'K7LM-3RA', username: 'mary', password: 'on the connexion', claims: { givenName: 'Mary' } },
 ]
 
 /** The secret of the service account, printed as the passwords are. */
@@ -40,6 +41,7 @@ export function demoApps(origin: string): ClientRegistration[] {
     { clientId: 'family-app', name: 'Family App', realm: '/family', redirectUris },
     { clientId: 'photo-app', name: 'Photo App', realm: '/photo', redirectUris },
     { clientId: 'console', name: 'Console', realm: '/console', redirectUris: [`${origin}/`] },
+    { clientId: 'dashboard', name: 'Dashboard', realm: '/admin', redirectUris: [`${origin}/admin/throttle/signed-in`] },
     { clientId: 'visitor-app', name: 'Visitor App', grants: ['unauthenticated_session'] },
     {
       clientId: 'nightly-import',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, describe, it } from 'node:test'
 import { promisify } from 'node:util'
@@ -23,10 +24,12 @@ async function started(t: TestContext, env: NodeJS.ProcessEnv = {}) {
   const said = { out: '', err: '' }
   child.stdout?.setEncoding('utf8').on('data', (text: string) => (said.out += text))
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (said.err += text))
-  await until(() => /--retry 1 .*\n$/.test(said.out) || child.exitCode !== null)
-  const lines = new Map([...said.out.matchAll(/^# (.+)\n(curl .+)$/gm)].map(([, shows, command]) => [shows, command]))
+  await until(() => /--retry 1 .*\n$/.test(said.out) || child.exitCode !== null, 40_000)
+  const setting = /^\. \/.+\/tokens\.sh$/m.exec(said.out)?.[0] ?? ''
+  const found = [...said.out.matchAll(/^# (.+)\n(curl .+(?:\n {2}.+)*)$/gm)]
+  const lines = new Map(found.map(([, shows, command]) => [shows, `${setting}\n${command}`]))
   const url = /http:\/\/[\d.]+:\d+/.exec(said.out)?.[0] ?? ''
-  return { child, said, url, lines }
+  return { child, said, url, lines, setting }
 }
 
 /** What curl prints for a line, pasted into a shell: the last answer's status and fields, and all bodies. */
@@ -41,6 +44,7 @@ async function pasted(command: string) {
 describe('npm start', () => {
   it('prints its address and curl lines that do what they say', async (t) => {
     const { said, lines } = await started(t)
+    for (const line of said.out.split('\n')) assert.ok(line.length <= 80, line)
     assert.match(said.out, /^The demo listens on http:\/\/127\.0\.0\.1:\d+, its windows are in memory\./)
     const line = (part: string) => {
       const [found, ...more] = [...lines].filter(([shows]) => shows?.includes(part))
@@ -51,6 +55,7 @@ describe('npm start', () => {
 
     const up = await paste('is it up?')
     assert.deepEqual([up.statuses, up.fields.has('x-throttle-window-size')], [[200], false])
+    assert.equal(up.fields.has('x-powered-by'), false)
     const noToken = await paste('without a token')
     assert.deepEqual([noToken.statuses, /^Bearer/.test(noToken.fields.get('www-authenticate') ?? '')], [[401], true])
     assert.match((await paste('a person of the tree')).text, /Countess of Lovelace/)
@@ -90,7 +95,9 @@ describe('npm start', () => {
 
   it('answers what is under way and ends when it is told to', async (t) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      const { child, said, lines } = await started(t)
+      const { child, said, lines, setting } = await started(t)
+      const tokens = setting.replace('. ', '')
+      assert.equal(statSync(tokens).mode & 0o777, 0o600, 'only for who started it')
       const search = pasted([...lines].find(([shows]) => shows?.startsWith('a slow search'))?.[1] ?? '')
       const exited = once(child, 'exit')
       await new Promise((resolve) => setTimeout(resolve, 400)) // the search takes 1,200 ms
@@ -99,6 +106,7 @@ describe('npm start', () => {
       assert.deepEqual(await exited, [0, null])
       assert.match(said.out, /The demo has stopped\.\n$/)
       assert.equal(said.err, '')
+      assert.equal(existsSync(tokens), false)
     }
   })
 
@@ -114,6 +122,19 @@ describe('npm start', () => {
     assert.deepEqual(await exited, [0, null])
     const keys = await run(process.env.REDIS_CLI ?? 'redis-cli', ['-p', String(redis.port), 'keys', 'tollgate:*'])
     assert.match(keys.stdout, /tollgate:\{/)
+  })
+
+  it('says what is wrong with its environment, and nothing of its inside', async (t) => {
+    for (const [env, message] of [
+      [{ LIMIT_MS: 'abc' }, /^LIMIT_MS must be a whole number from 1 to 86,400,000; it is "abc"\n$/],
+      [{ WINDOW_MS: '1e4' }, /^WINDOW_MS must be a whole number from 10 to 2,592,000,000; it is "1e4"\n$/],
+      [{ PORT: '70000' }, /^PORT must be a whole number from 0 to 65,535; it is "70000"\n$/],
+      [{ REDIS_URL: 'ada:hush@localhost' }, /^REDIS_URL must be a redis:\/\/ or rediss:\/\/ URL\n$/],
+    ] as const) {
+      const { child, said } = await started(t, env)
+      assert.equal(child.exitCode, 1)
+      assert.match(said.err, message)
+    }
   })
 
   it('says so where the port is taken', async (t) => {

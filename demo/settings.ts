@@ -1,0 +1,33 @@
+/** How the demo was started. */
+export interface Settings {
+  readonly port: number
+  /** Undefined: its windows are in memory. */
+  readonly redisUrl: string | undefined
+  readonly limitMs: number
+  readonly windowMs: number
+}
+
+/**
+ * Reads PORT, REDIS_URL, LIMIT_MS and WINDOW_MS.
+ *
+ * @throws {RangeError} naming the variable, what it may be, and what it is
+ */
+export function settingsIn(env: NodeJS.ProcessEnv): Settings {
+  const { REDIS_URL } = env
+  if (REDIS_URL && !/^rediss?:\/\/./.test(REDIS_URL)) {
+    throw new RangeError('REDIS_URL must be a redis:// or rediss:// URL') // never shown, since it may hold a password
+  }
+  return {
+    port: whole(env, 'PORT', 3_000, 0, 65_535),
+    redisUrl: REDIS_URL || undefined,
+    limitMs: whole(env, 'LIMIT_MS', 18_000, 1, 86_400_000),
+    windowMs: whole(env, 'WINDOW_MS', 60_000, 10, 2_592_000_000),
+  }
+}
+
+function whole(env: NodeJS.ProcessEnv, name: string, usual: number, least: number, most: number): number {
+  const value = env[name] || String(usual)
+  if (/^\d{1,10}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value)
+  const range = `${least.toLocaleString('en')} to ${most.toLocaleString('en')}`
+  throw new RangeError(`${name} must be a whole number from ${range}; it is ${JSON.stringify(value)}`)
+}
