@@ -86,6 +86,7 @@ interface PageTexts {
     readonly loginNote: string;
     readonly wrongPassword: string;
     readonly tooManyAttempts: string;
+    readonly tooManyLogins: string;
     readonly pageExpired: string;
     readonly cookiesNeeded: string;
     readonly termsTitle: string;
@@ -172,6 +173,10 @@ interface UserDirectoryOptions {
     readonly cost?: number;
 }
 declare function userDirectory(registrations: readonly UserRegistration[], options?: UserDirectoryOptions): UserDirectory;
+declare class DirectoryBusyError extends Error {
+    readonly retryAfterSec: number;
+    constructor(retryAfterSec: number);
+}
 declare function hashPassword(password: string, cost?: number): Promise<string>;
 interface RedisStoreOptions {
     readonly prefix?: string;
@@ -185,5 +190,5 @@ interface MemoryStoreOptions {
     readonly clock?: Clock;
 }
 declare function memoryStore(options?: MemoryStoreOptions): OAuthStore;
-export { RedisClient, authorizationServer, clientDirectory, hashPassword, memoryStore, redisStore, userDirectory };
+export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryStore, redisStore, userDirectory };
 export type { AccessTokenClaims, AuthorizationServer, AuthorizationServerOptions, Claim, Client, ClientDirectory, ClientRegistration, Count, GrantName, LoginLimits, MemoryStoreOptions, OAuthStore, OnError, PageOptions, PageTexts, RedisStore, RedisStoreOptions, Revocable, RsaKeyInput, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };

@@ -1,5 +1,8 @@
 import { readCookie } from '../http/read-cookie'
 
+/** The cookies by short name: the website session, the browser that a form was shown to, a device known to its user. */
+export type CookieName = 'session' | 'browser' | 'device'
+
 /** Names, reads and writes the server's cookies. */
 export class Cookies {
   readonly #secure: boolean
@@ -10,17 +13,18 @@ export class Cookies {
   }
 
   /** The cookie's full name: `__Host-tollgate-session`. */
-  name(short: 'session' | 'browser'): string {
+  name(short: CookieName): string {
     return `${this.#secure ? '__Host-' : ''}tollgate-${short}`
   }
 
-  read(header: string | undefined, short: 'session' | 'browser'): string | undefined {
+  read(header: string | undefined, short: CookieName): string | undefined {
     return readCookie(header, this.name(short))
   }
 
-  /** The `Set-Cookie` field of a session cookie. An empty value deletes it. */
-  write(short: 'session' | 'browser', value: string): string {
+  /** The `Set-Cookie` field. Without `maxAgeSec` the cookie ends with the browser's session. An empty value deletes it. */
+  write(short: CookieName, value: string, maxAgeSec?: number): string {
+    const age = value === '' ? 0 : maxAgeSec
     const flags = `Path=/; HttpOnly; SameSite=Lax${this.#secure ? '; Secure' : ''}`
-    return `${this.name(short)}=${value}; ${flags}${value === '' ? '; Max-Age=0' : ''}`
+    return `${this.name(short)}=${value}; ${flags}${age === undefined ? '' : `; Max-Age=${age}`}`
   }
 }

@@ -1,6 +1,9 @@
 import { type KeyObject, createHmac, hkdfSync } from 'node:crypto'
 import { sameSecret } from '../http/secret'
 
+/** A shorter signature could be guessed. */
+const LEAST_TAG_BYTES = 16
+
 /**
  * Signs state that a page carries from one request to the next, so that the server stores nothing for a login page. Its
  * keys derive from the signing keys: all processes have the same ones, and they rotate together.
@@ -27,6 +30,20 @@ export class Seal {
     const mac = sealed.slice(dot + 1)
     if (!this.#keys().some((key) => sameSecret(this.#mac(key, use, payload), mac))) return undefined
     return JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown
+  }
+
+  /** A short signature of a text, for this use only. */
+  tag(use: string, text: string, bytes: number): Buffer {
+    return Buffer.from(this.#mac(this.#keys()[0] as KeyObject, use, text), 'base64url').subarray(0, bytes)
+  }
+
+  /** Whether the tag is a signature of the text for this use, of whatever length it has. */
+  isTag(use: string, text: string, tag: Buffer): boolean {
+    const given = tag.toString('base64url')
+    return this.#keys().some((key) => {
+      const mac = Buffer.from(this.#mac(key, use, text), 'base64url')
+      return tag.length >= LEAST_TAG_BYTES && sameSecret(mac.toString('base64url', 0, tag.length), given)
+    })
   }
 
   #mac(key: KeyObject, use: string, payload: string): string {

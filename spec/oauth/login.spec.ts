@@ -116,9 +116,12 @@ describe('the login page', () => {
     const page = await agent.authorize('https://ident.test/oauth', request())
     const answer = await page.logIn()
     for (const line of [...page.response.headers.getSetCookie(), ...answer.response.headers.getSetCookie()]) {
-      assert.match(line, /^__Host-tollgate-(browser|session)=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/)
+      assert.match(
+        line,
+        /^__Host-tollgate-(browser|session|device)=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure(; Max-Age=34560000)?$/,
+      )
     }
-    assert.equal(agent.cookies.size, 2)
+    assert.equal(agent.cookies.size, 3)
     await https.close()
   })
 

@@ -23,7 +23,7 @@ const WRONG: [options: object, error: RegExp][] = [
   [{ issuer: undefined }, /issuer must be an https URL .* received undefined/],
   [{ issuer: 'ident.example.org' }, /issuer must be an https URL .* received 'ident.example.org'/],
   [{ issuer: 'http://ident.example.org' }, /issuer must be an https URL/],
-  [{ issuer: 'https://ident.example.org/' }, /issuer must be .* slash at its end/],
+  [{ issuer: 'https://ident.example.org/' }, /issuer must be .* trailing slash/],
   [{ issuer: 'https://ident.example.org/a?b=c' }, /issuer must be .* without query/],
   [{ issuer: 'https://ident.example.org/a#b' }, /issuer must be .* fragment/],
   [{ issuer: 'http://127.0.0.1.example.org' }, /issuer must be an https URL/],

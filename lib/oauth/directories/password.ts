@@ -1,5 +1,6 @@
 import { type ScryptOptions, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { optionRange } from '../../http/options'
+import { hashSlots } from './hash-slots'
 
 /** Work of one hash: 2^cost KiB of memory. 15 takes about 80 ms and 32 MiB. */
 export const DEFAULT_COST = 15
@@ -12,9 +13,12 @@ const KEY_BYTES = 32
 const LONGEST_BYTES = 1_024
 
 const FORM = /^scrypt\$(\d{1,2})\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/
+/** The salt of hashes that are made for their time only. */
+const DECOY_SALT = randomBytes(16)
 
 /**
- * Hashes a password for a user directory: `scrypt$15$<salt>$<hash>`.
+ * Hashes a password for a user directory: `scrypt$15$<salt>$<hash>`. A process makes few hashes at once, so that they do
+ * not hold up tokens; others wait, and logins come first.
  *
  * @param cost binary logarithm of scrypt's N, 10 to 20. Default 15: about 80 ms and 32 MiB
  * @throws {RangeError} if the password is empty or longer than 1,024 bytes, or the cost is out of range
@@ -23,7 +27,8 @@ export async function hashPassword(password: string, cost: number = DEFAULT_COST
   if (!isHashable(password)) throw new RangeError('A password must be 1 to 1,024 bytes long')
   optionRange('cost', cost, LEAST_COST, MOST_COST)
   const salt = randomBytes(16)
-  return `scrypt$${cost}$${salt.toString('base64url')}$${(await derive(password, salt, cost)).toString('base64url')}`
+  const hash = await hashSlots.registration(() => derive(password, salt, cost))
+  return `scrypt$${cost}$${salt.toString('base64url')}$${hash.toString('base64url')}`
 }
 
 /** Whether the text is a hash from {@link hashPassword}. */
@@ -31,12 +36,35 @@ export function isPasswordHash(text: unknown): text is string {
   return typeof text === 'string' && FORM.test(text)
 }
 
-/** Whether the password matches the hash. The time does not depend on either's content. */
-export async function isPassword(password: string, hash: string): Promise<boolean> {
-  const [, cost, salt, expected] = FORM.exec(hash) as unknown as [string, string, string, string]
+/** The cost of a hash from {@link hashPassword}. */
+export function costOf(hash: string): number {
+  return Number(FORM.exec(hash)?.[1])
+}
+
+/**
+ * Whether the password matches the hash. Always makes one hash for each cost, so that the time tells neither whether there
+ * is a hash to match nor which cost it has.
+ *
+ * @param hash of the user, or undefined for an unknown name
+ * @param costs all costs that occur in the directory, the user's among them
+ * @throws {DirectoryBusyError} at once if too many logins wait
+ */
+export async function isPassword(
+  password: string,
+  hash: string | undefined,
+  costs: readonly number[],
+): Promise<boolean> {
   if (!isHashable(password)) return false
-  const derived = await derive(password, Buffer.from(salt, 'base64url'), Number(cost))
-  return timingSafeEqual(derived, Buffer.from(expected, 'base64url'))
+  const [, cost, salt, expected] = FORM.exec(hash ?? '') ?? []
+  return hashSlots.login(async () => {
+    let isRight = false
+    for (const each of costs) {
+      const isOwn = each === Number(cost)
+      const key = await derive(password, isOwn ? Buffer.from(salt as string, 'base64url') : DECOY_SALT, each)
+      if (isOwn) isRight = timingSafeEqual(key, Buffer.from(expected as string, 'base64url'))
+    }
+    return isRight
+  })
 }
 
 /** Whether the password has a length that is hashed: 1 to 1,024 bytes. */

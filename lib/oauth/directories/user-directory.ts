@@ -1,6 +1,15 @@
 import { optionNames, optionRange, optionType, shown } from '../../http/options'
-import { DEFAULT_COST, LEAST_COST, MOST_COST, hashPassword, isHashable, isPassword, isPasswordHash } from './password'
-import type { User, UserDirectory } from './user'
+import {
+  DEFAULT_COST,
+  LEAST_COST,
+  MOST_COST,
+  costOf,
+  hashPassword,
+  isHashable,
+  isPassword,
+  isPasswordHash,
+} from './password'
+import { type User, type UserDirectory, foldedUsername } from './user'
 
 /** A user to register, with a password or its hash. */
 export interface UserRegistration extends User {
@@ -12,12 +21,15 @@ export interface UserRegistration extends User {
 
 /** Options of {@link userDirectory}. */
 export interface UserDirectoryOptions {
-  /** Binary logarithm of scrypt's N for plain passwords and unknown names, 10 to 20. Default 15: 80 ms, 32 MiB. */
+  /** Binary logarithm of scrypt's N for plain passwords, 10 to 20. Default 15: about 80 ms and 32 MiB. */
   readonly cost?: number
 }
 
 /**
  * Keeps users in memory, for demos, tests and small services. Names are case-insensitive.
+ *
+ * A login takes as long for an unknown name as for a wrong password: it makes one hash of each cost that occurs among the
+ * users. So give all hashes one cost. Too many logins at once reject with a `DirectoryBusyError`.
  *
  * @example userDirectory([{ id: 'KWC6-X7D', username: 'ada', password: 'analytical', claims: { givenName: 'Ada' } }])
  * @throws {TypeError} naming the user and the field, if a registration is invalid or repeated
@@ -33,27 +45,27 @@ export function userDirectory(
   const { cost = DEFAULT_COST } = options
   optionRange('cost', cost, LEAST_COST, MOST_COST)
   const byId = new Map<string, User>()
+  const hashCosts = new Set<number>()
   const byName = new Map<string, { user: User; hash: Promise<string> }>()
   for (const registration of registrations as readonly UserRegistration[]) {
     const user = register(registration)
-    const name = folded(user.username)
+    const name = foldedUsername(user.username)
     if (byId.has(user.id) || byName.has(name))
       throw new TypeError(`userDirectory: ${user.username} is registered twice`)
     byId.set(user.id, user)
     const { password, passwordHash } = registration
+    hashCosts.add(passwordHash === undefined ? cost : costOf(passwordHash))
     const hash = passwordHash === undefined ? hashPassword(password as string, cost) : Promise.resolve(passwordHash)
     hash.catch(() => undefined) // reported by authenticate(), which awaits it
     byName.set(name, { user, hash })
   }
-  // A name that nobody has costs the same hash as one with a wrong password.
-  const nobody = hashPassword('nobody has this password', cost)
-  nobody.catch(() => undefined)
+  const costs = hashCosts.size > 0 ? [...hashCosts] : [cost]
 
   return {
     async authenticate(username, password) {
-      const known = byName.get(folded(username))
-      const right = await isPassword(password, await (known?.hash ?? nobody))
-      return right ? known?.user : undefined
+      const known = byName.get(foldedUsername(username))
+      const isRight = await isPassword(password, await known?.hash, costs)
+      return isRight ? known?.user : undefined
     },
     findUser: (id) => Promise.resolve(byId.get(id)),
   }
@@ -79,8 +91,4 @@ function register(registration: UserRegistration): User {
   }
   optionType(`claims of ${username}`, claims, 'object')
   return { id, username, ...(claims && { claims: { ...claims } }) }
-}
-
-function folded(username: string): string {
-  return username.trim().normalize('NFKC').toLowerCase()
 }

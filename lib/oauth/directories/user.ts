@@ -25,3 +25,8 @@ export interface UserDirectory {
   /** The user with that id, or undefined. Called before each token is issued. */
   findUser(id: string): Promise<User | undefined>
 }
+
+/** The user name as it is compared: without surrounding space or case. */
+export function foldedUsername(username: string): string {
+  return username.trim().normalize('NFKC').toLowerCase()
+}

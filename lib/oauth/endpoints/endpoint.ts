@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { Meter } from '../../http/meter'
+import { DirectoryBusyError } from '../directories/directory-busy-error'
 import type { ServerContext } from '../server-context'
 import { OAuthError, invalidRequest } from '../oauth-error'
 
@@ -50,12 +51,14 @@ function answerError(
   res: Response,
   onError: OnError,
 ) {
-  if (!(err instanceof OAuthError)) onError(err, req)
+  const isBusy = err instanceof DirectoryBusyError
+  if (!(err instanceof OAuthError) && !isBusy) onError(err, req)
   if (res.headersSent) return void res.destroy()
   const known =
     err instanceof OAuthError ? err : new OAuthError('temporarily_unavailable', 'The server cannot answer just now.')
   const status = err instanceof OAuthError ? known.status : 503
-  const headers = err instanceof OAuthError ? known.headers : { 'Retry-After': String(RETRY_AFTER_SEC) }
+  const headers =
+    err instanceof OAuthError ? known.headers : { 'Retry-After': String(isBusy ? err.retryAfterSec : RETRY_AFTER_SEC) }
   if (endpoint.errors === 'json') {
     sendJson(res, status, { error: known.code, error_description: known.message }, headers)
   } else ctx.pages.error(res, status, status === 503 ? 'unavailable' : 'badRequest', headers)

@@ -1,10 +1,13 @@
 import type { Request, Response } from 'express'
 import type { ServerContext } from '../server-context'
+import { DirectoryBusyError } from '../directories/directory-busy-error'
+import type { User } from '../directories/user'
 import { OAuthError } from '../oauth-error'
 import type { Params } from '../parameters/params'
 import { redirectError } from './authorization-response'
 import type { Endpoint } from './endpoint'
 import { type Interaction, PAGE_LIFETIME_MS, beginInteraction, openInteraction, showLogin } from './interaction'
+import { deviceCookie, knownDevice } from './known-device'
 import { withPageForm } from './page-form'
 import { continueAuthorization } from './continue-authorization'
 
@@ -20,15 +23,25 @@ async function login(ctx: ServerContext, req: Request, res: Response): Promise<v
       return redirectError(ctx, res, request, new OAuthError('access_denied', 'The user did not sign in.'))
     }
     const username = (form.get('username') ?? '').slice(0, LONGEST_USERNAME)
-    const waitMs = await ctx.attempts.begin(username, req.ip ?? '')
+    const source = { username, ip: req.ip ?? '', deviceId: knownDevice(ctx, req, username) }
+    const waitMs = await ctx.attempts.begin(source)
     if (waitMs > 0) {
       res.setHeader('Retry-After', Math.ceil(waitMs / 1_000))
       const minutes = Math.ceil(waitMs / 60_000)
       return showLogin(ctx, interaction, req, res, { status: 429, notice: 'tooManyAttempts', username, minutes })
     }
-    const user = await ctx.users.authenticate(username, form.get('password') ?? '')
+    let user: User | undefined
+    try {
+      user = await ctx.users.authenticate(username, form.get('password') ?? '')
+    } catch (err) {
+      if (!(err instanceof DirectoryBusyError)) throw err
+      await ctx.attempts.takeBack(source)
+      res.setHeader('Retry-After', err.retryAfterSec)
+      return showLogin(ctx, interaction, req, res, { status: 503, notice: 'tooManyLogins', username })
+    }
     if (!user) return showLogin(ctx, interaction, req, res, { status: 403, notice: 'wrongPassword', username })
-    await ctx.attempts.succeeded(username, req.ip ?? '')
+    await ctx.attempts.takeBack(source)
+    res.append('Set-Cookie', deviceCookie(ctx, username))
     await startSession(ctx, interaction, user.id, form, req, res)
   })
 }

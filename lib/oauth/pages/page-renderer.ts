@@ -20,7 +20,7 @@ export interface FormPage {
 }
 
 /** Why a login page is shown again. */
-export type LoginNotice = 'wrongPassword' | 'tooManyAttempts' | 'pageExpired' | 'cookiesNeeded'
+export type LoginNotice = 'wrongPassword' | 'tooManyAttempts' | 'tooManyLogins' | 'pageExpired' | 'cookiesNeeded'
 
 /** Renders the pages: plain HTML without scripts, which loads nothing but the logo. */
 export class PageRenderer {

@@ -11,6 +11,7 @@ export interface PageTexts {
   readonly loginNote: string
   readonly wrongPassword: string
   readonly tooManyAttempts: string
+  readonly tooManyLogins: string
   readonly pageExpired: string
   readonly cookiesNeeded: string
   readonly termsTitle: string
@@ -43,6 +44,7 @@ export const ENGLISH: PageTexts = {
   loginNote: 'Your password stays here. {app} never sees it.',
   wrongPassword: 'The username or password is wrong. Please check both and try again.',
   tooManyAttempts: 'Too many attempts to sign in. Please wait {minutes} min and try again.',
+  tooManyLogins: 'Too many people are signing in at this moment. Please try again in a few seconds.',
   pageExpired: 'This page was open for too long. Please sign in again.',
   cookiesNeeded: 'Your browser did not send back our cookie. Please allow cookies for this site and sign in again.',
   termsTitle: 'Terms of access',

@@ -1,10 +1,11 @@
 import { addressGroup } from '../address-group'
+import { foldedUsername } from '../directories/user'
 import { hashOf } from '../../http/secret'
 import type { Records } from './records'
 
-/** How many logins may fail before an account or an address has to wait. */
+/** How many logins may fail before an account, an address or a device has to wait. */
 export interface LoginLimits {
-  /** Failures per account, 1 to 10,000. Default 10. */
+  /** Failures per account, 1 to 10,000. A device on which its user signed in before has as many for itself. Default 10. */
   readonly perAccount: number
   /** Failures per address, 1 to 1,000,000; an IPv6 address counts by its /56. Default 100. */
   readonly perAddress: number
@@ -12,9 +13,17 @@ export interface LoginLimits {
   readonly windowSec: number
 }
 
+/** Who tries to sign in. */
+export interface LoginSource {
+  readonly username: string
+  readonly ip: string
+  /** The device, if this user signed in from it before. Neither account nor address are counted then. */
+  readonly deviceId: string | undefined
+}
+
 /**
- * Counts failed logins. An attempt is counted before the password is checked and taken back when it was right, so that
- * many at once get no further than one after the other. Accounts that do not exist are counted like those that do.
+ * Counts failed logins. An attempt is counted before the password is checked and taken back if it was right, so that
+ * parallel guesses get no further than one after another. Unknown names are counted like known ones.
  */
 export class LoginAttempts {
   readonly #records: Records
@@ -27,22 +36,26 @@ export class LoginAttempts {
     this.#windowMs = limits.windowSec * 1_000
   }
 
-  /** Counts an attempt. Returns for how many milliseconds to wait where there have been too many, else 0. */
-  async begin(username: string, ip: string): Promise<number> {
-    const [accountId, addressId] = ids(username, ip)
-    const address = await this.#records.count('attempts', addressId, 1, this.#windowMs)
-    if (address.total > this.#limits.perAddress) return address.endsInMs
-    const account = await this.#records.count('attempts', accountId, 1, this.#windowMs)
-    return account.total > this.#limits.perAccount ? account.endsInMs : 0
+  /** Counts an attempt. Returns the milliseconds to wait if there were too many, else 0. */
+  async begin(source: LoginSource): Promise<number> {
+    for (const [id, limit] of this.#counters(source)) {
+      const { total, endsInMs } = await this.#records.count('attempts', id, 1, this.#windowMs)
+      if (total > limit) return endsInMs
+    }
+    return 0
   }
 
-  /** Takes an attempt back: it was the user. */
-  async succeeded(username: string, ip: string): Promise<void> {
-    await Promise.all(ids(username, ip).map((id) => this.#records.count('attempts', id, -1, this.#windowMs)))
+  /** Takes an attempt back: the password was right, or was not checked. */
+  async takeBack(source: LoginSource): Promise<void> {
+    await Promise.all(this.#counters(source).map(([id]) => this.#records.count('attempts', id, -1, this.#windowMs)))
   }
-}
 
-function ids(username: string, ip: string): [account: string, address: string] {
-  const name = username.trim().normalize('NFKC').toLowerCase()
-  return [`account.${hashOf(name)}`, `address.${hashOf(addressGroup(ip))}`]
+  #counters({ username, ip, deviceId }: LoginSource): [id: string, limit: number][] {
+    const { perAccount, perAddress } = this.#limits
+    if (deviceId !== undefined) return [[`device.${deviceId}`, perAccount]]
+    return [
+      [`address.${hashOf(addressGroup(ip))}`, perAddress],
+      [`account.${hashOf(foldedUsername(username))}`, perAccount],
+    ]
+  }
 }

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type RedisStore, redisStore } from '../../lib/oauth'
+import { manualClock } from '../../lib/testing'
+import { type Server, startRedis } from '../support/redis'
+import { type RunningServer, startServer } from './support'
+import { UserAgent, request } from './user-agent'
+
+describe('a device that its user signed in from before', () => {
+  const clock = manualClock()
+  let redis: Server
+  let store: RedisStore
+  let running: RunningServer
+  before(async () => {
+    redis = await startRedis()
+    store = redisStore(`redis://127.0.0.1:${redis.port}`)
+    running = await startServer({ store, clock, loginLimits: { perAccount: 3, perAddress: 8 } })
+  })
+  after(async () => {
+    await running.close()
+    store.close()
+    await redis.stop()
+  })
+
+  const DEVICE = 'tollgate-device'
+  /** A browser that keeps of an earlier login only what outlives the browser's session. */
+  const reopened = (agent: UserAgent) => {
+    const device = agent.cookies.get(DEVICE)
+    assert.ok(device !== undefined)
+    const next = new UserAgent(running.issuer)
+    next.cookies.set(DEVICE, device)
+    return next
+  }
+  const page = (agent = new UserAgent(running.issuer)) => agent.authorize(running.issuer, request())
+  const guess = async (times: number, username = 'ada', agent = new UserAgent(running.issuer)) => {
+    let last = 0
+    for (let i = 0; i < times; i++) last = (await (await page(agent)).logIn(username, `guess ${i}`)).status
+    return last
+  }
+
+  it('keeps a budget of its own when strangers have locked the account and its address', async () => {
+    const first = await (await page()).logIn()
+    const cookie = first.response.headers.getSetCookie().find((line) => line.startsWith(DEVICE)) ?? ''
+    assert.match(cookie, /; Path=\/; HttpOnly; SameSite=Lax; Max-Age=34560000$/)
+
+    assert.equal(await guess(4), 429)
+    assert.equal((await (await page()).logIn()).status, 429, 'the account is locked for a device not known')
+    const second = await (await page(reopened(first.agent))).logIn()
+    assert.notEqual((await second.finish()).params.get('code'), null)
+    assert.equal(await guess(9, 'somebody'), 429)
+    assert.equal((await (await page()).logIn('bob', 'builder')).status, 429, 'the address is locked')
+    const third = await (await page(reopened(second.agent))).logIn()
+    assert.notEqual((await third.finish()).params.get('code'), null)
+
+    const thief = reopened(third.agent)
+    assert.equal(await guess(3, 'ada', thief), 403, 'the budget of a device')
+    assert.equal(await guess(1, 'ada', thief), 429, 'is spent, too')
+    assert.equal((await (await page(reopened(third.agent))).logIn()).status, 429)
+  })
+
+  it('is known for its own user only, and by a cookie that nobody can forge', async () => {
+    const own = await startServer({ clock, loginLimits: { perAccount: 1, perAddress: 100 } })
+    const agent = (cookie: string | undefined) => {
+      const one = new UserAgent(own.issuer)
+      if (cookie !== undefined) one.cookies.set(DEVICE, cookie)
+      return one
+    }
+    const login = async (cookie: string | undefined, username: string, password: string) =>
+      (await agent(cookie).authorize(own.issuer, request())).logIn(username, password)
+    const device = (await login(undefined, 'ada', 'analytical engine')).agent.cookies.get(DEVICE) ?? ''
+    for (const username of ['ada', 'bob']) await login(undefined, username, 'a guess')
+    assert.equal((await login(device, ' ADA ', 'analytical engine')).response.status, 200, 'as the name is compared')
+    assert.equal((await login(device, 'bob', 'builder')).status, 429, 'it is Ada’s')
+    const forged = [
+      `${'A'.repeat(16)}${device.slice(16)}`,
+      `${device.slice(0, 16)}${'A'.repeat(27)}`,
+      device.slice(0, 16),
+      'A'.repeat(43),
+      '',
+    ]
+    for (const cookie of forged) assert.equal((await login(cookie, 'ada', 'analytical engine')).status, 429, cookie)
+    await own.close()
+  })
+})
