@@ -6,7 +6,10 @@ export interface Clock {
   now(): number
   /** Milliseconds since 1970, by the machine's clock. */
   date(): number
-  /** Calls `fn` once, after `ms` milliseconds; does not keep the process alive. Returns what cancels it. */
+  /**
+   * Calls `fn` once, after `ms` milliseconds, or for 0 after what the network has brought was read; does not keep the
+   * process alive. Returns what cancels it.
+   */
   after(ms: number, fn: () => void): () => void
 }
 
@@ -25,6 +28,10 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   date: () => Date.now(),
   after(ms, fn) {
+    if (ms <= 0) {
+      const immediate = setImmediate(fn).unref() // a timer of 0 ms may fire before sockets are read
+      return () => clearImmediate(immediate)
+    }
     const timer = setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS)).unref()
     return () => clearTimeout(timer)
   },

@@ -1,5 +1,10 @@
 import type { Clock } from '../../http/clock'
 
+/** A timer that fires later than this was held up by the event loop. */
+const LATE_MS = 5
+/** What was due meanwhile has this much longer. */
+const GRACE_MS = 20
+
 /**
  * Many deadlines of one length, by one timer: they come due in the order in which they were set. While all of them are
  * kept the timer goes off once in that length, however many there are.
@@ -43,9 +48,14 @@ export class Deadlines<T> {
     if (first) this.#arm(Math.max(1, first.at - now))
     const late = over.filter(({ at, what }) => at <= now && this.#isOpen(what))
     if (late.length === 0) return
-    // Timers come before what the network brought: an answer that came while this process was busy is read first.
-    this.#clock.after(0, () => {
+    const judge = () => {
       for (const { what } of late) if (this.#isOpen(what)) this.#missed(what)
-    })
+    }
+    // Timers come before what the network brought: an answer that came while this process was busy is read first.
+    const read = () => this.#clock.after(0, judge)
+    // A late timer proves nothing: the process was busy, and may not even have sent what it waits for an answer to.
+    const wasBusy = late.some(({ at }) => now - at > LATE_MS)
+    if (wasBusy) this.#clock.after(GRACE_MS, read)
+    else read()
   }
 }
