@@ -47,6 +47,7 @@ interface DenyOptions {
 }
 interface ThrottleHeaders {
     readonly throttle?: boolean;
+    readonly throttleOnRefusal?: boolean;
     readonly rateLimit?: boolean;
 }
 interface SyncCommand {

@@ -82,7 +82,8 @@ export function checkOptions(options: ThrottleOptions): void {
   checkDenyOptions(options)
   checkClock(clock)
   if (headers !== undefined) {
-    optionNames('headers', headers, ['throttle', 'rateLimit'])
+    optionNames('headers', headers, ['throttle', 'throttleOnRefusal', 'rateLimit'])
+    optionType('headers.throttleOnRefusal', headers.throttleOnRefusal, 'boolean')
     optionType('headers.throttle', headers.throttle, 'boolean')
     optionType('headers.rateLimit', headers.rateLimit, 'boolean')
   }

@@ -142,7 +142,8 @@ describe('throttle() answers 429', () => {
   it('as a problem where the client accepts application/problem+json (RFC 9457)', async (t) => {
     const { type, body } = await refusal(t, 'application/problem+json, application/json;q=0.9')
     assert.equal(type, 'application/problem+json')
-    assert.deepEqual(JSON.parse(body), { type: 'about:blank', title: 'Too Many Requests', status: 429 })
+    const detail = 'No processing time is left in the window "default" for this request'
+    assert.deepEqual(JSON.parse(body), { type: 'about:blank', title: 'Too Many Requests', status: 429, detail })
   })
 
   it('in media types of its own', async (t) => {
@@ -427,6 +428,27 @@ describe('throttle() as an operator sees it', () => {
     assert.equal(answer.headers.get('x-throttle-millis-left'), null)
     assert.equal(answer.number('X-PROCESSING-TIME'), 100)
   })
+
+  for (const [headers, expected] of [
+    [{}, [false, false]],
+    [{ rateLimit: true }, [true, false]],
+    [{ throttleOnRefusal: true }, [false, true]],
+    [{ throttle: false, rateLimit: true, throttleOnRefusal: true }, [true, true]],
+  ] as const) {
+    it(`a 429 with headers: ${JSON.stringify(headers)} has RateLimit, X-THROTTLE-*: ${expected.join()}`, async (t) => {
+      const routes = { '/tree': { limitMs: 700, windowMs: 10_000 } }
+      const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, routes, headers, clock })))
+      await get('/tree/work/701')
+      const refused = await get('/tree/work/1', { accept: 'application/problem+json' })
+      assert.equal(refused.status, 429)
+      assert.match(refused.body, /in the window \\"\/tree\\"/, 'the body names the window')
+      const [rateLimit, policy] = ['ratelimit', 'ratelimit-policy'].map((field) => refused.headers.get(field))
+      const figures = ['window-size', 'millis-used', 'millis-left'].map((f) => refused.headers.get(`x-throttle-${f}`))
+      assert.deepEqual([rateLimit !== null, figures.some((figure) => figure !== null)], expected)
+      if (rateLimit !== null) assert.match(`${policy} ${rateLimit}`, /^"\/tree";q=700;.*;w=10 "\/tree";r=0;t=\d+$/)
+      if (expected[1]) assert.deepEqual(figures, ['700', '701', '0'])
+    })
+  }
 
   it('usage() and reset() see and clear what a subject has used of each window', async (t) => {
     const routes = { '/tree': { limitMs: 700, windowMs: 10_000 } }

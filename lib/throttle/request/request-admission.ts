@@ -115,7 +115,13 @@ export class RequestAdmission implements DecisionListener {
 
   #refuse({ subjectWindow, retryAfterUs }: ThrottleRefusal): void {
     const longestUs = Math.max(retryAfterUs, this.#charges.refuseBy(this.#charged(subjectWindow, undefined)))
-    this.#deny(429, 'throttled', 'Too Many Requests', wholeSeconds(longestUs))
+    const { name } = this.#asks.window
+    this.#deny(
+      429,
+      'throttled',
+      `No processing time is left in the window "${name}" for this request`,
+      wholeSeconds(longestUs),
+    )
   }
 
   #unavailable(decision: Decision): void {

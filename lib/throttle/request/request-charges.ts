@@ -147,9 +147,10 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   }
 
   headers(res: ServerResponse, now: number): void {
-    if (this.#isRefused || this.#windows.length === 0) return
+    if (this.#windows.length === 0 || (this.#isRefused && res.statusCode !== 429)) return
     const least = this.#least(now)
-    if (least.headers.throttle !== false) throttleFields(res, least.limitUs, usedUs(least, now))
+    const { throttle = true, throttleOnRefusal = false } = least.headers
+    if (this.#isRefused ? throttleOnRefusal : throttle) throttleFields(res, least.limitUs, usedUs(least, now))
     if (!this.#windows.some(statesRateLimit)) return
     const stated = this.#windows.filter(statesRateLimit)
     rateLimitFields(

@@ -2,9 +2,14 @@ import type { ServerResponse } from 'node:http'
 
 /** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
 export interface ThrottleHeaders {
-  /** `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`. Default true. */
+  /** `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`, except on a 429. Default true. */
   readonly throttle?: boolean
-  /** `RateLimit-Policy` and `RateLimit` of the IETF draft (-10), in milliseconds with the unit named. Default false. */
+  /** The same three on a 429, of the window with the least left. Default false, as recorded from the real service. */
+  readonly throttleOnRefusal?: boolean
+  /**
+   * `RateLimit-Policy` and `RateLimit` of the IETF draft (-10), in milliseconds with the unit named, on a
+   * 429, too. Default false.
+   */
   readonly rateLimit?: boolean
 }
 
