@@ -4,6 +4,7 @@ import { RedisClient } from "../index.js";
 import { Throttle } from "../index.js";
 import "../shared/clock.js";
 import "http-errors";
+import "../shared/store.js";
 interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];
     readonly redis?: RedisClient | string;

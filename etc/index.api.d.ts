@@ -2,10 +2,12 @@
 import { RequestHandler, Router, Request, ErrorRequestHandler } from "express";
 import { KeyObject } from "node:crypto";
 import { C as Clock } from "./shared/clock.js";
-import { D as DenyOptions, a as ThrottleStore, E as ErrorFormatOption } from "./shared/throttle.js";
-export { b as Denial, c as DenialError, d as DenialHeaders, e as ErrorForm, f as ErrorFormat, I as InsufficientScopeError, g as InvalidRequestError, L as LimitMs, O as OnDenied, R as RouteWindow, S as StoreShard, h as StoreWatcher, i as SyncCommand, j as SyncFigures, k as SyncReply, T as Throttle, l as ThrottleHeaders, m as ThrottleOptions, n as ThrottledError, U as UnauthorizedError, o as UnavailableError, p as Usage, t as throttle } from "./shared/throttle.js";
+import { D as DenyOptions, E as ErrorFormatOption } from "./shared/throttle.js";
+export { a as Denial, b as DenialError, c as DenialHeaders, d as ErrorForm, e as ErrorFormat, I as InsufficientScopeError, f as InvalidRequestError, L as LimitMs, O as OnDenied, R as RouteWindow, T as Throttle, g as ThrottleHeaders, h as ThrottleOptions, i as ThrottledError, U as UnauthorizedError, j as UnavailableError, k as Usage, t as throttle } from "./shared/throttle.js";
 import { J as JsonObject, A as Algorithm, a as Jwk } from "./shared/verify-key.js";
 import { R as RedisClient } from "./shared/redis-client.js";
+import { T as ThrottleStore } from "./shared/store.js";
+export { S as StoreShard, a as StoreWatcher, b as SyncCommand, c as SyncFigures, d as SyncReply } from "./shared/store.js";
 import "http-errors";
 type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "revocation_unavailable" | "dpop_unavailable";
 type Claims = JsonObject;

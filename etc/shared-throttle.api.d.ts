@@ -2,6 +2,7 @@
 import { Request, Response, NextFunction, RequestHandler } from "express";
 import { C as Clock } from "./clock.js";
 import createError from "http-errors";
+import { T as ThrottleStore } from "./store.js";
 type DenialHeaders = Readonly<Record<string, string>>;
 interface Denial {
     readonly status: 400 | 401 | 403 | 429 | 503;
@@ -50,52 +51,6 @@ interface ThrottleHeaders {
     readonly throttleOnRefusal?: boolean;
     readonly rateLimit?: boolean;
 }
-interface SyncCommand {
-    readonly id: string;
-    readonly number: number;
-    readonly start: number;
-    readonly end: number;
-    readonly seq: number;
-    readonly spent: number;
-    readonly hold: number;
-    readonly running: number;
-    readonly want: number;
-    readonly unit: number;
-    readonly slice: number;
-    readonly keep: number;
-    readonly limit: number;
-    readonly tolerance: number;
-    readonly leaseMs: number;
-}
-interface SyncReply {
-    readonly time: number;
-    readonly written?: SyncFigures;
-}
-interface SyncFigures {
-    readonly othersSpent: number;
-    readonly othersRunning: number;
-    readonly granted: number;
-    readonly more: number;
-    readonly lone: boolean;
-    readonly found: number;
-}
-interface ThrottleStore {
-    shardOf(id: string): StoreShard;
-    watch(watcher: StoreWatcher): void;
-    close(): Promise<void>;
-}
-interface StoreShard {
-    readonly name: string | undefined;
-    sync(window: string, command: SyncCommand): Promise<SyncReply>;
-    beat(): Promise<{
-        readonly time: number;
-        readonly whole: boolean;
-    }>;
-}
-interface StoreWatcher {
-    ready(shard: StoreShard): void;
-    gone(shard: StoreShard): void;
-}
 type LimitMs = number | ((req: Request) => number);
 interface RouteWindow {
     readonly limitMs: LimitMs;
@@ -131,5 +86,5 @@ interface Throttle extends RequestHandler {
     close(): Promise<void>;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
-export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as g, ThrottledError as n, UnavailableError as o, throttle as t };
-export type { DenyOptions as D, ErrorFormatOption as E, LimitMs as L, OnDenied as O, RouteWindow as R, StoreShard as S, Throttle as T, ThrottleStore as a, Denial as b, DenialError as c, DenialHeaders as d, ErrorForm as e, ErrorFormat as f, StoreWatcher as h, SyncCommand as i, SyncFigures as j, SyncReply as k, ThrottleHeaders as l, ThrottleOptions as m, Usage as p };
+export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as f, ThrottledError as i, UnavailableError as j, throttle as t };
+export type { DenyOptions as D, ErrorFormatOption as E, LimitMs as L, OnDenied as O, RouteWindow as R, Throttle as T, Denial as a, DenialError as b, DenialHeaders as c, ErrorForm as d, ErrorFormat as e, ThrottleHeaders as g, ThrottleOptions as h, Usage as k };

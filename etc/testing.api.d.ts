@@ -1,6 +1,7 @@
 // Written by npm run api-report. Do not edit.
 import { Algorithm, Jwk } from "../index.js";
 import { Clock } from "../index.js";
+import { ThrottleStore } from "../index.js";
 type DevAlgorithm = Exclude<Algorithm, `HS${string}`>;
 type Attack = (typeof ATTACKS)[number];
 declare const ATTACKS: readonly [
@@ -68,5 +69,10 @@ interface ManualClock extends Clock {
     setDate(ms: number): void;
 }
 declare function manualClock(date?: number): ManualClock;
-export { ATTACKS, devIssuer, manualClock };
-export type { Attack, DevAlgorithm, DevIssuer, DevIssuerOptions, DevTokenOptions, ManualClock };
+interface StoreCheck {
+    readonly title: string;
+    readonly run: () => Promise<void>;
+}
+declare function throttleStoreContract(connect: () => ThrottleStore): StoreCheck[];
+export { ATTACKS, devIssuer, manualClock, throttleStoreContract };
+export type { Attack, DevAlgorithm, DevIssuer, DevIssuerOptions, DevTokenOptions, ManualClock, StoreCheck };

@@ -1,0 +1,48 @@
+// Written by npm run api-report. Do not edit.
+interface SyncCommand {
+    readonly id: string;
+    readonly number: number;
+    readonly start: number;
+    readonly end: number;
+    readonly seq: number;
+    readonly spent: number;
+    readonly hold: number;
+    readonly running: number;
+    readonly want: number;
+    readonly unit: number;
+    readonly slice: number;
+    readonly keep: number;
+    readonly limit: number;
+    readonly tolerance: number;
+    readonly leaseMs: number;
+}
+interface SyncReply {
+    readonly time: number;
+    readonly written?: SyncFigures;
+}
+interface SyncFigures {
+    readonly othersSpent: number;
+    readonly othersRunning: number;
+    readonly granted: number;
+    readonly more: number;
+    readonly lone: boolean;
+    readonly found: number;
+}
+interface ThrottleStore {
+    shardOf(id: string): StoreShard;
+    watch(watcher: StoreWatcher): void;
+    close(): Promise<void>;
+}
+interface StoreShard {
+    readonly name: string | undefined;
+    sync(window: string, command: SyncCommand): Promise<SyncReply>;
+    beat(): Promise<{
+        readonly time: number;
+        readonly whole: boolean;
+    }>;
+}
+interface StoreWatcher {
+    ready(shard: StoreShard): void;
+    gone(shard: StoreShard): void;
+}
+export type { StoreShard as S, ThrottleStore as T, StoreWatcher as a, SyncCommand as b, SyncFigures as c, SyncReply as d };
