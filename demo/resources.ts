@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Router } from 'express'
+import { budgetOf, sessionOf } from 'express-tollgate'
 import { persons, places } from './data'
 
 /** How long a search of the whole tree takes. */
@@ -26,9 +27,9 @@ export function resources(searchMs: number = SEARCH_MS): Router {
   })
 
   router.get('/users/current', (req, res) => {
-    const { auth } = req
-    if (auth.kind !== 'user') return void res.status(404).send(JSON.stringify({ errors: [{ code: 404 }] }))
-    res.send(JSON.stringify({ users: [{ id: auth.userId, app: auth.clientId, leftMs: req.throttle.leftMs }] }))
+    const session = sessionOf(req)
+    if (session.kind !== 'user') return void res.status(404).send(JSON.stringify({ errors: [{ code: 404 }] }))
+    res.send(JSON.stringify({ users: [{ id: session.userId, app: session.clientId, leftMs: budgetOf(req).leftMs }] }))
   })
 
   router.get('/tree/persons/:id', (req, res) => {
@@ -41,9 +42,9 @@ export function resources(searchMs: number = SEARCH_MS): Router {
   router.get('/tree/search', (req, res, next) => {
     const wanted = textOf(req.query.name).toLowerCase()
     const found = [...persons.values()].filter(({ display }) => display.name.toLowerCase().includes(wanted))
-    sleep(searchMs, undefined, { signal: req.throttle.signal })
+    sleep(searchMs, undefined, { signal: budgetOf(req).signal })
       .then(() => res.send(JSON.stringify({ persons: found })))
-      .catch((err: unknown) => (req.throttle.signal.aborted ? res.end() : next(err)))
+      .catch((err: unknown) => (budgetOf(req).signal.aborted ? res.end() : next(err)))
   })
 
   return router

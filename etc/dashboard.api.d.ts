@@ -1,8 +1,9 @@
 // Written by npm run api-report. Do not edit.
 import { RequestHandler, Router } from "express";
-import { RedisClient } from "../index.js";
+import { RedisClient } from "../bearer/index.js";
 import { Throttle } from "../index.js";
 import "../shared/clock.js";
+import "../shared/deny.js";
 import "http-errors";
 import "../shared/store.js";
 interface DashboardOptions {

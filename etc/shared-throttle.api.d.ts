@@ -1,5 +1,5 @@
 // Written by npm run api-report. Do not edit.
-import { Request, Response, NextFunction, RequestHandler } from "express";
+import { Request, RequestHandler } from "express";
 import { C as Clock } from "./clock.js";
 import createError from "http-errors";
 import { T as ThrottleStore } from "./store.js";

@@ -1,6 +1,6 @@
 // Express 4 in CommonJS. PORT (default 3000).
 const express = require('express')
-const { requireBearer, serviceUnavailable, throttle } = require('express-tollgate')
+const { budgetOf, requireBearer, serviceUnavailable, sessionOf, throttle } = require('express-tollgate')
 const { devIssuer } = require('express-tollgate/testing')
 
 const dev = devIssuer() // in production: requireBearer({ issuer, audience })
@@ -10,7 +10,7 @@ const app = express()
 app.use(requireBearer(dev.options))
 app.use(throttled)
 app.get('/tree', (req, res) => {
-  setTimeout(() => res.json({ user: req.auth.userId, leftMs: req.throttle.leftMs }), 400)
+  setTimeout(() => res.json({ user: sessionOf(req).userId, leftMs: budgetOf(req).leftMs }), 400)
 })
 app.use(serviceUnavailable())
 

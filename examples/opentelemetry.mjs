@@ -2,7 +2,7 @@
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
 import express from 'express'
-import { requireBearer, throttle } from 'express-tollgate'
+import { budgetOf, requireBearer, throttle } from 'express-tollgate'
 import { throttleMetrics } from 'express-tollgate/opentelemetry'
 import { devIssuer } from 'express-tollgate/testing'
 
@@ -16,7 +16,7 @@ const throttled = throttle({ limitMs: 1_000, windowMs: 10_000 })
 const app = express()
 app.get('/metrics', (req, res) => exporter.getMetricsRequestHandler(req, res)) // in production: on a port of its own
 app.use(requireBearer(dev.options), throttled)
-app.get('/tree', (req, res) => void setTimeout(() => res.json({ leftMs: req.throttle.leftMs }), 400))
+app.get('/tree', (req, res) => void setTimeout(() => res.json({ leftMs: budgetOf(req).leftMs }), 400))
 
 const server = app.listen(process.env.PORT ?? 3000, () => {
   const { port } = server.address()

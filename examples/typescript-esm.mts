@@ -1,12 +1,20 @@
 // TypeScript as ESM. PORT (default 3000).
 import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
-import { type Session, ThrottledError, requireBearer, requireScope, throttle } from 'express-tollgate'
+import {
+  budgetOf,
+  requireBearer,
+  requireScope,
+  type Session,
+  sessionOf,
+  throttle,
+  ThrottledError,
+} from 'express-tollgate'
 import { devIssuer } from 'express-tollgate/testing'
 
 const dev = devIssuer() // in production: requireBearer({ issuer, audience })
 const throttled = throttle({
-  limitMs: (req) => (req.auth.claims.plan === 'pro' ? 60_000 : 18_000),
+  limitMs: (req) => (sessionOf(req).claims.plan === 'pro' ? 60_000 : 18_000),
   onDenied: (err, req, res) => {
     const waits = err instanceof ThrottledError ? err.headers['Retry-After'] : undefined
     res.status(err.status).set(err.headers).json({ error: err.code, waits })
@@ -16,7 +24,7 @@ const throttled = throttle({
 const app = express()
 app.use(requireBearer(dev.options), throttled)
 app.get('/me', (req, res) => {
-  res.json({ who: nameOf(req.auth), leftMs: req.throttle.leftMs, endsInMs: req.throttle.endsInMs })
+  res.json({ who: nameOf(sessionOf(req)), leftMs: budgetOf(req).leftMs, endsInMs: budgetOf(req).endsInMs })
 })
 const remove: RequestHandler = (req, res) => void res.status(204).end()
 app.delete('/tree', requireScope('write'), remove)

@@ -2,7 +2,7 @@
 import compression from 'compression'
 import cors from 'cors'
 import express from 'express'
-import { requireBearer, serviceUnavailable, throttle } from 'express-tollgate'
+import { requireBearer, serviceUnavailable, sessionOf, throttle } from 'express-tollgate'
 import { devIssuer } from 'express-tollgate/testing'
 import helmet from 'helmet'
 
@@ -20,7 +20,7 @@ app.use(compression()) // below the throttle, which could not tell a slow reader
 app.use(express.json({ limit: '100kb' })) // below the throttle too: reading the body is paid for
 app.use(express.urlencoded({ extended: false, limit: '100kb' }))
 app.get('/tree', (req, res) => void res.json(Array.from({ length: 500 }, (_, id) => ({ id, name: 'Ada' }))))
-app.post('/tree', (req, res) => void res.status(201).json({ user: req.auth.userId, received: req.body }))
+app.post('/tree', (req, res) => void res.status(201).json({ user: sessionOf(req).userId, received: req.body }))
 app.use((req, res) => void res.status(404).json({ errors: [{ code: 404 }] }))
 app.use(serviceUnavailable()) // last; a body that is too long or no JSON stays the client's error
 

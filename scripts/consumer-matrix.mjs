@@ -30,8 +30,8 @@ const throttled = throttle({ limitMs: 1_000, windowMs: 86_400_000, store: redisS
 const app = express()
 app.use(requireBearer(dev.options), throttled)
 app.get('/', (req, res) => {
-  req.throttle.charge(1_001)
-  res.json({ user: req.auth.userId })
+  budgetOf(req).charge(1_001)
+  res.json({ user: sessionOf(req).userId })
 })
 const server = app.listen(0, async () => {
   while ((await throttled.usage('nobody'))[0].degraded) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -43,7 +43,7 @@ const server = app.listen(0, async () => {
 })
 `
 const NAMES = {
-  'express-tollgate': '{ redisStore, requireBearer, throttle }',
+  'express-tollgate': '{ budgetOf, redisStore, requireBearer, sessionOf, throttle }',
   'express-tollgate/testing': '{ devIssuer }',
 }
 const requires = Object.entries(NAMES).map(([from, names]) => `const ${names} = require('${from}')\n`)
@@ -82,7 +82,7 @@ const dev = devIssuer()
 test('a user is let in, and nobody else', async () => {
   const app = express()
   app.use(requireBearer(dev.options), throttle({ limitMs: 1_000 }))
-  app.get('/', (req, res) => void res.json({ kind: req.auth.kind, leftMs: req.throttle.leftMs }))
+  app.get('/', (req, res) => void res.json({ kind: sessionOf(req).kind, leftMs: budgetOf(req).leftMs }))
   const server = app.listen(0)
   const url = 'http://localhost:' + (server.address() as { port: number }).port
   expect((await fetch(url)).status).toBe(401)
@@ -92,7 +92,7 @@ test('a user is let in, and nobody else', async () => {
   server.closeAllConnections()
 })
 `
-const testImports = `import express from 'express'\nimport { requireBearer, throttle } from '${name}'\nimport { devIssuer } from '${name}/testing'\n`
+const testImports = `import express from 'express'\nimport { budgetOf, requireBearer, sessionOf, throttle } from '${name}'\nimport { devIssuer } from '${name}/testing'\n`
 const types = [`@types/express@${pinned['@types/express']}`, `@types/node@${pinned['@types/node']}`]
 const typescript = `typescript@${pinned.typescript}`
 const compilerOptions = {

@@ -77,7 +77,7 @@ await first.close()
 run('use from ESM and CommonJS', process.execPath, ['run.mjs'])
 
 const app = `import express from 'express'
-import { requireBearer, throttle, throttleTest, serviceUnavailable, redisStore, type ThrottleOptions } from '${name}'
+import { budgetOf, requireBearer, sessionOf, throttle, throttleTest, serviceUnavailable, redisStore, type ThrottleOptions } from '${name}'
 import { devIssuer, manualClock } from '${name}/testing'
 import { authorizationServer } from '${name}/oauth'
 import { throttleDashboard } from '${name}/dashboard'
@@ -86,14 +86,19 @@ const options: ThrottleOptions = { limitMs: 1_000, clock: manualClock(), store: 
 const app = express()
 app.use(requireBearer(devIssuer().options), throttle(options))
 app.get('/', (req, res) => {
-  const left: number = req.throttle.leftMs
-  const who: string = req.auth.kind === 'user' ? req.auth.userId : req.auth.clientId
-  req.throttle.charge(1)
+  const left: number = budgetOf(req).leftMs
+  const session = sessionOf(req)
+  const who: string = session.kind === 'user' ? session.userId : session.clientId
+  // @ts-expect-error not every request is throttled
+  void req.throttle.leftMs
+  // @ts-expect-error not every request has a session
+  void req.auth.kind
+  budgetOf(req).charge(1)
   // @ts-expect-error a number is wanted
-  req.throttle.charge('1')
+  budgetOf(req).charge('1')
   // @ts-expect-error only a user's session has a userId
-  void req.auth.userId
-  res.json({ left, who, signal: req.throttle.signal.aborted })
+  void session.userId
+  res.json({ left, who, signal: budgetOf(req).signal.aborted })
 })
 // @ts-expect-error no such option
 throttle({ limit: 1 })

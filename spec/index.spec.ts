@@ -3,10 +3,12 @@ import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import {
   allowUnauthenticated,
+  budgetOf,
   processingTime,
   requireBearer,
   requireScope,
   serviceUnavailable,
+  sessionOf,
   throttle,
   throttleTest,
 } from '../lib'
@@ -36,7 +38,7 @@ function api(app: Express): void {
   app.use(bearer())
   app.use(throttle(LIMIT))
   app.get('/throttled', throttleTest())
-  app.get('/who', (req, res) => void res.json({ subject: req.throttle.subject, kind: req.auth.kind }))
+  app.get('/who', (req, res) => void res.json({ subject: budgetOf(req).subject, kind: sessionOf(req).kind }))
   app.get('/places', (_req, res) => void res.json([]))
   app.get('/admin', requireScope('admin'), (_req, res) => void res.end())
 }
@@ -114,7 +116,7 @@ describe('the bearer and the throttle together', () => {
         next()
       })
       app.use(throttle(LIMIT))
-      app.get('/who', (req, res) => void res.json(req.throttle.subject))
+      app.get('/who', (req, res) => void res.json(budgetOf(req).subject))
     })
     assert.equal((await get('/who')).body, '"address:127.0.0.1"')
   })
@@ -122,7 +124,7 @@ describe('the bearer and the throttle together', () => {
   it('with no bearer at all the address pays', async (t) => {
     const get = await serve(t, (app) => {
       app.use(throttle(LIMIT))
-      app.get('/who', (req, res) => void res.json(req.throttle.subject))
+      app.get('/who', (req, res) => void res.json(budgetOf(req).subject))
     })
     assert.equal((await get('/who')).body, '"address:127.0.0.1"')
   })

@@ -1,6 +1,6 @@
 // One of the processes: it is told by its environment where the issuer's keys and Redis are.
 import express from 'express'
-import { redisStore, requireBearer, throttle } from 'express-tollgate'
+import { budgetOf, redisStore, requireBearer, throttle } from 'express-tollgate'
 
 const { ISSUER, AUDIENCE, JWKS_URI, REDIS_URL } = process.env
 const throttled = throttle({ limitMs: 2_000, windowMs: 10_000, store: redisStore(REDIS_URL) })
@@ -10,7 +10,7 @@ app.set('trust proxy', 1) // the proxy in main.mjs
 app.use(requireBearer({ issuer: ISSUER, audience: AUDIENCE, jwksUri: JWKS_URI }))
 app.use(throttled)
 app.get('/tree', (req, res) => {
-  setTimeout(() => res.json({ process: process.pid, address: req.ip, leftMs: req.throttle.leftMs }), 400)
+  setTimeout(() => res.json({ process: process.pid, address: req.ip, leftMs: budgetOf(req).leftMs }), 400)
 })
 
 const server = app.listen(0, '127.0.0.1', () => process.send(server.address().port))

@@ -4,7 +4,7 @@ import { Meter } from '../http/meter'
 import { optionNames, shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
 import { warnOnce } from '../http/warn-once'
-import { checkedBy, permitUnauthenticated } from './session/request-session'
+import { bearerCheckOf, permitUnauthenticated } from './request-session'
 
 /** Options of {@link allowUnauthenticated}. */
 export interface AllowUnauthenticatedOptions {
@@ -62,10 +62,10 @@ function onRoute(): RequestHandler {
  * A second `requireBearer()` on the route makes the order right, so it is judged when the response has been sent.
  */
 function checkOrder(req: Request, res: Response): void {
-  const before = checkedBy(req)
+  const before = bearerCheckOf(req)
   if (before === undefined) return
   res.once('finish', () => {
-    if (checkedBy(req) !== before) return
+    if (bearerCheckOf(req) !== before) return
     warnOnce(
       'TOLLGATE_UNAUTHENTICATED_ORDER',
       'allowUnauthenticated() ran after requireBearer(), which had already refused the sessions that it would permit; ' +

@@ -1,15 +1,22 @@
 import type { DenialHeaders } from '../errors'
 import type { BearerConfig } from './bearer-config'
 import { nonceFields } from './challenge'
-import { type AskedRequest, type Credentials, findCredentials } from './credentials/credentials'
-import type { Shown } from './dpop/dpop-check'
-import { type Refusal, isRefusal, refuse } from './refusal'
-import { suffices } from './session/scope'
-import { type Claims, type Session, type SessionIdentity, identify, isIdentity, makeSession } from './session/session'
-import type { Proven } from './issuers/token-verifier'
+import { type RequestView, type Credentials, findCredentials } from './credentials/credentials'
+import type { AcceptedProof } from './dpop/dpop-check'
+import { type Refusal, isRefusal, refuse } from './refusal/refusal'
+import { grantsScope } from './session/scope'
+import {
+  type Claims,
+  type Session,
+  type SessionIdentity,
+  identityFromClaims,
+  isIdentity,
+  makeSession,
+} from './session/session'
+import type { VerifiedToken } from './issuers/token-verifier'
 
 /** A request let in: whose session it is, and header fields that the response must bear. */
-export interface Admission {
+export interface Authenticated {
   readonly session: Session
   readonly fields: DenialHeaders
 }
@@ -23,47 +30,47 @@ const PRIVATE: DenialHeaders = { 'Cache-Control': 'private' }
  * session it is, the scope.
  */
 export function authenticate(
-  request: AskedRequest,
+  request: RequestView,
   config: BearerConfig,
-): Admission | Refusal | Promise<Admission | Refusal> {
+): Authenticated | Refusal | Promise<Authenticated | Refusal> {
   const credentials = findCredentials(request, config.tokenFrom, config.dpop !== undefined)
   if (isRefusal(credentials)) return credentials
-  const proven = config.verifier.verify(credentials.token)
-  if (proven instanceof Promise) return proven.then((late) => bind(late, credentials, request, config))
-  return bind(proven, credentials, request, config)
+  const verified = config.verifier.verify(credentials.token)
+  if (verified instanceof Promise) return verified.then((late) => bind(late, credentials, request, config))
+  return bind(verified, credentials, request, config)
 }
 
 /** A token bound to a key is for who holds the key, and not for whoever bears it (RFC 7800, RFC 9449 §7.1). */
 function bind(
-  proven: Proven | Refusal,
+  verified: VerifiedToken | Refusal,
   { scheme, placement }: Credentials,
-  request: AskedRequest,
+  request: RequestView,
   config: BearerConfig,
-): Admission | Refusal | Promise<Admission | Refusal> {
-  if (isRefusal(proven)) return proven
+): Authenticated | Refusal | Promise<Authenticated | Refusal> {
+  if (isRefusal(verified)) return verified
   const { dpop } = config
   if (dpop && scheme === 'DPoP') {
-    const shown = dpop.check(proven.token, proven.claims, request)
+    const shown = dpop.check(verified.token, verified.claims, request)
     return shown instanceof Promise ? shown.then(admitBound) : admitBound(shown)
   }
-  if (proven.claims.cnf !== undefined) return refuse('sender_constrained')
+  if (verified.claims.cnf !== undefined) return refuse('sender_constrained')
   if (dpop?.required) return { refused: 'dpop_required', scheme: 'DPoP' }
-  return admit(proven, config, placement === 'query' ? PRIVATE : NO_FIELDS)
+  return admit(verified, config, placement === 'query' ? PRIVATE : NO_FIELDS)
 
-  function admitBound(shown: Shown | Refusal): Admission | Refusal {
+  function admitBound(shown: AcceptedProof | Refusal): Authenticated | Refusal {
     if (isRefusal(shown)) return shown
-    return admit(proven as Proven, config, shown.nonce === undefined ? NO_FIELDS : nonceFields(shown.nonce))
+    return admit(verified as VerifiedToken, config, shown.nonce === undefined ? NO_FIELDS : nonceFields(shown.nonce))
   }
 }
 
-function admit(proven: Proven, config: BearerConfig, fields: DenialHeaders): Admission | Refusal {
-  const { claims, issuer, token } = proven
+function admit(verified: VerifiedToken, config: BearerConfig, fields: DenialHeaders): Authenticated | Refusal {
+  const { claims, issuer, token } = verified
   const identity = identityOf(claims, config)
   if (isRefusal(identity)) return identity
   const refused = claimsRefused(claims, config)
   if (refused) return refused
   const session = makeSession(issuer, claims, identity, token)
-  return revoked(session, config) ?? (suffices(session.scope, config.scope) ? { session, fields } : short(config))
+  return revoked(session, config) ?? (grantsScope(session.scope, config.scope) ? { session, fields } : short(config))
 }
 
 function revoked(session: Session, { revocation }: BearerConfig): Refusal | undefined {
@@ -78,7 +85,7 @@ function short({ scope }: BearerConfig): Refusal {
 }
 
 function identityOf(claims: Claims, { session, mark }: BearerConfig): SessionIdentity | Refusal {
-  if (!session) return identify(claims, mark)
+  if (!session) return identityFromClaims(claims, mark)
   try {
     const identity: unknown = session(claims)
     if (isIdentity(identity)) return identity

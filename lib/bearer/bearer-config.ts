@@ -5,7 +5,7 @@ import type { BearerOptions } from './bearer-options'
 import { type ChallengeOptions, isChallengeText } from './challenge'
 import type { Placement } from './credentials/credentials'
 import { type DpopCheck, dpopCheck } from './dpop/dpop-check'
-import type { Revocations } from './revocation/revocations'
+import type { RevocationSource } from './revocation/revocation-source'
 import { type ScopeRule, scopeRule } from './session/scope'
 import type { TokenVerifier } from './issuers/token-verifier'
 import { UNAUTHENTICATED_MARK, type Claims, type SessionIdentity, type UnauthenticatedMark } from './session/session'
@@ -21,7 +21,7 @@ export interface BearerConfig {
   readonly scope: ScopeRule
   readonly checkClaims: ((claims: Claims) => boolean) | undefined
   readonly optional: boolean
-  readonly revocation: Revocations | undefined
+  readonly revocation: RevocationSource | undefined
   readonly dpop: DpopCheck | undefined
   /** The time in seconds since 1970. */
   readonly nowSec: () => number
@@ -73,7 +73,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   optionType('session', session, 'function')
   optionType('checkClaims', checkClaims, 'function')
   optionOneOf('optional', optional, [true, false])
-  if (revocation !== undefined && typeof (revocation as Partial<Revocations> | null)?.state !== 'function') {
+  if (revocation !== undefined && typeof (revocation as Partial<RevocationSource> | null)?.state !== 'function') {
     throw new TypeError(`revocation must be what redisRevocations() returns; received ${shown(revocation)}`)
   }
   const places: readonly unknown[] = ['form', 'query'] satisfies Placement[]

@@ -1,6 +1,6 @@
 import type { Denial, DenialHeaders } from '../errors'
 import { ASYMMETRIC } from './keys/algorithm'
-import type { Refusal } from './refusal'
+import type { Refusal } from './refusal/refusal'
 
 /** What a challenge says whatever the reason. */
 export interface ChallengeOptions {

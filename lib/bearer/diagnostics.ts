@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Request } from 'express'
-import type { Refusal, Reason } from './refusal'
+import type { Refusal, Reason } from './refusal/refusal'
 import type { Session } from './session/session'
 
 /** What is published on the diagnostics channel `express-tollgate:bearer` for each request that was looked at. */

@@ -3,8 +3,8 @@ import { deny } from '../http/deny'
 import { optionNames, optionRange, shown } from '../http/options'
 import { denialOf, isChallengeText } from './challenge'
 import { publish } from './diagnostics'
-import type { Refusal } from './refusal'
-import { checkedBy } from './session/request-session'
+import type { Refusal } from './refusal/refusal'
+import { bearerCheckOf } from './request-session'
 import type { Claims } from './session/session'
 
 /** Options of {@link requireAuthentication}; at least one. */
@@ -37,7 +37,7 @@ export function requireAuthentication(options: AuthenticationOptions): RequestHa
   const authentication = { acrValues: [...(acrValues as string[])], maxAgeSec }
 
   return function requireAuthentication(req, res, next) {
-    const checked = checkedBy(req)
+    const checked = bearerCheckOf(req)
     if (!checked) throw new TypeError('requireAuthentication() must stand after requireBearer()')
     const { session, config } = checked
     if (session && isEnough(session.claims, config.nowSec(), config.clockToleranceSec)) return next()

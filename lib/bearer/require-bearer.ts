@@ -1,32 +1,15 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { deny } from '../http/deny'
 import { Meter } from '../http/meter'
-import { type Admission, authenticate } from './authenticate'
+import { type Authenticated, authenticate } from './authenticate'
 import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
-import type { AskedRequest } from './credentials/credentials'
+import type { RequestView } from './credentials/credentials'
 import { publish } from './diagnostics'
-import { type Refusal, isRefusal } from './refusal'
-import { mayBeUnauthenticated, recordSession } from './session/request-session'
+import { type Refusal, isRefusal } from './refusal/refusal'
+import { isUnauthenticatedPermitted, recordSession } from './request-session'
 import type { Session } from './session/session'
-
-/**
- * Other packages that augment `Request.auth` declare it on `Request` itself, and two such declarations do not compile.
- * As an inherited property ours gives way to theirs, in whichever order they are read.
- */
-interface Authenticated {
-  /** The session that `requireBearer()` let in. */
-  auth: Session
-}
-
-declare global {
-  // eslint-disable-next-line @typescript-eslint/no-namespace
-  namespace Express {
-    // eslint-disable-next-line @typescript-eslint/no-empty-object-type
-    interface Request extends Authenticated {}
-  }
-}
 
 /** What {@link requireBearer} returns. */
 export interface BearerHandler extends RequestHandler {
@@ -56,26 +39,27 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
 
   function requireBearer(req: Request, res: Response, next: NextFunction): void {
     Meter.of(res)
-    const outcome = authenticate(new Asked(req), config)
+    const outcome = authenticate(new ExpressRequestView(req), config)
     if (outcome instanceof Promise) outcome.then((late) => settle(late, req, res, next)).catch(next)
     else settle(outcome, req, res, next)
   }
 
-  function settle(outcome: Admission | Refusal, req: Request, res: Response, next: NextFunction): void {
-    const admission = isRefusal(outcome) ? outcome : permitted(outcome, req)
-    if (isRefusal(admission)) {
-      if (config.optional && admission.refused === 'no_token') return letIn(undefined, req, next)
-      publish(req, admission)
-      return deny(denialOf(admission, config.challenge), config.deny, req, res, next)
+  function settle(outcome: Authenticated | Refusal, req: Request, res: Response, next: NextFunction): void {
+    const authenticated = isRefusal(outcome) ? outcome : permitted(outcome, req)
+    if (isRefusal(authenticated)) {
+      if (config.optional && authenticated.refused === 'no_token') return letIn(undefined, req, next)
+      publish(req, authenticated)
+      return deny(denialOf(authenticated, config.challenge), config.deny, req, res, next)
     }
-    for (const [name, value] of Object.entries(admission.fields)) res.setHeader(name, value)
-    letIn(admission.session, req, next)
+    for (const [name, value] of Object.entries(authenticated.fields)) res.setHeader(name, value)
+    letIn(authenticated.session, req, next)
   }
 
   function letIn(session: Session | undefined, req: Request, next: NextFunction): void {
     publish(req, session)
     recordSession(req, session, config)
-    ;(req as { auth: Session | undefined }).auth = session
+    const target: { auth?: unknown } = req // another package's types may say otherwise
+    target.auth = session
     next()
   }
 
@@ -83,7 +67,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
 }
 
 /** A request as the check looks at it. A class: an object literal makes its accessors anew each time, at 15 µs. */
-class Asked implements AskedRequest {
+class ExpressRequestView implements RequestView {
   readonly method: string
   readonly target: string
   readonly rawHeaders: readonly string[]
@@ -109,7 +93,7 @@ function isForm(req: Request): boolean {
   return Boolean(req.is('application/x-www-form-urlencoded'))
 }
 
-function permitted(admission: Admission, req: Request): Admission | Refusal {
-  if (admission.session.kind !== 'unauthenticated' || mayBeUnauthenticated(req)) return admission
+function permitted(authenticated: Authenticated, req: Request): Authenticated | Refusal {
+  if (authenticated.session.kind !== 'unauthenticated' || isUnauthenticatedPermitted(req)) return authenticated
   return { refused: 'unauthenticated_session' }
 }

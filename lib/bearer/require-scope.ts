@@ -3,9 +3,9 @@ import { deny } from '../http/deny'
 import { isRequest, shown, uncalled } from '../http/options'
 import { denialOf } from './challenge'
 import { publish } from './diagnostics'
-import type { Refusal } from './refusal'
-import { checkedBy } from './session/request-session'
-import { scopeRule, suffices } from './session/scope'
+import type { Refusal } from './refusal/refusal'
+import { bearerCheckOf } from './request-session'
+import { scopeRule, grantsScope } from './session/scope'
 
 /**
  * Lets in sessions that were granted all of these scopes, or with `{ any }` one of them, and answers the others with
@@ -25,10 +25,10 @@ export function requireScope(...scope: readonly string[] | [{ readonly any: read
   }
 
   return function requireScope(req, res, next) {
-    const checked = checkedBy(req)
+    const checked = bearerCheckOf(req)
     if (!checked) throw new TypeError('requireScope() must stand after requireBearer()')
     const { session, config } = checked
-    if (session && suffices(session.scope, rule)) return next()
+    if (session && grantsScope(session.scope, rule)) return next()
     const refusal: Refusal = session ? { refused: 'scope', scope: rule.scopes } : { refused: 'no_token' }
     publish(req, refusal)
     deny(denialOf(refusal, config.challenge), config.deny, req, res, next)

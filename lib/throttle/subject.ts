@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type { Request } from 'express'
-import { sessionOf } from '../bearer/session/request-session'
+import { bearerCheckOf } from '../bearer/request-session'
 
 /**
  * Who pays for a request: the signed-in user; with no user, the client app; with neither, the client's network address.
@@ -10,7 +10,7 @@ import { sessionOf } from '../bearer/session/request-session'
  * @example 'user:25:https://ident.example.org:ada', 'client:25:https://ident.example.org:app-1', 'address:203.0.113.9'
  */
 export function defaultSubject(req: Request): string {
-  const session = sessionOf(req)
+  const session = bearerCheckOf(req)?.session
   if (session === undefined) return `address:${networkOf(addressOf(req))}`
   const { kind, issuer } = session
   if (kind === 'user') return `user:${issuer.length}:${issuer}:${session.userId}`

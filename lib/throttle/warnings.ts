@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { sessionOf } from '../bearer/session/request-session'
+import { bearerCheckOf } from '../bearer/request-session'
 import { warnOnce } from '../http/warn-once'
 
 /** `req.ip` is only the client's address where Express knows how many proxies stand before it. */
@@ -22,7 +22,7 @@ export function checkTrustProxy(req: Request): void {
 
 /** Where the session is known only after the throttle has run, the address was charged and the user was not. */
 export function warnIfSignedIn(req: Request): void {
-  if (sessionOf(req) === undefined) return
+  if (bearerCheckOf(req)?.session === undefined) return
   warnOnce(
     'TOLLGATE_ORDER',
     'throttle() ran before requireBearer(), so the address paid and not the user; mount requireBearer() first, ' +

@@ -195,7 +195,8 @@ describe('allowUnauthenticated() and copies of a request', () => {
       const app = express()
       app.get('/open', allowUnauthenticated(), bearer, (req, res, next) => {
         const { auth } = req
-        const other = Object.assign(copy(req), { url: '/closed', originalUrl: '/closed', auth: undefined })
+        const other = Object.assign(copy(req), { url: '/closed', originalUrl: '/closed' })
+        Object.assign(other, { auth: undefined })
         bearer(other, res, () => next(new Error('the copy was let in')))
         assert.equal(req.auth, auth)
       })

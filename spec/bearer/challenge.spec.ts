@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type ChallengeOptions, denialOf, isChallengeText } from '../../lib/bearer/challenge'
-import type { Reason, Refusal } from '../../lib/bearer/refusal'
+import type { Reason, Refusal } from '../../lib/bearer/refusal/refusal'
 
 const none: ChallengeOptions = { realm: undefined, resourceMetadata: undefined }
 const algs = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA'

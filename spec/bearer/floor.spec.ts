@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict'
 import { createHmac, createSecretKey, generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { ASYMMETRIC, misfit } from '../../lib/bearer/keys/algorithm'
+import { ASYMMETRIC, keyMismatch } from '../../lib/bearer/keys/algorithm'
 import { claimProblem, opaqueClaimProblem, TYPES, type ClaimPolicy } from '../../lib/bearer/claims/claims'
 import { fieldsOf, findToken } from '../../lib/bearer/credentials/credentials'
 import { readJsonObject } from '../../lib/http/json'
 import { LONGEST_TOKEN, readJws, readJwsHead, type Jws } from '../../lib/bearer/credentials/jws'
 import { findKey, keySet } from '../../lib/bearer/keys/key-source'
-import { scopeOf, scopeRule, suffices } from '../../lib/bearer/session/scope'
-import { identify, isId, isIdentity, makeSession, UNAUTHENTICATED_MARK } from '../../lib/bearer/session/session'
+import { scopeOf, scopeRule, grantsScope } from '../../lib/bearer/session/scope'
+import {
+  identityFromClaims,
+  isId,
+  isIdentity,
+  makeSession,
+  UNAUTHENTICATED_MARK,
+} from '../../lib/bearer/session/session'
 import { isSignedWith } from '../../lib/bearer/keys/signature'
 import { keyFromJwk, keyFromSecret, type VerifyKey } from '../../lib/bearer/keys/verify-key'
 
@@ -292,7 +298,7 @@ describe('findKey()', () => {
   })
 })
 
-describe('scopeOf(), scopeRule() and suffices()', () => {
+describe('scopeOf(), scopeRule() and grantsScope()', () => {
   it('read scopes as RFC 6749 §3.3 writes them, and nothing else', () => {
     const cases: [object, string[]][] = [
       [{ scope: 'a b  c a' }, ['a', 'b', 'c']],
@@ -310,21 +316,21 @@ describe('scopeOf(), scopeRule() and suffices()', () => {
   it('want all, or any', () => {
     const rule = (needed: unknown) => scopeRule(needed) ?? assert.fail()
     assert.deepEqual(
-      [['a'], ['a', 'b'], []].map((granted) => suffices(granted, rule('a b'))),
+      [['a'], ['a', 'b'], []].map((granted) => grantsScope(granted, rule('a b'))),
       [false, true, false],
     )
     assert.deepEqual(
-      [['a'], ['c'], []].map((granted) => suffices(granted, rule({ any: ['a', 'b'] }))),
+      [['a'], ['c'], []].map((granted) => grantsScope(granted, rule({ any: ['a', 'b'] }))),
       [true, false, false],
     )
-    assert.ok(suffices([], rule([])))
+    assert.ok(grantsScope([], rule([])))
     for (const needed of [{ any: [] }, null, 7, 'a  b', ['a b'], undefined]) assert.equal(scopeRule(needed), undefined)
   })
 })
 
-describe('identify()', () => {
+describe('identityFromClaims()', () => {
   const who = (claims: object, mark = UNAUTHENTICATED_MARK) => {
-    const found = identify(claims as never, mark)
+    const found = identityFromClaims(claims as never, mark)
     return 'refused' in found ? found.refused : found
   }
 
@@ -433,7 +439,7 @@ describe('identify()', () => {
   })
 })
 
-describe('misfit() and isSignedWith()', () => {
+describe('keyMismatch() and isSignedWith()', () => {
   it('bound the size and the type of keys', () => {
     const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey
     const pss = generateKeyPairSync('rsa-pss', { modulusLength: 2_048 }).publicKey
@@ -442,7 +448,7 @@ describe('misfit() and isSignedWith()', () => {
     const x = generateKeyPairSync('x25519').publicKey
     const keys = [rsa, pss, ...curves, ed, x]
     const fits = ASYMMETRIC.map((algorithm) =>
-      keys.map((key) => (misfit(algorithm, key) === undefined ? 1 : 0)).join(''),
+      keys.map((key) => (keyMismatch(algorithm, key) === undefined ? 1 : 0)).join(''),
     )
     assert.deepEqual(fits, [
       '1000000',
@@ -461,9 +467,9 @@ describe('misfit() and isSignedWith()', () => {
       [384, 'HS384'],
       [512, 'HS512'],
     ] as const) {
-      assert.equal(misfit(algorithm, createSecretKey(Buffer.alloc(bits / 8))), undefined)
-      assert.match(misfit(algorithm, createSecretKey(Buffer.alloc(bits / 8 - 1))) ?? '', /at least/)
-      assert.match(misfit(algorithm, rsa) ?? '', /takes a shared secret/)
+      assert.equal(keyMismatch(algorithm, createSecretKey(Buffer.alloc(bits / 8))), undefined)
+      assert.match(keyMismatch(algorithm, createSecretKey(Buffer.alloc(bits / 8 - 1))) ?? '', /at least/)
+      assert.match(keyMismatch(algorithm, rsa) ?? '', /takes a shared secret/)
     }
     assert.throws(() => keyFromJwk({ ...ed.export({ format: 'jwk' }), key_ops: 'verify' }, ASYMMETRIC), /key_ops/)
     assert.throws(() => keyFromJwk({ ...ed.export({ format: 'jwk' }), kid: '' }, ASYMMETRIC), /kid/)

@@ -6,7 +6,7 @@ import { ASYMMETRIC } from '../../lib/bearer/keys/algorithm'
 import { TYPES } from '../../lib/bearer/claims/claims'
 import { jwtVerifier } from '../../lib/bearer/issuers/jwt-verifier'
 import { keySet, staticKeys } from '../../lib/bearer/keys/key-source'
-import type { Reason, Refusal } from '../../lib/bearer/refusal'
+import type { Reason, Refusal } from '../../lib/bearer/refusal/refusal'
 import { VerifiedCache } from '../../lib/bearer/keys/verified-cache'
 import { keyFromMaterial, keyFromSecret } from '../../lib/bearer/keys/verify-key'
 

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { sign } from 'jsonwebtoken'
-import { requireBearer, type BearerOptions, type DenialError, type Session } from '../../lib'
+import { type BearerOptions, type DenialError, requireBearer, type Session, sessionOf } from '../../lib'
 import { devIssuer, manualClock } from '../../lib/testing'
 import { serve } from '../support/serve'
 
@@ -116,13 +116,13 @@ describe('requireBearer() answers as RFC 6750 §3 has it', () => {
 })
 
 describe('requireBearer() says in req.auth whose session it is', () => {
-  async function sessionOf(token: string, options: Partial<BearerOptions> = {}) {
+  async function recordedSession(token: string, options: Partial<BearerOptions> = {}) {
     const answer = await get((await protectedApp(options)).url, `Bearer ${token}`)
     return { status: answer.status, session: answer.status === 200 ? ((await answer.json()) as Session) : undefined }
   }
 
   it("a user's", async () => {
-    const { session } = await sessionOf(dev.token('ada', { clientId: 'tree', scope: 'read write' }))
+    const { session } = await recordedSession(dev.token('ada', { clientId: 'tree', scope: 'read write' }))
     const { claims, ...rest } = session as Session
     const { issuer } = dev
     assert.deepEqual(rest, {
@@ -137,7 +137,7 @@ describe('requireBearer() says in req.auth whose session it is', () => {
   })
 
   it("a client's, where sub equals client_id (RFC 9068 §2.2)", async () => {
-    const { session } = await sessionOf(dev.token('robot', { kind: 'client' }))
+    const { session } = await recordedSession(dev.token('robot', { kind: 'client' }))
     assert.equal(session?.kind, 'client')
     assert.equal(session?.clientId, 'robot')
     assert.ok(!('userId' in (session as object)))
@@ -147,12 +147,12 @@ describe('requireBearer() says in req.auth whose session it is', () => {
     const app = express()
     app.use(requireBearer(dev.options))
     app.use((req, res) => {
-      assert.throws(() => Object.assign(req.auth, { kind: 'client' }), TypeError)
-      assert.throws(() => Object.assign(req.auth.claims, { sub: 'eve' }), TypeError)
-      assert.throws(() => (req.auth.claims.deep as { list: string[] }).list.push('x'), TypeError)
-      assert.throws(() => (req.auth.scope as string[]).push('admin'), TypeError)
-      assert.ok(!JSON.stringify(req.auth).includes(req.auth.token))
-      res.send(req.auth.token)
+      assert.throws(() => Object.assign(sessionOf(req), { kind: 'client' }), TypeError)
+      assert.throws(() => Object.assign(sessionOf(req).claims, { sub: 'eve' }), TypeError)
+      assert.throws(() => (sessionOf(req).claims.deep as { list: string[] }).list.push('x'), TypeError)
+      assert.throws(() => (sessionOf(req).scope as string[]).push('admin'), TypeError)
+      assert.ok(!JSON.stringify(req.auth).includes(sessionOf(req).token))
+      res.send(sessionOf(req).token)
     })
     const { url } = await serve(app)
     const token = dev.token('ada', { claims: { deep: { list: [] } } })
@@ -163,16 +163,16 @@ describe('requireBearer() says in req.auth whose session it is', () => {
   it('as the option session has it, and refuses where that throws or returns no session', async () => {
     const token = dev.token('ada', { claims: { person: 'P-1' } })
     const session = (claims: Session['claims']) => ({ kind: 'user', userId: String(claims.person) }) as const
-    assert.equal((await sessionOf(token, { session })).session?.kind, 'user')
+    assert.equal((await recordedSession(token, { session })).session?.kind, 'user')
     assert.deepEqual(
-      await sessionOf(token, {
+      await recordedSession(token, {
         session() {
           throw new Error('no')
         },
       }),
       { status: 401, session: undefined },
     )
-    assert.equal((await sessionOf(token, { session: () => ({ kind: 'admin' }) as never })).status, 401)
+    assert.equal((await recordedSession(token, { session: () => ({ kind: 'admin' }) as never })).status, 401)
   })
 
   it('refuses marks that contradict one another, and a user without sub', async () => {
@@ -184,7 +184,7 @@ describe('requireBearer() says in req.auth whose session it is', () => {
       { sub: undefined },
       { client_id: 7 },
     ]) {
-      assert.equal((await sessionOf(dev.token('ada', { claims }))).status, 401, JSON.stringify(claims))
+      assert.equal((await recordedSession(dev.token('ada', { claims }))).status, 401, JSON.stringify(claims))
     }
   })
 })

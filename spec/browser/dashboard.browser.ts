@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import express, { type Request } from 'express'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { throttle, redisStore, type Throttle } from '../../lib'
+import { budgetOf, redisStore, throttle, type Throttle } from '../../lib'
 import { type ThrottleDashboard, throttleDashboard } from '../../lib/dashboard'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
@@ -147,7 +147,7 @@ async function listen(throttled: Throttle, dashboard: ThrottleDashboard) {
   app.use('/admin/throttle', dashboard)
   app.use(throttled)
   app.get('/spend/:ms', (req, res) => {
-    req.throttle.charge(Number(req.params.ms))
+    budgetOf(req).charge(Number(req.params.ms))
     res.end()
   })
   app.get('/persons/:id', (_req, res) => void res.end())

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, it } from 'node:test'
 import express from 'express'
-import { throttle } from '../../lib'
+import { budgetOf, throttle } from '../../lib'
 import { pacedFetch } from '../../lib/client'
 import { listen } from '../support/listen'
 
@@ -44,7 +44,7 @@ async function contend(): Promise<Measured> {
   app.use(
     throttle({ limitMs: LIMIT_MS, windowMs: WINDOW_MS, subject: () => 'ada', headers: { rateLimit: true } }),
     (req, _res, next) => {
-      endsAt ||= performance.now() + req.throttle.endsInMs
+      endsAt ||= performance.now() + budgetOf(req).endsInMs
       next()
     },
   )

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import cors from 'cors'
 import express, { type Request, type RequestHandler } from 'express'
 import { Cluster, Redis } from 'ioredis'
-import { type ThrottleStore, redisStore, throttle } from '../../lib'
+import { budgetOf, redisStore, throttle, type ThrottleStore } from '../../lib'
 import { throttleDashboard, type DashboardOptions } from '../../lib/dashboard'
 import { Series } from '../../lib/dashboard/series'
 import type { Snapshot } from '../../lib/dashboard/snapshot'
@@ -29,7 +29,7 @@ async function start(t: TestContext, { store, ...options }: Given = {}) {
   app.use('/admin/throttle', dashboard)
   app.use('/api', throttled)
   app.get('/api/spend/:ms', (req, res) => {
-    req.throttle.charge(Number(req.params.ms))
+    budgetOf(req).charge(Number(req.params.ms))
     res.end()
   })
   const server = app.listen(0, '127.0.0.1')
@@ -286,7 +286,7 @@ describe('throttleDashboard()', () => {
     app.use(throttled)
     for (let i = 0; i < 250; i++) app.get(`/route-${i}`, (_req, res) => void res.end())
     app.get('/spend', (req, res) => {
-      req.throttle.charge(who(req) === 'big' ? 5_000 : 1)
+      budgetOf(req).charge(who(req) === 'big' ? 5_000 : 1)
       res.end()
     })
     const server = app.listen(0, '127.0.0.1')

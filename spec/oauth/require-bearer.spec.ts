@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import express from 'express'
-import { allowUnauthenticated, requireBearer } from '../../lib'
+import { allowUnauthenticated, requireBearer, sessionOf } from '../../lib'
 import { type AuthorizationServer, authorizationServer, clientDirectory, redisStore } from '../../lib/oauth'
 import { type CutWire, cutWire } from '../support/cut-wire'
 import { type Listening, listen } from '../support/listen'
@@ -33,8 +33,9 @@ for (const format of ['jwt', 'opaque'] as const) {
       app.use(allowUnauthenticated({ paths: ['/places'] }))
       app.use(requireBearer({ issuer: ISSUER, audience: ISSUER, verify: here.verify }))
       app.get(/.*/, (req, res) => {
-        const { kind, clientId, scope } = req.auth
-        res.json({ kind, clientId, scope, userId: req.auth.kind === 'user' ? req.auth.userId : null })
+        const session = sessionOf(req)
+        const { kind, clientId, scope } = session
+        res.json({ kind, clientId, scope, userId: session.kind === 'user' ? session.userId : null })
       })
       api = await listen(app)
     })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import express from 'express'
-import { allowUnauthenticated, requireBearer, throttle } from '../../lib'
+import { allowUnauthenticated, budgetOf, requireBearer, throttle } from '../../lib'
 import { devIssuer } from '../../lib/testing'
 import { subjectId } from '../../lib/throttle/window/subject-id'
 import { networkOf, subjectKey } from '../../lib/throttle/subject'
@@ -19,7 +19,7 @@ describe('who pays', () => {
       next()
     }
     const app = express().use(allowUnauthenticated({ paths: ['/'] }), bearer, forging, throttle())
-    const { url } = await serve(app.use((req, res) => void res.send(req.throttle.subject)))
+    const { url } = await serve(app.use((req, res) => void res.send(budgetOf(req).subject)))
     return async (token?: string) => {
       const answer = await fetch(url, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } })
       return answer.text()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
-import { throttle, type ThrottleOptions } from '../../lib'
+import { budgetOf, throttle, type ThrottleOptions } from '../../lib'
 import { subjectId } from '../../lib/throttle/window/subject-id'
 import { type Answer, listen } from '../support/listen'
 import { manualClock } from '../../lib/testing'
@@ -173,7 +173,7 @@ describe('throttle() answers 429', () => {
   it('and tells onDenied in req.throttle how the subject stands in the window that is spent', async (t) => {
     const { get } = await appWith(t, (app, clock) => {
       const onDenied: ThrottleOptions['onDenied'] = (_err, req, res) => {
-        const { subject, window, spentMs, leftMs, endsInMs, signal } = req.throttle
+        const { subject, window, spentMs, leftMs, endsInMs, signal } = budgetOf(req)
         res.status(429).json({ subject, window, spentMs, leftMs, endsInMs, aborted: signal.aborted })
       }
       app.use(throttle({ ...WINDOW, name: 'day', limitMs: 5_000, clock, onDenied }))
@@ -318,7 +318,7 @@ describe('throttle() tells subjects apart', () => {
     const { get } = await appWith(t, (app, clock) => {
       const throttled = throttle({ ...WINDOW, subject: () => next, clock })
       app.use(throttled)
-      app.get('/who', (req, res) => void res.json(req.throttle.subject))
+      app.get('/who', (req, res) => void res.json(budgetOf(req).subject))
     })
     for (const [i, subject] of subjects.entries()) {
       next = subject
@@ -482,7 +482,7 @@ describe('req.throttle', () => {
       app.use(throttle({ ...WINDOW, clock }))
       app.get('/see', (req, res) => {
         clock.advance(40)
-        const { subject, window, spentMs, leftMs, endsInMs } = req.throttle
+        const { subject, window, spentMs, leftMs, endsInMs } = budgetOf(req)
         seen = { subject, window, spentMs, leftMs, endsInMs }
         res.end()
       })
@@ -500,13 +500,13 @@ describe('req.throttle', () => {
       app.get('/charge', (req, res) => {
         for (const bad of [-1, NaN, Infinity, 86_400_001, '5', undefined, null]) {
           try {
-            req.throttle.charge(bad as number)
+            budgetOf(req).charge(bad as number)
           } catch (err) {
             thrown.push((err as Error).name)
           }
         }
-        req.throttle.charge(0)
-        req.throttle.charge(100.5)
+        budgetOf(req).charge(0)
+        budgetOf(req).charge(100.5)
         res.end()
       })
     })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import express from 'express'
 import { Cluster, Redis } from 'ioredis'
-import { redisStore, throttle } from '../../lib'
+import { budgetOf, redisStore, throttle } from '../../lib'
 import { parsePublishedWindow, type PublishedWindow } from '../../lib/throttle/inspect/published-window'
 import { plain, screen } from '../../lib/top/screen'
 import { startCluster } from '../support/cluster'
@@ -50,7 +50,7 @@ async function spend(to: string | Cluster, prefix: string, name: string, ms: Rec
     ...{ name, windowMs: 3_600_000, limitMs: 60_000, subject: (req: express.Request) => who(req) },
   })
   app.use(throttled).get('/', (req, res) => {
-    req.throttle.charge(ms[who(req)] ?? 0)
+    budgetOf(req).charge(ms[who(req)] ?? 0)
     res.end()
   })
   const server = app.listen(0)

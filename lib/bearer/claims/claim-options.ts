@@ -1,6 +1,37 @@
 import { optionOneOf, optionRange, shown } from '../../http/options'
-import type { TokenOptions } from '../bearer-options'
+import type { Algorithm } from '../keys/algorithm'
 import { type ClaimPolicy, TYPES } from './claims'
+
+/** Which tokens are accepted. */
+export interface TokenOptions {
+  /** The issuer, as its tokens' `iss` has it. Default: the environment's `ISSUER_BASE_URL`. */
+  readonly issuer?: string | undefined
+  /** Whom the tokens must be for: `aud` is, or holds, one of these. Default: the environment's `AUDIENCE`. */
+  readonly audience?: string | readonly string[] | undefined
+  /**
+   * The algorithms accepted. Each key is pinned to one of them: the one its JWK names, else the first here that fits
+   * it. Default: `['HS256']` with `secret`; else RS, PS and ES with 256, 384, 512, and EdDSA.
+   */
+  readonly algorithms?: readonly Algorithm[] | undefined
+  /** How far the issuer's clock may be off: whole seconds, 0 to 300. Default 5. */
+  readonly clockToleranceSec?: number | undefined
+  /** How long ago a token may have been issued: whole seconds, 1 to 31,536,000. Default: until it expires. */
+  readonly maxAgeSec?: number | undefined
+  /**
+   * How long fetched keys serve past their life while the issuer does not answer: whole seconds, 0 to 86,400. After
+   * that, 503. Default 3,600.
+   */
+  readonly lastGoodSec?: number | undefined
+  /**
+   * The type of token, in its header: `'at+jwt'` takes access tokens only (RFC 9068 §4), as this package's own server
+   * issues them; where its metadata are discovered, it says so itself. Default: `at+jwt`, `JWT` or none.
+   */
+  readonly typ?: 'at+jwt' | undefined
+  /** Claims that must be there, whatever they say: `['jti']`. Default none beyond those checked anyway. */
+  readonly requiredClaims?: readonly string[] | undefined
+  /** Takes http addresses of other machines too, for a test network. Default false. */
+  readonly allowHttp?: boolean | undefined
+}
 
 /** The names of the options read here. */
 export const CLAIM_OPTION_NAMES: readonly string[] = [

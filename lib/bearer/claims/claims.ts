@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../http/json'
 import type { Jws } from '../credentials/jws'
-import { type Reason } from '../refusal'
+import { type Reason } from '../refusal/refusal'
 import { isId } from '../session/session'
 
 /** What a token's claims must say. */

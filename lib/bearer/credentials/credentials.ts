@@ -1,5 +1,5 @@
 import { LONGEST_TOKEN } from './jws'
-import { type Refusal, refuse } from '../refusal'
+import { type Refusal, refuse } from '../refusal/refusal'
 
 /** The token of a request, as text. */
 export interface Credentials {
@@ -13,7 +13,7 @@ export interface Credentials {
 export type Placement = 'form' | 'query'
 
 /** What of a request is looked at. */
-export interface AskedRequest {
+export interface RequestView {
   readonly method: string
   /** The path as it was asked for, with its query. */
   readonly target: string
@@ -38,7 +38,7 @@ const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
  * @param dpop whether the scheme DPoP is taken too
  */
 export function findCredentials(
-  request: AskedRequest,
+  request: RequestView,
   placements: readonly Placement[],
   dpop: boolean,
 ): Credentials | Refusal {
@@ -57,7 +57,7 @@ export function findCredentials(
 }
 
 /** All that a placement holds under the name of RFC 6750 §2.2 and §2.3, read the same however the app reads it. */
-function tokensIn(placement: Placement, { target, method, form }: AskedRequest): readonly unknown[] {
+function tokensIn(placement: Placement, { target, method, form }: RequestView): readonly unknown[] {
   if (placement === 'query') {
     const query = target.indexOf('?')
     return query === -1 ? [] : new URLSearchParams(target.slice(query)).getAll('access_token')

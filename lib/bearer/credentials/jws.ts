@@ -1,5 +1,5 @@
 import { type JsonObject, readJsonObject } from '../../http/json'
-import { type Refusal, isRefusal, refuse } from '../refusal'
+import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 
 /** What a signed token says of its signature, before anything else of it is looked at. */
 export interface JwsHead {

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 import { optionNames, optionRange, shown } from '../../http/options'
-import { type AskedRequest, fieldsOf } from '../credentials/credentials'
+import { type RequestView, fieldsOf } from '../credentials/credentials'
 import { isJsonObject } from '../../http/json'
-import type { Refusal } from '../refusal'
+import type { Refusal } from '../refusal/refusal'
 import type { Claims } from '../session/session'
 import { isSecureUrl } from '../../http/secure-url'
 import { Nonces } from './nonces'
 import { readProof } from './proof'
-import { LocalProofs, type Seen, type SeenProofs } from './seen-proofs'
+import { LocalProofs, type ProofUse, type SeenProofs } from './seen-proofs'
 
 /** How tokens bound to a key are taken (RFC 9449). */
 export interface DpopOptions {
@@ -29,7 +29,7 @@ export interface DpopOptions {
 }
 
 /** A proof that holds; `nonce` is the one that the client should use from now on, where that is another. */
-export interface Shown {
+export interface AcceptedProof {
   readonly nonce: string | undefined
 }
 
@@ -37,7 +37,7 @@ export interface Shown {
 export interface DpopCheck {
   readonly required: boolean
   /** Whether a request proves this token to be its sender's; a proof that holds is noted as used. */
-  check(token: string, claims: Claims, request: AskedRequest): Shown | Refusal | Promise<Shown | Refusal>
+  check(token: string, claims: Claims, request: RequestView): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal>
 }
 
 const NAMES = ['required', 'maxAgeSec', 'proofs', 'maxProofs', 'nonceSecret', 'origin']
@@ -70,7 +70,11 @@ export function dpopCheck(options: DpopOptions | boolean | undefined, nowSec: ()
   const seen = proofs ?? new LocalProofs(maxProofs)
   return { required, check }
 
-  function check(token: string, claims: Claims, request: AskedRequest): Shown | Refusal | Promise<Shown | Refusal> {
+  function check(
+    token: string,
+    claims: Claims,
+    request: RequestView,
+  ): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal> {
     const [text, ...more] = fieldsOf(request.rawHeaders, 'dpop')
     if (text === undefined || more.length > 0) return refusal('dpop_proof') // RFC 9449 §4.3
     const now = nowSec()
@@ -91,7 +95,7 @@ export function dpopCheck(options: DpopOptions | boolean | undefined, nowSec: ()
     }
   }
 
-  function judged(noted: Seen, shown: Shown): Shown | Refusal {
+  function judged(noted: ProofUse, shown: AcceptedProof): AcceptedProof | Refusal {
     if (noted === 'full') return { refused: 'dpop_unavailable', retryAfterSec: maxAgeSec }
     return noted === 'replay' ? refusal('dpop_replay') : shown
   }

@@ -1,5 +1,5 @@
 /** What a proof is, to whoever remembers those that were used: new, used before, or not to be told. */
-export type Seen = 'new' | 'replay' | 'full'
+export type ProofUse = 'new' | 'replay' | 'full'
 
 /** Remembers the proofs that were used, so that none is used twice (RFC 9449 §11.1). */
 export interface SeenProofs {
@@ -10,7 +10,7 @@ export interface SeenProofs {
    * @param untilSec when it can no longer be used, seconds since 1970 by the clock of `nowSec`
    * @throws where it cannot be told; the request is answered with 503
    */
-  note(name: string, untilSec: number, nowSec: number): Seen | Promise<Seen>
+  note(name: string, untilSec: number, nowSec: number): ProofUse | Promise<ProofUse>
 }
 
 /**
@@ -23,7 +23,7 @@ export class LocalProofs implements SeenProofs {
   /** @param most how many proofs it holds */
   constructor(readonly most: number) {}
 
-  note(name: string, untilSec: number, nowSec: number): Seen {
+  note(name: string, untilSec: number, nowSec: number): ProofUse {
     if ((this.#until.get(name) ?? -Infinity) >= nowSec) return 'replay'
     if (this.#until.size >= this.most) this.#forget(nowSec)
     if (this.#until.size >= this.most) return 'full'

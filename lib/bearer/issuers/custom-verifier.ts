@@ -1,8 +1,8 @@
 import type { Clock } from '../../http/clock'
 import { type ClaimPolicy, opaqueClaimProblem } from '../claims/claims'
 import { readJsonObject } from '../../http/json'
-import { type Refusal, refuse } from '../refusal'
-import type { Proven, TokenVerifier } from './token-verifier'
+import { type Refusal, refuse } from '../refusal/refusal'
+import type { VerifiedToken, TokenVerifier } from './token-verifier'
 
 /**
  * Finds out what a token says: the claims of one that holds, undefined or null for one that does not.
@@ -15,7 +15,7 @@ export type VerifyToken = (token: string) => Promise<object | null | undefined> 
 export function customVerifier(verifyToken: VerifyToken, policy: ClaimPolicy, clock: Clock): TokenVerifier {
   return { verify, ready: () => Promise.resolve() }
 
-  async function verify(token: string): Promise<Proven | Refusal> {
+  async function verify(token: string): Promise<VerifiedToken | Refusal> {
     try {
       const answer = await verifyToken(token)
       if (answer === null || answer === undefined) return refuse('inactive')

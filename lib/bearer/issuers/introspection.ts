@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../../http/clock'
 import { type ClaimPolicy, opaqueClaimProblem } from '../claims/claims'
 import { fetchJson } from '../../http/fetch-json'
-import { type Refusal, isRefusal, refuse } from '../refusal'
+import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import { readJsonObject } from '../../http/json'
 import type { Claims } from '../session/session'
-import type { Proven, TokenVerifier } from './token-verifier'
+import type { VerifiedToken, TokenVerifier } from './token-verifier'
 
 /** The issuer's introspection endpoint (RFC 7662 §2), and who asks there. */
 export interface IntrospectionOptions {
@@ -53,7 +53,7 @@ export function introspectionVerifier(
 
   return { verify, ready: () => Promise.resolve() }
 
-  function verify(token: string): Proven | Refusal | Promise<Proven | Refusal> {
+  function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
     const name = hash('sha256', token, 'base64')
     const known = answers.get(name)
     if (known && clock.now() < known.until) return judge(known, token)
@@ -92,7 +92,7 @@ export function introspectionVerifier(
     }
   }
 
-  function judge({ claims }: Answer, token: string): Proven | Refusal {
+  function judge({ claims }: Answer, token: string): VerifiedToken | Refusal {
     if (!claims) return refuse('inactive')
     const wrong = opaqueClaimProblem(claims, policy, clock.date() / 1_000)
     return wrong ? refuse(wrong) : { token, issuer: policy.issuer, claims }

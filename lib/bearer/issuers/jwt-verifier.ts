@@ -1,10 +1,10 @@
 import { type ClaimPolicy, claimProblem } from '../claims/claims'
 import { type Jws, readJws } from '../credentials/jws'
 import type { KeySource } from '../keys/key-source'
-import { type Refusal, isRefusal, refuse } from '../refusal'
+import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import { isSignedWith } from '../keys/signature'
 import type { VerifiedCache } from '../keys/verified-cache'
-import type { Proven, TokenVerifier } from './token-verifier'
+import type { VerifiedToken, TokenVerifier } from './token-verifier'
 import type { VerifyKey } from '../keys/verify-key'
 
 /** An issuer whose tokens are accepted: its keys, and what its tokens must say. */
@@ -31,7 +31,7 @@ export function issuerName(iss: string): string {
 export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSec: () => number): TokenVerifier {
   return { verify, ready }
 
-  function verify(token: string): Proven | Refusal | Promise<Proven | Refusal> {
+  function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
     const known = cache.get(token)
     const jws = known?.jws ?? readJws(token)
     if (isRefusal(jws)) return jws
@@ -48,7 +48,7 @@ export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSe
     key: VerifyKey | Refusal,
     verifiedWith: VerifyKey | undefined,
     { keys, policy }: TrustedIssuer,
-  ): Proven | Refusal {
+  ): VerifiedToken | Refusal {
     if (isRefusal(key)) return key
     if (key !== verifiedWith && !isSignedWith(jws.token, key)) return refuse('signature')
     if (keys.typ && jws.type !== keys.typ) return refuse('token_type')

@@ -1,8 +1,8 @@
-import type { Refusal } from '../refusal'
+import type { Refusal } from '../refusal/refusal'
 import type { Claims } from '../session/session'
 
 /** A token whose claims are known to be its issuer's, and to hold now. */
-export interface Proven {
+export interface VerifiedToken {
   readonly token: string
   readonly issuer: string
   readonly claims: Claims
@@ -11,7 +11,7 @@ export interface Proven {
 /** A way of finding out what a token says, and whether that is true. */
 export interface TokenVerifier {
   /** Refuses what does not hold; throws nothing. */
-  verify(token: string): Proven | Refusal | Promise<Proven | Refusal>
+  verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal>
   /**
    * Resolves when tokens can be verified.
    *

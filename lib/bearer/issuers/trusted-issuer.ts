@@ -2,15 +2,18 @@ import { KeyObject } from 'node:crypto'
 import type { Clock } from '../../http/clock'
 import { optionRange, shown } from '../../http/options'
 import { type Algorithm, ASYMMETRIC, SYMMETRIC } from '../keys/algorithm'
-import type { IssuerOptions, KeyMaterial } from '../bearer-options'
+import type { KeyMaterial, KeyOptions } from '../keys/key-options'
 import { type IssuerMetadata, discover } from './discovery'
-import { type IssuerDefaults, claimPolicy } from '../claims/claim-options'
+import { type IssuerDefaults, type TokenOptions, claimPolicy } from '../claims/claim-options'
 import type { TrustedIssuer } from './jwt-verifier'
 import type { VerifiedCache } from '../keys/verified-cache'
 import { type KeySource, keySet, staticKeys } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from '../keys/verify-key'
+
+/** One issuer of several. */
+export type IssuerOptions = TokenOptions & KeyOptions
 
 /** The names of the options read here, beside {@link CLAIM_OPTION_NAMES}. */
 export const KEY_OPTION_NAMES: readonly string[] = ['key', 'keys', 'secret', 'jwksUri', 'algorithms', 'lastGoodSec']

@@ -1,19 +1,58 @@
 import type { Clock } from '../../http/clock'
 import { optionNames, optionRange, optionType, shown } from '../../http/options'
-import type { BearerOptions, IssuerOptions } from '../bearer-options'
-import { CLAIM_OPTION_NAMES, claimPolicy } from '../claims/claim-options'
-import { customVerifier } from './custom-verifier'
+import { CLAIM_OPTION_NAMES, type TokenOptions, claimPolicy } from '../claims/claim-options'
+import { type VerifyToken, customVerifier } from './custom-verifier'
 import { type IntrospectionOptions, introspectionVerifier } from './introspection'
 import { type TrustedIssuer, issuerName, jwtVerifier } from './jwt-verifier'
 import type { TokenVerifier } from './token-verifier'
-import { KEY_OPTION_NAMES, trustedIssuer } from './trusted-issuer'
+import { type IssuerOptions, KEY_OPTION_NAMES, trustedIssuer } from './trusted-issuer'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 import { VerifiedCache } from '../keys/verified-cache'
+
+/** How opaque tokens are checked, in place of keys. */
+export type OpaqueOptions =
+  | {
+      /** Asks the issuer about each token (RFC 7662). */
+      readonly introspection: IntrospectionOptions
+      readonly verify?: never
+    }
+  | {
+      /** Asks a function of the app: the token's claims, or undefined for one that does not hold. Throws: 503. */
+      readonly verify: VerifyToken
+      readonly introspection?: never
+    }
+
+type KeyOption = 'key' | 'keys' | 'secret' | 'jwksUri'
+
+/** One issuer, or several: each with its own keys, algorithms and rules. */
+export type IssuersOptions =
+  | (IssuerOptions & { readonly issuers?: never; readonly introspection?: never; readonly verify?: never })
+  | (TokenOptions & OpaqueOptions & { readonly [name in KeyOption | 'issuers']?: never })
+  | ({
+      /** The issuers whose tokens are accepted. No token is ever checked with another issuer's key. */
+      readonly issuers: readonly IssuerOptions[]
+      /** Whom the tokens of issuers without an `audience` of their own must be for. Default: `AUDIENCE`. */
+      readonly audience?: string | readonly string[] | undefined
+      readonly issuer?: never
+      readonly introspection?: never
+      readonly verify?: never
+    } & { readonly [name in KeyOption]?: never })
+
+/** How many verified signatures are remembered. */
+export interface CacheOptions {
+  /**
+   * Remembers for how many tokens the signature held: `{ maxTokens }`, 1 to 1,000,000, default 5,000; false: none.
+   * Time, audience, scope and the rest are checked for every request.
+   */
+  readonly cache?: { readonly maxTokens: number } | false | undefined
+}
 
 const ISSUER_OPTION_NAMES = [...CLAIM_OPTION_NAMES, ...KEY_OPTION_NAMES]
 
 /** The names of the options read here. */
 export const VERIFIER_OPTION_NAMES = [...ISSUER_OPTION_NAMES, 'issuers', 'introspection', 'verify', 'cache']
+
+type VerifierOptions = IssuersOptions & CacheOptions
 
 interface Verifying {
   readonly verifier: TokenVerifier
@@ -26,12 +65,12 @@ interface Verifying {
  *
  * @throws {TypeError|RangeError} naming the option
  */
-export function tokenVerifier(options: BearerOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
+export function tokenVerifier(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
   const { introspection, verify } = options
   if (introspection === undefined && verify === undefined) return byKeys(options, env, clock)
   const way = introspection === undefined ? 'verify' : 'introspection'
   for (const name of [...KEY_OPTION_NAMES, 'issuers', 'cache', 'typ', way === 'verify' ? 'introspection' : 'verify']) {
-    if (options[name as keyof BearerOptions] === undefined) continue
+    if (options[name as keyof VerifierOptions] === undefined) continue
     throw new TypeError(`${way} and ${name} contradict each other: give one way to check tokens`)
   }
   const policy = claimPolicy(options, { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE })
@@ -44,7 +83,7 @@ export function tokenVerifier(options: BearerOptions, env: NodeJS.ProcessEnv, cl
   return { verifier: customVerifier(verify, policy, clock), clockToleranceSec }
 }
 
-function byKeys(options: BearerOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
+function byKeys(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
   const { cache = { maxTokens: 5_000 } } = options
   const verified = new VerifiedCache(cacheSize(cache))
   const issuers = trustedIssuers(options, env, clock, verified)
@@ -52,7 +91,7 @@ function byKeys(options: BearerOptions, env: NodeJS.ProcessEnv, clock: Clock): V
   return { verifier: jwtVerifier(issuers, verified, () => clock.date() / 1_000), clockToleranceSec }
 }
 
-function trustedIssuers(options: BearerOptions, env: NodeJS.ProcessEnv, clock: Clock, cache: VerifiedCache) {
+function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock, cache: VerifiedCache) {
   const issuers = new Map<string, TrustedIssuer>()
   if (options.issuers === undefined) {
     const defaults = { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE }
@@ -60,7 +99,7 @@ function trustedIssuers(options: BearerOptions, env: NodeJS.ProcessEnv, clock: C
     return issuers.set(issuerName(issuer.policy.issuer), issuer)
   }
   for (const name of ISSUER_OPTION_NAMES) {
-    if (name === 'audience' || options[name as keyof BearerOptions] === undefined) continue
+    if (name === 'audience' || options[name as keyof VerifierOptions] === undefined) continue
     throw new TypeError(`issuers and ${name} contradict each other: each issuer has its own`)
   }
   const list: unknown = options.issuers

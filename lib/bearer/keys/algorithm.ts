@@ -48,7 +48,7 @@ const RSA_BITS = { least: 2_048, most: 8_192 }
  *
  * @returns undefined if it may, else what is wrong with it, ready for an error message
  */
-export function misfit(algorithm: Algorithm, key: KeyObject): string | undefined {
+export function keyMismatch(algorithm: Algorithm, key: KeyObject): string | undefined {
   if (algorithm.startsWith('HS')) {
     if (key.type !== 'secret') return `${algorithm} takes a shared secret`
     const least = Number(algorithm.slice(2)) / 8

@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from '../refusal'
+import { type Refusal, refuse } from '../refusal/refusal'
 import type { VerifyKey } from './verify-key'
 
 /** Where the keys of one issuer come from. */

@@ -3,7 +3,7 @@ import type { Algorithm } from './algorithm'
 import { fetchJson } from '../../http/fetch-json'
 import { readJwks } from './jwks'
 import { type KeySet, type KeySource, findKey } from './key-source'
-import { type Refusal, isRefusal } from '../refusal'
+import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { VerifyKey } from './verify-key'
 
 /** Where a JWK Set is, and how its keys are kept. */

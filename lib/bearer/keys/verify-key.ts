@@ -1,5 +1,5 @@
 import { type KeyObject, createPublicKey, createSecretKey } from 'node:crypto'
-import { type Algorithm, misfit } from './algorithm'
+import { type Algorithm, keyMismatch } from './algorithm'
 import { type JsonObject, isJsonObject } from '../../http/json'
 
 /** A key as it is checked with: made once, and pinned to one algorithm, whatever a token says. */
@@ -82,9 +82,9 @@ export function keyFromSecret(secret: KeyObject | Uint8Array | string, algorithm
 function pin(key: KeyObject, kid: string | undefined, algorithms: readonly Algorithm[]): VerifyKey {
   let problem = 'no algorithm is allowed for it'
   for (const algorithm of algorithms) {
-    const misfits = misfit(algorithm, key)
-    if (misfits === undefined) return Object.freeze({ kid, algorithm, key })
-    problem = algorithms.length === 1 || misfits.includes('bits') ? misfits : problem
+    const mismatch = keyMismatch(algorithm, key)
+    if (mismatch === undefined) return Object.freeze({ kid, algorithm, key })
+    problem = algorithms.length === 1 || mismatch.includes('bits') ? mismatch : problem
   }
   throw new KeyProblem(
     algorithms.length > 1 && !problem.includes('bits') ? `it fits none of ${algorithms.join(', ')}` : problem,

@@ -7,8 +7,8 @@ import { script } from '../../redis/script'
 import type { Session } from '../session/session'
 import { followLua, revokeLua } from './assets'
 import { EarlierKeys } from './earlier-keys'
-import { type Revocation, RevocationList, type Written, entryOf } from './revocation-list'
-import type { Revocations } from './revocations'
+import { type Revocation, type RevocationEntry, RevocationList, entryOf } from './revocation-list'
+import type { RevocationSource } from './revocation-source'
 
 /** Options of {@link redisRevocations}. */
 export interface RedisRevocationsOptions {
@@ -25,7 +25,7 @@ export interface RedisRevocationsOptions {
 }
 
 /** What {@link redisRevocations} returns: for `requireBearer({ revocation })`, and to revoke with. */
-export interface RedisRevocations extends Revocations {
+export interface RedisRevocations extends RevocationSource {
   /** Revokes one token, by its `jti`. */
   revokeToken(issuer: string, id: string): Promise<void>
   /** Revokes a subject's tokens issued up to a moment, in seconds since 1970. Default: now. */
@@ -46,13 +46,13 @@ const DEADLINE_MS = 1_000
 const SILENT_MS = 1_300
 /** Every process asks this often: with a round trip it stays below 250 ms. */
 const FOLLOW_MS = 100
-/** Revocations that are over are let go of this often. */
+/** RevocationSource that are over are let go of this often. */
 const TIDY_MS = 60_000
 /** What processes of an earlier version revoke is looked for this often. */
 const EARLIER_MS = 1_000
 
 /**
- * Revocations that all processes share through Redis. Each follows the written history by its numbers, ten times a
+ * RevocationSource that all processes share through Redis. Each follows the written history by its numbers, ten times a
  * second, and notices when the history is not the one it knows: then it reads all of it, and writes what it knows and
  * Redis has lost. A revocation made here counts here at once; the promise resolves when Redis
  * has it, and where it rejects the writing is tried again.
@@ -124,7 +124,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     await write([{ entry, overMs: revocation.overMs }])
   }
 
-  async function write(entries: readonly Written[]): Promise<void> {
+  async function write(entries: readonly RevocationEntry[]): Promise<void> {
     const args = entries.flatMap(({ entry, overMs }) => [Math.ceil(overMs), entry])
     await redis.run(REVOKE, keys, [Math.floor(clock.date()), ...args])
     for (const { entry } of entries) unwritten.delete(entry)

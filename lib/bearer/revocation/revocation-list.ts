@@ -14,12 +14,12 @@ export type Revocation =
     }
 
 /** A revocation as it is written down, and when it is over: milliseconds since 1970. */
-export interface Written {
+export interface RevocationEntry {
   readonly entry: string
   readonly overMs: number
 }
 
-interface UpTo {
+interface RevokedUpTo {
   readonly beforeSec: number
   readonly overMs: number
 }
@@ -40,11 +40,11 @@ export function entryOf(revocation: Revocation): string {
  */
 export class RevocationList {
   readonly #tokens = new Map<string, number>()
-  readonly #before = { s: new Map<string, UpTo>(), c: new Map<string, UpTo>() }
+  readonly #before = { s: new Map<string, RevokedUpTo>(), c: new Map<string, RevokedUpTo>() }
   readonly #entries = new Map<string, number>()
 
   /** All that is known. */
-  entries(): readonly Written[] {
+  entries(): readonly RevocationEntry[] {
     return [...this.#entries].map(([entry, overMs]) => ({ entry, overMs }))
   }
 

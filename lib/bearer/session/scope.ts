@@ -50,7 +50,7 @@ export function scopeRule(needed: unknown): ScopeRule | undefined {
 }
 
 /** Whether the scopes granted are enough. */
-export function suffices(granted: readonly string[], { scopes, any }: ScopeRule): boolean {
+export function grantsScope(granted: readonly string[], { scopes, any }: ScopeRule): boolean {
   const has = (scope: string) => granted.includes(scope)
   return any ? scopes.some(has) : scopes.every(has)
 }

@@ -1,12 +1,15 @@
 import { type JsonObject, isJsonObject } from '../../http/json'
-import { type Refusal, refuse } from '../refusal'
+import { type Refusal, refuse } from '../refusal/refusal'
 import { scopeOf } from './scope'
 
 /** The claims of a token whose signature holds, read-only all the way down. */
 export type Claims = JsonObject
 
-/** What a session has whatever its kind. */
-interface AnySession {
+/**
+ * What a session has whatever its kind. A type, as are those below, and not an interface: as such it is assignable to
+ * the `JwtPayload` that express-jwt declares for `req.auth`, and an app may have both.
+ */
+type AnySession = {
   /** Who issued the token: its `iss`. */
   readonly issuer: string
   /** Whom the issuer says the token is about: its `sub`. Unique within one issuer only. */
@@ -19,7 +22,7 @@ interface AnySession {
 }
 
 /** A user signed in, through an app. */
-export interface UserSession extends AnySession {
+export type UserSession = AnySession & {
   readonly kind: 'user'
   readonly sub: string
   readonly userId: string
@@ -28,13 +31,13 @@ export interface UserSession extends AnySession {
 }
 
 /** An app in its own name: a service account. */
-export interface ClientSession extends AnySession {
+export type ClientSession = AnySession & {
   readonly kind: 'client'
   readonly clientId: string
 }
 
 /** An app, and nobody signed in. */
-export interface UnauthenticatedSession extends AnySession {
+export type UnauthenticatedSession = AnySession & {
   readonly kind: 'unauthenticated'
   readonly clientId: string
 }
@@ -77,7 +80,7 @@ export function isId(value: unknown): value is string {
  * says so. An unauthenticated one: by its mark only. Else a user's, who needs a `sub`. Marks that contradict one another
  * are refused, since to guess between them would be to choose somebody's rights.
  */
-export function identify(claims: Claims, mark: UnauthenticatedMark): SessionIdentity | Refusal {
+export function identityFromClaims(claims: Claims, mark: UnauthenticatedMark): SessionIdentity | Refusal {
   const { sub } = claims
   const clientId = claims.client_id ?? claims.azp // RFC 9068 §2.2; OpenID Connect Core §2
   if (clientId !== undefined && !isId(clientId)) return refuse('client')

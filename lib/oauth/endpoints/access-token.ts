@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import { denialOf } from '../../bearer/challenge'
 import { findToken } from '../../bearer/credentials/credentials'
-import { type Refusal, refuse } from '../../bearer/refusal'
+import { type Refusal, refuse } from '../../bearer/refusal/refusal'
 import type { AccessTokenClaims } from '../tokens/access-tokens'
 import type { ServerContext } from '../server-context'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'

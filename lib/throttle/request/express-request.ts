@@ -1,3 +1,4 @@
+import type { Request } from 'express'
 import type { RequestBudget } from './request-charges'
 
 declare global {
@@ -6,9 +7,25 @@ declare global {
     interface Request {
       /**
        * What the request's subject has used and has left, also where the request is refused. Set by `throttle()`;
-       * undefined where the request is not throttled, or not decided yet.
+       * undefined where the request is not throttled, or not decided yet. `budgetOf(req)` is the same, and throws where
+       * there is none.
        */
-      throttle: RequestBudget
+      throttle?: RequestBudget
     }
   }
+}
+
+/**
+ * The budget of a request's subject, for handlers behind `throttle()`: `{ leftMs, spentMs, endsInMs, charge(ms) … }`.
+ *
+ * @example app.get('/tree', (req, res) => res.json({ leftMs: budgetOf(req).leftMs }))
+ * @throws {TypeError} where no `throttle()` ran before, or where it does not throttle this request (`subject` returned
+ *   null, or `routes` has false); read `req.throttle` there
+ */
+export function budgetOf(req: Request): RequestBudget {
+  if (req.throttle !== undefined) return req.throttle
+  throw new TypeError(
+    'budgetOf(req) found no budget: mount throttle() before this handler. Where it exempts the request, ' +
+      'read req.throttle, which may be undefined',
+  )
 }

@@ -3,7 +3,7 @@ import { createPublicKey, generateKeyPairSync, hash, randomUUID } from 'node:cry
 import { describe, it } from 'node:test'
 import express from 'express'
 import { SignJWT, calculateJwkThumbprint, type JWK } from 'jose'
-import { requireBearer, type BearerOptions, type DpopOptions } from '../../../lib/index'
+import { type BearerOptions, type DpopOptions, requireBearer, sessionOf } from '../../../lib/index'
 import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
 import { devIssuer, manualClock } from '../../../lib/testing/index'
 import { serve } from '../../support/serve'
@@ -18,7 +18,7 @@ const bound = dev.token('ada', { claims: { cnf: { jkt } } })
 
 async function api(dpop: DpopOptions | boolean = true) {
   const options = { ...dev.options, clock, dpop } as BearerOptions
-  const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.send(req.auth.sub)))
+  const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.send(sessionOf(req).sub)))
   const uri = `${url}/tree`
   const proof = async (claims: object = {}, header: object = {}, key = privateKey) => {
     const ath = hash('sha256', bound, 'base64url')

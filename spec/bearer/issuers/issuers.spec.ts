@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { sign } from 'jsonwebtoken'
-import { requireBearer, type BearerOptions, type KeyMaterial } from '../../../lib/index'
+import { type BearerOptions, type KeyMaterial, requireBearer, sessionOf } from '../../../lib/index'
 import { keyPair, serveIssuer } from '../../support/issuer'
 import { serve } from '../../support/serve'
 
@@ -23,7 +23,7 @@ function token(iss: unknown, aud: string, algorithm: 'RS256' | 'ES256' = 'RS256'
 }
 
 async function asking(options: BearerOptions) {
-  const app = express().use(requireBearer(options), (req, res) => void res.send(req.auth.issuer))
+  const app = express().use(requireBearer(options), (req, res) => void res.send(sessionOf(req).issuer))
   const { url } = await serve(app)
   return async (bearer: string) => {
     const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` } })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { sign } from 'jsonwebtoken'
-import { ASYMMETRIC, misfit } from '../../../lib/bearer/keys/algorithm'
+import { ASYMMETRIC, keyMismatch } from '../../../lib/bearer/keys/algorithm'
 import { claimPolicy } from '../../../lib/bearer/claims/claim-options'
 import { readJws, type Jws } from '../../../lib/bearer/credentials/jws'
 import { jwtVerifier } from '../../../lib/bearer/issuers/jwt-verifier'
@@ -78,10 +78,10 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
   })
 
   it('know a key’s type before its size', () => {
-    assert.equal(misfit('ES256', ed), 'ES256 takes a key on prime256v1')
-    assert.equal(misfit('ES256', x), 'ES256 takes a key on prime256v1')
-    assert.equal(misfit('RS256', ed), 'RS256 takes an RSA key')
-    assert.equal(misfit('HS256', ec), 'HS256 takes a shared secret')
+    assert.equal(keyMismatch('ES256', ed), 'ES256 takes a key on prime256v1')
+    assert.equal(keyMismatch('ES256', x), 'ES256 takes a key on prime256v1')
+    assert.equal(keyMismatch('RS256', ed), 'RS256 takes an RSA key')
+    assert.equal(keyMismatch('HS256', ec), 'HS256 takes a shared secret')
   })
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Refusal } from '../../../lib/bearer/refusal'
+import type { Refusal } from '../../../lib/bearer/refusal/refusal'
 import { manualClock } from '../../../lib/testing/index'
 import { serveIssuer } from '../../support/issuer'
 import { a, api, b, source } from '../remote-issuer'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
-import { requireBearer, type BearerOptions } from '../../../lib/index'
+import { type BearerOptions, requireBearer, sessionOf } from '../../../lib/index'
 import { VerifiedCache } from '../../../lib/bearer/keys/verified-cache'
 import type { Jws } from '../../../lib/bearer/credentials/jws'
 import type { VerifyKey } from '../../../lib/bearer/keys/verify-key'
@@ -10,7 +10,7 @@ import { keyPair, serveIssuer } from '../../support/issuer'
 import { serve } from '../../support/serve'
 
 async function asking(options: BearerOptions) {
-  const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.json(req.auth.claims)))
+  const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.json(sessionOf(req).claims)))
   return async (token: string) => (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
 }
 

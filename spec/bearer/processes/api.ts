@@ -3,11 +3,12 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import {
   type DpopOptions,
-  type RedisRevocationsOptions,
-  type Session,
   redisProofs,
   redisRevocations,
+  type RedisRevocationsOptions,
   requireBearer,
+  type Session,
+  sessionOf,
 } from '../../../lib'
 
 export interface ApiConfig {
@@ -42,7 +43,7 @@ const bearer = requireBearer({
   revocation,
   ...(dpop && { dpop: { ...dpop, proofs: redisProofs(redis) } }),
 })
-const app = express().use(bearer, (req, res) => void res.send(req.auth.sub))
+const app = express().use(bearer, (req, res) => void res.send(sessionOf(req).sub))
 const server = app.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
 
 const now = () => Number(process.hrtime.bigint()) / 1e6
@@ -63,7 +64,7 @@ async function revoke({ kind, id }: Revoked): Promise<void> {
 }
 
 async function watch(all: readonly Revoked[]): Promise<void> {
-  const pending = new Map(all.map((one) => [one.id, sessionOf(one)]))
+  const pending = new Map(all.map((one) => [one.id, recordedSession(one)]))
   const seenAt: [string, number][] = []
   while (pending.size > 0) {
     for (const [id, session] of pending) {
@@ -76,7 +77,7 @@ async function watch(all: readonly Revoked[]): Promise<void> {
   process.send?.({ seenAt } satisfies Report)
 }
 
-function sessionOf({ kind, id }: Revoked): Session {
+function recordedSession({ kind, id }: Revoked): Session {
   const claims = { iat: 1, ...(kind === 'token' && { jti: id }) }
   const sub = kind === 'subject' ? id : 'ada'
   const clientId = kind === 'client' ? id : 'app'

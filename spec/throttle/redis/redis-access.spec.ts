@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import express, { type Request } from 'express'
-import { type StoreMessage, type Usage, redisStore, throttle } from '../../../lib/index'
+import { budgetOf, type StoreMessage, type Usage, redisStore, throttle } from '../../../lib/index'
 import type { SyncCommand } from '../../../lib/throttle/sync/sync-protocol'
 import { endedLogs, startApis } from '../../chaos/apis'
 import { balance } from '../../chaos/balance'
@@ -105,7 +105,7 @@ describe('redisStore() where several servers stand behind one address', () => {
     const app = express()
     app.use(one)
     app.get('/:ms', (req, res) => {
-      req.throttle.charge(Number(req.params.ms))
+      budgetOf(req).charge(Number(req.params.ms))
       res.end()
     })
     const { get, close } = await listen(app)

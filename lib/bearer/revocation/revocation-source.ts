@@ -1,7 +1,7 @@
 import type { Session } from '../session/session'
 
 /** Says whether tokens are revoked. States its clock: the one of `requireBearer()`, or the machine's. */
-export interface Revocations {
+export interface RevocationSource {
   /**
    * What is known of a session's token now, at once and without waiting; throws nothing. `behind`: it cannot be told,
    * and why.

@@ -1,0 +1,217 @@
+// Written by npm run api-report. Do not edit.
+import { RequestHandler, Router, Request } from "express";
+import { C as Clock } from "../shared/clock.js";
+import { c as DenyOptions } from "../shared/deny.js";
+export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorFormat, I as InsufficientScopeError, d as InvalidRequestError, O as OnDenied, U as UnauthorizedError, e as UnavailableError } from "../shared/deny.js";
+import { J as JsonObject, A as Algorithm, a as Jwk } from "../shared/verify-key.js";
+import { KeyObject } from "node:crypto";
+import { R as RedisClient } from "../shared/own-connection.js";
+import { IncomingMessage } from "node:http";
+export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
+import "http-errors";
+type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "revocation_unavailable" | "dpop_unavailable";
+type Placement = "form" | "query";
+type Claims = JsonObject;
+type AnySession = {
+    readonly issuer: string;
+    readonly sub: string | undefined;
+    readonly scope: readonly string[];
+    readonly claims: Claims;
+    readonly token: string;
+};
+type UserSession = AnySession & {
+    readonly kind: "user";
+    readonly sub: string;
+    readonly userId: string;
+    readonly clientId: string | undefined;
+};
+type ClientSession = AnySession & {
+    readonly kind: "client";
+    readonly clientId: string;
+};
+type UnauthenticatedSession = AnySession & {
+    readonly kind: "unauthenticated";
+    readonly clientId: string;
+};
+type Session = UserSession | ClientSession | UnauthenticatedSession;
+type Auth = Session;
+type SessionIdentity = {
+    readonly kind: "user";
+    readonly userId: string;
+    readonly clientId?: string | undefined;
+} | {
+    readonly kind: "client" | "unauthenticated";
+    readonly clientId: string;
+};
+interface UnauthenticatedMark {
+    readonly claim: string;
+    readonly value: string | number | boolean;
+}
+type ProofUse = "new" | "replay" | "full";
+interface SeenProofs {
+    note(name: string, untilSec: number, nowSec: number): ProofUse | Promise<ProofUse>;
+}
+interface DpopOptions {
+    readonly required?: boolean | undefined;
+    readonly maxAgeSec?: number | undefined;
+    readonly proofs?: SeenProofs | undefined;
+    readonly maxProofs?: number | undefined;
+    readonly nonceSecret?: string | Uint8Array | undefined;
+    readonly origin?: string | undefined;
+}
+interface TokenOptions {
+    readonly issuer?: string | undefined;
+    readonly audience?: string | readonly string[] | undefined;
+    readonly algorithms?: readonly Algorithm[] | undefined;
+    readonly clockToleranceSec?: number | undefined;
+    readonly maxAgeSec?: number | undefined;
+    readonly lastGoodSec?: number | undefined;
+    readonly typ?: "at+jwt" | undefined;
+    readonly requiredClaims?: readonly string[] | undefined;
+    readonly allowHttp?: boolean | undefined;
+}
+type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined;
+interface IntrospectionOptions {
+    readonly endpoint: string;
+    readonly clientId: string;
+    readonly clientSecret: string;
+    readonly cacheSec?: number | undefined;
+}
+type KeyMaterial = KeyObject | string | Jwk;
+type KeyOptions = {
+    readonly key?: never;
+    readonly keys?: never;
+    readonly secret?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly key: KeyMaterial;
+    readonly keys?: never;
+    readonly secret?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly keys: readonly KeyMaterial[];
+    readonly key?: never;
+    readonly secret?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly secret: KeyObject | Uint8Array | string;
+    readonly key?: never;
+    readonly keys?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly jwksUri: string;
+    readonly key?: never;
+    readonly keys?: never;
+    readonly secret?: never;
+};
+type IssuerOptions = TokenOptions & KeyOptions;
+type OpaqueOptions = {
+    readonly introspection: IntrospectionOptions;
+    readonly verify?: never;
+} | {
+    readonly verify: VerifyToken;
+    readonly introspection?: never;
+};
+type KeyOption = "key" | "keys" | "secret" | "jwksUri";
+type IssuersOptions = (IssuerOptions & {
+    readonly issuers?: never;
+    readonly introspection?: never;
+    readonly verify?: never;
+}) | (TokenOptions & OpaqueOptions & {
+    readonly [name in KeyOption | "issuers"]?: never;
+}) | ({
+    readonly issuers: readonly IssuerOptions[];
+    readonly audience?: string | readonly string[] | undefined;
+    readonly issuer?: never;
+    readonly introspection?: never;
+    readonly verify?: never;
+} & {
+    readonly [name in KeyOption]?: never;
+});
+interface CacheOptions {
+    readonly cache?: {
+        readonly maxTokens: number;
+    } | false | undefined;
+}
+interface RevocationSource {
+    state(session: Session): "valid" | "revoked" | {
+        readonly behind: unknown;
+    };
+}
+type ScopeNeeded = string | readonly string[] | {
+    readonly any: readonly string[];
+};
+type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
+    readonly scope?: ScopeNeeded | undefined;
+    readonly checkClaims?: ((claims: Claims) => boolean) | undefined;
+    readonly optional?: boolean | undefined;
+    readonly tokenFrom?: readonly Placement[] | undefined;
+    readonly dpop?: DpopOptions | boolean | undefined;
+    readonly revocation?: RevocationSource | undefined;
+    readonly realm?: string | undefined;
+    readonly resourceMetadata?: string | undefined;
+    readonly unauthenticated?: UnauthenticatedMark | undefined;
+    readonly session?: ((claims: Claims) => SessionIdentity) | undefined;
+    readonly clock?: Clock | undefined;
+};
+interface BearerHandler extends RequestHandler {
+    ready(): Promise<void>;
+}
+declare function requireBearer(options?: BearerOptions): BearerHandler;
+interface AllowUnauthenticatedOptions {
+    readonly paths?: readonly string[];
+    readonly methods?: readonly string[];
+}
+declare function allowUnauthenticated(options?: AllowUnauthenticatedOptions): RequestHandler;
+declare function requireScope(...scope: readonly string[] | [
+    {
+        readonly any: readonly string[];
+    }
+]): RequestHandler;
+interface AuthenticationOptions {
+    readonly acrValues?: readonly string[];
+    readonly maxAgeSec?: number;
+}
+declare function requireAuthentication(options: AuthenticationOptions): RequestHandler;
+interface ProtectedResourceOptions {
+    readonly resource: string;
+    readonly authorizationServers?: readonly string[];
+    readonly scopes?: readonly string[];
+    readonly name?: string;
+    readonly documentation?: string;
+}
+type ProtectedResourceRouter = Router & {
+    readonly url: string;
+};
+declare function protectedResource(options: ProtectedResourceOptions): ProtectedResourceRouter;
+interface RedisRevocationsOptions {
+    readonly prefix?: string;
+    readonly tokenLifeSec?: number;
+    readonly maxBehindMs?: number;
+    readonly onBehind?: "closed" | "open";
+    readonly clock?: Clock;
+}
+interface RedisRevocations extends RevocationSource {
+    revokeToken(issuer: string, id: string): Promise<void>;
+    revokeSubject(issuer: string, sub: string, beforeSec?: number): Promise<void>;
+    revokeClient(issuer: string, clientId: string, beforeSec?: number): Promise<void>;
+    ready(): Promise<void>;
+    close(): void;
+}
+declare function redisRevocations(to: RedisClient | string, options?: RedisRevocationsOptions): RedisRevocations;
+interface RedisProofsOptions {
+    readonly prefix?: string;
+}
+interface RedisProofs extends SeenProofs {
+    close(): void;
+}
+declare function redisProofs(to: RedisClient | string, options?: RedisProofsOptions): RedisProofs;
+interface BearerEvent {
+    readonly request: Request;
+    readonly session: Session | undefined;
+    readonly reason: Reason | undefined;
+    readonly cause: unknown;
+}
+declare function sessionOf(req: IncomingMessage): Session;
+export { Algorithm, Clock, DenyOptions, JsonObject, Jwk, RedisClient, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
+export type { AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, Claims, ClientSession, DpopOptions, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, OpaqueOptions, Placement, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, Session, SessionIdentity, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, UserSession, VerifyToken };

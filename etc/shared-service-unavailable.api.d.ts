@@ -1,0 +1,16 @@
+// Written by npm run api-report. Do not edit.
+import { RequestHandler, Request, ErrorRequestHandler } from "express";
+import { C as Clock } from "./clock.js";
+import { E as ErrorFormat } from "./deny.js";
+interface ProcessingTimeOptions {
+    readonly clock?: Clock;
+}
+declare function processingTime(options?: ProcessingTimeOptions): RequestHandler;
+interface ServiceUnavailableOptions {
+    readonly retryAfterSec?: number;
+    readonly log?: (err: unknown, req: Request) => void;
+    readonly errorFormat?: ErrorFormat;
+}
+declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
+export { processingTime as p, serviceUnavailable as s };
+export type { ProcessingTimeOptions as P, ServiceUnavailableOptions as S };

@@ -1,0 +1,52 @@
+export { requireBearer, type BearerHandler } from './require-bearer'
+export type { BearerOptions } from './bearer-options'
+export type { TokenOptions } from './claims/claim-options'
+export type { KeyMaterial, KeyOptions } from './keys/key-options'
+export type { IssuerOptions } from './issuers/trusted-issuer'
+export type { CacheOptions, IssuersOptions, OpaqueOptions } from './issuers/verifier-options'
+export { allowUnauthenticated, type AllowUnauthenticatedOptions } from './allow-unauthenticated'
+export { requireScope } from './require-scope'
+export { requireAuthentication, type AuthenticationOptions } from './require-authentication'
+export { protectedResource, type ProtectedResourceOptions, type ProtectedResourceRouter } from './protected-resource'
+export type { IntrospectionOptions } from './issuers/introspection'
+export type { VerifyToken } from './issuers/custom-verifier'
+export { redisRevocations, type RedisRevocations, type RedisRevocationsOptions } from './revocation/redis-revocations'
+export type { RevocationSource } from './revocation/revocation-source'
+export type { DpopOptions } from './dpop/dpop-check'
+export { redisProofs, type RedisProofs, type RedisProofsOptions } from './dpop/redis-proofs'
+export type { ProofUse, SeenProofs } from './dpop/seen-proofs'
+export type { BearerEvent } from './diagnostics'
+export type { Placement } from './credentials/credentials'
+export type { ScopeNeeded } from './session/scope'
+export type {
+  Auth,
+  Claims,
+  ClientSession,
+  Session,
+  SessionIdentity,
+  UnauthenticatedMark,
+  UnauthenticatedSession,
+  UserSession,
+} from './session/session'
+export type { Algorithm } from './keys/algorithm'
+export type { JsonObject } from '../http/json'
+export type { Jwk } from './keys/verify-key'
+export type { Reason } from './refusal/refusal'
+export type { RedisClient } from '../redis/redis-client'
+export { sessionOf } from './session-of'
+
+export {
+  InsufficientScopeError,
+  InvalidRequestError,
+  UnauthorizedError,
+  UnavailableError,
+  type Denial,
+  type DenialError,
+  type DenialHeaders,
+} from '../errors'
+export { processingTime, type ProcessingTimeOptions } from '../http/processing-time'
+export { serviceUnavailable, type ServiceUnavailableOptions } from '../http/service-unavailable'
+
+export type { Clock } from '../http/clock'
+export type { DenyOptions, OnDenied } from '../http/deny'
+export type { ErrorForm, ErrorFormat, ErrorFormatOption } from '../http/error-format'
