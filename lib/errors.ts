@@ -16,8 +16,23 @@ export interface Denial {
   readonly headers: DenialHeaders
   /** Machine-readable detail for logs and metrics, never sent: `expired`, `unknown_key` … */
   readonly reason?: string
+  /** What a 429 was decided by; never sent. */
+  readonly figures?: RefusalFigures
   /** What lies behind it, for logs; never sent. */
   readonly cause?: unknown
+}
+
+/** The figures that a request was refused by. Milliseconds. */
+export interface RefusalFigures {
+  /** The window's name. */
+  readonly window: string
+  readonly limitMs: number
+  /** Spent in the window over all processes, as far as was known. */
+  readonly spentMs: number
+  /** Held by this process for requests that were running. */
+  readonly heldMs: number
+  /** How old the other processes' figures were; null where there are none, or none were heard yet. */
+  readonly othersAgeMs: number | null
 }
 
 /** What every error of this package carries beside http-errors' own `status`, `statusCode` and `expose`. */
@@ -55,8 +70,19 @@ export class InvalidRequestError extends denialClass(createError.BadRequest, 'In
 export class UnauthorizedError extends denialClass(createError.Unauthorized, 'UnauthorizedError') {}
 /** 403: the token is good and its scope or kind of session is not enough (RFC 6750 §3.1). */
 export class InsufficientScopeError extends denialClass(createError.Forbidden, 'InsufficientScopeError') {}
-/** 429: the subject's processing time is used up. `headers` holds Retry-After in whole seconds (RFC 6585 §4). */
-export class ThrottledError extends denialClass(createError.TooManyRequests, 'ThrottledError') {}
+/**
+ * 429: no processing time is left, or none beside running requests. `reason` is `spent`, `hold`, `places` or `outage`;
+ * `headers` holds Retry-After in whole seconds (RFC 6585 §4).
+ */
+export class ThrottledError extends denialClass(createError.TooManyRequests, 'ThrottledError') {
+  /** What it was decided by. */
+  readonly figures: RefusalFigures | undefined
+
+  constructor(denial: Denial) {
+    super(denial)
+    this.figures = denial.figures
+  }
+}
 /** 503: whether the request may pass cannot be decided now. `headers` holds Retry-After in whole seconds. */
 export class UnavailableError extends denialClass(createError.ServiceUnavailable, 'UnavailableError') {}
 

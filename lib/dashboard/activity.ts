@@ -1,7 +1,7 @@
 import { type ChannelListener, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Request } from 'express'
 import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/diagnostics'
-import { folded } from '../throttle/request/estimates'
+import { folded } from '../throttle/request/route-table'
 import { Series } from './series'
 
 /** Routes told apart; what comes later shares a line. */

@@ -52,7 +52,7 @@ export class Spenders {
       name: subject,
       spentMs: Math.max(0, Math.round(window.usedUs(s, now) / 1_000)),
       limitMs: s.limit > 0 ? s.limit / 1_000 : null,
-      holdMs: Math.round(s.own.hold / 1_000),
+      holdMs: Math.round(s.own.held(now) / 1_000),
       running: s.own.running + s.othersRunning,
       endsInMs: Math.round(window.endsInUs(s) / 1_000),
     }

@@ -5,7 +5,8 @@ import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } f
 /**
  * Measures every throttle of this process with an OpenTelemetry meter, from what they tell `node:diagnostics_channel`:
  *
- * - `tollgate.requests` {request}: by `window` and `outcome`, `admitted`, `refused`, `unavailable` or `dry_run`
+ * - `tollgate.requests` {request}: by `window` and `outcome`, `admitted`, `refused`, `unavailable` or `dry_run`;
+ *   by `reason` where it was refused: `spent`, `hold`, `places` or `outage`
  * - `tollgate.processing_time` ms: charged, by `window`
  * - `tollgate.hold` ms: set aside for requests in flight, by `window`
  * - `tollgate.sync.duration` ms: what the store takes to answer, by `window`
@@ -37,8 +38,8 @@ export function throttleMetrics(meter: Meter): () => void {
       hold.add(holdMs, { window })
     },
     'express-tollgate:refused'(message) {
-      const { window, status, dryRun } = message as RefusedMessage
-      requests.add(1, { window, outcome: dryRun ? 'dry_run' : status === 429 ? 'refused' : 'unavailable' })
+      const { window, status, reason, dryRun } = message as RefusedMessage
+      requests.add(1, { window, reason, outcome: dryRun ? 'dry_run' : status === 429 ? 'refused' : 'unavailable' })
     },
     'express-tollgate:charged'(message) {
       const { window, ms, holdMs } = message as ChargedMessage

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Request } from 'express'
+import type { RefusalFigures } from '../errors'
 
 /** A request that may pass: `express-tollgate:admitted`. */
 export interface AdmittedMessage {
@@ -21,6 +22,13 @@ export interface RefusedMessage {
   readonly window: string
   /** 429: no time left. 503: the store does not answer, and `onOutage` is `closed`. */
   readonly status: 429 | 503
+  /**
+   * `spent`: the limit is used up. `hold`: no room beside running requests for as long as it may wait. `places`: too many
+   * requests wait already. `outage`: the store does not answer, and this process's share is used up.
+   */
+  readonly reason: 'spent' | 'hold' | 'places' | 'outage'
+  /** What it was decided by; undefined with 503. */
+  readonly figures: RefusalFigures | undefined
   readonly retryAfterSec: number
   readonly dryRun: boolean
 }

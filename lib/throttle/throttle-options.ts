@@ -6,6 +6,7 @@ import { optionNames, optionOneOf, optionRange, optionType, shown } from '../htt
 import type { RouteEntry } from '../http/route-match'
 import type { ThrottleHeaders } from './request/response-headers'
 import type { ThrottleStore } from './sync/store'
+import type { WaitRule } from './window/decision'
 import { type LimitMs, type WindowPolicy, windowPolicy } from './window-policy'
 
 /** The window of some routes. */
@@ -16,6 +17,14 @@ export interface RouteWindow {
   readonly windowMs?: number
   /** The window's name. Default: the entry's key. */
   readonly name?: string
+}
+
+/** How requests wait for room beside the running requests of their subject. Waiting is not charged. */
+export interface WaitOptions {
+  /** The longest wait in milliseconds: whole, 1 to 60,000. Default 5,000. */
+  readonly maxMs?: number
+  /** How many requests of one subject wait in this process: whole, 1 to 1,000. Default 64. */
+  readonly perSubject?: number
 }
 
 /** Options of `throttle()`. */
@@ -40,6 +49,11 @@ export interface ThrottleOptions extends DenyOptions {
   readonly subject?: (req: Request) => string | null
   /** Sets expected time aside at admission, so that a burst cannot use more than is left. Default true. */
   readonly hold?: boolean
+  /**
+   * How a request waits that fits in what is left of the limit, but not beside the holds of its subject's running
+   * requests. `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
+   */
+  readonly wait?: WaitOptions | false
   /** How old the other processes' figures may be, in milliseconds: whole, 0 (ask every time) to 60,000. Default 250. */
   readonly maxStaleMs?: number
   /**
@@ -59,7 +73,18 @@ export interface ThrottleOptions extends DenyOptions {
 }
 
 const NAMES: (keyof ThrottleOptions)[] = [
-  ...(['limitMs', 'windowMs', 'name', 'routes', 'store', 'subject', 'hold', 'maxStaleMs', 'maxSubjects'] as const),
+  ...([
+    'limitMs',
+    'windowMs',
+    'name',
+    'routes',
+    'store',
+    'subject',
+    'hold',
+    'wait',
+    'maxStaleMs',
+    'maxSubjects',
+  ] as const),
   ...(['onOutage', 'dryRun', 'headers', 'onDenied', 'errorFormat', 'clock'] as const),
 ]
 const ROUTE_NAMES: (keyof RouteWindow)[] = ['limitMs', 'windowMs', 'name']
@@ -75,6 +100,7 @@ export function checkOptions(options: ThrottleOptions): void {
   }
   optionType('subject', subject, 'function')
   optionType('hold', hold, 'boolean')
+  checkWait(options.wait)
   optionRange('maxStaleMs', maxStaleMs, 0, 60_000)
   optionRange('maxSubjects', maxSubjects, 1, 10_000_000)
   optionOneOf('onOutage', onOutage, ['local', 'closed'])
@@ -90,6 +116,24 @@ export function checkOptions(options: ThrottleOptions): void {
   if (store === undefined && options.onOutage === 'closed') {
     throw new TypeError('onOutage: "closed" needs a store: this process\'s memory has no outage')
   }
+}
+
+/** Requests do not wait. */
+export const NO_WAIT: WaitRule = { maxUs: 0, perSubject: 0 }
+
+/** How requests wait, in the engine's units. */
+export function waitRule(wait: ThrottleOptions['wait'] = {}): WaitRule {
+  if (wait === false) return NO_WAIT
+  const { maxMs = 5_000, perSubject = 64 } = wait
+  return { maxUs: maxMs * 1_000, perSubject }
+}
+
+function checkWait(wait: ThrottleOptions['wait']): void {
+  if (wait === undefined || wait === false) return
+  optionNames('wait', wait, ['maxMs', 'perSubject'])
+  const { maxMs = 5_000, perSubject = 64 } = wait
+  optionRange('wait.maxMs', maxMs, 1, 60_000)
+  optionRange('wait.perSubject', perSubject, 1, 1_000)
 }
 
 /**

@@ -4,13 +4,14 @@ import { Meter } from '../http/meter'
 import { shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
 import { exposeForInspection } from './introspection'
-import { Estimates } from './request/estimates'
+import { Prices } from './request/prices'
 import { RequestAdmission } from './request/request-admission'
 import { RequestCharges } from './request/request-charges'
+import { RouteTable } from './request/route-table'
 import { defaultSubject, subjectKey } from './subject'
 import type { SharedWindow } from './sync/shared-window'
 import { StoreHealth } from './sync/store-health'
-import { type ThrottleOptions, checkOptions, routeEntries } from './throttle-options'
+import { NO_WAIT, type ThrottleOptions, checkOptions, routeEntries, waitRule } from './throttle-options'
 import { type Usage, usageOf } from './usage'
 import { checkTrustProxy } from './warnings'
 import { type WindowPolicy, requestLimitUs, windowPolicy } from './window-policy'
@@ -39,7 +40,8 @@ interface ThrottleWindow {
   readonly policy: WindowPolicy
   /** In microseconds; or the app's function, in milliseconds. */
   readonly limit: number | ((req: Request) => number)
-  readonly estimates: Estimates
+  readonly prices: Prices
+  readonly routes: RouteTable
   readonly window: SharedWindow
 }
 
@@ -58,6 +60,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   checkOptions(options)
   const { limitMs = 18_000, windowMs = 60_000, name = 'default', routes, store, subject, hold = true } = options
   const {
+    wait,
     maxStaleMs = 250,
     maxSubjects = 1_000_000,
     onOutage = 'local',
@@ -66,7 +69,17 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     clock = systemClock,
   } = options
 
-  const rules = { hold, onOutage, dryRun, headers, deny: options, clock, isAssumed: subject === undefined }
+  const rules = {
+    hold,
+    wait: dryRun || !hold ? NO_WAIT : waitRule(wait),
+    isHoldRefused: wait === false,
+    onOutage,
+    dryRun,
+    headers,
+    deny: options,
+    clock,
+    isAssumed: subject === undefined,
+  }
   const registry = WindowRegistry.of(store)
   const windows: ThrottleWindow[] = []
   const general = open(windowPolicy('', { name, limitMs, windowMs }))
@@ -84,20 +97,20 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const who = subjectOf(req)
     if (who === null) return next()
 
-    const { window, estimates, limit } = chosen
+    const { window, prices, routes, limit } = chosen
     const charges = RequestCharges.of(res) ?? new RequestCharges(meter, req)
     if (charges.has(window)) return next()
     const limitUs = typeof limit === 'number' ? limit : requestLimitUs(limit, req)
-    const estimate = estimates.of(req.method, req.baseUrl + req.path)
+    const route = routes.of(req.method, req.baseUrl + req.path)
     const keptAs = window.keptAs(subjectKey(who), maxSubjects, req)
-    const asks = { window, estimate, limitUs, subject: who, keptAs }
+    const asks = { window, prices, route, limitUs, subject: who, keptAs }
     new RequestAdmission(rules, asks, charges, req, res, next).ask()
   }
 
   function open(policy: WindowPolicy): ThrottleWindow {
     const window = registry.open(policy, maxStaleMs, clock)
     const limit = typeof policy.limitMs === 'number' ? policy.limitMs * 1_000 : policy.limitMs
-    const opened = { policy, limit, estimates: new Estimates(), window }
+    const opened = { policy, limit, prices: new Prices(), routes: new RouteTable(), window }
     windows.push(opened)
     return opened
   }

@@ -45,7 +45,7 @@ it('throttleMetrics() counts requests by outcome, time, holds and outages, and n
       .flatMap(({ dataPoints }) => dataPoints.map(({ attributes, value }) => ({ attributes, value })))
   assert.deepEqual(points('tollgate.requests'), [
     { attributes: { window: 'default', outcome: 'admitted' }, value: 2 },
-    { attributes: { window: 'default', outcome: 'refused' }, value: 2 },
+    { attributes: { window: 'default', outcome: 'refused', reason: 'spent' }, value: 2 },
   ])
   assert.deepEqual(points('tollgate.hold'), [{ attributes: { window: 'default' }, value: 0 }])
   const [time] = points('tollgate.processing_time')

@@ -50,17 +50,17 @@ describe('node:diagnostics_channel', () => {
     const told = admitted.map(({ req, ...rest }) => ({ path: req.path, ...rest }))
     const always = { subject: 'ada', window: 'default' }
     assert.deepEqual(told, [
-      { path: '/work', ...always, holdMs: 50, degraded: false },
-      { path: '/work', ...always, holdMs: 200, degraded: false },
-      { path: '/throttled', ...always, holdMs: 50, degraded: false },
+      { path: '/work', ...always, holdMs: 500, degraded: false },
+      { path: '/work', ...always, holdMs: 400, degraded: false },
+      { path: '/throttled', ...always, holdMs: 500, degraded: false },
     ])
     assert.deepEqual(
       charged.map(({ req, ...rest }) => ({ path: req.path, ...rest })),
       [
-        { path: '/work', ...always, ms: 200, holdMs: 50, by: 'request' },
-        { path: '/work', ...always, ms: 200, holdMs: 200, by: 'request' },
+        { path: '/work', ...always, ms: 200, holdMs: 500, by: 'request' },
+        { path: '/work', ...always, ms: 200, holdMs: 400, by: 'request' },
         { path: '/throttled', ...always, ms: 50, holdMs: 0, by: 'charge' },
-        { path: '/throttled', ...always, ms: 0, holdMs: 50, by: 'request' },
+        { path: '/throttled', ...always, ms: 0, holdMs: 500, by: 'request' },
       ],
     )
   })

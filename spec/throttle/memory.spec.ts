@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Request } from 'express'
 import { manualClock } from '../../lib/testing'
+import type { Applicant } from '../../lib/throttle/window/decision'
 import { subjectId } from '../../lib/throttle/window/subject-id'
 import { SharedWindow } from '../../lib/throttle/sync/shared-window'
 
@@ -12,7 +13,10 @@ const collect = runInNewContext('gc') as () => void
 
 const SUBJECTS = 1_000_000
 const LIMIT_US = 1_000_000
-const NOBODY = { gone: false, decided: () => assert.fail('memory decides at once') }
+const NOBODY: Applicant = {
+  ...{ price: () => 0, limitUs: LIMIT_US, wait: { maxUs: 0, perSubject: 0 }, gone: false },
+  ...{ waits: () => undefined, decided: () => undefined },
+}
 const WINDOW_MS = 60_000
 
 function heap(): number {
@@ -39,8 +43,7 @@ describe('a million subjects in memory', () => {
 
   /** One request of a subject that takes `us`; false where it is refused. */
   function request(subject: string, us: number): boolean {
-    const decision = window.admit(subject, undefined, LIMIT_US, NOBODY)
-    assert.ok(decision)
+    const decision = window.admit(subject, NOBODY)
     if (!('ticket' in decision)) return false
     window.settle(decision.ticket, Math.round(clock.now() * 1_000) + us)
     return true
@@ -70,7 +73,7 @@ describe('a million subjects in memory', () => {
 describe('SharedWindow.keptAs()', () => {
   it('gives newcomers their network’s window once there is no room, and one for all in the end', () => {
     const window = new SharedWindow('default', WINDOW_MS, 250, manualClock())
-    const admit = (subject: string) => void window.admit(subject, undefined, LIMIT_US, NOBODY)
+    const admit = (subject: string) => void window.admit(subject, NOBODY)
     const place = (subject: string, ip: string) => window.keptAs(subject, 3, { ip } as unknown as Request)
     for (const subject of ['a', 'b', 'c']) admit(place(subject, '1.2.3.4'))
     assert.equal(place('a', '1.2.3.4'), 'a', 'who is known stays who it is')

@@ -1,13 +1,15 @@
 import type { NextFunction, Request, Response } from 'express'
 import { type Clock, nowUs } from '../../http/clock'
+import type { RefusalFigures } from '../../errors'
 import { type DenyOptions, deny } from '../../http/deny'
 import { type AdmittedMessage, type RefusedMessage, channels } from '../diagnostics'
 import type { SharedWindow } from '../sync/shared-window'
-import type { Decision, DecisionListener, ThrottleRefusal, Ticket } from '../window/decision'
+import type { Applicant, Decision, ThrottleRefusal, Ticket, WaitRule } from '../window/decision'
 import type { SubjectWindow } from '../window/subject-window'
-import type { Estimate } from './estimates'
+import type { Prices, RoutePrice } from './prices'
 import type { ChargedWindow, RequestCharges } from './request-charges'
 import { type ThrottleHeaders, wholeSeconds } from './response-headers'
+import { type WindowPlace, admitToAll } from './several-windows'
 
 /** Retry-After while the store does not answer and `onOutage` is `closed`. */
 const OUTAGE_RETRY_SEC = 5
@@ -15,6 +17,9 @@ const OUTAGE_RETRY_SEC = 5
 /** What is the same for all requests of a throttle. */
 export interface AdmissionRules {
   readonly hold: boolean
+  readonly wait: WaitRule
+  /** A request that does not fit beside the holds is refused, and does not wait. */
+  readonly isHoldRefused: boolean
   readonly onOutage: 'local' | 'closed'
   readonly dryRun: boolean
   readonly headers: ThrottleHeaders
@@ -27,7 +32,8 @@ export interface AdmissionRules {
 /** What one request asks of one window. */
 export interface AdmissionRequest {
   readonly window: SharedWindow
-  readonly estimate: Estimate
+  readonly prices: Prices
+  readonly route: RoutePrice
   readonly limitUs: number
   /** As `req.throttle.subject`. */
   readonly subject: string
@@ -36,7 +42,7 @@ export interface AdmissionRequest {
 }
 
 /** Admits one request to one window: lets it pass, or answers it. */
-export class RequestAdmission implements DecisionListener {
+export class RequestAdmission implements Applicant, WindowPlace {
   readonly #rules: AdmissionRules
   readonly #asks: AdmissionRequest
   readonly #charges: RequestCharges
@@ -63,34 +69,73 @@ export class RequestAdmission implements DecisionListener {
   }
 
   ask(): void {
-    const { window, keptAs, estimate, limitUs } = this.#asks
-    const { hold, clock } = this.#rules
-    this.#askedAt = nowUs(clock)
-    const decision = window.admit(keptAs, hold ? estimate.us : 0, limitUs, this)
-    if (decision !== undefined) return this.#proceed(decision)
+    this.#askedAt = nowUs(this.#rules.clock)
+    const verdict = this.window.admit(this.keptAs, this)
+    if (!('until' in verdict)) return this.#proceed(verdict)
     // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
     void new Promise<Decision>((resolve) => (this.#decide = resolve)).then((decided) => this.#decidedLater(decided))
+    if (verdict.isConsidered) this.waits()
+  }
+
+  // --- Applicant
+
+  get window(): SharedWindow {
+    return this.#asks.window
+  }
+
+  get keptAs(): string {
+    return this.#asks.keptAs
+  }
+
+  get limitUs(): number {
+    return this.#asks.limitUs
+  }
+
+  get wait(): WaitRule {
+    return this.#rules.wait
+  }
+
+  price(): number {
+    const { prices, route, keptAs, limitUs } = this.#asks
+    return this.#rules.hold ? prices.of(route, keptAs, limitUs) : 0
   }
 
   get gone(): boolean {
     return this.#res.closed || this.#res.writableEnded // a timeout of the app's may have answered
   }
 
+  waits(): void {
+    this.#charges.giveBack()
+  }
+
   decided(decision: Decision): void {
     this.#decide?.(decision)
   }
 
-  /** The store was asked first. */
-  #decidedLater(decision: Decision): void {
-    const now = nowUs(this.#rules.clock)
-    this.#charges.excuse(now - this.#askedAt)
-    // One answer may decide many: each begins when the handlers before it have returned.
-    if ('ticket' in decision) this.#asks.window.excuse(decision.ticket, now - decision.ticket.start)
+  /** The request waited for the store, or for room. */
+  async #decidedLater(decision: Decision): Promise<void> {
     try {
-      this.#proceed(decision)
+      const decided = 'ticket' in decision ? await this.#takeBack(decision.ticket) : decision
+      const now = nowUs(this.#rules.clock)
+      this.#charges.excuse(now - this.#askedAt)
+      // One answer may decide many: each begins when the handlers before it have returned.
+      if ('ticket' in decided) this.window.excuse(decided.ticket, now - decided.ticket.start)
+      this.#proceed(decided)
     } catch (err) {
       this.#next(err) // what an app's onDenied throws would be caught nowhere else
     }
+  }
+
+  /** Admits the request again to the windows whose holds it gave back while it waited for this one. */
+  async #takeBack(ticket: Ticket): Promise<Decision> {
+    const places = this.#charges.givenBack
+    if (places.length === 0) return { ticket }
+    const { maxUs, perSubject } = this.wait
+    const waitLeft = () => ({ maxUs: this.#askedAt + maxUs - nowUs(this.#rules.clock), perSubject })
+    const decision = await admitToAll([...places, this], { place: this, ticket }, waitLeft, () => this.gone)
+    if ('refusal' in decision) return { refusal: decision.refusal }
+    this.#charges.takeBack(decision.tickets)
+    return { ticket: decision.tickets.get(this) as Ticket }
   }
 
   #proceed(decision: Decision): void {
@@ -100,8 +145,12 @@ export class RequestAdmission implements DecisionListener {
     else if ('ticket' in decision) this.#pass(decision.ticket)
     else if (!dryRun) this.#refuse(decision.refusal)
     else {
-      this.#emitRefused(429, wholeSeconds(decision.refusal.retryAfterUs))
-      this.#pass(window.begin(decision.refusal.subjectWindow))
+      const { refusal } = decision
+      // A dry run does not wait: whether a request that does not fit now would have been refused is not known.
+      if (refusal.reason === 'spent' || this.#rules.isHoldRefused) {
+        this.#emitRefused(429, wholeSeconds(refusal.retryAfterUs), refusal)
+      }
+      this.#pass(window.begin(refusal.subjectWindow))
     }
   }
 
@@ -113,15 +162,11 @@ export class RequestAdmission implements DecisionListener {
     this.#next()
   }
 
-  #refuse({ subjectWindow, retryAfterUs }: ThrottleRefusal): void {
+  #refuse(refusal: ThrottleRefusal): void {
+    const { subjectWindow, retryAfterUs } = refusal
     const longestUs = Math.max(retryAfterUs, this.#charges.refuseBy(this.#charged(subjectWindow, undefined)))
-    const { name } = this.#asks.window
-    this.#deny(
-      429,
-      'throttled',
-      `No processing time is left in the window "${name}" for this request`,
-      wholeSeconds(longestUs),
-    )
+    const text = `No processing time is left in the window "${this.window.name}" for this request`
+    this.#deny(429, 'throttled', text, wholeSeconds(longestUs), refusal)
   }
 
   #unavailable(decision: Decision): void {
@@ -131,15 +176,21 @@ export class RequestAdmission implements DecisionListener {
   }
 
   #charged(subjectWindow: SubjectWindow, ticket: Ticket | undefined): ChargedWindow {
-    const { window, subject, limitUs, estimate } = this.#asks
+    const { window, subject, limitUs } = this.#asks
     const { isAssumed, headers } = this.#rules
-    return { subject, isAssumed, window, limitUs, estimate, headers, subjectWindow, ticket, tookUs: 0 }
+    return { subject, isAssumed, window, limitUs, admission: this, headers, subjectWindow, ticket, tookUs: 0 }
   }
 
-  #deny(status: 429 | 503, code: string, message: string, retryAfterSec: number): void {
-    this.#emitRefused(status, retryAfterSec)
+  /** Learns from what the request took. */
+  learn(us: number): void {
+    this.#asks.prices.learn(this.#asks.route, this.keptAs, us)
+  }
+
+  #deny(status: 429 | 503, code: string, message: string, retryAfterSec: number, refusal?: ThrottleRefusal): void {
+    this.#emitRefused(status, retryAfterSec, refusal)
     const headers = { 'Retry-After': String(retryAfterSec) }
-    deny({ status, code, message, headers }, this.#rules.deny, this.#req, this.#res, this.#next)
+    const why = refusal && { reason: refusal.reason, figures: figuresOf(this.window, refusal) }
+    deny({ status, code, message, headers, ...why }, this.#rules.deny, this.#req, this.#res, this.#next)
   }
 
   #emitAdmitted({ cost, subjectWindow }: Ticket): void {
@@ -150,12 +201,25 @@ export class RequestAdmission implements DecisionListener {
     channels.admitted.publish(message satisfies AdmittedMessage)
   }
 
-  #emitRefused(status: 429 | 503, retryAfterSec: number): void {
+  #emitRefused(status: 429 | 503, retryAfterSec: number, refusal?: ThrottleRefusal): void {
     if (!channels.refused.hasSubscribers) return
     const { subject, window } = this.#asks
     const { dryRun } = this.#rules
-    const message = { req: this.#req, subject, window: window.name, status, retryAfterSec, dryRun }
+    const reason = refusal?.reason ?? ('outage' as const)
+    const figures = refusal && figuresOf(window, refusal)
+    const message = { req: this.#req, subject, window: window.name, status, reason, figures, retryAfterSec, dryRun }
     channels.refused.publish(message satisfies RefusedMessage)
+  }
+}
+
+function figuresOf({ name }: SharedWindow, refusal: ThrottleRefusal): RefusalFigures {
+  const { limitUs, spentUs, heldUs, othersAgeUs } = refusal
+  return {
+    window: name,
+    limitMs: limitUs / 1_000,
+    spentMs: spentUs / 1_000,
+    heldMs: heldUs / 1_000,
+    othersAgeMs: othersAgeUs === null ? null : othersAgeUs / 1_000,
   }
 }
 

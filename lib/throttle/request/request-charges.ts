@@ -6,9 +6,9 @@ import { shown } from '../../http/options'
 import { type ChargedMessage, channels } from '../diagnostics'
 import type { SharedWindow } from '../sync/shared-window'
 import { warnIfSignedIn } from '../warnings'
+import type { WindowPlace } from './several-windows'
 import type { Ticket } from '../window/decision'
 import type { SubjectWindow } from '../window/subject-window'
-import { type Estimate, learn } from './estimates'
 import { type ThrottleHeaders, type WindowUse, rateLimitFields, throttleFields } from './response-headers'
 
 /** The longest charge in one call: a day. */
@@ -37,6 +37,12 @@ export interface RequestBudget {
   readonly signal: AbortSignal
 }
 
+/** What a window's charge leads back to. */
+export interface ChargedAdmission extends WindowPlace {
+  /** Takes in what the request took, in microseconds. */
+  learn(us: number): void
+}
+
 /** One window that a request is charged to. */
 export interface ChargedWindow {
   readonly subject: string
@@ -44,7 +50,8 @@ export interface ChargedWindow {
   readonly isAssumed: boolean
   readonly window: SharedWindow
   readonly limitUs: number
-  readonly estimate: Estimate
+  /** What admitted it: asks again, and learns what the request took. */
+  readonly admission: ChargedAdmission
   readonly headers: ThrottleHeaders
   readonly subjectWindow: SubjectWindow
   /** While the request is in flight; not while it waits for a slow reader. */
@@ -57,6 +64,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   readonly #meter: Meter
   readonly #req: Request
   readonly #windows: ChargedWindow[] = []
+  readonly #givenBack: WindowPlace[] = []
   #isRefused = false
   #abort: AbortController | undefined
   #isAborted = false
@@ -93,6 +101,27 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   excuse(us: number): void {
     this.#meter.exclude(us)
     for (const { ticket, window } of this.#windows) if (ticket) window.excuse(ticket, us)
+  }
+
+  /** Gives back what is held in every window: the request waits for another. */
+  giveBack(): void {
+    for (const charged of this.#windows) {
+      if (charged.ticket === undefined) continue
+      charged.window.release(charged.ticket)
+      this.#emitCharged(charged, 0, charged.ticket.cost, 'request')
+      charged.ticket = undefined
+      this.#givenBack.push(charged.admission)
+    }
+  }
+
+  /** The windows in which the request held something before it waited. */
+  get givenBack(): readonly WindowPlace[] {
+    return this.#givenBack
+  }
+
+  takeBack(tickets: ReadonlyMap<WindowPlace, Ticket>): void {
+    for (const charged of this.#windows) charged.ticket = tickets.get(charged.admission) ?? charged.ticket
+    this.#givenBack.length = 0
   }
 
   /** A window does not let the request in: see {@link refuse}. */
@@ -132,7 +161,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   ended(now: number): void {
     for (const charged of this.#windows) {
       this.#stop(charged, now)
-      if (!this.#isRefused) learn(charged.estimate, charged.tookUs)
+      if (!this.#isRefused) charged.admission.learn(charged.tookUs)
       if (charged.isAssumed && charged.subject.startsWith('address:')) warnIfSignedIn(this.#req)
     }
   }

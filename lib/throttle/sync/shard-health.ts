@@ -28,6 +28,8 @@ export class ShardHealth implements Shard {
   readonly clock: StoreClock
   /** It does not answer: nothing waits for it. */
   isDown = true
+  downSince: number
+  processes = 1
   readonly #deadlines: Deadlines<object>
   readonly #startedAt: number
   #wasUp = false
@@ -43,7 +45,7 @@ export class ShardHealth implements Shard {
     readonly machine: Clock,
     readonly listener: ShardListener,
   ) {
-    this.#startedAt = nowUs(machine)
+    this.#startedAt = this.downSince = nowUs(machine)
     this.#deadlines = new Deadlines(
       machine,
       DEADLINE_MS,
@@ -62,6 +64,7 @@ export class ShardHealth implements Shard {
     if (this.#isClosed) return
     if (!this.isDown) {
       this.isDown = true
+      this.downSince = nowUs(this.machine)
       this.listener.down(this)
       this.#beatIn(BEAT_DOWN_MS)
     }
@@ -93,8 +96,9 @@ export class ShardHealth implements Shard {
     this.server
       .beat()
       .then(
-        ({ time, whole }) => {
+        ({ time, whole, processes = 1 }) => {
           this.clock.learn(sentAt, nowUs(this.machine), time)
+          this.processes = processes
           if (isAwaited()) this.#answered(whole)
         },
         (err: unknown) => {

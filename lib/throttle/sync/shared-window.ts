@@ -1,13 +1,14 @@
 import type { Request } from 'express'
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
 import { networkSubject } from '../subject'
-import type { Decision, DecisionListener, Ticket } from '../window/decision'
+import type { Applicant, Decision, Ticket, Waiter } from '../window/decision'
 import { Engine } from '../window/engine'
 import { StoreClock } from '../window/store-clock'
 import { subjectId } from '../window/subject-id'
 import type { SubjectWindow } from '../window/subject-window'
 import type { StoreHealth } from './store-health'
 import { SyncClient } from './sync-client'
+import { WaitingLine } from './waiting-line'
 
 /** How often some of the subjects are looked at, to put idle ones to rest, and in what time all are. */
 const SWEEP_MS = 100
@@ -33,6 +34,7 @@ export class SharedWindow {
   readonly #engine: Engine
   readonly #clock: Clock
   readonly #sync: SyncClient | undefined
+  readonly #line: WaitingLine
   #isSweeping = false
   #closed: Promise<void> | undefined
 
@@ -44,7 +46,7 @@ export class SharedWindow {
     store?: StoreHealth,
   ) {
     const windowUs = windowMs * 1_000
-    const memory = { clock: new StoreClock(wallOffsetUs(clock), 0), isDown: true }
+    const memory = { clock: new StoreClock(wallOffsetUs(clock), 0), isDown: true, downSince: -Infinity, processes: 1 }
     this.#clock = clock
     this.#engine = new Engine({
       windowUs,
@@ -54,6 +56,7 @@ export class SharedWindow {
       shardOf: store ? (id) => (this.#sync as SyncClient).shardOf(id) : () => memory,
     })
     this.#sync = store && new SyncClient(name, this.#engine, store, clock)
+    this.#line = new WaitingLine(this.#engine, clock, (s) => this.#sync?.askAgain(s))
   }
 
   /** True while this process decides about the subject without the store it was given. */
@@ -86,19 +89,13 @@ export class SharedWindow {
     return s
   }
 
-  /** Decides at once where it can; else the listener hears within the deadline. */
-  admit(
-    subject: string,
-    estimate: number | undefined,
-    limit: number,
-    listener: DecisionListener,
-  ): Decision | undefined {
-    const verdict = this.#engine.admit(subject, estimate, limit, nowUs(this.#clock))
+  /** Decides at once where it can; else the request waits, and hears of the decision. */
+  admit(subject: string, applicant: Applicant): Decision | Waiter {
+    const verdict = this.#engine.admit(subject, applicant, nowUs(this.#clock))
     this.#arm()
     if (!('waiter' in verdict)) return verdict
-    verdict.waiter.listener = listener
-    this.#sync?.ask(verdict.waiter)
-    return undefined
+    if (verdict.asks) this.#sync?.ask(verdict.waiter)
+    return verdict.waiter
   }
 
   /** Puts a request in flight whatever the figures say: it was in flight before, or nothing is to be refused. */
@@ -112,12 +109,14 @@ export class SharedWindow {
   /** Charges what a request took until `now`. */
   settle(ticket: Ticket, now: number): void {
     if (this.#engine.settle(ticket, now)) this.#sync?.publish(ticket.subjectWindow)
+    this.#line.lookSoon(ticket.subjectWindow)
     this.#arm()
   }
 
   /** Takes a request back as if it had not been admitted. */
   release(ticket: Ticket): void {
     this.#engine.release(ticket, nowUs(this.#clock))
+    this.#line.lookSoon(ticket.subjectWindow)
     this.#arm()
   }
 
@@ -176,6 +175,7 @@ export class SharedWindow {
 
   #arm(): void {
     this.#sync?.arm()
+    this.#line.arm()
     if (!this.#isSweeping) this.#sweep()
   }
 

@@ -27,8 +27,11 @@ export interface StoreShard {
    * @param window the window's name
    */
   sync(window: string, command: SyncCommand): Promise<SyncReply>
-  /** Says the server's time in microseconds, and whether it still knows all it was told. */
-  beat(): Promise<{ readonly time: number; readonly whole: boolean }>
+  /**
+   * Says the server's time in microseconds, whether it still knows all it was told, and how many processes it has heard
+   * lately: default 1. While it does not answer, each process decides within its share.
+   */
+  beat(): Promise<{ readonly time: number; readonly whole: boolean; readonly processes?: number }>
 }
 
 /** Who is to know what becomes of a store's servers. */

@@ -1,12 +1,13 @@
 import { type Clock, nowUs } from '../../http/clock'
 import { type SyncedMessage, channels } from '../diagnostics'
-import type { Waiter } from '../window/decision'
+import type { Answers, Waiter } from '../window/decision'
 import type { Engine } from '../window/engine'
 import type { Sent, Shard, SubjectWindow } from '../window/subject-window'
 import { Deadlines } from './deadlines'
 import { DEADLINE_MS, type ShardHealth, type ShardListener } from './shard-health'
 import type { StoreHealth } from './store-health'
-import { type Answers, giveUp, nextCommand, takeReply } from './sync-protocol'
+import { giveUp, nextCommand, takeReply } from './sync-protocol'
+import { answer } from './waiting-line'
 
 /** So many commands are sent at once, and the next after a pause in which the store serves those who wait. */
 const AT_ONCE = 250
@@ -66,6 +67,11 @@ export class SyncClient implements ShardListener {
     else this.#giveUp(s) // the store answers; it is the window that has not begun there
   }
 
+  /** Asks again about requests that wait for room. */
+  askAgain(s: SubjectWindow): void {
+    this.#again(s)
+  }
+
   /** Publishes now, or as soon as the command under way is answered. */
   publish(s: SubjectWindow): void {
     if (s.shard.isDown) return
@@ -101,7 +107,7 @@ export class SyncClient implements ShardListener {
       await new Promise<void>((resolve) => (this.#onQuiet = resolve))
     }
     await this.#health.leave(this)
-    this.#nobody = { clock: this.#health.shardOf('').clock, isDown: true }
+    this.#nobody = { clock: this.#health.shardOf('').clock, isDown: true, downSince: -Infinity, processes: 1 }
     for (const s of this.#engine.subjects.active.values()) if (s.sent) this.#giveUp(s)
   }
 
@@ -175,11 +181,7 @@ export class SyncClient implements ShardListener {
   }
 
   #answer(s: SubjectWindow, answers: Answers): void {
-    for (const [waiter, decision] of answers) {
-      const { listener } = waiter
-      waiter.listener = undefined // the waiter outlives its request, up to its deadline: let go of the request
-      listener?.decided(decision)
-    }
+    answer(answers)
     const refreshed = this.#refreshed.get(s)
     if (refreshed) {
       this.#refreshed.delete(s)
@@ -212,8 +214,9 @@ function isUnderWay({ s, sent }: UnderWay): boolean {
   return s.sent === sent
 }
 
-function isUndecided({ listener }: Waiter): boolean {
-  return listener !== undefined
+/** No answer has come that knew of it. */
+function isUndecided({ applicant, isConsidered }: Waiter): boolean {
+  return applicant !== undefined && !isConsidered
 }
 
 function late(): Error {

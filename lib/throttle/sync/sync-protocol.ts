@@ -1,9 +1,11 @@
-import type { Decision, Waiter } from '../window/decision'
+import type { Answers } from '../window/decision'
 import type { Engine } from '../window/engine'
 import type { Sent, SubjectWindow } from '../window/subject-window'
 
 /** Holds may exceed what is left by this share of the limit: estimates are no better than that. */
 const TOLERANCE = 0.03
+/** Slack is wished for where a request is expected to take no more than this part of the limit. */
+const LARGE_SHARE = 20
 
 /** What a process tells the store of one subject's window, and asks of it. Microseconds and counts, but for `leaseMs`. */
 export interface SyncCommand {
@@ -54,17 +56,18 @@ export interface SyncFigures {
   readonly found: number
 }
 
-/** Waiting requests that were decided. */
-export type Answers = readonly (readonly [Waiter, Decision])[]
-
 /** The subject's next command: the process's figures, absolute and numbered, and what it asks for. */
 export function nextCommand(engine: Engine, s: SubjectWindow, now: number): SyncCommand {
   engine.locate(s)
   engine.enter(s, now)
   if (now - s.asOf > engine.freshUs) s.slack.drop()
+  engine.dropGone(s)
   const { seq } = s.send(engine.nextSeq(), now)
+  for (const waiter of s.waiting) waiter.cost = Math.min(waiter.applicant?.price() ?? 0, waiter.limitUs)
   const want = s.waiting.reduce((sum, { cost }) => sum + cost, 0)
-  const slice = s.slack.wish(want)
+  const unit = s.waiting[0]?.cost ?? s.slack.unit
+  // No lease on large prices: a few of them would strand the end of a budget in one process.
+  const slice = s.slack.wish(want, unit > s.limit / LARGE_SHARE)
   return {
     id: s.id,
     number: s.own.number,
@@ -75,7 +78,7 @@ export function nextCommand(engine: Engine, s: SubjectWindow, now: number): Sync
     hold: s.own.held(now),
     running: s.own.running,
     want,
-    unit: s.waiting[0]?.cost ?? s.slack.unit,
+    unit,
     slice,
     keep: s.slack.left,
     limit: s.limit,
@@ -109,24 +112,12 @@ export function takeReply(engine: Engine, s: SubjectWindow, sent: Sent, reply: S
   }
 
   if (s.hasLost(written.found)) engine.republish(s.shard, now)
-  s.hear(sent, written, isAwaited)
+  s.hear(sent, written, isAwaited, now)
   if (!isAwaited) return NOTHING
-  const answers = decide(engine, s, sent, written.lone, now)
-  return { answers, againInUs: s.waiting.length > 0 || s.urgent ? 0 : undefined }
-}
-
-function decide(engine: Engine, s: SubjectWindow, sent: Sent, lone: boolean, now: number): Answers {
-  const answers: [Waiter, Decision][] = []
-  const isSpent = s.used(now) > s.limit
-  const waiting = s.takeWaiting()
-  for (const waiter of waiting) {
-    const { cost } = waiter
-    if (lone && waiter === waiting[0]) answers.push([waiter, { ticket: engine.beginLone(s, cost, now) }])
-    else if (cost <= s.slack.left && !isSpent) answers.push([waiter, { ticket: engine.begin(s, cost, now) }])
-    else if (waiter.after < sent.seq) answers.push([waiter, { refusal: engine.refusal(s, now) }])
-    else s.wait(waiter)
-  }
-  return answers
+  const answers = engine.decideWaiting(s, { seq: sent.seq, lone: written.lone }, now)
+  const hasNew = s.waiting.some(({ isConsidered }) => !isConsidered)
+  if (s.waiting.length > 0) s.askAgainLater(now)
+  return { answers, againInUs: hasNew || s.urgent ? 0 : undefined }
 }
 
 /** No answer came in time: decides all waiting requests without the store. */
@@ -135,5 +126,5 @@ export function giveUp(engine: Engine, s: SubjectWindow, now: number): Answers {
   s.markDirty()
   engine.enter(s, now)
   engine.markDue(s)
-  return s.takeWaiting().map((waiter) => [waiter, engine.decideAlone(waiter, now)])
+  return engine.decideWaiting(s, 'alone', now)
 }

@@ -1,11 +1,15 @@
 import { Calendar } from './calendar'
-import type { Decision, ThrottleRefusal, Ticket, Waiter } from './decision'
+import type { Answers, Applicant, Decision, RefusalReason, ThrottleRefusal, Ticket, Waiter } from './decision'
 import { type IdentifySubject, SubjectTable } from './subject-table'
 import type { Shard, SubjectWindow, WindowTerms } from './subject-window'
 
-/** An unknown route is expected to take a twentieth of the limit, but no more than half a second. */
-const COLD_SHARE = 20
-const COLD_MOST_US = 500_000
+/** Requests that may wait in one window, over all subjects; each subject may take a share of the places left. */
+const MOST_WAITING = 4_096
+const WAITING_SHARE = 16
+/** A store that does not answer for so long leaves a subject's only request to this process alone. */
+const LONE_AFTER_US = 1_000_000
+/** A refusal for want of room is not worth asking again about before this. */
+const RETRY_LEAST_US = 1_000_000
 /** After a loss so many subjects are published again at a tick. */
 const REPUBLISHED_A_TICK = 2_000
 
@@ -22,7 +26,11 @@ export interface EngineOptions {
   readonly ended?: WindowTerms['ended']
 }
 
-export type Verdict = Decision | { readonly waiter: Waiter }
+/** What was decided; or that the request waits, and whether the store is to be asked about it now. */
+export type Verdict = Decision | { readonly waiter: Waiter; readonly asks: boolean }
+
+/** What decides about waiting requests: memory alone, an answer of the store, or this process without the store. */
+export type Deciding = 'memory' | 'alone' | { readonly seq: number; readonly lone: boolean }
 
 /**
  * The throttle's arithmetic for one process and one named window; what goes to the store and comes from it is in
@@ -38,6 +46,9 @@ export class Engine {
   readonly #due = new Set<SubjectWindow>()
   /** Subjects of a shard that may have lost what it was told, and was not told again yet. */
   readonly #unpublished = new Map<Shard, Generator<SubjectWindow | undefined>>()
+  /** Subjects of whom requests wait. */
+  readonly waiting = new Set<SubjectWindow>()
+  #waiters = 0
   #seq = 0
 
   constructor({ windowUs, freshUs, shared, identify, shardOf, ended }: EngineOptions) {
@@ -74,55 +85,158 @@ export class Engine {
     return ++this.#seq
   }
 
-  /**
-   * Decides from memory where it can. A waiter wants a command now, unless one is under way.
-   *
-   * @param estimate what the request is expected to take; undefined: not known yet; 0: nothing is held
-   */
-  admit(subject: string, estimate: number | undefined, limit: number, now: number): Verdict {
-    const s = this.subjectWindow(subject, limit, now)
-    const cost = Math.min(estimate ?? Math.min(Math.floor(limit / COLD_SHARE), COLD_MOST_US), limit)
+  /** Decides from memory where it can; else the request waits. */
+  admit(subject: string, applicant: Applicant, now: number): Verdict {
+    const { limitUs } = applicant
+    const s = this.subjectWindow(subject, limitUs, now)
+    const cost = Math.min(applicant.price(), limitUs)
     s.slack.ask(cost)
     this.markDue(s)
     if (s.shard.isDown && this.#shared) this.locate(s)
-    const verdict = s.shard.isDown ? this.#alone(s, cost, now) : this.#fromMemory(s, cost, now)
-    if (verdict !== 'ask') return this.#decision(verdict, s, cost, now)
-    const waiter: Waiter = { subjectWindow: s, cost, after: this.#seq, listener: undefined }
-    s.wait(waiter)
-    return { waiter }
+    const verdict = s.shard.isDown ? this.#alone(s, cost, limitUs, now) : this.#fromMemory(s, cost, limitUs, now)
+    if (verdict === 'admit') return { ticket: s.begin(cost, now) }
+    if (verdict === 'spent') return { refusal: this.#refusal(s, limitUs, 'spent', now) }
+    const isConsidered = verdict === 'wait'
+    if (isConsidered) {
+      const reason = this.#turnsAway(s, applicant, s.waiting.length)
+      if (reason !== undefined) return { refusal: this.#refusal(s, limitUs, reason, now) }
+    }
+    const until = now + applicant.wait.maxUs
+    const waiter = { subjectWindow: s, applicant, limitUs, cost, after: this.#seq, isConsidered, until }
+    if (isConsidered && s.waiting.length === 0) s.askAgainLater(now)
+    this.#leaveWaiting(s, [...s.waiting, waiter])
+    return { waiter, asks: !isConsidered }
   }
 
-  #fromMemory(s: SubjectWindow, cost: number, now: number): 'admit' | 'refuse' | 'ask' {
+  #fromMemory(s: SubjectWindow, cost: number, limitUs: number, now: number): 'admit' | 'spent' | 'wait' | 'ask' {
     const used = s.used(now)
-    if (used > s.limit) return s.isSurelyOpen(now) ? 'refuse' : 'ask'
+    if (used > limitUs) return s.isSurelyOpen(now) ? 'spent' : 'ask'
     if (now - s.asOf > this.freshUs) return 'ask'
-    // Don't admit past those who wait: a later request would use what is granted to them.
-    if (cost <= s.slack.left && s.waiting.length === 0) {
+    // Don't admit past the queue: a later request would spend the waiters' grant.
+    const last = s.waiting.at(-1)
+    if (last !== undefined) return last.isConsidered ? 'wait' : 'ask'
+    if (cost <= s.slack.left) {
       const othersSince = s.othersRunning * (now - s.asOf)
-      return used + othersSince > s.limit ? 'ask' : 'admit'
+      return used + othersSince > limitUs ? 'ask' : 'admit'
     }
-    const isHopeless = cost > s.slack.obtainable && s.own.running + s.othersRunning > 0
-    return isHopeless && s.isSurelyOpen(now) ? 'refuse' : 'ask'
+    return cost > s.slack.obtainable && s.own.running + s.othersRunning > 0 ? 'wait' : 'ask'
   }
 
   /**
-   * The others' last known figures until the window may have ended, after that the full limit. Where it may have ended
-   * the next one is entered, early rather than late: nobody is refused whom another process promised a new window.
+   * Without a store, or without its answer: within this process's share of what was left when the others were last
+   * heard. Where the window may have ended the next one is entered, early rather than late: a request must not be
+   * refused to whom another process promised a new window.
    */
-  #alone(s: SubjectWindow, cost: number, now: number): 'admit' | 'refuse' {
+  #alone(s: SubjectWindow, cost: number, limitUs: number, now: number): 'admit' | 'spent' | 'wait' {
     while (!s.isSurelyOpen(now)) this.enter(s, now, s.own.number + 1)
-    if (s.used(now) > s.limit) return 'refuse'
-    const committed = s.othersSpent + s.own.spent + Math.max(s.own.accrued(now), s.own.hold)
-    return s.own.running === 0 || committed + cost <= s.limit ? 'admit' : 'refuse'
+    if (s.used(now) > limitUs) return 'spent'
+    if (s.waiting.length > 0) return 'wait'
+    return this.#fitsAlone(s, cost, limitUs, now) ? 'admit' : 'wait'
   }
 
-  /** Decides about one who waited, without the store. */
-  decideAlone({ subjectWindow: s, cost }: Waiter, now: number): Decision {
-    return this.#decision(this.#alone(s, cost, now), s, cost, now)
+  #fitsAlone(s: SubjectWindow, cost: number, limitUs: number, now: number): boolean {
+    if (cost === 0 || cost <= s.shareLeft(limitUs, now)) return true
+    return s.own.running === 0 && now - s.shard.downSince > LONE_AFTER_US
   }
 
-  #decision(verdict: 'admit' | 'refuse', s: SubjectWindow, cost: number, now: number): Decision {
-    return verdict === 'admit' ? { ticket: this.begin(s, cost, now) } : { refusal: this.refusal(s, now) }
+  /**
+   * Decides the waiting requests of one subject, first come, first served. Stops admitting at the first that does not
+   * fit.
+   */
+  decideWaiting(s: SubjectWindow, by: Deciding, now: number): Answers {
+    const answers: [Waiter, Decision][] = []
+    const left: Waiter[] = []
+    const isAlone = by === 'alone' || s.shard.isDown
+    let lone = typeof by === 'object' && by.lone
+    let isFull = false
+    this.dropGone(s)
+    if (isAlone) while (!s.isSurelyOpen(now)) this.enter(s, now, s.own.number + 1)
+    const isSurelyOpen = s.isSurelyOpen(now)
+    for (const waiter of s.waiting) {
+      const { applicant, limitUs } = waiter
+      if (applicant === undefined) continue
+      const isNew = !waiter.isConsidered
+      if (isAlone || (typeof by === 'object' && waiter.after < by.seq)) waiter.isConsidered = true
+      const refuse = (reason: RefusalReason) =>
+        answers.push([waiter, { refusal: this.#refusal(s, limitUs, reason, now) }])
+      if (s.used(now) > limitUs && isSurelyOpen) {
+        refuse('spent')
+        continue
+      }
+      if (!isFull) {
+        waiter.cost = Math.min(applicant.price(), limitUs)
+        const isPatienceOver = waiter.isConsidered && now >= waiter.until
+        if (lone) answers.push([waiter, { ticket: s.beginLone(waiter.cost, now) }])
+        else if (this.#fits(s, waiter, isAlone, isPatienceOver, typeof by === 'object', now))
+          answers.push([waiter, { ticket: s.begin(waiter.cost, now) }])
+        else isFull = true
+        lone = false
+        if (!isFull) continue
+      }
+      const reason = waiter.isConsidered ? this.#turnsAway(s, applicant, left.length) : undefined
+      if (reason !== undefined) refuse(reason)
+      else if (waiter.isConsidered && now >= waiter.until) refuse(isAlone && this.#shared ? 'outage' : 'hold')
+      else {
+        left.push(waiter)
+        if (isNew && waiter.isConsidered) applicant.waits()
+      }
+    }
+    if (answers.length > 0) this.markDue(s)
+    if (answers.some(([, decision]) => 'ticket' in decision)) s.askAgainSoon()
+    this.#leaveWaiting(s, left)
+    return answers
+  }
+
+  #fits(
+    s: SubjectWindow,
+    { cost, limitUs }: Waiter,
+    isAlone: boolean,
+    isPatienceOver: boolean,
+    isAnswered: boolean,
+    now: number,
+  ): boolean {
+    if (isAlone) return this.#fitsAlone(s, cost, limitUs, now) || (isPatienceOver && s.own.running === 0)
+    if (s.used(now) > limitUs || cost > s.slack.left) return false
+    return isAnswered || now - s.asOf <= this.freshUs
+  }
+
+  /** Why a request that does not fit may not wait; undefined where it may. */
+  #turnsAway(s: SubjectWindow, { wait }: Applicant, waiting: number): RefusalReason | undefined {
+    if (wait.maxUs === 0) return s.shard.isDown && this.#shared ? 'outage' : 'hold'
+    const others = this.#waiters - s.waiting.length
+    const places = Math.min(wait.perSubject, Math.ceil((MOST_WAITING - others - waiting) / WAITING_SHARE))
+    return waiting >= places ? 'places' : undefined
+  }
+
+  /** Drops waiting requests whose clients have gone: their grant would starve the others. */
+  dropGone(s: SubjectWindow): void {
+    if (!s.waiting.some(hasGone)) return
+    for (const waiter of s.waiting) if (hasGone(waiter)) waiter.applicant = undefined
+    this.#leaveWaiting(
+      s,
+      s.waiting.filter(({ applicant }) => applicant !== undefined),
+    )
+  }
+
+  #leaveWaiting(s: SubjectWindow, waiting: Waiter[]): void {
+    this.#waiters += waiting.length - s.waiting.length
+    s.keepWaiting(waiting)
+    if (waiting.length > 0) this.waiting.add(s)
+    else this.waiting.delete(s)
+  }
+
+  #refusal(s: SubjectWindow, limitUs: number, reason: RefusalReason, now: number): ThrottleRefusal {
+    const endsInUs = s.endsInUs(now)
+    const roomInUs = Math.max(RETRY_LEAST_US, s.own.soonestHoldEndsInUs(now) ?? 0)
+    return {
+      subjectWindow: s,
+      reason,
+      retryAfterUs: reason === 'spent' ? endsInUs : Math.min(endsInUs, roomInUs),
+      limitUs,
+      spentUs: s.used(now),
+      heldUs: s.own.held(now),
+      othersAgeUs: this.#shared && s.asOf !== -Infinity ? now - s.asOf : null,
+    }
   }
 
   /** Puts a request in flight, whatever the figures say. */
@@ -131,28 +245,18 @@ export class Engine {
     return s.begin(cost, now)
   }
 
-  /** As `begin()`, for a request that the store granted by itself. */
-  beginLone(s: SubjectWindow, cost: number, now: number): Ticket {
-    this.markDue(s)
-    return s.beginLone(cost, now)
-  }
-
-  refusal(s: SubjectWindow, now: number): ThrottleRefusal {
-    return { subjectWindow: s, retryAfterUs: s.endsInUs(now) }
-  }
-
   /** Charges what the request took. True where the limit is exceeded, to be published at once. */
   settle(ticket: Ticket, now: number): boolean {
     const s = ticket.subjectWindow
     this.enter(s, now)
-    return this.#charge(s, s.own.end(ticket, now), now)
+    return this.#charge(s, s.finish(ticket, now), now)
   }
 
   /** Takes the request back as if it had not been admitted: nothing is charged, nothing stays held. */
   release(ticket: Ticket, now: number): void {
     const s = ticket.subjectWindow
     this.enter(s, now)
-    s.own.end(ticket, now)
+    s.finish(ticket, now)
     this.#charge(s, 0, now)
   }
 
@@ -237,4 +341,8 @@ export class Engine {
       return s.shard.isDown && this.#due.delete(s) // all is published again when the store is back
     })
   }
+}
+
+function hasGone({ applicant }: Waiter): boolean {
+  return applicant?.gone !== false
 }

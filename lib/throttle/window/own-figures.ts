@@ -1,5 +1,7 @@
+import { type Held, Holds } from './holds'
+
 /** A request in flight, as its subject's figures know it. */
-export interface InFlight {
+export interface InFlight extends Held {
   /** Time set aside for it. */
   readonly cost: number
   start: number
@@ -8,9 +10,9 @@ export interface InFlight {
 }
 
 /**
- * What this process has charged to one subject in the open window, and what it has set aside there. Whole microseconds
- * of the process's monotonic clock. The time accrued by n requests in flight is n·now − Σ starts, so it costs the same
- * for one request and for thousands.
+ * What this process has charged to one subject in the open window, and what it holds there. Whole microseconds of the
+ * process's monotonic clock. The time accrued by n requests in flight is n·now − Σ starts, so it costs the same for one
+ * request and for thousands.
  */
 export class OwnFigures {
   #number: number
@@ -18,10 +20,8 @@ export class OwnFigures {
   #spent: number
   #running = 0
   #starts = 0
-  #hold = 0
-  /** What was left of the holds when the window began, for each request then in flight. */
-  #carried = 0
-  /** All time ever set aside here: what was granted since a command left is the difference. */
+  readonly #holds = new Holds()
+  /** All time ever held here: what was granted since a command left is the difference. */
   #granted = 0
 
   constructor(number: number, spent: number, now: number) {
@@ -45,11 +45,6 @@ export class OwnFigures {
     return this.#running
   }
 
-  /** Time set aside for the requests in flight, whatever they have used of it. */
-  get hold(): number {
-    return this.#hold
-  }
-
   get granted(): number {
     return this.#granted
   }
@@ -59,9 +54,15 @@ export class OwnFigures {
     return this.#running * now - this.#starts
   }
 
-  /** What the requests in flight are still expected to take. */
+  /** What the requests in flight are still expected to take, each by itself. */
   held(now: number): number {
-    return Math.max(0, this.#hold - this.accrued(now))
+    return this.#holds.at(now)
+  }
+
+  /** Microseconds until the first hold ends; undefined where there is none. */
+  soonestHoldEndsInUs(now: number): number | undefined {
+    const end = this.#holds.soonestEnd(now)
+    return end === undefined ? undefined : end - now
   }
 
   /** Charged, with what the requests in flight have taken. */
@@ -70,20 +71,19 @@ export class OwnFigures {
   }
 
   /** Puts a request in flight. */
-  begin(cost: number, now: number): void {
+  begin(request: InFlight): void {
     this.#running++
-    this.#starts += now
-    this.#hold += cost
-    this.#granted += cost
+    this.#starts += request.start
+    this.#granted += request.cost
+    if (request.cost > 0) this.#holds.add(request)
   }
 
   /** Takes a request out of flight, charged or not. Returns what it took in this window: the rest is charged already. */
   end(request: InFlight, now: number): number {
-    const crossed = request.number !== this.#number
-    const start = crossed ? this.#openedAt : request.start
+    const start = request.number === this.#number ? request.start : this.#openedAt
     this.#running--
     this.#starts -= start
-    this.#hold = this.#running === 0 ? 0 : Math.max(0, this.#hold - (crossed ? this.#carried : request.cost))
+    this.#holds.remove(request)
     return now - start
   }
 
@@ -96,6 +96,7 @@ export class OwnFigures {
     if (request.number !== this.#number) return
     request.start += us
     this.#starts += us
+    this.#holds.postpone(request, us)
   }
 
   /** The store's clock was set back: these are the figures of window `number` now. */
@@ -103,10 +104,8 @@ export class OwnFigures {
     this.#number = number
   }
 
-  /** Begins window `number`. Requests in flight start anew at the boundary, each with its share of the hold left. */
+  /** Begins window `number`. Requests in flight start anew at the boundary; what is still held for them stays. */
   next(number: number, boundary: number): void {
-    this.#carried = this.#running > 0 ? Math.floor(this.held(boundary) / this.#running) : 0
-    this.#hold = this.#carried * this.#running
     this.#starts = boundary * this.#running
     this.#openedAt = boundary
     this.#spent = 0

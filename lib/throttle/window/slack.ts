@@ -54,6 +54,11 @@ export class Slack {
     this.#more = more
   }
 
+  /** A request ended before its hold did: what is left of it may be used by those that wait. */
+  give(us: number): void {
+    this.#left += us
+  }
+
   /** Gives up what is granted. */
   drop(): void {
     this.#left = 0
@@ -75,10 +80,14 @@ export class Slack {
     this.#left = this.#demand = this.#lastDemand = 0
   }
 
-  /** How much to ask for ahead, beside the `want` of those who wait. What is kept is no more than that. */
-  wish(want: number): number {
+  /**
+   * How much to ask for ahead, beside the `want` of those who wait. What is kept is no more than that.
+   *
+   * @param isLarge a request is expected to take so much that nothing is granted ahead
+   */
+  wish(want: number, isLarge: boolean): number {
     const demanded = this.#demand > this.#unit ? this.#demand - want : 0
-    const wish = Math.floor(Math.max(AHEAD * this.#lastDemand, demanded))
+    const wish = isLarge ? 0 : Math.floor(Math.max(AHEAD * this.#lastDemand, demanded))
     this.#left = Math.min(this.#left, wish)
     return wish
   }

@@ -6,12 +6,20 @@ import type { StoreClock } from './store-clock'
 
 /** The store's clock was set back, where the window open here begins later than this from its time. */
 const SET_BACK_US = 1_000_000
+/** How soon the store is asked again for requests that wait, and how rarely at last. */
+const ASK_AGAIN_US = 25_000
+const ASK_AGAIN_GROWTH = 1.5
+const ASK_AGAIN_MOST_US = 125_000
 
 /** The server that keeps a subject's windows, as far as the arithmetic has to know it. */
 export interface Shard {
   readonly clock: StoreClock
   /** It does not answer, or there is none: this process decides alone. */
   readonly isDown: boolean
+  /** Since when, by this process's clock. */
+  readonly downSince: number
+  /** How many processes it has heard lately, this one included: each has its share while the server is down. */
+  readonly processes: number
 }
 
 /** What all subjects' windows of one name have in common. */
@@ -53,8 +61,11 @@ export interface OthersFigures {
 export class SubjectWindow {
   readonly own: OwnFigures
   readonly slack = new Slack()
-  /** Requests that the store is asked about, in the order in which they came. */
+  /** Requests that wait, in the order in which they came. */
   #waiting: Waiter[] = []
+  /** When the store is to be asked again for those that wait, and the pause after that. */
+  #askAgainAt = 0
+  #askAgainUs = 0
   readonly #terms: WindowTerms
   #shard: Shard
   #limit = 0
@@ -68,6 +79,8 @@ export class SubjectWindow {
   #storedSeq = 0
   #dirty = false
   #urgent = false
+  /** This process's own commitments when the other processes' were last heard. */
+  #ownWhenHeard = 0
 
   /**
    * @param subject as the app names it, or a hash of that
@@ -192,7 +205,7 @@ export class SubjectWindow {
       this.#terms.ended?.(this, own.total(boundary))
       own.next(own.running > 0 ? own.number + 1 : number, boundary)
       this.#touched = boundary
-      this.#othersSpent = this.#othersRunning = this.#storedSeq = 0
+      this.#othersSpent = this.#othersRunning = this.#storedSeq = this.#ownWhenHeard = 0
       this.#asOf = -Infinity
       this.slack.reset()
       this.#dirty = own.running > 0
@@ -218,9 +231,29 @@ export class SubjectWindow {
 
   /** As `begin()`, for a request that the store granted by itself: what is granted ahead stays. */
   beginLone(cost: number, now: number): Ticket {
-    this.own.begin(cost, now)
+    const { number } = this.own
+    const ticket = { subjectWindow: this, cost, start: now, number, heldUntil: now + cost, isHeld: false }
+    this.own.begin(ticket)
     this.#touched = now
-    return { subjectWindow: this, cost, start: now, number: this.own.number }
+    return ticket
+  }
+
+  /** Takes a request out of flight. What is left of its hold goes to those that wait. Returns what it took. */
+  finish(ticket: Ticket, now: number): number {
+    const unused = ticket.heldUntil - now
+    const us = this.own.end(ticket, now)
+    if (unused > 0 && this.#waiting.length > 0 && !this.#shard.isDown) this.slack.give(unused)
+    return us
+  }
+
+  /**
+   * What this process may still commit without the store: its share of what was left when the other processes were last
+   * heard, less what it has committed since.
+   */
+  shareLeft(limit: number, now: number): number {
+    const leftWhenHeard = limit - this.#othersSpent - this.#ownWhenHeard
+    const since = this.own.total(now) + this.own.held(now) - this.#ownWhenHeard
+    return Math.max(0, leftWhenHeard) / this.#shard.processes - since
   }
 
   /** Charges time; a credit is negative. True where the limit is exceeded. */
@@ -235,11 +268,25 @@ export class SubjectWindow {
     this.#waiting.push(waiter)
   }
 
-  /** Those who wait and whose clients have not gone. They wait no longer. */
-  takeWaiting(): Waiter[] {
-    const present = this.#waiting.filter(isPresent)
-    this.#waiting = []
-    return present
+  /** Leaves waiting what is not decided. */
+  keepWaiting(waiting: Waiter[]): void {
+    this.#waiting = waiting
+  }
+
+  /** Whether the store is to be asked again for those that wait. */
+  isAskDue(now: number): boolean {
+    return now >= this.#askAgainAt || this.#asOf === -Infinity
+  }
+
+  /** An answer left requests waiting: the store is asked again soon, and more rarely each time. */
+  askAgainLater(now: number): void {
+    this.#askAgainUs = Math.min(ASK_AGAIN_MOST_US, Math.max(ASK_AGAIN_US, this.#askAgainUs * ASK_AGAIN_GROWTH))
+    this.#askAgainAt = now + this.#askAgainUs
+  }
+
+  /** A request was admitted: there may be room for more. */
+  askAgainSoon(): void {
+    this.#askAgainUs = 0
   }
 
   // --- what the store is told and says
@@ -265,7 +312,6 @@ export class SubjectWindow {
 
   /** A command leaves with all there is to tell. */
   send(seq: number, now: number): Sent {
-    this.#waiting = this.#waiting.filter(isPresent)
     this.#dirty = this.#urgent = false
     this.#touched = now
     return (this.#sent = { seq, at: now, number: this.own.number, granted: this.own.granted })
@@ -298,11 +344,12 @@ export class SubjectWindow {
    *
    * @param grants false where the command was given up: what it granted is not to be used
    */
-  hear(sent: Sent, figures: OthersFigures, grants: boolean): void {
+  hear(sent: Sent, figures: OthersFigures, grants: boolean, now: number): void {
     this.#storedSeq = sent.seq
     this.#asOf = sent.at
     this.#othersSpent = figures.othersSpent
     this.#othersRunning = figures.othersRunning
+    this.#ownWhenHeard = this.own.total(now) + this.own.held(now)
     const since = this.own.granted - sent.granted
     this.slack.hear(grants ? figures.granted - since : undefined, figures.more)
   }
@@ -317,9 +364,4 @@ export class SubjectWindow {
     this.#evicted = true
     return { number: this.own.number, spent: this.own.spent, othersSpent: this.#othersSpent }
   }
-}
-
-/** A client that has gone must not get a grant: the others would go without it. */
-function isPresent({ listener }: Waiter): boolean {
-  return listener?.gone !== true
 }

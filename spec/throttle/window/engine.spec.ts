@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { giveUp, nextCommand, takeReply } from '../../../lib/throttle/sync/sync-protocol'
-import type { Ticket } from '../../../lib/throttle/window/decision'
+import type { Applicant, Ticket, WaitRule } from '../../../lib/throttle/window/decision'
 import { Engine } from '../../../lib/throttle/window/engine'
 import { StoreClock } from '../../../lib/throttle/window/store-clock'
 import type { OthersFigures, SubjectWindow } from '../../../lib/throttle/window/subject-window'
@@ -25,14 +25,21 @@ function alone() {
   return { engine, windows }
 }
 
-const memory = { clock: new StoreClock(0, 0), isDown: true }
+const memory = { clock: new StoreClock(0, 0), isDown: true, downSince: -Infinity, processes: 1 }
+
+const NO_WAIT: WaitRule = { maxUs: 0, perSubject: 0 }
+
+/** A request of this price. It does not wait for room unless `wait` says so. */
+function applicant(priceUs: number, wait = NO_WAIT): Applicant {
+  return { price: () => priceUs, limitUs: LIMIT, wait, gone: false, waits: () => undefined, decided: () => undefined }
+}
 
 /** Steps of one subject: time passes, then a request begins, the oldest or newest ends, or time is charged. */
 const steps = fc.array(
   fc.record({
     wait: fc.oneof(fc.integer({ min: 0, max: 200_000 }), fc.integer({ min: 0, max: 25_000_000 })),
     what: fc.constantFrom('admit', 'admit', 'end oldest', 'end newest', 'charge', 'release'),
-    estimate: fc.option(fc.integer({ min: 0, max: 2_000_000 }), { nil: undefined }),
+    estimate: fc.integer({ min: 0, max: 2_000_000 }),
     charge: fc.integer({ min: 0, max: 500_000 }),
   }),
   { maxLength: 60 },
@@ -58,7 +65,7 @@ describe('Engine', () => {
         for (const { wait, what, estimate, charge } of all) {
           now += wait
           if (what === 'admit') {
-            const verdict = engine.admit('s', estimate, LIMIT, now)
+            const verdict = engine.admit('s', applicant(estimate), now)
             if (!('ticket' in verdict)) continue
             running.push(verdict.ticket)
             began.set(verdict.ticket, now)
@@ -85,7 +92,7 @@ describe('Engine', () => {
           spend(began.get(ticket) as number, now)
         }
         const s = engine.subjectWindow('s', LIMIT, now)
-        assert.deepEqual([s.own.running, s.own.accrued(now), s.own.hold], [0, 0, 0])
+        assert.deepEqual([s.own.running, s.own.accrued(now), s.own.held(now)], [0, 0, 0])
         windows.set(s.own.number, s.own.spent)
         for (const [number, us] of truth) assert.equal(windows.get(number) ?? 0, us, `window ${number}`)
         const sum = (of: Map<number, number>) => [...of.values()].reduce((a, b) => a + b, 0)
@@ -104,11 +111,11 @@ describe('Engine', () => {
           now += wait % 300_000
           engine.charge(engine.subjectWindow('s', LIMIT, now), charge * 4, now)
         }
-        const verdict = engine.admit('s', 1, LIMIT, now)
+        const verdict = engine.admit('s', applicant(1), now)
         if (!('refusal' in verdict)) return
         const { retryAfterUs } = verdict.refusal
         assert.ok(retryAfterUs > 0 && retryAfterUs <= WINDOW)
-        assert.ok('ticket' in engine.admit('s', 1, LIMIT, now + retryAfterUs + later))
+        assert.ok('ticket' in engine.admit('s', applicant(1), now + retryAfterUs + later))
       }),
     )
   })
@@ -117,10 +124,10 @@ describe('Engine', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 2_000_000 }), { minLength: 1, maxLength: 100 }), (estimates) => {
         const { engine } = alone()
-        const admitted = estimates.filter((estimate) => 'ticket' in engine.admit('s', estimate, LIMIT, 0))
+        const admitted = estimates.filter((estimate) => 'ticket' in engine.admit('s', applicant(estimate), 0))
         const { own } = engine.subjectWindow('s', LIMIT, 0)
         assert.equal(admitted[0], estimates[0])
-        assert.ok(own.hold <= LIMIT, `${own.hold} set aside`)
+        assert.ok(own.held(0) <= LIMIT || admitted.length === 1, `${own.held(0)} held`)
       }),
     )
   })
@@ -131,7 +138,7 @@ describe('Engine', () => {
         const { engine } = alone()
         let now = 0
         for (const us of took) {
-          const verdict = engine.admit('s', LIMIT, LIMIT, now)
+          const verdict = engine.admit('s', applicant(LIMIT), now)
           // All in the first window, and one after another: the time spent is the time that has passed.
           assert.equal('ticket' in verdict, now <= LIMIT)
           if (!('ticket' in verdict)) return
@@ -147,18 +154,18 @@ describe('Engine', () => {
         const { engine } = alone()
         const s = engine.subjectWindow('s', LIMIT, at)
         engine.charge(s, 1_234, at)
-        const verdict = engine.admit('s', 5_000, LIMIT, at)
+        const verdict = engine.admit('s', applicant(5_000), at)
         assert.ok('ticket' in verdict)
         engine.release(verdict.ticket, at + after)
         if (s.own.number === 0) assert.equal(s.own.spent, 1_234)
-        assert.deepEqual([s.own.running, s.own.accrued(at + after), s.own.hold], [0, 0, 0])
+        assert.deepEqual([s.own.running, s.own.accrued(at + after), s.own.held(at + after)], [0, 0, 0])
       }),
     )
   })
 
   it('excuse() leaves the wait for the store out', () => {
     const { engine } = alone()
-    const verdict = engine.admit('s', 5_000, LIMIT, 0)
+    const verdict = engine.admit('s', applicant(5_000), 0)
     assert.ok('ticket' in verdict)
     engine.excuse(verdict.ticket, 40_000, 50_000)
     engine.settle(verdict.ticket, 100_000)
@@ -168,7 +175,7 @@ describe('Engine', () => {
   it('excuse() moves the start of that request alone, also while others are in flight', () => {
     const { engine } = alone()
     const tickets = [0, 10_000].map((now) => {
-      const verdict = engine.admit('s', 5_000, LIMIT, now)
+      const verdict = engine.admit('s', applicant(5_000), now)
       assert.ok('ticket' in verdict)
       return verdict.ticket
     })
@@ -184,7 +191,7 @@ describe('Engine', () => {
 
   it('excuse() of one who waited across a boundary charges the new window from its beginning', () => {
     const { engine } = alone()
-    const verdict = engine.admit('s', 5_000, LIMIT, WINDOW - 1_000)
+    const verdict = engine.admit('s', applicant(5_000), WINDOW - 1_000)
     assert.ok('ticket' in verdict)
     engine.excuse(verdict.ticket, 40_000, WINDOW + 39_000)
     engine.settle(verdict.ticket, WINDOW + 50_000)
@@ -195,7 +202,7 @@ describe('Engine', () => {
   it('settle() says whether the limit is exceeded, not where it is reached exactly', () => {
     const { engine } = alone()
     const took = (us: number, at: number) => {
-      const verdict = engine.admit('s', 1, LIMIT, at)
+      const verdict = engine.admit('s', applicant(1), at)
       assert.ok('ticket' in verdict)
       return engine.settle(verdict.ticket, at + us)
     }
@@ -204,31 +211,31 @@ describe('Engine', () => {
     assert.equal(took(1, 3_000_000), true)
   })
 
-  it('takes what is left of the holds into the next window, each its share', () => {
+  it('takes what is left of each hold into the next window', () => {
     const { engine } = alone()
     const [first, second] = [100_000, 300_000].map((estimate) => {
-      const verdict = engine.admit('s', estimate, LIMIT, WINDOW - 50_000)
+      const verdict = engine.admit('s', applicant(estimate), WINDOW - 50_000)
       assert.ok('ticket' in verdict)
       return verdict.ticket
     }) as [Ticket, Ticket]
     const s = engine.subjectWindow('s', LIMIT, WINDOW + 1)
-    assert.equal(s.own.hold, 400_000 - 2 * 50_000, 'less what they had taken by the boundary')
+    assert.equal(s.own.held(WINDOW), 50_000 + 250_000)
     engine.settle(first, WINDOW + 10_000)
-    assert.deepEqual([s.own.hold, s.own.spent], [150_000, 10_000])
+    assert.deepEqual([s.own.held(WINDOW + 10_000), s.own.spent], [240_000, 10_000])
     engine.settle(second, WINDOW + 20_000)
-    assert.deepEqual([s.own.hold, s.own.spent], [0, 30_000])
+    assert.deepEqual([s.own.held(WINDOW + 20_000), s.own.spent], [0, 30_000])
   })
 
   it('rest() keeps little of subjects at rest, forgets none in its window, and all a window later', () => {
     const { engine } = alone()
     for (let i = 0; i < 100; i++) engine.charge(engine.subjectWindow(`s${i}`, LIMIT, 0), LIMIT + 1 + i, 0)
-    engine.admit('runs', 1, LIMIT, 2)
+    engine.admit('runs', applicant(1), 2)
     for (let now = 0; now < WINDOW; now += 100_000) engine.rest(now, 30)
     assert.deepEqual([...engine.subjects.active.keys()], ['runs'])
     assert.equal(engine.subjects.size, 101)
     for (let i = 0; i < 100; i++) {
       const at = 5_000_000 + i * 10_000
-      assert.ok('refusal' in engine.admit(`s${i}`, 1, LIMIT, at), 'a throttled subject stays throttled')
+      assert.ok('refusal' in engine.admit(`s${i}`, applicant(1), at), 'a throttled subject stays throttled')
       assert.equal(engine.subjectWindow(`s${i}`, LIMIT, at).own.spent, LIMIT + 1 + i)
     }
     for (let now = 5_000_000; now < 3 * WINDOW; now += 100_000) engine.rest(now, 30)
@@ -240,12 +247,12 @@ describe('Engine', () => {
 describe('Engine that decides alone by a clock that may be off', () => {
   /** The store was last heard at 0, and its time is known to `errorUs` (which grows from there). */
   function alone(windowUs: number, errorUs: number) {
-    const shard = { clock: new StoreClock(0, errorUs), isDown: true }
+    const shard = { clock: new StoreClock(0, errorUs), isDown: true, downSince: -Infinity, processes: 1 }
     const identify = (id: string) => ({ id, phase: PHASE })
     const engine = new Engine({ windowUs, freshUs: 250_000, shared: true, identify, shardOf: () => shard })
     const subjectWindow = (now: number) => engine.subjectWindow('s', LIMIT, now)
     return {
-      admits: (now: number) => 'ticket' in engine.admit('s', 0, LIMIT, now),
+      admits: (now: number) => 'ticket' in engine.admit('s', applicant(0), now),
       spendAll: (now: number) => engine.charge(subjectWindow(now), LIMIT + 1, now),
       subjectWindow,
     }
@@ -279,7 +286,7 @@ describe('sync protocol', () => {
   function two() {
     const fields = new Map<number, Map<string, Field>>()
     const make = (id: string) => {
-      const shard = { clock: new StoreClock(0, 1_000), isDown: false }
+      const shard = { clock: new StoreClock(0, 1_000), isDown: false, downSince: 0, processes: 1 }
       const engine = new Engine({
         windowUs: WINDOW,
         freshUs: 250_000,
@@ -308,7 +315,7 @@ describe('sync protocol', () => {
   function hear(engine: Engine, s: SubjectWindow, at: number, figures: Partial<OthersFigures>): void {
     const sent = s.send(engine.nextSeq(), at)
     s.unsend(sent)
-    s.hear(sent, { othersSpent: 0, othersRunning: 0, granted: 0, more: 0, ...figures }, true)
+    s.hear(sent, { othersSpent: 0, othersRunning: 0, granted: 0, more: 0, ...figures }, true, at)
   }
 
   it("brings the others' figures, and charges nothing twice however often a command arrives", () => {
@@ -326,7 +333,7 @@ describe('sync protocol', () => {
   it('admits from memory what fits into its slack, and asks for what does not, or where it knows too little', () => {
     const { a } = two()
     const admit = (estimate: number, now: number) => {
-      const verdict = a.engine.admit('s', estimate, LIMIT, now)
+      const verdict = a.engine.admit('s', applicant(estimate), now)
       return 'ticket' in verdict ? 'admitted' : 'refusal' in verdict ? 'refused' : 'asks'
     }
     const s = a.engine.subjectWindow('s', LIMIT, 0)
@@ -337,14 +344,14 @@ describe('sync protocol', () => {
     hear(a.engine, s, 0, { granted: 100_000, more: 50_000 })
     assert.equal(admit(10, 250_000), 'admitted')
     assert.equal(admit(10, 250_001), 'asks', 'its figures are too old')
-    s.takeWaiting()
+    s.keepWaiting([])
 
     hear(a.engine, s, 250_001, { granted: 90_000, othersRunning: 20 })
     assert.equal(admit(10, 270_000), 'admitted')
     // 580,000 of ours by then, 330,000 of others, and 20 of them that have run for 5 ms since
     hear(a.engine, s, 270_000, { granted: 90_000, othersRunning: 20, othersSpent: 330_000 })
     assert.equal(admit(10, 275_000), 'asks', 'by now the others may have used what was left')
-    s.takeWaiting()
+    s.keepWaiting([])
     assert.equal(s.own.running, 4)
     assert.equal(admit(LIMIT, 275_001), 'refused', 'more than there is, while others are in flight')
   })
@@ -353,11 +360,11 @@ describe('sync protocol', () => {
     const { a } = two()
     const s = a.engine.subjectWindow('s', LIMIT, 0)
     hear(a.engine, s, 0, {})
-    const verdict = a.engine.admit('s', 500_000, LIMIT, 1)
+    const verdict = a.engine.admit('s', applicant(500_000), 1)
     assert.ok('waiter' in verdict)
-    s.takeWaiting()
+    s.keepWaiting([])
     hear(a.engine, s, 1, { othersRunning: 1 })
-    assert.ok('refusal' in a.engine.admit('s', 500_000, LIMIT, 2))
+    assert.ok('refusal' in a.engine.admit('s', applicant(500_000), 2))
   })
 
   it('another limit takes back what was granted under the one before', () => {
@@ -396,8 +403,8 @@ describe('sync protocol', () => {
     assert.deepEqual(engine.tick(9), [s], 'in flight')
     engine.settle(ticket, 10)
     a.sync(11).take(12)
-    engine.admit('s', 10, LIMIT, 13)
-    s.takeWaiting()
+    engine.admit('s', applicant(10), 13)
+    s.keepWaiting([])
     assert.deepEqual(engine.tick(14), [s], 'wanted')
     assert.deepEqual(engine.tick(15), [], 'no longer')
   })
@@ -418,7 +425,7 @@ describe('sync protocol', () => {
   it('rest() leaves alone who waits or has a command under way', () => {
     const { a } = two()
     const { engine } = a
-    const waits = engine.admit('waits', 10, LIMIT, 0)
+    const waits = engine.admit('waits', applicant(10), 0)
     assert.ok('waiter' in waits)
     const asks = engine.subjectWindow('asks', LIMIT, 0)
     nextCommand(engine, asks, 0)
@@ -442,14 +449,14 @@ describe('sync protocol', () => {
   it('admits nobody past those who wait: a later request would use what is granted to them', () => {
     const { a } = two()
     const s = a.engine.subjectWindow('s', LIMIT, 0)
-    assert.ok('waiter' in a.engine.admit('s', 16_500, LIMIT, 0))
+    assert.ok('waiter' in a.engine.admit('s', applicant(16_500), 0))
     a.sync(0).take()
     a.engine.tick(1)
     hear(a.engine, s, 1, { granted: 20_600, more: 100_000 })
-    assert.ok('waiter' in a.engine.admit('s', 20_800, LIMIT, 2), 'more than the slack')
+    assert.ok('waiter' in a.engine.admit('s', applicant(20_800), 2), 'more than the slack')
     const sync = a.sync(3)
     assert.ok(sync.asked.keep > 20_500)
-    assert.ok('waiter' in a.engine.admit('s', 20_500, LIMIT, 4), 'though the slack would do')
+    assert.ok('waiter' in a.engine.admit('s', applicant(20_500), 4), 'though the slack would do')
     const { answers } = sync.take(5)
     assert.equal(answers.length, 1)
     assert.ok('ticket' in (answers[0] as (typeof answers)[0])[1])
@@ -464,7 +471,7 @@ describe('sync protocol', () => {
     b.sync(1).take()
     a.sync(2).take()
     const late = 500_000 // the figures are stale: requests wait for the store
-    const verdicts = [60_000, 60_000].map((estimate) => a.engine.admit('s', estimate, LIMIT, late))
+    const verdicts = [60_000, 60_000].map((estimate) => a.engine.admit('s', applicant(estimate), late))
     assert.ok(verdicts.every((verdict) => 'waiter' in verdict))
     const answers = giveUp(a.engine, a.engine.subjectWindow('s', LIMIT, late), late)
     assert.deepEqual(
@@ -475,18 +482,17 @@ describe('sync protocol', () => {
 
   it('grants nothing to those whose clients have gone while the store was asked', () => {
     const { a } = two()
-    const verdicts = [300_000, 300_000, 300_000, 300_000].map((estimate) => a.engine.admit('s', estimate, LIMIT, 0))
     const decided: number[] = []
-    verdicts.forEach((verdict, i) => {
-      assert.ok('waiter' in verdict)
-      verdict.waiter.listener = { gone: i < 2, decided: () => decided.push(i) }
-    })
+    for (let i = 0; i < 4; i++) {
+      const asks = { ...applicant(300_000), gone: i < 2, decided: () => void decided.push(i) }
+      assert.ok('waiter' in a.engine.admit('s', asks, 0))
+    }
     const { asked, take: taken, s } = a.sync(1)
     assert.equal(asked.want, 600_000)
     const { answers } = taken(2)
-    for (const [waiter, decision] of answers) waiter.listener?.decided(decision)
+    for (const [waiter, decision] of answers) waiter.applicant?.decided(decision)
     assert.deepEqual(decided, [2, 3])
-    assert.deepEqual([s.own.running, s.own.hold, s.waiting.length], [2, 600_000, 0])
+    assert.deepEqual([s.own.running, s.own.held(2), s.waiting.length], [2, 600_000, 0])
   })
 
   it('takes a reply that comes after its window for what it is: nothing', () => {

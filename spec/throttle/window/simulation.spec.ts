@@ -24,7 +24,7 @@ describe('the engine keeps its laws in the simulator', () => {
         figure: `${admitted} requests admitted, ${retried} retried: no violation`,
         bound: 'nothing lost or doubled; burst, staleness, Retry-After',
       })
-      assert.ok(admitted > 500 * SEEDS, `${admitted} admitted`)
+      assert.ok(admitted > 350 * SEEDS, `${admitted} admitted`)
       assert.ok(retried > SEEDS, `${retried} retries`)
     })
   }

@@ -1,12 +1,18 @@
 import {
-  type Answers,
   type SyncCommand,
   type SyncReply,
   giveUp,
   nextCommand,
   takeReply,
 } from '../../../../lib/throttle/sync/sync-protocol'
-import type { Decision, Ticket } from '../../../../lib/throttle/window/decision'
+import type {
+  Answers,
+  Decision,
+  RefusalReason,
+  ThrottleRefusal,
+  Ticket,
+  WaitRule,
+} from '../../../../lib/throttle/window/decision'
 import { Engine } from '../../../../lib/throttle/window/engine'
 import { StoreClock } from '../../../../lib/throttle/window/store-clock'
 import type { SubjectWindow } from '../../../../lib/throttle/window/subject-window'
@@ -23,11 +29,14 @@ export interface WindowOptions {
   readonly deadlineUs?: number
   /** How far a process's wall clock may be off before it has heard from Redis; default 300 ms. */
   readonly clockErrorUs?: number
+  /** How requests wait for room; default: not at all. */
+  readonly wait?: WaitRule
   /** 0: all windows begin with the simulation; by default each subject has its own phase. */
   readonly phase?: 0
 }
 
 export interface Refused {
+  readonly reason: RefusalReason
   readonly retryAfterSec: number
   /** The end of the window that refused, by Redis's clock. */
   readonly endMs: number
@@ -44,6 +53,10 @@ export interface WindowTotal {
 }
 
 const BEAT_US = 1_000_000
+const LOOK_US = 25_000
+/** What a route that is not known yet is priced at, at most. */
+const COLD_US = 3_000_000
+const NO_WAIT: WaitRule = { maxUs: 0, perSubject: 0 }
 const CANARY_MS = 60_000
 
 /** The shell round the real engine, as SharedWindow and ShardHealth are in a real process; the script is its model. */
@@ -54,9 +67,10 @@ export class Host {
   readonly #process: SimulatedProcess
   readonly #redis: SimulatedRedis
   readonly #options: WindowOptions
-  readonly #shard: { readonly clock: StoreClock; isDown: boolean }
+  readonly #shard: { readonly clock: StoreClock; isDown: boolean; downSince: number; processes: number }
   #knowsTime = false
   #ticking = false
+  #looking = false
   #run = 0
   #beats = 0
   #beatsHeard = 0
@@ -67,7 +81,7 @@ export class Host {
     this.#redis = redis
     this.#options = options
     const guessed = redis.timeUs() - process.nowUs() + clockErrorUs
-    this.#shard = { clock: new StoreClock(guessed, 1e6), isDown: false }
+    this.#shard = { clock: new StoreClock(guessed, 1e6), isDown: false, downSince: 0, processes: 1 }
     this.#engine = new Engine({
       windowUs: options.windowUs,
       freshUs: options.freshUs,
@@ -98,15 +112,18 @@ export class Host {
     admitted: (ticket: Ticket) => void,
     refused: (why: Refused) => void,
   ): void {
-    const verdict = this.#engine.admit(subject, estimateUs, this.#options.limitUs, this.nowUs())
-    this.#arm()
+    const { limitUs, wait = NO_WAIT } = this.#options
     const decided = (d: Decision) => ('ticket' in d ? admitted(d.ticket) : refused(this.#refused(subject, d)))
+    const price = () => estimateUs ?? Math.min(limitUs / 2, COLD_US)
+    const applicant = { price, limitUs, wait, gone: false, waits: () => undefined, decided }
+    const verdict = this.#engine.admit(subject, applicant, this.nowUs())
+    this.#arm()
     if (!('waiter' in verdict)) return decided(verdict)
-    const { waiter } = verdict
+    const { waiter, asks } = verdict
     const s = waiter.subjectWindow
-    waiter.listener = { gone: false, decided }
+    if (!asks) return
     this.#process.after(this.#deadlineUs, () => {
-      if (s.waiting.includes(waiter)) this.#giveUp(s)
+      if (!waiter.isConsidered && s.waiting.includes(waiter)) this.#giveUp(s)
     })
     if (!s.sent && !this.#later.has(s)) this.#sync(s)
   }
@@ -115,9 +132,10 @@ export class Host {
     return this.#options.deadlineUs ?? 100_000
   }
 
-  #refused(subject: string, { refusal }: { refusal: { retryAfterUs: number } }): Refused {
+  #refused(subject: string, { refusal }: { refusal: ThrottleRefusal }): Refused {
     const s = this.#engine.subjects.active.get(subject) as SubjectWindow
     return {
+      reason: refusal.reason,
       retryAfterSec: Math.max(1, Math.ceil(refusal.retryAfterUs / 1e6)),
       endMs: s.end / 1000,
       knowsTime: this.#knowsTime,
@@ -127,6 +145,7 @@ export class Host {
 
   settle(ticket: Ticket): void {
     if (this.#engine.settle(ticket, this.nowUs())) this.#publish(ticket.subjectWindow)
+    this.#look(ticket.subjectWindow)
     this.#arm()
   }
 
@@ -171,6 +190,7 @@ export class Host {
   }
 
   #giveUp(s: SubjectWindow): void {
+    if (!this.#shard.isDown) this.#shard.downSince = this.nowUs()
     this.#shard.isDown = true
     this.#answer(giveUp(this.#engine, s, this.nowUs()))
   }
@@ -181,11 +201,31 @@ export class Host {
   }
 
   #answer(answers: Answers): void {
-    for (const [waiter, decision] of answers) waiter.listener?.decided(decision)
+    for (const [waiter, decision] of answers) waiter.applicant?.decided(decision)
     this.#arm()
   }
 
+  /** As WaitingLine does: after a request has ended, and by a timer while some wait. */
+  #look(s: SubjectWindow): void {
+    if (s.waiting.length === 0) return
+    const now = this.nowUs()
+    this.#engine.enter(s, now)
+    this.#answer(this.#engine.decideWaiting(s, 'memory', now))
+    if (s.waiting.length > 0 && s.isAskDue(now) && !s.sent && !this.#later.has(s) && !this.#shard.isDown) this.#sync(s)
+  }
+
+  #armLooks(): void {
+    if (this.#looking || this.#engine.waiting.size === 0) return
+    this.#looking = true
+    this.#process.after(LOOK_US, () => {
+      this.#looking = false
+      for (const s of [...this.#engine.waiting]) this.#look(s)
+      this.#armLooks()
+    })
+  }
+
   #arm(): void {
+    this.#armLooks()
     if (this.#ticking || !this.#engine.busy) return
     this.#ticking = true
     this.#process.after(this.#options.freshUs / 2, () => {

@@ -56,6 +56,8 @@ function unequalSums({ everyProcess, served }: Simulation): unknown[] {
 /** Refused again in the very window that the client was told to wait for, though Redis could be reached. */
 function brokenPromises({ refusedAgain, outages, scenario }: Simulation): unknown[] {
   return refusedAgain.filter(({ told, then, atUs }) => {
+    // Only spent time is promised to be over: a refusal for want of room says when room is expected.
+    if (told.reason !== 'spent' || then.reason !== 'spent') return false
     if (then.endMs > told.endMs) return false
     if ((then.isDown && !then.knowsTime) || told.isDown) return false
     const windowUs = simulatedUs(told.endMs) - scenario.window.windowUs

@@ -22,7 +22,7 @@ export function randomScenario(seed: number, mode: Mode): Scenario {
   const roundTripUs = 2 * (delayUs + 8 * jitterUs)
   return {
     ...{ processes, network, drift: 2e-4, untilUs: 4 * windowUs, retried: 0.5 },
-    window: { limitUs, windowUs, freshUs },
+    window: { limitUs, windowUs, freshUs, ...(random.chance(0.7) && { wait: { maxUs: 5_000_000, perSubject: 64 } }) },
     // Where commands get lost, these have no bound.
     ...(mode === 'clean' && {
       bounds: { overLimitUs: 3_000 + 0.03 * limitUs, lateUs: freshUs + roundTripUs + 2_000 },

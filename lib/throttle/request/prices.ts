@@ -1,0 +1,142 @@
+/** An unknown route is priced at half the limit, but at most at this. Microseconds. */
+const COLD_MOST_US = 3_000_000
+/** A subject's latest requests on a route that its own price follows, and from how many on nothing else counts. */
+const OWN_SAMPLES = 8
+const OWN_ALONE = 4
+/** Subjects whose latest request the route's price follows, and from how many on it leaves the highest out. */
+const ROUTE_SUBJECTS = 32
+const ROUTE_ROBUST = 4
+/** The share of a route's subjects whose price is left out: one in so many, rounded up. */
+const OUTLIERS = 8
+/** Subjects whose own history is kept, the least recent goes first, and routes kept of each. */
+const MOST_SUBJECTS = 10_000
+const MOST_ROUTES_OF_SUBJECT = 8
+
+/** What a request of the route took, by subject: each subject counts once, by its latest. Processing time in µs. */
+export class RoutePrice {
+  readonly #latest = new Map<string, number>()
+  /** The route's robust price; undefined until asked for again after a request has ended. */
+  #robustUs: number | undefined
+  /** What other processes, or an earlier one, found: stands in until this process knows enough subjects. */
+  #importedUs: number | undefined
+
+  /** How many subjects the price rests on. */
+  get subjects(): number {
+    return this.#latest.size
+  }
+
+  learn(subject: string, us: number): void {
+    this.#latest.delete(subject)
+    this.#latest.set(subject, us)
+    if (this.#latest.size > ROUTE_SUBJECTS) {
+      const [oldest] = this.#latest.keys()
+      this.#latest.delete(oldest as string)
+    }
+    this.#robustUs = undefined
+  }
+
+  /** Takes over a price that rests on at least four subjects elsewhere. */
+  import(us: number): void {
+    this.#importedUs = us
+  }
+
+  /** Undefined while too few subjects are known for a price that no single one of them can move. */
+  get shareableUs(): number | undefined {
+    return this.#latest.size < ROUTE_ROBUST ? undefined : this.#robust()
+  }
+
+  /** What any subject's request is expected to take at most; `coldUs` bounds what fewer than four subjects can say. */
+  us(coldUs: number): number {
+    if (this.#latest.size >= ROUTE_ROBUST) return this.#robust()
+    if (this.#importedUs !== undefined) return this.#importedUs
+    if (this.#latest.size === 0) return coldUs
+    return Math.min(coldUs, this.#robust())
+  }
+
+  /** The highest figure, from four subjects on without the outliers, with a margin that shrinks as more are known. */
+  #robust(): number {
+    if (this.#robustUs !== undefined) return this.#robustUs
+    const known = this.#latest.size
+    const descending = [...this.#latest.values()].sort((a, b) => b - a)
+    const leftOut = known < ROUTE_ROBUST ? 0 : Math.ceil(known / OUTLIERS)
+    return (this.#robustUs = withMargin(descending[leftOut] as number, known))
+  }
+
+  /** True where the price is not a guess any more. */
+  get isKnown(): boolean {
+    return this.#latest.size >= ROUTE_ROBUST || this.#importedUs !== undefined
+  }
+}
+
+/** One subject's latest requests on one route. */
+class OwnHistory {
+  readonly #samples: number[] = []
+  #next = 0
+  #mostUs = 0
+
+  get known(): number {
+    return this.#samples.length
+  }
+
+  /** What the subject's next request is expected to take at most. */
+  get us(): number {
+    return withMargin(this.#mostUs, this.#samples.length)
+  }
+
+  learn(us: number): void {
+    const replaced = this.#samples[this.#next] ?? 0
+    this.#samples[this.#next] = us
+    this.#next = (this.#next + 1) % OWN_SAMPLES
+    this.#mostUs =
+      us >= this.#mostUs || replaced < this.#mostUs ? Math.max(us, this.#mostUs) : Math.max(...this.#samples)
+  }
+}
+
+/**
+ * What requests are expected to take at most, so that so much can be held while they run: by the subject's own history
+ * on the route, else by a figure of the route in which each subject counts once, else cold. Nobody moves another
+ * subject's price by more than one subject among the route's latest can. Pure; whole microseconds.
+ */
+export class Prices {
+  readonly #own = new Map<string, Map<RoutePrice, OwnHistory>>()
+
+  /** The price of a request, at most `limitUs`. */
+  of(route: RoutePrice, subject: string, limitUs: number): number {
+    const own = this.#own.get(subject)?.get(route)
+    if (own !== undefined && own.known >= OWN_ALONE) return Math.min(limitUs, own.us)
+    const coldUs = Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
+    const known = own?.known ?? 0
+    // Doubt fades with what is known: of the route with the subject's own requests, of all with the route's subjects.
+    const all = route.us(coldUs) / 4 ** known
+    const cold = route.isKnown ? 0 : coldUs / 2 ** (route.subjects + known)
+    return Math.min(limitUs, Math.ceil(Math.max(own?.us ?? 0, all, cold)))
+  }
+
+  /** Takes in what a request took. */
+  learn(route: RoutePrice, subject: string, us: number): void {
+    route.learn(subject, us)
+    this.#history(subject, route).learn(us)
+  }
+
+  #history(subject: string, route: RoutePrice): OwnHistory {
+    let routes = this.#own.get(subject)
+    if (routes !== undefined) this.#own.delete(subject)
+    else routes = new Map<RoutePrice, OwnHistory>()
+    this.#own.set(subject, routes)
+    if (this.#own.size > MOST_SUBJECTS) dropOldest(this.#own)
+    let history = routes.get(route)
+    if (history === undefined) {
+      routes.set(route, (history = new OwnHistory()))
+      if (routes.size > MOST_ROUTES_OF_SUBJECT) dropOldest(routes)
+    }
+    return history
+  }
+}
+
+function withMargin(us: number, samples: number): number {
+  return Math.ceil(us * (1 + 1 / samples))
+}
+
+function dropOldest<K>(map: Map<K, unknown>): void {
+  for (const oldest of map.keys()) return void map.delete(oldest)
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { Prices, RoutePrice } from '../../../lib/throttle/request/prices'
+
+const LIMIT_US = 18_000_000
+
+describe('Prices, where nothing is known', () => {
+  it('asks for half of a small limit, and for three seconds of a large one', () => {
+    assert.equal(new Prices().of(new RoutePrice(), 'ada', 1_000_000), 500_000)
+    assert.equal(new Prices().of(new RoutePrice(), 'ada', LIMIT_US), 3_000_000)
+  })
+})
+
+describe("Prices, by a subject's own history", () => {
+  it('follows the longest of the latest eight, with an eighth more', () => {
+    const [prices, route] = [new Prices(), new RoutePrice()]
+    for (const us of [900_000, 100_000, 100_000, 100_000, 100_000, 100_000, 100_000, 80_000])
+      prices.learn(route, 'ada', us)
+    assert.equal(prices.of(route, 'ada', LIMIT_US), 1_012_500)
+    prices.learn(route, 'ada', 80_000) // takes the place of the longest
+    assert.equal(prices.of(route, 'ada', LIMIT_US), 112_500)
+  })
+
+  it('counts alone from the fourth request on, whatever the route takes others', () => {
+    const [prices, route] = [new Prices(), new RoutePrice()]
+    for (let n = 0; n < 32; n++) prices.learn(route, `slow-${n}`, 10_000_000)
+    for (let n = 0; n < 3; n++) prices.learn(route, 'ada', 40_000)
+    assert.ok(prices.of(route, 'ada', LIMIT_US) > 100_000)
+    prices.learn(route, 'ada', 40_000)
+    assert.equal(prices.of(route, 'ada', LIMIT_US), 50_000)
+  })
+
+  it('is kept for each route apart, and forgets the subject that asked longest ago', () => {
+    const [prices, route, other] = [new Prices(), new RoutePrice(), new RoutePrice()]
+    for (let n = 0; n < 4; n++) prices.learn(route, 'ada', 40_000)
+    assert.equal(prices.of(other, 'ada', LIMIT_US), 3_000_000)
+    for (let n = 0; n < 10_000; n++) prices.learn(other, `user-${n}`, 10)
+    assert.ok(prices.of(route, 'ada', LIMIT_US) > 50_000)
+  })
+})
+
+describe("Prices, by a route's subjects", () => {
+  it('never exceeds the limit nor falls below zero, and is whole', () => {
+    const took = fc.tuple(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 120_000_000 }))
+    fc.assert(
+      fc.property(fc.array(took, { maxLength: 200 }), fc.integer({ min: 1_000, max: LIMIT_US }), (all, limitUs) => {
+        const [prices, route] = [new Prices(), new RoutePrice()]
+        for (const [subject, us] of all) prices.learn(route, `s${subject}`, us)
+        for (const subject of ['s0', 'fresh']) {
+          const price = prices.of(route, subject, limitUs)
+          assert.ok(Number.isInteger(price) && price >= 0 && price <= limitUs, `${price} of ${limitUs}`)
+        }
+      }),
+    )
+  })
+
+  it('law: however slow one subject is, and however often it asks, a fresh one pays no more than cold', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 40 }),
+        fc.integer({ min: 1_000, max: 200_000 }),
+        fc.integer({ min: 1, max: 50 }),
+        (others, usualUs, times) => {
+          const [prices, route] = [new Prices(), new RoutePrice()]
+          for (let n = 0; n < others; n++) prices.learn(route, `user-${n}`, usualUs)
+          for (let n = 0; n < times; n++) prices.learn(route, 'slow', 20_000_000)
+          const price = prices.of(route, 'fresh', LIMIT_US)
+          assert.ok(price <= 3_000_000, `${price}`)
+          if (others >= 7) assert.ok(price <= usualUs * 1.25, `${price} where ${others} take ${usualUs}`)
+        },
+      ),
+    )
+  })
+
+  it('takes a figure from elsewhere until four subjects are known here', () => {
+    const [prices, route] = [new Prices(), new RoutePrice()]
+    route.import(60_000)
+    assert.equal(prices.of(route, 'ada', LIMIT_US), 60_000)
+    for (let n = 0; n < 3; n++) prices.learn(route, `user-${n}`, 10_000)
+    assert.equal(route.shareableUs, undefined)
+    assert.equal(prices.of(route, 'ada', LIMIT_US), 60_000)
+    prices.learn(route, 'user-3', 10_000)
+    assert.equal(prices.of(route, 'ada', LIMIT_US), 12_500)
+    assert.equal(route.shareableUs, 12_500)
+  })
+})

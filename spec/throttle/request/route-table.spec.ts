@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { RouteTable, folded } from '../../../lib/throttle/request/route-table'
+
+describe('folded()', () => {
+  const paths: [path: string, route: string][] = [
+    ['/', '/'],
+    ['/platform/tree/persons/L5FW-N8K', '/platform/tree/persons/:'],
+    ['/platform/tree/persons/KWCJ-RNV/notes', '/platform/tree/persons/:/notes'],
+    ['/users/42', '/users/:'],
+    ['/users/018f3c1e-7b1a-7c3e-9d2b-0a1b2c3d4e5f/', '/users/:/'],
+    ['/files/%2e%2e', '/files/:'],
+    ['/a/' + 'x'.repeat(33), '/a/:'],
+    ['/API/tree', '/API/tree'],
+  ]
+  for (const [path, route] of paths) it(`${path} is ${route}`, () => assert.equal(folded(path), route))
+})
+
+describe('RouteTable', () => {
+  it('gives requests of one route one price, and other methods another', () => {
+    const routes = new RouteTable()
+    assert.equal(routes.of('GET', '/persons/1'), routes.of('GET', '/persons/2'))
+    assert.notEqual(routes.of('GET', '/persons/1'), routes.of('POST', '/persons/1'))
+  })
+
+  it('is bounded whatever paths are asked for', () => {
+    const routes = new RouteTable()
+    const seen = new Set<unknown>()
+    const letters = 'abcdefghijklmnopqrstuvwxyz'
+    for (const a of letters)
+      for (const b of letters) for (const c of letters) seen.add(routes.of('GET', `/${a}${b}${c}`))
+    assert.ok(seen.size <= 513, `${seen.size} routes`)
+    assert.equal(routes.of('GET', '/' + 'y/'.repeat(5_000)), routes.of('GET', '/' + 'z/'.repeat(5_000)))
+  })
+})
