@@ -83,6 +83,7 @@ interface Usage {
 interface Throttle extends RequestHandler {
     usage(subject: string): Promise<Usage[]>;
     reset(subject: string): Promise<void>;
+    ready(): Promise<void>;
     close(): Promise<void>;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;

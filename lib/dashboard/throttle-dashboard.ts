@@ -135,9 +135,6 @@ function checked(throttle: Throttle, options: DashboardOptions) {
   optionType('prefix', prefix, 'string')
   optionOneOf('subjects', subjects, ['hashed', 'named'])
   if (redis !== undefined) checkRedis('throttleDashboard({ redis })', redis)
-  if (typeof redis === 'string' && !URL.canParse(redis)) {
-    throw new TypeError('redis must be a redis:// or rediss:// URL') // never shown, since it may hold a password
-  }
   return { ...options, inside, guard }
 }
 

@@ -10,11 +10,22 @@ export interface RedisClient {
 /**
  * Checks what a factory over Redis was given.
  *
- * @throws {TypeError} where `to` is neither a client nor a URL; a URL is never shown, since it may hold a password
+ * @throws {TypeError} where `to` is neither a client nor a URL, or its database is no number; a URL is never shown, since
+ *   it may hold a password
  */
 export function checkRedis(factory: string, to: unknown): void {
-  const isUrl = typeof to === 'string'
-  if (isUrl ? /^rediss?:\/\//.test(to) : typeof (to as RedisClient | null | undefined)?.duplicate === 'function') return
-  const received = isUrl ? 'another string' : shown(to)
-  throw new TypeError(`${factory} takes an ioredis client or a redis:// URL; received ${received}`)
+  if (typeof to === 'string') return checkUrl(factory, to)
+  if (typeof (to as RedisClient | null | undefined)?.duplicate === 'function') return
+  throw new TypeError(`${factory} takes an ioredis client or a redis:// URL; received ${shown(to)}`)
+}
+
+function checkUrl(factory: string, url: string): void {
+  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new TypeError(`${factory} takes an ioredis client or a redis:// URL; received another string`)
+  }
+  const { pathname } = new URL(url)
+  if (/^\/?$|^\/\d{1,9}$/.test(pathname)) return
+  throw new TypeError(
+    `${factory}: a URL ends in the number of a database, as in redis://host:6379/1; received ${shown(pathname)}`,
+  )
 }

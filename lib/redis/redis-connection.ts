@@ -1,5 +1,6 @@
-import { type NativeCluster, type NativeRedis, openRedis } from './open-redis'
+import { type NativeCluster, type NativeRedis, openRedis, serverOf } from './open-redis'
 import type { RedisClient } from './redis-client'
+import { RedisUnavailableError, failureOf } from './redis-failure'
 import type { Script } from './script'
 
 /** How a store uses its connection. */
@@ -12,17 +13,30 @@ export interface RedisUse {
   readonly silentMs: number
   /** An answer that takes longer, in milliseconds, is given up. Default: none, the store has a deadline of its own. */
   readonly deadlineMs?: number
+  /** Commands wait so long, in milliseconds, for the first connection; later ones fail at once. Default 0. */
+  readonly firstConnectionMs?: number
 }
 
-/** A store's own connection to Redis, Sentinel or a Cluster. */
+/**
+ * A store's own connection to Redis, Sentinel or a Cluster. It is opened at the first use, and keeps the process alive
+ * only while a command with a deadline is under way.
+ */
 export class RedisConnection {
   readonly #redis: NativeRedis
   readonly #use: RedisUse
+  /** Why there is no connection: the client's last error since it was lost. */
+  #fault: { readonly server: string; readonly err: unknown } | undefined
+  /** SELECT was refused: the client goes on with database 0, but no command may. */
+  #isWrongDatabase = false
+  #isOpened = false
+  #isClosed = false
+  #firstConnection: Promise<void> | undefined
 
-  /** Opens it to where the client or the URL points; the client given stays as it is. */
+  /** To where the client or the URL points; the client given stays as it is. */
   constructor(to: RedisClient | string, use: RedisUse) {
     this.#use = use
     this.#redis = openRedis(to, use.silentMs)
+    this.#watch(this.#redis)
   }
 
   /** What can be asked of it besides where it leads to a Cluster. */
@@ -30,23 +44,43 @@ export class RedisConnection {
     return this.#redis.isCluster === true ? (this.#redis as NativeCluster) : undefined
   }
 
-  /** Whether a command can be sent now. */
-  get isReady(): boolean {
-    return this.#redis.status === 'ready'
+  /** Where it leads: `host:port`. */
+  get server(): string {
+    return serverOf(this.#redis)
+  }
+
+  /** Which data it leads to, as far as it can be known without asking: `host:port/database`. */
+  get database(): string {
+    return `${this.server}/${this.#redis.options?.db ?? 0}`
+  }
+
+  /** Why there is no connection; undefined where there is one, or none was lost yet. */
+  get fault(): RedisUnavailableError | undefined {
+    return this.#fault && failureOf(this.#fault.server, this.#fault.err, this.#usesTls)
+  }
+
+  /** Connects, and again whenever the connection is lost, until closed. */
+  open(): void {
+    if (this.#isOpened || this.#isClosed) return
+    this.#isOpened = true
+    this.#redis.connect().catch(() => undefined) // each command says so itself
   }
 
   /** Calls the listener whenever a connection was made. */
   onReady(listener: () => void): void {
-    this.#redis.on('ready', listener)
+    this.#redis.on('ready', () => {
+      if (!this.#isWrongDatabase) listener()
+    })
   }
 
   /**
    * Runs one command.
    *
-   * @throws {Error} where Redis refuses it, with the rights to allow where that is the cause, or does not answer
+   * @throws {RedisUnavailableError} where there is no connection, no answer in time, or a right is missing
+   * @throws {Error} where Redis refuses the command otherwise
    */
   async call(command: string, ...args: (string | number)[]): Promise<unknown> {
-    return this.#answered(this.#redis.call(command, ...args))
+    return this.#answer(() => this.#redis.call(command, ...args))
   }
 
   /**
@@ -57,7 +91,7 @@ export class RedisConnection {
    */
   async run({ sha, text }: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     const rest = [keys.length, ...keys, ...args]
-    return this.#answered(
+    return this.#answer(() =>
       this.#redis.call('evalsha', sha, ...rest).catch((err: unknown) => {
         if (err instanceof Error && err.message.startsWith('NOSCRIPT')) return this.#redis.call('eval', text, ...rest)
         throw err
@@ -67,31 +101,81 @@ export class RedisConnection {
 
   /** Ends the connection. Safe to call twice. */
   close(): void {
+    this.#isClosed = true
     this.#redis.disconnect()
   }
 
-  async #answered(answer: Promise<unknown>): Promise<unknown> {
+  #watch(redis: NativeRedis): void {
+    redis.on('error', (err) => {
+      const { command, lastNodeError } = err as { command?: { name?: string }; lastNodeError?: unknown }
+      this.#isWrongDatabase ||= command?.name === 'select'
+      if (lastNodeError === undefined) this.#fault = { server: this.server, err }
+    })
+    redis.on('node error', (err, server) => (this.#fault = { server: String(server), err }))
+    redis.on('connect', () => (this.#isWrongDatabase = false))
+    redis.on('close', () => (this.#fault ??= { server: this.server, err: new Error('closed') }))
+    redis.on('ready', () => {
+      if (!this.#isWrongDatabase) this.#fault = undefined
+    })
+  }
+
+  async #answer(ask: () => Promise<unknown>): Promise<unknown> {
     const { deadlineMs } = this.#use
+    this.open()
     try {
-      return await (deadlineMs === undefined ? answer : within(deadlineMs, answer))
+      if (this.#redis.status !== 'ready') await this.#connectedOnce()
+      if (this.#isWrongDatabase) throw new Error('another database')
+      return await (deadlineMs === undefined ? ask() : within(deadlineMs, ask()))
     } catch (err) {
       throw this.#explained(err)
     }
   }
 
-  /** Says what to do where the user lacks a right: Redis itself does not say which. */
+  /** A process that has just started waits for its connection; one that has lost it fails at once. */
+  #connectedOnce(): Promise<void> | undefined {
+    const { firstConnectionMs } = this.#use
+    if (firstConnectionMs === undefined) return undefined
+    return (this.#firstConnection ??= new Promise((resolve) => {
+      const timer = setTimeout(resolve, firstConnectionMs)
+      this.#redis.once('ready', () => {
+        clearTimeout(timer)
+        resolve()
+      })
+    }))
+  }
+
   #explained(err: unknown): Error {
     if (!(err instanceof Error)) return new Error(String(err))
-    if (!/NOPERM|ACL failure|can't run this command/.test(err.message)) return err
-    const { prefix, rights } = this.#use
-    return new Error(`allow the Redis user ~${prefix}* ${rights}: ${err.message}`, { cause: err })
+    if (/NOPERM|ACL failure|can't run this command/.test(err.message)) return this.#denied(err)
+    if (err.name === 'ReplyError') return err
+    if (err instanceof TooLateError) return new RedisUnavailableError(this.server, err.code, err.message)
+    return this.fault ?? failureOf(this.server, err, this.#usesTls)
   }
+
+  get #usesTls(): boolean {
+    return this.#redis.options?.tls !== undefined
+  }
+
+  /** Says what to do where the user lacks a right: Redis itself does not say which. */
+  #denied({ message }: Error): Error {
+    const { prefix, rights } = this.#use
+    return new RedisUnavailableError(
+      this.server,
+      'NOPERM',
+      `denies its user a right (${message}): allow the user ~${prefix}* ${rights}`,
+    )
+  }
+}
+
+/** The connection may be there, but the answer was not in time. */
+class TooLateError extends Error {
+  readonly code = 'ETIMEDOUT'
 }
 
 /** Rejects where the answer takes longer. What came while the event loop was blocked is read first. */
 function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const tooLate = () => setImmediate(() => reject(new Error(`no answer in ${ms} ms`)))
+    const tooLate = () => setImmediate(() => reject(new TooLateError(`does not answer in ${ms} ms`)))
     const timer = setTimeout(tooLate, ms)
     answer.then(resolve, reject).finally(() => clearTimeout(timer))
   })

@@ -30,7 +30,7 @@ export function endIfSilent(redis: NativeRedis, ms: number): void {
     seen = state
     if (waitingSince === undefined || now - waitingSince < ms) return
     waitingSince = undefined
-    redis.stream?.destroy(new Error(`no answer in ${ms} ms`))
+    redis.stream?.destroy(Object.assign(new Error(`no answer in ${ms} ms`), { code: 'ETIMEDOUT' }))
   }
 }
 

@@ -3,6 +3,7 @@ import { systemClock } from '../http/clock'
 import { Meter } from '../http/meter'
 import { shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
+import { stayAlive } from '../http/stay-alive'
 import { exposeForInspection } from './introspection'
 import { Prices } from './request/prices'
 import { RequestAdmission } from './request/request-admission'
@@ -31,6 +32,14 @@ export interface Throttle extends RequestHandler {
    * @throws {Error} where the store does not answer: nothing was reset
    */
   reset(subject: string): Promise<void>
+  /**
+   * Resolves when the store answers; at once where there is none. For the start of a process that is not to serve
+   * without it.
+   *
+   * @throws {Error} where the store does not answer within a second: which server, why, what happens meanwhile and what
+   *   to do
+   */
+  ready(): Promise<void>
   /** Publishes the last charges and closes the store's connection. Safe to call twice. */
   close(): Promise<void>
 }
@@ -138,6 +147,12 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     return (closed ??= Promise.all(windows.map(({ policy }) => registry.close(policy.name))).then(() => undefined))
   }
 
-  exposeForInspection(throttle, { windows, health: store && StoreHealth.of(store, clock), clock })
-  return Object.assign(throttle, { usage, reset, close }) as Throttle
+  const health = store && StoreHealth.of(store, clock).note(onOutage)
+  exposeForInspection(throttle, { windows, health, clock })
+  return Object.assign(throttle, {
+    usage: (who: string) => stayAlive(usage(who)),
+    reset: (who: string) => stayAlive(reset(who)),
+    ready: () => stayAlive(health?.ready() ?? Promise.resolve()),
+    close: () => stayAlive(close()),
+  }) as Throttle
 }

@@ -1,5 +1,7 @@
 import type { Request } from 'express'
 import { bearerCheckOf } from '../bearer/request-session'
+import { shown } from '../http/options'
+import type { SharedWindow } from './sync/shared-window'
 import { warnOnce } from '../http/warn-once'
 
 /** `req.ip` is only the client's address where Express knows how many proxies stand before it. */
@@ -27,5 +29,16 @@ export function warnIfSignedIn(req: Request): void {
     'TOLLGATE_ORDER',
     'throttle() ran before requireBearer(), so the address paid and not the user; mount requireBearer() first, ' +
       'or give throttle() a subject of its own',
+  )
+}
+
+/** Two stores do not know of each other: a window that both keep is charged by each. */
+export function warnOfTwin(one: SharedWindow, other: SharedWindow): void {
+  const keeps = one.health?.store.keeps
+  if (keeps === undefined || one.name !== other.name || keeps !== other.health?.store.keeps) return
+  warnOnce(
+    'TOLLGATE_TWO_STORES',
+    `a request passes two throttles with a window named ${shown(one.name)}, each with a redisStore() of its own for ` +
+      'the same server: each charges the request; give both the same store, or one of the windows another name',
   )
 }

@@ -21,6 +21,7 @@ const RIGHTS = '+set'
 /** A request waits for the answer. */
 const DEADLINE_MS = 500
 const SILENT_MS = 800
+const FIRST_CONNECTION_MS = 1_000
 /** How far the clocks of the processes may be apart: so much longer a proof is remembered. */
 const CLOCKS_APART_MS = 30_000
 
@@ -37,7 +38,10 @@ export function redisProofs(to: RedisClient | string, options: RedisProofsOption
   const { prefix = KEY_PREFIX } = options
   checkKeyPrefix(prefix)
   checkRedis('redisProofs()', to)
-  const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS, deadlineMs: DEADLINE_MS })
+  const redis = new RedisConnection(to, {
+    ...{ prefix, rights: RIGHTS, silentMs: SILENT_MS },
+    ...{ deadlineMs: DEADLINE_MS, firstConnectionMs: FIRST_CONNECTION_MS },
+  })
 
   return {
     async note(name, untilSec, nowSec) {

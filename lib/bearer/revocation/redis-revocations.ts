@@ -1,4 +1,5 @@
 import { type Clock, checkClock, systemClock } from '../../http/clock'
+import { stayAlive } from '../../http/stay-alive'
 import { optionNames, optionOneOf, optionRange, shown } from '../../http/options'
 import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
@@ -83,7 +84,8 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   let followed = { number: '0', entry: '' }
   let readAt = -Infinity
   let closed = false
-  let warned = false
+  let warnedOfReading = false
+  let warnedOfWriting = false
   let problem: unknown
   let current: Promise<void> = Promise.resolve()
   let cancel = () => {}
@@ -91,7 +93,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
 
   return {
     state,
-    ready,
+    ready: () => stayAlive(ready()),
     close,
     revokeToken: async (issuer, id) => revoke({ kind: 'token', issuer, id, overMs: over(clock.date() / 1_000) }),
     revokeSubject: async (issuer, id, before) => revoke(upTo('subject', issuer, id, before)),
@@ -101,10 +103,13 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   function state(session: Session): 'valid' | 'revoked' | { readonly behind: unknown } {
     if (list.revokes(session)) return 'revoked'
     if (clock.now() - readAt <= maxBehindMs) return 'valid'
-    if (onBehind === 'closed') return { behind: problem }
-    if (!warned) process.emitWarning('revocations cannot be read from Redis; requests are let in by what is known')
-    warned = true
-    return 'valid'
+    if (!warnedOfReading) {
+      const closed = onBehind === 'closed'
+      const meanwhile = closed ? "requests get 503 (onBehind: 'closed')" : "requests are let in by what is known (onBehind: 'open')" // prettier-ignore
+      warn(`revocations cannot be read from Redis: ${reason(problem)}. Until they can, ${meanwhile}`)
+    }
+    warnedOfReading = true
+    return onBehind === 'closed' ? { behind: problem } : 'valid'
   }
 
   function upTo(kind: 'subject' | 'client', issuer: string, id: string, before?: number): Revocation {
@@ -126,7 +131,16 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
 
   async function write(entries: readonly RevocationEntry[]): Promise<void> {
     const args = entries.flatMap(({ entry, overMs }) => [Math.ceil(overMs), entry])
-    await redis.run(REVOKE, keys, [Math.floor(clock.date()), ...args])
+    try {
+      await redis.run(REVOKE, keys, [Math.floor(clock.date()), ...args])
+    } catch (err) {
+      if (!warnedOfWriting && (err as { code?: unknown }).code === 'NOPERM') {
+        warn(`revocations cannot be written to Redis: ${reason(err)}. Until they can, they count in this process only`)
+        warnedOfWriting = true
+      }
+      throw err
+    }
+    warnedOfWriting = false
     for (const { entry } of entries) unwritten.delete(entry)
   }
 
@@ -148,7 +162,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
       const missing = [...lost, ...[...unwritten].map(([entry, overMs]) => ({ entry, overMs }))]
       if (missing.length > 0) await write(missing)
       readAt = askedAt
-      warned = false
+      warnedOfReading = false
     } catch (cause) {
       problem = cause
     }
@@ -189,4 +203,12 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     cancel()
     redis.close()
   }
+}
+
+function warn(message: string): void {
+  process.emitWarning(message, { code: 'TOLLGATE_REVOCATIONS' })
+}
+
+function reason(problem: unknown): string {
+  return problem instanceof Error ? problem.message : 'it was not read yet'
 }

@@ -13,7 +13,6 @@ const RIGHTS = '+evalsha +eval +time +get +getex +set +del +exists +incrby +pttl
 /** Longer than the throttle's: a claim whose reply is lost costs its user a fresh login. */
 const DEADLINE_MS = 2_000
 const SILENT_MS = 2_000
-/** How long the first commands wait for the first connection. */
 const FIRST_CONNECTION_MS = 1_000
 
 /** Options of {@link redisStore}. */
@@ -45,45 +44,31 @@ export function redisStore(to: RedisClient | string, options: RedisStoreOptions 
   const { prefix = `${KEY_PREFIX}oauth:` } = options
   checkKeyPrefix(prefix)
   checkRedis('redisStore', to)
-  const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS, deadlineMs: DEADLINE_MS })
-  const connected = firstConnection(redis)
+  const redis = new RedisConnection(to, {
+    ...{ prefix, rights: RIGHTS, silentMs: SILENT_MS },
+    ...{ deadlineMs: DEADLINE_MS, firstConnectionMs: FIRST_CONNECTION_MS },
+  })
 
   return {
     async set(key, value, ttlMs) {
-      await connected
       await redis.call('set', prefix + key, `0:${value}`, 'PX', whole(ttlMs))
     },
     async get(key, idleMs) {
-      await connected
       const kept = (await (idleMs === undefined
         ? redis.call('get', prefix + key)
         : redis.call('getex', prefix + key, 'PX', whole(idleMs)))) as string | null
       return kept === null ? undefined : kept.slice(kept.indexOf(':') + 1)
     },
     async claim(key, keepMs): Promise<Claim | undefined> {
-      await connected
       const reply = (await redis.run(CLAIM, [prefix + key], [whole(keepMs, 0)])) as [string, number, number] | null
       return reply ? { value: reply[0], first: reply[1] === 1, agoMs: reply[2] } : undefined
     },
     async count(key, by, windowMs): Promise<Count> {
-      await connected
       const [total, endsInMs] = (await redis.run(COUNT, [prefix + key], [by, whole(windowMs)])) as [number, number]
       return { total, endsInMs }
     },
     close: () => redis.close(),
   }
-}
-
-/** Resolves once connected, or after a second. Later, without a connection, commands fail at once. */
-function firstConnection(redis: RedisConnection): Promise<void> {
-  return new Promise((resolve) => {
-    if (redis.isReady) return resolve()
-    const timer = setTimeout(resolve, FIRST_CONNECTION_MS).unref()
-    redis.onReady(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }
 
 function whole(ms: number, least = 1): number {

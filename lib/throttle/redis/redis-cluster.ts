@@ -31,6 +31,7 @@ export class RedisCluster implements ThrottleStore {
   }
 
   watch(watcher: StoreWatcher): void {
+    this.#redis.open()
     this.#cluster.on('refresh', () => this.#refreshed(watcher))
     this.#cluster.on('+node', (node) => {
       const { host, port } = (node as ClusterNode).options
@@ -92,7 +93,8 @@ class Master extends RedisShard {
       this.#tag = ''
       for (let n = 0; n < TAGS_TRIED && this.#tag === ''; n++) if (ours(String(n))) this.#tag = String(n)
     }
-    if (this.name === undefined || this.#tag === '') throw new Error('no server of the Cluster keeps these slots')
+    if (this.name === undefined || this.#tag === '')
+      throw this.redis.fault ?? new Error('no server of the Cluster keeps these slots')
     return `${this.keys.prefix}alive:${this.keys.process}:{${this.#tag}}`
   }
 

@@ -99,6 +99,11 @@ export abstract class RedisShard implements StoreShard {
     return { time: Number(seconds) * 1e6 + Number(micros), whole }
   }
 
+  /** Where it is: `host:port`. */
+  get place(): string {
+    return this.name ?? this.redis.server
+  }
+
   /** A key of this server that this process rewrites. */
   protected abstract canaryKey(): string
 

@@ -41,10 +41,12 @@ export function redisStore(to: RedisClient | string, options: RedisStoreOptions 
 }
 
 class SingleRedis implements ThrottleStore {
+  readonly keeps: string
   readonly #redis: RedisConnection
   readonly #shard: SingleShard
 
   constructor(redis: RedisConnection, keys: Keys) {
+    this.keeps = `${redis.database} ${keys.prefix}`
     this.#redis = redis
     this.#shard = new SingleShard(redis, keys)
   }
@@ -55,6 +57,7 @@ class SingleRedis implements ThrottleStore {
 
   watch(watcher: StoreWatcher): void {
     this.#redis.onReady(() => watcher.ready(this.#shard))
+    this.#redis.open()
   }
 
   close(): Promise<void> {

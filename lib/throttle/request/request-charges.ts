@@ -5,7 +5,7 @@ import { Meter, type MeterObserver } from '../../http/meter'
 import { shown } from '../../http/options'
 import { type ChargedMessage, channels } from '../diagnostics'
 import type { SharedWindow } from '../sync/shared-window'
-import { warnIfSignedIn } from '../warnings'
+import { warnIfSignedIn, warnOfTwin } from '../warnings'
 import type { WindowPlace } from './several-windows'
 import type { Ticket } from '../window/decision'
 import type { SubjectWindow } from '../window/subject-window'
@@ -93,7 +93,10 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   }
 
   has(window: SharedWindow): boolean {
-    for (const charged of this.#windows) if (charged.window === window) return true
+    for (const charged of this.#windows) {
+      if (charged.window === window) return true
+      warnOfTwin(charged.window, window)
+    }
     return false
   }
 

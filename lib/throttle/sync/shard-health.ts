@@ -33,7 +33,10 @@ export class ShardHealth implements Shard {
   readonly #deadlines: Deadlines<object>
   readonly #startedAt: number
   #wasUp = false
-  #isReported = false
+  /** What was reported of the present outage. */
+  #reported: Error | undefined
+  /** Who waits for the first answer. */
+  #waiting: { resolve: () => void; reject: (reason: Error) => void }[] = []
   #isClosed = false
   /** The heartbeat whose answer counts. */
   #awaited: object | undefined
@@ -44,6 +47,8 @@ export class ShardHealth implements Shard {
     readonly store: ThrottleStore,
     readonly machine: Clock,
     readonly listener: ShardListener,
+    /** Says what throttles do while it does not answer. */
+    readonly meanwhile: () => string,
   ) {
     this.#startedAt = this.downSince = nowUs(machine)
     this.#deadlines = new Deadlines(
@@ -76,6 +81,13 @@ export class ShardHealth implements Shard {
     if (this.#isClosed) return
     if (!this.isDown) this.listener.up(this)
     this.#beat()
+  }
+
+  /** Resolves when it answers. @throws {Error} where it was reported that it does not, with the warning's message */
+  answers(): Promise<void> {
+    if (!this.isDown || this.#isClosed) return Promise.resolve()
+    if (this.#reported) return Promise.reject(this.#reported)
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
   }
 
   /** The server keeps no windows any more, or the store was closed. */
@@ -128,24 +140,24 @@ export class ShardHealth implements Shard {
     this.#reportEnd()
   }
 
-  /** Reports once an outage that limits are each process's own for now. */
+  /** Reports once an outage where the server is, why it does not answer, and what happens meanwhile. */
   #report(cause: unknown): void {
-    if (this.#isReported || this.#isClosed) return
+    if (this.#reported || this.#isClosed) return
     if (!this.#wasUp && nowUs(this.machine) - this.#startedAt < START_MS * 1_000) return
-    this.#isReported = true
     channels.degraded.publish({ ...this.#message(), cause } satisfies StoreMessage)
-    const { name } = this.server
+    const { name, place = name } = this.server
     const why = cause instanceof Error ? cause.message : String(cause)
-    const about = name === undefined ? '' : ` at ${name}`
-    process.emitWarning(
-      `the throttle's store${about} does not answer (${why}); every process decides alone until it does`,
-      { code: 'TOLLGATE_DEGRADED' },
-    )
+    const about = place === undefined || why.includes(place) ? '' : ` at ${place}`
+    const message = `the throttle's store${about} does not answer: ${why}. Until it answers, ${this.meanwhile()}.`
+    this.#reported = new Error(message, { cause })
+    process.emitWarning(message, { code: 'TOLLGATE_DEGRADED' })
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#reported)
   }
 
   #reportEnd(): void {
-    if (this.#isReported) channels.recovered.publish(this.#message())
-    this.#isReported = false
+    if (this.#reported) channels.recovered.publish(this.#message())
+    this.#reported = undefined
+    for (const { resolve } of this.#waiting.splice(0)) resolve()
   }
 
   #message(): StoreMessage {

@@ -43,7 +43,7 @@ export class SharedWindow {
     readonly windowMs: number,
     maxStaleMs: number,
     clock: Clock,
-    store?: StoreHealth,
+    readonly health?: StoreHealth,
   ) {
     const windowUs = windowMs * 1_000
     const memory = { clock: new StoreClock(wallOffsetUs(clock), 0), isDown: true, downSince: -Infinity, processes: 1 }
@@ -51,11 +51,11 @@ export class SharedWindow {
     this.#engine = new Engine({
       windowUs,
       freshUs: maxStaleMs * 1_000,
-      shared: store !== undefined,
+      shared: health !== undefined,
       identify: (subject) => subjectId(subject, windowUs),
-      shardOf: store ? (id) => (this.#sync as SyncClient).shardOf(id) : () => memory,
+      shardOf: health ? (id) => (this.#sync as SyncClient).shardOf(id) : () => memory,
     })
-    this.#sync = store && new SyncClient(name, this.#engine, store, clock)
+    this.#sync = health && new SyncClient(name, this.#engine, health, clock)
     this.#line = new WaitingLine(this.#engine, clock, (s) => this.#sync?.askAgain(s))
   }
 

@@ -8,6 +8,7 @@ export class StoreHealth {
 
   readonly #listeners = new Set<ShardListener>()
   readonly #shards = new Map<StoreShard, ShardHealth>()
+  readonly #onOutage = new Set<'local' | 'closed'>()
   #isClosed = false
 
   private constructor(
@@ -35,6 +36,24 @@ export class StoreHealth {
       throw new TypeError('store: it was closed with the last throttle that used it; give a new one')
     if (health === undefined) this.#ofStore.set(store, (health = new StoreHealth(store, clock)))
     return health
+  }
+
+  /** Notes what a throttle over the store does while it does not answer, for messages. */
+  note(onOutage: 'local' | 'closed'): this {
+    this.#onOutage.add(onOutage)
+    return this
+  }
+
+  /** Resolves when every server answers. @throws {Error} where one is reported not to, with the warning's message */
+  async ready(): Promise<void> {
+    do await Promise.all([...this.#shards.values()].map((shard) => shard.answers()))
+    while (!this.#isClosed && this.down.length > 0)
+  }
+
+  #meanwhile(): string {
+    if (!this.#onOutage.has('closed')) return "each process applies the limits by itself (onOutage: 'local')"
+    if (!this.#onOutage.has('local')) return "requests get 503 (onOutage: 'closed')"
+    return 'each process applies the limits by itself, or answers 503, as the onOutage of each throttle says'
   }
 
   /** The server that keeps the windows of the subject with this id now. */
@@ -65,10 +84,11 @@ export class StoreHealth {
   #healthOf(server: StoreShard): ShardHealth {
     let health = this.#shards.get(server)
     if (health === undefined) {
-      health = new ShardHealth(server, this.store, this.clock, {
+      const listener: ShardListener = {
         down: (shard) => this.#listeners.forEach((each) => each.down(shard)),
         up: (shard) => this.#listeners.forEach((each) => each.up(shard)),
-      })
+      }
+      health = new ShardHealth(server, this.store, this.clock, listener, () => this.#meanwhile())
       this.#shards.set(server, health)
       if (this.#isClosed) health.close()
     }

@@ -9,6 +9,11 @@ export interface ThrottleStore {
   shardOf(id: string): StoreShard
   /** Says from now on what becomes of the servers. */
   watch(watcher: StoreWatcher): void
+  /**
+   * Names what it keeps, such as a database and a prefix. Two stores of one process that say the same charge the same
+   * windows twice, which is warned of. Default: nothing is known of it.
+   */
+  readonly keeps?: string
   /** Lets go of connections. Safe to call twice. */
   close(): Promise<void>
 }
@@ -20,6 +25,8 @@ export interface ThrottleStore {
 export interface StoreShard {
   /** Says in warnings which server this is, where there are several. */
   readonly name: string | undefined
+  /** Where it is, for messages: `host:port`. Default: its name. */
+  readonly place?: string
   /**
    * Publishes a process's figures and brings the others'. Must be atomic, and do nothing for a command that is older
    * than the one it knows.

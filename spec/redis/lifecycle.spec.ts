@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { type Server, freePort, startRedis } from '../support/redis'
+
+const LIB = join(__dirname, '../../lib')
+let redis: Server
+before(async () => void (redis = await startRedis()))
+after(() => redis.stop())
+
+/** Runs a script in a process of its own until that ends by itself, and says what it printed. */
+function run(script: string): Promise<string> {
+  const source = `const { redisProofs, redisRevocations, redisStore, throttle } = require(${JSON.stringify(join(LIB, 'index'))})
+    const oauth = require(${JSON.stringify(join(LIB, 'oauth/index'))})
+    void (async () => { ${script} })()`
+  const env = { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' }
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, ['--require', 'tsx/cjs', '-e', source], { env, timeout: 25_000 }, (err, stdout) => {
+      if (err) reject(new Error(`it did not end by itself, or failed: ${err.message}`, { cause: err }))
+      else resolve(stdout)
+    })
+  })
+}
+const url = () => `redis://127.0.0.1:${redis.port}`
+
+describe('a script with a store and no server', { concurrency: 2 }, () => {
+  it('ends by itself though its throttle was not closed', async () => {
+    assert.equal(await run(`throttle({ store: redisStore('${url()}') }); console.log('made')`), 'made\n')
+  })
+
+  it('ends by itself while it is connected, and while Redis is down', async () => {
+    const down = `redis://127.0.0.1:${await freePort()}`
+    const script = (to: string) => `
+      throttle({ store: redisStore('${to}') })
+      redisRevocations('${to}')
+      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      console.log('waited')`
+    assert.deepEqual(await Promise.all([run(script(url())), run(script(down))]), ['waited\n', 'waited\n'])
+  })
+
+  it('gets the answers that it waits for', async () => {
+    const script = `
+      const throttled = throttle({ store: redisStore('${url()}') })
+      await throttled.ready()
+      console.log((await throttled.usage('ada'))[0].degraded)
+      await throttled.reset('ada')
+      const store = oauth.redisStore('${url()}')
+      await store.set('key', 'value', 60_000)
+      console.log(await store.get('key'), await redisProofs('${url()}').note('proof', 60, 0))
+      const revocations = redisRevocations('${url()}')
+      await revocations.ready()
+      await revocations.revokeToken('https://as.test', 'id')
+      await throttled.close()
+      console.log('done')`
+    assert.equal(await run(script), 'false\nvalue new\ndone\n')
+  })
+})
+
+it('a store that nobody uses opens no connection', async (t) => {
+  let connections = 0
+  const server = createServer(() => void connections++)
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const to = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const stores = `redisStore('${to}'); oauth.redisStore('${to}'); redisProofs('${to}')`
+  await run(`${stores}; await new Promise((resolve) => setTimeout(resolve, 300))`)
+  assert.equal(connections, 0)
+  await run(`throttle({ store: redisStore('${to}') }); await new Promise((resolve) => setTimeout(resolve, 300))`)
+  assert.ok(connections > 0, 'this server would have seen one')
+})

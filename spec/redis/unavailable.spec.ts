@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { Redis } from 'ioredis'
+import { redisProofs, redisRevocations, redisStore, throttle } from '../../lib/index'
+import { redisStore as oauthStore } from '../../lib/oauth/index'
+import { type Server, freePort, startRedis } from '../support/redis'
+import { until } from '../support/until'
+
+const PASSWORD = 's3cret-of-the-server'
+const WRONG = 'hunter2-of-nobody'
+let open: Server
+let locked: Server
+const http = createServer((_req, res) => void res.end())
+before(async () => {
+  ;[open, locked] = await Promise.all([startRedis(), startRedis()])
+  await locked.command('CONFIG', 'SET', 'requirepass', PASSWORD)
+  await new Promise<void>((resolve) => void http.listen(0, '127.0.0.1', resolve))
+})
+after(async () => {
+  http.close()
+  await Promise.all([open.stop(), locked.stop()])
+})
+const httpPort = () => (http.address() as AddressInfo).port
+
+/** What is wrong, the URL, and what the message says: cause and remedy. */
+const CAUSES: readonly [string, () => string | Promise<string>, RegExp][] = [
+  [
+    'a server that is down',
+    async () => `redis://127.0.0.1:${await freePort()}`,
+    /127\.0\.0\.1:\d+ refuses the connection \(ECONNREFUSED\): start it, or correct host and port/,
+  ],
+  [
+    'an unknown host',
+    () => 'redis://no-such-host.invalid:6380',
+    /no-such-host\.invalid:6380 has an unknown host name \((ENOTFOUND|EAI_AGAIN)\): correct the host name/,
+  ],
+  [
+    'a missing password',
+    () => `redis://127.0.0.1:${locked.port}`,
+    /127\.0\.0\.1:\d+ asks for a password \(NOAUTH\): give it one: redis:\/\/name:password@host:port/,
+  ],
+  [
+    'a wrong password',
+    () => `redis://:${WRONG}@127.0.0.1:${locked.port}`,
+    /127\.0\.0\.1:\d+ refuses the password \(WRONGPASS\): correct name and password/,
+  ],
+  [
+    'an HTTP port',
+    () => `redis://127.0.0.1:${httpPort()}`,
+    /127\.0\.0\.1:\d+ answers, but not as Redis does \(NOT_REDIS\): correct the port/,
+  ],
+  [
+    'TLS to a server without TLS',
+    () => `rediss://:${WRONG}@127.0.0.1:${open.port}`,
+    /127\.0\.0\.1:\d+ does not answer \(ETIMEDOUT\): check .*; a server without TLS needs redis:\/\//,
+  ],
+  [
+    'a database that is not there',
+    () => `redis://127.0.0.1:${open.port}/99`,
+    /127\.0\.0\.1:\d+ has no such database for this user \(NO_DATABASE\): correct the number at the URL's end/,
+  ],
+]
+const MEANWHILE = {
+  local: "Until it answers, each process applies the limits by itself (onOutage: 'local').",
+  closed: "Until it answers, requests get 503 (onOutage: 'closed').",
+}
+
+function warnings(t: TestContext): string[] {
+  const said: string[] = []
+  const listener = (warning: Error & { code?: string }) => {
+    if (warning.code?.startsWith('TOLLGATE_')) said.push(warning.message)
+  }
+  process.on('warning', listener)
+  t.after(() => process.off('warning', listener))
+  return said
+}
+
+const rejection = (promise: Promise<unknown>) =>
+  promise.then(
+    () => assert.fail('it did not reject'),
+    (err: Error) => err,
+  )
+
+describe('throttle() over a Redis that cannot be used', () => {
+  for (const [i, [name, url, says]] of CAUSES.entries()) {
+    const onOutage = i % 2 === 0 ? 'local' : 'closed'
+    it(`says of ${name} where, why, what happens now (${onOutage}) and what to do, once, and so does ready()`, async (t) => {
+      const to = await url()
+      const all = warnings(t)
+      const store = redisStore(to)
+      const beat = t.mock.method(store.shardOf(''), 'beat')
+      const throttled = throttle({ store, onOutage })
+      t.after(() => throttled.close())
+      const { message } = await rejection(throttled.ready())
+      assert.match(message, says)
+      assert.ok(message.endsWith(MEANWHILE[onOutage]), message)
+      const beats = beat.mock.callCount()
+      await until(() => beat.mock.callCount() > beats + 8)
+      assert.equal((await rejection(throttled.ready())).message, message)
+      const of = (warning: string) => warning.includes(new URL(to).host)
+      assert.deepEqual(all.filter(of), [message], 'one warning per outage')
+      assert.ok(!all.join().includes(PASSWORD) && !all.join().includes(WRONG))
+    })
+  }
+
+  it('writes to no other database than the one named', async () => {
+    const admin = new Redis(open.port)
+    const keys = await admin.keys('*')
+    admin.disconnect()
+    assert.deepEqual(keys, [])
+  })
+
+  it('ready() resolves once Redis answers, and without a store at once', async (t) => {
+    const throttled = throttle({ store: redisStore(`redis://127.0.0.1:${open.port}/3`) })
+    t.after(() => throttled.close())
+    await throttled.ready()
+    assert.equal((await throttled.usage('ada'))[0]?.degraded, false)
+    await throttle().ready()
+  })
+})
+
+describe('every store over a Redis that cannot be used', () => {
+  for (const [name, url, says] of CAUSES) {
+    it(`rejects with the same cause: ${name}`, async (t) => {
+      const to = await url()
+      const [proofs, revocations, oauth] = [redisProofs(to), redisRevocations(to), oauthStore(to)]
+      t.after(() => [proofs, revocations, oauth].forEach((each) => each.close()))
+      const note = async () => proofs.note('proof', 60, 0)
+      const calls = [note, () => revocations.revokeToken('https://as.test', 'id'), () => oauth.get('key')]
+      for (const call of calls) {
+        let err: Error | undefined
+        await until(async () => says.test((err = await rejection(call())).message)).catch(() => undefined)
+        assert.match(String(err?.message), says)
+        assert.equal(err?.name, 'RedisUnavailableError')
+      }
+    })
+  }
+
+  it('takes no URL whose database is no number, and shows no password', () => {
+    for (const make of [redisStore, redisProofs, redisRevocations, oauthStore]) {
+      assert.throws(
+        () => make(`redis://:${WRONG}@localhost/abc`),
+        (err: Error) => err instanceof TypeError && err.message.includes("'/abc'") && !err.message.includes(WRONG),
+      )
+    }
+  })
+})
+
+describe('redisRevocations() whose user may not write', () => {
+  it('says so once, with the keys and the rights to allow', async (t) => {
+    const admin = new Redis(open.port)
+    t.after(() => admin.disconnect())
+    const commands = ['+evalsha', '+eval', '+info', '+zscore', '+zrangebyscore']
+    await admin.call('ACL', 'SETUSER', 'reader', 'on', '>secret', '~tollgate:*', 'resetchannels', '-@all', ...commands)
+    const said = warnings(t)
+    const revocations = redisRevocations(`redis://reader:secret@127.0.0.1:${open.port}`)
+    t.after(() => revocations.close())
+    await revocations.ready()
+    for (const id of ['one', 'two']) {
+      const { message } = await rejection(revocations.revokeToken('https://as.test', id))
+      assert.match(message, /denies its user a right .*: allow the user ~tollgate:\* .*\+zadd .*\+incr/)
+    }
+    await until(() => said.length > 0)
+    assert.equal(said.length, 1)
+    assert.match(String(said[0]), /^revocations cannot be written to Redis: Redis at .* allow the user ~tollgate:\* /)
+  })
+})

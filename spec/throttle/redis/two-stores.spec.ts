@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { after, before, it, type TestContext } from 'node:test'
+import express from 'express'
+import { type ThrottleOptions, redisStore, throttle } from '../../../lib/index'
+import { listen } from '../../support/listen'
+import { type Server, startRedis } from '../../support/redis'
+import { until } from '../../support/until'
+
+const said: string[] = []
+const listener = (warning: Error & { code?: string }) => {
+  if (warning.code === 'TOLLGATE_TWO_STORES') said.push(warning.message)
+}
+let redis: Server
+before(async () => {
+  redis = await startRedis()
+  process.on('warning', listener)
+})
+after(async () => {
+  process.off('warning', listener)
+  await redis.stop()
+})
+
+/** Two requests through both throttles, of which one is asked what was charged. */
+async function charged(t: TestContext, one: ThrottleOptions, other: ThrottleOptions): Promise<number> {
+  const common = { limitMs: 86_400_000, windowMs: 86_400_000, subject: () => 'ada' }
+  const throttles = [throttle({ ...common, ...one }), throttle({ ...common, ...other })]
+  const app = express()
+  app.use(...throttles)
+  app.use((req, res) => {
+    req.throttle.charge(1_000)
+    res.end()
+  })
+  const { get, close } = await listen(app)
+  t.after(async () => {
+    await close()
+    await Promise.all(throttles.map((each) => each.close()))
+  })
+  await Promise.all(throttles.map((each) => each.ready()))
+  await get('/')
+  await get('/')
+  const spent = async () => (await throttles[0]?.usage('ada'))?.[0]?.spentMs ?? 0
+  await until(async () => (await spent()) >= 2_000)
+  return Math.floor((await spent()) / 1_000)
+}
+
+const store = (database: number, prefix = 'tollgate:') =>
+  redisStore(`redis://127.0.0.1:${redis.port}/${database}`, { prefix })
+
+it('throttle() warns once of two stores of one server and one window name, both mounted, since each charges', async (t) => {
+  const shared = store(1)
+  assert.equal(await charged(t, { store: shared }, { store: shared }), 2)
+  assert.equal(await charged(t, { store: store(2) }, { store: store(2), name: 'other' }), 2)
+  assert.equal(await charged(t, { store: store(3) }, { store: store(4) }), 2)
+  assert.equal(await charged(t, { store: store(5) }, { store: store(5, 'other:') }), 2)
+  assert.deepEqual(said, [])
+
+  const twice = await charged(t, { store: store(6) }, { store: store(6) })
+  assert.ok(twice >= 3, `charged ${twice} s of 2`)
+  assert.equal(said.length, 1)
+  assert.match(
+    String(said[0]),
+    /window named 'default', each with a redisStore\(\) of its own for the same server: each charges .*; give both the same store/,
+  )
+})
