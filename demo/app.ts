@@ -16,7 +16,7 @@ import { consolePages } from './console'
 import { familyApp } from './family-app'
 import { operators } from './operators'
 import { resources } from './resources'
-import { ISSUER_PATH, signInServer } from './sign-in-server'
+import { ISSUER_PATH, signInServer, users } from './sign-in-server'
 
 /** What may be otherwise in a spec, or by the environment. */
 export interface DemoOptions {
@@ -61,7 +61,7 @@ export function demo(options: DemoOptions): Demo {
   })
 
   const admin = operators(origin, '/admin/throttle')
-  const dashboard = throttleDashboard(throttled, { guard: admin.guard, ...(redis && { redis }) })
+  const dashboard = throttleDashboard(throttled, { guard: admin.guard, names: usernameOf, ...(redis && { redis }) })
 
   const platform = Router()
   platform.use(allowUnauthenticated({ paths: ['/platform/places', '/platform/dates'], methods: ['GET', 'HEAD'] }))
@@ -90,4 +90,9 @@ export function demo(options: DemoOptions): Demo {
       await Promise.all([throttled.close(), tokensThrottled.close()])
     },
   }
+}
+
+/** What the dashboard calls a subject: a user by the name that she signs in with, all others by their subject. */
+function usernameOf(subject: string): string {
+  return users.find(({ id }) => subject.startsWith('user:') && subject.endsWith(`:${id}`))?.username ?? subject
 }

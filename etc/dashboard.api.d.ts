@@ -10,7 +10,7 @@ interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];
     readonly redis?: RedisClient | string;
     readonly prefix?: string;
-    readonly subjects?: "hashed" | "named";
+    readonly names?: (subject: string) => string | undefined;
 }
 interface ThrottleDashboard extends Router {
     close(): void;

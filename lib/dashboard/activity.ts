@@ -1,13 +1,16 @@
 import { type ChannelListener, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Request } from 'express'
 import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/diagnostics'
-import { folded } from '../throttle/request/route-table'
+import { routeAskedFor, routeName } from './route-name'
 import { Series } from './series'
 
 /** Routes told apart; what comes later shares a line. */
 const MOST_ROUTES = 200
-const LONGEST_ROUTE = 200
 const OTHER_ROUTES = 'other routes'
+/** Kinds of refusals told apart: by subject, route, window and reason. */
+const MOST_REFUSALS = 1_000
+/** Refused requests are not routed. Their routes are looked up, but not for every request of a flood. */
+const LOOK_UPS_A_SECOND = 200
 
 /** What one route cost. */
 export interface RouteActivity {
@@ -15,9 +18,22 @@ export interface RouteActivity {
   readonly requests: Series
 }
 
+/** Requests of one subject to one route that were refused by one window for one reason. */
+export interface Refusals {
+  /** As `req.throttle.subject`; undefined where they are of several. */
+  readonly subject: string | undefined
+  readonly route: string
+  readonly window: string
+  /** `spent`, `hold`, `places` or `outage`; undefined where the throttle does not say. */
+  readonly reason: string | undefined
+  /** Nobody was refused: the throttle is on a dry run. */
+  readonly dryRun: boolean
+  readonly count: Series
+}
+
 /**
- * What this process did lately, told by `node:diagnostics_channel`: requests, refusals, processing time by route, and
- * how long the store took. Bounded, whoever asks for what.
+ * What this process did in the last five minutes, heard from `node:diagnostics_channel`: requests, refusals, processing
+ * time by route, and how long the store took. Bounded, whatever is asked for.
  */
 export class Activity {
   readonly admitted = new Series()
@@ -25,14 +41,18 @@ export class Activity {
   readonly synced = new Series()
   readonly syncMs = new Series()
   readonly routes = new Map<string, RouteActivity>()
+  readonly refusals = new Map<string, Refusals>()
+  readonly #now: () => number
   readonly #listeners: Record<string, ChannelListener>
+  #lookUps = { second: 0, left: 0 }
 
   /**
    * @param windows names of those that count
    * @param now in milliseconds
-   * @param seen is told who asked for time in which window
+   * @param seen is told which subject asked for time in which window
    */
   constructor(windows: ReadonlySet<string>, now: () => number, seen: (window: string, subject: string) => void) {
+    this.#now = now
     const ours = <M extends { readonly window: string }>(take: (message: M) => void): ChannelListener => {
       return (message) => void (windows.has((message as M).window) && take(message as M))
     }
@@ -41,12 +61,14 @@ export class Activity {
         this.admitted.add(now(), 1)
         seen(window, subject)
       }),
-      'express-tollgate:refused': ours<RefusedMessage>(({ window, subject }) => {
+      'express-tollgate:refused': ours<RefusedMessage>((message) => {
         this.refused.add(now(), 1)
-        seen(window, subject)
+        this.#refusal(message).count.add(now(), 1)
       }),
       'express-tollgate:charged': ours<ChargedMessage>(({ req, ms, by }) => {
-        const route = this.#route(routeOf(req))
+        const route = this.#route(
+          (req as Request | undefined) === undefined ? OTHER_ROUTES : (routeName(req) ?? OTHER_ROUTES),
+        )
         route.ms.add(now(), ms)
         if (by === 'request') route.requests.add(now(), 1)
       }),
@@ -70,11 +92,32 @@ export class Activity {
     this.routes.set(name, route)
     return route
   }
-}
 
-/** The route as the app wrote it, where there was one: `GET /persons/:id`. A path as it was asked for may be personal. */
-function routeOf(req: Request | undefined): string {
-  const path = (req?.route as { path?: unknown } | undefined)?.path
-  if (req === undefined || typeof path !== 'string') return OTHER_ROUTES
-  return `${req.method} ${folded(req.baseUrl)}${path}`.slice(0, LONGEST_ROUTE)
+  #refusal(message: RefusedMessage & { readonly reason?: string }): Refusals {
+    const { req, subject, window, reason, dryRun } = message
+    const route = this.#lookUp(req) ?? OTHER_ROUTES
+    const key = [window, reason, dryRun, route, subject].join('\n')
+    const known = this.refusals.get(key)
+    if (known !== undefined) return known
+    if (this.refusals.size >= MOST_REFUSALS) this.#forgetRefusals()
+    const others = this.refusals.size >= MOST_REFUSALS
+    const made = { subject: others ? undefined : subject, route: others ? OTHER_ROUTES : route, window, reason, dryRun }
+    const place = others ? [window, reason, dryRun].join('\n') : key
+    const found = this.refusals.get(place) ?? { ...made, count: new Series() }
+    this.refusals.set(place, found)
+    return found
+  }
+
+  #lookUp(req: Request): string | undefined {
+    const second = Math.floor(this.#now() / 1_000)
+    if (this.#lookUps.second !== second) this.#lookUps = { second, left: LOOK_UPS_A_SECOND }
+    if (this.#lookUps.left-- <= 0) return undefined
+    return routeName(req) ?? routeAskedFor(req)
+  }
+
+  /** Lets those go that are older than the charts. */
+  #forgetRefusals(): void {
+    const now = this.#now()
+    for (const [key, { count }] of this.refusals) if (count.total(now) === 0) this.refusals.delete(key)
+  }
 }

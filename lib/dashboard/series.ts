@@ -27,6 +27,11 @@ export class Series {
       .reduce((sum, point) => sum + point, 0)
   }
 
+  /** The sum of all five minutes. */
+  total(nowMs: number): number {
+    return this.points(nowMs).reduce((sum, point) => sum + point, 0)
+  }
+
   #turn(nowMs: number): void {
     const step = Math.floor(nowMs / STEP_MS)
     for (let n = Math.max(this.#step + 1, step - POINTS + 1); n <= step; n++) this.#sums[n % POINTS] = 0

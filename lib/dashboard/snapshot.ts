@@ -2,10 +2,12 @@ import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../throttle/inspect/published-window'
 import type { Activity } from './activity'
 import type { Spender, Spenders } from './spenders'
+import { type FoundWindow, type ShownSubject, bySubject, hashOf, viewed } from './subjects'
+import type { View } from './view'
 
-/** So many are shown. */
-const SUBJECTS = 25
+/** So many are shown of each. */
 const ROUTES = 20
+const REFUSALS = 20
 
 /** A figure of the last minute, and how it came about: five minutes in steps of five seconds, oldest first. */
 interface Charted {
@@ -13,11 +15,24 @@ interface Charted {
   readonly points: readonly number[]
 }
 
-/** What the page shows, as JSON. */
-export interface Snapshot {
+/** Requests of one subject to one route that were refused by one window, in the last five minutes. */
+interface ShownRefusals {
+  readonly subject: string | undefined
+  readonly name: string | undefined
+  readonly route: string
+  readonly window: string
+  readonly reason: string | undefined
+  readonly dryRun: boolean
+  readonly count: number
+}
+
+/** All that there is to see at one moment, whoever looks. */
+export interface Overview {
+  /** When, in milliseconds since 1970; the newest point of each chart. */
+  readonly at: number
   /** Whose figures the subjects' are. */
   readonly source: 'redis' | 'process'
-  /** Why the figures of all processes are not to be had. */
+  /** Why the figures of all processes cannot be shown. */
   readonly trouble: string | undefined
   readonly subjects: readonly ShownSubject[]
   readonly totals: {
@@ -30,6 +45,7 @@ export interface Snapshot {
   }
   readonly admitted: Charted
   readonly refused: Charted
+  readonly refusals: readonly ShownRefusals[]
   readonly routes: readonly { readonly route: string; readonly requests: number; readonly ms: Charted }[]
   readonly store: {
     readonly shared: boolean
@@ -40,13 +56,10 @@ export interface Snapshot {
   }
 }
 
-type Found = Omit<PublishedWindow, 'processes' | 'overLimitMs'>
-
-interface ShownSubject extends Found {
-  readonly name: string | undefined
-  readonly limitMs: number | null
-  /** This process knows whom the hash stands for. */
-  readonly known: boolean
+/** What the page of one viewer shows, as JSON: of the subjects, those that the viewer looks for. */
+export interface Snapshot extends Overview {
+  /** How many subjects were found; as many as are shown, or more. */
+  readonly found: number
 }
 
 /** What was read of all processes, or why it could not be. */
@@ -57,19 +70,20 @@ export interface Shared {
 }
 
 /** Puts together what there is to see now. */
-export function snapshot(
+export function overview(
   inside: ThrottleIntrospection,
   activity: Activity,
   spenders: Spenders,
   shared: Shared | undefined,
-  named: boolean,
-): Snapshot {
+  nameOf: (subject: string) => string | undefined,
+): Overview {
   const now = inside.clock.now()
   const own = spenders.all()
   const fromRedis = shared !== undefined && shared.trouble === undefined
-  const found: readonly (Found & Partial<PublishedWindow>)[] = fromRedis ? ourWindows(inside, shared.windows) : own
-  const known = new Map(own.map((each) => [`${each.window}\n${each.subject}`, each]))
-  const sum = (of: 'spentMs' | 'holdMs' | 'running') => found.reduce((total, each) => total + each[of], 0)
+  const windows = ourWindows(inside, fromRedis ? shared.windows : own, own)
+  const known = new Map(own.map((each) => [each.subject, each]))
+  const subjects = bySubject(windows, known, nameOf)
+  const sum = (of: 'spentMs' | 'holdMs' | 'running') => windows.reduce((total, each) => total + each[of], 0)
   const routes = [...activity.routes].map(([route, { ms, requests }]) => ({
     route,
     requests: requests.aMinute(now),
@@ -77,17 +91,17 @@ export function snapshot(
   }))
   const asked = activity.synced.points(now)
   return {
+    at: inside.clock.date(),
     source: fromRedis ? 'redis' : 'process',
     trouble: shared?.trouble,
-    subjects: found
-      .slice(0, SUBJECTS)
-      .map((each) => shown(each, known.get(`${each.window}\n${each.subject}`), limitOf(inside, each.window), named)),
+    subjects,
     totals: {
-      ...{ subjects: found.length, spentMs: sum('spentMs'), holdMs: sum('holdMs'), running: sum('running') },
+      ...{ subjects: subjects.length, spentMs: sum('spentMs'), holdMs: sum('holdMs'), running: sum('running') },
       more: fromRedis && shared.more,
     },
     admitted: { aMinute: activity.admitted.aMinute(now), points: activity.admitted.points(now) },
     refused: { aMinute: activity.refused.aMinute(now), points: activity.refused.points(now) },
+    refusals: refusalsOf(activity, now, nameOf),
     routes: routes.sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests).slice(0, ROUTES),
     store: {
       shared: inside.health !== undefined,
@@ -97,27 +111,40 @@ export function snapshot(
   }
 }
 
-function shown(
-  { window, subject, spentMs, holdMs, running, endsInMs, overLimitMs = null }: Found & Partial<PublishedWindow>,
-  known: Spender | undefined,
-  limitMs: number | null,
-  named: boolean,
-): ShownSubject {
-  return {
-    ...{ window, subject, spentMs, holdMs, running, endsInMs },
-    name: named ? known?.name : undefined,
-    limitMs: limitMs ?? known?.limitMs ?? overLimitMs,
-    known: known !== undefined,
-  }
+/** What one viewer sees of it. */
+export function snapshot(overview: Overview, view: View): Snapshot {
+  const found = viewed(overview.subjects, view)
+  return { ...overview, subjects: found.slice(0, view.most), found: found.length }
 }
 
-/** Other throttles may keep theirs in the same Redis. */
-function ourWindows(inside: ThrottleIntrospection, windows: readonly PublishedWindow[]): PublishedWindow[] {
-  const names = new Set(inside.windows.map(({ policy }) => policy.name))
-  return windows.filter(({ window, spentMs, running }) => names.has(window) && (spentMs > 0 || running > 0))
+function refusalsOf(activity: Activity, now: number, nameOf: (subject: string) => string | undefined): ShownRefusals[] {
+  return [...activity.refusals.values()]
+    .map(({ subject, count, ...of }) => ({ ...of, who: subject, count: count.total(now) }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count)
+    .slice(0, REFUSALS)
+    .map(({ who, ...refusals }) => ({
+      subject: who === undefined ? undefined : hashOf(who),
+      name: who === undefined ? undefined : nameOf(who),
+      ...refusals,
+    }))
 }
 
-function limitOf(inside: ThrottleIntrospection, name: string): number | null {
-  const limitMs = inside.windows.find(({ policy }) => policy.name === name)?.policy.limitMs
-  return typeof limitMs === 'number' ? limitMs : null
+/** Those of this throttle, since others may keep theirs in the same Redis; each with its limit, where that is known. */
+function ourWindows(
+  inside: ThrottleIntrospection,
+  windows: readonly (PublishedWindow | Spender)[],
+  own: readonly Spender[],
+): FoundWindow[] {
+  const limits = new Map(inside.windows.map(({ policy: { name, limitMs } }) => [name, limitMs]))
+  const latest = new Map(own.map(({ window, subject, limitMs }) => [`${window}\n${subject}`, limitMs]))
+  return windows
+    .filter(({ window, spentMs, running }) => limits.has(window) && (spentMs > 0 || running > 0))
+    .map((found) => {
+      const { window, subject, spentMs, holdMs, running, endsInMs } = found
+      const exceeded = 'overLimitMs' in found ? found.overLimitMs : null
+      const limit = limits.get(window)
+      const limitMs = typeof limit === 'number' ? limit : (latest.get(`${window}\n${subject}`) ?? exceeded)
+      return { window, subject, spentMs, holdMs, running, endsInMs, limitMs }
+    })
 }

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response, Router as ExpressRouter } from 'express'
 import { Router, urlencoded } from '../http/express'
-import { isRequest, optionNames, optionOneOf, optionType, shown, uncalled } from '../http/options'
+import { isRequest, optionNames, optionType, shown, uncalled } from '../http/options'
 import { type RedisClient, checkRedis } from '../redis/redis-client'
 import { type ThrottleIntrospection, introspectionOf } from '../throttle/introspection'
 import { StoreDownError } from '../throttle/sync/shared-window'
@@ -9,7 +9,7 @@ import { Activity } from './activity'
 import { AllProcesses } from './all-processes'
 import { dashboardJs, pageHtml, styleCss } from './assets'
 import { csrfToken, isOwnRequest } from './own-request'
-import { snapshot } from './snapshot'
+import { overview } from './snapshot'
 import { Spenders } from './spenders'
 import { Viewers } from './viewers'
 
@@ -27,8 +27,12 @@ export interface DashboardOptions {
   readonly redis?: RedisClient | string
   /** That of `redisStore()`. Default `tollgate:`. */
   readonly prefix?: string
-  /** Subjects as hashes, the ones that Redis and `top` have; or by name where this process knows it. Default `hashed`. */
-  readonly subjects?: 'hashed' | 'named'
+  /**
+   * The name that the page shows for a subject, given as `req.throttle.subject`: `(subject) => subject` shows it as it is.
+   * It is asked about those that have asked this process; the others are shown by the hashes that Redis and `top` have.
+   * Default: all are.
+   */
+  readonly names?: (subject: string) => string | undefined
 }
 
 /** The dashboard, to be mounted: `app.use('/admin/throttle', dashboard)`. */
@@ -52,8 +56,8 @@ const OWN_HEADERS = {
 }
 
 /**
- * A page that shows, as it happens, who spends processing time, what is on hold, how many requests are refused, what
- * each route costs and whether the store answers; and that gives a subject its windows back.
+ * A page that shows, as it happens, who spends processing time, what is on hold, who is refused where and why, what each
+ * route costs and whether the store answers; and that resets a subject's usage.
  *
  * Requests, refusals, routes and the store's answer time are this process's own; subjects and holds are all processes'
  * where `redis` says where to read them.
@@ -63,18 +67,16 @@ const OWN_HEADERS = {
  * @throws {TypeError} where there is no guard, or an option is wrong
  */
 export function throttleDashboard(throttle: Throttle, options: DashboardOptions): ThrottleDashboard {
-  const { inside, guard, redis, prefix = 'tollgate:', subjects = 'hashed' } = checked(throttle, options)
+  const { inside, guard, redis, prefix = 'tollgate:', names: nameOf = () => undefined } = checked(throttle, options)
   const spenders = new Spenders(inside)
-  const names = new Set(inside.windows.map(({ policy }) => policy.name))
+  const windows = new Set(inside.windows.map(({ policy }) => policy.name))
   const activity = new Activity(
-    names,
+    windows,
     () => inside.clock.now(),
     (window, name) => spenders.saw(window, name),
   )
   const all = redis === undefined ? undefined : new AllProcesses(redis, prefix)
-  const viewers = new Viewers(inside.clock, async () =>
-    snapshot(inside, activity, spenders, await all?.read(), subjects === 'named'),
-  )
+  const viewers = new Viewers(inside.clock, async () => overview(inside, activity, spenders, await all?.read(), nameOf))
 
   const router = Router()
   router.use(...guard, setOwnHeaders)
@@ -105,7 +107,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
       throw err
     }
     await viewers.refresh()
-    answer(res, 200, 'The subject has its windows back.')
+    answer(res, 200, 'The usage of the subject was reset.')
   }
 
   function close(): void {
@@ -122,8 +124,8 @@ function checked(throttle: Throttle, options: DashboardOptions) {
   if (isRequest(throttle)) throw uncalled('throttleDashboard', 'throttled, { guard }')
   if (inside === undefined)
     throw new TypeError(`throttleDashboard takes what throttle() returned; received ${shown(throttle)}`)
-  optionNames('throttleDashboard', options ?? {}, ['guard', 'redis', 'prefix', 'subjects'])
-  const { redis, prefix, subjects = 'hashed' } = options ?? {}
+  optionNames('throttleDashboard', options ?? {}, ['guard', 'redis', 'prefix', 'names'])
+  const { redis, prefix, names } = options ?? {}
   const given: unknown = options?.guard
   const guard = (Array.isArray(given) ? given : [given]) as RequestHandler[]
   if (guard.length === 0 || !guard.every((each) => typeof each === 'function')) {
@@ -133,7 +135,7 @@ function checked(throttle: Throttle, options: DashboardOptions) {
     )
   }
   optionType('prefix', prefix, 'string')
-  optionOneOf('subjects', subjects, ['hashed', 'named'])
+  optionType('names', names, 'function')
   if (redis !== undefined) checkRedis('throttleDashboard({ redis })', redis)
   return { ...options, inside, guard }
 }

@@ -1,33 +1,33 @@
 import type { Request, Response } from 'express'
 import type { Clock } from '../http/clock'
+import { type Overview, snapshot } from './snapshot'
+import { type View, viewOf } from './view'
 
-/** How often the page hears news. */
+/** How often the page is sent what has changed. */
 const EVERY_MS = 2_000
 /** A stream ends after so long, and the browser begins another: so the guard is asked again. */
 const STREAM_MS = 300_000
 const MOST_VIEWERS = 50
 
-/** Those who watch, by server-sent events. While nobody does, nothing is read and nothing runs. */
+/** Those who watch, by server-sent events, each with a view of their own. While nobody does, nothing is read or runs. */
 export class Viewers {
   readonly #clock: Clock
-  readonly #news: () => Promise<object>
-  readonly #viewers = new Set<Response>()
-  #looking = false
-  #latest = ''
+  readonly #look: () => Promise<Overview>
+  readonly #viewers = new Map<Response, View>()
+  #isLooking = false
+  #latest: Overview | undefined
 
-  constructor(clock: Clock, news: () => Promise<object>) {
+  /** @param look gathers what there is to see */
+  constructor(clock: Clock, look: () => Promise<Overview>) {
     this.#clock = clock
-    this.#news = news
+    this.#look = look
   }
 
-  get size(): number {
-    return this.#viewers.size
-  }
-
-  /** Keeps the response open and tells it news. */
+  /** Keeps the response open and writes to it what there is to see. */
   add(req: Request, res: Response): void {
     if (this.#viewers.size >= MOST_VIEWERS) return void res.status(503).set('Retry-After', '30').end()
-    this.#viewers.add(res)
+    const view = viewOf(req.originalUrl)
+    this.#viewers.set(res, view)
     const cancel = this.#clock.after(STREAM_MS, () => res.end())
     res.once('close', () => {
       cancel()
@@ -35,39 +35,39 @@ export class Viewers {
     })
     res.status(200).set({ 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' })
     res.flushHeaders()
-    if (this.#latest !== '') tell(res, this.#latest)
-    if (!this.#looking) void this.#look()
+    if (this.#latest !== undefined) send(res, this.#latest, view)
+    if (!this.#isLooking) void this.#repeat()
   }
 
   /** Something happened that they want to see at once. */
   async refresh(): Promise<void> {
-    this.#tell(await this.#news())
+    this.#sendAll(await this.#look())
   }
 
   close(): void {
-    for (const res of this.#viewers) res.end()
+    for (const res of this.#viewers.keys()) res.end()
   }
 
   /** Each look begins when the one before is over: a slow Redis is asked less often. */
-  async #look(): Promise<void> {
-    this.#looking = this.#viewers.size > 0
-    if (!this.#looking) {
-      this.#latest = '' // whoever comes next is not shown what is old
+  async #repeat(): Promise<void> {
+    this.#isLooking = this.#viewers.size > 0
+    if (!this.#isLooking) {
+      this.#latest = undefined // the next viewer must not be shown old figures
       return
     }
-    this.#tell(await this.#news())
-    this.#clock.after(EVERY_MS, () => void this.#look())
+    this.#sendAll(await this.#look())
+    this.#clock.after(EVERY_MS, () => void this.#repeat())
   }
 
-  #tell(news: object): void {
-    this.#latest = `data: ${JSON.stringify(news)}\n\n`
-    for (const res of this.#viewers) tell(res, this.#latest)
+  #sendAll(overview: Overview): void {
+    this.#latest = overview
+    for (const [res, view] of this.#viewers) send(res, overview, view)
   }
 }
 
 /** A viewer who reads slowly misses some. */
-function tell(res: Response & { flush?: () => void }, event: string): void {
+function send(res: Response & { flush?: () => void }, overview: Overview, view: View): void {
   if (res.writableNeedDrain || res.writableEnded) return
-  res.write(event)
+  res.write(`data: ${JSON.stringify(snapshot(overview, view))}\n\n`)
   res.flush?.() // of compression(), which would wait for more
 }

@@ -41,7 +41,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
           req.headers.authorization === PASSWORD
             ? next()
             : void res.status(401).set('WWW-Authenticate', 'Basic realm="operators"').end(),
-        ...{ redis: url, subjects: 'named' },
+        ...{ redis: url, names: (subject) => subject },
       })
       ;({ origin, close } = await listen(throttled, dashboard))
       context = await browser.newContext({

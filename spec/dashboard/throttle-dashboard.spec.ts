@@ -3,10 +3,11 @@ import { describe, it, type TestContext } from 'node:test'
 import cors from 'cors'
 import express, { type Request, type RequestHandler } from 'express'
 import { Cluster, Redis } from 'ioredis'
-import { budgetOf, redisStore, throttle, type ThrottleStore } from '../../lib'
+import { budgetOf, redisStore, throttle, type ThrottleOptions, type ThrottleStore } from '../../lib'
 import { throttleDashboard, type DashboardOptions } from '../../lib/dashboard'
 import { Series } from '../../lib/dashboard/series'
 import type { Snapshot } from '../../lib/dashboard/snapshot'
+import type { ShownSubject } from '../../lib/dashboard/subjects'
 import { manualClock } from '../../lib/testing'
 import { startCluster } from '../support/cluster'
 import { freePort, startRedis } from '../support/redis'
@@ -18,20 +19,23 @@ const who = (req: Request) => req.get('X-Who') ?? 'nobody'
 
 interface Given extends Partial<DashboardOptions> {
   readonly store?: ThrottleStore
+  readonly routes?: ThrottleOptions['routes']
 }
 
 /** An API whose dashboard stands at /admin/throttle. */
-async function start(t: TestContext, { store, ...options }: Given = {}) {
+async function start(t: TestContext, { store, routes = {}, ...options }: Given = {}) {
   const app = express()
-  const throttled = throttle({ limitMs: 1_000, windowMs: 3_600_000, subject: who, ...(store && { store }) })
+  const throttled = throttle({ limitMs: 1_000, windowMs: 3_600_000, subject: who, routes, ...(store && { store }) })
   const dashboard = throttleDashboard(throttled, { guard: open, ...options })
   app.use(cors({ origin: true, credentials: true }))
   app.use('/admin/throttle', dashboard)
   app.use('/api', throttled)
-  app.get('/api/spend/:ms', (req, res) => {
+  const charge: RequestHandler<{ ms: string }> = (req, res) => {
     budgetOf(req).charge(Number(req.params.ms))
     res.end()
-  })
+  }
+  app.get('/api/slow/:ms', charge)
+  app.get('/api/spend/:ms', charge)
   const server = app.listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`
@@ -47,8 +51,8 @@ async function start(t: TestContext, { store, ...options }: Given = {}) {
 }
 
 /** The first snapshot that a new viewer is told and that will do. */
-async function seen(at: string, isIt: (snapshot: Snapshot) => boolean = () => true): Promise<Snapshot> {
-  const answer = await fetch(`${at}/events`)
+async function seen(at: string, isIt: (snapshot: Snapshot) => boolean = () => true, query = ''): Promise<Snapshot> {
+  const answer = await fetch(`${at}/events${query}`)
   assert.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   let text = ''
   for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
@@ -74,6 +78,9 @@ async function ownHeaders(at: string): Promise<Record<string, string>> {
 const reset = (at: string, headers: Record<string, string>, form: Record<string, string>) =>
   fetch(`${at}/reset`, { method: 'POST', headers, body: new URLSearchParams(form) })
 
+const spentOf = (subject: ShownSubject | undefined) =>
+  subject?.windows.reduce((sum, { spentMs }) => sum + spentMs, 0) ?? 0
+
 describe('throttleDashboard()', () => {
   it('does not start without a guard, or with what it does not know', async () => {
     const throttled = throttle()
@@ -87,7 +94,7 @@ describe('throttleDashboard()', () => {
     assert.throws(make({ guard: open, redis: 'http://ada:hush@localhost' }), (err: Error) => {
       return /redis.* takes an ioredis client or a redis:\/\/ URL/.test(err.message) && !err.message.includes('hush')
     })
-    assert.throws(make({ guard: open, subjects: 'all' }), /subjects must be/)
+    assert.throws(make({ guard: open, names: 'all' }), /names must be a function/)
     assert.throws(make({ guard: open, gaurd: open }), /no option "gaurd"/)
     assert.throws(() => throttleDashboard(open as never, { guard: open }), /takes what throttle\(\) returned/)
     await throttled.close()
@@ -137,8 +144,9 @@ describe('throttleDashboard()', () => {
     assert.equal(source, 'process')
     const [ada, grace, ...more] = subjects
     assert.ok(ada && grace && more.length === 0)
-    assert.ok(ada.spentMs >= 1_200 && grace.spentMs >= 300 && grace.spentMs < 1_000, JSON.stringify(subjects))
-    assert.deepEqual([ada.limitMs, ada.window, ada.known, ada.name], [1_000, 'default', true, undefined])
+    assert.ok(spentOf(ada) >= 1_200 && spentOf(grace) >= 300 && spentOf(grace) < 1_000, JSON.stringify(subjects))
+    const [{ limitMs, window } = {}] = ada.windows
+    assert.deepEqual([limitMs, window, ada.known, ada.name], [1_000, 'default', true, undefined])
     assert.match(ada.subject, /^[\w-]{24}$/)
     assert.equal(totals.subjects, 2)
     assert.deepEqual([refused.aMinute, admitted.aMinute, admitted.points.length], [1, 2, 60])
@@ -151,12 +159,72 @@ describe('throttleDashboard()', () => {
   })
 
   it('shows names where that is wanted', async (t) => {
-    const { at, spend } = await start(t, { subjects: 'named' })
+    const { at, spend } = await start(t, { names: (subject) => (subject === 'grace' ? undefined : subject) })
     await spend('<img src=x onerror=alert(1)>', 5)
-    assert.equal((await seen(at)).subjects[0]?.name, '<img src=x onerror=alert(1)>')
+    await spend('grace', 1)
+    const { subjects } = await seen(at)
+    assert.deepEqual([subjects[0]?.name, subjects[1]?.name], ['<img src=x onerror=alert(1)>', undefined])
   })
 
-  it('gives one subject its window back, by hash or by name', async (t) => {
+  it('shows as many subjects as fit the view, found by name or hash and sorted as wanted, and says of how many', async (t) => {
+    const { at, spend } = await start(t, { names: (subject) => (subject === 'hidden' ? undefined : subject) })
+    for (let i = 0; i < 30; i++) await spend(`user-${i}`, 10 + i)
+    await spend('Ada Lovelace', 500)
+    await spend('hidden', 1)
+    const view = (query: string) => seen(at, undefined, query)
+    const all = await view('')
+    assert.deepEqual([all.subjects.length, all.found, all.totals.subjects], [25, 32, 32])
+    assert.equal(all.subjects[0]?.name, 'Ada Lovelace')
+    assert.equal((await view('?most=50')).subjects.length, 32)
+    const found = await view('?find=lovelace')
+    assert.deepEqual([found.subjects.map(({ name }) => name), found.found], [['Ada Lovelace'], 1])
+    const [{ subject: hash = '' } = {}] = found.subjects
+    assert.deepEqual(
+      (await view(`?find=${hash.slice(2, 12)}`)).subjects.map(({ name }) => name),
+      ['Ada Lovelace'],
+    )
+    const byItself = await view('?find=hidden')
+    assert.deepEqual([byItself.found, byItself.subjects[0]?.name], [1, undefined], 'the hash of what is looked for')
+    assert.equal((await view('?find=hidde')).found, 0)
+    const ends = (await view('?sort=ends&most=400')).subjects.map(({ windows }) => windows[0]?.endsInMs ?? NaN)
+    assert.deepEqual(
+      ends,
+      ends.toSorted((a, b) => a - b),
+    )
+    for (const nonsense of ['?sort=%00&most=x&find=', '?most=1e9', '?sort=spent&sort=ends', '?most=-1']) {
+      assert.ok((await view(nonsense)).subjects.length >= 25, nonsense)
+    }
+  })
+
+  it('puts the windows of a subject together, the one nearest to its limit first', async (t) => {
+    const { at, spend, throttled, origin } = await start(t, { routes: { '/api/slow': { limitMs: 500 } } })
+    await spend('ada', 600)
+    await fetch(`${origin}/api/slow/450`, { headers: { 'X-Who': 'ada' } })
+    await spend('grace', 5)
+    assert.equal((await throttled.usage('ada')).length, 2)
+    const { subjects } = await seen(at)
+    const shown = subjects.map(({ windows }) => windows.map(({ window, limitMs }) => `${window} ${limitMs}`))
+    assert.deepEqual(shown, [['/api/slow 500', 'default 1000'], ['default 1000']])
+  })
+
+  it('tells who is refused, on which route, by which window', async (t) => {
+    const { at, spend } = await start(t, { names: (subject) => subject })
+    await spend('ada', 1_200)
+    await spend('grace', 1_200)
+    for (let i = 0; i < 3; i++) assert.equal(await spend('ada', 1), 429)
+    assert.equal(await spend('grace', 1), 429)
+    const { refusals } = await seen(at)
+    assert.deepEqual(
+      refusals.map(({ name, route, window, count, dryRun }) => ({ name, route, window, count, dryRun })),
+      [
+        { name: 'ada', route: 'GET /api/spend/:ms', window: 'default', count: 3, dryRun: false },
+        { name: 'grace', route: 'GET /api/spend/:ms', window: 'default', count: 1, dryRun: false },
+      ],
+    )
+    for (const { subject } of refusals) assert.match(subject ?? '', /^[\w-]{24}$/)
+  })
+
+  it('resets one subject, by hash or by name', async (t) => {
     const { at, spend } = await start(t)
     for (const name of ['ada', 'grace']) assert.equal(await spend(name, 1_200), 200)
     const [{ subject: id = '' } = {}] = (await seen(at)).subjects
@@ -208,17 +276,17 @@ describe('throttleDashboard()', () => {
     const two = await start(t, { store: redisStore(url) })
     assert.deepEqual([await one.spend('ada', 300), await two.spend('ada', 400)], [200, 200])
     assert.equal(await two.spend('grace', 100), 200)
-    const all = ({ subjects }: Snapshot) => subjects.length === 2 && (subjects[0]?.spentMs ?? 0) >= 700
+    const all = ({ subjects }: Snapshot) => subjects.length === 2 && spentOf(subjects[0]) >= 700
     const { source, subjects, trouble, store, totals } = await seen(one.at, all)
     assert.deepEqual([source, trouble, store.shared, store.down], ['redis', undefined, true, []])
     const [ada, grace] = subjects
-    assert.ok(ada && grace && ada.spentMs >= 700 && ada.spentMs < 1_000, JSON.stringify(subjects))
+    assert.ok(ada && grace && spentOf(ada) >= 700 && spentOf(ada) < 1_000, JSON.stringify(subjects))
     assert.deepEqual([ada.known, grace.known], [true, false], 'only the other process has seen grace')
     assert.ok(totals.spentMs >= 800)
     assert.ok(store.syncMs.some((ms) => ms !== null && ms > 0))
     const headers = await ownHeaders(one.at)
     assert.equal((await reset(one.at, headers, { id: ada.subject })).status, 200)
-    const given = ({ subjects }: Snapshot) => (subjects.find((s) => s.subject === ada.subject)?.spentMs ?? 0) < 300
+    const given = ({ subjects }: Snapshot) => spentOf(subjects.find((s) => s.subject === ada.subject)) < 300
     await seen(one.at, given)
     assert.equal((await reset(one.at, headers, { id: grace.subject })).status, 404)
     await redis.stop()
@@ -242,7 +310,7 @@ describe('throttleDashboard()', () => {
     for (const client of clients) {
       const one = await start(t, { store: redisStore(client), redis: client })
       assert.equal(await one.spend('ada', 300), 200)
-      const { source, trouble, subjects } = await seen(one.at, ({ subjects }) => (subjects[0]?.spentMs ?? 0) >= 300)
+      const { source, trouble, subjects } = await seen(one.at, ({ subjects }) => spentOf(subjects[0]) >= 300)
       assert.deepEqual([source, trouble, subjects.length], ['redis', undefined, 1])
       client.disconnect()
     }
@@ -260,7 +328,7 @@ describe('throttleDashboard()', () => {
       redis: `redis://watcher:hush@127.0.0.1:${redis.port}`,
     })
     assert.equal(await one.spend('ada', 300), 200)
-    const { source, trouble } = await seen(one.at, ({ subjects }) => (subjects[0]?.spentMs ?? 0) >= 300)
+    const { source, trouble } = await seen(one.at, ({ subjects }) => spentOf(subjects[0]) >= 300)
     assert.deepEqual([source, trouble], ['redis', undefined])
     await admin.call('ACL', 'SETUSER', 'watcher', '-scan')
     admin.disconnect()
@@ -305,7 +373,7 @@ describe('throttleDashboard()', () => {
     const { subjects, totals, routes } = await seen(`${origin}/admin`)
     assert.ok(totals.subjects >= 1_000 && totals.subjects < 2_000, `${totals.subjects}`)
     assert.equal(subjects.length, 25)
-    assert.equal(subjects[0]?.spentMs, 5_000)
+    assert.equal(spentOf(subjects[0]), 5_000)
     assert.equal(routes.length, 20)
     assert.ok(routes.some(({ route, requests }) => route === 'other routes' && requests > 40))
   })

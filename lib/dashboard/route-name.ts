@@ -1,0 +1,129 @@
+import type { Application, Request } from 'express'
+import { rootApp } from '../http/root-app'
+
+const LONGEST = 200
+
+/** What is looked at of a layer of Express's router, 4 or 5. */
+interface Layer {
+  readonly handle?: { readonly stack?: readonly Layer[] }
+  readonly route?: { readonly path?: unknown; readonly methods?: Readonly<Record<string, boolean>> }
+  /** True where the match is left on the layer (Express 4), or the match itself. */
+  match(path: string): boolean | Match
+  readonly params?: Match['params']
+  readonly path?: string
+}
+
+interface Match {
+  readonly params: Readonly<Record<string, string | readonly string[]>>
+  readonly path: string
+}
+
+/**
+ * The route of a request as the app wrote it, mounts included: `GET /users/:id/tree`. A path as it was asked for may be
+ * personal, so what is not known to be written by the app is shown as `…`.
+ *
+ * @returns undefined where no route was reached
+ */
+export function routeName(req: Request): string | undefined {
+  const route = req.route as { readonly path?: unknown } | undefined
+  if (route === undefined || typeof route.path !== 'string') return undefined
+  return `${req.method} ${mountPattern(req, route)}${route.path}`.slice(0, LONGEST)
+}
+
+/**
+ * The route that a request would have reached, named as {@link routeName} does: it was refused before it was routed.
+ *
+ * @returns undefined where the app has no such route
+ */
+export function routeAskedFor(req: Request): string | undefined {
+  const method = req.method === 'HEAD' ? 'get' : req.method.toLowerCase()
+  const pattern = patternFor(method, stackOf(req.app), req.baseUrl + req.path)
+  return pattern === undefined ? undefined : `${req.method} ${pattern}`.slice(0, LONGEST)
+}
+
+function patternFor(method: string, stack: readonly Layer[], path: string): string | undefined {
+  for (const layer of stack) {
+    const { route, handle } = layer
+    if (route === undefined && handle?.stack === undefined) continue
+    const match = matched(layer, path)
+    if (match === undefined) continue
+    if (route !== undefined) {
+      if (typeof route.path === 'string' && (route.methods?.[method] || route.methods?._all)) return route.path
+      continue
+    }
+    const rest = patternFor(method, handle?.stack ?? [], path.slice(match.path.length))
+    if (rest !== undefined) return patternOf(match) + rest
+  }
+  return undefined
+}
+
+/** Found once for each route; again where the same router is mounted in another place. */
+const patterns = new WeakMap<object, string>()
+
+function mountPattern(req: Request, route: object): string {
+  const { baseUrl } = req
+  if (baseUrl === '') return ''
+  const known = patterns.get(route)
+  if (known !== undefined && covers(known, baseUrl)) return known
+  const found = patternTo(route, stackOf(req.app), baseUrl) ?? baseUrl.replace(/[^/]+/g, '…')
+  patterns.set(route, found)
+  return found
+}
+
+/** Follows the mounts that lead to the route. Express has no public way to ask for their patterns. */
+function patternTo(route: object, stack: readonly Layer[], path: string): string | undefined {
+  for (const layer of stack) {
+    if (layer.route === route) return path === '' ? '' : undefined
+    const inner = layer.handle?.stack
+    if (inner === undefined) continue
+    const match = matched(layer, path)
+    const rest = match && patternTo(route, inner, path.slice(match.path.length))
+    if (match && rest !== undefined) return patternOf(match) + rest
+  }
+  return undefined
+}
+
+function matched(layer: Layer, path: string): Match | undefined {
+  try {
+    const match = layer.match(path === '' ? '/' : path)
+    if (typeof match === 'object') return path === '' ? { ...match, path: '' } : match
+    return match ? { params: layer.params ?? {}, path: path === '' ? '' : (layer.path ?? '') } : undefined
+  } catch {
+    return undefined // a path that cannot be decoded
+  }
+}
+
+/** The part of the path that a mount took, with the names of parameters in the place of their values. */
+function patternOf({ path, params }: Match): string {
+  const names = new Map(Object.entries(params).map(([name, value]) => [String(value), name]))
+  const segments = path.split('/').map((segment) => {
+    const name = names.get(decoded(segment))
+    return name === undefined ? segment : `:${name}`
+  })
+  // A parameter that is a part of a segment, or several of them: nothing of it is shown.
+  const left = segments.filter((segment) => !segment.startsWith(':'))
+  const leaks = [...names.keys()].some(
+    (value) => value !== '' && left.some((segment) => decoded(segment).includes(value)),
+  )
+  return leaks ? path.replace(/[^/]+/g, '…') : segments.join('/')
+}
+
+/** Whether a pattern found before stands for this mount, too. */
+function covers(pattern: string, baseUrl: string): boolean {
+  const [wanted, given] = [pattern.split('/'), baseUrl.split('/')]
+  if (wanted.length !== given.length) return false
+  return wanted.every((segment, i) => segment.startsWith(':') || segment === '…' || segment === given[i])
+}
+
+function stackOf(app: Application): readonly Layer[] {
+  const root = rootApp(app) as unknown as { router?: { stack?: readonly Layer[] }; _router?: { stack?: readonly Layer[] } }
+  return (root._router ?? root.router)?.stack ?? []
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}

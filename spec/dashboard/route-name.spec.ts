@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { type TestContext, describe, it } from 'node:test'
+import express from 'express'
+import { routeAskedFor, routeName } from '../../lib/dashboard/route-name'
+import { listen } from '../support/listen'
+
+// eslint-disable-next-line @typescript-eslint/no-require-imports
+const express4 = require('express4') as typeof express // it comes without types
+
+for (const [version, framework] of Object.entries({ 'Express 5': express, 'Express 4': express4 })) {
+  describe(`routeName() with ${version}`, () => {
+    /** What a request is named: in its handler, and before it was routed. */
+    async function named(t: TestContext, paths: readonly string[]) {
+      const seen: (string | undefined)[] = []
+      const asked: (string | undefined)[] = []
+      const handler: express.RequestHandler = (req, res) => {
+        seen.push(routeName(req))
+        res.end()
+      }
+      const tree = framework.Router()
+      tree.get('/tree', handler)
+      tree.get('/', handler)
+      const users = framework.Router()
+      users.use('/:name', tree)
+      users.use('/by/:id-:part', tree)
+      const admin = framework()
+      admin.get('/:section', handler)
+      const app = framework()
+      app.set('env', 'test') // errors are not printed
+      app.use((req, _res, next) => {
+        asked.push(routeAskedFor(req))
+        next()
+      })
+      app.use('/users', users)
+      app.use('/teams/:team', users)
+      app.use('/admin/:who', admin)
+      app.get('/persons/:id', handler)
+      const { get, close } = await listen(app)
+      t.after(close)
+      for (const path of paths) await get(path)
+      return { seen, asked }
+    }
+
+    it('names mounts as the app wrote them, with their parameters', async (t) => {
+      const { seen, asked } = await named(t, [
+        ...['/users/ada.lovelace/tree', '/users/ada', '/teams/blue/grace%40navy.mil/tree', '/persons/LWB1-ADA'],
+        ...['/users/users/tree'],
+      ])
+      const names = ['GET /users/:name/tree', 'GET /users/:name/', 'GET /teams/:team/:name/tree', 'GET /persons/:id']
+      assert.deepEqual(seen.slice(0, 4), names)
+      assert.deepEqual(asked.slice(0, 4), names)
+      assert.doesNotMatch(String(seen[4]), /users\/users/)
+    })
+
+    it('shows nothing of a mount that it cannot name', async (t) => {
+      const { seen } = await named(t, ['/users/by/ada-lovelace/tree', '/admin/ada/secrets'])
+      assert.equal(seen.length, 2)
+      for (const name of seen) assert.doesNotMatch(String(name), /ada|lovelace|secrets/, String(name))
+    })
+
+    it('names no route where none would be reached', async (t) => {
+      const { asked } = await named(t, ['/nowhere', '/persons/1/2', '/users/%ff/tree'])
+      assert.deepEqual(asked, [undefined, undefined, undefined])
+    })
+  })
+}
