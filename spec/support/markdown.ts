@@ -24,14 +24,22 @@ export interface Block {
   readonly line: number
 }
 
-/** README, CHANGELOG, the list of examples and everything in docs/. */
+/** The pages that people read: those at the top, the lists of examples and of corpora, and everything in docs/. */
 export function pages(root: string): Page[] {
   const below = (folder: string) =>
     readdirSync(join(root, folder), { recursive: true })
       .map((name) => `${folder}/${String(name).replaceAll('\\', '/')}`)
       .filter((path) => path.endsWith('.md') && !path.includes('node_modules/'))
       .sort()
-  return ['README.md', 'CHANGELOG.md', 'examples/README.md', ...below('docs')].map((path) => page(root, path))
+  const alone = [
+    'README.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'examples/README.md',
+    'spec/corpora/README.md',
+  ]
+  return [...alone, ...below('docs')].map((path) => page(root, path))
 }
 
 export function page(root: string, path: string): Page {
