@@ -1,5 +1,5 @@
 import type { GroupName, LoadName } from './groups'
-import type { Figures } from './report'
+import type { Figures } from './figures'
 import type { ContestantName } from './server'
 
 const BARS: readonly {

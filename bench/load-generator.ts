@@ -26,6 +26,7 @@ export interface Loaded {
   readonly perSec: number
   readonly p50Ms: number
   readonly p99Ms: number
+  readonly p999Ms: number
   /** Answers with another status than was expected. */
   readonly wrong: Readonly<Record<string, number>>
 }
@@ -88,7 +89,8 @@ function generate(load: Load): Promise<Loaded> {
         tookMs.sort((a, b) => a - b)
         const share = (p: number) => tookMs[Math.min(tookMs.length - 1, Math.floor(tookMs.length * p))] ?? NaN
         const perSec = tookMs.length / ((last - begun) / 1_000)
-        resolve({ count: tookMs.length, perSec, p50Ms: share(0.5), p99Ms: share(0.99), wrong })
+        const [p50Ms, p99Ms, p999Ms] = [share(0.5), share(0.99), share(0.999)]
+        resolve({ count: tookMs.length, perSec, p50Ms, p99Ms, p999Ms, wrong })
       })
     }
   })

@@ -1,6 +1,6 @@
-// npm run bench [-- --quick | --rounds N] [GROUP … | bytes]: measures, prints the tables, and writes docs/PERFORMANCE.md's
-// part of them and the chart. With --quick it shows that all of it works, in half a minute, and like GROUP and bytes (the
-// memory alone) it writes nothing.
+// npm run bench [-- --quick | --rounds N] [--node N] [GROUP … | bytes]: measures, prints the tables, and writes them and
+// the chart into docs/PERFORMANCE.md: in full on Node 24, in short on any other. With --quick it shows in half a minute
+// that all of it works, and like GROUP and bytes (the memory alone) it writes nothing.
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

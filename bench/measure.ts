@@ -5,7 +5,7 @@ import type { Setup } from './contestants/setup'
 import { GROUPS, type Group, type GroupName, LOADS, type LoadName, processesOf, takesPart } from './groups'
 import type { Load, Loaded } from './load-generator'
 import { COMPANION_MS, HOT_USER, type LoadParameters, REDIS_DELAY_MS } from './load-parameters'
-import { Worker } from './processes'
+import { Worker, pinned } from './processes'
 import type { ContestantName, Question } from './server'
 
 /** One slice. */
@@ -13,8 +13,11 @@ export interface Slice {
   readonly perSec: number
   readonly p50Ms: number
   readonly p99Ms: number
+  readonly p999Ms: number
   /** Of the server's process, for one request. */
   readonly cpuUs: number
+  /** The longest that the server's event loop was late, in milliseconds. */
+  readonly loopMs: number
   /** Scripts that Redis ran for one request, and what each subject in one took it; absent without Redis. */
   readonly scripts?: { readonly perRequest: number; readonly us: number }
 }
@@ -59,6 +62,7 @@ interface Runner {
 /** Measures group after group. The load generator is one process for all. */
 export class Bench {
   readonly #generator = new Worker('load-generator', 1)
+  readonly #awake = pinned ? new Worker('keep-awake', 1) : undefined
   readonly #kept = new Map<ContestantName, Runner>()
 
   constructor(
@@ -140,6 +144,7 @@ export class Bench {
 
   stop(): void {
     this.#generator.stop()
+    this.#awake?.stop()
     for (const { server } of this.#kept.values()) server.stop()
   }
 
@@ -174,17 +179,19 @@ export class Bench {
   async #slice({ name, server, port, redis }: Runner, loadName: LoadName, ms: number): Promise<Slice> {
     const tokens = { 'one token': this.setup.tokens, 'many tokens': this.manyTokens }[loadName as string]
     const load: Load = { ...LOADS[loadName], port, ms, ...(tokens && { tokens }) }
-    const cost = () => server.ask<{ cpuUs: number }>({ ask: 'cost' } satisfies Question)
+    const cost = () => server.ask<{ cpuUs: number; loopMs: number }>({ ask: 'cost' } satisfies Question)
     if (loadName === 'refused') await this.#generator.ask<Loaded>({ ...load, count: 50 }) // the first ones pass
     await redis?.config('RESETSTAT')
     const before = await cost()
     const loaded = await this.#generator.ask<Loaded>(load)
-    const cpuUs = ((await cost()).cpuUs - before.cpuUs) / loaded.count
+    const after = await cost()
+    const cpuUs = (after.cpuUs - before.cpuUs) / loaded.count
     allAsExpected(name, loaded)
-    const { perSec, p50Ms, p99Ms, count } = loaded
-    if (!redis) return { perSec, p50Ms, p99Ms, cpuUs }
+    const { perSec, p50Ms, p99Ms, p999Ms, count } = loaded
+    const slice = { perSec, p50Ms, p99Ms, p999Ms, cpuUs, loopMs: after.loopMs }
+    if (!redis) return slice
     const { calls, us } = await scriptsOf(redis)
-    return { perSec, p50Ms, p99Ms, cpuUs, scripts: { perRequest: calls / count, us } }
+    return { ...slice, scripts: { perRequest: calls / count, us } }
   }
 
   async #runner(name: ContestantName, group: Way): Promise<Runner> {

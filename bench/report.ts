@@ -2,76 +2,60 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { chart } from './chart'
-import { GROUPS, type GroupName, type LoadName } from './groups'
-import { CONNECTIONS, type LoadParameters } from './load-parameters'
-import type { Limits, Measured, Memory, Row, Slice } from './measure'
+import { Figures, type Results, median } from './figures'
+import { GROUPS, type GroupName } from './groups'
+import { CONNECTIONS } from './load-parameters'
+import type { Slice } from './measure'
 import { pinned } from './processes'
-import type { ContestantName } from './server'
 import { type TargetResult, targets } from './targets'
-
-export interface Results {
-  readonly measured: Partial<Measured>
-  readonly limits: Limits
-  readonly memory: Memory | undefined
-  readonly parameters: LoadParameters
-  readonly minutes: number
-}
 
 export interface Report {
   readonly text: string
+  /** The machine and the targets alone. */
+  readonly short: string
   readonly svg: string
 }
 
 type Figure = (slice: Slice) => number
 
-/** Rows by name, and medians over their rounds. */
-export class Figures {
-  constructor(readonly measured: Partial<Measured>) {}
-
-  row(group: GroupName, contestant: ContestantName, load: LoadName): Row | undefined {
-    return this.measured[group]?.find((row) => row.contestant === contestant && row.load === load)
-  }
-
-  /** The median over the rounds of a figure that is made of two rows' slices of the same round. */
-  paired(one: Row | undefined, other: Row | undefined, of: (one: Slice, other: Slice) => number): number {
-    return median(this.each(one, other, of))
-  }
-
-  /** The same, round by round. */
-  each(one: Row | undefined, other: Row | undefined, of: (one: Slice, other: Slice) => number): number[] {
-    if (!one || !other) return []
-    return one.slices.map((slice, round) => of(slice, other.slices[round] as Slice))
-  }
-}
-
 /** As text, and as a picture. */
 export function report(results: Results): Report {
   const figures = new Figures(results.measured)
   const tables = (Object.keys(GROUPS) as GroupName[]).flatMap((group) => tableOf(figures, group))
-  const text = [machine(results), '', '### Targets', '', ...targetTable(targets(results, figures)), ...tables, ''].join(
-    '\n',
-  )
-  return { text, svg: chart(figures) }
+  const short = [machine(results), '', '### Targets', '', ...targetTable(targets(results, figures))]
+  return { text: [...short, ...tables, ''].join('\n'), short: short.join('\n'), svg: chart(figures) }
 }
 
+/** The Node whose figures docs/PERFORMANCE.md has in full, with the chart. */
+const REFERENCE = 24
 const DOCS = join(__dirname, '../../docs')
-const BEGIN = '<!-- made by npm run bench -->'
-const END = '<!-- end of what npm run bench made -->'
+const MAJOR = Number(process.versions.node.split('.')[0])
 
-/** Puts the report in its place in docs/PERFORMANCE.md, and the chart beside it. */
-export function writeReport({ text, svg }: Report): void {
+/** Puts the report in its place in docs/PERFORMANCE.md: in full on the reference, on any other Node what it came to. */
+export function writeReport({ text, short, svg }: Report): void {
   const file = join(DOCS, 'PERFORMANCE.md')
   const page = readFileSync(file, 'utf8')
-  const [before, after] = [page.indexOf(BEGIN), page.indexOf(END)]
-  if (before === -1 || after === -1) throw new Error(`${file} has no ${BEGIN} … ${END}`)
-  writeFileSync(file, `${page.slice(0, before)}${BEGIN}\n\n${text.trim()}\n\n${page.slice(after)}`)
+  if (MAJOR !== REFERENCE)
+    return writeFileSync(file, withPart(page, ` -- --node ${MAJOR}`, `## On Node ${MAJOR}`, short))
+  writeFileSync(file, withPart(page, '', '## The last full run', text))
   writeFileSync(join(DOCS, 'performance.svg'), svg)
+}
+
+/** The page with what `npm run bench${how}` made in place of what it made before, or at the end under a title. */
+function withPart(page: string, how: string, title: string, text: string): string {
+  const [begin, end] = [`<!-- made by npm run bench${how} -->`, `<!-- end of what npm run bench${how} made -->`]
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)]
+  const part = `${begin}\n\n${how === '' ? text.trim() : text.trim().replace(/^###/gm, '####')}\n\n${end}`
+  if (from === -1 || to === -1) return `${page.trimEnd()}\n\n${title}\n\n${part}\n`
+  return page.slice(0, from) + part + page.slice(to + end.length)
 }
 
 function machine({ parameters, minutes }: Results): string {
   const { rounds, sliceMs, warmMs } = parameters
   const [{ model } = { model: 'unknown' }] = cpus()
-  const where = pinned ? 'servers on one core, load and Redis on the others' : 'nothing pinned to a core'
+  const where = pinned
+    ? 'servers on one core, load and Redis on the other, which is kept awake'
+    : 'nothing pinned to a core'
   return [
     `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${model.trim()}, ` +
       `${Math.round(totalmem() / 2 ** 30)} GB; ${where}. ${rounds} rounds of ${sliceMs} ms a row after ${warmMs} ms of ` +
@@ -105,6 +89,8 @@ function tableOf(figures: Figures, group: GroupName): string[] {
         ),
         of((s) => s.p50Ms).toFixed(2),
         of((s) => s.p99Ms).toFixed(2),
+        of((s) => s.p999Ms).toFixed(2),
+        of((s) => s.loopMs).toFixed(1),
         of((s) => s.cpuUs).toFixed(1),
         figures.paired(row, bare, (a, b) => a.cpuUs - b.cpuUs).toFixed(1),
         shown(
@@ -125,6 +111,8 @@ function tableOf(figures: Figures, group: GroupName): string[] {
       '/ bare+fields',
       'p50 ms',
       'p99 ms',
+      'p99.9 ms',
+      'loop ms',
       'CPU µs',
       `µs over ${floor}`,
       'scripts',
@@ -148,15 +136,4 @@ function table(titles: readonly string[], rows: readonly (readonly string[])[]):
 
 function shown(figure: number, digits: number): string {
   return Number.isNaN(figure) ? '' : figure.toFixed(digits)
-}
-
-export function lowerQuartile(figures: readonly number[]): number {
-  const sorted = [...figures].sort((a, b) => a - b)
-  return sorted[Math.floor((sorted.length - 1) / 4)] ?? NaN
-}
-
-export function median(figures: readonly number[]): number {
-  const sorted = figures.filter((figure) => !Number.isNaN(figure)).sort((a, b) => a - b)
-  const [low, high] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted[Math.ceil((sorted.length - 1) / 2)]]
-  return low === undefined || high === undefined ? NaN : (low + high) / 2
 }

@@ -1,6 +1,7 @@
 // The process of one contestant: serves, says what it has cost, and does raw work of the machine for comparison.
 import { Agent, createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Contestant, Setup } from './contestants/setup'
 
 // Each process loads what its contestant needs, and no other's packages.
@@ -45,6 +46,11 @@ const CONTESTANTS = {
   '@node-oauth/oauth2-server': async (setup) => (await tokens()).nodeOauth2Server(setup),
 } satisfies Record<string, Contestant>
 
+/** How late a timer came, looked at each 10 milliseconds. */
+const LOOP_MS = 10
+const loop = monitorEventLoopDelay({ resolution: LOOP_MS })
+loop.enable()
+
 export type ContestantName = keyof typeof CONTESTANTS
 
 /** What the bench asks of a server. */
@@ -73,7 +79,9 @@ async function answer(question: Question, setup: Setup, port: number): Promise<o
   const { user, system } = process.cpuUsage()
   globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
-  return { cpuUs: user + system, heapBytes: heapUsed + external }
+  const loopMs = Math.max(0, loop.max / 1e6 - LOOP_MS)
+  loop.reset() // of the time since the question before
+  return { cpuUs: user + system, loopMs, heapBytes: heapUsed + external }
 }
 
 /** Asks itself from now on: one of the processes that a subject is busy in. Says so once the first answer is there. */

@@ -1,6 +1,6 @@
 import { type GroupName, type LoadName, processesOf } from './groups'
 import type { Slice } from './measure'
-import { type Figures, type Results, lowerQuartile, median } from './report'
+import { type Figures, type Results, lowerQuartile, median } from './figures'
 import type { ContestantName } from './server'
 
 /** What was aimed at, and what came of it. */
