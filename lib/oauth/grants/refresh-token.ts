@@ -14,17 +14,16 @@ export const refreshToken: Grant = {
 async function handle(ctx: ServerContext, { client, params }: GrantRequest): Promise<TokenResponse> {
   const token = params.need('refresh_token')
   const narrowed = parseScope(params.get('scope'))
-  const owner = await ctx.refreshTokens.owner(token)
+  const authorization = await ctx.refreshTokens.find(token)
   // Trying another client's token must not spend or revoke it.
-  if (owner?.clientId !== client.clientId) throw invalidGrant('refresh token')
-  const authorization = await ctx.refreshTokens.findUnused(token)
-  if (authorization && !narrowed.every((scope) => authorization.scope.includes(scope))) {
+  if (authorization?.clientId !== client.clientId) throw invalidGrant('refresh token')
+  if (!narrowed.every((scope) => authorization.scope.includes(scope))) {
     throw new OAuthError('invalid_scope', 'The scope asks for more than was granted.')
   }
   const rotation = await ctx.refreshTokens.rotate(token)
   if (!rotation) throw invalidGrant('refresh token')
-  return issueTokens(ctx, client, rotation.authorization, {
+  return issueTokens(ctx, client, authorization, {
     refreshToken: rotation.token,
-    ...(narrowed.length > 0 && { scope: narrowed.filter((scope) => rotation.authorization.scope.includes(scope)) }),
+    ...(narrowed.length > 0 && { scope: narrowed.filter((scope) => authorization.scope.includes(scope)) }),
   })
 }

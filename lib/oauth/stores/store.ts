@@ -29,6 +29,6 @@ export interface OAuthStore {
   get(key: string, idleMs?: number): Promise<string | undefined>
   /** Claims a single-use entry and keeps it, claimed, for `keepMs`; 0 deletes it. Undefined if there is no entry. */
   claim(key: string, keepMs: number): Promise<Claim | undefined>
-  /** Adds `by` to a counter that resets `windowMs` after its first count. A negative `by` creates no counter. */
+  /** Adds `by` to a counter that resets `windowMs` after its first count. 0 reads it; 0 and less create none. */
   count(key: string, by: number, windowMs: number): Promise<Count>
 }

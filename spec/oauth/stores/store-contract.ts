@@ -111,4 +111,14 @@ export function storeContract(under: () => StoreUnderTest): void {
     assert.equal((await store().count(key, -1, 60_000)).total, 1)
     assert.deepEqual(await store().count(fresh(), -1, 60_000), { total: 0, endsInMs: 0 })
   })
+
+  it('tells what a counter stands at when 0 is added, and makes none', async () => {
+    const key = fresh()
+    assert.deepEqual(await store().count(key, 0, 60_000), { total: 0, endsInMs: 0 })
+    await store().count(key, 1, 60_000)
+    await under().pass(50)
+    const { total, endsInMs } = await store().count(key, 0, 120_000)
+    assert.equal(total, 1)
+    assert.ok(endsInMs > 50_000 && endsInMs <= 59_955, String(endsInMs))
+  })
 }
