@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Router as ExpressRouter } from 'express'
 import { Router } from '../http/express'
 import { type AccessTokenClaims, AccessTokens } from './tokens/access-tokens'
 import type { ServerContext } from './server-context'
+import { TimestampSecrets } from './client-auth/timestamp-secret'
 import { Cookies } from './cookie'
 import { authorizationEndpoint } from './endpoints/authorization'
 import { oauthMetadataEndpoint, openidConfigurationEndpoint } from './endpoints/discovery'
@@ -115,6 +116,7 @@ function buildContext(settings: ServerSettings): ServerContext {
     idTokens: new IdTokens(issuer, accessTokens.lifetimeSec, keyring, clock),
     sessions: new WebsiteSessions(records, clock, session.lifetimeSec * 1_000, session.idleSec * 1_000),
     attempts: new LoginAttempts(records, settings.limits),
+    timestampSecrets: new TimestampSecrets(),
     acceptedTerms: new AcceptedTerms(records),
   }
 }

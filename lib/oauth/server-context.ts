@@ -13,6 +13,7 @@ import type { RefreshTokens } from './records/refresh-tokens'
 import type { RevocationRecords } from './records/revocation-records'
 import type { WebsiteSessions } from './records/website-sessions'
 import type { Seal } from './seal'
+import type { TimestampSecrets } from './client-auth/timestamp-secret'
 import type { UserDirectory } from './directories/user'
 
 /** What the endpoints of one authorization server share. */
@@ -36,5 +37,6 @@ export interface ServerContext {
   readonly revocations: RevocationRecords
   readonly sessions: WebsiteSessions
   readonly attempts: LoginAttempts
+  readonly timestampSecrets: TimestampSecrets
   readonly acceptedTerms: AcceptedTerms
 }

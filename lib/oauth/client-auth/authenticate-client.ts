@@ -6,7 +6,7 @@ import type { Params } from '../parameters/params'
 import { hashOf, sameSecret } from '../../http/secret'
 import { JWT_BEARER, LONGEST_ASSERTION_MS, assertedClient, verifiedAssertion } from './assertion'
 import { readBasic } from './basic'
-import { TIMESTAMP_TOLERANCE_MS, timestampOf } from './timestamp-secret'
+import { TIMESTAMP_TOLERANCE_MS } from './timestamp-secret'
 
 /** The client authentication methods, for the discovery document. */
 export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
@@ -80,7 +80,7 @@ async function verifyCredentials(
 }
 
 async function verifyTimestampSecret(ctx: ServerContext, client: Client, secret: string): Promise<boolean> {
-  const time = await timestampOf(secret, client.publicKeys ?? [], ctx.clock.date())
+  const time = await ctx.timestampSecrets.timeOf(secret, client.publicKeys ?? [], ctx.clock.date())
   return time !== undefined && isFirstUse(ctx, `${client.clientId} timestamp ${time}`, 2 * TIMESTAMP_TOLERANCE_MS)
 }
 
