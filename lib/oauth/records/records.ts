@@ -2,7 +2,17 @@ import type { Claim, Count, OAuthStore } from '../stores/store'
 
 /** The kinds of records. Each begins its keys. */
 export type RecordKind =
-  'code' | 'refresh' | 'generation' | 'token' | 'session' | 'terms' | 'revoked' | 'login' | 'assertion' | 'attempts'
+  | 'code'
+  | 'refresh'
+  | 'generation'
+  | 'token'
+  | 'unauthenticated'
+  | 'session'
+  | 'terms'
+  | 'revoked'
+  | 'login'
+  | 'assertion'
+  | 'attempts'
 
 /** The result of claiming a record. */
 export interface RecordClaim<T> extends Omit<Claim, 'value'> {

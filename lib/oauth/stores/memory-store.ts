@@ -1,29 +1,33 @@
 import { type Clock, checkClock, systemClock } from '../../http/clock'
 import { optionNames, optionRange } from '../../http/options'
+import { type Expiring, ExpiryQueues } from './expiry-queues'
 import type { Claim, Count, OAuthStore } from './store'
 
-interface Entry {
+interface Entry extends Expiring {
+  readonly key: string
   value: string
-  endsAt: number
   claimedAt?: number
 }
 
-/** Expired entries are swept out each time that so many have been written. */
-const SWEEP_EVERY = 1_024
+/** Begins the keys of opaque tokens of unauthenticated sessions: whoever knows an app key can ask for any number. */
+const UNAUTHENTICATED = 'unauthenticated:'
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
-  /** Entries kept at most, 1 to 16,000,000. Default 1,000,000, some 300 MB. */
+  /**
+   * Entries kept at most, 1 to 16,000,000. Default 1,000,000, about 400 MB. Opaque tokens of unauthenticated sessions get
+   * half of them at most: the rest is for logins, codes, users' tokens and revocations.
+   */
   readonly maxEntries?: number
-  /** Default: the machine's. */
+  /** Default: the system's. */
   readonly clock?: Clock
 }
 
 /**
  * Keeps everything in this process's memory: for one process, and lost with it.
  *
- * A full store refuses to take more instead of forgetting, because what would be forgotten might be a revocation or a
- * lock; requests that need it are then answered 503 until entries expire.
+ * A full store refuses new entries instead of dropping old ones, because an old one could be a revocation or a lock-out.
+ * Requests that need a new entry are then answered 503 until others expire.
  *
  * @example authorizationServer({ store: memoryStore(), … })
  */
@@ -33,10 +37,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
   optionRange('maxEntries', maxEntries, 1, 16_000_000)
   checkClock(clock)
   const entries = new Map<string, Entry>()
-  let written = 0
+  const queues = new ExpiryQueues<Entry>()
+  const mostUnauthenticated = Math.ceil(maxEntries / 2)
+  let unauthenticated = 0
 
   return {
-    set: (key, value, ttlMs) => settle(() => put(key, { value, endsAt: clock.now() + ttlMs })),
+    set: (key, value, ttlMs) => settle(() => put(key, value, ttlMs)),
     get: (key, idleMs) => settle(() => read(key, idleMs)),
     claim: (key, keepMs) => settle(() => claim(key, keepMs)),
     count: (key, by, windowMs) => settle(() => count(key, by, windowMs)),
@@ -47,20 +53,40 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     return entry && entry.endsAt > clock.now() ? entry : undefined
   }
 
-  function put(key: string, entry: Entry): void {
-    if (++written % SWEEP_EVERY === 0 || entries.size >= maxEntries) sweep()
-    if (entries.size >= maxEntries && !entries.has(key)) throw new Error(`memoryStore is full: ${maxEntries} entries`)
+  function put(key: string, value: string, ttlMs: number): void {
+    const now = clock.now()
+    // Two out for one in, so that expired entries do not pile up.
+    drop(queues.expiredOf(ttlMs, now))
+    drop(queues.expiredInTurn(now))
+    const before = entries.get(key)
+    if (!before) makeRoom(key, now)
+    drop(before)
+    const entry: Entry = { key, value, endsAt: 0 }
+    queues.put(entry, now, ttlMs)
     entries.set(key, entry)
+    if (key.startsWith(UNAUTHENTICATED)) unauthenticated++
   }
 
-  function sweep(): void {
-    const now = clock.now()
-    for (const [key, entry] of entries) if (entry.endsAt <= now) entries.delete(key)
+  function makeRoom(key: string, now: number): void {
+    for (;;) {
+      const isReserved = key.startsWith(UNAUTHENTICATED) && unauthenticated >= mostUnauthenticated
+      if (entries.size < maxEntries && !isReserved) return
+      const expired = queues.expired(now)
+      if (!expired) throw new Error(`memoryStore is full: ${isReserved ? mostUnauthenticated : maxEntries} entries`)
+      drop(expired)
+    }
+  }
+
+  function drop(entry: Entry | undefined): void {
+    if (!entry) return
+    queues.remove(entry)
+    entries.delete(entry.key)
+    if (entry.key.startsWith(UNAUTHENTICATED)) unauthenticated--
   }
 
   function read(key: string, idleMs: number | undefined): string | undefined {
     const entry = live(key)
-    if (entry && idleMs !== undefined) entry.endsAt = clock.now() + idleMs
+    if (entry && idleMs !== undefined) queues.put(entry, clock.now(), idleMs)
     return entry?.value
   }
 
@@ -69,8 +95,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     if (!entry) return undefined
     const now = clock.now()
     if (entry.claimedAt !== undefined) return { value: entry.value, first: false, agoMs: now - entry.claimedAt }
-    if (keepMs === 0) entries.delete(key)
-    else Object.assign(entry, { claimedAt: now, endsAt: now + keepMs })
+    if (keepMs === 0) drop(entry)
+    else {
+      entry.claimedAt = now
+      queues.put(entry, now, keepMs)
+    }
     return { value: entry.value, first: true, agoMs: 0 }
   }
 
@@ -78,7 +107,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     const entry = live(key)
     if (!entry) {
       if (by <= 0) return { total: 0, endsInMs: 0 }
-      put(key, { value: String(by), endsAt: clock.now() + windowMs })
+      put(key, String(by), windowMs)
       return { total: by, endsInMs: windowMs }
     }
     entry.value = String(Number(entry.value) + by)
@@ -86,7 +115,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
   }
 }
 
-/** The one turn in which the step runs is what makes it atomic. */
+/** Each step runs within one turn of the event loop, which makes it atomic. */
 function settle<T>(step: () => T): Promise<T> {
   return new Promise((resolve) => resolve(step()))
 }

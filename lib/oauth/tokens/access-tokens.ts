@@ -1,6 +1,6 @@
 import type { Clock } from '../../http/clock'
 import type { Keyring } from '../keys/keyring'
-import type { Records } from '../records/records'
+import type { RecordKind, Records } from '../records/records'
 import type { RevocationRecords } from '../records/revocation-records'
 import { KIND_CLAIM } from '../../bearer/session/session'
 import { hashOf, newId, newSecret } from '../../http/secret'
@@ -9,6 +9,10 @@ import { verifiedPayload } from '../keys/verified-jwt'
 
 /** Marks an unauthenticated session for `requireBearer()`. */
 const UNAUTHENTICATED_CLAIMS = { [KIND_CLAIM]: 'unauthenticated' } as const
+
+/** Begins opaque tokens of unauthenticated sessions, which are one character longer than others. */
+const UNAUTHENTICATED_PREFIX = 'u'
+const OPAQUE_LENGTH = 43
 
 /** The claims of an access token (RFC 9068 §2.2), of either format. */
 export interface AccessTokenClaims {
@@ -89,8 +93,9 @@ export class AccessTokens {
       ...(request.unauthenticated && UNAUTHENTICATED_CLAIMS),
     }
     if (format === 'opaque') {
-      const token = newSecret()
-      await this.#records.set('token', hashOf(token), claims, Math.min(idleSec, lifetimeSec) * 1_000)
+      const token = request.unauthenticated ? UNAUTHENTICATED_PREFIX + newSecret() : newSecret()
+      const idleMs = Math.min(idleSec, lifetimeSec) * 1_000
+      await this.#records.set(recordKindOf(token), hashOf(token), claims, idleMs)
       return { token, expiresInSec: lifetimeSec }
     }
     return { token: await signedJwt('at+jwt', claims, this.#keyring.current()), expiresInSec: lifetimeSec }
@@ -110,7 +115,12 @@ export class AccessTokens {
 
   /** Each look-up restarts the idle time. */
   #ofOpaque(token: string): Promise<AccessTokenClaims | undefined> {
-    if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return Promise.resolve(undefined)
-    return this.#records.get<AccessTokenClaims>('token', hashOf(token), this.#settings.idleSec * 1_000)
+    if (!/^u?[A-Za-z0-9_-]{43}$/.test(token)) return Promise.resolve(undefined)
+    return this.#records.get<AccessTokenClaims>(recordKindOf(token), hashOf(token), this.#settings.idleSec * 1_000)
   }
+}
+
+/** Of an opaque token. Those of unauthenticated sessions are of a kind that a store can limit. */
+function recordKindOf(token: string): RecordKind {
+  return token.length > OPAQUE_LENGTH ? 'unauthenticated' : 'token'
 }

@@ -22,4 +22,39 @@ describe('memoryStore()', () => {
     await small.set('c', '3', 1_000)
     assert.equal(await small.get('c'), '3')
   })
+
+  it('takes no longer for a write when a hundred times as many entries are kept, full or expiring', async () => {
+    const perWriteMs = async (entries: number) => {
+      const clock = manualClock()
+      const store = memoryStore({ clock, maxEntries: entries })
+      for (let i = 0; i < entries; i++) await store.set(`old:${i}`, 'v', 1_000_000 + (i % 10))
+      const least: number[] = []
+      for (let round = 0; round < 5; round++) {
+        const startedAt = performance.now()
+        for (let i = 0; i < 200; i++) await assert.rejects(store.set(`new:${i}`, 'v', 1_000), /is full/)
+        least.push((performance.now() - startedAt) / 200)
+      }
+      clock.advance(1_000_010)
+      const startedAt = performance.now()
+      for (let i = 0; i < 200; i++) await store.set(`new:${i}`, 'v', 1_000)
+      return { full: Math.min(...least), expiring: (performance.now() - startedAt) / 200 }
+    }
+    const [few, many] = [await perWriteMs(1_000), await perWriteMs(100_000)]
+    assert.ok(many.full < 10 * few.full + 0.1, `${many.full} ms, ${few.full} ms with few`)
+    assert.ok(many.expiring < 10 * few.expiring + 0.1, `${many.expiring} ms, ${few.expiring} ms with few`)
+  })
+
+  it('drops what has expired as it takes new entries, so that it grows no further', async () => {
+    const clock = manualClock()
+    const store = memoryStore({ clock, maxEntries: 1_000 })
+    for (let i = 0; i < 50_000; i++) {
+      await store.set(`k:${i}`, 'v', 100 + (i % 3) * 50)
+      if (i % 3 === 0) await store.get(`k:${i}`, 300)
+      if (i % 7 === 0) await store.claim(`k:${i}`, i % 2 === 0 ? 0 : 200)
+      await store.count(`c:${i % 40}`, 1, 100)
+      clock.advance(1)
+    }
+    assert.equal(await store.get('k:49999'), 'v')
+    assert.equal(await store.get('k:48000'), undefined)
+  })
 })
