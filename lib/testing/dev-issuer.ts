@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { KIND_CLAIM } from '../bearer/session/session'
 import type { Jwk } from '../bearer/keys/verify-key'
 import { type Attack, attackToken } from './attack-tokens'
-import { type DevAlgorithm, type DevKey, makeKey, signToken } from './dev-keys'
+import { type DevAlgorithm, makeKey, signToken } from './dev-keys'
 
 /** What a token of {@link devIssuer} says. */
 export interface DevTokenOptions {
@@ -60,9 +60,6 @@ export interface DevIssuer {
   }>
 }
 
-/** Made once per process, and known to nobody else. */
-const first = new Map<DevAlgorithm, DevKey>()
-
 /**
  * An issuer inside this process, for tests and examples.
  *
@@ -74,8 +71,7 @@ const first = new Map<DevAlgorithm, DevKey>()
 export function devIssuer(options: DevIssuerOptions = {}): DevIssuer {
   const { issuer = 'https://dev-issuer.test', audience = 'https://api.test', date = Date.now } = options
   const { algorithm = 'ES256' } = options
-  let key = first.get(algorithm) ?? makeKey(algorithm)
-  first.set(algorithm, key)
+  let key = makeKey(algorithm)
   let shown: readonly Jwk[] = [key.jwk]
 
   const dev: DevIssuer = {

@@ -96,6 +96,21 @@ describe('the authorization endpoint', () => {
     assert.equal((await ask({ ...noRealm, scope: '' })).title, 'Sign in')
   })
 
+  it('parameters too long for the pages that carry them along are refused where they arrive', async () => {
+    const own = await startServer()
+    const { issuer } = own
+    const body = new URLSearchParams(request({ state: 's'.repeat(60_000) }))
+    const page = await new UserAgent(issuer).request(`${issuer}/authorization`, { method: 'POST', body })
+    assert.equal(page.status, 400)
+    assert.equal(page.location, null, 'no header could carry it back')
+    assert.equal(page.title, 'This link does not work')
+    const state = 's'.repeat(15_000)
+    const long = new URLSearchParams(request({ state }))
+    const login = await new UserAgent(issuer).request(`${issuer}/authorization`, { method: 'POST', body: long })
+    assert.equal((await (await login.logIn('bob', 'builder')).finish()).status, 303, 'what is let in gets through')
+    await own.close()
+  })
+
   it('RFC 6749 §4.1.2: state comes back as it was, whatever is in it', async () => {
     const state = `"><svg onload=1>\r\nSet-Cookie: a=b \u2028😀&code=x#y%00`
     const page = await ask({ state, prompt: 'none' })

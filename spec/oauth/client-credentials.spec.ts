@@ -165,6 +165,22 @@ describe('the client credentials grant', () => {
       assert.deepEqual(await error(await asJwt(jwt)), [401, 'invalid_client'])
     })
 
+    it('RFC 7515 §4.1.11: is refused with a crit header that is not understood', async () => {
+      const nowSec = Math.floor(clock.date() / 1_000)
+      const claims = { iss: 'service', sub: 'service', aud: running.issuer, exp: nowSec + 60 }
+      const jwt = (jti: string, header: object) => {
+        const parts = [
+          { alg: 'RS256', ...header },
+          { ...claims, jti },
+        ]
+        const text = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+        return `${text}.${sign('sha256', Buffer.from(text), CLIENT_KEYS.privateKey).toString('base64url')}`
+      }
+      assert.equal((await asJwt(jwt('without', {}))).status, 200)
+      for (const [i, header] of [{ crit: ['b64'], b64: true }, { crit: ['x'], x: 1 }, { crit: [] }].entries())
+        assert.deepEqual(await error(await asJwt(jwt(`crit${i}`, header))), [401, 'invalid_client'])
+    })
+
     it('is refused from a stranger, unsigned, with the public key as a secret, or beside another method', async () => {
       assert.deepEqual(await error(await asJwt(await assertion({}, STRANGER.privateKey))), [401, 'invalid_client'])
       const [head, body] = (await assertion()).split('.')

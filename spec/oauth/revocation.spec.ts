@@ -85,6 +85,18 @@ for (const format of ['jwt', 'opaque'] as const) {
       for (const one of ['nonsense', 'a.b.c']) assert.deepEqual(await introspect(one), { active: false })
     })
 
+    it('RFC 7662 §2.2: introspection tells another client nothing of the session or grant behind a token', async () => {
+      const { access_token: token } = await tokens({ scope: 'openid tree.read' })
+      const own = await introspect(token)
+      assert.equal(typeof own.sid, 'string')
+      assert.equal(typeof own.grant_id, 'string')
+      clock.advance(1_000) // another assertion
+      const others = await introspect(token, {}, await serviceAssertion(running.issuer, clock.date()))
+      assert.deepEqual({ ...others, sid: own.sid, grant_id: own.grant_id }, own)
+      assert.ok(!('sid' in others) && !('grant_id' in others))
+      clock.advance(1_000)
+    })
+
     it('RFC 7662 §2.1: introspection is for confidential clients only, and a refresh token for its own', async () => {
       const { access_token: token, refresh_token: refresh } = await tokens()
       assert.equal((await introspect(token, {}, { client_id: 'spa' })).error, 'unauthorized_client')

@@ -22,10 +22,13 @@ describe('devIssuer()', () => {
     assert.deepEqual({ sub, client_id, scope }, { sub: 'ada', client_id: 'tree', scope: 'read write' })
   })
 
-  it('makes its key once per process, and no two tokens alike', () => {
-    assert.deepEqual(devIssuer().options.key, devIssuer().options.key)
-    assert.notEqual(devIssuer().token('ada'), devIssuer().token('ada'))
-    assert.ok(!('d' in devIssuer().options.key))
+  it('has a key of its own, which another of the same name does not accept, and makes no two tokens alike', async () => {
+    const [one, another] = [devIssuer(), devIssuer()]
+    const verify = async (token: string) => jwtVerify(token, await importJWK(one.options.key))
+    await verify(one.token('ada'))
+    await assert.rejects(verify(another.token('ada')), /signature verification failed/)
+    assert.notEqual(one.token('ada'), one.token('ada'))
+    assert.ok(!('d' in one.options.key))
   })
 
   it('for each kind of session', () => {

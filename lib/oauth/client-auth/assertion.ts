@@ -59,11 +59,13 @@ export function verifiedAssertion(
 
 function payloadOf(assertion: string, key: KeyObject): JwtPayload | undefined {
   try {
-    const payload = verify(assertion, key, {
+    const { header, payload } = verify(assertion, key, {
       algorithms: [...ALGORITHMS],
       ignoreExpiration: true,
       ignoreNotBefore: true,
+      complete: true,
     })
+    if ('crit' in header) return undefined // RFC 7515 §4.1.11: no extension is understood here
     return typeof payload === 'object' ? payload : undefined
   } catch {
     return undefined // jsonwebtoken throws on every malformed or forged token

@@ -1,10 +1,17 @@
 import type { Response } from 'express'
-import { type AuthorizationRequest, readAuthorizationRequest } from '../parameters/authorization-request'
+import {
+  AUTHORIZATION_PARAMS,
+  type AuthorizationRequest,
+  readAuthorizationRequest,
+} from '../parameters/authorization-request'
 import type { ServerContext } from '../server-context'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import type { Params } from '../parameters/params'
 import { isRegistered } from '../directories/redirect-uri'
 import { redirectError } from './authorization-response'
+
+/** Bytes of all parameters. */
+const LONGEST_REQUEST = 16_384
 
 /**
  * Reads an authorization request and passes it on. Checks the client and the redirect URI first: until both are valid an
@@ -16,6 +23,8 @@ export async function withAuthorizationRequest(
   res: Response,
   use: (request: AuthorizationRequest) => Promise<void>,
 ): Promise<void> {
+  // The pages and the redirect that answers carry the parameters along, so too much of them would fail there.
+  params.refuseLonger(AUTHORIZATION_PARAMS, LONGEST_REQUEST)
   params.refuseRepeated(['client_id', 'redirect_uri'])
   const client = await ctx.clients.findClient(params.need('client_id'))
   if (!client) throw invalidRequest('The client is unknown.')

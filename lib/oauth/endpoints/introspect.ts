@@ -4,6 +4,7 @@ import { authenticateClient } from '../client-auth/authenticate-client'
 import type { ServerContext } from '../server-context'
 import { formOf } from '../parameters/form'
 import { OAuthError } from '../oauth-error'
+import type { AccessTokenClaims } from '../tokens/access-tokens'
 import { type Endpoint, sendJson } from './endpoint'
 
 /** Token introspection (RFC 7662) for confidential clients. A refresh token is shown to its own client only. */
@@ -18,9 +19,17 @@ async function introspect(ctx: ServerContext, req: Request, res: Response): Prom
   }
   const token = params.need('token')
   const access = await ctx.accessTokens.check(token)
-  if (access) return sendJson(res, 200, { active: true, token_type: 'Bearer', ...access })
+  if (access) {
+    const isOwn = access.client_id === client.clientId
+    return sendJson(res, 200, { active: true, token_type: 'Bearer', ...(isOwn ? access : forOthers(access)) })
+  }
   const refresh = await ctx.refreshTokens.findUnused(token)
   if (refresh?.clientId !== client.clientId) return sendJson(res, 200, { active: false })
   const { clientId, userId, scope } = refresh
   sendJson(res, 200, { active: true, client_id: clientId, sub: userId, scope: scope.join(' '), iss: ctx.issuer })
+}
+
+/** The claims without what only the token's own client is told: the website session and the grant. */
+function forOthers({ sid: _sid, grant_id: _grantId, ...claims }: AccessTokenClaims): Partial<AccessTokenClaims> {
+  return claims
 }

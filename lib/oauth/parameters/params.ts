@@ -56,6 +56,13 @@ export class Params {
     }
   }
 
+  /** @throws {OAuthError} invalid_request if the values of these parameters, as JSON, are longer than `mostBytes` */
+  refuseLonger(names: Iterable<string>, mostBytes: number): void {
+    const values = [...names].map((name) => this.#values.get(name) ?? '')
+    if (Buffer.byteLength(JSON.stringify(values)) > mostBytes)
+      throw invalidRequest(`The parameters are longer than ${mostBytes} bytes.`)
+  }
+
   #add(name: string, value: string): void {
     // `code[]=x` and `code[a]=x` are another parser's ways of repeating `code`.
     const bracket = name.indexOf('[')

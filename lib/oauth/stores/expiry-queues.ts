@@ -61,7 +61,7 @@ export class ExpiryQueues<T extends Expiring> {
       this.#turn = this.#queues.values()
       next = this.#turn.next()
     }
-    return expiredIn(next.value as Queue | undefined, now) as T | undefined
+    return expiredIn(next.value, now) as T | undefined
   }
 
   /** An expired entry of any queue, if there is one. */
