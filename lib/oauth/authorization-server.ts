@@ -3,6 +3,7 @@ import { Router } from '../http/express'
 import { type AccessTokenClaims, AccessTokens } from './tokens/access-tokens'
 import type { ServerContext } from './server-context'
 import { TimestampSecrets } from './client-auth/timestamp-secret'
+import { IdentityScopes } from './identity-scopes'
 import { Cookies } from './cookie'
 import { authorizationEndpoint } from './endpoints/authorization'
 import { oauthMetadataEndpoint, openidConfigurationEndpoint } from './endpoints/discovery'
@@ -92,7 +93,9 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
 
 function buildContext(settings: ServerSettings): ServerContext {
   const { issuer, clients, users, tokenType, clock, accessTokens, refresh, session } = settings
+  const { acr, tokenFrom } = settings
   const url = new URL(issuer)
+  const identity = new IdentityScopes(settings.scopes, settings.idTokenScopes)
   const tokenMs = (accessTokens.lifetimeSec + SKEW_SEC) * 1_000
   const refreshMs = refresh.lifetimeSec * 1_000
   const records = new Records(settings.store)
@@ -104,6 +107,9 @@ function buildContext(settings: ServerSettings): ServerContext {
     clients,
     users,
     tokenType,
+    identity,
+    acr,
+    tokenFrom,
     keyring,
     records,
     revocations,
@@ -113,7 +119,7 @@ function buildContext(settings: ServerSettings): ServerContext {
     codes: new Codes(records, settings.codeLifetimeSec * 1_000, tokenMs),
     accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, clock),
     refreshTokens: new RefreshTokens(records, revocations, refreshMs, refresh.graceSec * 1_000),
-    idTokens: new IdTokens(issuer, accessTokens.lifetimeSec, keyring, clock),
+    idTokens: new IdTokens(issuer, accessTokens.lifetimeSec, keyring, identity, clock),
     sessions: new WebsiteSessions(records, clock, session.lifetimeSec * 1_000, session.idleSec * 1_000),
     attempts: new LoginAttempts(records, settings.limits),
     timestampSecrets: new TimestampSecrets(),

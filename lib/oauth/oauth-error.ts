@@ -1,4 +1,4 @@
-/** The error codes of this server: RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, OIDC Core §3.1.2.6. */
+/** The error codes of this server: RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, OIDC Core §3.1.2.6 and its extensions. */
 export type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -11,6 +11,7 @@ export type OAuthErrorCode =
   | 'temporarily_unavailable'
   | 'login_required'
   | 'interaction_required'
+  | 'unmet_authentication_requirements'
   | 'request_not_supported'
   | 'request_uri_not_supported'
   | 'registration_not_supported'

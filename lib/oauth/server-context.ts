@@ -1,4 +1,6 @@
+import type { Placement } from '../bearer/credentials/credentials'
 import type { Clock } from '../http/clock'
+import type { IdentityScopes } from './identity-scopes'
 import type { AccessTokens } from './tokens/access-tokens'
 import type { ClientDirectory } from './directories/client'
 import type { Cookies } from './cookie'
@@ -25,6 +27,11 @@ export interface ServerContext {
   readonly users: UserDirectory
   /** `token_type` of responses without an id_token. */
   readonly tokenType: string
+  readonly identity: IdentityScopes
+  /** What a login here is worth: the `acr` of id_tokens that are asked for one. */
+  readonly acr: string
+  /** Where `platformLogout` looks for its token beside the header. */
+  readonly tokenFrom: readonly Placement[]
   readonly keyring: Keyring
   readonly seal: Seal
   readonly cookies: Cookies

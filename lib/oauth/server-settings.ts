@@ -1,6 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { type Clock, checkClock, systemClock } from '../http/clock'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
+import { isScope } from '../bearer/session/scope'
+import type { Placement } from '../bearer/credentials/credentials'
 import type { ClientDirectory } from './directories/client'
 import type { OnError } from './endpoints/endpoint'
 import type { SigningKey } from './keys/keyring'
@@ -30,6 +32,26 @@ export interface AuthorizationServerOptions {
   readonly signingKeys?: readonly SigningKey[]
   /** `token_type` of responses without an id_token; with one it is `Bearer`. Default `family_search`. */
   readonly tokenType?: string
+  /**
+   * The claims that scopes give, in place of the default ones or beside them; false takes a scope away. Default: OpenID
+   * Connect's (`profile`, `email`, `address`, `phone`) complete, and the service's own.
+   *
+   * @example scopes: { profile: ['name', 'preferred_username'], membership: ['member_since'], phone: false }
+   */
+  readonly scopes?: Readonly<Record<string, readonly string[] | false>>
+  /**
+   * Scopes whose claims stand in the id_token, too, and not in userinfo alone; `'all'` is the service's dialect, `[]`
+   * OIDC Core §5.4 to the letter. Default: all but `email`, `address` and `phone`. What an app asks for by the parameter
+   * `claims` stands where it asks for it.
+   */
+  readonly idTokenScopes?: readonly string[] | 'all'
+  /** The `acr` of an id_token whose app asked for one: what a login here is worth. Default `1` (ISO/IEC 29115). */
+  readonly acr?: string
+  /**
+   * Where `platformLogout` takes the token from, beside the header: `'query'` (`?access_token=`), `'form'`, as
+   * `requireBearer()` has it. A token in a URL stands in logs, too. Default: nowhere else.
+   */
+  readonly tokenFrom?: readonly Placement[]
   readonly accessTokens?: {
     /** `jwt` (RFC 9068), or `opaque`: 256 random bits, stored as a hash; check those with `verify`. Default `jwt`. */
     readonly format?: 'jwt' | 'opaque'
@@ -74,6 +96,10 @@ const NAMES = [
   'store',
   'signingKeys',
   'tokenType',
+  'scopes',
+  'idTokenScopes',
+  'acr',
+  'tokenFrom',
   'accessTokens',
   'refreshTokens',
   'codeLifetimeSec',
@@ -106,6 +132,12 @@ export function serverSettings(options: AuthorizationServerOptions) {
       `tokenType must be 1 to 64 letters, digits, dots, dashes and underscores; received ${shown(tokenType)}`,
     )
   }
+  const { scopes = {}, idTokenScopes, acr = '1', tokenFrom = [] } = options
+  checkScopes(scopes, idTokenScopes)
+  if (typeof acr !== 'string' || acr === '') throw new TypeError(`acr must be a text; received ${shown(acr)}`)
+  if (!Array.isArray(tokenFrom) || !tokenFrom.every((place) => place === 'form' || place === 'query')) {
+    throw new TypeError(`tokenFrom must be a list of 'form' and 'query'; received ${shown(tokenFrom)}`)
+  }
   optionType('onError', onError, 'function')
   optionNames('accessTokens', accessTokens, ['format', 'lifetimeSec', 'idleSec', 'audience'])
   const { format = 'jwt', idleSec = 3_600, audience = issuer } = accessTokens
@@ -135,6 +167,10 @@ export function serverSettings(options: AuthorizationServerOptions) {
     users,
     store,
     tokenType,
+    scopes,
+    idTokenScopes,
+    acr,
+    tokenFrom: tokenFrom as readonly Placement[],
     codeLifetimeSec,
     refresh,
     session,
@@ -162,4 +198,17 @@ function checkMethods(option: string, value: unknown, methods: readonly string[]
   const object = value as Record<string, unknown> | null | undefined
   if (methods.every((method) => typeof object?.[method] === 'function')) return
   throw new TypeError(`${option} must have the methods ${methods.join(', ')}; received ${shown(value)}`)
+}
+
+function checkScopes(scopes: unknown, idTokenScopes: unknown): void {
+  optionType('scopes', scopes, 'object')
+  for (const [scope, claims] of Object.entries(scopes as object) as [string, unknown][]) {
+    const isList = Array.isArray(claims) && claims.every((claim) => typeof claim === 'string' && claim !== '')
+    if (!isScope(scope) || !(isList || claims === false)) {
+      throw new TypeError(`scopes.${scope} must be a list of claims, or false; received ${shown(claims)}`)
+    }
+  }
+  if (idTokenScopes === undefined || idTokenScopes === 'all') return
+  if (Array.isArray(idTokenScopes) && idTokenScopes.every((scope) => typeof scope === 'string')) return
+  throw new TypeError(`idTokenScopes must be 'all' or a list of scopes; received ${shown(idTokenScopes)}`)
 }

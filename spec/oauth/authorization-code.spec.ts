@@ -61,9 +61,9 @@ describe('the authorization code grant', () => {
       .digest()
       .subarray(0, 16)
     assert.equal(payload.at_hash, half.toString('base64url'))
-    const { givenName, given_name, family_name, gender, language, locale, email, user_id, country } = payload
+    const { givenName, given_name, family_name, gender, language, locale, user_id, country } = payload
     assert.deepEqual(
-      { givenName, given_name, family_name, gender, language, locale, email, user_id, country },
+      { givenName, given_name, family_name, gender, language, locale, user_id, country },
       {
         givenName: 'Ada',
         given_name: 'Ada',
@@ -71,11 +71,11 @@ describe('the authorization code grant', () => {
         gender: 'female',
         language: 'en',
         locale: 'en-GB',
-        email: 'ada@example.org',
         user_id: 'KWC6-X7D',
         country: 'GB',
       },
     )
+    assert.equal('email' in payload, false, 'userinfo gives it (OIDC Core §5.4)')
     assert.equal('qualifies_for_affiliate_account' in payload, false)
   })
 

@@ -201,6 +201,20 @@ describe('logout at the website', () => {
     assert.equal(await isSignedIn(agent), false)
   })
 
+  it('RFC 8252 §7.3 and RP-Initiated Logout §3: the port of a loopback address may vary', async () => {
+    const agent = new UserAgent(running.issuer)
+    for (const [uri, status] of [
+      ['http://127.0.0.1:49152/bye', 303],
+      ['http://127.0.0.1/bye', 303],
+      ['http://127.0.0.1:49152/other', 400],
+      ['http://localhost:49152/bye', 400],
+      ['http://127.0.0.1:99999/bye', 400],
+    ] as const) {
+      const page = await leave(agent, { client_id: 'native', post_logout_redirect_uri: uri })
+      assert.deepEqual([page.status, page.location], [status, status === 303 ? uri : null], uri)
+    }
+  })
+
   it('RP-Initiated Logout §3: goes on to nothing that is not registered', async () => {
     const { agent, hint } = await signIn()
     for (const uri of ['https://evil.test', 'https://client.test/cb', 'https://client.test/bye/']) {

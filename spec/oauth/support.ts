@@ -38,6 +38,7 @@ export const CLIENTS: readonly ClientRegistration[] = [
     name: 'Native',
     realm: '/native',
     redirectUris: ['http://127.0.0.1/cb', 'com.example.app:/cb'],
+    postLogoutRedirectUris: ['http://127.0.0.1/bye'],
   },
   { clientId: 'legacy', name: 'Legacy', realm: '/l', requirePkce: false, redirectUris: ['http://localhost/cb'] },
   { clientId: 'no-realm', name: 'No Realm', requirePkce: false, redirectUris: ['https://norealm.test/cb'] },

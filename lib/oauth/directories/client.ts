@@ -11,7 +11,7 @@ export interface Client {
   readonly name: string
   /** Compared byte for byte; only a loopback port may differ. */
   readonly redirectUris?: readonly string[]
-  /** Where a user may be sent after logout (OIDC RP-Initiated Logout §3). */
+  /** Where a user may be sent after logout (OIDC RP-Initiated Logout §3); only a loopback port may vary. */
   readonly postLogoutRedirectUris?: readonly string[]
   /** An app without a realm must not request a scope. */
   readonly realm?: string

@@ -1,5 +1,8 @@
-/** A user's claims by name: `{ givenName: 'Ada', family_name: 'Lovelace', email: 'ada@example.org' }`. */
-export type UserClaims = Readonly<Record<string, string | number | boolean | undefined>>
+/** The value of a claim: any JSON but null, such as the object of OpenID Connect's `address`. */
+export type ClaimValue = string | number | boolean | readonly ClaimValue[] | { readonly [member: string]: ClaimValue }
+
+/** What is known of a user, by claim name: `{ given_name: 'Ada', family_name: 'Lovelace', email: 'ada@example.org' }`. */
+export type UserClaims = Readonly<Record<string, ClaimValue | undefined>>
 
 /** A user who can sign in. */
 export interface User {
@@ -7,7 +10,7 @@ export interface User {
   readonly id: string
   /** The name the user signs in with; shown on the pages. */
   readonly username: string
-  /** `givenName`, `family_name`, `gender`, `language`, `locale`, `email`, `country`, `qualifies_for_affiliate_account`. */
+  /** By the names of OIDC Core §5.1, the service's own (`givenName`, `language`, `country`) or the app's. */
   readonly claims?: UserClaims
 }
 

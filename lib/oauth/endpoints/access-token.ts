@@ -1,18 +1,27 @@
 import type { Request } from 'express'
 import { denialOf } from '../../bearer/challenge'
-import { findToken } from '../../bearer/credentials/credentials'
+import { type Placement, findCredentials } from '../../bearer/credentials/credentials'
 import { type Refusal, refuse } from '../../bearer/refusal/refusal'
 import type { AccessTokenClaims } from '../tokens/access-tokens'
 import type { ServerContext } from '../server-context'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
+import { formOf } from '../parameters/form'
 
 /**
- * The claims of the request's bearer token, for endpoints of this server that are protected resources.
+ * The claims of the request's access token, for endpoints of this server that are protected resources.
  *
+ * @param placements where the token may stand beside the header (RFC 6750 §2)
  * @throws {OAuthError} with a challenge (RFC 6750 §3) if the token is missing or refused
  */
-export async function requireAccessToken(ctx: ServerContext, req: Request): Promise<AccessTokenClaims> {
-  const found = findToken(req.rawHeaders)
+export async function requireAccessToken(
+  ctx: ServerContext,
+  req: Request,
+  placements: readonly Placement[] = [],
+): Promise<AccessTokenClaims> {
+  const form = placements.includes('form') ? await tokenForm(req) : undefined
+  const { method, url: target, rawHeaders } = req
+  const request = { method, target, origin: new URL(ctx.issuer).origin, rawHeaders, form }
+  const found = findCredentials(request, placements, false)
   if ('refused' in found) throw accessRefused(ctx, found)
   const claims = await ctx.accessTokens.check(found.token)
   if (!claims) throw accessRefused(ctx, refuse('signature'))
@@ -26,4 +35,13 @@ export function accessRefused(ctx: ServerContext, refusal: Refusal): OAuthError 
     resourceMetadata: undefined,
   })
   return new OAuthError(code as OAuthErrorCode, message, status as 400 | 401 | 403, headers)
+}
+
+/** A body of another type is nobody's token (RFC 6750 §2.2). */
+async function tokenForm(req: Request): Promise<object | undefined> {
+  if (req.method !== 'POST' || !req.is('application/x-www-form-urlencoded')) return undefined
+  const params = await formOf(req)
+  params.refuseRepeated(['access_token'])
+  const token = params.get('access_token')
+  return token === undefined ? undefined : { access_token: token }
 }

@@ -10,7 +10,7 @@ type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state'>
 
 /** Issues the code for what the user allowed. */
 export function grantCode(ctx: ServerContext, request: AuthorizationRequest, session: WebsiteSession): Promise<string> {
-  const { client, scope, redirectUri, challenge, nonce } = request
+  const { client, scope, redirectUri, challenge, nonce, claims, acr } = request
   return ctx.codes.issue({
     authorization: {
       grantId: newId(),
@@ -19,6 +19,9 @@ export function grantCode(ctx: ServerContext, request: AuthorizationRequest, ses
       scope,
       authTimeSec: Math.floor(session.authTimeMs / 1_000),
       sid: session.sid,
+      ...(claims.userinfo.length > 0 && { userinfoClaims: claims.userinfo }),
+      ...(claims.idToken.length > 0 && { idTokenClaims: claims.idToken }),
+      ...(acr !== undefined && { acr }),
     },
     redirectUri,
     ...(challenge && { challenge }),

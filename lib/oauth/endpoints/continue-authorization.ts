@@ -37,6 +37,7 @@ function needsLogin(ctx: ServerContext, { request, startedAtMs }: Interaction, s
   const sinceThen = session.authTimeMs >= startedAtMs
   if ((prompt.has('login') || prompt.has('select_account')) && !sinceThen) return true
   if (maxAgeSec !== undefined && !sinceThen && ctx.clock.date() - session.authTimeMs > maxAgeSec * 1_000) return true
+  if (request.claims.sub !== undefined && request.claims.sub !== session.userId) return true
   return idTokenHint !== undefined && ctx.idTokens.read(idTokenHint)?.sub !== session.userId
 }
 

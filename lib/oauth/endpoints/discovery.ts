@@ -4,7 +4,6 @@ import { ASSERTION_ALGORITHMS } from '../client-auth/assertion'
 import { CLIENT_AUTH_METHODS } from '../client-auth/authenticate-client'
 import type { ServerContext } from '../server-context'
 import { GRANTS } from '../grants/grant-table'
-import { IDENTITY_SCOPES, SCOPE_CLAIMS } from '../parameters/identity-scope'
 import { type Endpoint, sendJson } from './endpoint'
 import { jwks } from './jwks'
 
@@ -32,7 +31,7 @@ export function discovery(ctx: ServerContext, req: Request, res: Response): void
   sendJson(res, 200, metadata(ctx), { 'Cache-Control': `public, max-age=${PUBLISHED_FOR_SEC}` })
 }
 
-function metadata({ issuer, keyring }: ServerContext): Record<string, unknown> {
+function metadata({ issuer, keyring, identity, acr }: ServerContext): Record<string, unknown> {
   const confidential = CLIENT_AUTH_METHODS.filter((method) => method !== 'none')
   return {
     issuer,
@@ -46,7 +45,7 @@ function metadata({ issuer, keyring }: ServerContext): Record<string, unknown> {
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     grant_types_supported: [...GRANTS.keys()],
-    scopes_supported: IDENTITY_SCOPES,
+    scopes_supported: identity.names,
     claims_supported: [
       'sub',
       'iss',
@@ -58,13 +57,15 @@ function metadata({ issuer, keyring }: ServerContext): Record<string, unknown> {
       'amr',
       'sid',
       'at_hash',
-      ...SCOPE_CLAIMS,
+      'acr',
+      ...identity.claims,
     ],
     claim_types_supported: ['normal'],
-    claims_parameter_supported: false,
+    claims_parameter_supported: true,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
     prompt_values_supported: PROMPTS,
+    acr_values_supported: [acr],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: [...new Set(keyring.published().map(({ alg }) => alg))],
     access_token_typ_values_supported: ['at+jwt'], // RFC 9068 §2.1; for requireBearer(), which then takes no others

@@ -33,7 +33,7 @@ export async function withAuthorizationRequest(
 
   let request: AuthorizationRequest
   try {
-    request = readAuthorizationRequest(params, client, redirectUri)
+    request = readAuthorizationRequest(params, client, redirectUri, ctx)
   } catch (err) {
     if (!(err instanceof OAuthError)) throw err
     const state = params.repeats('state') ? undefined : params.get('state')

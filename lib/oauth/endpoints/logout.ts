@@ -5,7 +5,7 @@ import type { IdTokenHint } from '../tokens/id-tokens'
 import { invalidRequest } from '../oauth-error'
 import type { Params } from '../parameters/params'
 import type { WebsiteSession } from '../records/website-sessions'
-import { cspSource, withParams } from '../directories/redirect-uri'
+import { cspSource, isRegistered, withParams } from '../directories/redirect-uri'
 import type { Endpoint } from './endpoint'
 import { issueCsrfToken, isOwnForm } from './interaction'
 
@@ -90,7 +90,7 @@ async function postLogoutUri(
   if (uri === undefined) return undefined
   const clientId = hint?.aud ?? params.get('client_id')
   const client = clientId === undefined ? undefined : await ctx.clients.findClient(clientId)
-  if (!client?.postLogoutRedirectUris?.includes(uri))
+  if (!isRegistered(uri, client?.postLogoutRedirectUris ?? []))
     throw invalidRequest('The post_logout_redirect_uri is not registered.')
   const state = params.get('state')
   return state === undefined ? uri : withParams(uri, { state })

@@ -10,7 +10,7 @@ import type { Endpoint } from './endpoint'
 export const platformLogoutEndpoint: Endpoint = { path: '/', methods: { POST: platformLogout }, errors: 'json' }
 
 async function platformLogout(ctx: ServerContext, req: Request, res: Response): Promise<void> {
-  const { grant_id: grantId, sid } = await requireAccessToken(ctx, req)
+  const { grant_id: grantId, sid } = await requireAccessToken(ctx, req, ctx.tokenFrom)
   await ctx.revocations.revokeGrant(grantId)
   if (sid !== undefined) await ctx.sessions.end(sid)
   res.status(204).end()

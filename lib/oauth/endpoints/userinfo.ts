@@ -1,6 +1,5 @@
 import type { Request, Response } from 'express'
 import type { ServerContext } from '../server-context'
-import { claimsOf } from '../parameters/identity-scope'
 import { accessRefused, requireAccessToken } from './access-token'
 import { type Endpoint, sendJson } from './endpoint'
 
@@ -12,10 +11,10 @@ export const userinfoEndpoint: Endpoint = {
 }
 
 async function userinfo(ctx: ServerContext, req: Request, res: Response): Promise<void> {
-  const claims = await requireAccessToken(ctx, req)
+  const claims = await requireAccessToken(ctx, req, ['form'])
   const scopes = claims.scope?.split(' ') ?? []
   if (!scopes.includes('openid')) throw accessRefused(ctx, { refused: 'scope', scope: ['openid'] })
   const user = await ctx.users.findUser(claims.sub)
   if (!user) throw accessRefused(ctx, { refused: 'subject' })
-  sendJson(res, 200, { sub: user.id, ...claimsOf(scopes, user.id, user.claims ?? {}) })
+  sendJson(res, 200, { sub: user.id, ...ctx.identity.userinfo(scopes, user, claims.userinfo_claims) })
 }

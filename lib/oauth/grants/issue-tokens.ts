@@ -16,11 +16,19 @@ export async function issueTokens(
   authorization: Authorization,
   more: { readonly nonce?: string; readonly refreshToken?: string; readonly scope?: readonly string[] },
 ): Promise<TokenResponse> {
-  const { grantId, userId, authTimeSec, sid } = authorization
+  const { grantId, userId, authTimeSec, sid, userinfoClaims } = authorization
   const scope = more.scope ?? authorization.scope
   const user = await ctx.users.findUser(userId)
   if (!user) throw invalidGrant('authorization')
-  const request = { sub: userId, clientId: client.clientId, grantId, scope, authTimeSec, sid }
+  const request = {
+    sub: userId,
+    clientId: client.clientId,
+    grantId,
+    scope,
+    authTimeSec,
+    sid,
+    ...(userinfoClaims && { userinfoClaims }),
+  }
   const { token, expiresInSec } = await ctx.accessTokens.issue(request)
   const isOpenId = scope.includes('openid')
   const refreshToken =

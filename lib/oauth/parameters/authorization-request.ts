@@ -2,6 +2,8 @@ import type { Client } from '../directories/client'
 import { mayUse } from '../directories/client'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import type { Params } from './params'
+import { type ClaimsRequest, readClaimsRequest } from './claims-request'
+import type { IdentityScopes } from '../identity-scopes'
 import { type Challenge, challengeOf } from './pkce'
 import { grantableScope, parseScope } from './identity-scope'
 
@@ -21,6 +23,8 @@ export const AUTHORIZATION_PARAMS = [
   'login_hint',
   'id_token_hint',
   'ui_locales',
+  'acr_values',
+  'claims',
   'request',
   'request_uri',
   'registration',
@@ -40,6 +44,9 @@ export interface AuthorizationRequest {
   readonly loginHint: string
   readonly idTokenHint: string | undefined
   readonly locales: readonly string[]
+  readonly claims: ClaimsRequest
+  /** What the id_token is to say of the login's strength, where the app asked. */
+  readonly acr: string | undefined
 }
 
 /** The values of `prompt` (OIDC Core §3.1.2.1). */
@@ -51,7 +58,12 @@ export const PROMPTS: readonly string[] = ['none', 'login', 'consent', 'select_a
  *
  * @throws {OAuthError} to send to the redirect URI
  */
-export function readAuthorizationRequest(params: Params, client: Client, redirectUri: string): AuthorizationRequest {
+export function readAuthorizationRequest(
+  params: Params,
+  client: Client,
+  redirectUri: string,
+  { identity, acr }: { readonly identity: IdentityScopes; readonly acr: string },
+): AuthorizationRequest {
   params.refuseRepeated(AUTHORIZATION_PARAMS)
   for (const name of ['request', 'request_uri', 'registration'] as const) {
     if (params.get(name) !== undefined)
@@ -66,11 +78,12 @@ export function readAuthorizationRequest(params: Params, client: Client, redirec
   if ((params.get('response_mode') ?? 'query') !== 'query') throw invalidRequest('The response_mode must be query.')
   const asked = parseScope(params.get('scope'))
   if (asked.length > 0 && client.realm === undefined) throw realmMissing()
+  const claims = readClaimsRequest(params.get('claims'), identity.claims, acr)
   return {
     client,
     redirectUri,
     state: params.get('state'),
-    scope: grantableScope(asked, client.scopes),
+    scope: grantableScope(asked, identity, client.scopes),
     challenge: challengeOf(params.get('code_challenge'), params.get('code_challenge_method'), {
       required: client.requirePkce ?? true,
       plain: client.plainPkce ?? false,
@@ -81,6 +94,8 @@ export function readAuthorizationRequest(params: Params, client: Client, redirec
     loginHint: (params.get('login_hint') ?? '').slice(0, 256),
     idTokenHint: params.get('id_token_hint'),
     locales: params.get('ui_locales')?.split(' ').filter(isLocale) ?? [],
+    claims,
+    acr: params.get('acr_values') !== undefined || claims.asksAcr ? acr : undefined,
   }
 }
 

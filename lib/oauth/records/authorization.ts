@@ -9,4 +9,9 @@ export interface Authorization {
   readonly authTimeSec: number
   /** The website session in which the user allowed it. */
   readonly sid: string
+  /** Asked for by the parameter `claims`, beside what the scopes give. */
+  readonly userinfoClaims?: readonly string[]
+  readonly idTokenClaims?: readonly string[]
+  /** Stands in the id_token, where the app asked for it. */
+  readonly acr?: string
 }

@@ -29,6 +29,8 @@ export interface AccessTokenClaims {
   readonly auth_time?: number
   readonly sid?: string
   readonly session_kind?: 'unauthenticated'
+  /** Names of claims that userinfo gives beside those of the scopes, because the app asked for them (OIDC Core §5.5). */
+  readonly userinfo_claims?: readonly string[]
 }
 
 /** What to issue a token for. */
@@ -40,6 +42,7 @@ export interface AccessTokenRequest {
   readonly authTimeSec?: number
   readonly sid?: string
   readonly unauthenticated?: boolean
+  readonly userinfoClaims?: readonly string[]
 }
 
 /** How access tokens are issued. */
@@ -91,6 +94,7 @@ export class AccessTokens {
       ...(request.authTimeSec !== undefined && { auth_time: request.authTimeSec }),
       ...(request.sid !== undefined && { sid: request.sid }),
       ...(request.unauthenticated && UNAUTHENTICATED_CLAIMS),
+      ...(request.userinfoClaims && { userinfo_claims: request.userinfoClaims }),
     }
     if (format === 'opaque') {
       const token = request.unauthenticated ? UNAUTHENTICATED_PREFIX + newSecret() : newSecret()

@@ -3,7 +3,7 @@ import type { Clock } from '../../http/clock'
 import { verifiedPayload } from '../keys/verified-jwt'
 import type { Keyring } from '../keys/keyring'
 import type { Authorization } from '../records/authorization'
-import { claimsOf } from '../parameters/identity-scope'
+import type { IdentityScopes } from '../identity-scopes'
 import { signedJwt } from '../keys/signed-jwt'
 import type { SigningAlgorithm } from '../keys/signing-algorithm'
 import type { User } from '../directories/user'
@@ -20,12 +20,14 @@ export class IdTokens {
   readonly #issuer: string
   readonly #lifetimeSec: number
   readonly #keyring: Keyring
+  readonly #identity: IdentityScopes
   readonly #clock: Clock
 
-  constructor(issuer: string, lifetimeSec: number, keyring: Keyring, clock: Clock) {
+  constructor(issuer: string, lifetimeSec: number, keyring: Keyring, identity: IdentityScopes, clock: Clock) {
     this.#issuer = issuer
     this.#lifetimeSec = lifetimeSec
     this.#keyring = keyring
+    this.#identity = identity
     this.#clock = clock
   }
 
@@ -34,7 +36,7 @@ export class IdTokens {
     const key = this.#keyring.current()
     const iat = Math.floor(this.#clock.date() / 1_000)
     const claims = {
-      ...claimsOf(authorization.scope, user.id, user.claims ?? {}),
+      ...this.#identity.idToken(authorization.scope, user, authorization.idTokenClaims),
       iss: this.#issuer,
       sub: user.id,
       aud: authorization.clientId,
@@ -42,6 +44,7 @@ export class IdTokens {
       exp: iat + this.#lifetimeSec,
       auth_time: authorization.authTimeSec,
       amr: ['pwd'],
+      ...(authorization.acr !== undefined && { acr: authorization.acr }),
       sid: authorization.sid,
       at_hash: halfHash(accessToken, key.alg),
       ...(nonce !== undefined && { nonce }),

@@ -1,0 +1,66 @@
+import { isJsonObject } from '../../http/json'
+import { OAuthError, invalidRequest } from '../oauth-error'
+
+/** What an app asks for claim by claim (OIDC Core §5.5). */
+export interface ClaimsRequest {
+  /** Names of claims, of those that this server knows. */
+  readonly userinfo: readonly string[]
+  readonly idToken: readonly string[]
+  /** The one user who will do. */
+  readonly sub: string | undefined
+  /** Whether the id_token is to say how strong the login was. */
+  readonly asksAcr: boolean
+}
+
+/** Nothing of the kind. */
+const NOTHING: ClaimsRequest = { userinfo: [], idToken: [], sub: undefined, asksAcr: false }
+
+/**
+ * Reads the parameter `claims`. What is not known here is left out, as §5.5 wants it; essential and voluntary claims are
+ * answered alike, since what the directory knows is given either way.
+ *
+ * @param text JSON: `{ "userinfo": { "email": { "essential": true } }, "id_token": { "picture": null } }`
+ * @param known the claims that may be asked for
+ * @param acr what a login here is worth
+ * @throws {OAuthError} invalid_request where it is no such object; unmet_authentication_requirements where an `acr` is
+ *   essential that no login here has (§5.5.1.1)
+ */
+export function readClaimsRequest(text: string | undefined, known: readonly string[], acr: string): ClaimsRequest {
+  if (text === undefined) return NOTHING
+  const claims = parsed(text)
+  const [userinfo, idToken] = [memberOf(claims, 'userinfo'), memberOf(claims, 'id_token')]
+  const subs = [userinfo, idToken].map(({ sub }) => (isJsonObject(sub) ? sub.value : undefined))
+  const [sub, other = sub] = subs.filter((value) => typeof value === 'string')
+  if (sub !== other) throw invalidRequest('The parameter claims asks for two users at once.')
+  checkAcr(idToken.acr, acr)
+  return {
+    userinfo: known.filter((name) => Object.hasOwn(userinfo, name)),
+    idToken: known.filter((name) => Object.hasOwn(idToken, name)),
+    sub,
+    asksAcr: Object.hasOwn(idToken, 'acr'),
+  }
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = JSON.parse(text) as unknown
+    if (isJsonObject(value)) return value
+  } catch {
+    // answered below
+  }
+  throw invalidRequest('The parameter claims must be a JSON object (OIDC Core section 5.5).')
+}
+
+function memberOf(claims: Readonly<Record<string, unknown>>, name: string): Readonly<Record<string, unknown>> {
+  const member = Object.hasOwn(claims, name) ? claims[name] : undefined
+  if (member === undefined || member === null) return {}
+  if (isJsonObject(member)) return member
+  throw invalidRequest(`The member ${name} of the parameter claims must be an object.`)
+}
+
+function checkAcr(asked: unknown, acr: string): void {
+  if (!isJsonObject(asked) || asked.essential !== true) return
+  const wanted: readonly unknown[] = Array.isArray(asked.values) ? asked.values : [asked.value ?? acr]
+  if (wanted.includes(acr)) return
+  throw new OAuthError('unmet_authentication_requirements', 'No login here has the acr that is asked for.')
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import { type AuthorizationServerOptions, userDirectory } from '../../lib/oauth'
+import { AS_WEB, type Form, type RunningServer, json, post, startServer } from './support'
+import { UserAgent, codeForm, request } from './user-agent'
+
+const CLAIMS = {
+  name: 'Ada Lovelace',
+  given_name: 'Ada',
+  family_name: 'Lovelace',
+  middle_name: 'Augusta',
+  nickname: 'ada',
+  preferred_username: 'countess',
+  profile: 'https://ada.test/',
+  picture: 'https://ada.test/ada.png',
+  website: 'https://ada.test/blog',
+  gender: 'female',
+  birthdate: '1815-12-10',
+  zoneinfo: 'Europe/London',
+  locale: 'en-GB',
+  updated_at: 1_700_000_000,
+  email: 'ada@example.org',
+  email_verified: true,
+  phone_number: '+44 20 7946 0000',
+  phone_number_verified: false,
+  address: { locality: 'London', country: 'GB' },
+  member_since: 2_020,
+}
+const users = userDirectory([{ id: 'KWC6-X7D', username: 'ada', password: 'analytical engine', claims: CLAIMS }], {
+  cost: 10,
+})
+/** What OIDC Core §5.4 says that each scope gives. */
+const STANDARD = {
+  profile: [
+    ...['name', 'family_name', 'given_name', 'middle_name', 'nickname', 'preferred_username', 'profile', 'picture'],
+    ...['website', 'gender', 'birthdate', 'zoneinfo', 'locale', 'updated_at'],
+  ],
+  email: ['email', 'email_verified'],
+  address: ['address'],
+  phone: ['phone_number', 'phone_number_verified'],
+}
+
+/** The id_token's claims and what userinfo says, after a login that asked for them. */
+async function claimsOf({ issuer }: RunningServer, more: Form) {
+  const tokens = await json(await post(`${issuer}/token`, await codeForm(issuer, more), AS_WEB))
+  const authorization = `Bearer ${tokens.access_token as string}`
+  const userinfo = await json(await fetch(`${issuer}/userinfo`, { headers: { authorization } }))
+  return { idToken: decodeJwt(tokens.id_token as string), userinfo, tokens }
+}
+
+async function withServer<T>(
+  options: Partial<AuthorizationServerOptions>,
+  use: (running: RunningServer) => Promise<T>,
+) {
+  const running = await startServer({ users, ...options })
+  try {
+    return await use(running)
+  } finally {
+    await running.close()
+  }
+}
+
+describe('claims', () => {
+  let running: RunningServer
+  before(async () => {
+    running = await startServer({ users })
+  })
+  after(() => running.close())
+
+  for (const [scope, names] of Object.entries(STANDARD)) {
+    it(`OIDC Core §5.4: ${scope} gives all its claims at userinfo`, async () => {
+      const { userinfo } = await claimsOf(running, { scope: `openid ${scope}` })
+      const expected = Object.fromEntries(names.map((name) => [name, CLAIMS[name as keyof typeof CLAIMS]]))
+      const { givenName, ...standard } = userinfo
+      assert.deepEqual(standard, { sub: 'KWC6-X7D', ...expected })
+      assert.equal(givenName, undefined, 'what the directory does not know is left out')
+    })
+  }
+
+  it('OIDC Core §5.4: how to reach the user stands in the id_token only where it is asked for there', async () => {
+    const scope = 'openid profile email address phone'
+    const { idToken } = await claimsOf(running, { scope })
+    assert.equal(idToken.name, 'Ada Lovelace')
+    for (const name of [...STANDARD.email, ...STANDARD.address, ...STANDARD.phone])
+      assert.equal(idToken[name], undefined)
+    const claims = JSON.stringify({ id_token: { email: null, phone_number: { essential: true } } })
+    const asked = await claimsOf(running, { scope: 'openid', claims })
+    assert.equal(asked.idToken.email, 'ada@example.org')
+    assert.equal(asked.idToken.phone_number, CLAIMS.phone_number)
+    assert.equal(asked.userinfo.email, undefined)
+  })
+
+  it("idTokenScopes: 'all' is the service's dialect, [] puts no claim of a scope into an id_token", async () => {
+    const more = { scope: 'openid profile email' }
+    const all = await withServer({ idTokenScopes: 'all' }, (running) => claimsOf(running, more))
+    assert.equal(all.idToken.email, 'ada@example.org')
+    const none = await withServer({ idTokenScopes: [] }, (running) => claimsOf(running, more))
+    assert.equal(none.idToken.name, undefined)
+    assert.equal(none.userinfo.name, 'Ada Lovelace')
+  })
+
+  it("scopes are the app's: others in place of the default ones, beside them, or fewer", async () => {
+    const scopes = { profile: ['name', 'preferred_username'], membership: ['member_since'], phone: false as const }
+    await withServer({ scopes }, async (running) => {
+      const { userinfo, tokens } = await claimsOf(running, { scope: 'openid profile membership phone' })
+      assert.deepEqual(userinfo, {
+        sub: 'KWC6-X7D',
+        name: 'Ada Lovelace',
+        preferred_username: 'countess',
+        member_since: 2_020,
+      })
+      assert.equal(tokens.scope, 'openid profile membership')
+      const discovery = await json(await fetch(`${running.issuer}/.well-known/openid-configuration`))
+      assert.ok((discovery.scopes_supported as string[]).includes('membership'))
+      assert.ok(!(discovery.scopes_supported as string[]).includes('phone'))
+      assert.ok((discovery.claims_supported as string[]).includes('member_since'))
+    })
+  })
+
+  it('OIDC Core §5.5: claims asked for one by one come where they are asked for, also after a refresh', async () => {
+    const claims = JSON.stringify({
+      userinfo: { email: { essential: true }, 'https://unknown.test/claim': null },
+      id_token: { picture: null },
+    })
+    const { idToken, userinfo, tokens } = await claimsOf(running, { scope: 'openid', claims })
+    assert.deepEqual(userinfo, { sub: 'KWC6-X7D', email: 'ada@example.org' })
+    assert.equal(idToken.picture, CLAIMS.picture)
+    const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
+    const fresh = await json(await post(`${running.issuer}/token`, form, AS_WEB))
+    assert.equal(decodeJwt(fresh.id_token as string).picture, CLAIMS.picture)
+    const authorization = `Bearer ${fresh.access_token as string}`
+    const again = await json(await fetch(`${running.issuer}/userinfo`, { headers: { authorization } }))
+    assert.equal(again.email, 'ada@example.org')
+  })
+
+  it('OIDC Core §5.5: a claims parameter that is no such object is refused', async () => {
+    for (const claims of ['{', '[]', '"email"', '{"userinfo":[]}', '{"id_token":"email"}']) {
+      const page = await new UserAgent(running.issuer).authorize(running.issuer, request({ claims }))
+      assert.equal(page.params.get('error'), 'invalid_request', claims)
+      assert.match(page.params.get('error_description') ?? '', /claims/)
+    }
+  })
+
+  it('OIDC Core §5.5.1: a sub that is asked for is the only user who will do', async () => {
+    const agent = new UserAgent(running.issuer)
+    await codeForm(running.issuer, {}, agent)
+    const silent = async (sub: string) => {
+      const claims = JSON.stringify({ id_token: { sub: { value: sub } } })
+      const page = await agent.authorize(running.issuer, request({ prompt: 'none', claims }))
+      return page.params.get('error') ?? 'code'
+    }
+    assert.deepEqual([await silent('KWC6-X7D'), await silent('K2QX-9TT')], ['code', 'login_required'])
+  })
+
+  it('OIDC Core §2 and §5.5.1.1: acr stands in the id_token where it is asked for; one that no login has fails', async () => {
+    assert.equal((await claimsOf(running, {})).idToken.acr, undefined)
+    assert.equal((await claimsOf(running, { acr_values: '2 1' })).idToken.acr, '1')
+    const essential = (values: string[]) => JSON.stringify({ id_token: { acr: { essential: true, values } } })
+    assert.equal((await claimsOf(running, { claims: essential(['1', '2']) })).idToken.acr, '1')
+    const claims = essential(['urn:phishing-resistant'])
+    const page = await new UserAgent(running.issuer).authorize(running.issuer, request({ claims }))
+    assert.equal(page.params.get('error'), 'unmet_authentication_requirements')
+    const own = await withServer({ acr: 'urn:pwd' }, (running) => claimsOf(running, { acr_values: 'urn:pwd' }))
+    assert.equal(own.idToken.acr, 'urn:pwd')
+  })
+
+  it('OIDC Core §5.3.1 and RFC 6750 §2.2: userinfo takes the token in the form body, and no second one', async () => {
+    const { tokens } = await claimsOf(running, { scope: 'openid email' })
+    const access_token = tokens.access_token as string
+    const url = `${running.issuer}/userinfo`
+    const response = await post(url, { access_token })
+    assert.equal(response.status, 200)
+    assert.equal((await json(response)).email, 'ada@example.org')
+    const twice = await post(url, { access_token }, { authorization: `Bearer ${access_token}` })
+    assert.equal(twice.status, 400)
+    assert.equal((await fetch(`${url}?access_token=${access_token}`)).status, 401, 'not in the query')
+    assert.equal((await post(url, { access_token: 'x' })).status, 401)
+  })
+})
+
+describe('platformLogout', () => {
+  it('takes ?access_token= as familysearch-javascript-sdk sends it, where tokenFrom allows it, and nowhere else', async () => {
+    for (const [tokenFrom, status] of [
+      [['query'], 204],
+      [[], 401],
+      [undefined, 401],
+    ] as const) {
+      await withServer(tokenFrom ? { tokenFrom } : {}, async (running) => {
+        const form = { grant_type: 'client_credentials' }
+        const { access_token: token } = await json(await post(`${running.issuer}/token`, form, AS_WEB))
+        const url = `${running.origin}/platform/logout?access_token=${token as string}`
+        assert.equal((await fetch(url, { method: 'POST' })).status, status)
+        const isDead = (await running.server.verify(token as string)) === undefined
+        assert.equal(isDead, status === 204)
+      })
+    }
+  })
+})
