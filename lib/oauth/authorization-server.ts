@@ -4,9 +4,12 @@ import { type AccessTokenClaims, AccessTokens } from './tokens/access-tokens'
 import type { ServerContext } from './server-context'
 import { TimestampSecrets } from './client-auth/timestamp-secret'
 import { IdentityScopes } from './identity-scopes'
+import { type DpopCheck, dpopCheck } from '../bearer/dpop/dpop-check'
+import { recordProofs } from './client-auth/dpop-proof'
 import { Cookies } from './cookie'
 import { authorizationEndpoint } from './endpoints/authorization'
 import { oauthMetadataEndpoint, openidConfigurationEndpoint } from './endpoints/discovery'
+import { pushedRequestEndpoint } from './endpoints/pushed-request'
 import { type Endpoint, endpointHandler } from './endpoints/endpoint'
 import { introspectEndpoint } from './endpoints/introspect'
 import { jwksEndpoint } from './endpoints/jwks'
@@ -35,6 +38,7 @@ import { type AuthorizationServerOptions, type ServerSettings, serverSettings } 
 const ENDPOINTS: readonly Endpoint[] = [
   tokenEndpoint,
   authorizationEndpoint,
+  pushedRequestEndpoint,
   loginEndpoint,
   termsEndpoint,
   userinfoEndpoint,
@@ -93,12 +97,14 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
 
 function buildContext(settings: ServerSettings): ServerContext {
   const { issuer, clients, users, tokenType, clock, accessTokens, refresh, session } = settings
-  const { acr, tokenFrom } = settings
+  const { acr, tokenFrom, requirePushedRequests, dpop } = settings
   const url = new URL(issuer)
   const identity = new IdentityScopes(settings.scopes, settings.idTokenScopes)
   const tokenMs = (accessTokens.lifetimeSec + SKEW_SEC) * 1_000
   const refreshMs = refresh.lifetimeSec * 1_000
   const records = new Records(settings.store)
+  const dpopOptions = { maxAgeSec: dpop.maxAgeSec, proofs: recordProofs(records), origin: url.origin }
+  const check = dpopCheck(dpopOptions, () => clock.date() / 1_000) as DpopCheck
   const keyring = new Keyring(settings.signingKeys, clock, tokenMs)
   const revocations = new RevocationRecords(records, tokenMs, Math.max(tokenMs, refreshMs + SKEW_SEC * 1_000))
   return {
@@ -110,6 +116,9 @@ function buildContext(settings: ServerSettings): ServerContext {
     identity,
     acr,
     tokenFrom,
+    requirePushedRequests,
+    audience: accessTokens.audience,
+    dpop: { ...dpop, check },
     keyring,
     records,
     revocations,

@@ -1,5 +1,7 @@
 import type { Placement } from '../bearer/credentials/credentials'
 import type { Clock } from '../http/clock'
+import type { DpopCheck } from '../bearer/dpop/dpop-check'
+import type { DpopSettings } from './client-auth/dpop-proof'
 import type { IdentityScopes } from './identity-scopes'
 import type { AccessTokens } from './tokens/access-tokens'
 import type { ClientDirectory } from './directories/client'
@@ -30,6 +32,12 @@ export interface ServerContext {
   readonly identity: IdentityScopes
   /** What a login here is worth: the `acr` of id_tokens that are asked for one. */
   readonly acr: string
+  /** What tokens are for, unless a registration says otherwise. */
+  readonly audience: readonly string[]
+  /** Whether apps must push their authorization requests, unless their registration says otherwise. */
+  readonly requirePushedRequests: boolean
+  /** How DPoP proofs are taken, and the check of them at this server's own resources. */
+  readonly dpop: DpopSettings & { readonly check: DpopCheck }
   /** Where `platformLogout` looks for its token beside the header. */
   readonly tokenFrom: readonly Placement[]
   readonly keyring: Keyring

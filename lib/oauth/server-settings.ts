@@ -3,6 +3,7 @@ import { type Clock, checkClock, systemClock } from '../http/clock'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import { isScope } from '../bearer/session/scope'
 import type { Placement } from '../bearer/credentials/credentials'
+import { checkAudiences } from './directories/client-directory'
 import type { ClientDirectory } from './directories/client'
 import type { OnError } from './endpoints/endpoint'
 import type { SigningKey } from './keys/keyring'
@@ -59,8 +60,20 @@ export interface AuthorizationServerOptions {
     readonly lifetimeSec?: number
     /** An opaque token expires after this many seconds without use, 60 to 86,400. Default 3,600. */
     readonly idleSec?: number
-    /** `aud` of access tokens. Default: the issuer. */
-    readonly audience?: string
+    /**
+     * What access tokens are for, their `aud`; of several, `resource` chooses (RFC 8707). An app's own `audiences` go
+     * before it. Default: the issuer.
+     */
+    readonly audience?: string | readonly string[]
+  }
+  /** Whether apps must push their authorization requests (RFC 9126), unless their registration says otherwise. Default false. */
+  readonly requirePushedRequests?: boolean
+  /** How proofs of keys are taken (RFC 9449). They are never required here: `requireDpop` of a registration does that. */
+  readonly dpop?: {
+    /** How old a proof may be: seconds, 1 to 300. Default 60. */
+    readonly maxAgeSec?: number
+    /** Whether the token endpoint asks for a nonce of its own in every proof (§8). Default false. */
+    readonly nonce?: boolean
   }
   readonly refreshTokens?: {
     /** Seconds from each token's issue, 60 to 34,560,000. Default 2,592,000: 30 days. */
@@ -101,6 +114,8 @@ const NAMES = [
   'acr',
   'tokenFrom',
   'accessTokens',
+  'requirePushedRequests',
+  'dpop',
   'refreshTokens',
   'codeLifetimeSec',
   'websiteSession',
@@ -145,7 +160,14 @@ export function serverSettings(options: AuthorizationServerOptions) {
   optionOneOf('accessTokens.format', format, ['jwt', 'opaque'])
   optionRange('accessTokens.lifetimeSec', lifetimeSec, 60, DAY_SEC)
   optionRange('accessTokens.idleSec', idleSec, 60, DAY_SEC)
-  optionType('accessTokens.audience', audience, 'string')
+  const audiences = (typeof audience === 'string' ? [audience] : audience) as readonly string[]
+  checkAudiences('accessTokens.audience', audiences)
+  const { requirePushedRequests = false, dpop = {} } = options
+  optionType('requirePushedRequests', requirePushedRequests, 'boolean')
+  optionNames('dpop', dpop, ['maxAgeSec', 'nonce'])
+  const { maxAgeSec = 60, nonce = false } = dpop
+  optionRange('dpop.maxAgeSec', maxAgeSec, 1, 300)
+  optionType('dpop.nonce', nonce, 'boolean')
   optionNames('refreshTokens', refreshTokens, ['lifetimeSec', 'graceSec'])
   const refresh = { lifetimeSec: 30 * DAY_SEC, graceSec: 10, ...refreshTokens }
   optionRange('refreshTokens.lifetimeSec', refresh.lifetimeSec, 60, 400 * DAY_SEC)
@@ -178,7 +200,9 @@ export function serverSettings(options: AuthorizationServerOptions) {
     pages,
     onError,
     clock,
-    accessTokens: { format, lifetimeSec, idleSec, audience },
+    accessTokens: { format, lifetimeSec, idleSec, audience: audiences },
+    requirePushedRequests,
+    dpop: { maxAgeSec, nonce },
     signingKeys: signingKeys ?? [{ key: generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey }],
   }
 }

@@ -45,7 +45,7 @@ describe('the authorization endpoint', () => {
       [{ response_type: '' }, 'invalid_request'],
       [{ response_type: 'token' }, 'unsupported_response_type'],
       [{ response_type: 'code id_token' }, 'unsupported_response_type'],
-      [{ response_mode: 'form_post' }, 'invalid_request'],
+      [{ response_mode: 'fragment' }, 'invalid_request'],
       [{ scope: 'openid "quoted"' }, 'invalid_scope'],
       [{ request: 'eyJ' }, 'request_not_supported'],
       [{ request_uri: 'https://client.test/r' }, 'request_uri_not_supported'],

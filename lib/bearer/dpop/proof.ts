@@ -13,8 +13,8 @@ export interface ProofFor {
   readonly method: string
   /** The request's URI as the client sees it; its query does not count. */
   readonly uri: string
-  /** The access token that comes with it. */
-  readonly token: string
+  /** The access token that comes with it; undefined at a token endpoint, where there is none yet (RFC 9449 §5). */
+  readonly token: string | undefined
   readonly nowSec: number
   /** How long ago the proof may have been made, and how far the client's clock may be off, in seconds. */
   readonly maxAgeSec: number
@@ -45,7 +45,7 @@ export function readProof(text: string, about: ProofFor): Proof | undefined {
   const { jti, htm, htu, iat, ath, nonce } = jws.claims
   if (!isId(jti) || htm !== about.method || !isSameUri(htu, about.uri)) return undefined
   if (typeof iat !== 'number' || Math.abs(about.nowSec - iat) > about.maxAgeSec) return undefined
-  if (ath !== hash('sha256', about.token, 'base64url')) return undefined
+  if (about.token !== undefined && ath !== hash('sha256', about.token, 'base64url')) return undefined
   return { jkt: thumbprint(key.key), jti, iat, nonce }
 }
 

@@ -1,4 +1,4 @@
-import { optionNames, optionType, shown } from '../../http/options'
+import { optionNames, optionOneOf, optionType, shown } from '../../http/options'
 import type { Client, ClientDirectory, GrantName } from './client'
 import { redirectUriFault } from './redirect-uri'
 import { type RsaKeyInput, rsaPublicKey } from '../keys/rsa-key'
@@ -28,11 +28,24 @@ const FIELDS = [
   'publicKeys',
   'grants',
   'scopes',
+  'audiences',
+  'responseTypes',
+  'requirePushedRequests',
+  'requireDpop',
   'requirePkce',
   'plainPkce',
   'onwardOrigins',
 ]
-const LISTS = ['redirectUris', 'postLogoutRedirectUris', 'grants', 'scopes', 'publicKeys', 'onwardOrigins'] as const
+const LISTS = [
+  'redirectUris',
+  'postLogoutRedirectUris',
+  'grants',
+  'scopes',
+  'publicKeys',
+  'onwardOrigins',
+  'audiences',
+  'responseTypes',
+] as const
 
 /**
  * Keeps the registered apps in memory.
@@ -96,6 +109,10 @@ function register(registration: ClientRegistration): Client {
   optionType(of('realm'), fields.realm, 'string')
   optionType(of('requirePkce'), fields.requirePkce, 'boolean')
   optionType(of('plainPkce'), fields.plainPkce, 'boolean')
+  optionType(of('requirePushedRequests'), fields.requirePushedRequests, 'boolean')
+  optionType(of('requireDpop'), fields.requireDpop, 'boolean')
+  if (fields.audiences) checkAudiences(of('audiences'), fields.audiences)
+  for (const type of fields.responseTypes ?? []) optionOneOf(of('responseTypes'), type, ['code', 'id_token'])
   if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
     throw new TypeError(`${of('secret')} must be a string that is not empty`)
   }
@@ -108,4 +125,11 @@ function register(registration: ClientRegistration): Client {
     ...(secret !== undefined && { secretHash: hashOf(secret) }),
     ...(publicKeys && { publicKeys: publicKeys.map((key) => rsaPublicKey(of('publicKeys'), key)) }),
   }
+}
+
+/** @throws {TypeError} naming the option, unless it is a list of at least one text */
+export function checkAudiences(option: string, audiences: unknown): void {
+  const isList = Array.isArray(audiences) && audiences.length > 0
+  if (isList && audiences.every((audience) => typeof audience === 'string' && audience !== '')) return
+  throw new TypeError(`${option} must be a list of at least one audience; received ${shown(audiences)}`)
 }

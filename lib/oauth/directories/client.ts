@@ -3,6 +3,9 @@ import type { KeyObject } from 'node:crypto'
 /** The grant types. */
 export type GrantName = 'authorization_code' | 'refresh_token' | 'client_credentials' | 'unauthenticated_session'
 
+/** What an app may ask the authorization endpoint for. */
+export type ResponseType = 'code' | 'id_token'
+
 /** An app, as registered. */
 export interface Client {
   /** The app key: 1 to 255 printable ASCII characters without a space. */
@@ -23,6 +26,14 @@ export interface Client {
   readonly grants?: readonly GrantName[]
   /** The app's own scopes beside the identity scopes: `['tree.read']`. */
   readonly scopes?: readonly string[]
+  /** What its tokens may be for: `['https://api.example.org/tree']`; `resource` chooses (RFC 8707). Default: the server's. */
+  readonly audiences?: readonly string[]
+  /** Default `['code']`. `id_token` alone is for apps that want no more than a login, by `form_post`. */
+  readonly responseTypes?: readonly ResponseType[]
+  /** Whether authorization requests must be pushed (RFC 9126 §6). Default false. */
+  readonly requirePushedRequests?: boolean
+  /** Whether token requests must prove a key (RFC 9449 §5.2, `dpop_bound_access_tokens`). Default false. */
+  readonly requireDpop?: boolean
   /** Whether authorization requests must use PKCE. Default true; some of the service's older apps cannot. */
   readonly requirePkce?: boolean
   /** Whether PKCE's `plain` method is allowed. Default false. */

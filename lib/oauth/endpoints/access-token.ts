@@ -19,12 +19,16 @@ export async function requireAccessToken(
   placements: readonly Placement[] = [],
 ): Promise<AccessTokenClaims> {
   const form = placements.includes('form') ? await tokenForm(req) : undefined
-  const { method, url: target, rawHeaders } = req
+  const { method, originalUrl: target, rawHeaders } = req
   const request = { method, target, origin: new URL(ctx.issuer).origin, rawHeaders, form }
-  const found = findCredentials(request, placements, false)
+  const found = findCredentials(request, placements, true)
   if ('refused' in found) throw accessRefused(ctx, found)
   const claims = await ctx.accessTokens.check(found.token)
   if (!claims) throw accessRefused(ctx, refuse('signature'))
+  if (found.scheme === 'DPoP') {
+    const proven = await ctx.dpop.check.check(found.token, { ...claims }, request)
+    if ('refused' in proven) throw accessRefused(ctx, proven)
+  } else if (claims.cnf) throw accessRefused(ctx, refuse('sender_constrained'))
   return claims
 }
 

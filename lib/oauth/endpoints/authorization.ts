@@ -1,10 +1,11 @@
 import type { Request, Response } from 'express'
-import { AUTHORIZATION_PARAMS } from '../parameters/authorization-request'
+import { rawAuthorizationParams } from '../parameters/authorization-request'
 import type { ServerContext } from '../server-context'
 import { formOf, queryOf } from '../parameters/form'
 import type { Params } from '../parameters/params'
 import type { Endpoint } from './endpoint'
 import { withAuthorizationRequest } from './find-request'
+import { findPushedRequest } from './pushed-request'
 import { beginInteraction } from './interaction'
 import { continueAuthorization } from './continue-authorization'
 
@@ -19,15 +20,11 @@ export const authorizationEndpoint: Endpoint = {
 }
 
 async function authorize(ctx: ServerContext, params: Params, req: Request, res: Response): Promise<void> {
-  await withAuthorizationRequest(ctx, params, res, async (request) => {
-    const interaction = beginInteraction(ctx, rawParams(params), request)
+  const pushed = await findPushedRequest(ctx, params)
+  const asked = pushed?.params ?? params
+  await withAuthorizationRequest(ctx, asked, pushed?.id, res, async (request) => {
+    const interaction = beginInteraction(ctx, { params: rawAuthorizationParams(asked), pushedId: pushed?.id }, request)
     const session = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))
     await continueAuthorization(ctx, interaction, session, req, res)
   })
-}
-
-/** The parameters as received, to start again from if the page expires. */
-function rawParams(params: Params): Record<string, string> {
-  const entries = AUTHORIZATION_PARAMS.map((name) => [name, params.get(name)] as const)
-  return Object.fromEntries(entries.filter((entry): entry is [(typeof entry)[0], string] => entry[1] !== undefined))
 }

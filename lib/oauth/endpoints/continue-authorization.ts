@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express'
 import type { ServerContext } from '../server-context'
-import { OAuthError } from '../oauth-error'
+import { OAuthError, invalidRequest } from '../oauth-error'
 import type { WebsiteSession } from '../records/website-sessions'
-import { grantCode, redirectBack, redirectError } from './authorization-response'
-import { type Interaction, showLogin, showTerms } from './interaction'
+import { grant, redirectBack, redirectError } from './authorization-response'
+import { type Interaction, PAGE_LIFETIME_MS, showLogin, showTerms } from './interaction'
 
 /** Sends the code if the user is signed in and has accepted the terms, else shows the page that is missing. */
 export async function continueAuthorization(
@@ -28,7 +28,15 @@ export async function continueAuthorization(
     const error = () => new OAuthError('interaction_required', 'The user has to accept the terms of access first.')
     return silent ? redirectError(ctx, res, request, error()) : showTerms(ctx, interaction, user, req, res)
   }
-  redirectBack(ctx, res, request, { code: await grantCode(ctx, request, session) })
+  if (!(await isFirstUse(ctx, interaction))) {
+    return redirectError(ctx, res, request, invalidRequest('The request_uri has been used.'))
+  }
+  redirectBack(ctx, res, request, await grant(ctx, request, session, user))
+}
+
+/** A pushed request yields one response; loading its page twice, as browsers may, is no use (RFC 9126 §7.3). */
+async function isFirstUse(ctx: ServerContext, { pushedId }: Interaction): Promise<boolean> {
+  return pushedId === undefined || (await ctx.records.count('used', pushedId, 1, 2 * PAGE_LIFETIME_MS)).total === 1
 }
 
 /** Whether the request asks for a newer or other login than the session's (OIDC Core §3.1.2.1). */

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { ASYMMETRIC } from '../../bearer/keys/algorithm'
 import { PROMPTS } from '../parameters/authorization-request'
 import { ASSERTION_ALGORITHMS } from '../client-auth/assertion'
 import { CLIENT_AUTH_METHODS } from '../client-auth/authenticate-client'
@@ -31,7 +32,7 @@ export function discovery(ctx: ServerContext, req: Request, res: Response): void
   sendJson(res, 200, metadata(ctx), { 'Cache-Control': `public, max-age=${PUBLISHED_FOR_SEC}` })
 }
 
-function metadata({ issuer, keyring, identity, acr }: ServerContext): Record<string, unknown> {
+function metadata({ issuer, keyring, identity, acr, requirePushedRequests }: ServerContext): Record<string, unknown> {
   const confidential = CLIENT_AUTH_METHODS.filter((method) => method !== 'none')
   return {
     issuer,
@@ -42,8 +43,11 @@ function metadata({ issuer, keyring, identity, acr }: ServerContext): Record<str
     revocation_endpoint: `${issuer}/revoke`,
     introspection_endpoint: `${issuer}/introspect`,
     end_session_endpoint: `${issuer}/logout`,
-    response_types_supported: ['code'],
-    response_modes_supported: ['query'],
+    response_types_supported: ['code', 'id_token'],
+    response_modes_supported: ['query', 'form_post'],
+    pushed_authorization_request_endpoint: `${issuer}/par`,
+    require_pushed_authorization_requests: requirePushedRequests,
+    dpop_signing_alg_values_supported: ASYMMETRIC,
     grant_types_supported: [...GRANTS.keys()],
     scopes_supported: identity.names,
     claims_supported: [

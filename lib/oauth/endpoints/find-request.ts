@@ -16,10 +16,13 @@ const LONGEST_REQUEST = 16_384
 /**
  * Reads an authorization request and passes it on. Checks the client and the redirect URI first: until both are valid an
  * error is shown as a page; later errors are sent to the redirect URI (RFC 6749 §4.1.2.1).
+ *
+ * @param pushedId identifies the request, if its client pushed it (RFC 9126)
  */
 export async function withAuthorizationRequest(
   ctx: ServerContext,
   params: Params,
+  pushedId: string | undefined,
   res: Response,
   use: (request: AuthorizationRequest) => Promise<void>,
 ): Promise<void> {
@@ -33,11 +36,16 @@ export async function withAuthorizationRequest(
 
   let request: AuthorizationRequest
   try {
+    if (pushedId === undefined && (client.requirePushedRequests ?? ctx.requirePushedRequests)) {
+      throw invalidRequest('This app must push its authorization requests (RFC 9126 section 6).')
+    }
     request = readAuthorizationRequest(params, client, redirectUri, ctx)
   } catch (err) {
     if (!(err instanceof OAuthError)) throw err
     const state = params.repeats('state') ? undefined : params.get('state')
-    return redirectError(ctx, res, { redirectUri, state }, err)
+    const isFormPost = params.get('response_mode') === 'form_post' && /^https?:/.test(redirectUri)
+    const responseMode = isFormPost ? 'form_post' : 'query'
+    return redirectError(ctx, res, { redirectUri, state, responseMode, client }, err)
   }
   await use(request)
 }

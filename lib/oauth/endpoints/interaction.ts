@@ -4,10 +4,12 @@ import type { ServerContext } from '../server-context'
 import type { FormPage, LoginNotice } from '../pages/page-renderer'
 import { cspSource } from '../directories/redirect-uri'
 import { hashOf, newId, newSecret } from '../../http/secret'
+import type { RawParams } from '../parameters/params'
 import type { User } from '../directories/user'
 
 /** An authorization request whose user is at the login or terms page. The page carries it; the server stores nothing. */
 export interface Interaction {
+  readonly pushedId: string | undefined
   readonly request: AuthorizationRequest
   /** Identifies the page. Each allows one login. */
   readonly id: string
@@ -17,9 +19,16 @@ export interface Interaction {
   readonly sealed: string
 }
 
+/** Where an authorization request came from, to start again from if its page expires. */
+export interface Origin {
+  /** As received. */
+  readonly params: RawParams
+  /** Identifies the request, if its client pushed it (RFC 9126): it yields one code. */
+  readonly pushedId: string | undefined
+}
+
 /** The unsealed state of a page. */
-export interface OpenedInteraction {
-  readonly params: Readonly<Record<string, string>>
+export interface OpenedInteraction extends Origin {
   readonly id: string
   readonly startedAtMs: number
 }
@@ -30,10 +39,10 @@ export const PAGE_LIFETIME_MS = 15 * 60_000
 /** Starts the interaction of a new request. */
 export function beginInteraction(
   ctx: ServerContext,
-  params: Readonly<Record<string, string>>,
+  { params, pushedId }: Origin,
   request: AuthorizationRequest,
 ): Interaction {
-  const opened = { params, id: newId(), startedAtMs: ctx.clock.date() }
+  const opened = { params, pushedId, id: newId(), startedAtMs: ctx.clock.date() }
   return { ...opened, request, sealed: ctx.seal.seal('interaction', opened) }
 }
 

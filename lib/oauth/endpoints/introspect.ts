@@ -21,7 +21,8 @@ async function introspect(ctx: ServerContext, req: Request, res: Response): Prom
   const access = await ctx.accessTokens.check(token)
   if (access) {
     const isOwn = access.client_id === client.clientId
-    return sendJson(res, 200, { active: true, token_type: 'Bearer', ...(isOwn ? access : forOthers(access)) })
+    const tokenType = access.cnf ? 'DPoP' : 'Bearer'
+    return sendJson(res, 200, { active: true, token_type: tokenType, ...(isOwn ? access : forOthers(access)) })
   }
   const refresh = await ctx.refreshTokens.findUnused(token)
   if (refresh?.clientId !== client.clientId) return sendJson(res, 200, { active: false })

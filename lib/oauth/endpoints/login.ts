@@ -58,7 +58,7 @@ async function startSession(
   const { total } = await ctx.records.count('login', interaction.id, 1, 2 * PAGE_LIFETIME_MS)
   if (total > 1) {
     const opened = openInteraction(ctx, form.need('request'))
-    const afresh = beginInteraction(ctx, opened?.params ?? {}, interaction.request)
+    const afresh = beginInteraction(ctx, opened ?? { params: {}, pushedId: undefined }, interaction.request)
     return showLogin(ctx, afresh, req, res, { status: 400, notice: 'pageExpired' })
   }
   const before = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))

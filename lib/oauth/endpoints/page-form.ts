@@ -32,10 +32,10 @@ export async function withPageForm(
   const isOurs = isOwnForm(ctx, req, sealed, form.get('csrf'))
   if (!isOurs && isForeign(req)) return ctx.pages.error(res, 403, 'forbidden')
 
-  await withAuthorizationRequest(ctx, Params.of(opened.params), res, async (request) => {
+  await withAuthorizationRequest(ctx, Params.of(opened.params), opened.pushedId, res, async (request) => {
     const isLate = ctx.clock.date() - opened.startedAtMs > PAGE_LIFETIME_MS
     if (isOurs && !isLate) return use({ ...opened, request, sealed }, form)
-    const afresh = beginInteraction(ctx, opened.params, request)
+    const afresh = beginInteraction(ctx, opened, request)
     const again = isOurs
       ? { status: 400, notice: 'pageExpired' as const }
       : { status: 403, notice: 'cookiesNeeded' as const }

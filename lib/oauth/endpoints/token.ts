@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import { authenticateClient } from '../client-auth/authenticate-client'
+import { proofThumbprint } from '../client-auth/dpop-proof'
 import { mayUse } from '../directories/client'
 import type { ServerContext } from '../server-context'
 import { formOf, queryOf } from '../parameters/form'
@@ -20,5 +21,9 @@ async function token(ctx: ServerContext, req: Request, res: Response): Promise<v
   if (!mayUse(client, grant.name)) {
     throw new OAuthError('unauthorized_client', 'This app is not registered for this grant_type.')
   }
-  sendJson(res, 200, await grant.handle(ctx, { client, params, query: queryOf(req) }))
+  const jkt = await proofThumbprint(ctx, req, res, '/token')
+  if (jkt === undefined && client.requireDpop) {
+    throw new OAuthError('invalid_dpop_proof', 'This app must prove its key (RFC 9449 section 5.2).')
+  }
+  sendJson(res, 200, await grant.handle(ctx, { client, params, query: queryOf(req), jkt }))
 }

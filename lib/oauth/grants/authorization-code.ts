@@ -1,7 +1,8 @@
 import type { ServerContext } from '../server-context'
 import { invalidGrant, invalidRequest } from '../oauth-error'
 import { verifyPkce } from '../parameters/pkce'
-import type { Grant, GrantRequest, TokenResponse } from './grant'
+import { audienceFor } from '../parameters/resource'
+import { type Grant, type GrantRequest, type TokenResponse, allowedAudience } from './grant'
 import { issueTokens } from './issue-tokens'
 
 /** Exchanges a code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
@@ -11,25 +12,27 @@ export const authorizationCode: Grant = {
   handle,
 }
 
-async function handle(ctx: ServerContext, { client, params, query }: GrantRequest): Promise<TokenResponse> {
+async function handle(ctx: ServerContext, { client, params, query, jkt }: GrantRequest): Promise<TokenResponse> {
   const code = params.need('code')
   const redirectUri = redirectUriOf({ params, query })
   const record = await ctx.codes.find(code)
   const isOwner =
     record?.authorization.clientId === client.clientId &&
     record.redirectUri === redirectUri &&
-    verifyPkce(params.get('code_verifier'), record.challenge)
+    verifyPkce(params.get('code_verifier'), record.challenge) &&
+    (record.dpopJkt === undefined || record.dpopJkt === jkt)
   // A request that does not prove ownership must not spend the code or revoke its tokens.
   if (!isOwner) throw invalidGrant('code')
 
-  const spent = await ctx.codes.spend(code)
   const { authorization, nonce } = record
+  const audience = audienceFor(params.all('resource'), authorization.audience ?? allowedAudience(ctx, client))
+  const spent = await ctx.codes.spend(code)
   if (!spent?.first) {
     // RFC 6749 §4.1.2, RFC 9700 §4.5: the code was used twice, so one of the two users may be a thief.
     await ctx.revocations.revokeGrant(authorization.grantId)
     throw invalidGrant('code')
   }
-  return issueTokens(ctx, client, authorization, nonce === undefined ? {} : { nonce })
+  return issueTokens(ctx, client, authorization, { audience, jkt, ...(nonce !== undefined && { nonce }) })
 }
 
 /** Accepts `redirect_uri` in the URL too: one of the service's clients sends it there. */

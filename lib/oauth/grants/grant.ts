@@ -10,6 +10,8 @@ export interface GrantRequest {
   readonly params: Params
   /** The URL's parameters: one client sends its redirect URI there. */
   readonly query: Params
+  /** The thumbprint of the key that the request proved to hold (RFC 9449 §5). */
+  readonly jkt: string | undefined
 }
 
 /** A successful token response (RFC 6749 §5.1). */
@@ -31,4 +33,14 @@ export interface Grant {
   readonly parameters: readonly string[]
   /** @throws {OAuthError} if the request is refused */
   readonly handle: (ctx: ServerContext, request: GrantRequest) => Promise<TokenResponse>
+}
+
+/** The audiences that the app's tokens may have. */
+export function allowedAudience(ctx: ServerContext, client: Client): readonly string[] {
+  return client.audiences ?? ctx.audience
+}
+
+/** `token_type` of an access token: `DPoP` if it is bound (RFC 9449 §5), else the one given. */
+export function tokenTypeOf(jkt: string | undefined, unbound: string): string {
+  return jkt === undefined ? unbound : 'DPoP'
 }

@@ -2,7 +2,8 @@ import { isIP } from 'node:net'
 import type { ServerContext } from '../server-context'
 import { invalidRequest } from '../oauth-error'
 import { newId } from '../../http/secret'
-import type { Grant, GrantRequest, TokenResponse } from './grant'
+import { audienceFor } from '../parameters/resource'
+import { type Grant, type GrantRequest, type TokenResponse, allowedAudience, tokenTypeOf } from './grant'
 
 /**
  * A token for an app with no user signed in. Its mark limits it to routes that allow unauthenticated sessions. The response
@@ -14,13 +15,15 @@ export const unauthenticatedSession: Grant = {
   handle,
 }
 
-async function handle(ctx: ServerContext, { client, params }: GrantRequest): Promise<TokenResponse> {
+async function handle(ctx: ServerContext, { client, params, jkt }: GrantRequest): Promise<TokenResponse> {
   if (isIP(params.need('ip_address')) === 0) throw invalidRequest('The ip_address is not an IP address.')
   const { token } = await ctx.accessTokens.issue({
     sub: client.clientId, // RFC 9068 §2.2: no user is involved
     clientId: client.clientId,
     grantId: newId(),
     unauthenticated: true,
+    audience: audienceFor(params.all('resource'), allowedAudience(ctx, client)),
+    ...(jkt !== undefined && { jkt }),
   })
-  return { access_token: token, token_type: ctx.tokenType, token }
+  return { access_token: token, token_type: tokenTypeOf(jkt, ctx.tokenType), token }
 }

@@ -1,5 +1,8 @@
 // Written by scripts/embed.mjs. Do not edit.
 
+/** form-post.html */
+export const formPostHtml = "<h1>{{title}}</h1>\n<p class=\"lead\">{{lead}}</p>\n<form method=\"post\" action=\"{{action}}\">\n{{#code}}<input type=\"hidden\" name=\"code\" value=\"{{code}}\">{{/code}}\n{{#id_token}}<input type=\"hidden\" name=\"id_token\" value=\"{{id_token}}\">{{/id_token}}\n{{#error}}<input type=\"hidden\" name=\"error\" value=\"{{error}}\">{{/error}}\n{{#error_description}}<input type=\"hidden\" name=\"error_description\" value=\"{{error_description}}\">{{/error_description}}\n{{#state}}<input type=\"hidden\" name=\"state\" value=\"{{state}}\">{{/state}}\n<input type=\"hidden\" name=\"iss\" value=\"{{iss}}\">\n<div class=\"actions\"><button class=\"primary\">{{continue}}</button></div>\n</form>\n<script>document.forms[0].submit()</script>\n"
+
 /** layout.html */
 export const layoutHtml = "<!doctype html>\n<html lang=\"{{lang}}\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"robots\" content=\"noindex\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>{{title}} · {{brand}}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>/*css*/</style>\n</head>\n<body>\n<div class=\"sheet\">\n<header>{{#logo}}<img src=\"{{logo}}\" alt=\"\" width=\"32\" height=\"32\">{{/logo}}<span class=\"brand\">{{brand}}</span></header>\n<main>\n<!--main-->\n</main>\n</div>\n</body>\n</html>\n"
 

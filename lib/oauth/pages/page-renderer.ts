@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Response } from 'express'
-import { layoutHtml, loginHtml, logoutHtml, messageHtml, styleCss, termsHtml } from './assets'
+import { formPostHtml, layoutHtml, loginHtml, logoutHtml, messageHtml, styleCss, termsHtml } from './assets'
 import type { PageSettings } from './page-options'
 import { type TemplateValues, fillTemplate } from './template'
 import type { PageTexts } from './texts'
@@ -21,6 +21,8 @@ export interface FormPage {
 
 /** Why a login page is shown again. */
 export type LoginNotice = 'wrongPassword' | 'tooManyAttempts' | 'tooManyLogins' | 'pageExpired' | 'cookiesNeeded'
+
+const SUBMIT = /<script>(.*)<\/script>/.exec(formPostHtml)?.[1] ?? ''
 
 /** Renders the pages: plain HTML without scripts, which loads nothing but the logo. */
 export class PageRenderer {
@@ -78,6 +80,18 @@ export class PageRenderer {
     this.#send(res, 200, texts, termsHtml, { ...values, action, request, csrf }, page.onward)
   }
 
+  /** Sends the response to the app by a form that submits itself, or by its button where scripts are off. */
+  formPost(
+    res: Response,
+    page: Pick<FormPage, 'action' | 'onward' | 'app'> & { readonly params: Readonly<Record<string, string>> },
+  ): void {
+    const texts = this.#texts({ locales: [], app: page.app })
+    const values = { title: texts.continueTitle, lead: texts.continueLead, continue: texts.continue }
+    const script = createHash('sha256').update(SUBMIT).digest('base64')
+    const policy = this.#policy.replace('; ', `; script-src 'sha256-${script}'; `)
+    this.#send(res, 200, texts, formPostHtml, { ...values, ...page.params, action: page.action }, page.onward, policy)
+  }
+
   logout(res: Response, page: FormPage): void {
     const texts = this.#texts(page)
     const { action, request, csrf } = page
@@ -115,6 +129,7 @@ export class PageRenderer {
     main: string,
     values: TemplateValues,
     onward: readonly string[],
+    policy = this.#policy,
   ): void {
     const { brand, logo } = this.#settings
     const all = { ...values, brand, logo, lang: texts.lang }
@@ -123,7 +138,7 @@ export class PageRenderer {
       all,
     ).replace('/*css*/', () => this.#css)
     res.status(status)
-    res.setHeader('Content-Security-Policy', `${this.#policy} ${["'self'", ...onward].join(' ')}`)
+    res.setHeader('Content-Security-Policy', `${policy} ${["'self'", ...onward].join(' ')}`)
     res.setHeader('X-Frame-Options', 'DENY')
     res.setHeader('X-Content-Type-Options', 'nosniff')
     res.setHeader('Referrer-Policy', 'no-referrer')

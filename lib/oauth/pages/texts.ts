@@ -19,6 +19,9 @@ export interface PageTexts {
   readonly termsAccept: string
   readonly termsDecline: string
   readonly signedInAs: string
+  readonly continueTitle: string
+  readonly continueLead: string
+  readonly continue: string
   readonly logoutTitle: string
   readonly logoutLead: string
   readonly logout: string
@@ -52,6 +55,9 @@ export const ENGLISH: PageTexts = {
   termsAccept: 'Accept and continue',
   termsDecline: 'Decline',
   signedInAs: 'Signed in as {user}',
+  continueTitle: 'You are signed in',
+  continueLead: 'If you are not taken on to {app} by itself, go on by hand.',
+  continue: 'Continue',
   logoutTitle: 'Sign out?',
   logoutLead: 'You will be signed out of this website on this device.',
   logout: 'Sign out',

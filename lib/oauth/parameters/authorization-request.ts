@@ -1,7 +1,8 @@
-import type { Client } from '../directories/client'
+import type { Client, ResponseType } from '../directories/client'
 import { mayUse } from '../directories/client'
 import { OAuthError, invalidRequest } from '../oauth-error'
-import type { Params } from './params'
+import type { Params, RawParams } from './params'
+import { audienceFor } from './resource'
 import { type ClaimsRequest, readClaimsRequest } from './claims-request'
 import type { IdentityScopes } from '../identity-scopes'
 import { type Challenge, challengeOf } from './pkce'
@@ -25,16 +26,33 @@ export const AUTHORIZATION_PARAMS = [
   'ui_locales',
   'acr_values',
   'claims',
+  'dpop_jkt',
   'request',
   'request_uri',
   'registration',
 ] as const
+
+/** The parameters that are kept while the user signs in: `resource` may be repeated (RFC 8707 §2). */
+export function rawAuthorizationParams(params: Params): RawParams {
+  const raw: Record<string, string | readonly string[]> = {}
+  for (const name of AUTHORIZATION_PARAMS) {
+    const value = params.get(name)
+    if (value !== undefined) raw[name] = value
+  }
+  const resources = params.all('resource')
+  return resources.length === 0 ? raw : { ...raw, resource: resources }
+}
+
+/** How the response gets to the app (OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode §2). */
+export type ResponseMode = 'query' | 'form_post'
 
 /** A valid authorization request. */
 export interface AuthorizationRequest {
   readonly client: Client
   readonly redirectUri: string
   readonly state: string | undefined
+  readonly responseMode: ResponseMode
+  readonly responseType: ResponseType
   readonly scope: readonly string[]
   readonly challenge: Challenge | undefined
   readonly nonce: string | undefined
@@ -47,6 +65,10 @@ export interface AuthorizationRequest {
   readonly claims: ClaimsRequest
   /** What the id_token is to say of the login's strength, where the app asked. */
   readonly acr: string | undefined
+  /** The audiences of the requested resources; undefined if none was requested. */
+  readonly audience: readonly string[] | undefined
+  /** The thumbprint of the key that the code is bound to (RFC 9449 §10). */
+  readonly dpopJkt: string | undefined
 }
 
 /** The values of `prompt` (OIDC Core §3.1.2.1). */
@@ -62,30 +84,35 @@ export function readAuthorizationRequest(
   params: Params,
   client: Client,
   redirectUri: string,
-  { identity, acr }: { readonly identity: IdentityScopes; readonly acr: string },
+  {
+    identity,
+    acr,
+    audience,
+  }: { readonly identity: IdentityScopes; readonly acr: string; readonly audience: readonly string[] },
 ): AuthorizationRequest {
   params.refuseRepeated(AUTHORIZATION_PARAMS)
   for (const name of ['request', 'request_uri', 'registration'] as const) {
     if (params.get(name) !== undefined)
       throw new OAuthError(`${name}_not_supported`, `The parameter ${name} is not supported.`)
   }
-  if (params.need('response_type') !== 'code') {
-    throw new OAuthError('unsupported_response_type', 'The response_type must be code.')
-  }
+  const responseType = responseTypeOf(params, client)
   if (!mayUse(client, 'authorization_code')) {
     throw new OAuthError('unauthorized_client', 'This app is not registered for the authorization code grant.')
   }
-  if ((params.get('response_mode') ?? 'query') !== 'query') throw invalidRequest('The response_mode must be query.')
+  const responseMode = responseModeOf(params, responseType, redirectUri)
   const asked = parseScope(params.get('scope'))
   if (asked.length > 0 && client.realm === undefined) throw realmMissing()
+  const resources = params.all('resource')
   const claims = readClaimsRequest(params.get('claims'), identity.claims, acr)
   return {
     client,
     redirectUri,
     state: params.get('state'),
+    responseMode,
+    responseType,
     scope: grantableScope(asked, identity, client.scopes),
     challenge: challengeOf(params.get('code_challenge'), params.get('code_challenge_method'), {
-      required: client.requirePkce ?? true,
+      required: responseType === 'code' && (client.requirePkce ?? true),
       plain: client.plainPkce ?? false,
     }),
     nonce: params.get('nonce'),
@@ -95,8 +122,38 @@ export function readAuthorizationRequest(
     idTokenHint: params.get('id_token_hint'),
     locales: params.get('ui_locales')?.split(' ').filter(isLocale) ?? [],
     claims,
+    audience: resources.length === 0 ? undefined : audienceFor(resources, client.audiences ?? audience),
+    dpopJkt: dpopJktOf(params.get('dpop_jkt')),
     acr: params.get('acr_values') !== undefined || claims.asksAcr ? acr : undefined,
   }
+}
+
+function responseTypeOf(params: Params, client: Client): ResponseType {
+  const asked = params.need('response_type')
+  const types = client.responseTypes ?? ['code']
+  const type = types.find((one) => one === asked)
+  if (type === undefined) {
+    throw new OAuthError('unsupported_response_type', `The response_type must be ${types.join(' or ')}.`)
+  }
+  if (type === 'id_token' && params.get('nonce') === undefined) {
+    throw invalidRequest('The parameter nonce is missing (OIDC Core section 3.2.2.1).')
+  }
+  return type
+}
+
+/** An id_token in a URL would stand in the browser's history and in logs. */
+function responseModeOf(params: Params, type: ResponseType, redirectUri: string): ResponseMode {
+  const mode = params.get('response_mode') ?? 'query'
+  if (mode === 'form_post' && /^https?:/.test(redirectUri)) return mode
+  if (mode === 'query' && type === 'code') return mode
+  throw invalidRequest(
+    type === 'code' ? 'The response_mode must be query or form_post.' : 'The response_mode must be form_post.',
+  )
+}
+
+function dpopJktOf(jkt: string | undefined): string | undefined {
+  if (jkt === undefined || /^[\w-]{43}$/.test(jkt)) return jkt
+  throw invalidRequest('The dpop_jkt must be a SHA-256 thumbprint (RFC 9449 section 10).')
 }
 
 function realmMissing(): OAuthError {

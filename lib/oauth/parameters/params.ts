@@ -1,11 +1,14 @@
 import { invalidRequest } from '../oauth-error'
 
+/** Parameters as received: `{ client_id: 'web', resource: ['https://a.test', 'https://b.test'] }`. */
+export type RawParams = Readonly<Record<string, string | readonly string[]>>
+
 /**
  * The parameters of a form or a query. An empty value counts as absent (RFC 6749 §3.1). Repeated parameters are recorded,
  * so that a caller can refuse them.
  */
 export class Params {
-  readonly #values = new Map<string, string>()
+  readonly #values = new Map<string, readonly [string, ...string[]]>()
   readonly #repeated = new Set<string>()
 
   /**
@@ -26,15 +29,21 @@ export class Params {
   static of(body: Readonly<Record<string, unknown>>): Params {
     const params = new Params()
     for (const [name, value] of Object.entries(body)) {
-      params.#add(name, typeof value === 'string' ? value : '')
-      if (typeof value !== 'string') params.#repeated.add(name)
+      const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+      for (const one of values) params.#add(name, typeof one === 'string' ? one : '')
+      if (!values.every((one) => typeof one === 'string')) params.#repeated.add(name)
     }
     return params
   }
 
   /** The value, or undefined if it is absent or empty. */
   get(name: string): string | undefined {
-    return this.#values.get(name) || undefined
+    return this.#values.get(name)?.[0] || undefined
+  }
+
+  /** All values of a parameter that may be repeated, such as `resource` (RFC 8707 §2), without empty ones. */
+  all(name: string): readonly string[] {
+    return this.#values.get(name)?.filter((value) => value !== '') ?? []
   }
 
   /** The value of a required parameter. @throws {OAuthError} invalid_request if it is absent */
@@ -67,8 +76,11 @@ export class Params {
     // `code[]=x` and `code[a]=x` are another parser's ways of repeating `code`.
     const bracket = name.indexOf('[')
     if (bracket > 0) this.#repeated.add(name.slice(0, bracket))
-    else if (this.#values.has(name)) this.#repeated.add(name)
-    else this.#values.set(name, value)
+    else {
+      const before = this.#values.get(name)
+      if (before) this.#repeated.add(name)
+      this.#values.set(name, before ? [...before, value] : [value])
+    }
   }
 }
 

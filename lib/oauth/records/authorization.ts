@@ -14,4 +14,8 @@ export interface Authorization {
   readonly idTokenClaims?: readonly string[]
   /** Stands in the id_token, where the app asked for it. */
   readonly acr?: string
+  /** The audiences of the resources that were requested (RFC 8707). */
+  readonly audience?: readonly string[]
+  /** The thumbprint of the key that a public client's refresh tokens are bound to (RFC 9449 §5). */
+  readonly jkt?: string
 }

@@ -9,6 +9,8 @@ export interface CodeRecord {
   readonly redirectUri: string
   readonly challenge?: Challenge
   readonly nonce?: string
+  /** The thumbprint of the key that must redeem it (RFC 9449 §10). */
+  readonly dpopJkt?: string
 }
 
 /** Authorization codes: 256 bits, stored as hashes, single-use and short-lived. */

@@ -13,6 +13,9 @@ export type RecordKind =
   | 'login'
   | 'assertion'
   | 'attempts'
+  | 'pushed'
+  | 'used'
+  | 'proof'
 
 /** The result of claiming a record. */
 export interface RecordClaim<T> extends Omit<Claim, 'value'> {

@@ -18,7 +18,7 @@ const OPAQUE_LENGTH = 43
 export interface AccessTokenClaims {
   readonly iss: string
   readonly sub: string
-  readonly aud: string
+  readonly aud: string | readonly string[]
   readonly client_id: string
   readonly iat: number
   readonly exp: number
@@ -31,6 +31,8 @@ export interface AccessTokenClaims {
   readonly session_kind?: 'unauthenticated'
   /** Names of claims that userinfo gives beside those of the scopes, because the app asked for them (OIDC Core §5.5). */
   readonly userinfo_claims?: readonly string[]
+  /** The key that the token is bound to (RFC 9449 §6.1). */
+  readonly cnf?: { readonly jkt: string }
 }
 
 /** What to issue a token for. */
@@ -43,12 +45,16 @@ export interface AccessTokenRequest {
   readonly sid?: string
   readonly unauthenticated?: boolean
   readonly userinfoClaims?: readonly string[]
+  /** Default: the server's. */
+  readonly audience?: readonly string[]
+  /** The thumbprint of the key to bind the token to. */
+  readonly jkt?: string
 }
 
 /** How access tokens are issued. */
 export interface AccessTokenSettings {
   readonly issuer: string
-  readonly audience: string
+  readonly audience: readonly string[]
   readonly format: 'jwt' | 'opaque'
   readonly lifetimeSec: number
   /** Opaque tokens only. */
@@ -80,11 +86,12 @@ export class AccessTokens {
   /** Issues a token. Returns it with its lifetime in seconds. */
   async issue(request: AccessTokenRequest): Promise<{ token: string; expiresInSec: number }> {
     const { issuer, audience, format, lifetimeSec, idleSec } = this.#settings
+    const aud = request.audience ?? audience
     const iat = Math.floor(this.#clock.date() / 1_000)
     const claims: AccessTokenClaims = {
       iss: issuer,
       sub: request.sub,
-      aud: audience,
+      aud: aud.length === 1 ? (aud[0] as string) : aud,
       client_id: request.clientId,
       iat,
       exp: iat + lifetimeSec,
@@ -94,6 +101,7 @@ export class AccessTokens {
       ...(request.authTimeSec !== undefined && { auth_time: request.authTimeSec }),
       ...(request.sid !== undefined && { sid: request.sid }),
       ...(request.unauthenticated && UNAUTHENTICATED_CLAIMS),
+      ...(request.jkt !== undefined && { cnf: { jkt: request.jkt } }),
       ...(request.userinfoClaims && { userinfo_claims: request.userinfoClaims }),
     }
     if (format === 'opaque') {

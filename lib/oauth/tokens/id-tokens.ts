@@ -32,11 +32,16 @@ export class IdTokens {
   }
 
   /** @param accessToken the access token of the same response, for `at_hash` (OIDC Core §3.1.3.6) */
-  issue(authorization: Authorization, user: User, accessToken: string, nonce: string | undefined): Promise<string> {
+  issue(
+    authorization: Authorization,
+    user: User,
+    accessToken: string | undefined,
+    nonce: string | undefined,
+  ): Promise<string> {
     const key = this.#keyring.current()
     const iat = Math.floor(this.#clock.date() / 1_000)
     const claims = {
-      ...this.#identity.idToken(authorization.scope, user, authorization.idTokenClaims),
+      ...this.#identity.idToken(authorization.scope, user, authorization.idTokenClaims, accessToken === undefined),
       iss: this.#issuer,
       sub: user.id,
       aud: authorization.clientId,
@@ -46,7 +51,7 @@ export class IdTokens {
       amr: ['pwd'],
       ...(authorization.acr !== undefined && { acr: authorization.acr }),
       sid: authorization.sid,
-      at_hash: halfHash(accessToken, key.alg),
+      ...(accessToken !== undefined && { at_hash: halfHash(accessToken, key.alg) }),
       ...(nonce !== undefined && { nonce }),
     }
     return signedJwt('JWT', claims, key)

@@ -1,0 +1,70 @@
+import type { Request, Response } from 'express'
+import { fieldsOf } from '../../bearer/credentials/credentials'
+import { readProof } from '../../bearer/dpop/proof'
+import type { SeenProofs } from '../../bearer/dpop/seen-proofs'
+import { hashOf } from '../../http/secret'
+import { OAuthError } from '../oauth-error'
+import type { Records } from '../records/records'
+import type { ServerContext } from '../server-context'
+
+/** How the server takes DPoP proofs (RFC 9449). */
+export interface DpopSettings {
+  /** How old a proof may be, in seconds. */
+  readonly maxAgeSec: number
+  /** Whether a proof must have a nonce of this server (§8). */
+  readonly nonce: boolean
+}
+
+/**
+ * The thumbprint of the key that the request proves to hold (RFC 9449 §5), or undefined if it has no proof. Each proof
+ * is good once, in whatever process.
+ *
+ * @param path the endpoint's, below the issuer
+ * @throws {OAuthError} invalid_dpop_proof, or use_dpop_nonce with the nonce to use
+ */
+export async function proofThumbprint(
+  ctx: ServerContext,
+  req: Request,
+  res: Response,
+  path: string,
+): Promise<string | undefined> {
+  const [text, ...more] = fieldsOf(req.rawHeaders, 'dpop')
+  if (text === undefined) return undefined
+  const { maxAgeSec, nonce } = ctx.dpop
+  const nowSec = ctx.clock.date() / 1_000
+  const about = { method: req.method, uri: ctx.issuer + path, token: undefined, nowSec, maxAgeSec }
+  const proof = more.length === 0 ? readProof(text, about) : undefined
+  if (!proof) throw invalidProof()
+  if (nonce) checkNonce(ctx, res, proof.nonce, nowSec)
+  const name = hashOf(`${proof.jkt}:${proof.jti}`)
+  if ((await recordProofs(ctx.records).note(name, proof.iat + maxAgeSec, nowSec)) !== 'new') throw invalidProof()
+  return proof.jkt
+}
+
+/** Remembers proofs in the server's store, for all its processes. */
+export function recordProofs(records: Records): SeenProofs {
+  return {
+    async note(name, untilSec, nowSec) {
+      const ttlMs = Math.ceil((untilSec - nowSec) * 1_000) + CLOCKS_APART_MS
+      return (await records.count('proof', name, 1, ttlMs)).total === 1 ? 'new' : 'replay'
+    },
+  }
+}
+
+/** How far the clocks of the processes may be apart: so much longer a proof is remembered. */
+const CLOCKS_APART_MS = 30_000
+
+/** A nonce is sealed time: nothing is stored, and all processes with the signing keys accept it. */
+function checkNonce(ctx: ServerContext, res: Response, given: unknown, nowSec: number): void {
+  const step = Math.floor(nowSec / ctx.dpop.maxAgeSec)
+  const current = ctx.seal.seal('dpop-nonce', step)
+  const made = typeof given === 'string' ? ctx.seal.open('dpop-nonce', given) : undefined
+  if (made === step) return
+  res.setHeader('DPoP-Nonce', current)
+  if (made === step - 1) return
+  throw new OAuthError('use_dpop_nonce', 'The DPoP proof must have the nonce of the DPoP-Nonce field.', 400)
+}
+
+function invalidProof(): OAuthError {
+  return new OAuthError('invalid_dpop_proof', 'The DPoP proof is invalid, expired or was used before (RFC 9449).')
+}

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { clientDirectory } from '../../lib/oauth'
+import { manualClock } from '../../lib/testing'
+import { AS_WEB, CLIENTS, type Form, type RunningServer, VERIFIER, json, post, startServer } from './support'
+import { UserAgent, codeForm, request } from './user-agent'
+
+describe('pushed authorization requests', () => {
+  const clock = manualClock()
+  let running: RunningServer
+  before(async () => {
+    const strict = { clientId: 'strict', name: 'Strict', realm: '/s', redirectUris: ['https://strict.test/cb'] }
+    const clients = clientDirectory([...CLIENTS, { ...strict, secret: 'secret', requirePushedRequests: true }])
+    running = await startServer({ clients, clock })
+  })
+  after(() => running.close())
+
+  const push = (more: Form = {}, headers: Form = AS_WEB) => post(`${running.issuer}/par`, request(more), headers)
+  const pushed = async (more: Form = {}) => (await json(await push(more))).request_uri as string
+  const open = (uri: string, more: Form = {}, agent = new UserAgent(running.issuer)) =>
+    agent.authorize(running.issuer, { client_id: 'web', request_uri: uri, ...more })
+  const asStrict = { authorization: `Basic ${Buffer.from('strict:secret').toString('base64')}` }
+  const strictRequest = { client_id: 'strict', redirect_uri: 'https://strict.test/cb' }
+
+  it('RFC 9126 §2.2: are answered 201 with a request_uri that nobody can guess, for a minute', async () => {
+    const response = await push()
+    assert.equal(response.status, 201)
+    assert.equal(response.headers.get('cache-control'), 'no-store')
+    const { request_uri: uri, expires_in: expiresIn } = await json(response)
+    assert.match(uri as string, /^urn:ietf:params:oauth:request_uri:[\w-]{43}$/)
+    assert.equal(expiresIn, 60)
+  })
+
+  it('RFC 9126 §4: the authorization endpoint goes by what was pushed, not by what the browser brings', async () => {
+    const page = await open(await pushed({ state: 'pushed' }), { state: 'changed', scope: 'openid email' })
+    const back = await (await page.logIn()).finish()
+    assert.equal(back.params.get('state'), 'pushed')
+    const form = { grant_type: 'authorization_code', redirect_uri: 'https://client.test/cb', code_verifier: VERIFIER }
+    const tokens = await json(
+      await post(`${running.issuer}/token`, { ...form, code: back.params.get('code') ?? '' }, AS_WEB),
+    )
+    assert.equal(tokens.scope, 'openid')
+  })
+
+  it('RFC 9126 §7.3: one request yields one code; loading its page twice is no use', async () => {
+    const uri = await pushed()
+    const [first, second] = [await open(uri), await open(uri)]
+    assert.ok((await (await first.logIn()).finish()).params.get('code'))
+    const late = await (await second.logIn()).finish()
+    assert.equal(late.params.get('error'), 'invalid_request')
+    assert.equal(late.params.get('code'), null)
+  })
+
+  it("RFC 9126 §2.2: an expired, unknown or another client's request_uri gets a page and no redirect", async () => {
+    const uri = await pushed()
+    assert.equal((await open(uri, { client_id: 'spa' })).status, 400)
+    assert.equal((await open(`${uri}x`)).status, 400)
+    clock.advance(61_000)
+    const page = await open(uri)
+    assert.deepEqual([page.status, page.location], [400, null])
+  })
+
+  it('RFC 9126 §2.1 and §2.3: its client must authenticate, and errors are told at once', async () => {
+    for (const [more, headers, error, status] of [
+      [{}, { authorization: 'Basic d2ViOndyb25n' }, 'invalid_client', 401],
+      [{}, {}, 'invalid_client', 401],
+      [{ redirect_uri: 'https://evil.test' }, AS_WEB, 'invalid_request', 400],
+      [{ request_uri: 'urn:ietf:params:oauth:request_uri:x' }, AS_WEB, 'invalid_request', 400],
+      [{ response_type: 'token' }, AS_WEB, 'unsupported_response_type', 400],
+      [{ code_challenge: '' }, AS_WEB, 'invalid_request', 400],
+      [{ resource: 'https://evil.test' }, AS_WEB, 'invalid_target', 400],
+    ] as const) {
+      const response = await push(more, headers)
+      assert.deepEqual([response.status, (await json(response)).error], [status, error], JSON.stringify(more))
+    }
+    assert.equal((await fetch(`${running.issuer}/par`)).status, 405)
+  })
+
+  it('RFC 9126 §6: require_pushed_authorization_requests refuses others, for one app or all', async () => {
+    const agent = new UserAgent(running.issuer)
+    const direct = await agent.authorize(running.issuer, request(strictRequest))
+    assert.equal(direct.params.get('error'), 'invalid_request')
+    assert.match(direct.params.get('error_description') ?? '', /RFC 9126/)
+    const uri = (await json(await push(strictRequest, asStrict))).request_uri as string
+    const page = await agent.authorize(running.issuer, { client_id: 'strict', request_uri: uri })
+    assert.ok((await (await page.logIn()).finish()).params.get('code'))
+
+    const all = await startServer({ requirePushedRequests: true })
+    assert.equal(
+      (await new UserAgent(all.issuer).authorize(all.issuer, request())).params.get('error'),
+      'invalid_request',
+    )
+    const discovery = await json(await fetch(`${all.issuer}/.well-known/openid-configuration`))
+    assert.equal(discovery.require_pushed_authorization_requests, true)
+    assert.equal(discovery.pushed_authorization_request_endpoint, `${all.issuer}/par`)
+    await all.close()
+  })
+
+  it('OIDC Core §6.2: a request_uri that would have to be fetched is not supported', async () => {
+    const page = await new UserAgent(running.issuer).authorize(
+      running.issuer,
+      request({ request_uri: 'https://client.test/request' }),
+    )
+    assert.equal(page.params.get('error'), 'request_uri_not_supported')
+    assert.ok(await codeForm(running.issuer), 'others go on')
+  })
+})
