@@ -51,3 +51,8 @@ export function invalidRequest(message: string, status: 400 | 405 | 413 = 400): 
 export function invalidGrant(what: string): OAuthError {
   return new OAuthError('invalid_grant', `The ${what} is not valid, has expired or has been used.`)
 }
+
+/** A form that a page of this server did not submit (RFC 9700 §4.7). */
+export function foreignForm(): OAuthError {
+  return new OAuthError('access_denied', 'The form was not submitted by a page of this server.', 403)
+}

@@ -131,7 +131,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
   optionNames('authorizationServer', options, NAMES)
   const { issuer, clients, users, clock = systemClock, tokenType = 'family_search', codeLifetimeSec = 60 } = options
   const { accessTokens = {}, refreshTokens = {}, websiteSession = {}, loginLimits = {}, pages = {} } = options
-  const { store = memoryStore({ clock }), signingKeys, onError = (err: unknown) => console.error(err) } = options
+  const { store = memoryStore({ clock }), signingKeys, onError = logError } = options
   checkClock(clock)
   checkIssuer(issuer)
   checkMethods('clients', clients, ['findClient'])
@@ -160,7 +160,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
   optionOneOf('accessTokens.format', format, ['jwt', 'opaque'])
   optionRange('accessTokens.lifetimeSec', lifetimeSec, 60, DAY_SEC)
   optionRange('accessTokens.idleSec', idleSec, 60, DAY_SEC)
-  const audiences = (typeof audience === 'string' ? [audience] : audience) as readonly string[]
+  const audiences = typeof audience === 'string' ? [audience] : audience
   checkAudiences('accessTokens.audience', audiences)
   const { requirePushedRequests = false, dpop = {} } = options
   optionType('requirePushedRequests', requirePushedRequests, 'boolean')
@@ -236,3 +236,5 @@ function checkScopes(scopes: unknown, idTokenScopes: unknown): void {
   if (Array.isArray(idTokenScopes) && idTokenScopes.every((scope) => typeof scope === 'string')) return
   throw new TypeError(`idTokenScopes must be 'all' or a list of scopes; received ${shown(idTokenScopes)}`)
 }
+
+const logError: OnError = (err, _req, { id }) => console.error(`express-tollgate ${id}:`, err)

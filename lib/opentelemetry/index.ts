@@ -1,1 +1,2 @@
+export { authorizationMetrics } from './authorization-metrics'
 export { throttleMetrics } from './throttle-metrics'

@@ -1,6 +1,7 @@
 import type { Response } from 'express'
 import type { AuthorizationRequest } from '../parameters/authorization-request'
 import type { ServerContext } from '../server-context'
+import { publish, reportRefusal } from '../diagnostics'
 import type { OAuthError } from '../oauth-error'
 import type { User } from '../directories/user'
 import type { Authorization } from '../records/authorization'
@@ -20,6 +21,8 @@ export async function grant(
   const { responseType, redirectUri, challenge, nonce, dpopJkt } = request
   const authorization = authorizationOf(request, session)
   if (responseType === 'id_token') {
+    const { clientId, scope } = authorization
+    publish('token-issued', { clientId, grant: 'id_token', scope, bound: false })
     return { id_token: await ctx.idTokens.issue(authorization, user, undefined, nonce) }
   }
   const code = await ctx.codes.issue({
@@ -72,5 +75,7 @@ export function redirectBack(
 
 /** Sends the browser back with an error (RFC 6749 §4.1.2.1). */
 export function redirectError(ctx: ServerContext, res: Response, target: Target, err: OAuthError): void {
+  const status = target.responseMode === 'form_post' ? 200 : 303
+  reportRefusal({ endpoint: '/authorization', code: err.code, status })
   redirectBack(ctx, res, target, { error: err.code, error_description: err.message })
 }

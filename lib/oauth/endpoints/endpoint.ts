@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { Meter } from '../../http/meter'
 import { DirectoryBusyError } from '../directories/directory-busy-error'
 import type { ServerContext } from '../server-context'
+import { type OAuthRefusedMessage, reportRefusal } from '../diagnostics'
 import { OAuthError, invalidRequest } from '../oauth-error'
 
 /** Handles one method of one endpoint. */
@@ -19,8 +20,8 @@ export interface Endpoint {
   readonly cacheable?: boolean
 }
 
-/** Called with internal errors, which the client never sees. */
-export type OnError = (err: unknown, req: Request) => void
+/** Called with internal errors, which the client never sees; `report.id` is what stands on the error page. */
+export type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => void
 
 /** Seconds after which a client should retry while a store or directory is unreachable. */
 const RETRY_AFTER_SEC = 5
@@ -52,16 +53,17 @@ function answerError(
   onError: OnError,
 ) {
   const isBusy = err instanceof DirectoryBusyError
-  if (!(err instanceof OAuthError) && !isBusy) onError(err, req)
-  if (res.headersSent) return void res.destroy()
   const known =
     err instanceof OAuthError ? err : new OAuthError('temporarily_unavailable', 'The server cannot answer just now.')
   const status = err instanceof OAuthError ? known.status : 503
   const headers =
     err instanceof OAuthError ? known.headers : { 'Retry-After': String(isBusy ? err.retryAfterSec : RETRY_AFTER_SEC) }
+  const report = reportRefusal({ endpoint: endpoint.path, code: known.code, status })
+  if (!(err instanceof OAuthError) && !isBusy) onError(err, req, report)
+  if (res.headersSent) return void res.destroy()
   if (endpoint.errors === 'json') {
     sendJson(res, status, { error: known.code, error_description: known.message }, headers)
-  } else ctx.pages.error(res, status, status === 503 ? 'unavailable' : 'badRequest', headers)
+  } else ctx.pages.error(res, status, report, headers)
 }
 
 /** Sends JSON (RFC 6749 §5). */

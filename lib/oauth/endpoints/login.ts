@@ -2,6 +2,7 @@ import type { Request, Response } from 'express'
 import type { ServerContext } from '../server-context'
 import { DirectoryBusyError } from '../directories/directory-busy-error'
 import type { User } from '../directories/user'
+import { publish } from '../diagnostics'
 import { OAuthError } from '../oauth-error'
 import type { Params } from '../parameters/params'
 import { redirectError } from './authorization-response'
@@ -25,7 +26,9 @@ async function login(ctx: ServerContext, req: Request, res: Response): Promise<v
     const username = (form.get('username') ?? '').slice(0, LONGEST_USERNAME)
     const source = { username, ip: req.ip ?? '', deviceId: knownDevice(ctx, req, username) }
     const waitMs = await ctx.attempts.begin(source)
+    const clientId = request.client.clientId
     if (waitMs > 0) {
+      publish('login', { clientId, outcome: 'locked', userId: undefined })
       res.setHeader('Retry-After', Math.ceil(waitMs / 1_000))
       const minutes = Math.ceil(waitMs / 60_000)
       return showLogin(ctx, interaction, req, res, { status: 429, notice: 'tooManyAttempts', username, minutes })
@@ -39,6 +42,7 @@ async function login(ctx: ServerContext, req: Request, res: Response): Promise<v
       res.setHeader('Retry-After', err.retryAfterSec)
       return showLogin(ctx, interaction, req, res, { status: 503, notice: 'tooManyLogins', username })
     }
+    publish('login', { clientId, outcome: user ? 'succeeded' : 'failed', userId: user?.id })
     if (!user) return showLogin(ctx, interaction, req, res, { status: 403, notice: 'wrongPassword', username })
     await ctx.attempts.takeBack(source)
     res.append('Set-Cookie', deviceCookie(ctx, username))

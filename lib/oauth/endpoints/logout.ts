@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import type { ServerContext } from '../server-context'
 import { formOf, queryOf } from '../parameters/form'
 import type { IdTokenHint } from '../tokens/id-tokens'
-import { invalidRequest } from '../oauth-error'
+import { foreignForm, invalidRequest } from '../oauth-error'
 import type { Params } from '../parameters/params'
 import type { WebsiteSession } from '../records/website-sessions'
 import { cspSource, isRegistered, withParams } from '../directories/redirect-uri'
@@ -54,7 +54,7 @@ async function confirmLogout(
 ): Promise<void> {
   const onward = ctx.seal.open('logout', sealed) as LogoutTarget | undefined
   if (!onward) throw invalidRequest('The form was not made by this server.')
-  if (!isOwnForm(ctx, req, sealed, params.get('csrf'))) return ctx.pages.error(res, 403, 'forbidden')
+  if (!isOwnForm(ctx, req, sealed, params.get('csrf'))) throw foreignForm()
   await endSession(ctx, session, onward.uri, res)
 }
 

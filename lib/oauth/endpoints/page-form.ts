@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import type { ServerContext } from '../server-context'
 import { formOf } from '../parameters/form'
-import { invalidRequest } from '../oauth-error'
+import { foreignForm, invalidRequest } from '../oauth-error'
 import { Params } from '../parameters/params'
 import { withAuthorizationRequest } from './find-request'
 import {
@@ -30,7 +30,7 @@ export async function withPageForm(
   const opened = openInteraction(ctx, sealed)
   if (!opened) throw invalidRequest('The form was not made by this server.')
   const isOurs = isOwnForm(ctx, req, sealed, form.get('csrf'))
-  if (!isOurs && isForeign(req)) return ctx.pages.error(res, 403, 'forbidden')
+  if (!isOurs && isForeign(req)) throw foreignForm()
 
   await withAuthorizationRequest(ctx, Params.of(opened.params), opened.pushedId, res, async (request) => {
     const isLate = ctx.clock.date() - opened.startedAtMs > PAGE_LIFETIME_MS

@@ -4,6 +4,7 @@ import { proofThumbprint } from '../client-auth/dpop-proof'
 import { mayUse } from '../directories/client'
 import type { ServerContext } from '../server-context'
 import { formOf, queryOf } from '../parameters/form'
+import { publish } from '../diagnostics'
 import { GRANTS } from '../grants/grant-table'
 import { OAuthError } from '../oauth-error'
 import { type Endpoint, sendJson } from './endpoint'
@@ -25,5 +26,8 @@ async function token(ctx: ServerContext, req: Request, res: Response): Promise<v
   if (jkt === undefined && client.requireDpop) {
     throw new OAuthError('invalid_dpop_proof', 'This app must prove its key (RFC 9449 section 5.2).')
   }
-  sendJson(res, 200, await grant.handle(ctx, { client, params, query: queryOf(req), jkt }))
+  const response = await grant.handle(ctx, { client, params, query: queryOf(req), jkt })
+  const scope = response.scope?.split(' ') ?? []
+  publish('token-issued', { clientId: client.clientId, grant: grant.name, scope, bound: jkt !== undefined })
+  sendJson(res, 200, response)
 }

@@ -104,16 +104,19 @@ export class PageRenderer {
     this.#send(res, 200, texts, messageHtml, { title: texts.loggedOutTitle, lead: texts.loggedOutLead }, [])
   }
 
-  /** An error page. It never contains anything from the request. */
+  /** Shows what went wrong, with a code and an id that a person can report, and nothing from the request. */
   error(
     res: Response,
     status: number,
-    what: 'badRequest' | 'unavailable' | 'forbidden',
+    { code, id }: { readonly code: string; readonly id: string },
     headers: Readonly<Record<string, string>> = {},
   ): void {
     const texts = this.#texts({ locales: [], app: '' })
+    const what = status === 503 ? 'unavailable' : status === 403 ? 'forbidden' : 'badRequest'
+    const report = texts.errorReport.replaceAll('{code}', code).replaceAll('{id}', id)
     for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-    this.#send(res, status, texts, messageHtml, { title: texts[`${what}Title`], lead: texts[`${what}Lead`] }, [])
+    const values = { title: texts[`${what}Title`], lead: texts[`${what}Lead`], report }
+    this.#send(res, status, texts, messageHtml, values, [])
   }
 
   #texts({ locales, app }: { locales: readonly string[]; app: string }): PageTexts {

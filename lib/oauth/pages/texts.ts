@@ -33,6 +33,8 @@ export interface PageTexts {
   readonly unavailableLead: string
   readonly forbiddenTitle: string
   readonly forbiddenLead: string
+  /** `{code}` stands for the error's code, `{id}` for the id that the logs have, too. */
+  readonly errorReport: string
 }
 
 /** The default texts. */
@@ -71,4 +73,5 @@ export const ENGLISH: PageTexts = {
   unavailableLead: 'We cannot sign you in just now. This is our fault, and it should pass soon.',
   forbiddenTitle: 'This form was not sent from our page',
   forbiddenLead: 'For your safety nothing has been done. Please go back to the app and start again.',
+  errorReport: 'If you report this, please say: {code}, {id}',
 }

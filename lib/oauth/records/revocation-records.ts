@@ -1,3 +1,4 @@
+import { publish } from '../diagnostics'
 import type { Records } from './records'
 
 /** The ids by which a token can be revoked: its own, and its grant's. */
@@ -26,13 +27,15 @@ export class RevocationRecords {
   }
 
   /** Revokes one access token. */
-  revokeToken(jti: string): Promise<void> {
-    return this.#records.set('revoked', jti, 1, this.#tokenMs)
+  async revokeToken(jti: string): Promise<void> {
+    await this.#records.set('revoked', jti, 1, this.#tokenMs)
+    publish('revoked', { what: 'token', id: jti })
   }
 
   /** Revokes every token of a grant. */
-  revokeGrant(grantId: string): Promise<void> {
-    return this.#records.set('revoked', grantId, 1, this.#grantMs)
+  async revokeGrant(grantId: string): Promise<void> {
+    await this.#records.set('revoked', grantId, 1, this.#grantMs)
+    publish('revoked', { what: 'grant', id: grantId })
   }
 
   /** Whether the token or its grant is revoked. */

@@ -1,0 +1,75 @@
+import { channel } from 'node:diagnostics_channel'
+import { randomInt } from 'node:crypto'
+import type { GrantName } from './directories/client'
+
+/** A token was issued: `express-tollgate:token-issued`. */
+export interface TokenIssuedMessage {
+  readonly clientId: string
+  /** The grant; `id_token` for an id_token alone, from the authorization endpoint. */
+  readonly grant: GrantName | 'id_token'
+  readonly scope: readonly string[]
+  /** Whether the token is bound to a key (RFC 9449). */
+  readonly bound: boolean
+}
+
+/** A user tried to sign in: `express-tollgate:login`. */
+export interface LoginMessage {
+  readonly clientId: string
+  /** `locked`: too many attempts before; the password was not looked at. */
+  readonly outcome: 'succeeded' | 'failed' | 'locked'
+  /** Only if the login succeeded. */
+  readonly userId: string | undefined
+}
+
+/**
+ * The server refused a request: `express-tollgate:oauth-refused`. Not on the throttle's `express-tollgate:refused`, whose
+ * messages name a window.
+ */
+export interface OAuthRefusedMessage {
+  /** Stands on the error page, so that a person can report it: `7KQ2-M9XD`. */
+  readonly id: string
+  /** The path below the issuer: `/token`. */
+  readonly endpoint: string
+  /** As on the wire: `invalid_grant`. */
+  readonly code: string
+  /** Of the response; 303 if the error was sent to the app by a redirect, 200 by a form. */
+  readonly status: number
+}
+
+/** A token or a grant was revoked: `express-tollgate:revoked`. */
+export interface RevokedMessage {
+  /** An access token alone, or all tokens of a user's authorization. */
+  readonly what: 'token' | 'grant'
+  /** The token's `jti` or the `grant_id`. */
+  readonly id: string
+}
+
+interface Messages {
+  readonly 'token-issued': TokenIssuedMessage
+  readonly login: LoginMessage
+  readonly 'oauth-refused': OAuthRefusedMessage
+  readonly revoked: RevokedMessage
+}
+
+const channels = {
+  'token-issued': channel('express-tollgate:token-issued'),
+  login: channel('express-tollgate:login'),
+  'oauth-refused': channel('express-tollgate:oauth-refused'),
+  revoked: channel('express-tollgate:revoked'),
+}
+
+/** Publishes a message if the channel has subscribers. Node keeps a subscriber's error from the request. No message has a secret. */
+export function publish<Name extends keyof Messages>(name: Name, message: Messages[Name]): void {
+  if (channels[name].hasSubscribers) channels[name].publish(message)
+}
+
+/** No letter or digit that can be mistaken for another. */
+const LETTERS = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
+
+/** Publishes a refusal under an id that is short enough to be read out. */
+export function reportRefusal(refusal: Omit<OAuthRefusedMessage, 'id'>): OAuthRefusedMessage {
+  const text = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('')
+  const message = { id: `${text.slice(0, 4)}-${text.slice(4)}`, ...refusal }
+  publish('oauth-refused', message)
+  return message
+}
