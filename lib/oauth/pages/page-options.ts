@@ -15,7 +15,7 @@ export interface PageOptions {
   readonly brand?: string
   /** An image beside the name: an `https` URL, or `data:image/…`. */
   readonly logo?: string
-  /** CSS appended to the style sheet, whose colours are custom properties: `:root { --accent: #7a1f3d }`. */
+  /** CSS appended to the style sheet, whose colours are custom properties: `:root { --accent: #7a1f3d }`. The ink on the accent follows it. */
   readonly css?: string
   /** Replaces the English texts. A function gets the app's `ui_locales`: `['de-AT', 'de']`. */
   readonly texts?: Partial<PageTexts> | ((locales: readonly string[]) => Partial<PageTexts>)
