@@ -16,6 +16,8 @@ import { jwksEndpoint } from './endpoints/jwks'
 import { loginEndpoint } from './endpoints/login'
 import { logoutEndpoint } from './endpoints/logout'
 import { platformLogoutEndpoint } from './endpoints/platform-logout'
+import { registerEndpoint, registrationEndpoint } from './endpoints/register'
+import { RegisteredClients, withRegistered } from './records/registered-clients'
 import { revokeEndpoint } from './endpoints/revoke'
 import { termsEndpoint } from './endpoints/terms'
 import { tokenEndpoint } from './endpoints/token'
@@ -83,7 +85,8 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
   const settings = serverSettings(options)
   const ctx = buildContext(settings)
   const router = Router()
-  for (const endpoint of ENDPOINTS) router.all(endpoint.path, endpointHandler(ctx, endpoint, settings.onError))
+  const endpoints = ctx.registration ? [...ENDPOINTS, registerEndpoint, registrationEndpoint] : ENDPOINTS
+  for (const endpoint of endpoints) router.all(endpoint.path, endpointHandler(ctx, endpoint, settings.onError))
 
   return Object.assign(router, {
     wellKnown: wellKnown(ctx, settings),
@@ -97,12 +100,13 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
 
 function buildContext(settings: ServerSettings): ServerContext {
   const { issuer, clients, users, tokenType, clock, accessTokens, refresh, session } = settings
-  const { acr, tokenFrom, requirePushedRequests, dpop } = settings
+  const { acr, tokenFrom, requirePushedRequests, dpop, registration } = settings
   const url = new URL(issuer)
   const identity = new IdentityScopes(settings.scopes, settings.idTokenScopes)
   const tokenMs = (accessTokens.lifetimeSec + SKEW_SEC) * 1_000
   const refreshMs = refresh.lifetimeSec * 1_000
   const records = new Records(settings.store)
+  const registered = new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000)
   const dpopOptions = { maxAgeSec: dpop.maxAgeSec, proofs: recordProofs(records), origin: url.origin }
   const check = dpopCheck(dpopOptions, () => clock.date() / 1_000) as DpopCheck
   const keyring = new Keyring(settings.signingKeys, clock, tokenMs)
@@ -110,12 +114,14 @@ function buildContext(settings: ServerSettings): ServerContext {
   return {
     issuer,
     clock,
-    clients,
+    clients: registration ? withRegistered(clients, registered) : clients,
     users,
     tokenType,
     identity,
     acr,
     tokenFrom,
+    registration,
+    registered,
     requirePushedRequests,
     audience: accessTokens.audience,
     dpop: { ...dpop, check },

@@ -1,6 +1,8 @@
 export { authorizationServer, type AuthorizationServer } from './authorization-server'
 export type { AuthorizationServerOptions } from './server-settings'
 export type { LoginMessage, OAuthRefusedMessage, RevokedMessage, TokenIssuedMessage } from './diagnostics'
+export type { RegistrationGrant, RegistrationOptions } from './endpoints/register'
+export type { ClientMetadata } from './parameters/client-metadata'
 export type { OnError } from './endpoints/endpoint'
 export type { Revocable } from './records/revocation-records'
 export { clientDirectory, type ClientRegistration } from './directories/client-directory'

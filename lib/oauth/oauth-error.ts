@@ -8,6 +8,8 @@ export type OAuthErrorCode =
   | 'unsupported_response_type'
   | 'invalid_scope'
   | 'invalid_target'
+  | 'invalid_redirect_uri'
+  | 'invalid_client_metadata'
   | 'invalid_dpop_proof'
   | 'use_dpop_nonce'
   | 'access_denied'
@@ -34,7 +36,7 @@ export class OAuthError extends Error {
   constructor(
     readonly code: OAuthErrorCode,
     message: string,
-    readonly status: 400 | 401 | 403 | 405 | 413 = 400,
+    readonly status: 400 | 401 | 403 | 405 | 413 | 429 = 400,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {
     super(message)

@@ -2,6 +2,8 @@ import type { Placement } from '../bearer/credentials/credentials'
 import type { Clock } from '../http/clock'
 import type { DpopCheck } from '../bearer/dpop/dpop-check'
 import type { DpopSettings } from './client-auth/dpop-proof'
+import type { RegistrationSettings } from './endpoints/register'
+import type { RegisteredClients } from './records/registered-clients'
 import type { IdentityScopes } from './identity-scopes'
 import type { AccessTokens } from './tokens/access-tokens'
 import type { ClientDirectory } from './directories/client'
@@ -40,6 +42,9 @@ export interface ServerContext {
   readonly dpop: DpopSettings & { readonly check: DpopCheck }
   /** Where `platformLogout` looks for its token beside the header. */
   readonly tokenFrom: readonly Placement[]
+  /** Undefined: apps cannot register themselves. */
+  readonly registration: RegistrationSettings | undefined
+  readonly registered: RegisteredClients
   readonly keyring: Keyring
   readonly seal: Seal
   readonly cookies: Cookies

@@ -3,6 +3,7 @@ import { type Clock, checkClock, systemClock } from '../http/clock'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import { isScope } from '../bearer/session/scope'
 import type { Placement } from '../bearer/credentials/credentials'
+import type { RegistrationOptions, RegistrationSettings } from './endpoints/register'
 import { checkAudiences } from './directories/client-directory'
 import type { ClientDirectory } from './directories/client'
 import type { OnError } from './endpoints/endpoint'
@@ -75,6 +76,8 @@ export interface AuthorizationServerOptions {
     /** Whether the token endpoint asks for a nonce of its own in every proof (§8). Default false. */
     readonly nonce?: boolean
   }
+  /** Lets apps register themselves (RFC 7591, RFC 7592), as MCP clients do. Default: they cannot. */
+  readonly registration?: RegistrationOptions
   readonly refreshTokens?: {
     /** Seconds from each token's issue, 60 to 34,560,000. Default 2,592,000: 30 days. */
     readonly lifetimeSec?: number
@@ -115,6 +118,7 @@ const NAMES = [
   'tokenFrom',
   'accessTokens',
   'requirePushedRequests',
+  'registration',
   'dpop',
   'refreshTokens',
   'codeLifetimeSec',
@@ -162,7 +166,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
   optionRange('accessTokens.idleSec', idleSec, 60, DAY_SEC)
   const audiences = typeof audience === 'string' ? [audience] : audience
   checkAudiences('accessTokens.audience', audiences)
-  const { requirePushedRequests = false, dpop = {} } = options
+  const { requirePushedRequests = false, dpop = {}, registration } = options
   optionType('requirePushedRequests', requirePushedRequests, 'boolean')
   optionNames('dpop', dpop, ['maxAgeSec', 'nonce'])
   const { maxAgeSec = 60, nonce = false } = dpop
@@ -202,6 +206,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
     clock,
     accessTokens: { format, lifetimeSec, idleSec, audience: audiences },
     requirePushedRequests,
+    registration: registration && registrationSettings(registration),
     dpop: { maxAgeSec, nonce },
     signingKeys: signingKeys ?? [{ key: generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey }],
   }
@@ -238,3 +243,14 @@ function checkScopes(scopes: unknown, idTokenScopes: unknown): void {
 }
 
 const logError: OnError = (err, _req, { id }) => console.error(`express-tollgate ${id}:`, err)
+
+function registrationSettings(options: RegistrationOptions): RegistrationSettings {
+  optionNames('registration', options, ['accept', 'perAddress', 'perHour', 'lifetimeSec'])
+  const { accept, perAddress = 20, perHour = 1_000, lifetimeSec = 30 * DAY_SEC } = options
+  if (typeof accept !== 'function')
+    throw new TypeError(`registration.accept must be a function; received ${shown(accept)}`)
+  optionRange('registration.perAddress', perAddress, 1, 10_000)
+  optionRange('registration.perHour', perHour, 1, 1_000_000)
+  optionRange('registration.lifetimeSec', lifetimeSec, 3_600, 400 * DAY_SEC)
+  return { accept, perAddress, perHour, lifetimeSec }
+}

@@ -15,14 +15,20 @@ describe('the pages under any accent', () => {
   let browser: Browser
   before(async () => {
     const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
-    browser = await chromium.launch({ executablePath, chromiumSandbox: false, args: ['--disable-quic', '--disable-gpu'] })
+    browser = await chromium.launch({
+      executablePath,
+      chromiumSandbox: false,
+      args: ['--disable-quic', '--disable-gpu'],
+    })
   })
   after(() => browser.close())
 
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const accent of ACCENTS) {
       it(`WCAG 2.2 §1.4.3: every text has 4.5 : 1, ${colorScheme}, --accent ${accent ?? 'by default'}`, async () => {
-        const running = await startServer(accent === undefined ? {} : { pages: { css: `:root { --accent: ${accent} }` } })
+        const running = await startServer(
+          accent === undefined ? {} : { pages: { css: `:root { --accent: ${accent} }` } },
+        )
         const page = await browser.newPage({ colorScheme })
         await page.goto(`${running.issuer}/authorization?${new URLSearchParams(request()).toString()}`)
         const measure = (pairs: readonly (readonly [string, string])[]) =>

@@ -55,7 +55,7 @@ const WRONG: [options: object, error: RegExp][] = [
   [{ accessTokens: { lifetimeSec: 59 } }, /accessTokens.lifetimeSec must be a whole number from 60 to 86,400/],
   [{ accessTokens: { lifetimeSec: 86_401 } }, /accessTokens.lifetimeSec .* received 86401/],
   [{ accessTokens: { idleSec: 0 } }, /accessTokens.idleSec must be .* received 0/],
-  [{ accessTokens: { audience: 5 } }, /accessTokens.audience must be a string; received 5/],
+  [{ accessTokens: { audience: 5 } }, /accessTokens.audience must be a list of at least one audience; received 5/],
   [{ refreshTokens: { graceSec: 61 } }, /refreshTokens.graceSec must be a whole number from 0 to 60; received 61/],
   [{ refreshTokens: { lifetimeSec: 1 } }, /refreshTokens.lifetimeSec must be .* received 1/],
   [{ refreshTokens: { rotate: false } }, /refreshTokens has no option "rotate"/],

@@ -32,7 +32,14 @@ export function discovery(ctx: ServerContext, req: Request, res: Response): void
   sendJson(res, 200, metadata(ctx), { 'Cache-Control': `public, max-age=${PUBLISHED_FOR_SEC}` })
 }
 
-function metadata({ issuer, keyring, identity, acr, requirePushedRequests }: ServerContext): Record<string, unknown> {
+function metadata({
+  issuer,
+  keyring,
+  identity,
+  acr,
+  requirePushedRequests,
+  registration,
+}: ServerContext): Record<string, unknown> {
   const confidential = CLIENT_AUTH_METHODS.filter((method) => method !== 'none')
   return {
     issuer,
@@ -43,6 +50,7 @@ function metadata({ issuer, keyring, identity, acr, requirePushedRequests }: Ser
     revocation_endpoint: `${issuer}/revoke`,
     introspection_endpoint: `${issuer}/introspect`,
     end_session_endpoint: `${issuer}/logout`,
+    ...(registration && { registration_endpoint: `${issuer}/register` }),
     response_types_supported: ['code', 'id_token'],
     response_modes_supported: ['query', 'form_post'],
     pushed_authorization_request_endpoint: `${issuer}/par`,

@@ -13,7 +13,7 @@ export interface Endpoint {
   /** Its path below the issuer. */
   readonly path: string
   /** Its handlers by method; GET also answers HEAD. */
-  readonly methods: Readonly<Partial<Record<'GET' | 'POST', EndpointHandler>>>
+  readonly methods: Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'DELETE', EndpointHandler>>>
   /** The form of its errors: JSON for programs, a page for people. */
   readonly errors: 'json' | 'page'
   /** Whether caches may store its responses. Default false. */
@@ -35,7 +35,7 @@ export function endpointHandler(ctx: ServerContext, endpoint: Endpoint, onError:
     Meter.of(res)
     if (!endpoint.cacheable) res.setHeader('Cache-Control', 'no-store').setHeader('Pragma', 'no-cache')
     try {
-      const handler = endpoint.methods[req.method === 'HEAD' ? 'GET' : (req.method as 'GET' | 'POST')]
+      const handler = endpoint.methods[req.method === 'HEAD' ? 'GET' : (req.method as keyof Endpoint['methods'])]
       if (!handler) throw methodNotAllowed(endpoint)
       await handler(ctx, req, res)
     } catch (err) {

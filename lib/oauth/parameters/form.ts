@@ -1,4 +1,5 @@
 import type { Request } from 'express'
+import { type JsonObject, isJsonObject, readJsonObject } from '../../http/json'
 import { invalidRequest } from '../oauth-error'
 import { Params } from './params'
 
@@ -29,6 +30,20 @@ export async function formOf(req: Request): Promise<Params> {
   const body = await readBody(req)
   if (!isForm(type)) throw invalidRequest('The body must be application/x-www-form-urlencoded.')
   return Params.parse(body)
+}
+
+/**
+ * The members of a JSON body; also of one that the app's body parser has read.
+ *
+ * @throws {OAuthError} invalid_request for another content type, no JSON object, or more than 64 KiB
+ */
+export async function jsonOf(req: Request): Promise<JsonObject> {
+  if (!req.is('application/json')) throw invalidRequest('The body must be application/json.')
+  const parsed = req.body as unknown
+  if (req.readableEnded && isJsonObject(parsed)) return parsed
+  const members = readJsonObject(Buffer.from(await readBody(req)))
+  if (!members) throw invalidRequest('The body must be a JSON object.')
+  return members
 }
 
 function isForm(type: string | undefined): boolean {

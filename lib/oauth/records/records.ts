@@ -13,6 +13,7 @@ export type RecordKind =
   | 'login'
   | 'assertion'
   | 'attempts'
+  | 'client'
   | 'pushed'
   | 'used'
   | 'proof'

@@ -1,0 +1,108 @@
+import type { JsonObject } from '../../http/json'
+import { redirectUriFault } from '../directories/redirect-uri'
+import { OAuthError } from '../oauth-error'
+
+/** What an app says of itself when it registers (RFC 7591 §2), with the defaults filled in. Other members are ignored. */
+export interface ClientMetadata {
+  readonly redirect_uris: readonly string[]
+  readonly client_name: string
+  readonly token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'client_secret_post'
+  readonly grant_types: readonly ('authorization_code' | 'refresh_token')[]
+  readonly response_types: readonly 'code'[]
+  /** Scopes with spaces between. */
+  readonly scope?: string
+  readonly client_uri?: string
+  readonly post_logout_redirect_uris?: readonly string[]
+  readonly require_pushed_authorization_requests?: boolean
+  readonly dpop_bound_access_tokens?: boolean
+}
+
+const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const
+const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
+const MOST_URIS = 10
+const LONGEST_NAME = 100
+
+/**
+ * Reads the metadata of a registration.
+ *
+ * @throws {OAuthError} invalid_redirect_uri or invalid_client_metadata (RFC 7591 §3.2.2)
+ */
+export function readClientMetadata(body: JsonObject): ClientMetadata {
+  const redirectUris = urisOf(body, 'redirect_uris')
+  if (redirectUris.length === 0) throw invalidRedirectUri('The redirect_uris are missing.')
+  const postLogoutUris = urisOf(body, 'post_logout_redirect_uris')
+  const scope = textOf(body, 'scope', 1_000)
+  const clientUri = textOf(body, 'client_uri', 2_000)
+  const pushed = booleanOf(body, 'require_pushed_authorization_requests')
+  const bound = booleanOf(body, 'dpop_bound_access_tokens')
+  listOf(body, 'response_types', ['code'] as const)
+  return {
+    redirect_uris: redirectUris,
+    client_name: textOf(body, 'client_name', LONGEST_NAME) ?? hostOf(redirectUris[0] as string),
+    token_endpoint_auth_method: oneOf(body, 'token_endpoint_auth_method', AUTH_METHODS, 'client_secret_basic'),
+    grant_types: listOf(body, 'grant_types', GRANT_TYPES) ?? ['authorization_code'],
+    response_types: ['code'],
+    ...(scope !== undefined && { scope }),
+    ...(clientUri !== undefined && { client_uri: clientUri }),
+    ...(postLogoutUris.length > 0 && { post_logout_redirect_uris: postLogoutUris }),
+    ...(pushed !== undefined && { require_pushed_authorization_requests: pushed }),
+    ...(bound !== undefined && { dpop_bound_access_tokens: bound }),
+  }
+}
+
+/** The host of a redirect URI, or its scheme if it has none: what an app cannot choose freely. */
+export function hostOf(uri: string): string {
+  const url = new URL(uri)
+  return url.host === '' ? url.protocol : url.host
+}
+
+function urisOf(body: JsonObject, name: string): readonly string[] {
+  const uris = body[name] ?? []
+  if (!Array.isArray(uris) || uris.length > MOST_URIS) {
+    throw invalidRedirectUri(`The ${name} must be a list of at most ${MOST_URIS} URIs.`)
+  }
+  for (const uri of uris as readonly unknown[]) {
+    const fault = redirectUriFault(uri)
+    if (fault !== undefined) throw invalidRedirectUri(`One of the ${name} ${fault}.`)
+  }
+  return uris as readonly string[]
+}
+
+/** A list that holds at least one known value; unknown ones are left out, as RFC 7591 §2 allows. */
+function listOf<T extends string>(body: JsonObject, name: string, known: readonly T[]): readonly T[] | undefined {
+  const values = body[name]
+  if (values === undefined) return undefined
+  const found = known.filter((one) => Array.isArray(values) && values.includes(one))
+  if (found.length === 0) throw invalidMetadata(`The ${name} must hold ${known.join(' or ')}.`)
+  return found
+}
+
+function oneOf<T extends string>(body: JsonObject, name: string, known: readonly T[], byDefault: T): T {
+  const value = body[name] ?? byDefault
+  const found = known.find((one) => one === value)
+  if (found === undefined) throw invalidMetadata(`The ${name} must be ${known.join(' or ')}.`)
+  return found
+}
+
+/** Control characters and those that turn the direction of text could disguise a name. */
+function textOf(body: JsonObject, name: string, longest: number): string | undefined {
+  const value = body[name]
+  if (value === undefined) return undefined
+  const isText = typeof value === 'string' && value.length <= longest && !/[\p{Cc}\p{Cf}]/u.test(value)
+  if (!isText) throw invalidMetadata(`The ${name} must be a text of at most ${longest} printable characters.`)
+  return value.trim() === '' ? undefined : value.trim()
+}
+
+function booleanOf(body: JsonObject, name: string): boolean | undefined {
+  const value = body[name]
+  if (value === undefined || typeof value === 'boolean') return value
+  throw invalidMetadata(`The ${name} must be true or false.`)
+}
+
+function invalidRedirectUri(message: string): OAuthError {
+  return new OAuthError('invalid_redirect_uri', message)
+}
+
+function invalidMetadata(message: string): OAuthError {
+  return new OAuthError('invalid_client_metadata', message)
+}

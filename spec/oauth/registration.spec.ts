@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { type TestContext, describe, it } from 'node:test'
+import type { AuthorizationServerOptions, RegistrationOptions } from '../../lib/oauth'
+import { manualClock } from '../../lib/testing'
+import { type RunningServer, VERIFIER, json, post, startServer } from './support'
+import { UserAgent, request } from './user-agent'
+
+const REDIRECT = 'http://localhost:3334/callback'
+const METADATA = {
+  client_name: 'MCP Inspector',
+  redirect_uris: [REDIRECT],
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  token_endpoint_auth_method: 'none',
+}
+
+async function started(
+  t: TestContext,
+  registration: Partial<RegistrationOptions> = {},
+  more: Partial<AuthorizationServerOptions> = {},
+): Promise<RunningServer> {
+  const running = await startServer({ registration: { accept: () => ({}), ...registration }, ...more })
+  t.after(() => running.close())
+  return running
+}
+
+function send(url: string, body: unknown, token?: unknown, method = 'POST'): Promise<Response> {
+  const headers = {
+    'content-type': 'application/json',
+    ...(token !== undefined && { authorization: `Bearer ${token as string}` }),
+  }
+  return fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
+}
+
+/** The title and lead of what a user sees who is sent here by this app, and how the app fares then. */
+async function logIn({ issuer }: RunningServer, clientId: unknown, more: Record<string, string> = {}) {
+  const asked = request({ client_id: clientId as string, redirect_uri: REDIRECT, ...more })
+  const page = await new UserAgent(issuer).authorize(issuer, asked)
+  if (page.status !== 200) return { page, tokens: undefined }
+  const code = (await (await page.logIn()).finish()).params.get('code') ?? ''
+  const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT, code_verifier: VERIFIER }
+  return { page, tokens: await json(await post(`${issuer}/token`, { ...form, client_id: clientId as string })) }
+}
+
+describe('dynamic registration', () => {
+  it('RFC 7591 §3: is off by default, and not in the discovery document', async (t) => {
+    const running = await startServer()
+    t.after(() => running.close())
+    assert.equal((await send(`${running.issuer}/register`, METADATA)).status, 404)
+    const discovery = await json(await fetch(`${running.issuer}/.well-known/oauth-authorization-server`))
+    assert.equal('registration_endpoint' in discovery, false)
+  })
+
+  it('RFC 7591 §3.2.1: registers a public app, which signs a user in; its name says its host', async (t) => {
+    const running = await started(t)
+    const discovery = await json(await fetch(`${running.issuer}/.well-known/oauth-authorization-server`))
+    const response = await send(discovery.registration_endpoint as string, { ...METADATA, 'client_name#de': 'x' })
+    assert.equal(response.status, 201)
+    assert.equal(response.headers.get('cache-control'), 'no-store')
+    const { client_id, client_id_issued_at, registration_access_token, registration_client_uri, ...said } =
+      await json(response)
+    assert.deepEqual(said, METADATA)
+    assert.ok(Math.abs((client_id_issued_at as number) - Date.now() / 1_000) < 60)
+    assert.match(registration_access_token as string, /^[\w-]{43}$/)
+    assert.equal(registration_client_uri, `${running.issuer}/register/${client_id as string}`)
+    const { page, tokens } = await logIn(running, client_id)
+    assert.match(page.text, /to continue to MCP Inspector \(localhost:3334\)/)
+    assert.equal(typeof tokens?.refresh_token, 'string')
+  })
+
+  it('RFC 7591 §2: an app with a secret must authenticate with it', async (t) => {
+    const running = await started(t)
+    const app = await json(await send(`${running.issuer}/register`, { redirect_uris: [REDIRECT], scope: 'openid x' }))
+    assert.deepEqual(
+      [app.token_endpoint_auth_method, app.grant_types, app.client_secret_expires_at, app.scope, app.client_name],
+      ['client_secret_basic', ['authorization_code'], 0, 'openid', 'localhost:3334'],
+    )
+    const form = {
+      grant_type: 'authorization_code',
+      code: 'x',
+      redirect_uri: REDIRECT,
+      client_id: app.client_id as string,
+    }
+    assert.equal((await json(await post(`${running.issuer}/token`, form))).error, 'invalid_client')
+    const known = await post(`${running.issuer}/token`, { ...form, client_secret: app.client_secret as string })
+    assert.equal((await json(known)).error, 'invalid_grant')
+  })
+
+  it('RFC 7591 §3.2.2: metadata that is wrong is refused, and nothing is kept', async (t) => {
+    const running = await started(t)
+    for (const [more, error] of [
+      [{ redirect_uris: [] }, 'invalid_redirect_uri'],
+      [{ redirect_uris: ['http://evil.test/cb'] }, 'invalid_redirect_uri'],
+      [{ redirect_uris: ['https://a.test/#x'] }, 'invalid_redirect_uri'],
+      [{ redirect_uris: 'https://a.test' }, 'invalid_redirect_uri'],
+      [{ redirect_uris: Array.from({ length: 11 }, (_, i) => `https://a.test/${i}`) }, 'invalid_redirect_uri'],
+      [{ redirect_uris: ['javascript:alert(1)'] }, 'invalid_redirect_uri'],
+      [{ post_logout_redirect_uris: ['x'] }, 'invalid_redirect_uri'],
+      [{ client_name: 'x'.repeat(101) }, 'invalid_client_metadata'],
+      [{ client_name: 'Bank\u202etsurT' }, 'invalid_client_metadata'],
+      [{ client_name: 7 }, 'invalid_client_metadata'],
+      [{ token_endpoint_auth_method: 'private_key_jwt' }, 'invalid_client_metadata'],
+      [{ grant_types: ['client_credentials'] }, 'invalid_client_metadata'],
+      [{ response_types: ['token'] }, 'invalid_client_metadata'],
+      [{ dpop_bound_access_tokens: 'yes' }, 'invalid_client_metadata'],
+    ] as const) {
+      const response = await send(`${running.issuer}/register`, { ...METADATA, ...more })
+      assert.deepEqual([response.status, (await json(response)).error], [400, error], JSON.stringify(more).slice(0, 80))
+    }
+    for (const body of [[], 'x', null]) assert.equal((await send(`${running.issuer}/register`, body)).status, 400)
+    assert.equal((await post(`${running.issuer}/register`, { redirect_uris: REDIRECT })).status, 400)
+  })
+
+  it("RFC 7591 §3: the app's hook refuses, or says what may be asked for", async (t) => {
+    const accept: RegistrationOptions['accept'] = ({ redirect_uris: uris }, req) =>
+      req.headers.authorization === 'Bearer initial' && {
+        scopes: ['tree.read'],
+        audiences: [`https://${uris.length}.test`],
+      }
+    const running = await started(t, { accept })
+    const refused = await send(`${running.issuer}/register`, METADATA)
+    assert.deepEqual([refused.status, (await json(refused)).error], [403, 'access_denied'])
+    const app = await json(await send(`${running.issuer}/register`, METADATA, 'initial'))
+    const { tokens } = await logIn(running, app.client_id, { scope: 'openid tree.read tree.write' })
+    assert.equal(tokens?.scope, 'openid tree.read')
+    const claims = await running.server.verify(tokens?.access_token as string)
+    assert.equal(claims?.aud, 'https://1.test')
+  })
+
+  it('RFC 7591 §5: registrations are limited by address and in all, with Retry-After', async (t) => {
+    for (const limits of [{ perAddress: 2 }, { perHour: 2 }]) {
+      const running = await started(t, limits)
+      const statuses = []
+      for (let i = 0; i < 3; i++) {
+        const response = await send(`${running.issuer}/register`, METADATA)
+        statuses.push([response.status, response.headers.has('retry-after')])
+      }
+      assert.deepEqual(statuses, [
+        [201, false],
+        [201, false],
+        [429, true],
+      ])
+    }
+  })
+
+  it('an app that nobody uses is forgotten; one that is used stays', async (t) => {
+    const clock = manualClock()
+    const running = await started(t, { lifetimeSec: 3_600 }, { clock })
+    const register = async () => (await json(await send(`${running.issuer}/register`, METADATA))).client_id
+    const [used, unused] = [await register(), await register()]
+    clock.advance(3_000_000)
+    assert.equal((await logIn(running, used)).page.status, 200)
+    clock.advance(3_000_000)
+    assert.deepEqual([(await logIn(running, used)).page.status, (await logIn(running, unused)).page.status], [200, 400])
+  })
+
+  it('RFC 7592 §2: its own token reads, replaces and deletes a registration, and no other token does', async (t) => {
+    const running = await started(t)
+    const [app, other] = [
+      await json(await send(`${running.issuer}/register`, METADATA)),
+      await json(await send(`${running.issuer}/register`, METADATA)),
+    ]
+    const url = app.registration_client_uri as string
+    const own = app.registration_access_token
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      for (const token of [undefined, 'x', other.registration_access_token]) {
+        const refused = await send(
+          url,
+          method === 'PUT' ? { ...METADATA, client_id: app.client_id } : undefined,
+          token,
+          method,
+        )
+        assert.equal(refused.status, 401, `${method} ${token as string}`)
+      }
+    }
+    assert.equal((await json(await send(url, undefined, own, 'GET'))).client_id, app.client_id)
+    const changed = {
+      ...METADATA,
+      client_id: app.client_id,
+      client_name: 'Renamed',
+      redirect_uris: [REDIRECT, 'https://b.test/'],
+    }
+    assert.equal((await json(await send(url, changed, own, 'PUT'))).client_name, 'Renamed')
+    assert.match((await logIn(running, app.client_id)).page.text, /Renamed \(localhost:3334\)/)
+    for (const wrong of [{ client_id: other.client_id }, { token_endpoint_auth_method: 'client_secret_basic' }]) {
+      assert.equal((await send(url, { ...changed, ...wrong }, own, 'PUT')).status, 400)
+    }
+    assert.equal((await send(url, undefined, own, 'DELETE')).status, 204)
+    assert.equal((await logIn(running, app.client_id)).page.status, 400)
+    assert.equal((await send(url, undefined, own, 'GET')).status, 401)
+  })
+})
