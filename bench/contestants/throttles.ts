@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express'
 import { rateLimit } from 'express-rate-limit'
-import { type ThrottleOptions, redisStore, throttle } from 'express-tollgate'
+import { type ThrottleOptions, budgetOf, redisStore, throttle } from 'express-tollgate'
 import { Redis } from 'ioredis'
 import { RedisStore } from 'rate-limit-redis'
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible'
@@ -29,7 +29,7 @@ export function tollgateRoutes(windows: number): Contestant {
 export function tollgateRefusing(shared: boolean): Contestant {
   return ({ redisUrl }) => {
     const spend: RequestHandler = (req, _res, next) => {
-      req.throttle.charge(2)
+      budgetOf(req).charge(2)
       next()
     }
     const store = shared ? { store: redisStore(redisUrl) } : {}

@@ -1,64 +1,82 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type Clock, nowUs, systemClock } from './clock'
-import { type Original, type ResponseHooks, hook, hooksOf } from './response-hooks'
 import { shareHiddenClasses } from './hidden-classes'
+import { watchLateSigns } from './late-signs'
+import { forgetQueued, watchQueued } from './queued-responses'
+import { type ResponseHooks, type ResponseMethod, hookResponse, hooksOf } from './response-hooks'
+import { READER, SENDER, Stopwatch } from './stopwatch'
+import { type UploadObserver, watchUpload } from './upload-wait'
 
-/** Who wants to know how a request's time goes on. All times are `nowUs()` of the meter's clock. */
+/** What is told about one request's time. All times are `nowUs()` of the meter's clock. */
 export interface MeterObserver {
-  /** The handler waits for a slow reader: its time stands still until `resumed`. */
-  paused(now: number): void
+  /**
+   * The handler waits for a slow client: time stands still until `resumed`.
+   *
+   * @param keepsHold it waits for the request's body, so that its work is still to come
+   */
+  paused(now: number, keepsHold: boolean): void
   resumed(now: number): void
   /** `res.end()` was called, or the response will take no more of the user's time. Called once. */
   ended(now: number): void
-  /** Time that came after `ended`: the client had gone, and the handler turned out to be still at work. */
+  /** Time that is to be charged and was not seen while it passed, in microseconds. Also called after `ended`. */
   late(us: number): void
-  /** The client went away before the response was ended. */
+  /** The client went away before the response was ended. Called before `ended`, except for an event stream. */
   aborted(): void
-  /** The last moment at which header fields can be set. */
+  /** The handler whose client had gone has ended its response: nothing late comes any more. Called once, if at all. */
+  finished(now: number): void
+  /** The last moment at which response header fields can be set. */
   headers(res: ServerResponse, now: number): void
 }
 
-/** A handler whose client has gone is counted for this long after, whether it never ends its response or writes on. */
-const ORPHAN_MS = 60_000
-
+/** A handler that is seen at work after its client has gone is charged for so long after, at most. */
+const LATE_MOST_US = 60_000_000
 /**
- * Measures one response and says so in `X-PROCESSING-TIME`. It starts with whichever middleware of this package comes
- * first and touches the response once, whoever else looks on.
+ * Measures the processing time of one response and sets `X-PROCESSING-TIME`. The first middleware of this package that
+ * a request meets starts it.
  *
- * Time ends when `res.end()` is called, not when the client has read the last byte; it stands still while the response
- * waits for a slow reader. When the client goes away the handler still works, so the meter runs on; a handler that
- * destroys its response itself is done. An event stream or an upgraded connection is measured until its header.
+ * Time ends when `res.end()` is called, not when the client has read the last byte. It stands still while the response
+ * waits for a slow reader, and while the handler waits for a slow upload. An event stream or an upgraded connection is
+ * measured until its header.
+ *
+ * When the client goes away, time ends too: most handlers stop there, unseen. One that touches the response later was at
+ * work until then, and that is told as late time.
  */
-export class Meter implements ResponseHooks {
+export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   own = false
-  #startedAt: number
-  #excludedUs = 0
-  #pausedAt: number | undefined
-  #endedAt: number | undefined
-  /** The client went away amid the response: time from here is charged where the handler turns out to be at work. */
+  #closed = false
+  /** The client went away: time from here on is charged as far as the handler is seen at work. */
   #lateFrom: number | undefined
-  #orphanUntil = 0
+  #lateUntil = 0
+  /** The response was ended, or destroyed by its handler: nothing after that is processing. */
   #ending = false
+  #queued = false
   #observer: MeterObserver | undefined
-  #cancelOrphan: (() => void) | undefined
 
   private constructor(
     readonly res: ServerResponse,
     public clock: Clock,
   ) {
-    this.#startedAt = nowUs(clock)
-    if (res.req) shareHiddenClasses(res.req, res)
-    hook(res, this)
+    super(nowUs(clock))
+    const { req } = res
+    if (req !== undefined) {
+      shareHiddenClasses(req, res)
+      watchUpload(req, this)
+    }
+    hookResponse(res, this)
     res.on('close', meteredClose)
+    if (res.socket === null && req?.socket) {
+      this.#queued = true
+      watchQueued(res, this)
+    }
     // The stand-in response of an upgraded connection is never ended: its handlers have had their turn by then.
-    if ((res.req as { upgrade?: boolean } | undefined)?.upgrade) clock.after(0, () => this.#finish(nowUs(this.clock)))
+    if ((req as { upgrade?: boolean } | undefined)?.upgrade) clock.after(0, () => this.#finish(nowUs(this.clock)))
   }
 
   /**
    * The meter of this response, started now if there is none yet. A clock that a test brings replaces the usual one.
    *
-   * @throws {TypeError} where somebody already looks on by another clock: times of two clocks make no sense together
+   * @throws {TypeError} where an observer already goes by another clock: their times cannot be compared
    */
   static of(res: ServerResponse, clock: Clock = systemClock): Meter {
     const meter = Meter.#on(res)
@@ -67,121 +85,146 @@ export class Meter implements ResponseHooks {
     return meter
   }
 
-  /** The one who looks on as this response is measured. */
+  /** The observer of this response's meter. */
   static observer(res: ServerResponse): MeterObserver | undefined {
     const meter = Meter.#on(res)
     return meter === undefined ? undefined : meter.#observer
   }
 
   static #on(res: ServerResponse): Meter | undefined {
-    return hooksOf(res) as Meter | undefined // nobody else hooks responses
+    const hooks = hooksOf(res)
+    return hooks instanceof Meter ? hooks : undefined
   }
 
   #follow(clock: Clock): void {
     if (this.#observer) throw new TypeError('clock: a throttle before this one goes by another; give both the same')
-    this.#startedAt += nowUs(clock) - nowUs(this.clock)
+    this.shift(nowUs(clock) - nowUs(this.clock))
     this.clock = clock
   }
 
   /** The processing time so far, in microseconds. */
-  timeUs(now: number = nowUs(this.clock)): number {
-    return (this.#endedAt ?? this.#pausedAt ?? now) - this.#startedAt - this.#excludedUs
+  timeUs(): number {
+    return this.countedUs(nowUs(this.clock))
   }
 
   /** Measures from now: what came before was not processing. */
   restart(): void {
-    this.#excludedUs += this.timeUs()
+    this.restartAt(nowUs(this.clock))
   }
 
-  /** Leaves out time that was not the user's, such as waiting for a store. */
-  exclude(us: number): void {
-    this.#excludedUs += us
-  }
-
-  /** At most one: what else wants to look on joins that one. */
+  /** There is at most one observer. */
   observe(observer: MeterObserver): void {
     this.#observer = observer
   }
 
-  get ended(): boolean {
-    return this.#endedAt !== undefined
+  /** The handler did something. Where its client has gone, that shows that it was at work until now. */
+  handlerSeen(): void {
+    if (this.#lateFrom === undefined || this.#ending) return
+    const until = Math.min(nowUs(this.clock), this.#lateUntil)
+    if (until > this.#lateFrom) this.#observer?.late(until - this.#lateFrom)
+    this.#lateFrom = until
   }
 
   // --- ResponseHooks
 
-  writeHead(res: ServerResponse, original: Original, args: unknown[]): unknown {
+  writeHead(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
+    this.handlerSeen()
     if (!res.headersSent) {
-      const now = this.#endedAt ?? nowUs(this.clock)
+      const now = nowUs(this.clock)
       this.#observer?.headers(res, now)
-      res.setHeader('X-PROCESSING-TIME', Math.round(this.timeUs(now) / 1_000))
+      res.setHeader('X-PROCESSING-TIME', Math.round(this.countedUs(now) / 1_000))
     }
     Reflect.apply(original, res, args)
     if (!this.#ending && endsWithHeader(res)) this.#finish(nowUs(this.clock))
     return res
   }
 
-  write(res: ServerResponse, original: Original, args: unknown[]): unknown {
-    this.#lateSign()
+  write(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
+    this.handlerSeen()
     const flowing = Reflect.apply(original, res, args)
-    if (!flowing && this.#pausedAt === undefined && this.#endedAt === undefined && res.writableNeedDrain) {
-      this.#pausedAt = nowUs(this.clock)
-      this.#observer?.paused(this.#pausedAt)
+    if (!flowing && !this.stopped && !this.waits(READER) && res.writableNeedDrain) {
+      this.#pause(READER)
       // Not res.on(): compression sends its listeners to its own stream, which drains at another time or never.
       EventEmitter.prototype.on.call(res, 'drain', meteredDrain)
     }
     return flowing
   }
 
-  end(res: ServerResponse, original: Original, args: unknown[]): unknown {
-    return this.#last(res, original, args)
-  }
-
-  destroy(res: ServerResponse, original: Original, args: unknown[]): unknown {
-    return this.#last(res, original, args)
-  }
-
-  #last(res: ServerResponse, original: Original, args: unknown[]): unknown {
-    this.#lateSign()
-    this.#ending = true
-    this.#finish(nowUs(this.clock))
+  end(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
+    this.#last(res)
     return Reflect.apply(original, res, args)
+  }
+
+  destroy(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
+    // A pipeline destroys a response whose client has gone; that says nothing about the handler.
+    if (res.destroyed) this.handlerSeen()
+    else this.#last(res)
+    return Reflect.apply(original, res, args)
+  }
+
+  #last(res: ServerResponse): void {
+    // Listeners of the request hear that the client has gone before the response does.
+    if (res.socket?.destroyed) this.closed(res)
+    if (this.#ending) return
+    this.handlerSeen()
+    this.#ending = true
+    const now = nowUs(this.clock)
+    this.#finish(now)
+    if (this.#lateFrom !== undefined) this.#observer?.finished(now)
+  }
+
+  // --- UploadObserver
+
+  uploadAwaited(): void {
+    if (!this.stopped && !this.waits(SENDER)) this.#pause(SENDER)
+  }
+
+  uploadArrived(): void {
+    if (!this.stopped && this.waits(SENDER)) this.#resume(SENDER)
   }
 
   // --- events
 
   drained(): void {
-    if (this.#endedAt !== undefined || this.#pausedAt === undefined) return
-    const now = nowUs(this.clock)
-    this.#excludedUs += now - this.#pausedAt
-    this.#pausedAt = undefined
-    this.#observer?.resumed(now)
+    this.#resume(READER)
   }
 
   closed(res: ServerResponse): void {
-    if (this.#ending) return
+    if (this.#ending || this.#closed) return
+    this.#closed = true
     this.#observer?.aborted()
-    if (this.#endedAt !== undefined) return
+    if (this.stopped) return
     const now = nowUs(this.clock)
-    // A response that was being streamed mostly stops here, unseen. Should the handler write on, that is a late sign.
-    if (res.headersSent) {
-      this.#lateFrom = now
-      this.#orphanUntil = now + ORPHAN_MS * 1_000
-      this.#finish(now)
-    } else this.#cancelOrphan = this.clock.after(ORPHAN_MS, () => this.#finish(nowUs(this.clock)))
+    this.#lateFrom = now
+    this.#lateUntil = now + LATE_MOST_US
+    this.#finish(now)
+    watchLateSigns(res, () => this.handlerSeen())
+  }
+
+  // ---
+
+  #pause(whom: number): void {
+    const now = nowUs(this.clock)
+    if (this.waitFor(whom, now)) this.#observer?.paused(now, whom === SENDER)
+  }
+
+  #resume(whom: number): void {
+    const now = nowUs(this.clock)
+    if (whom === SENDER) this.#tellLongWait(now)
+    if (this.goOn(whom, now)) this.#observer?.resumed(now)
+  }
+
+  #tellLongWait(now: number): void {
+    const us = this.countLongWait(now)
+    if (us > 0) this.#observer?.late(us)
   }
 
   #finish(now: number): void {
-    if (this.#endedAt !== undefined) return
-    this.#cancelOrphan?.()
-    this.#endedAt = this.#pausedAt ?? now
-    this.#observer?.ended(this.#endedAt)
-  }
-
-  #lateSign(): void {
-    if (this.#lateFrom === undefined || this.#ending) return
-    const until = Math.min(nowUs(this.clock), this.#orphanUntil)
-    if (until > this.#lateFrom) this.#observer?.late(until - this.#lateFrom)
-    this.#lateFrom = until
+    if (this.stopped) return
+    if (this.waits(SENDER)) this.#tellLongWait(now)
+    if (this.#queued) forgetQueued(this.res)
+    const at = this.stop(now)
+    this.#observer?.ended(at)
   }
 }
 
@@ -196,9 +239,11 @@ function endsWithHeader(res: ServerResponse): boolean {
 
 function meteredDrain(this: ServerResponse): void {
   this.removeListener('drain', meteredDrain)
-  ;(hooksOf(this) as Meter).drained()
+  const hooks = hooksOf(this)
+  if (hooks instanceof Meter) hooks.drained()
 }
 
 function meteredClose(this: ServerResponse): void {
-  ;(hooksOf(this) as Meter).closed(this)
+  const hooks = hooksOf(this)
+  if (hooks instanceof Meter) hooks.closed(this)
 }

@@ -1,44 +1,48 @@
-import type { ServerResponse } from 'node:http'
-import type { Application } from 'express'
-import { rootApp } from './root-app'
+import { OutgoingMessage, ServerResponse } from 'node:http'
 
-/** A method of a response as it was before it was hooked. */
-export type Original = (this: ServerResponse, ...args: unknown[]) => unknown
+/** A response's method as it was before it was hooked. */
+export type ResponseMethod = (this: ServerResponse, ...args: unknown[]) => unknown
 
-/** Who comes between a response and the calls of these methods. Each does the original's work, or lets it be done. */
+/** Called instead of these methods of a response. Each calls `original` itself and returns what the method returns. */
 export interface ResponseHooks {
-  /** The response they are on: what copies it has what is on it, too. */
+  /** The response that they are on. An object that copies it, or inherits from it, has no hooks. */
   readonly res: ServerResponse
-  /** The response has methods of its own that call the hooks; else those that all of its app's responses share do. */
+  /** True: methods of the response itself call the hooks. False: those that all responses share do. */
   own: boolean
-  writeHead(res: ServerResponse, original: Original, args: unknown[]): unknown
-  write(res: ServerResponse, original: Original, args: unknown[]): unknown
-  end(res: ServerResponse, original: Original, args: unknown[]): unknown
-  destroy(res: ServerResponse, original: Original, args: unknown[]): unknown
+  writeHead(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown
+  write(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown
+  end(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown
+  destroy(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown
 }
 
 const METHODS = ['writeHead', 'write', 'end', 'destroy'] as const
 
-type Methods = Record<(typeof METHODS)[number], Original>
+type Methods = Partial<Record<(typeof METHODS)[number], ResponseMethod>>
+
+/** What Node's responses share, whatever prototype an Express app gives them. */
+const shared = ServerResponse.prototype as unknown as Methods
+const inherited = OutgoingMessage.prototype as unknown as Methods
 
 const hooked = Symbol('tollgate.hooks')
 type Hooked = ServerResponse & { [hooked]?: ResponseHooks }
 
-const hookedApps = new WeakSet()
+let sharedIsHooked = false
 
 /**
- * Puts hooks on one response. Express gives every response the app's own prototype, so the methods are put there, once,
- * and look for the response's hooks. Where a middleware has wrapped a method of this response already, its hooks go
- * round that instead, since they want to see the call when it is made.
+ * Puts hooks on one response. The methods that look for them are Node's own, replaced once in a process, because every
+ * Express app gives a response a prototype of its own: methods of one app's prototype are lost in an app called inside
+ * it. A response without hooks pays one property lookup a call.
+ *
+ * Where a middleware has replaced a method already, such as compression, the response gets methods of its own instead:
+ * the hooks have to see a call when it is made, not when the middleware passes it on.
  */
-export function hook(res: ServerResponse, hooks: ResponseHooks): void {
-  const shared = METHODS.some((method) => Object.hasOwn(res, method)) ? undefined : responseOfApp(res)
-  hooks.own = shared === undefined
+export function hookResponse(res: ServerResponse, hooks: ResponseHooks): void {
+  if (!sharedIsHooked) hookMethods(shared, false)
+  sharedIsHooked = true
+  const methods = res as unknown as Methods
+  hooks.own = METHODS.some((method) => methods[method] !== shared[method])
   ;(res as Hooked)[hooked] = hooks
-  if (shared === undefined) return wrap(res as unknown as Methods, true)
-  if (hookedApps.has(shared)) return
-  hookedApps.add(shared)
-  wrap(shared, false)
+  if (hooks.own) hookMethods(methods, true)
 }
 
 /** The hooks that are on a response. */
@@ -47,17 +51,12 @@ export function hooksOf(res: Hooked): ResponseHooks | undefined {
   return hooks?.res === res ? hooks : undefined
 }
 
-/** What all responses of an app inherit from, also those of apps mounted in it. */
-function responseOfApp(res: ServerResponse): Methods | undefined {
-  const { app } = res as { app?: Application }
-  const shared = app && (rootApp(app) as unknown as { response?: Methods }).response
-  return shared !== undefined && Object.prototype.isPrototypeOf.call(shared, res) ? shared : undefined
-}
-
-function wrap(target: Methods, own: boolean): void {
+function hookMethods(target: Methods, own: boolean): void {
   for (const method of METHODS) {
-    const original = target[method]
+    // What is inherited is looked up at each call: somebody else may replace it later.
+    const replaced = own || Object.hasOwn(target, method) ? target[method] : undefined
     target[method] = function (this: Hooked, ...args: unknown[]): unknown {
+      const original = (replaced ?? inherited[method]) as ResponseMethod
       const hooks = hooksOf(this)
       return hooks?.own !== own ? Reflect.apply(original, this, args) : hooks[method](this, original, args)
     }

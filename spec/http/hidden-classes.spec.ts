@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type TestContext, describe, it } from 'node:test'
-import express5, { type RequestHandler } from 'express'
+import type express from 'express'
+import type { RequestHandler } from 'express'
 import { shareHiddenClasses } from '../../lib/http/hidden-classes'
+import { EXPRESS_VERSIONS } from '../support/express-versions'
 import { listen } from '../support/listen'
 
-// eslint-disable-next-line @typescript-eslint/no-require-imports -- it has no types of its own; Express 5's fit here
-const express4 = require('express4') as typeof express5
+type Express = typeof express
 
 /** Everything that an app can see of an object but the order of its properties. */
 function look(object: object) {
@@ -25,7 +26,7 @@ function sharing(req: IncomingMessage, res: ServerResponse) {
   return { before, after: [look(req), look(res)] }
 }
 
-async function serving(t: TestContext, express: typeof express5, middleware: RequestHandler) {
+async function serving(t: TestContext, express: Express, middleware: RequestHandler) {
   const app = express()
   app.use(middleware)
   app.use(express.json())
@@ -39,10 +40,7 @@ async function serving(t: TestContext, express: typeof express5, middleware: Req
   return url
 }
 
-for (const [version, express] of [
-  ['Express 4', express4],
-  ['Express 5', express5],
-] as const) {
+for (const [version, express] of EXPRESS_VERSIONS) {
   describe(`shareHiddenClasses() behind ${version}`, () => {
     it('leaves every property of request and response as it was, with their prototypes', async (t) => {
       const seen: ReturnType<typeof sharing>[] = []

@@ -42,6 +42,9 @@ class Ledger implements MeterObserver {
   aborted(): void {
     this.heard.push('aborted')
   }
+  finished(): void {
+    this.heard.push('finished')
+  }
   headers(_res: ServerResponse, now: number): void {
     this.lastHeaderMs = now / 1_000
   }
@@ -172,9 +175,9 @@ describe('Meter times a response to the call of res.end()', () => {
       meter.restart()
       clock.advance(50)
       meter.exclude(20_000)
-      assert.equal(meter.ended, false)
+      assert.equal(meter.stopped, false)
       res.end()
-      assert.equal(meter.ended, true)
+      assert.equal(meter.stopped, true)
       clock.advance(1_000)
       assert.equal(meter.timeUs(), 30_000)
     })
@@ -271,23 +274,58 @@ describe('Meter stands still while the response waits for a slow reader', () => 
   })
 })
 
+describe('Meter stands still while the handler waits for a slow sender', () => {
+  it('and not where all of the body has come with the header', async (t) => {
+    const { open, ledgers } = await metered(t, (req, res) => void req.resume().on('end', () => res.end()))
+    const socket = await open()
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc')
+    await once(socket, 'data')
+    assert.deepEqual(ledgers[0]?.heard, ['ended'])
+  })
+
+  it('and for a slow reader at once, until there is more of the body and the reader goes on', async (t) => {
+    const bodies: IncomingMessage[] = []
+    const { open, clock, ledgers } = await metered(t, async (req, res, clock) => {
+      bodies.push(req)
+      clock.advance(10)
+      res.write(MORE_THAN_BUFFERS)
+      await Promise.all([once(res, 'drain'), once(req.resume(), 'end')])
+      clock.advance(10)
+      res.end()
+    })
+    const socket = await open()
+    socket.pause()
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na')
+    await until(() => ledgers[0]?.isPaused)
+    clock.advance(1_000)
+    socket.write('bc')
+    await until(() => bodies[0]?.complete)
+    clock.advance(1_000)
+    socket.resume()
+    await until(() => ledgers[0]?.heard.includes('ended'))
+    assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['paused', 'resumed', 'ended'], 20])
+  })
+})
+
 describe('Meter and a client that goes away', () => {
-  it('before the header: it runs on to res.end(), because the handler works on', async (t) => {
+  it('before the header: it ends there, and res.end() shows that the handler worked on until then', async (t) => {
     const { open, ledgers } = await metered(t, async (_req, res, clock) => {
       clock.advance(50)
       await once(res, 'close')
       clock.advance(700)
       res.end('nobody hears it')
+      clock.advance(100)
+      res.end()
     })
     const socket = await open()
     socket.write(request())
     await until(() => ledgers.length === 1)
     socket.destroy()
-    await until(() => ledgers[0]?.heard.includes('ended'))
-    assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['aborted', 'ended'], 750])
+    await until(() => ledgers[0]?.heard.includes('finished'))
+    assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['aborted', 'ended', 'late', 'finished'], 750])
   })
 
-  it('before the header, and a handler that never ends: a minute after, and what follows is not counted', async (t) => {
+  it('before the header, and a handler that is seen to work for longer: a minute of it is counted', async (t) => {
     let response: ServerResponse | undefined
     const { open, clock, ledgers } = await metered(t, (_req, res) => void (response = res))
     const socket = await open()
@@ -295,14 +333,51 @@ describe('Meter and a client that goes away', () => {
     await until(() => response)
     clock.advance(25)
     socket.destroy()
-    await until(() => ledgers[0]?.heard.includes('aborted'))
-    clock.advance(59_999)
-    assert.deepEqual(ledgers[0]?.heard, ['aborted'])
-    clock.advance(1)
-    assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['aborted', 'ended'], 60_025])
-    clock.advance(10_000)
+    await until(() => ledgers[0]?.heard.includes('ended'))
+    assert.equal(ledgers[0]?.chargedMs, 25)
+    clock.advance(90_000)
+    assert.equal(response?.headersSent, false)
+    assert.equal(ledgers[0]?.chargedMs, 60_025)
+    clock.advance(90_000)
     response?.end()
     assert.equal(ledgers[0]?.chargedMs, 60_025)
+  })
+
+  it('while its response waits for another in the pipeline: it ends there too', async (t) => {
+    const { open, clock, ledgers } = await metered(t, () => undefined)
+    const socket = await open()
+    socket.write(request('/1') + request('/2'))
+    await until(() => ledgers.length === 2)
+    clock.advance(30)
+    socket.destroy()
+    await until(() => ledgers.every(({ heard }) => heard.includes('ended')))
+    clock.advance(30_000)
+    assert.deepEqual(
+      ledgers.map(({ heard, chargedMs }) => [heard, chargedMs]),
+      [
+        [['aborted', 'ended'], 30],
+        [['aborted', 'ended'], 30],
+      ],
+    )
+  })
+
+  it('and leaves every property of request and response as it was', async (t) => {
+    let seen: [IncomingMessage, ServerResponse] | undefined
+    const { open, ledgers } = await metered(t, (req, res) => void (seen = [req, res]))
+    const socket = await open()
+    socket.write(request())
+    await until(() => seen)
+    socket.destroy()
+    await until(() => ledgers[0]?.heard.includes('ended'))
+    const [req, res] = seen as [IncomingMessage, ServerResponse]
+    assert.deepEqual([res.destroyed, res.closed, res.headersSent, res.writableEnded], [true, true, false, false])
+    assert.deepEqual([req.destroyed, req.socket.destroyed], [true, true])
+    res.setHeader('X-Late', 'a')
+    assert.equal(res.getHeader('x-late'), 'a')
+    res.removeHeader('X-Late')
+    assert.equal(res.getHeader('x-late'), undefined)
+    res.getHeader = () => 'replaced'
+    assert.equal(res.getHeader('x-late'), 'replaced')
   })
 
   it('amid the body: it ends there, and what the handler writes after adds the time since', async (t) => {
@@ -326,7 +401,7 @@ describe('Meter and a client that goes away', () => {
     assert.equal(ledgers[0]?.chargedMs, 800)
     clock.advance(100)
     response?.end()
-    assert.deepEqual([ledgers[0]?.heard.slice(2), ledgers[0]?.chargedMs], [['late', 'late'], 800])
+    assert.deepEqual([ledgers[0]?.heard.slice(2), ledgers[0]?.chargedMs], [['late', 'late', 'finished'], 800])
   })
 
   it('amid a body that is written for ever: a minute after is the most that is counted', async (t) => {

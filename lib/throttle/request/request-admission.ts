@@ -178,7 +178,8 @@ export class RequestAdmission implements Applicant, WindowPlace {
   #charged(subjectWindow: SubjectWindow, ticket: Ticket | undefined): ChargedWindow {
     const { window, subject, limitUs } = this.#asks
     const { isAssumed, headers } = this.#rules
-    return { subject, isAssumed, window, limitUs, admission: this, headers, subjectWindow, ticket, tookUs: 0 }
+    const heldUs = ticket?.cost ?? 0
+    return { subject, isAssumed, window, limitUs, admission: this, headers, subjectWindow, ticket, heldUs, tookUs: 0 }
   }
 
   /** Learns from what the request took. */

@@ -54,8 +54,10 @@ export interface ChargedWindow {
   readonly admission: ChargedAdmission
   readonly headers: ThrottleHeaders
   readonly subjectWindow: SubjectWindow
-  /** While the request is in flight; not while it waits for a slow reader. */
+  /** While the request is in flight, and its hold set aside; not while it waits for a slow reader. */
   ticket: Ticket | undefined
+  /** What is still to be told as set aside no more. */
+  heldUs: number
   tookUs: number
 }
 
@@ -111,7 +113,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     for (const charged of this.#windows) {
       if (charged.ticket === undefined) continue
       charged.window.release(charged.ticket)
-      this.#emitCharged(charged, 0, charged.ticket.cost, 'request')
+      this.#emitCharged(charged, 0, charged.heldUs)
       charged.ticket = undefined
       this.#givenBack.push(charged.admission)
     }
@@ -123,7 +125,12 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   }
 
   takeBack(tickets: ReadonlyMap<WindowPlace, Ticket>): void {
-    for (const charged of this.#windows) charged.ticket = tickets.get(charged.admission) ?? charged.ticket
+    for (const charged of this.#windows) {
+      const ticket = tickets.get(charged.admission)
+      if (ticket === undefined) continue
+      charged.ticket = ticket
+      this.#emitCharged(charged, 0, -ticket.cost)
+    }
     this.#givenBack.length = 0
   }
 
@@ -141,7 +148,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
       const { window, subjectWindow, ticket, limitUs } = charged
       if (ticket) {
         window.release(ticket)
-        this.#emitCharged(charged, 0, ticket.cost, 'request')
+        this.#emitCharged(charged, 0, charged.heldUs)
       }
       charged.ticket = undefined
       const isSpent = subjectWindow.used(nowUs(this.#meter.clock)) > limitUs
@@ -152,25 +159,40 @@ export class RequestCharges implements RequestBudget, MeterObserver {
 
   // --- MeterObserver
 
-  paused(now: number): void {
-    for (const charged of this.#windows) this.#stop(charged, now)
+  /** What a slow reader waits for is worked; what a slow sender sends is yet to be worked on, and keeps its hold. */
+  paused(now: number, keepsHold: boolean): void {
+    for (const charged of this.#windows)
+      if (keepsHold) this.#pause(charged, now)
+      else this.#stop(charged, now)
   }
 
-  resumed(): void {
+  resumed(now: number): void {
     if (this.#isRefused) return
-    for (const charged of this.#windows) charged.ticket = charged.window.begin(charged.subjectWindow)
+    for (const charged of this.#windows) {
+      const { window, ticket, subjectWindow } = charged
+      if (ticket === undefined) charged.ticket = window.begin(subjectWindow)
+      else window.resume(ticket, now)
+    }
   }
 
   ended(now: number): void {
     for (const charged of this.#windows) {
-      this.#stop(charged, now)
-      if (!this.#isRefused) charged.admission.learn(charged.tookUs)
+      if (this.#isAborted) this.#abandon(charged, now)
+      else this.#end(charged, now)
       if (charged.isAssumed && charged.subject.startsWith('address:')) warnIfSignedIn(this.#req)
     }
   }
 
   late(us: number): void {
-    if (!this.#isRefused) for (const charged of this.#windows) this.#charge(charged, us, 'request')
+    if (this.#isRefused) return
+    for (const charged of this.#windows) {
+      charged.tookUs += us
+      this.#charge(charged, us, 'request')
+    }
+  }
+
+  finished(now: number): void {
+    for (const charged of this.#windows) this.#end(charged, now)
   }
 
   aborted(): void {
@@ -217,6 +239,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   }
 
   get signal(): AbortSignal {
+    this.#meter.handlerSeen()
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
       if (this.#isAborted) this.#abort.abort()
@@ -228,17 +251,43 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     if (!(typeof ms === 'number' && ms >= 0 && ms <= MOST_CHARGE_MS)) {
       throw new RangeError(`charge(ms) takes a number from 0 to 86,400,000; received ${shown(ms)}`)
     }
+    this.#meter.handlerSeen()
     for (const charged of this.#windows) this.#charge(charged, Math.round(ms * 1_000), 'charge')
   }
 
-  #stop(charged: ChargedWindow, now: number): void {
-    const { ticket } = charged
-    if (ticket === undefined) return
-    charged.ticket = undefined
+  #end(charged: ChargedWindow, now: number): void {
+    this.#stop(charged, now)
+    if (!this.#isRefused) charged.admission.learn(charged.tookUs)
+  }
+
+  /**
+   * The client has gone. The handler may work on, unseen, for as long as it was expected to take: so long its hold stays,
+   * or else clients that go at once could have more work begun than the limit allows.
+   */
+  #abandon(charged: ChargedWindow, now: number): void {
+    this.#pause(charged, now)
+    if (charged.ticket === undefined) return
+    const { clock } = this.#meter
+    clock.after(charged.ticket.pausedHold / 1_000, () => this.#stop(charged, nowUs(clock)))
+  }
+
+  #pause(charged: ChargedWindow, now: number): void {
+    const { ticket, window } = charged
+    if (ticket === undefined || ticket.isPaused) return
     const us = now - ticket.start
     charged.tookUs += us
-    charged.window.settle(ticket, now)
-    this.#emitCharged(charged, us, ticket.cost, 'request')
+    window.pause(ticket, now)
+    this.#emitCharged(charged, us, Math.min(us, charged.heldUs))
+  }
+
+  #stop(charged: ChargedWindow, now: number): void {
+    const { ticket, window } = charged
+    if (ticket === undefined) return
+    const us = ticket.isPaused ? 0 : now - ticket.start
+    charged.ticket = undefined
+    charged.tookUs += us
+    window.settle(ticket, now)
+    this.#emitCharged(charged, us, charged.heldUs)
   }
 
   #charge(charged: ChargedWindow, us: number, by: ChargedMessage['by']): void {
@@ -246,8 +295,10 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     this.#emitCharged(charged, us, 0, by)
   }
 
-  #emitCharged({ subject, window }: ChargedWindow, us: number, holdUs: number, by: ChargedMessage['by']): void {
+  #emitCharged(charged: ChargedWindow, us: number, holdUs: number, by: ChargedMessage['by'] = 'request'): void {
+    charged.heldUs -= holdUs
     if (!channels.charged.hasSubscribers) return
+    const { subject, window } = charged
     const message = { req: this.#req, subject, window: window.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
     channels.charged.publish(message satisfies ChargedMessage)
   }

@@ -113,6 +113,18 @@ export class SharedWindow {
     this.#arm()
   }
 
+  /** Charges what a request took until `now` and stops its time; it keeps the rest of its hold. */
+  pause(ticket: Ticket, now: number): void {
+    if (this.#engine.pause(ticket, now)) this.#sync?.publish(ticket.subjectWindow)
+    this.#arm()
+  }
+
+  /** The time of a paused request goes on. */
+  resume(ticket: Ticket, now: number): void {
+    this.#engine.resume(ticket, now)
+    this.#arm()
+  }
+
   /** Takes a request back as if it had not been admitted. */
   release(ticket: Ticket): void {
     this.#engine.release(ticket, nowUs(this.#clock))

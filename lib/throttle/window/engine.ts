@@ -252,6 +252,21 @@ export class Engine {
     return this.#charge(s, s.finish(ticket, now), now)
   }
 
+  /** Charges what the request took and stops its time; it keeps the rest of its hold. True as in `settle()`. */
+  pause(ticket: Ticket, now: number): boolean {
+    const s = ticket.subjectWindow
+    this.enter(s, now)
+    return this.#charge(s, s.own.pause(ticket, now), now)
+  }
+
+  /** The time of a paused request goes on. */
+  resume(ticket: Ticket, now: number): void {
+    const s = ticket.subjectWindow
+    this.enter(s, now)
+    s.own.resume(ticket, now)
+    this.markDue(s)
+  }
+
   /** Takes the request back as if it had not been admitted: nothing is charged, nothing stays held. */
   release(ticket: Ticket, now: number): void {
     const s = ticket.subjectWindow

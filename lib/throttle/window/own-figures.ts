@@ -5,8 +5,11 @@ export interface InFlight extends Held {
   /** Time set aside for it. */
   readonly cost: number
   start: number
-  /** The window it was admitted in. */
-  readonly number: number
+  number: number
+  /** Its time stands still, and what is left of its hold stays set aside. */
+  isPaused: boolean
+  /** What was left of its hold when it was paused. */
+  pausedHold: number
 }
 
 /**
@@ -19,6 +22,9 @@ export class OwnFigures {
   #openedAt: number
   #spent: number
   #running = 0
+  #paused = 0
+  /** Held for paused requests. */
+  #pausedHold = 0
   #starts = 0
   readonly #holds = new Holds()
   /** All time ever held here: what was granted since a command left is the difference. */
@@ -40,7 +46,7 @@ export class OwnFigures {
     return this.#spent
   }
 
-  /** Requests in flight. */
+  /** Requests in flight, paused ones included. */
   get running(): number {
     return this.#running
   }
@@ -51,12 +57,12 @@ export class OwnFigures {
 
   /** Time that the requests in flight have taken in this window. */
   accrued(now: number): number {
-    return this.#running * now - this.#starts
+    return (this.#running - this.#paused) * now - this.#starts
   }
 
   /** What the requests in flight are still expected to take, each by itself. */
   held(now: number): number {
-    return this.#holds.at(now)
+    return this.#holds.at(now) + this.#pausedHold
   }
 
   /** Microseconds until the first hold ends; undefined where there is none. */
@@ -80,11 +86,52 @@ export class OwnFigures {
 
   /** Takes a request out of flight, charged or not. Returns what it took in this window: the rest is charged already. */
   end(request: InFlight, now: number): number {
-    const start = request.number === this.#number ? request.start : this.#openedAt
+    const us = this.#stop(request, now)
     this.#running--
-    this.#starts -= start
+    if (request.isPaused) {
+      this.#paused--
+      this.#pausedHold -= request.pausedHold
+    } else this.#holds.remove(request)
+    return us
+  }
+
+  /** Stops a request's time. What is left of its hold stays set aside. Returns what it took, as `end()` does. */
+  pause(request: InFlight, now: number): number {
+    const us = this.#stop(request, now)
+    if (request.isPaused) return 0
+    request.isPaused = true
+    request.pausedHold = request.isHeld ? Math.max(0, request.heldUntil - now) : 0
     this.#holds.remove(request)
-    return now - start
+    this.#pausedHold += request.pausedHold
+    this.#paused++
+    return us
+  }
+
+  /** A paused request's time goes on. */
+  resume(request: InFlight, now: number): void {
+    if (!request.isPaused) return
+    this.#carry(request)
+    request.isPaused = false
+    request.start = now
+    this.#paused--
+    this.#starts += now
+    this.#pausedHold -= request.pausedHold
+    request.heldUntil = now + request.pausedHold
+    if (request.pausedHold > 0) this.#holds.add(request)
+  }
+
+  #stop(request: InFlight, now: number): number {
+    this.#carry(request)
+    if (request.isPaused) return 0
+    this.#starts -= request.start
+    return now - request.start
+  }
+
+  /** A request that has crossed into this window started at the boundary. */
+  #carry(request: InFlight): void {
+    if (request.number === this.#number) return
+    request.number = this.#number
+    request.start = this.#openedAt
   }
 
   charge(us: number): void {
@@ -93,7 +140,7 @@ export class OwnFigures {
 
   /** Starts a request later by `us`. One that crossed into this window started at the boundary: it waited before that. */
   postpone(request: InFlight, us: number): void {
-    if (request.number !== this.#number) return
+    if (request.number !== this.#number || request.isPaused) return
     request.start += us
     this.#starts += us
     this.#holds.postpone(request, us)
@@ -106,7 +153,7 @@ export class OwnFigures {
 
   /** Begins window `number`. Requests in flight start anew at the boundary; what is still held for them stays. */
   next(number: number, boundary: number): void {
-    this.#starts = boundary * this.#running
+    this.#starts = boundary * (this.#running - this.#paused)
     this.#openedAt = boundary
     this.#spent = 0
     this.#number = number

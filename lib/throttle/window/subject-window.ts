@@ -232,7 +232,16 @@ export class SubjectWindow {
   /** As `begin()`, for a request that the store granted by itself: what is granted ahead stays. */
   beginLone(cost: number, now: number): Ticket {
     const { number } = this.own
-    const ticket = { subjectWindow: this, cost, start: now, number, heldUntil: now + cost, isHeld: false }
+    const ticket = {
+      subjectWindow: this,
+      cost,
+      start: now,
+      number,
+      heldUntil: now + cost,
+      isHeld: false,
+      isPaused: false,
+      pausedHold: 0,
+    }
     this.own.begin(ticket)
     this.#touched = now
     return ticket

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, it, type TestContext } from 'node:test'
 import express from 'express'
-import { type ThrottleOptions, redisStore, throttle } from '../../../lib/index'
+import { type ThrottleOptions, budgetOf, redisStore, throttle } from '../../../lib/index'
 import { listen } from '../../support/listen'
 import { type Server, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
@@ -27,7 +27,7 @@ async function charged(t: TestContext, one: ThrottleOptions, other: ThrottleOpti
   const app = express()
   app.use(...throttles)
   app.use((req, res) => {
-    req.throttle.charge(1_000)
+    budgetOf(req).charge(1_000)
     res.end()
   })
   const { get, close } = await listen(app)

@@ -1,0 +1,32 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** Told when the connection is closed on which a response waited for its turn. */
+export interface QueuedResponse {
+  closed(res: ServerResponse): void
+}
+
+const queues = new WeakMap<Socket, Map<ServerResponse, QueuedResponse>>()
+
+/**
+ * Watches the connection of a response that is behind others in a pipeline (RFC 9112 §9.3.2). Node emits no `close` on
+ * a response that has no socket yet.
+ */
+export function watchQueued(res: ServerResponse, queued: QueuedResponse): void {
+  const { socket } = res.req
+  const known = queues.get(socket)
+  const queue = known ?? new Map<ServerResponse, QueuedResponse>()
+  queue.set(res, queued)
+  if (known !== undefined) return
+  queues.set(socket, queue)
+  socket.once('close', closeQueued)
+}
+
+/** Forgets a response that was ended. */
+export function forgetQueued(res: ServerResponse): void {
+  queues.get(res.req.socket)?.delete(res)
+}
+
+function closeQueued(this: Socket): void {
+  for (const [res, queued] of queues.get(this) ?? []) queued.closed(res)
+}

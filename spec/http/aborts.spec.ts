@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable, pipeline } from 'node:stream'
+import { type TestContext, describe, it } from 'node:test'
+import type { Request, RequestHandler, Response } from 'express'
+import { budgetOf, throttle } from '../../lib'
+import { manualClock } from '../../lib/testing'
+import { EXPRESS_VERSIONS } from '../support/express-versions'
+import { listen } from '../support/listen'
+import { until } from '../support/until'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-aborts-'))
+writeFileSync(join(folder, 'photo'), Buffer.alloc(300_000, 'x'))
+
+/** A request as its handler sees it. `work` moves the clock, and nothing else does while a handler is at work. */
+interface Handling {
+  readonly req: Request
+  readonly res: Response
+  readonly express: (typeof EXPRESS_VERSIONS)[number][1]
+  readonly work: (ms: number) => void
+  /** The client goes away, and the server has noticed. */
+  readonly clientLeaves: () => Promise<void>
+}
+
+interface Way {
+  /** Resolves when the handler, and what it called, does no more. */
+  readonly handle: (handling: Handling) => unknown
+  readonly workedMs: number
+  readonly request?: string
+}
+
+/** No window ends amid a spec. */
+const DAY_MS = 86_400_000
+
+const get = 'GET /photo HTTP/1.1\r\nHost: x\r\n\r\n'
+const halfUpload = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"half'
+
+/** Works 40 ms, loses its client, works on for 500 ms, and then goes on in one of many ways. */
+const afterWork = (go: (handling: Handling) => unknown) => async (handling: Handling) => {
+  handling.work(40)
+  await handling.clientLeaves()
+  handling.work(500)
+  await go(handling)
+}
+
+const called = (start: (done: (err?: unknown) => void) => void) => new Promise<unknown>((resolve) => start(resolve))
+
+const WAYS: Record<string, Way> = {
+  'res.sendFile()': {
+    workedMs: 540,
+    handle: afterWork(({ res }) => called((done) => res.sendFile(join(folder, 'photo'), done))),
+  },
+  'res.sendFile() without a callback, which nobody ever ends': {
+    workedMs: 540,
+    handle: afterWork(async ({ res }) => {
+      res.sendFile(join(folder, 'photo'))
+      await until(() => Object.hasOwn(res.getHeaders(), 'last-modified'))
+    }),
+  },
+  'res.download()': {
+    workedMs: 540,
+    handle: afterWork(({ res }) => called((done) => res.download(join(folder, 'photo'), done))),
+  },
+  'express.static()': {
+    workedMs: 540,
+    handle: afterWork(({ req, res, express }) =>
+      called((done) => void express.static(folder, { setHeaders: () => done() })(req, res, done)),
+    ),
+  },
+  'stream.pipe(res)': {
+    workedMs: 540,
+    handle: afterWork(({ res }) =>
+      called((done) =>
+        Readable.from(['a', 'b'])
+          .once('data', () => done())
+          .pipe(res),
+      ),
+    ),
+  },
+  'pipeline(stream, res)': {
+    workedMs: 540,
+    handle: afterWork(({ res }) => called((done) => pipeline(Readable.from(['a', 'b']), res, done))),
+  },
+  'a pipeline that was under way': {
+    workedMs: 40,
+    handle: async ({ res, work, clientLeaves }) => {
+      work(40)
+      const stopped = called((done) => pipeline(new Readable({ read: () => undefined }), res, done))
+      await clientLeaves()
+      await stopped
+    },
+  },
+  'early return, by the signal': {
+    workedMs: 540,
+    handle: afterWork(({ req }) => assert.equal(budgetOf(req).signal.aborted, true)),
+  },
+  'early return, by res.closed': {
+    workedMs: 540,
+    handle: afterWork(({ res }) => assert.equal(res.closed, true)),
+  },
+  'early return, by req.destroyed': {
+    workedMs: 540,
+    handle: afterWork(({ req }) => assert.equal(req.destroyed, true)),
+  },
+  'nothing more, which nobody can see': {
+    workedMs: 40,
+    handle: async ({ work, clientLeaves }) => {
+      work(40)
+      await clientLeaves()
+    },
+  },
+  'res.json()': { workedMs: 540, handle: afterWork(({ res }) => void res.json({ late: true })) },
+  'res.write() again and again': {
+    workedMs: 740,
+    handle: afterWork(({ res, work }) => {
+      res.write('a')
+      work(100)
+      res.write('b')
+      work(100)
+      res.end()
+    }),
+  },
+  'budgetOf(req).charge()': { workedMs: 540, handle: afterWork(({ req }) => budgetOf(req).charge(0)) },
+  'a thrown error': {
+    workedMs: 540,
+    handle: afterWork(() => {
+      throw Object.assign(new Error('on purpose'), { status: 400 })
+    }),
+  },
+  'req.destroy()': {
+    workedMs: 90,
+    handle: async ({ req, res, work }) => {
+      work(90)
+      const closed = once(res, 'close')
+      req.destroy()
+      await closed
+    },
+  },
+  'req.socket.destroy()': {
+    workedMs: 90,
+    handle: async ({ req, res, work }) => {
+      work(90)
+      const closed = once(res, 'close')
+      req.socket.destroy()
+      await closed
+    },
+  },
+  'an upload that express.json() was reading': {
+    request: halfUpload,
+    workedMs: 40,
+    handle: async ({ req, res, express, work, clientLeaves }) => {
+      work(40)
+      const read = called((done) => void express.json()(req, res, done))
+      await clientLeaves()
+      throw await read // as Express goes on with it
+    },
+  },
+  'an upload that was piped': {
+    request: halfUpload,
+    workedMs: 40,
+    handle: async ({ req, work, clientLeaves }) => {
+      work(40)
+      req.on('error', () => undefined).on('data', () => undefined)
+      await clientLeaves()
+    },
+  },
+}
+
+async function charged(t: TestContext, express: Handling['express'], { handle, workedMs, request = get }: Way) {
+  const clock = manualClock()
+  const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clock })
+  const app = express()
+  app.set('env', 'test') // keeps Express's own error log quiet
+  app.use(throttled)
+  const handled: RequestHandler = (req, res, next) => {
+    const { signal } = budgetOf(req)
+    const clientLeaves = async () => {
+      socket.destroy()
+      await until(() => signal.aborted)
+    }
+    const work = (ms: number) => clock.advance(ms)
+    void Promise.resolve(handle({ req, res, express, work, clientLeaves }))
+      .catch(next)
+      .then(() => (signals.push(signal), undefined))
+  }
+  const signals: AbortSignal[] = []
+  app.use(handled)
+  const { server, close } = await listen(app)
+  t.after(close)
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1', () => socket.write(request))
+  socket.on('error', () => undefined)
+  t.after(() => socket.destroy())
+  await until(() => signals.length === 1)
+  await until(() => signals[0]?.aborted)
+  const spentMs = async () => (await throttled.usage('ada'))[0]?.spentMs
+  await until(async () => (await spentMs()) === workedMs, 2_000).catch(() => undefined) // what differs is shown below
+  const atOnce = await spentMs()
+  clock.advance(30_000)
+  return [atOnce, await spentMs()]
+}
+
+for (const [version, express] of EXPRESS_VERSIONS) {
+  describe(`throttle() on ${version} charges what was worked where the client goes away, and the signal fires`, () => {
+    for (const [name, way] of Object.entries(WAYS)) {
+      it(name, async (t) => assert.deepEqual(await charged(t, express, way), [way.workedMs, way.workedMs]))
+    }
+  })
+}

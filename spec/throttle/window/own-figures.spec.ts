@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { type InFlight, OwnFigures } from '../../../lib/throttle/window/own-figures'
+
+function begun(own: OwnFigures, cost: number, start: number): InFlight {
+  const request = {
+    cost,
+    start,
+    number: own.number,
+    isPaused: false,
+    pausedHold: 0,
+    heldUntil: start + cost,
+    isHeld: false,
+  }
+  own.begin(request)
+  return request
+}
+
+describe('OwnFigures and a paused request', () => {
+  it('charges it until the pause and from the resumption, and keeps what is left of its hold', () => {
+    const own = new OwnFigures(1, 0, 0)
+    const request = begun(own, 500, 100)
+    own.charge(own.pause(request, 300))
+    assert.deepEqual([own.spent, own.accrued(9_000), own.held(9_000), own.running], [200, 0, 300, 1])
+    own.resume(request, 10_000)
+    assert.deepEqual([own.total(10_100), own.held(10_100)], [300, 200])
+    own.charge(own.end(request, 10_250))
+    assert.deepEqual([own.spent, own.held(10_250), own.running], [450, 0, 0])
+  })
+
+  it('lets it end without more', () => {
+    const own = new OwnFigures(1, 0, 0)
+    const request = begun(own, 500, 0)
+    assert.equal(own.pause(request, 600), 600)
+    assert.equal(own.held(600), 0)
+    assert.equal(own.pause(request, 700), 0)
+    assert.equal(own.end(request, 800), 0)
+    assert.deepEqual([own.running, own.held(900), own.accrued(900)], [0, 0, 0])
+  })
+
+  it('carries its hold, and none of its time, into the next window', () => {
+    const own = new OwnFigures(1, 0, 0)
+    const request = begun(own, 500, 0)
+    own.charge(own.pause(request, 100))
+    own.next(2, 1_000)
+    assert.deepEqual([own.spent, own.accrued(1_500), own.held(1_500)], [0, 0, 400])
+    own.resume(request, 1_500)
+    own.charge(own.end(request, 1_600))
+    assert.deepEqual([own.spent, own.held(1_600)], [100, 0])
+  })
+})
+
+describe('OwnFigures, whatever begins, pauses, resumes and ends, and wherever windows begin', () => {
+  const step = fc.record({
+    what: fc.constantFrom('begin', 'pause', 'resume', 'end', 'next'),
+    which: fc.nat(5),
+    us: fc.nat(1_000),
+    cost: fc.nat(2_000),
+  })
+
+  it('charges each request what it ran, holds nothing where nothing is in flight, and never less than nothing', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const own = new OwnFigures(1, 0, 0)
+        const inFlight: InFlight[] = []
+        let [now, ran, earlier] = [0, 0, 0]
+        for (const { what, which, us, cost } of steps) {
+          ran += us * inFlight.filter(({ isPaused }) => !isPaused).length
+          now += us
+          const request = inFlight[which % Math.max(1, inFlight.length)]
+          if (what === 'begin') inFlight.push(begun(own, cost, now))
+          else if (what === 'next') {
+            earlier += own.total(now)
+            own.next(own.number + 1, now)
+          } else if (request === undefined) continue
+          else if (what === 'pause') own.charge(own.pause(request, now))
+          else if (what === 'resume') own.resume(request, now)
+          else own.charge(own.end(...([inFlight.splice(inFlight.indexOf(request), 1)[0], now] as [InFlight, number])))
+          assert.equal(earlier + own.total(now), ran)
+          assert.equal(own.running, inFlight.length)
+          assert.ok(own.held(now) >= 0)
+          if (inFlight.length === 0) assert.equal(own.held(now), 0)
+        }
+      }),
+    )
+  })
+})
