@@ -132,7 +132,7 @@ describe('throttle() charges every kind of response, over real processes and soc
     await settled('reader', 2)
   })
 
-  it('a slow upload that the handler waits for: all of it', async () => {
+  it('a slow upload: not the time that the client takes to send it', async () => {
     await each('sender', head('POST /upload?user=sender HTTP/1.1', 'Content-Length: 300'), async (socket) => {
       for (let i = 0; i < 3; i++) {
         await sleep(60)
@@ -141,8 +141,7 @@ describe('throttle() charges every kind of response, over real processes and soc
       const [answer] = (await once(socket, 'data')) as [Buffer]
       assert.match(answer.toString(), /300$/)
     })
-    await settled('sender', 2)
-    assert.ok((await totals(admin, 'responses')('sender')) >= 300)
+    await settled('sender', 4)
   })
 
   it('HEAD and 304: as any other', async () => {
