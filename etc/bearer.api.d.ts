@@ -2,15 +2,15 @@
 import { RequestHandler, Router, Request } from "express";
 import { C as Clock } from "../shared/clock.js";
 import { c as DenyOptions } from "../shared/deny.js";
-export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorFormat, I as InsufficientScopeError, d as InvalidRequestError, O as OnDenied, U as UnauthorizedError, e as UnavailableError } from "../shared/deny.js";
+export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, I as InsufficientScopeError, f as InvalidRequestError, O as OnDenied, U as UnauthorizedError, g as UnavailableError } from "../shared/deny.js";
+import { P as Placement } from "../shared/credentials.js";
 import { J as JsonObject, A as Algorithm, a as Jwk } from "../shared/verify-key.js";
 import { KeyObject } from "node:crypto";
-import { R as RedisClient } from "../shared/own-connection.js";
+import { R as RedisClient } from "../shared/redis-client.js";
 import { IncomingMessage } from "node:http";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 import "http-errors";
 type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "revocation_unavailable" | "dpop_unavailable";
-type Placement = "form" | "query";
 type Claims = JsonObject;
 type AnySession = {
     readonly issuer: string;
@@ -213,5 +213,5 @@ interface BearerEvent {
     readonly cause: unknown;
 }
 declare function sessionOf(req: IncomingMessage): Session;
-export { Algorithm, Clock, DenyOptions, JsonObject, Jwk, RedisClient, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
-export type { AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, Claims, ClientSession, DpopOptions, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, OpaqueOptions, Placement, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, Session, SessionIdentity, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, UserSession, VerifyToken };
+export { Algorithm, Clock, DenyOptions, JsonObject, Jwk, Placement, RedisClient, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
+export type { AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, Claims, ClientSession, DpopOptions, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, Session, SessionIdentity, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, UserSession, VerifyToken };

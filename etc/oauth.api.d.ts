@@ -1,7 +1,8 @@
 // Written by npm run api-report. Do not edit.
 import { Request, Router, RequestHandler } from "express";
 import { JsonWebKey, KeyObject } from "node:crypto";
-import { Clock } from "../index.js";
+import { Clock } from "../bearer/index.js";
+import { Placement } from "../bearer/index.js";
 import { R as RedisClient } from "../shared/redis-client.js";
 type SigningKeyInput = string | JsonWebKey | KeyObject;
 interface SigningKey {
@@ -31,7 +32,7 @@ interface Revocable {
 interface AccessTokenClaims {
     readonly iss: string;
     readonly sub: string;
-    readonly aud: string;
+    readonly aud: string | readonly string[];
     readonly client_id: string;
     readonly iat: number;
     readonly exp: number;
@@ -41,6 +42,10 @@ interface AccessTokenClaims {
     readonly auth_time?: number;
     readonly sid?: string;
     readonly session_kind?: "unauthenticated";
+    readonly userinfo_claims?: readonly string[];
+    readonly cnf?: {
+        readonly jkt: string;
+    };
 }
 interface WebsiteSession {
     readonly sid: string;
@@ -48,6 +53,7 @@ interface WebsiteSession {
     readonly authTimeMs: number;
 }
 type GrantName = "authorization_code" | "refresh_token" | "client_credentials" | "unauthenticated_session";
+type ResponseType = "code" | "id_token";
 interface Client {
     readonly clientId: string;
     readonly name: string;
@@ -58,6 +64,10 @@ interface Client {
     readonly publicKeys?: readonly KeyObject[];
     readonly grants?: readonly GrantName[];
     readonly scopes?: readonly string[];
+    readonly audiences?: readonly string[];
+    readonly responseTypes?: readonly ResponseType[];
+    readonly requirePushedRequests?: boolean;
+    readonly requireDpop?: boolean;
     readonly requirePkce?: boolean;
     readonly plainPkce?: boolean;
     readonly onwardOrigins?: readonly string[];
@@ -65,7 +75,22 @@ interface Client {
 interface ClientDirectory {
     findClient(clientId: string): Promise<Client | undefined>;
 }
-type UserClaims = Readonly<Record<string, string | number | boolean | undefined>>;
+interface ClientMetadata {
+    readonly redirect_uris: readonly string[];
+    readonly client_name: string;
+    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
+    readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
+    readonly response_types: readonly "code"[];
+    readonly scope?: string;
+    readonly client_uri?: string;
+    readonly post_logout_redirect_uris?: readonly string[];
+    readonly require_pushed_authorization_requests?: boolean;
+    readonly dpop_bound_access_tokens?: boolean;
+}
+type ClaimValue = string | number | boolean | readonly ClaimValue[] | {
+    readonly [member: string]: ClaimValue;
+};
+type UserClaims = Readonly<Record<string, ClaimValue | undefined>>;
 interface User {
     readonly id: string;
     readonly username: string;
@@ -94,6 +119,9 @@ interface PageTexts {
     readonly termsAccept: string;
     readonly termsDecline: string;
     readonly signedInAs: string;
+    readonly continueTitle: string;
+    readonly continueLead: string;
+    readonly continue: string;
     readonly logoutTitle: string;
     readonly logoutLead: string;
     readonly logout: string;
@@ -105,6 +133,7 @@ interface PageTexts {
     readonly unavailableLead: string;
     readonly forbiddenTitle: string;
     readonly forbiddenLead: string;
+    readonly errorReport: string;
 }
 interface TermsOfAccess {
     readonly version: string;
@@ -122,7 +151,35 @@ interface LoginLimits {
     readonly perAddress: number;
     readonly windowSec: number;
 }
-type OnError = (err: unknown, req: Request) => void;
+interface TokenIssuedMessage {
+    readonly clientId: string;
+    readonly grant: GrantName | "id_token";
+    readonly scope: readonly string[];
+    readonly bound: boolean;
+}
+interface LoginMessage {
+    readonly clientId: string;
+    readonly outcome: "succeeded" | "failed" | "locked";
+    readonly userId: string | undefined;
+}
+interface OAuthRefusedMessage {
+    readonly id: string;
+    readonly endpoint: string;
+    readonly code: string;
+    readonly status: number;
+}
+interface RevokedMessage {
+    readonly what: "token" | "grant";
+    readonly id: string;
+}
+type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => void;
+type RegistrationGrant = Partial<Pick<Client, "realm" | "scopes" | "audiences" | "onwardOrigins" | "requireDpop">>;
+interface RegistrationOptions {
+    readonly accept: (metadata: ClientMetadata, req: Request) => RegistrationGrant | false | Promise<RegistrationGrant | false>;
+    readonly perAddress?: number;
+    readonly perHour?: number;
+    readonly lifetimeSec?: number;
+}
 interface AuthorizationServerOptions {
     readonly issuer: string;
     readonly clients: ClientDirectory;
@@ -130,12 +187,22 @@ interface AuthorizationServerOptions {
     readonly store?: OAuthStore;
     readonly signingKeys?: readonly SigningKey[];
     readonly tokenType?: string;
+    readonly scopes?: Readonly<Record<string, readonly string[] | false>>;
+    readonly idTokenScopes?: readonly string[] | "all";
+    readonly acr?: string;
+    readonly tokenFrom?: readonly Placement[];
     readonly accessTokens?: {
         readonly format?: "jwt" | "opaque";
         readonly lifetimeSec?: number;
         readonly idleSec?: number;
-        readonly audience?: string;
+        readonly audience?: string | readonly string[];
     };
+    readonly requirePushedRequests?: boolean;
+    readonly dpop?: {
+        readonly maxAgeSec?: number;
+        readonly nonce?: boolean;
+    };
+    readonly registration?: RegistrationOptions;
     readonly refreshTokens?: {
         readonly lifetimeSec?: number;
         readonly graceSec?: number;
@@ -191,4 +258,4 @@ interface MemoryStoreOptions {
 }
 declare function memoryStore(options?: MemoryStoreOptions): OAuthStore;
 export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryStore, redisStore, userDirectory };
-export type { AccessTokenClaims, AuthorizationServer, AuthorizationServerOptions, Claim, Client, ClientDirectory, ClientRegistration, Count, GrantName, LoginLimits, MemoryStoreOptions, OAuthStore, OnError, PageOptions, PageTexts, RedisStore, RedisStoreOptions, Revocable, RsaKeyInput, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };
+export type { AccessTokenClaims, AuthorizationServer, AuthorizationServerOptions, Claim, ClaimValue, Client, ClientDirectory, ClientMetadata, ClientRegistration, Count, GrantName, LoginLimits, LoginMessage, MemoryStoreOptions, OAuthRefusedMessage, OAuthStore, OnError, PageOptions, PageTexts, RedisStore, RedisStoreOptions, RegistrationGrant, RegistrationOptions, Revocable, RevokedMessage, RsaKeyInput, SigningKey, SigningKeyInput, TermsOfAccess, TokenIssuedMessage, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };

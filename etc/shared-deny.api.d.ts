@@ -8,7 +8,15 @@ interface Denial {
     readonly message: string;
     readonly headers: DenialHeaders;
     readonly reason?: string;
+    readonly figures?: RefusalFigures;
     readonly cause?: unknown;
+}
+interface RefusalFigures {
+    readonly window: string;
+    readonly limitMs: number;
+    readonly spentMs: number;
+    readonly heldMs: number;
+    readonly othersAgeMs: number | null;
 }
 interface DenialFields {
     readonly code: string;
@@ -26,20 +34,25 @@ declare class InsufficientScopeError extends InsufficientScopeError_base {
 }
 declare const ThrottledError_base: new (denial: Denial) => createError.HttpError & DenialFields;
 declare class ThrottledError extends ThrottledError_base {
+    readonly figures: RefusalFigures | undefined;
+    constructor(denial: Denial);
 }
 declare const UnavailableError_base: new (denial: Denial) => createError.HttpError & DenialFields;
 declare class UnavailableError extends UnavailableError_base {
 }
 type DenialError = InvalidRequestError | UnauthorizedError | InsufficientScopeError | ThrottledError | UnavailableError;
+type ErrorForm = "xml" | "json" | "problem";
 interface ErrorFormat {
+    readonly default?: ErrorForm;
     readonly xml?: string;
     readonly json?: string;
     readonly xmlNamespace?: string;
 }
+type ErrorFormatOption = ErrorFormat | "json" | "problem";
 type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => void;
 interface DenyOptions {
     readonly onDenied?: OnDenied;
-    readonly errorFormat?: ErrorFormat;
+    readonly errorFormat?: ErrorFormatOption;
 }
-export { InsufficientScopeError as I, ThrottledError as T, UnauthorizedError as U, InvalidRequestError as d, UnavailableError as e };
-export type { Denial as D, ErrorFormat as E, OnDenied as O, DenialError as a, DenialHeaders as b, DenyOptions as c };
+export { InsufficientScopeError as I, ThrottledError as T, UnauthorizedError as U, InvalidRequestError as f, UnavailableError as g };
+export type { Denial as D, ErrorForm as E, OnDenied as O, RefusalFigures as R, DenialError as a, DenialHeaders as b, DenyOptions as c, ErrorFormat as d, ErrorFormatOption as e };

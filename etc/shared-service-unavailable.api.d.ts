@@ -1,7 +1,7 @@
 // Written by npm run api-report. Do not edit.
 import { RequestHandler, Request, ErrorRequestHandler } from "express";
 import { C as Clock } from "./clock.js";
-import { E as ErrorFormat } from "./deny.js";
+import { e as ErrorFormatOption } from "./deny.js";
 interface ProcessingTimeOptions {
     readonly clock?: Clock;
 }
@@ -9,7 +9,7 @@ declare function processingTime(options?: ProcessingTimeOptions): RequestHandler
 interface ServiceUnavailableOptions {
     readonly retryAfterSec?: number;
     readonly log?: (err: unknown, req: Request) => void;
-    readonly errorFormat?: ErrorFormat;
+    readonly errorFormat?: ErrorFormatOption;
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
 export { processingTime as p, serviceUnavailable as s };

@@ -31,14 +31,17 @@ interface SyncFigures {
 interface ThrottleStore {
     shardOf(id: string): StoreShard;
     watch(watcher: StoreWatcher): void;
+    readonly keeps?: string;
     close(): Promise<void>;
 }
 interface StoreShard {
     readonly name: string | undefined;
+    readonly place?: string;
     sync(window: string, command: SyncCommand): Promise<SyncReply>;
     beat(): Promise<{
         readonly time: number;
         readonly whole: boolean;
+        readonly processes?: number;
     }>;
 }
 interface StoreWatcher {

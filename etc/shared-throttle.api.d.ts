@@ -1,51 +1,8 @@
 // Written by npm run api-report. Do not edit.
 import { Request, RequestHandler } from "express";
 import { C as Clock } from "./clock.js";
-import createError from "http-errors";
+import { c as DenyOptions } from "./deny.js";
 import { T as ThrottleStore } from "./store.js";
-type DenialHeaders = Readonly<Record<string, string>>;
-interface Denial {
-    readonly status: 400 | 401 | 403 | 429 | 503;
-    readonly code: string;
-    readonly message: string;
-    readonly headers: DenialHeaders;
-    readonly reason?: string;
-    readonly cause?: unknown;
-}
-interface DenialFields {
-    readonly code: string;
-    readonly reason: string | undefined;
-    readonly headers: DenialHeaders;
-}
-declare const InvalidRequestError_base: new (denial: Denial) => createError.HttpError & DenialFields;
-declare class InvalidRequestError extends InvalidRequestError_base {
-}
-declare const UnauthorizedError_base: new (denial: Denial) => createError.HttpError & DenialFields;
-declare class UnauthorizedError extends UnauthorizedError_base {
-}
-declare const InsufficientScopeError_base: new (denial: Denial) => createError.HttpError & DenialFields;
-declare class InsufficientScopeError extends InsufficientScopeError_base {
-}
-declare const ThrottledError_base: new (denial: Denial) => createError.HttpError & DenialFields;
-declare class ThrottledError extends ThrottledError_base {
-}
-declare const UnavailableError_base: new (denial: Denial) => createError.HttpError & DenialFields;
-declare class UnavailableError extends UnavailableError_base {
-}
-type DenialError = InvalidRequestError | UnauthorizedError | InsufficientScopeError | ThrottledError | UnavailableError;
-type ErrorForm = "xml" | "json" | "problem";
-interface ErrorFormat {
-    readonly default?: ErrorForm;
-    readonly xml?: string;
-    readonly json?: string;
-    readonly xmlNamespace?: string;
-}
-type ErrorFormatOption = ErrorFormat | "json" | "problem";
-type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => void;
-interface DenyOptions {
-    readonly onDenied?: OnDenied;
-    readonly errorFormat?: ErrorFormatOption;
-}
 interface ThrottleHeaders {
     readonly throttle?: boolean;
     readonly throttleOnRefusal?: boolean;
@@ -57,6 +14,10 @@ interface RouteWindow {
     readonly windowMs?: number;
     readonly name?: string;
 }
+interface WaitOptions {
+    readonly maxMs?: number;
+    readonly perSubject?: number;
+}
 interface ThrottleOptions extends DenyOptions {
     readonly limitMs?: LimitMs;
     readonly windowMs?: number;
@@ -65,6 +26,7 @@ interface ThrottleOptions extends DenyOptions {
     readonly store?: ThrottleStore;
     readonly subject?: (req: Request) => string | null;
     readonly hold?: boolean;
+    readonly wait?: WaitOptions | false;
     readonly maxStaleMs?: number;
     readonly maxSubjects?: number;
     readonly onOutage?: "local" | "closed";
@@ -87,5 +49,5 @@ interface Throttle extends RequestHandler {
     close(): Promise<void>;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
-export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as f, ThrottledError as i, UnavailableError as j, throttle as t };
-export type { DenyOptions as D, ErrorFormatOption as E, LimitMs as L, OnDenied as O, RouteWindow as R, Throttle as T, Denial as a, DenialError as b, DenialHeaders as c, ErrorForm as d, ErrorFormat as e, ThrottleHeaders as g, ThrottleOptions as h, Usage as k };
+export { throttle as t };
+export type { LimitMs as L, RouteWindow as R, Throttle as T, Usage as U, WaitOptions as W, ThrottleHeaders as a, ThrottleOptions as b };

@@ -1,10 +1,11 @@
 // Written by npm run api-report. Do not edit.
-import { e as ThrottleStore } from "../shared/throttle.js";
-export { C as Command, L as LimitMs, R as Reply, a as RouteWindow, S as StoreShard, b as StoreWatcher, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, U as Usage, W as Written, t as throttle } from "../shared/throttle.js";
+export { L as LimitMs, R as RouteWindow, T as Throttle, a as ThrottleHeaders, b as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
 import { Request, RequestHandler } from "express";
-import { c as DenyOptions } from "../shared/deny.js";
-export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorFormat, O as OnDenied, T as ThrottledError, e as UnavailableError } from "../shared/deny.js";
-import { R as RedisClient } from "../shared/own-connection.js";
+import { R as RefusalFigures, c as DenyOptions } from "../shared/deny.js";
+export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, O as OnDenied, T as ThrottledError, g as UnavailableError } from "../shared/deny.js";
+import { R as RedisClient } from "../shared/redis-client.js";
+import { T as ThrottleStore } from "../shared/store.js";
+export { S as StoreShard, a as StoreWatcher, b as SyncCommand, c as SyncFigures, d as SyncReply } from "../shared/store.js";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 export { C as Clock } from "../shared/clock.js";
 import "http-errors";
@@ -29,6 +30,8 @@ interface RefusedMessage {
     readonly subject: string;
     readonly window: string;
     readonly status: 429 | 503;
+    readonly reason: "spent" | "hold" | "places" | "outage";
+    readonly figures: RefusalFigures | undefined;
     readonly retryAfterSec: number;
     readonly dryRun: boolean;
 }
@@ -62,5 +65,5 @@ declare global {
     }
 }
 declare function budgetOf(req: Request): RequestBudget;
-export { DenyOptions, RedisClient, ThrottleStore, budgetOf, redisStore, throttleTest };
+export { DenyOptions, RedisClient, RefusalFigures, ThrottleStore, budgetOf, redisStore, throttleTest };
 export type { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, RequestBudget, StoreMessage, SyncedMessage };

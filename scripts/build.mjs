@@ -2,7 +2,7 @@
 // that whoever steps into the package or reads a stack trace finds lib/ again; and one file of declarations for each
 // entry of package.json's `exports`, with what several of them share, once.
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { rollup } from 'rollup'
 import { dts } from 'rollup-plugin-dts'
@@ -35,7 +35,8 @@ function loaded(files) {
   const found = new Set(files)
   for (const file of found) {
     for (const [, path] of readFileSync(file, 'utf8').matchAll(/\brequire\("(\.[^"]+)"\)/g)) {
-      found.add(join(dirname(file), `${path}.js`))
+      const required = join(dirname(file), path)
+      found.add(existsSync(`${required}.js`) ? `${required}.js` : join(required, 'index.js'))
     }
   }
   return found

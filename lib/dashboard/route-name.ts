@@ -116,7 +116,10 @@ function covers(pattern: string, baseUrl: string): boolean {
 }
 
 function stackOf(app: Application): readonly Layer[] {
-  const root = rootApp(app) as unknown as { router?: { stack?: readonly Layer[] }; _router?: { stack?: readonly Layer[] } }
+  const root = rootApp(app) as unknown as {
+    router?: { stack?: readonly Layer[] }
+    _router?: { stack?: readonly Layer[] }
+  }
   return (root._router ?? root.router)?.stack ?? []
 }
 

@@ -1,5 +1,5 @@
 export { throttle, type Throttle } from './throttle'
-export type { RouteWindow, ThrottleOptions } from './throttle-options'
+export type { RouteWindow, ThrottleOptions, WaitOptions } from './throttle-options'
 export type { ThrottleHeaders } from './request/response-headers'
 export type { LimitMs } from './window-policy'
 export type { RequestBudget } from './request/request-charges'
@@ -15,7 +15,14 @@ export { budgetOf } from './request/express-request'
 export { processingTime, type ProcessingTimeOptions } from '../http/processing-time'
 export { serviceUnavailable, type ServiceUnavailableOptions } from '../http/service-unavailable'
 
-export { ThrottledError, UnavailableError, type Denial, type DenialError, type DenialHeaders } from '../errors'
+export {
+  ThrottledError,
+  UnavailableError,
+  type Denial,
+  type DenialError,
+  type DenialHeaders,
+  type RefusalFigures,
+} from '../errors'
 export type { Clock } from '../http/clock'
 export type { DenyOptions, OnDenied } from '../http/deny'
 export type { ErrorForm, ErrorFormat, ErrorFormatOption } from '../http/error-format'
