@@ -75,6 +75,10 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       await subject(HOSTILE).waitFor()
       assert.equal(await page.title(), 'Throttle', 'a name is text')
       assert.match(await subject('ada').innerText(), /2\.4 s of 2\.0 s/)
+      const refusals = await page.locator('#refusals > li').allInnerTexts()
+      assert.equal(refusals.length, 1)
+      assert.match(String(refusals[0]), /ada\s+GET \/persons\/:id · window default[^]*3 requests/)
+      assert.equal(await page.locator('#count').innerText(), '3 of 3')
       assert.match(await page.locator('#routes').innerText(), /GET \/spend\/:ms[^]*3 requests/)
       assert.equal(await page.locator('#trouble').isVisible(), false)
       await looksWell(page, `${width}-dashboard-busy`)
@@ -96,12 +100,47 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       })
       await page.fill('#reset-name', 'ada')
       await page.keyboard.press('Enter')
-      assert.equal(await asked, 'Give ada its windows back, in every process?')
-      await page.locator('#said', { hasText: 'has its windows back' }).waitFor()
+      assert.equal(await asked, 'Reset the usage of ada, in every process?')
+      await page.locator('#said', { hasText: 'The usage of the subject was reset.' }).waitFor()
       assert.deepEqual([await ask('/spend/0', 'ada'), await ask('/spend/0', 'grace')], [200, 429])
     })
 
     if (width === 'phone') return
+
+    it('finds and sorts, tells what a hold is, and shows the values of a chart by key and pointer', async () => {
+      for (let i = 0; i < 30; i++) await ask(`/spend/${100 + i}`, `user-${i}`)
+      await ask('/spend/900', 'ada')
+      await page.goto(`${origin}/admin/throttle/`)
+      await page.locator('#count', { hasText: '25 of 31' }).waitFor()
+      await page.click('#more')
+      await page.locator('#count', { hasText: '31 of 31' }).waitFor()
+      await page.fill('#find', 'USER-7')
+      await page.locator('#count', { hasText: '1 of 1 found' }).waitFor()
+      assert.match(await page.locator('#subjects').innerText(), /user-7/)
+      await page.fill('#find', '')
+      await page.selectOption('#sort', 'share')
+      await page.locator('#subjects > li:first-child', { hasText: 'ada' }).waitFor()
+      await page.focus('.tip')
+      assert.match(await page.locator('#hold-tip').innerText(), /expected to take/)
+      await page.keyboard.press('Escape')
+      await page.locator('#hold-tip').waitFor({ state: 'hidden' })
+      const plot = page.locator('#admitted-chart .plot')
+      await plot.focus()
+      await page.keyboard.press('Home')
+      assert.match(String(await plot.getAttribute('aria-valuetext')), /^0 in 5 s at \d/)
+      assert.match(await page.locator('#admitted-chart .value').innerText(), /^0 in 5 s · /)
+      await plot.blur()
+      const values = new Set<string>()
+      const box = await plot.boundingBox()
+      for (let x = 1; box && x <= box.width; x += 2) {
+        await page.mouse.move(box.x + x, box.y + 10)
+        values.add((await page.locator('#admitted-chart .value').innerText()).split(' ')[0] ?? '')
+      }
+      assert.ok(
+        [...values].some((value) => Number(value) > 0),
+        [...values].join(),
+      )
+    })
 
     it('can be paused, and goes on', async () => {
       await page.goto(`${origin}/admin/throttle/`)

@@ -6,7 +6,7 @@ const SHOTS = '.cache/screenshots'
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
 /** Every page is looked at on each, light and dark. */
-export const WIDTHS = { phone: { width: 390, height: 844 }, desk: { width: 1_280, height: 900 } }
+export const WIDTHS = { phone: { width: 390, height: 844 }, desk: { width: 1_440, height: 900 } }
 
 /** Debian's chromium, or the one that CHROMIUM names. */
 export function launch(): Promise<Browser> {

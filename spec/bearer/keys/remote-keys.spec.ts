@@ -120,7 +120,7 @@ describe('requireBearer() with keys from the issuer', () => {
       [{ issuer: 'https://evil.test', jwks_uri: `${issuer}/keys` }, /the metadata of http.+ name another issuer$/],
       [{ jwks_uri: `${issuer}/keys` }, /name another issuer$/],
       [{ issuer: 7, jwks_uri: `${issuer}/keys` }, /name another issuer$/],
-      [{ issuer, jwks_uri: 'http://evil.test/keys' }, /the metadata of http.+ have no https jwks_uri$/],
+      [{ issuer, jwks_uri: 'http://evil.test/keys' }, /the metadata of http.+ have no https jwks_uri.*allowHttp/s],
       [{ issuer }, /have no https jwks_uri$/],
     ] as const) {
       state.instead = (req, res) => (res.end(JSON.stringify(metadata)), req.url?.includes('openid') ?? false)
