@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
 /** Of the packed file, in bytes. Nothing is loaded that an app does not import; this is about downloads. */
-const BUDGET = 200_000
+const BUDGET = 260_000
 
 const root = join(import.meta.dirname, '..')
 const args = ['pack', '--dry-run', '--ignore-scripts', '--json', '--silent']

@@ -1,7 +1,7 @@
 export { authorizationServer, type AuthorizationServer } from './authorization-server'
 export type { AuthorizationServerOptions } from './server-settings'
 export type { LoginMessage, OAuthRefusedMessage, RevokedMessage, TokenIssuedMessage } from './diagnostics'
-export type { RegistrationGrant, RegistrationOptions } from './endpoints/register'
+export type { RegistrationGrant, RegistrationOptions } from './registration-settings'
 export type { ClientMetadata } from './parameters/client-metadata'
 export type { OnError } from './endpoints/endpoint'
 export type { Revocable } from './records/revocation-records'

@@ -1,8 +1,7 @@
 import type { Placement } from '../bearer/credentials/credentials'
 import type { Clock } from '../http/clock'
 import type { DpopCheck } from '../bearer/dpop/dpop-check'
-import type { DpopSettings } from './client-auth/dpop-proof'
-import type { RegistrationSettings } from './endpoints/register'
+import type { RegistrationSettings } from './registration-settings'
 import type { RegisteredClients } from './records/registered-clients'
 import type { IdentityScopes } from './identity-scopes'
 import type { AccessTokens } from './tokens/access-tokens'
@@ -21,6 +20,14 @@ import type { WebsiteSessions } from './records/website-sessions'
 import type { Seal } from './seal'
 import type { TimestampSecrets } from './client-auth/timestamp-secret'
 import type { UserDirectory } from './directories/user'
+
+/** How the server takes DPoP proofs (RFC 9449). */
+export interface DpopSettings {
+  /** How old a proof may be, in seconds. */
+  readonly maxAgeSec: number
+  /** Whether a proof must have a nonce of this server (§8). */
+  readonly nonce: boolean
+}
 
 /** What the endpoints of one authorization server share. */
 export interface ServerContext {

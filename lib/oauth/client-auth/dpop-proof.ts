@@ -7,14 +7,6 @@ import { OAuthError } from '../oauth-error'
 import type { Records } from '../records/records'
 import type { ServerContext } from '../server-context'
 
-/** How the server takes DPoP proofs (RFC 9449). */
-export interface DpopSettings {
-  /** How old a proof may be, in seconds. */
-  readonly maxAgeSec: number
-  /** Whether a proof must have a nonce of this server (§8). */
-  readonly nonce: boolean
-}
-
 /**
  * The thumbprint of the key that the request proves to hold (RFC 9449 §5), or undefined if it has no proof. Each proof
  * is good once, in whatever process.
