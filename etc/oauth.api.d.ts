@@ -87,6 +87,13 @@ interface ClientMetadata {
     readonly require_pushed_authorization_requests?: boolean;
     readonly dpop_bound_access_tokens?: boolean;
 }
+type RegistrationGrant = Partial<Pick<Client, "realm" | "scopes" | "audiences" | "onwardOrigins" | "requireDpop">>;
+interface RegistrationOptions {
+    readonly accept: (metadata: ClientMetadata, req: Request) => RegistrationGrant | false | Promise<RegistrationGrant | false>;
+    readonly perAddress?: number;
+    readonly perHour?: number;
+    readonly lifetimeSec?: number;
+}
 type ClaimValue = string | number | boolean | readonly ClaimValue[] | {
     readonly [member: string]: ClaimValue;
 };
@@ -173,13 +180,6 @@ interface RevokedMessage {
     readonly id: string;
 }
 type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => void;
-type RegistrationGrant = Partial<Pick<Client, "realm" | "scopes" | "audiences" | "onwardOrigins" | "requireDpop">>;
-interface RegistrationOptions {
-    readonly accept: (metadata: ClientMetadata, req: Request) => RegistrationGrant | false | Promise<RegistrationGrant | false>;
-    readonly perAddress?: number;
-    readonly perHour?: number;
-    readonly lifetimeSec?: number;
-}
 interface AuthorizationServerOptions {
     readonly issuer: string;
     readonly clients: ClientDirectory;
