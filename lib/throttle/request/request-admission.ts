@@ -115,9 +115,12 @@ export class RequestAdmission implements Applicant, WindowPlace {
   /** The request waited for the store, or for room. */
   async #decidedLater(decision: Decision): Promise<void> {
     try {
-      const decided = 'ticket' in decision ? await this.#takeBack(decision.ticket) : decision
+      const again = 'ticket' in decision ? await this.#admitAgain(decision.ticket) : undefined
+      const decided =
+        again === undefined ? decision : 'refusal' in again ? again : { ticket: again.get(this) as Ticket }
       const now = nowUs(this.#rules.clock)
       this.#charges.excuse(now - this.#askedAt)
+      if (again instanceof Map) this.#charges.takeBack(again, now)
       // One answer may decide many: each begins when the handlers before it have returned.
       if ('ticket' in decided) this.window.excuse(decided.ticket, now - decided.ticket.start)
       this.#proceed(decided)
@@ -127,15 +130,15 @@ export class RequestAdmission implements Applicant, WindowPlace {
   }
 
   /** Admits the request again to the windows whose holds it gave back while it waited for this one. */
-  async #takeBack(ticket: Ticket): Promise<Decision> {
+  async #admitAgain(
+    ticket: Ticket,
+  ): Promise<{ readonly refusal: ThrottleRefusal } | Map<WindowPlace, Ticket> | undefined> {
     const places = this.#charges.givenBack
-    if (places.length === 0) return { ticket }
+    if (places.length === 0) return undefined
     const { maxUs, perSubject } = this.wait
     const waitLeft = () => ({ maxUs: this.#askedAt + maxUs - nowUs(this.#rules.clock), perSubject })
     const decision = await admitToAll([...places, this], { place: this, ticket }, waitLeft, () => this.gone)
-    if ('refusal' in decision) return { refusal: decision.refusal }
-    this.#charges.takeBack(decision.tickets)
-    return { ticket: decision.tickets.get(this) as Ticket }
+    return 'refusal' in decision ? { refusal: decision.refusal } : decision.tickets
   }
 
   #proceed(decision: Decision): void {

@@ -124,11 +124,13 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     return this.#givenBack
   }
 
-  takeBack(tickets: ReadonlyMap<WindowPlace, Ticket>): void {
+  /** Goes on with the tickets that were had again. Their time begins now, when the request goes on. */
+  takeBack(tickets: ReadonlyMap<WindowPlace, Ticket>, now: number): void {
     for (const charged of this.#windows) {
       const ticket = tickets.get(charged.admission)
       if (ticket === undefined) continue
       charged.ticket = ticket
+      charged.window.excuse(ticket, now - ticket.start)
       this.#emitCharged(charged, 0, -ticket.cost)
     }
     this.#givenBack.length = 0

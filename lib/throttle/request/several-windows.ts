@@ -13,8 +13,7 @@ export interface WindowPlace {
 
 /** Admitted to all windows, or refused by one. */
 export type JointDecision =
-  | { readonly tickets: ReadonlyMap<WindowPlace, Ticket> }
-  | { readonly place: WindowPlace; readonly refusal: ThrottleRefusal }
+  { readonly tickets: Map<WindowPlace, Ticket> } | { readonly place: WindowPlace; readonly refusal: ThrottleRefusal }
 
 const AT_ONCE: WaitRule = { maxUs: 0, perSubject: 0 }
 
@@ -34,7 +33,7 @@ export async function admitToAll(
 ): Promise<JointDecision> {
   const tickets = new Map<WindowPlace, Ticket>([[first.place, first.ticket]])
   for (;;) {
-    const blocked = await fillUp(places, tickets, isGone)
+    const blocked = await fillUp(places, tickets)
     if (blocked === undefined) return { tickets }
     for (const [{ window }, ticket] of tickets) window.release(ticket)
     tickets.clear()
@@ -47,15 +46,18 @@ export async function admitToAll(
   }
 }
 
-/** Takes what can be had without waiting for room. Returns the first window that has none, with its refusal. */
+/**
+ * Always settles, also when the client goes: the tickets it holds must not be lost.
+ *
+ * Takes what can be had without waiting for room. Returns the first window that has none, with its refusal.
+ */
 async function fillUp(
   places: readonly WindowPlace[],
   tickets: Map<WindowPlace, Ticket>,
-  isGone: () => boolean,
 ): Promise<{ readonly place: WindowPlace; readonly refusal: ThrottleRefusal } | undefined> {
   for (const place of places) {
     if (tickets.has(place)) continue
-    const decision = await decisionOf(place, AT_ONCE, isGone)
+    const decision = await decisionOf(place, AT_ONCE, () => false)
     if ('refusal' in decision) return { place, refusal: decision.refusal }
     tickets.set(place, decision.ticket)
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
-import { type RefusedMessage, ThrottledError, throttle, type ThrottleOptions } from '../../../lib'
+import { type RefusedMessage, type Throttle, ThrottledError, throttle, type ThrottleOptions } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { get, listen } from '../../support/listen'
 import { until } from '../../support/until'
@@ -212,6 +212,7 @@ describe('throttle(), where a waiting request ends otherwise', () => {
   })
 
   it('holds nothing in one window while it waits for room in another', async (t) => {
+    let teamThrottle: Throttle | undefined
     const { ask, log } = await appWith(t, {}, (app) => {
       const team = {
         name: 'team',
@@ -220,13 +221,15 @@ describe('throttle(), where a waiting request ends otherwise', () => {
         subject: () => 'team',
         wait: false,
       } as const
-      app.use(throttle(team))
+      app.use((teamThrottle = throttle(team)))
     })
     // Two of Ada's run. The others wait for room in her window; holding three seconds each, they would fill the team's.
     const hers = many(12, () => ask('/work/80', 'ada'))
     await until(() => log.running === 2)
     assert.equal((await ask('/work/1', 'grace')).status, 200)
     assert.deepEqual(statuses(await hers), { 200: 12 })
+    const [usage] = (await teamThrottle?.usage('team')) ?? []
+    assert.ok((usage?.spentMs ?? 0) >= 12 * 78, `${usage?.spentMs} ms charged to the team, for 12 of 80 ms`)
   })
 
   it('keeps the request own AsyncLocalStorage, and errors of onDenied reach the app', async (t) => {
