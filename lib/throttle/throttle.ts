@@ -144,7 +144,9 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   function close(): Promise<void> {
-    return (closed ??= Promise.all(windows.map(({ policy }) => registry.close(policy.name))).then(() => undefined))
+    return (closed ??= stayAlive(
+      Promise.all(windows.map(({ policy }) => registry.close(policy.name))).then(() => undefined),
+    ))
   }
 
   const health = store && StoreHealth.of(store, clock).note(onOutage)
@@ -153,6 +155,6 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     usage: (who: string) => stayAlive(usage(who)),
     reset: (who: string) => stayAlive(reset(who)),
     ready: () => stayAlive(health?.ready() ?? Promise.resolve()),
-    close: () => stayAlive(close()),
+    close,
   }) as Throttle
 }

@@ -31,7 +31,7 @@ describe('discovery and the keys', () => {
   it('OIDC Discovery §3, RFC 8414 §2 and RFC 9207 §3: says what the server does', async () => {
     const document = await json(await fetch(`${running.issuer}/.well-known/openid-configuration`))
     assert.equal(document.authorization_response_iss_parameter_supported, true)
-    assert.deepEqual(document.response_types_supported, ['code'])
+    assert.deepEqual(document.response_types_supported, ['code', 'id_token'])
     assert.deepEqual(document.code_challenge_methods_supported, ['S256'])
     assert.deepEqual(document.id_token_signing_alg_values_supported, ['RS256'])
     assert.deepEqual(document.access_token_typ_values_supported, ['at+jwt'])

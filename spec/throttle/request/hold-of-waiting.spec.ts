@@ -11,11 +11,14 @@ import { until } from '../../support/until'
 /** No window ends amid a spec. */
 const DAY_MS = 86_400_000
 
-/** An API whose `/work` is known to take 400 of 1,000 ms, and what is at work in it. */
+/** An API whose `/work` is expected to take 500 of 1,000 ms, as nearly nothing is known of it, and what is at work in it. */
 async function api(t: TestContext) {
   const clock = manualClock()
   const app = express()
-  const throttled = throttle({ subject: (req) => req.get('X-User') ?? 'ada', limitMs: 1_000, windowMs: DAY_MS, clock })
+  const throttled = throttle({
+    ...{ subject: (req) => req.get('X-User') ?? 'ada', limitMs: 1_000, windowMs: DAY_MS, clock },
+    wait: false, // a 429 says at once what does not fit
+  })
   app.use(throttled)
   const working: { req: Request; res: Response }[] = []
   app.all('/work', (req, res) => {
@@ -57,11 +60,11 @@ describe('throttle() and the hold of a request whose client has gone', () => {
       await leaves(socket)
     }
     assert.equal(await spentMs(), 200)
-    // 200 spent, 300 + 200 held: 400 more do not fit.
+    // 200 spent, 400 + 400 held: 500 more do not fit.
     assert.equal((await get('/work')).status, 429)
     assert.equal(working.length, 2)
 
-    clock.advance(300)
+    clock.advance(400)
     const third = await open('GET')
     third.write('\r\n')
     await until(() => working.length === 3)
@@ -100,7 +103,7 @@ describe('throttle() and the hold of a request that waits for its body', () => {
     await new Promise(setImmediate)
     clock.advance(30_000)
     assert.equal(await spentMs(), 0)
-    assert.equal((await get('/work')).status, 429) // 400 + 400 held, 400 more do not fit
+    assert.equal((await get('/work')).status, 429) // 500 + 500 held, 500 more do not fit
 
     for (const socket of sockets) socket.write('b')
     await until(() => working.every(({ req }) => req.complete))
