@@ -17,6 +17,8 @@ export const CLIENT_AUTH_PARAMS = ['client_id', 'client_secret', 'client_asserti
 interface Credentials {
   readonly clientId: string
   readonly secret?: string
+  /** The secret of `Authorization: Basic` before it was form-decoded. */
+  readonly rawSecret?: string
   readonly assertion?: string
 }
 
@@ -71,12 +73,16 @@ function authorizationField(req: Request): string | undefined {
 async function verifyCredentials(
   ctx: ServerContext,
   client: Client,
-  { secret, assertion }: Credentials,
+  { secret, rawSecret = secret, assertion }: Credentials,
 ): Promise<boolean> {
   if (assertion !== undefined) return verifyAssertion(ctx, client, assertion)
   if (secret === undefined) return !isConfidential(client)
-  if (client.secretHash !== undefined && sameSecret(hashOf(secret), client.secretHash)) return true
-  return verifyTimestampSecret(ctx, client, secret)
+  const secrets = new Set([secret, rawSecret as string])
+  for (const one of secrets) {
+    if (client.secretHash !== undefined && sameSecret(hashOf(one), client.secretHash)) return true
+  }
+  for (const one of secrets) if (await verifyTimestampSecret(ctx, client, one)) return true
+  return false
 }
 
 async function verifyTimestampSecret(ctx: ServerContext, client: Client, secret: string): Promise<boolean> {

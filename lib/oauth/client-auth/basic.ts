@@ -1,7 +1,10 @@
 /** The credentials of `Authorization: Basic`. */
 export interface BasicCredentials {
   readonly clientId: string
+  /** Form-decoded (RFC 6749 §2.3.1), where it can be. */
   readonly secret: string
+  /** As it came: many libraries do not encode it, and a secret of base64 has a `+`. */
+  readonly rawSecret: string
 }
 
 /**
@@ -17,10 +20,18 @@ export function readBasic(field: string): BasicCredentials | undefined {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     const colon = text.indexOf(':')
     if (colon < 1) return undefined
-    const [clientId, secret] = [text.slice(0, colon), text.slice(colon + 1)].map(formDecoded)
-    return { clientId: clientId as string, secret: secret as string }
+    const rawSecret = text.slice(colon + 1)
+    return { clientId: formDecoded(text.slice(0, colon)), secret: decodedOrRaw(rawSecret), rawSecret }
   } catch {
     return undefined
+  }
+}
+
+function decodedOrRaw(text: string): string {
+  try {
+    return formDecoded(text)
+  } catch {
+    return text
   }
 }
 
