@@ -88,7 +88,7 @@ describe('the corpus of authorization server cases', () => {
         const [head = '', ...rest] = Buffer.concat(chunks).toString().split('\r\n\r\n')
         const [first = '', ...lines] = head.split('\r\n')
         const headers = new Headers(
-          lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
+          lines.map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
         )
         resolve({ status: Number(first.split(' ')[1]), headers, body: rest.join('\r\n\r\n') })
       })

@@ -83,8 +83,15 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
-/** A server that listens, with everything that a spec does not say itself. */
-export async function startServer(options: Partial<AuthorizationServerOptions> = {}): Promise<RunningServer> {
+/**
+ * A server that listens, with everything that a spec does not say itself.
+ *
+ * @param first stands before the server, such as CORS
+ */
+export async function startServer(
+  options: Partial<AuthorizationServerOptions> = {},
+  first?: express.RequestHandler,
+): Promise<RunningServer> {
   const http = createServer().listen(0, '127.0.0.1')
   await once(http, 'listening')
   const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
@@ -98,6 +105,7 @@ export async function startServer(options: Partial<AuthorizationServerOptions> =
     ...options,
   })
   const app = express()
+  if (first) app.use(first)
   app.use(new URL(issuer).pathname, server)
   app.use(server.wellKnown)
   app.post('/platform/logout', server.platformLogout)
