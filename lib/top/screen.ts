@@ -1,48 +1,96 @@
 import type { PublishedWindow } from '../throttle/inspect/published-window'
+import { FIRST_VIEW, SORT_KEYS, type View, viewed } from './view'
 
-/**
- * The table that a terminal shows.
- *
- * @param rows how many lines there are in all, the one that the cursor rests on included; the subjects that do not fit are counted
- */
-export function screen(windows: readonly PublishedWindow[], rows: number): string {
-  const spentMs = windows.reduce((sum, window) => sum + window.spentMs, 0)
-  const holdMs = windows.reduce((sum, window) => sum + window.holdMs, 0)
-  const over = windows.filter(({ overLimitMs }) => overLimitMs !== null).length
-  const shown = windows.slice(0, Math.max(1, rows - 5))
-  const lines = [
-    `${windows.length} open windows, ${over} over the limit, ${seconds(spentMs)} spent, ${seconds(holdMs)} on hold`,
-    '',
-    line('SUBJECT', 'SPENT', 'OVER LIMIT', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN', 'WINDOW'),
-    ...shown.map(rowOf),
-  ]
-  if (shown.length < windows.length) lines.push(`and ${windows.length - shown.length} more`)
-  return `${lines.join('\n')}\n`
+/** How large the output is, in characters. */
+export interface Size {
+  /** The windows that do not fit are counted on the last line. */
+  readonly rows: number
+  /** At least 60. Columns of the table that do not fit are left out; what is still too long is cut. */
+  readonly columns: number
 }
 
-function rowOf({
-  subject,
-  spentMs,
-  overLimitMs,
-  holdMs,
-  running,
-  processes,
-  endsInMs,
-  window,
-}: PublishedWindow): string {
-  const limit = overLimitMs === null ? '-' : seconds(overLimitMs)
-  const figures = [seconds(spentMs), limit, seconds(holdMs), `${running}`, `${processes}`, seconds(endsInMs)]
-  return line(subject, ...figures, plain(window))
+/** For output that is no terminal: nothing is left out or cut. */
+export const UNBOUNDED: Size = { rows: Infinity, columns: Infinity }
+
+interface Column {
+  readonly title: string
+  readonly width: number
+  readonly text: (window: PublishedWindow) => string
 }
 
-function line(subject: string, ...rest: readonly string[]): string {
-  const [window, ...figures] = rest.toReversed()
-  return [subject.padEnd(24), ...figures.reverse().map((figure) => figure.padStart(10)), ` ${window}`].join(' ')
+const SUBJECT = { title: 'SUBJECT', text: ({ subject }: PublishedWindow) => subject }
+/** A narrow terminal leaves out the last ones first. */
+const FIGURES: readonly Column[] = [
+  { title: 'SPENT', width: 10, text: ({ spentMs }) => seconds(spentMs) },
+  { title: 'OVER LIMIT', width: 10, text: ({ overLimitMs: over }) => (over === null ? '-' : seconds(over)) },
+  { title: 'ENDS IN', width: 9, text: ({ endsInMs }) => seconds(endsInMs) },
+  { title: 'HOLD', width: 9, text: ({ holdMs }) => seconds(holdMs) },
+  { title: 'RUNNING', width: 7, text: ({ running }) => String(running) },
+  { title: 'PROCESSES', width: 9, text: ({ processes }) => String(processes) },
+]
+/** From left to right. */
+const ORDER = ['SPENT', 'OVER LIMIT', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN']
+const [HASH, CUT_HASH, SHORTEST_NAME] = [24, 14, 10]
+
+/** All windows, printed once. */
+export function table(windows: readonly PublishedWindow[], size: Size): string {
+  return `${lines(windows, FIRST_VIEW, size).join('\n')}\n`
+}
+
+/** Fills a terminal: exactly `rows` lines, none wider than `columns`. */
+export function screen(windows: readonly PublishedWindow[], view: View, size: Size): string[] {
+  const shown = lines(windows, view, { ...size, rows: size.rows - 1 })
+  const empty = Array<string>(Math.max(0, size.rows - 1 - shown.length)).fill('')
+  return [...shown, ...empty, cut(plain(hint(view, size.columns)), size.columns)].slice(-size.rows)
+}
+
+/** The last line: which keys there are, and the one that sorts. */
+function hint(view: View, columns: number): string {
+  if (view.isTyping) return `/${view.filter}_`
+  const chosen = (key: string, text: string) => (key === view.sort ? `[${text}]` : text)
+  const named = Object.entries(SORT_KEYS).map(([key, name]) => chosen(key, `${key} ${name}`))
+  const letters = Object.keys(SORT_KEYS).map((key) => chosen(key, key))
+  const always = ['q quit', view.filter ? `/ ${view.filter}` : '/ filter']
+  const whole = [...always, ...named].join('  ')
+  return whole.length <= columns ? whole : [...always, `sort by ${letters.join(' ')}`].join('  ')
+}
+
+function lines(windows: readonly PublishedWindow[], view: View, { rows, columns }: Size): string[] {
+  const found = viewed(windows, view)
+  const sum = (of: 'spentMs' | 'holdMs') => seconds(found.reduce((total, window) => total + window[of], 0))
+  const over = found.filter(({ overLimitMs }) => overLimitMs !== null).length
+  const head = `${found.length} open windows, ${over} over the limit, ${sum('spentMs')} spent, ${sum('holdMs')} on hold`
+  const row = rowFor(columns)
+  const room = rows - 3
+  const shown = found.length <= room ? found : found.slice(0, Math.max(1, room - 1))
+  const more = shown.length < found.length ? [`and ${found.length - shown.length} more`] : []
+  return [head, '', row(), ...shown.map(row), ...more].map((line) => cut(line, columns))
+}
+
+/** Returns what formats one line of the table; without a window, its heading. */
+function rowFor(columns: number): (window?: PublishedWindow) => string {
+  const hash = columns < 80 ? CUT_HASH : HASH
+  let left = columns - hash - 1 - SHORTEST_NAME
+  const fitting = FIGURES.filter(({ width }) => (left -= width + 1) >= 0).map(({ title }) => title)
+  const figures = ORDER.filter((title) => fitting.includes(title)).flatMap((title) =>
+    FIGURES.filter((figure) => figure.title === title),
+  )
+  return (window) => {
+    const subject = cut(window === undefined ? SUBJECT.title : SUBJECT.text(window), hash).padEnd(hash)
+    const cells = figures.map(({ title, width, text }) => {
+      return (window === undefined ? title : text(window)).padStart(width)
+    })
+    return [subject, ...cells, ` ${window === undefined ? 'WINDOW' : plain(window.window)}`].join(' ')
+  }
 }
 
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`
 
+function cut(text: string, columns: number): string {
+  return text.length <= columns ? text : `${text.slice(0, columns - 1)}…`
+}
+
 /** What a terminal would obey, or show as nothing or the wrong way round, is shown as its code point. */
 export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`)
+  return text.replace(/[^\x20-\x7e]/gu, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`)
 }

@@ -6,7 +6,8 @@ import express from 'express'
 import { Cluster, Redis } from 'ioredis'
 import { budgetOf, redisStore, throttle } from '../../lib'
 import { parsePublishedWindow, type PublishedWindow } from '../../lib/throttle/inspect/published-window'
-import { plain, screen } from '../../lib/top/screen'
+import { UNBOUNDED, plain, screen, table } from '../../lib/top/screen'
+import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
 import { until } from '../support/until'
 import { type Server, freePort, startRedis } from '../support/redis'
@@ -21,6 +22,22 @@ function top(...args: string[]): Promise<{ code: number | null; stdout: string; 
   child.stdout.on('data', (data: Buffer) => (stdout += data.toString()))
   child.stderr.on('data', (data: Buffer) => (stderr += data.toString()))
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
+}
+
+/** Runs it in a pseudo-terminal of that size: that of script(1), which every Linux has. */
+function inTerminal(columns: number, rows: number, ...args: string[]) {
+  const line = [process.execPath, '--require', 'tsx/cjs', MAIN, ...args].map((arg) => `'${arg}'`).join(' ')
+  const sized = `stty cols ${columns} rows ${rows}; exec ${line}`
+  const child = spawn('script', ['-qefc', sized, '/dev/null'])
+  let shown = ''
+  child.stdout.on('data', (data: Buffer) => (shown += data.toString()))
+  return {
+    shown: () => shown,
+    /** The latest whole picture; pictures begin at the top left corner. */
+    lines: () => (shown.split('\x1b[H').at(-1) ?? '').replaceAll('\x1b[K', '').split(/\r*\n/),
+    press: (keys: string) => child.stdin.write(keys),
+    ended: new Promise<number | null>((resolve) => child.once('close', resolve)),
+  }
 }
 
 const windowsIn = (stdout: string) => (JSON.parse(stdout) as { windows: PublishedWindow[] }).windows
@@ -95,11 +112,11 @@ describe('express-tollgate top', () => {
     assert.deepEqual([grace.window, grace.processes, grace.running], ['minute', 1, 0])
     assert.notEqual(grace.subject, ada.subject)
     assert.equal(theirs.window, 'min\u001b[2Jute')
-    const table = await top('top', '--redis', url, '--prefix', 'api[1]:')
-    assert.match(table.stdout, /^3 open windows, 0 over the limit, [89]\.\d s spent, 0\.0 s on hold\n\nSUBJECT .*\n/)
-    assert.match(table.stdout, new RegExp(`\n${grace.subject} +5\\.\\d s `))
-    assert.match(table.stdout, / min\\u\{1b\}\[2Jute\n$/)
-    for (const { stdout } of [json, table]) assert.equal(stdout.includes('\u001b'), false)
+    const printed = await top('top', '--redis', url, '--prefix', 'api[1]:', '--once')
+    assert.match(printed.stdout, /^3 open windows, 0 over the limit, [89]\.\d s spent, 0\.0 s on hold\n\nSUBJECT .*\n/)
+    assert.match(printed.stdout, new RegExp(`\n${grace.subject} +5\\.\\d s `))
+    assert.match(printed.stdout, / min\\u\{1b\}\[2Jute\n$/)
+    for (const { stdout } of [json, printed]) assert.equal(stdout.includes('\u001b'), false)
     assert.deepEqual(windowsIn((await top('top', '--redis', url, '--json')).stdout), [])
     assert.deepEqual(await keys(), before)
   })
@@ -141,6 +158,24 @@ describe('express-tollgate top', () => {
       [],
     )
   })
+
+  for (const columns of [60, 80, 200]) {
+    it(`fills a terminal of ${columns} columns, obeys its keys and leaves it as it was`, async () => {
+      const prefix = `wide${columns}:`
+      await spend(url, prefix, 'a window with quite a long name, by any measure', { ada: 2_000, grace: 5_000 })
+      const terminal = inTerminal(columns, 12, 'top', '--redis', url, '--prefix', prefix)
+      await until(() => terminal.shown().includes('2 open windows'))
+      const lines = terminal.lines()
+      assert.equal(lines.length, 12)
+      for (const line of lines) assert.ok(line.length <= columns, `${line.length}: ${line}`)
+      assert.match(lines.at(-1) ?? '', /^q quit {2}\/ filter {2}.*\[s/)
+      terminal.press('/nobody\r')
+      await until(() => terminal.lines()[0]?.startsWith('0 open windows'))
+      terminal.press('q')
+      assert.equal(await terminal.ended, 0)
+      assert.ok(terminal.shown().trimEnd().endsWith('\x1b[?25h\x1b[?1049l'), 'the cursor and the screen are back')
+    })
+  }
 
   it('reads all masters of a Cluster', async (t) => {
     const cluster = await startCluster()
@@ -213,27 +248,75 @@ describe('openWindow()', () => {
   })
 })
 
-describe('screen()', () => {
-  const window: PublishedWindow = {
-    ...{
-      window: 'default',
-      subject: 'A'.repeat(24),
-      spentMs: 1,
-      holdMs: 0,
-      running: 0,
-      overLimitMs: null,
-      processes: 1,
-      endsInMs: 9,
-    },
+describe('table() and screen()', () => {
+  const windowOf = (more: Partial<PublishedWindow> = {}): PublishedWindow => ({
+    ...{ window: 'default', subject: 'A'.repeat(24), spentMs: 1, holdMs: 0, running: 0, overLimitMs: null },
+    ...{ processes: 1, endsInMs: 9 },
+    ...more,
+  })
+  const many = Array.from({ length: 30 }, () => windowOf())
+
+  for (const columns of [60, 61, 79, 80, 100, 120, 200]) {
+    it(`fill ${columns} columns and no more, whatever the figures and names`, () => {
+      const huge = windowOf({ spentMs: 86_400_000_000, holdMs: 1e9, running: 99_999, endsInMs: 2_592_000_000 })
+      const named = windowOf({ window: `${'long '.repeat(25)}\u001b[2J`, overLimitMs: 86_400_000 })
+      for (const windows of [many, [huge, named], []]) {
+        const lines = screen(windows, FIRST_VIEW, { rows: 12, columns })
+        assert.equal(lines.length, 12)
+        for (const line of lines) assert.ok(line.length <= columns, `${line.length}: ${line}`)
+        assert.doesNotMatch(lines.join(''), /\p{Cc}/u)
+      }
+      const heading = screen(many, FIRST_VIEW, { rows: 12, columns })[2] ?? ''
+      for (const title of ['SUBJECT', 'SPENT', 'OVER LIMIT', 'ENDS IN', 'WINDOW'])
+        assert.ok(heading.includes(title), title)
+      assert.equal(heading.includes('PROCESSES'), columns >= 100)
+    })
   }
 
-  it('counts those that do not fit', () => {
-    const lines = screen(Array<PublishedWindow>(30).fill(window), 10).trimEnd().split('\n')
-    assert.equal(lines.length, 9, 'the cursor has the last one, or all would move up')
-    assert.equal(lines.at(-1), 'and 25 more')
+  it('count those that do not fit', () => {
+    const lines = table(many, { rows: 10, columns: 200 }).trimEnd().split('\n')
+    assert.deepEqual([lines.length, lines.at(-1)], [10, 'and 24 more'])
+    assert.equal(screen(many, FIRST_VIEW, { rows: 10, columns: 200 }).at(-2), 'and 25 more')
+    assert.equal(table(many, UNBOUNDED).split('\n').length, 34)
   })
 
-  it('shows what a terminal would obey as code points', () => {
+  it('show what a terminal would obey as code points', () => {
     assert.equal(plain('a\u001b]0;x\u0007\u202e\u009bb'), 'a\\u{1b}]0;x\\u{7}\\u{202e}\\u{9b}b')
+  })
+})
+
+describe('afterKey() and viewed()', () => {
+  const one = { window: 'default', subject: 'one', spentMs: 30, holdMs: 5, running: 1, overLimitMs: null, processes: 3 }
+  const windows: PublishedWindow[] = [
+    { ...one, endsInMs: 50 },
+    { ...one, subject: 'two', spentMs: 20, holdMs: 9, overLimitMs: 10, processes: 1, endsInMs: 90 },
+    { ...one, subject: 'three', window: 'search', spentMs: 10, holdMs: 1, running: 7, endsInMs: 10 },
+  ]
+  const after = (keys: readonly string[]) =>
+    keys.reduce<View | undefined>((view, key) => view && afterKey(view, key), FIRST_VIEW)
+  const order = (...keys: string[]) => viewed(windows, after(keys) as View).map(({ subject }) => subject)
+
+  it('sort by key', () => {
+    assert.deepEqual(order(), ['one', 'two', 'three'])
+    assert.deepEqual(order('e'), ['three', 'one', 'two'])
+    assert.deepEqual(order('h'), ['two', 'one', 'three'])
+    assert.deepEqual(order('r'), ['three', 'one', 'two'])
+    assert.deepEqual(order('p'), ['one', 'three', 'two'])
+    assert.deepEqual(order('l'), ['two', 'one', 'three'])
+    assert.deepEqual(order('e', 'x', '\x1b[A', 's'), ['one', 'two', 'three'], 'other keys change nothing')
+  })
+
+  it('filter by hash or window; escape shows all again', () => {
+    assert.deepEqual(order('/', 't', 'w'), ['two'])
+    assert.deepEqual(order('/', 's', 'e', 'a', '\r', 'e'), ['three'], 'a letter is text while it is typed, then a key')
+    assert.deepEqual(order('/', 't', 'w', 'x', '\x7f'), ['two'])
+    assert.deepEqual(order('/', 't', 'w', '\x1b'), ['one', 'two', 'three'])
+    assert.deepEqual(order('/', 't', 'w', '\r', '\x1b'), ['one', 'two', 'three'])
+  })
+
+  it('quit with q or Ctrl-C, but not with a q of the filter', () => {
+    assert.equal(after(['q']), undefined)
+    assert.equal(after(['/', '\x03']), undefined)
+    assert.equal(after(['/', 'q'])?.filter, 'q')
   })
 })

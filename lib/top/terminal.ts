@@ -1,0 +1,68 @@
+import type { RedisWindows } from '../throttle/inspect/redis-windows'
+import type { PublishedWindow } from '../throttle/inspect/published-window'
+import { screen } from './screen'
+import { FIRST_VIEW, type View, afterKey } from './view'
+
+/** The alternate screen without a cursor, and back. */
+const ENTER = '\x1b[?1049h\x1b[?25l'
+const LEAVE = '\x1b[?25h\x1b[?1049l'
+const HOME = '\x1b[H'
+/** Before the text: after it a full line would lose its last character. */
+const ERASE_LINE = '\x1b[K'
+
+/**
+ * Shows the windows in the terminal, every `everyMs`, and obeys its keys, until `q` or Ctrl-C.
+ *
+ * @throws {Error} where Redis does not answer; the terminal is restored first
+ */
+export async function watch(windows: RedisWindows, everyMs: number): Promise<void> {
+  const { stdin, stdout } = process
+  let view: View = FIRST_VIEW
+  let latest: PublishedWindow[] | undefined
+  let quit: () => void = () => undefined
+  const hasQuit = new Promise<'quit'>((resolve) => (quit = () => resolve('quit')))
+
+  const draw = () => {
+    if (latest === undefined) return
+    const lines = screen(latest, view, { rows: stdout.rows, columns: stdout.columns })
+    stdout.write(HOME + lines.map((line) => ERASE_LINE + line).join('\r\n'))
+  }
+  const press = (keys: Buffer) => {
+    for (const key of keysIn(keys.toString())) {
+      const next = afterKey(view, key)
+      if (next === undefined) return quit()
+      view = next
+    }
+    draw()
+  }
+
+  stdout.write(ENTER)
+  stdout.on('resize', draw)
+  if (stdin.isTTY) stdin.setRawMode(true).on('data', press)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, quit)
+  try {
+    for (;;) {
+      const reading = windows.read()
+      reading.catch(() => undefined) // a quit no longer waits for it
+      const read = await Promise.race([hasQuit, reading])
+      if (read === 'quit') return
+      latest = read
+      draw()
+      if ((await Promise.race([hasQuit, pause(everyMs)])) === 'quit') return
+    }
+  } finally {
+    if (stdin.isTTY) stdin.off('data', press).setRawMode(false).pause()
+    stdout.off('resize', draw)
+    stdout.write(LEAVE)
+  }
+}
+
+/** Keys that came together, one by one; an arrow or another sequence is a single key. */
+function keysIn(text: string): string[] {
+  return text.match(/\x1b\[[\d;]*[\x40-\x7e]|\x1bO.|[^]/g) ?? []
+}
+
+/** Unreferenced, so that it does not delay a quit; the Redis connection keeps the process alive meanwhile. */
+function pause(ms: number): Promise<'waited'> {
+  return new Promise((resolve) => setTimeout(() => resolve('waited'), ms).unref())
+}
