@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http'
 import type { Request, RequestHandler, Response } from 'express'
+import { hasDotSegments } from '../http/dot-segments'
 import { Meter } from '../http/meter'
 import { optionNames, shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
@@ -92,13 +93,4 @@ function matcher(paths: unknown, methods: unknown): (req: Request) => boolean {
   const entries = (paths as string[]).map((path) => ({ path, methods: set, value: true }))
   const match = routeMatcher('paths', entries)
   return (req) => match(req) === true && !hasDotSegments(req.baseUrl + req.path)
-}
-
-const DOT = String.raw`(?:\.|%(?:25)*2e)`
-const SEPARATOR = String.raw`(?:[/\\]|%(?:25)*(?:2f|5c))`
-/** `.` and `..` in any spelling some server reads so: percent-encoded, more than once, with parameters (`..;x`). */
-const DOT_SEGMENT = new RegExp(`(?:^|${SEPARATOR})${DOT}{1,2}(?:(?:;|%(?:25)*3b).*)?(?:${SEPARATOR}|$)`, 'i')
-
-function hasDotSegments(path: string): boolean {
-  return DOT_SEGMENT.test(path)
 }

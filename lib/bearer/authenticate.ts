@@ -6,11 +6,10 @@ import type { AcceptedProof } from './dpop/dpop-check'
 import { type Refusal, isRefusal, refuse } from './refusal/refusal'
 import { grantsScope } from './session/scope'
 import {
-  type Claims,
   type Session,
   type SessionIdentity,
   identityFromClaims,
-  isIdentity,
+  identityReturned,
   makeSession,
 } from './session/session'
 import type { VerifiedToken } from './issuers/token-verifier'
@@ -18,7 +17,7 @@ import type { VerifiedToken } from './issuers/token-verifier'
 /** A request let in: whose session it is, and header fields that the response must bear. */
 export interface Authenticated {
   readonly session: Session
-  readonly fields: DenialHeaders
+  readonly headers: DenialHeaders
 }
 
 const NO_FIELDS: DenialHeaders = {}
@@ -33,7 +32,7 @@ export function authenticate(
   request: RequestView,
   config: BearerConfig,
 ): Authenticated | Refusal | Promise<Authenticated | Refusal> {
-  const credentials = findCredentials(request, config.tokenFrom, config.dpop !== undefined)
+  const credentials = findCredentials(request, config.tokenFrom, config.dpop !== undefined, config.maxTokenLength)
   if (isRefusal(credentials)) return credentials
   const verified = config.verifier.verify(credentials.token)
   if (verified instanceof Promise) return verified.then((late) => bind(late, credentials, request, config))
@@ -63,14 +62,18 @@ function bind(
   }
 }
 
-function admit(verified: VerifiedToken, config: BearerConfig, fields: DenialHeaders): Authenticated | Refusal {
-  const { claims, issuer, token } = verified
-  const identity = identityOf(claims, config)
+function admit(verified: VerifiedToken, config: BearerConfig, headers: DenialHeaders): Authenticated | Refusal {
+  const { claims, issuer, token, rules } = verified
+  const identity = identityOf(verified, config)
   if (isRefusal(identity)) return identity
-  const refused = claimsRefused(claims, config)
+  const refused = claimsRefused(verified)
   if (refused) return refused
-  const session = makeSession(issuer, claims, identity, token)
-  return revoked(session, config) ?? (grantsScope(session.scope, config.scope) ? { session, fields } : short(config))
+  const session = makeSession(issuer, claims, identity, token, rules.scopeFrom)
+  const needed = rules.scopeRequired && session.scope.length === 0
+  return (
+    revoked(session, config) ??
+    (!needed && grantsScope(session.scope, config.scope) ? { session, headers } : insufficientScope(config))
+  )
 }
 
 function revoked(session: Session, { revocation }: BearerConfig): Refusal | undefined {
@@ -80,24 +83,24 @@ function revoked(session: Session, { revocation }: BearerConfig): Refusal | unde
   return { refused: 'revocation_unavailable', retryAfterSec: 1, cause: state.behind }
 }
 
-function short({ scope }: BearerConfig): Refusal {
+function insufficientScope({ scope }: BearerConfig): Refusal {
   return { refused: 'scope', scope: scope.scopes }
 }
 
-function identityOf(claims: Claims, { session, mark }: BearerConfig): SessionIdentity | Refusal {
-  if (!session) return identityFromClaims(claims, mark)
+function identityOf({ claims, header, rules }: VerifiedToken, { mark }: BearerConfig): SessionIdentity | Refusal {
+  if (!rules.session) return identityFromClaims(claims, mark, header === undefined)
   try {
-    const identity: unknown = session(claims)
-    if (isIdentity(identity)) return identity
-    return { refused: 'session_kind', cause: new TypeError('the option session returned no session') }
+    return identityReturned(rules.session(claims, { header: header ?? {} }))
   } catch (cause) {
     return { refused: 'session_kind', cause }
   }
 }
 
-function claimsRefused(claims: Claims, { checkClaims }: BearerConfig): Refusal | undefined {
+function claimsRefused({ claims, header, rules: { checkClaims } }: VerifiedToken): Refusal | undefined {
   try {
-    return checkClaims && checkClaims(claims) !== true ? { refused: 'claim_check' } : undefined
+    return checkClaims && checkClaims(claims, { header: header ?? {} }) !== true
+      ? { refused: 'claim_check' }
+      : undefined
   } catch (cause) {
     return { refused: 'claim_check', cause }
   }

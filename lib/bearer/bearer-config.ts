@@ -1,6 +1,7 @@
+import { maxHeaderSize } from 'node:http'
 import { checkClock, systemClock } from '../http/clock'
 import { type DenyOptions, checkDenyOptions } from '../http/deny'
-import { optionNames, optionOneOf, optionType, shown } from '../http/options'
+import { optionNames, optionOneOf, optionRange, shown } from '../http/options'
 import type { BearerOptions } from './bearer-options'
 import { type ChallengeOptions, isChallengeText } from './challenge'
 import type { Placement } from './credentials/credentials'
@@ -8,7 +9,7 @@ import { type DpopCheck, dpopCheck } from './dpop/dpop-check'
 import type { RevocationSource } from './revocation/revocation-source'
 import { type ScopeRule, scopeRule } from './session/scope'
 import type { TokenVerifier } from './issuers/token-verifier'
-import { UNAUTHENTICATED_MARK, type Claims, type SessionIdentity, type UnauthenticatedMark } from './session/session'
+import { UNAUTHENTICATED_MARK, type UnauthenticatedMark } from './session/session'
 import { tokenVerifier, VERIFIER_OPTION_NAMES } from './issuers/verifier-options'
 import { isSecureUrl } from '../http/secure-url'
 
@@ -19,7 +20,6 @@ export interface BearerConfig {
   readonly deny: DenyOptions
   readonly tokenFrom: readonly Placement[]
   readonly scope: ScopeRule
-  readonly checkClaims: ((claims: Claims) => boolean) | undefined
   readonly optional: boolean
   readonly revocation: RevocationSource | undefined
   readonly dpop: DpopCheck | undefined
@@ -27,13 +27,13 @@ export interface BearerConfig {
   readonly nowSec: () => number
   readonly clockToleranceSec: number
   readonly mark: UnauthenticatedMark
-  readonly session: ((claims: Claims) => SessionIdentity) | undefined
+  /** Longer tokens are refused before anything is done with them. */
+  readonly maxTokenLength: number
 }
 
 const NAMES = [
   ...VERIFIER_OPTION_NAMES,
   'scope',
-  'checkClaims',
   'optional',
   'revocation',
   'tokenFrom',
@@ -41,7 +41,7 @@ const NAMES = [
   'realm',
   'resourceMetadata',
   'unauthenticated',
-  'session',
+  'maxTokenLength',
   'onDenied',
   'errorFormat',
   'clock',
@@ -56,7 +56,6 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   optionNames('requireBearer()', options, NAMES)
   const {
     scope = [],
-    checkClaims,
     optional = false,
     revocation,
     tokenFrom = [],
@@ -64,14 +63,14 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     resourceMetadata,
     unauthenticated = UNAUTHENTICATED_MARK,
     session,
+    maxTokenLength = maxHeaderSize,
     onDenied,
     errorFormat,
     clock = systemClock,
   } = options
   checkDenyOptions(options)
   checkClock(clock)
-  optionType('session', session, 'function')
-  optionType('checkClaims', checkClaims, 'function')
+  optionRange('maxTokenLength', maxTokenLength, 256, 1_048_576)
   optionOneOf('optional', optional, [true, false])
   if (revocation !== undefined && typeof (revocation as Partial<RevocationSource> | null)?.state !== 'function') {
     throw new TypeError(`revocation must be what redisRevocations() returns; received ${shown(revocation)}`)
@@ -101,14 +100,13 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     deny: { ...(onDenied && { onDenied }), ...(errorFormat && { errorFormat }) },
     tokenFrom: [...new Set(tokenFrom as Placement[])],
     scope: rule,
-    checkClaims,
     optional,
     revocation,
     dpop: proofs,
     nowSec,
     clockToleranceSec,
     mark: unauthenticated,
-    session,
+    maxTokenLength,
   }
 }
 

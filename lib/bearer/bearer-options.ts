@@ -5,7 +5,7 @@ import type { DpopOptions } from './dpop/dpop-check'
 import type { CacheOptions, IssuersOptions } from './issuers/verifier-options'
 import type { RevocationSource } from './revocation/revocation-source'
 import type { ScopeNeeded } from './session/scope'
-import type { Claims, SessionIdentity, UnauthenticatedMark } from './session/session'
+import type { UnauthenticatedMark } from './session/session'
 
 /** Options of `requireBearer()`. */
 export type BearerOptions = IssuersOptions &
@@ -13,11 +13,6 @@ export type BearerOptions = IssuersOptions &
   DenyOptions & {
     /** The scopes that every request needs: `'read write'` or a list for all, `{ any: [...] }` for one. Default none. */
     readonly scope?: ScopeNeeded | undefined
-    /**
-     * Says whether a token's claims are acceptable beyond what is checked anyway. False, or an error thrown: 401
-     * `invalid_token`.
-     */
-    readonly checkClaims?: ((claims: Claims) => boolean) | undefined
     /** Lets in requests without a token, with `req.auth` undefined. A bad token is refused all the same. Default false. */
     readonly optional?: boolean | undefined
     /**
@@ -36,8 +31,11 @@ export type BearerOptions = IssuersOptions &
     readonly resourceMetadata?: string | undefined
     /** The claim that marks a session with nobody signed in. Default `session_kind` with the value `unauthenticated`. */
     readonly unauthenticated?: UnauthenticatedMark | undefined
-    /** Says whose session a token's claims describe, where the default does not fit. Throws to refuse the token. */
-    readonly session?: ((claims: Claims) => SessionIdentity) | undefined
+    /**
+     * The longest token taken, in characters: 256 to 1,048,576. Longer ones are refused before anything is done with
+     * them. Default: what Node takes for all header fields together, 16,384 unless `--max-http-header-size` says otherwise.
+     */
+    readonly maxTokenLength?: number | undefined
     /** For tests: `manualClock()`. Default: the machine's. */
     readonly clock?: Clock | undefined
   }

@@ -51,7 +51,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
       publish(req, authenticated)
       return deny(denialOf(authenticated, config.challenge), config.deny, req, res, next)
     }
-    for (const [name, value] of Object.entries(authenticated.fields)) res.setHeader(name, value)
+    for (const [name, value] of Object.entries(authenticated.headers)) res.setHeader(name, value)
     letIn(authenticated.session, req, next)
   }
 

@@ -27,13 +27,14 @@ export function makeKey(algorithm: DevAlgorithm): DevKey {
 export function signToken(key: DevKey, claims: object, header: object = {}): string {
   const { algorithm, privateKey, jwk } = key
   const head = { alg: algorithm, typ: 'at+jwt', kid: jwk.kid, ...header }
-  if (algorithm !== 'EdDSA') return sign(JSON.stringify(claims), privateKey, { algorithm, header: head })
+  if (algorithm !== 'EdDSA' && algorithm !== 'Ed25519')
+    return sign(JSON.stringify(claims), privateKey, { algorithm, header: head })
   const input = [head, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
   return `${input}.${signBytes(null, Buffer.from(input), privateKey).toString('base64url')}`
 }
 
 function pairFor(algorithm: DevAlgorithm): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
-  if (algorithm === 'EdDSA') return generateKeyPairSync('ed25519')
+  if (algorithm === 'EdDSA' || algorithm === 'Ed25519') return generateKeyPairSync('ed25519')
   if (algorithm in CURVES) return generateKeyPairSync('ec', { namedCurve: CURVES[algorithm as keyof typeof CURVES] })
   return generateKeyPairSync('rsa', { modulusLength: 2_048 })
 }

@@ -163,10 +163,12 @@ describe('requireBearer() throws at startup and names the option', () => {
 
   it('naming all there are', () => {
     const names = [
-      ...['issuer', 'audience', 'clockToleranceSec', 'maxAgeSec', 'typ', 'requiredClaims', 'allowHttp', 'key', 'keys'],
+      ...['issuer', 'tenants', 'audience', 'clients', 'clockToleranceSec', 'maxAgeSec', 'typ', 'idTokens'],
+      ...['requiredClaims', 'timesAsText', 'scopeFrom', 'scopeRequired', 'checkClaims', 'session', 'allowHttp'],
+      ...['key', 'keys'],
       ...['secret', 'jwksUri', 'algorithms', 'lastGoodSec', 'issuers', 'introspection', 'verify', 'cache', 'scope'],
-      ...['checkClaims', 'optional', 'revocation', 'tokenFrom', 'dpop', 'realm', 'resourceMetadata', 'unauthenticated'],
-      ...['session', 'onDenied', 'errorFormat', 'clock'],
+      ...['optional', 'revocation', 'tokenFrom', 'dpop', 'realm', 'resourceMetadata', 'unauthenticated'],
+      ...['maxTokenLength', 'onDenied', 'errorFormat', 'clock'],
     ]
     const message = `requireBearer() has no option "nope"; it has ${names.join(', ')}`
     assert.throws(() => requireBearer({ ...dev, nope: 1 } as BearerOptions), { message })

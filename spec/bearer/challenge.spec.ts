@@ -4,7 +4,7 @@ import { type ChallengeOptions, denialOf, isChallengeText } from '../../lib/bear
 import type { Reason, Refusal } from '../../lib/bearer/refusal/refusal'
 
 const none: ChallengeOptions = { realm: undefined, resourceMetadata: undefined }
-const algs = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA'
+const algs = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'
 
 /** Status, code, the words for people, and the field that goes with them. */
 type Said = readonly [status: number, code: string, message: string, challenge?: string]

@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict'
 import { createHmac, createSecretKey, generateKeyPairSync } from 'node:crypto'
+import { maxHeaderSize } from 'node:http'
 import { describe, it } from 'node:test'
-import { ASYMMETRIC, keyMismatch } from '../../lib/bearer/keys/algorithm'
-import { claimProblem, opaqueClaimProblem, TYPES, type ClaimPolicy } from '../../lib/bearer/claims/claims'
+import { claimPolicy } from '../../lib/bearer/claims/claim-options'
+import { isRefusal } from '../../lib/bearer/refusal/refusal'
+import { ASYMMETRIC, type Algorithm, keyMismatch } from '../../lib/bearer/keys/algorithm'
+import { claimProblem, opaqueClaimProblem, type ClaimPolicy } from '../../lib/bearer/claims/claims'
 import { fieldsOf, findToken } from '../../lib/bearer/credentials/credentials'
 import { readJsonObject } from '../../lib/http/json'
-import { LONGEST_TOKEN, readJws, readJwsHead, type Jws } from '../../lib/bearer/credentials/jws'
+import { readJws, readJwsHead, type Jws } from '../../lib/bearer/credentials/jws'
 import { findKey, keySet } from '../../lib/bearer/keys/key-source'
 import { scopeOf, scopeRule, grantsScope } from '../../lib/bearer/session/scope'
 import {
   identityFromClaims,
   isId,
-  isIdentity,
+  identityReturned,
   makeSession,
   UNAUTHENTICATED_MARK,
 } from '../../lib/bearer/session/session'
@@ -74,6 +77,7 @@ describe('readJws()', () => {
         kid: 'k',
         type: 'at+jwt',
         payload: undefined,
+        header: { alg: 'RS256', kid: 'k', typ: 'application/AT+JWT' },
         claims: { sub: 'ada' },
       },
     )
@@ -116,14 +120,6 @@ describe('readJws()', () => {
     assert.equal(refusedJws(compact({ alg: 'x', b64: true })), 'critical_header')
     assert.equal(refusedJws(good), undefined)
   })
-
-  it('takes 8,192 characters, and no more', () => {
-    const head = `${part({ alg: 'x' })}.${part({})}.`
-    const token = head + 'A'.repeat(LONGEST_TOKEN - head.length)
-    const length = (LONGEST_TOKEN - head.length) % 4
-    if (length !== 1) assert.ok(!('refused' in readJwsHead(token)))
-    assert.ok('refused' in readJwsHead(`${head}${'A'.repeat(LONGEST_TOKEN - head.length + 4)}`))
-  })
 })
 
 describe('findToken()', () => {
@@ -161,8 +157,9 @@ describe('findToken()', () => {
   })
 
   it('refuses what is too long before looking at it', () => {
-    assert.equal(find('Authorization', `Bearer ${'a'.repeat(LONGEST_TOKEN)}`), 'a'.repeat(LONGEST_TOKEN))
-    assert.equal(find('Authorization', `Bearer ${'"'.repeat(LONGEST_TOKEN + 1)}`), 'malformed_token')
+    assert.equal(find('Authorization', `Bearer ${'a'.repeat(maxHeaderSize)}`), 'a'.repeat(maxHeaderSize))
+    assert.equal(find('Authorization', `Bearer ${'"'.repeat(maxHeaderSize + 1)}`), 'malformed_token')
+    assert.deepEqual(findToken(['Authorization', 'Bearer aaa'], false, 2), { refused: 'malformed_token' })
   })
 
   it('takes the scheme DPoP where asked to', () => {
@@ -179,16 +176,12 @@ describe('findToken()', () => {
 describe('claimProblem()', () => {
   const now = 1_000_000
   const policy: ClaimPolicy = {
-    issuer: 'i',
-    audience: ['a', 'b'],
-    types: TYPES,
+    ...claimPolicy({ issuer: 'i', audience: ['a', 'b'], clockToleranceSec: 10, maxAgeSec: 100 }, {}),
     required: ['jti'],
-    clockToleranceSec: 10,
-    maxAgeSec: 100,
   }
   const good = { iss: 'i', aud: 'a', sub: 's', exp: now + 1, iat: now, jti: 'j' }
   const problem = (changed: object, type?: string) =>
-    claimProblem({ claims: { ...good, ...changed }, type } as unknown as Jws, policy, 'i', now)
+    claimProblem({ claims: { ...good, ...changed }, type } as unknown as Jws, policy, ['i'], now)
 
   it('says what is wrong', () => {
     const cases: [object, string | undefined][] = [
@@ -227,18 +220,19 @@ describe('claimProblem()', () => {
     )
     const without = { ...good } as Partial<typeof good>
     delete without.jti
-    assert.equal(claimProblem({ claims: without } as unknown as Jws, policy, 'i', now), 'required_claim')
+    assert.equal(claimProblem({ claims: without } as unknown as Jws, policy, ['i'], now), 'required_claim')
     const two = { ...policy, required: ['jti', 'x'], maxAgeSec: undefined }
-    assert.equal(claimProblem({ claims: good } as unknown as Jws, two, 'i', now), 'required_claim')
+    assert.equal(claimProblem({ claims: good } as unknown as Jws, two, ['i'], now), 'required_claim')
     const lax = { ...policy, maxAgeSec: undefined }
-    assert.equal(claimProblem({ claims: { ...good, iat: undefined } } as unknown as Jws, lax, 'i', now), undefined)
-    assert.equal(claimProblem({ claims: { ...good, iat: now - 1_000 } } as unknown as Jws, lax, 'i', now), undefined)
+    assert.equal(claimProblem({ claims: { ...good, iat: undefined } } as unknown as Jws, lax, ['i'], now), undefined)
+    assert.equal(claimProblem({ claims: { ...good, iat: now - 1_000 } } as unknown as Jws, lax, ['i'], now), undefined)
   })
 
   it('asks less of what the issuer itself says of an opaque token', () => {
-    const opaque = (claims: object) => opaqueClaimProblem({ jti: 'j', iat: now, ...claims }, policy, now)
+    const opaque = (claims: object) => opaqueClaimProblem({ aud: 'a', jti: 'j', iat: now, ...claims }, policy, now)
     assert.equal(opaque({}), undefined)
     assert.equal(opaque({ iss: 'i', aud: 'a', exp: now }), undefined)
+    assert.equal(opaque({ aud: undefined }), 'audience')
     assert.deepEqual([{ iss: 'x' }, { aud: 'x' }, { exp: now - 10 }, { exp: 'x' }, { sub: '' }].map(opaque), [
       'issuer',
       'audience',
@@ -251,9 +245,10 @@ describe('claimProblem()', () => {
 
 describe('findKey()', () => {
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const key = (kid: string | undefined, algorithm: VerifyKey['algorithm'] = 'ES256') => ({
+  const key = (kid: string | undefined, algorithm: Algorithm = 'ES256'): VerifyKey => ({
     kid,
-    algorithm,
+    algorithms: [algorithm],
+    issuer: undefined,
     key: publicKey,
   })
   const find = (keys: VerifyKey[], kid: string | undefined, algorithm = 'ES256') => {
@@ -265,7 +260,7 @@ describe('findKey()', () => {
     return 'refused' in found ? found.refused : keys.indexOf(found)
   }
 
-  it('goes by kid, and by the algorithm the key is pinned to', () => {
+  it('goes by kid, and by the algorithm the key is for', () => {
     const keys = [key('a'), key('b', 'RS256'), key('c', 'RS256')]
     assert.deepEqual(
       [find(keys, 'a'), find(keys, 'b'), find(keys, 'x'), find(keys, '__proto__')],
@@ -310,7 +305,6 @@ describe('scopeOf(), scopeRule() and grantsScope()', () => {
       [{}, []],
     ]
     for (const [claims, scopes] of cases) assert.deepEqual(scopeOf(claims as never), scopes)
-    assert.ok(Object.isFrozen(scopeOf({ scope: 'a' })))
   })
 
   it('want all, or any', () => {
@@ -330,7 +324,7 @@ describe('scopeOf(), scopeRule() and grantsScope()', () => {
 
 describe('identityFromClaims()', () => {
   const who = (claims: object, mark = UNAUTHENTICATED_MARK) => {
-    const found = identityFromClaims(claims as never, mark)
+    const found = identityFromClaims(claims as never, mark, false)
     return 'refused' in found ? found.refused : found
   }
 
@@ -394,6 +388,7 @@ describe('identityFromClaims()', () => {
 
   it('takes ids of 1 to 255 characters without control characters', () => {
     for (const id of ['a', 'a'.repeat(255), ':{}', 'é', ' ']) assert.ok(isId(id))
+    for (const id of ['undefined', 'null', 'NaN', '[object Object]', '\ud800', 'a\udc00b']) assert.ok(!isId(id), id)
     for (const id of ['', 'a'.repeat(256), 'a\n', '\u007f', '\u0000', '\u001f', 1, null, ['a']]) assert.ok(!isId(id))
     for (const one of [
       { kind: 'user', userId: 'a' },
@@ -401,7 +396,7 @@ describe('identityFromClaims()', () => {
       { kind: 'client', clientId: 'a' },
       { kind: 'unauthenticated', clientId: 'a' },
     ]) {
-      assert.ok(isIdentity(one))
+      assert.ok(!isRefusal(identityReturned(one)))
     }
     for (const one of [
       null,
@@ -411,7 +406,7 @@ describe('identityFromClaims()', () => {
       { kind: 'client' },
       { kind: 'x', clientId: 'a' },
     ]) {
-      assert.ok(!isIdentity(one))
+      assert.ok(isRefusal(identityReturned(one)))
     }
   })
 
@@ -461,6 +456,7 @@ describe('keyMismatch() and isSignedWith()', () => {
       '0001000',
       '0000100',
       '0000010',
+      '0000010',
     ])
     for (const [bits, algorithm] of [
       [256, 'HS256'],
@@ -480,7 +476,10 @@ describe('keyMismatch() and isSignedWith()', () => {
     const key = keyFromSecret(secret, 'HS256')
     const input = `${part({ alg: 'HS256' })}.${part({ exp: 1, nbf: 9e9 })}`
     const signature = createHmac('sha256', secret).update(input).digest('base64url')
-    assert.equal(isSignedWith(`${input}.${signature}`, key), true)
-    assert.equal(isSignedWith(`${input}.${signature.replace(/^./, (c) => (c === 'A' ? 'B' : 'A'))}`, key), false)
+    assert.equal(isSignedWith(`${input}.${signature}`, 'HS256', key), true)
+    assert.equal(
+      isSignedWith(`${input}.${signature.replace(/^./, (c) => (c === 'A' ? 'B' : 'A'))}`, 'HS256', key),
+      false,
+    )
   })
 })

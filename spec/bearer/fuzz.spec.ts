@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, randomBytes, randomInt, sign as signBytes, type KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { jwtVerify } from 'jose'
-import { ASYMMETRIC } from '../../lib/bearer/keys/algorithm'
-import { TYPES } from '../../lib/bearer/claims/claims'
-import { jwtVerifier } from '../../lib/bearer/issuers/jwt-verifier'
+import type { Algorithm } from '../../lib/bearer/keys/algorithm'
+import { claimPolicy } from '../../lib/bearer/claims/claim-options'
+import { TrustedIssuers, jwtVerifier } from '../../lib/bearer/issuers/jwt-verifier'
 import { keySet, staticKeys } from '../../lib/bearer/keys/key-source'
 import type { Reason, Refusal } from '../../lib/bearer/refusal/refusal'
 import { VerifiedCache } from '../../lib/bearer/keys/verified-cache'
@@ -51,18 +51,14 @@ const signers: readonly Signer[] = [
 const cheap = signers.slice(0, 3)
 
 function ours({ alg, verify }: Signer) {
-  const key = verify instanceof Uint8Array ? keyFromSecret(verify, 'HS256') : keyFromMaterial(verify, ASYMMETRIC)
-  assert.equal(key.algorithm, alg)
-  const policy = {
-    issuer,
-    audience: [audience],
-    types: TYPES,
-    required: [],
-    clockToleranceSec: TOLERANCE,
-    maxAgeSec: undefined,
-  }
-  const trusted = { keys: staticKeys(keySet([key], () => undefined)), policy }
-  return jwtVerifier(new Map([[issuer, trusted]]), new VerifiedCache(1_000), () => NOW)
+  const key =
+    verify instanceof Uint8Array ? keyFromSecret(verify, 'HS256') : keyFromMaterial(verify, [alg as Algorithm])
+  assert.ok((key.algorithms as readonly string[]).includes(alg))
+  const policy = claimPolicy({ issuer, audience, clockToleranceSec: TOLERANCE }, {})
+  const keys = staticKeys(keySet([key], () => undefined))
+  const issuers = new TrustedIssuers()
+  issuers.add({ policy, keysFor: () => keys })
+  return jwtVerifier(issuers, new VerifiedCache(1_000), () => NOW)
 }
 const verifiers = new Map(signers.map((signer) => [signer, ours(signer)]))
 

@@ -195,7 +195,7 @@ describe('the reason of a refusal', () => {
     for (const [reason, options, cause] of [
       ['claim_check', { checkClaims: thrown }, /^Error: by the app$/],
       ['session_kind', { session: thrown }, /^Error: by the app$/],
-      ['session_kind', { session: () => ({ kind: 'user' }) }, /^TypeError: the option session returned no session$/],
+      ['session_kind', { session: () => ({ kind: 'admin' }) }, /^TypeError: the option session returned no session$/],
     ] as const) {
       const { answer, event } = await told({ ...invalid, options, token })
       assert.deepEqual([event.reason, answer.status], [reason, 401])
@@ -205,7 +205,7 @@ describe('the reason of a refusal', () => {
 
   it('is none where the request is let in, and the session is told', async () => {
     const valid = { revocation: { state: () => 'valid' as const } }
-    const asynchronous = { ...opaque, verify: () => Promise.resolve({ sub: 'ada' }) }
+    const asynchronous = { ...opaque, verify: () => Promise.resolve({ sub: 'ada', aud: dev.options.audience }) }
     for (const options of [{}, valid, { checkClaims: () => true as const }, asynchronous]) {
       const { answer, event } = await told({ ...invalid, options, token: dev.token('ada') })
       assert.deepEqual([answer.status, event.reason, event.session?.sub], [200, undefined, 'ada'])

@@ -1,16 +1,44 @@
-import { optionOneOf, optionRange, shown } from '../../http/options'
+import { optionOneOf, optionRange, optionType, shown } from '../../http/options'
 import type { Algorithm } from '../keys/algorithm'
+import { type ClaimPath, isClaimPath } from '../session/claim-path'
+import type { CheckClaims, ReadSession } from '../session/session'
 import { type ClaimPolicy, TYPES } from './claims'
+import { type Tenants, tenantPattern } from './tenants'
+
+/** What stands in for the check of `aud`, where an issuer's tokens have none. */
+export interface AudienceInstead {
+  /**
+   * - `'clients'`: the client that the token was issued to is one of `clients`
+   * - `'issuer'`: this issuer, or its set of keys, issues tokens for this API only
+   * - `'introspection'`: the endpoint says `active: true` only for tokens that are for this API
+   * - `'verify'`: the function `verify` checks whom the token is for
+   */
+  readonly instead: 'clients' | 'issuer' | 'introspection' | 'verify'
+}
+
+/** The audience: one, several, or what is checked in its place. */
+export type Audience = string | readonly string[] | AudienceInstead
 
 /** Which tokens are accepted. */
 export interface TokenOptions {
-  /** The issuer, as its tokens' `iss` has it. Default: the environment's `ISSUER_BASE_URL`. */
-  readonly issuer?: string | undefined
-  /** Whom the tokens must be for: `aud` is, or holds, one of these. Default: the environment's `AUDIENCE`. */
-  readonly audience?: string | readonly string[] | undefined
   /**
-   * The algorithms accepted. Each key is pinned to one of them: the one its JWK names, else the first here that fits
-   * it. Default: `['HS256']` with `secret`; else RS, PS and ES with 256, 384, 512, and EdDSA.
+   * The issuer, as its tokens' `iss` has it; a list where one issuer goes by several names. With a claim's name in braces
+   * it stands for all `tenants`: `'https://login.microsoftonline.com/{tid}/v2.0'`. Default: the environment's
+   * `ISSUER_BASE_URL`.
+   */
+  readonly issuer?: string | readonly string[] | undefined
+  /** The tenants that the placeholder in `issuer` may stand for: a list, or a function that knows them. */
+  readonly tenants?: Tenants | undefined
+  /**
+   * Whom the tokens must be for: `aud` is, or holds, one of these. `{ instead }` says what is checked in its place.
+   * Default: the environment's `AUDIENCE`.
+   */
+  readonly audience?: Audience | undefined
+  /** The clients whose tokens are accepted, by `client_id`, `azp`, `cid` or `appid`. Default: all of the issuer's. */
+  readonly clients?: readonly string[] | undefined
+  /**
+   * The algorithms accepted. A key takes the one that its JWK names, else those here that fit it. Default: `['HS256']`
+   * with `secret`; else RS, PS and ES with 256, 384, 512, EdDSA and Ed25519.
    */
   readonly algorithms?: readonly Algorithm[] | undefined
   /** How far the issuer's clock may be off: whole seconds, 0 to 300. Default 5. */
@@ -27,20 +55,53 @@ export interface TokenOptions {
    * issues them; where its metadata are discovered, it says so itself. Default: `at+jwt`, `JWT` or none.
    */
   readonly typ?: 'at+jwt' | undefined
-  /** Claims that must be there, whatever they say: `['jti']`. Default none beyond those checked anyway. */
-  readonly requiredClaims?: readonly string[] | undefined
+  /** Takes ID tokens as credentials too, for issuers that have nothing else: Google, Firebase. Default false. */
+  readonly idTokens?: boolean | undefined
+  /**
+   * Claims that must be there: `['jti']`; or that must have a value, or one of several:
+   * `{ token_use: 'access', typ: ['Bearer', 'DPoP'] }`. Default none beyond those checked anyway.
+   */
+  readonly requiredClaims?: readonly string[] | RequiredValues | undefined
+  /** Takes `exp`, `nbf` and `iat` as decimal text too: `'1800000000'`. Default false. */
+  readonly timesAsText?: boolean | undefined
+  /**
+   * Where the scopes are: the first of these claims that the token has. A list names a claim within claims:
+   * `['permissions', ['realm_access', 'roles'], 'scope']`. Default `['scope', 'scp']`.
+   */
+  readonly scopeFrom?: readonly ClaimPath[] | undefined
+  /** Refuses tokens that grant no scope at all, with 403. Default false. */
+  readonly scopeRequired?: boolean | undefined
+  /**
+   * Whether a token's claims are acceptable beyond what is checked anyway. False, or an error thrown: 401
+   * `invalid_token`.
+   */
+  readonly checkClaims?: CheckClaims | undefined
+  /** Says whose session a token describes, where the default does not fit. Undefined, or an error thrown: 401. */
+  readonly session?: ReadSession | undefined
   /** Takes http addresses of other machines too, for a test network. Default false. */
   readonly allowHttp?: boolean | undefined
 }
 
+/** Values that claims must have: `{ token_use: 'access' }`. */
+export type RequiredValues = Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>
+type ClaimValue = string | number | boolean
+
 /** The names of the options read here. */
 export const CLAIM_OPTION_NAMES: readonly string[] = [
   'issuer',
+  'tenants',
   'audience',
+  'clients',
   'clockToleranceSec',
   'maxAgeSec',
   'typ',
+  'idTokens',
   'requiredClaims',
+  'timesAsText',
+  'scopeFrom',
+  'scopeRequired',
+  'checkClaims',
+  'session',
   'allowHttp',
 ]
 
@@ -53,38 +114,96 @@ export interface IssuerDefaults {
 /**
  * Makes of the options what tokens must say.
  *
+ * @param opaque how tokens are checked in place of keys
  * @throws {TypeError|RangeError} naming the option
  */
-export function claimPolicy(options: TokenOptions, defaults: IssuerDefaults): ClaimPolicy {
-  const { clockToleranceSec = 5, maxAgeSec, allowHttp = false, typ, requiredClaims = [] } = options
-  const issuer = options.issuer ?? defaults.issuer
-  const audience = options.audience ?? defaults.audience
-  if (typeof issuer !== 'string' || issuer === '') {
-    throw new TypeError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(issuer)}`)
-  }
-  const audiences: unknown = typeof audience === 'string' ? [audience] : audience
-  if (
-    !Array.isArray(audiences) ||
-    audiences.length === 0 ||
-    !audiences.every((a) => typeof a === 'string' && a !== '')
-  ) {
-    throw new TypeError(
-      `audience is missing: give a text or a list of texts, or set AUDIENCE; received ${shown(audience)}`,
-    )
-  }
+export function claimPolicy(
+  options: TokenOptions,
+  defaults: IssuerDefaults,
+  opaque?: 'introspection' | 'verify',
+): ClaimPolicy {
+  const { clockToleranceSec = 5, maxAgeSec, allowHttp = false, typ, idTokens = false, timesAsText = false } = options
+  const { clients, scopeFrom, scopeRequired = false, checkClaims, session } = options
+  const issuers = issuerNames(options.issuer ?? defaults.issuer)
   optionRange('clockToleranceSec', clockToleranceSec, 0, 300)
   if (maxAgeSec !== undefined) optionRange('maxAgeSec', maxAgeSec, 1, 31_536_000)
-  optionOneOf('allowHttp', allowHttp, [true, false])
+  for (const [name, value] of Object.entries({ allowHttp, idTokens, timesAsText, scopeRequired })) {
+    optionOneOf(name, value, [true, false])
+  }
   optionOneOf('typ', typ, ['at+jwt', undefined])
-  if (!Array.isArray(requiredClaims) || !requiredClaims.every((name) => typeof name === 'string')) {
-    throw new TypeError(`requiredClaims must be a list of names; received ${shown(requiredClaims)}`)
+  optionType('checkClaims', checkClaims, 'function')
+  optionType('session', session, 'function')
+  if (clients !== undefined && !isTexts(clients)) {
+    throw new TypeError(`clients must be a list of one client or more; received ${shown(clients)}`)
+  }
+  if (scopeFrom !== undefined && !(Array.isArray(scopeFrom) && scopeFrom.every(isClaimPath))) {
+    throw new TypeError(`scopeFrom must be a list of claims; received ${shown(scopeFrom)}`)
   }
   return {
-    issuer,
-    audience: [...(audiences as string[])],
+    issuers,
+    issuer: issuers[0] as string,
+    tenants: tenantPattern(issuers, options.tenants),
+    audience: audiences(options.audience ?? defaults.audience, clients, opaque),
+    clients,
     types: typ === undefined ? TYPES : [typ],
-    required: [...requiredClaims],
+    idTokens,
+    timesAsText,
+    ...requiredClaims(options.requiredClaims === undefined ? [] : options.requiredClaims),
     clockToleranceSec,
     maxAgeSec,
+    rules: { session, checkClaims, scopeFrom, scopeRequired },
   }
+}
+
+function issuerNames(given: unknown): readonly string[] {
+  const names = typeof given === 'string' ? [given] : given
+  if (isTexts(names)) return [...names]
+  throw new TypeError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(given)}`)
+}
+
+/** Undefined where something else is checked in its place. */
+function audiences(
+  given: unknown,
+  clients: readonly string[] | undefined,
+  opaque: 'introspection' | 'verify' | undefined,
+): readonly string[] | undefined {
+  const list = typeof given === 'string' ? [given] : given
+  if (isTexts(list)) return [...list]
+  const { instead } = (given ?? {}) as { instead?: unknown }
+  if (Array.isArray(given) || instead === undefined) {
+    throw new TypeError(
+      `audience is missing: give a text or a list of texts, or set AUDIENCE; received ${shown(given)}`,
+    )
+  }
+  optionOneOf('audience.instead', instead, ['clients', 'issuer', 'introspection', 'verify'])
+  if (instead === 'clients' && clients === undefined) {
+    throw new TypeError("audience: { instead: 'clients' } needs clients: the list of those accepted")
+  }
+  if ((instead === 'introspection' || instead === 'verify') && instead !== opaque) {
+    throw new TypeError(`audience: { instead: '${instead}' } needs the option ${instead}`)
+  }
+  return undefined
+}
+
+function requiredClaims(given: unknown): Pick<ClaimPolicy, 'required' | 'requiredValues'> {
+  if (Array.isArray(given) && given.every((name) => typeof name === 'string')) {
+    return { required: [...(given as string[])], requiredValues: [] }
+  }
+  const isValue = (value: unknown) => ['string', 'number', 'boolean'].includes(typeof value)
+  const values = Object.entries((Array.isArray(given) ? {} : given) ?? {}).map(
+    ([name, value]) => [name, Array.isArray(value) ? (value as unknown[]) : [value]] as const,
+  )
+  if (
+    given !== null &&
+    typeof given === 'object' &&
+    values.length > 0 &&
+    values.every(([, list]) => list.every(isValue))
+  ) {
+    return { required: values.map(([name]) => name), requiredValues: values }
+  }
+  throw new TypeError(`requiredClaims must be a list of names, or values by name; received ${shown(given)}`)
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string' && one !== '')
 }

@@ -1,22 +1,37 @@
 import type { JsonObject } from '../../http/json'
 import type { Jws } from '../credentials/jws'
 import { type Reason } from '../refusal/refusal'
-import { isId } from '../session/session'
+import { type SessionRules, isId } from '../session/session'
+import type { TenantPattern } from './tenants'
 
 /** What a token's claims must say. */
 export interface ClaimPolicy {
-  /** `iss` must equal it, unless the issuer's metadata write it otherwise. */
+  /** The issuer's names: `iss` must equal one of them, unless the issuer's metadata write it otherwise. */
+  readonly issuers: readonly string[]
+  /** The first of them. */
   readonly issuer: string
+  /** Where the issuer's name stands for those of many tenants. */
+  readonly tenants: TenantPattern | undefined
   /** The types of token accepted. */
   readonly types: readonly (string | undefined)[]
   /** Claims that must be there. */
   readonly required: readonly string[]
-  /** `aud` must be, or hold, one of these. */
-  readonly audience: readonly string[]
+  /** Claims that must have one of these values. */
+  readonly requiredValues: readonly (readonly [claim: string, values: readonly unknown[]])[]
+  /** `aud` must be, or hold, one of these; undefined where something else is checked in its place. */
+  readonly audience: readonly string[] | undefined
+  /** The clients that a token may have been issued to; undefined: any. */
+  readonly clients: readonly string[] | undefined
+  /** Whether ID tokens are credentials here. */
+  readonly idTokens: boolean
+  /** Whether times may be decimal text. */
+  readonly timesAsText: boolean
   /** How far the issuer's clock may differ from ours, in seconds. */
   readonly clockToleranceSec: number
   /** How long ago the token may have been issued, in seconds; undefined: for as long as it has not expired. */
   readonly maxAgeSec: number | undefined
+  /** How a session is read from the claims. */
+  readonly rules: SessionRules
 }
 
 /** RFC 9068 §4 wants `at+jwt`; many issuers write `JWT` or nothing. Any other type is another kind of token. */
@@ -29,33 +44,34 @@ const LATEST_SEC = 8.64e12
  * What is wrong with a token's type and claims at a moment, or undefined (RFC 7519 §4.1, RFC 9068 §4). Everything is
  * checked by equality of texts and on finite numbers; a claim of another type is wrong, not absent.
  *
- * @param issuer what `iss` must be
+ * @param issuers one of which `iss` must be
  * @param nowSec seconds since 1970
  */
 export function claimProblem(
   { claims, type }: Jws,
   policy: ClaimPolicy,
-  issuer: string,
+  issuers: readonly string[],
   nowSec: number,
 ): Reason | undefined {
   if (!policy.types.includes(type)) return 'token_type'
   // Only ID tokens bear these hashes (OpenID Connect Core §3.1.3.6, §3.3.2.11).
-  if (type !== 'at+jwt' && ('at_hash' in claims || 'c_hash' in claims)) return 'id_token'
-  if (claims.iss !== issuer) return 'issuer'
-  if (!isAudience(claims.aud, policy.audience)) return 'audience'
+  if (type !== 'at+jwt' && !policy.idTokens && ('at_hash' in claims || 'c_hash' in claims)) return 'id_token'
+  if (!issuers.includes(claims.iss as string) || !isTenants(claims, policy.tenants)) return 'issuer'
+  if (policy.audience && !isAudience(claims.aud, policy.audience)) return 'audience'
   if (claims.exp === undefined) return 'expiry' // RFC 9068 §2.2
   return commonProblem(claims, policy, nowSec)
 }
 
 /**
  * What is wrong with what an issuer says of an opaque token, or undefined (RFC 7662 §2.2). The issuer itself has been
- * asked, so `iss`, `aud` and `exp` need not be there; where they are, they must be right.
+ * asked, so `iss` and `exp` need not be there; where they are, they must be right. Another app's token is active too,
+ * so `aud` must be there, unless the options say what is checked in its place.
  *
  * @param nowSec seconds since 1970
  */
 export function opaqueClaimProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
-  if (claims.iss !== undefined && claims.iss !== policy.issuer) return 'issuer'
-  if (claims.aud !== undefined && !isAudience(claims.aud, policy.audience)) return 'audience'
+  if (claims.iss !== undefined && !policy.issuers.includes(claims.iss as string)) return 'issuer'
+  if (policy.audience && !isAudience(claims.aud, policy.audience)) return 'audience'
   return commonProblem(claims, policy, nowSec)
 }
 
@@ -63,7 +79,27 @@ function commonProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number):
   if (claims.sub !== undefined && !isId(claims.sub)) return 'subject'
   if (claims.jti !== undefined && typeof claims.jti !== 'string') return 'token_id'
   if (policy.required.some((name) => !Object.hasOwn(claims, name))) return 'required_claim'
+  if (!policy.requiredValues.every(([name, values]) => values.includes(claims[name]))) return 'claim_check'
+  if (policy.clients && !policy.clients.includes(clientNamed(claims) as string)) return 'client'
   return timeProblem(claims, policy, nowSec)
+}
+
+/** RFC 9068 §2.2, OpenID Connect Core §2, Okta, version 1 of Entra ID. */
+function clientNamed({ client_id, azp, cid, appid }: JsonObject): unknown {
+  return client_id ?? azp ?? cid ?? appid
+}
+
+function isTenants(claims: JsonObject, tenants: TenantPattern | undefined): boolean {
+  return tenants === undefined || tenants.tenantOf(claims.iss as string) === claims[tenants.claim]
+}
+
+const TIMES = ['exp', 'nbf', 'iat'] as const
+
+/** The claims with times that are decimal text made numbers; the same where there are none. */
+export function timesAsNumbers(claims: JsonObject): JsonObject {
+  const texts = TIMES.filter((name) => typeof claims[name] === 'string' && /^\d{1,12}$/.test(claims[name]))
+  if (texts.length === 0) return claims
+  return Object.freeze({ ...claims, ...Object.fromEntries(texts.map((name) => [name, Number(claims[name])])) })
 }
 
 function isAudience(claim: unknown, audience: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-import { LONGEST_TOKEN } from './jws'
+import { maxHeaderSize } from 'node:http'
 import { type Refusal, refuse } from '../refusal/refusal'
 
 /** The token of a request, as text. */
@@ -36,13 +36,15 @@ const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
  * stand (RFC 6750 §2, §3.1).
  *
  * @param dpop whether the scheme DPoP is taken too
+ * @param maxTokenLength in characters
  */
 export function findCredentials(
   request: RequestView,
   placements: readonly Placement[],
   dpop: boolean,
+  maxTokenLength = maxHeaderSize,
 ): Credentials | Refusal {
-  const found = findToken(request.rawHeaders, dpop)
+  const found = findToken(request.rawHeaders, dpop, maxTokenLength)
   if (placements.length === 0) return found
   const elsewhere = placements.flatMap((placement) =>
     tokensIn(placement, request).map((token) => ({ token, placement, scheme: 'Bearer' as const })),
@@ -52,7 +54,7 @@ export function findCredentials(
   if (more.length > 0 || !('refused' in found) || found.refused !== 'no_token') return refuse('several_tokens')
   const { token } = only
   if (typeof token !== 'string') return refuse('malformed_credentials')
-  if (token.length > LONGEST_TOKEN) return refuse('malformed_token')
+  if (token.length > maxTokenLength) return refuse('malformed_token')
   return TOKEN.test(token) ? { ...only, token } : refuse('malformed_credentials')
 }
 
@@ -74,8 +76,13 @@ function tokensIn(placement: Placement, { target, method, form }: RequestView): 
  *
  * @param rawHeaders names and values in turn, as `req.rawHeaders` has them
  * @param dpop whether the scheme DPoP is taken too
+ * @param maxTokenLength in characters
  */
-export function findToken(rawHeaders: readonly string[], dpop = false): Credentials | Refusal {
+export function findToken(
+  rawHeaders: readonly string[],
+  dpop = false,
+  maxTokenLength = maxHeaderSize,
+): Credentials | Refusal {
   let field: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.toLowerCase() !== 'authorization') continue
@@ -86,7 +93,7 @@ export function findToken(rawHeaders: readonly string[], dpop = false): Credenti
   const scheme = SCHEME.exec(field)?.[0] ?? ''
   const bound = dpop && scheme.toLowerCase() === 'dpop'
   if (!bound && scheme.toLowerCase() !== 'bearer') return refuse('no_token')
-  if (field.length > scheme.length + 1 + LONGEST_TOKEN) return refuse('malformed_token')
+  if (field.length > scheme.length + 1 + maxTokenLength) return refuse('malformed_token')
   const token = CREDENTIALS.exec(field.slice(scheme.length))?.[1]
   if (token === undefined) return refuse('malformed_credentials')
   return { token, scheme: bound ? 'DPoP' : 'Bearer', placement: 'header' }

@@ -6,6 +6,7 @@ import { isRefusal } from '../refusal/refusal'
 import { isId } from '../session/session'
 import { isSignedWith } from '../keys/signature'
 import { KeyProblem, type VerifyKey, keyFromJwk } from '../keys/verify-key'
+import { hasDotSegments } from '../../http/dot-segments'
 import { thumbprint } from './thumbprint'
 
 /** What a proof must be about. */
@@ -41,7 +42,7 @@ export function readProof(text: string, about: ProofFor): Proof | undefined {
   const jws = readJws(text)
   if (isRefusal(jws) || jws.type !== 'dpop+jwt') return undefined
   const key = keyOf(text, jws.algorithm)
-  if (!key || !isSignedWith(text, key)) return undefined
+  if (!key || !isSignedWith(text, jws.algorithm, key)) return undefined
   const { jti, htm, htu, iat, ath, nonce } = jws.claims
   if (!isId(jti) || htm !== about.method || !isSameUri(htu, about.uri)) return undefined
   if (typeof iat !== 'number' || Math.abs(about.nowSec - iat) > about.maxAgeSec) return undefined
@@ -64,6 +65,9 @@ function keyOf(text: string, alg: string): VerifyKey | undefined {
 /** RFC 9449 §4.3: compared after normalisation, without query and fragment. */
 function isSameUri(htu: unknown, uri: string): boolean {
   if (typeof htu !== 'string' || !URL.canParse(htu) || !URL.canParse(uri)) return false
+  // URL resolves dot segments, and Express does not: /a/../x is not /x.
+  if (hasDotSegments(uri.split(/[?#]/, 1)[0] as string) || hasDotSegments(htu.split(/[?#]/, 1)[0] as string))
+    return false
   const [theirs, ours] = [new URL(htu), new URL(uri)]
   return theirs.origin === ours.origin && theirs.origin !== 'null' && theirs.pathname === ours.pathname
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../../http/clock'
-import { type ClaimPolicy, opaqueClaimProblem } from '../claims/claims'
 import { readJsonObject } from '../../http/json'
+import { type ClaimPolicy, opaqueClaimProblem, timesAsNumbers } from '../claims/claims'
 import { type Refusal, refuse } from '../refusal/refusal'
-import type { VerifiedToken, TokenVerifier } from './token-verifier'
+import type { TokenVerifier, VerifiedToken } from './token-verifier'
 
 /**
  * Finds out what a token says: the claims of one that holds, undefined or null for one that does not.
@@ -19,10 +19,11 @@ export function customVerifier(verifyToken: VerifyToken, policy: ClaimPolicy, cl
     try {
       const answer = await verifyToken(token)
       if (answer === null || answer === undefined) return refuse('inactive')
-      const claims = readJsonObject(Buffer.from(JSON.stringify(answer))) // a copy: the app may keep its own
-      if (!claims) throw new TypeError('the option verify answered with something else than claims')
+      const said = readJsonObject(Buffer.from(JSON.stringify(answer))) // a copy: the app may keep its own
+      if (!said) throw new TypeError('the option verify answered with something else than claims')
+      const claims = policy.timesAsText ? timesAsNumbers(said) : said
       const wrong = opaqueClaimProblem(claims, policy, clock.date() / 1_000)
-      return wrong ? refuse(wrong) : { token, issuer: policy.issuer, claims }
+      return wrong ? refuse(wrong) : { token, issuer: policy.issuer, claims, header: undefined, rules: policy.rules }
     } catch (cause) {
       return { refused: 'verify_unavailable', retryAfterSec: 1, cause }
     }

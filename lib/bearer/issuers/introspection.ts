@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../../http/clock'
-import { type ClaimPolicy, opaqueClaimProblem } from '../claims/claims'
-import { fetchJson } from '../../http/fetch-json'
+import { type ClaimPolicy, opaqueClaimProblem, timesAsNumbers } from '../claims/claims'
+import { FetchProblem, fetchJson } from '../../http/fetch-json'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import { readJsonObject } from '../../http/json'
 import type { Claims } from '../session/session'
@@ -22,6 +22,8 @@ interface Answer {
   /** Undefined where the token is not active. */
   readonly claims: Claims | undefined
   readonly until: number
+  /** Where the endpoint failed for this token only. */
+  readonly failure?: Refusal
 }
 
 const MOST_ANSWERS = 5_000
@@ -29,11 +31,16 @@ const TIMEOUT_MS = 5_000
 const MAX_BYTES = 64 * 1_024
 /** While the endpoint does not answer, it is asked once in this time. */
 const PAUSE_MS = 1_000
+/** What a healthy endpoint says `active: false` to. */
+const PROBE_TOKEN = 'express-tollgate-probe'
+/** Bad request, content too large, URI too long, unprocessable content. */
+const REFUSES_TOKEN: ReadonlySet<number> = new Set([400, 413, 414, 422])
 
 /**
  * Checks opaque tokens by asking their issuer (RFC 7662). Only `active: true` counts; what else the answer says is
  * checked as claims are. An answer is remembered for a short time, under the token's SHA-256. An endpoint that does not
- * answer, or not with 200, is an outage, never a bad token.
+ * answer is an outage, never a bad token. One that fails for a single token is asked about another, of no meaning: only
+ * where it fails for that as well nobody asks it for a second.
  *
  * @param mostAnswers how many answers are remembered; the oldest makes room
  */
@@ -50,13 +57,15 @@ export function introspectionVerifier(
   const flights = new Map<string, Promise<Answer | Refusal>>()
   let retryAt = -Infinity
   let problem: unknown
+  let probe: Promise<boolean> | undefined
+  let healthyUntil = -Infinity
 
   return { verify, ready: () => Promise.resolve() }
 
   function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
     const name = hash('sha256', token, 'base64')
     const known = answers.get(name)
-    if (known && clock.now() < known.until) return judge(known, token)
+    if (known && clock.now() < known.until) return known.failure ?? judge(known, token)
     answers.delete(name)
     if (clock.now() < retryAt) return unavailable()
     let flight = flights.get(name)
@@ -65,22 +74,42 @@ export function introspectionVerifier(
   }
 
   async function ask(token: string, name: string): Promise<Answer | Refusal> {
-    const body = `token=${formEncoded(token)}&token_type_hint=access_token`
-    const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
-    const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES }
     try {
-      const fetched = await fetchJson(endpoint, limits, { method: 'POST', headers, body })
-      const claims = readJsonObject(Buffer.from(JSON.stringify(fetched.body)))
-      if (!claims || typeof claims.active !== 'boolean')
-        throw new Error(`${endpoint} does not say whether it is active`)
+      const claims = await fetchClaims(token)
       const answer = { claims: claims.active ? claims : undefined, until: clock.now() + cacheSec * 1_000 }
+      healthyUntil = clock.now() + PAUSE_MS
       remember(name, answer)
       return answer
     } catch (cause) {
-      problem = cause
-      retryAt = clock.now() + PAUSE_MS
-      return unavailable()
+      if (!(await isHealthy())) {
+        problem = cause
+        retryAt = clock.now() + PAUSE_MS
+        return unavailable()
+      }
+      const failure = failureOf(cause)
+      remember(name, { claims: undefined, until: clock.now() + PAUSE_MS, failure })
+      return failure
     }
+  }
+
+  async function fetchClaims(token: string): Promise<Claims> {
+    const body = `token=${formEncoded(token)}&token_type_hint=access_token`
+    const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
+    const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES }
+    const fetched = await fetchJson(endpoint, limits, { method: 'POST', headers, body })
+    const said = readJsonObject(Buffer.from(JSON.stringify(fetched.body)))
+    if (!said || typeof said.active !== 'boolean') throw new Error(`${endpoint} does not say whether it is active`)
+    return policy.timesAsText ? timesAsNumbers(said) : said
+  }
+
+  /** Whether the endpoint answers at all: it has just done so, or does for a token of no meaning. */
+  async function isHealthy(): Promise<boolean> {
+    if (clock.now() < healthyUntil) return true
+    probe ??= fetchClaims(PROBE_TOKEN)
+      .then(() => ((healthyUntil = clock.now() + PAUSE_MS), true))
+      .catch(() => false)
+      .finally(() => (probe = undefined))
+    return probe
   }
 
   function remember(name: string, answer: Answer): void {
@@ -95,12 +124,19 @@ export function introspectionVerifier(
   function judge({ claims }: Answer, token: string): VerifiedToken | Refusal {
     if (!claims) return refuse('inactive')
     const wrong = opaqueClaimProblem(claims, policy, clock.date() / 1_000)
-    return wrong ? refuse(wrong) : { token, issuer: policy.issuer, claims }
+    return wrong ? refuse(wrong) : { token, issuer: policy.issuer, claims, header: undefined, rules: policy.rules }
   }
 
   function unavailable(): Refusal {
     return { refused: 'introspection_unavailable', retryAfterSec: PAUSE_MS / 1_000, cause: problem }
   }
+}
+
+/** A healthy endpoint that refuses a token as a request is asked in vain; one that fails may do better. */
+function failureOf(cause: unknown): Refusal {
+  const status = cause instanceof FetchProblem ? cause.status : undefined
+  if (status !== undefined && REFUSES_TOKEN.has(status)) return { refused: 'inactive', cause }
+  return { refused: 'introspection_unavailable', retryAfterSec: PAUSE_MS / 1_000, cause }
 }
 
 function formEncoded(text: string): string {

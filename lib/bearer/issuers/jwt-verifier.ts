@@ -1,23 +1,51 @@
-import { type ClaimPolicy, claimProblem } from '../claims/claims'
+import { type ClaimPolicy, TYPES, claimProblem, timesAsNumbers } from '../claims/claims'
 import { type Jws, readJws } from '../credentials/jws'
 import type { KeySource } from '../keys/key-source'
-import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import { isSignedWith } from '../keys/signature'
 import type { VerifiedCache } from '../keys/verified-cache'
-import type { VerifiedToken, TokenVerifier } from './token-verifier'
 import type { VerifyKey } from '../keys/verify-key'
+import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
+import type { TokenVerifier, VerifiedToken } from './token-verifier'
 
 /** An issuer whose tokens are accepted: its keys, and what its tokens must say. */
 export interface TrustedIssuer {
-  readonly keys: KeySource
   readonly policy: ClaimPolicy
+  /** The keys; for an issuer of many tenants, those for one tenant. */
+  readonly keysFor: (tenant: string | undefined) => KeySource
 }
 
-/** The issuers by name. A name is found with a slash at its end or without; the claim itself must then be equal. */
-export type TrustedIssuers = ReadonlyMap<string, TrustedIssuer>
+/** The issuers whose tokens are accepted. */
+export class TrustedIssuers {
+  readonly #byName = new Map<string, TrustedIssuer>()
+  readonly #ofTenants: TrustedIssuer[] = []
 
-/** The name that {@link TrustedIssuers} has an issuer under. */
-export function issuerName(iss: string): string {
+  /** @returns false where another issuer has that name */
+  add(issuer: TrustedIssuer): boolean {
+    const names = issuer.policy.issuers.map(issuerName)
+    if (names.some((name) => this.#byName.has(name))) return false
+    for (const name of names) this.#byName.set(name, issuer)
+    if (issuer.policy.tenants) this.#ofTenants.push(issuer)
+    return true
+  }
+
+  /** The issuer that a token says it is from. A slash at the end of a name does not count; the claim is compared later. */
+  find(iss: unknown): { readonly issuer: TrustedIssuer; readonly tenant: string | undefined } | undefined {
+    if (typeof iss !== 'string') return undefined
+    const named = this.#byName.get(issuerName(iss))
+    if (named && !named.policy.tenants) return { issuer: named, tenant: undefined }
+    for (const issuer of this.#ofTenants) {
+      const tenant = issuer.policy.tenants?.tenantOf(iss)
+      if (tenant !== undefined) return { issuer, tenant }
+    }
+    return undefined
+  }
+
+  all(): readonly TrustedIssuer[] {
+    return [...new Set(this.#byName.values())]
+  }
+}
+
+function issuerName(iss: string): string {
   return iss.replace(/\/$/, '')
 }
 
@@ -35,30 +63,49 @@ export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSe
     const known = cache.get(token)
     const jws = known?.jws ?? readJws(token)
     if (isRefusal(jws)) return jws
-    const { iss } = jws.claims
-    const issuer = typeof iss === 'string' ? issuers.get(issuerName(iss)) : undefined
-    if (!issuer) return refuse('issuer')
-    const key = issuer.keys.find(jws.kid, jws.algorithm)
-    if (key instanceof Promise) return key.then((found) => check(jws, found, known?.key, issuer))
-    return check(jws, key, known?.key, issuer)
+    const from = issuers.find(jws.claims.iss)
+    if (!from) return refuse(TYPES.includes(jws.type) ? 'issuer' : 'token_type')
+    const { policy } = from.issuer
+    const keys = from.issuer.keysFor(from.tenant)
+    const key = keys.find(jws.kid, jws.algorithm)
+    if (key instanceof Promise) return key.then((found) => check(jws, found, known?.key, keys, policy, from.tenant))
+    return check(jws, key, known?.key, keys, policy, from.tenant)
   }
 
   function check(
     jws: Jws,
     key: VerifyKey | Refusal,
     verifiedWith: VerifyKey | undefined,
-    { keys, policy }: TrustedIssuer,
+    keys: KeySource,
+    policy: ClaimPolicy,
+    tenant: string | undefined,
   ): VerifiedToken | Refusal {
     if (isRefusal(key)) return key
-    if (key !== verifiedWith && !isSignedWith(jws.token, key)) return refuse('signature')
+    const iss = jws.claims.iss as string
+    if (key.issuer !== undefined && !isFor(key.issuer, iss, tenant)) return refuse('unknown_key')
+    if (key !== verifiedWith && !isSignedWith(jws.token, jws.algorithm, key)) return refuse('signature')
     if (keys.typ && jws.type !== keys.typ) return refuse('token_type')
-    const problem = claimProblem(jws, policy, keys.issuer ?? policy.issuer, nowSec())
+    const claims = policy.timesAsText ? timesAsNumbers(jws.claims) : jws.claims
+    const names =
+      tenant === undefined ? policy.issuers : [(policy.tenants as { issuerOf(of: string): string }).issuerOf(tenant)]
+    const accepted = keys.issuer === undefined || names.length > 1 ? names : [keys.issuer]
+    const problem = claimProblem({ ...jws, claims }, policy, accepted, nowSec())
     if (problem) return refuse(problem)
     if (key !== verifiedWith) cache.set(jws, key)
-    return { token: jws.token, issuer: jws.claims.iss as string, claims: jws.claims }
+    return { token: jws.token, issuer: iss, claims, header: jws.header, rules: policy.rules }
   }
 
   async function ready(): Promise<void> {
-    for (const { keys } of issuers.values()) await keys.ready()
+    for (const { policy, keysFor } of issuers.all()) {
+      if (!policy.tenants) await keysFor(undefined).ready()
+    }
   }
+}
+
+/** Microsoft's JWKs name the issuer that they are for; `{tenantid}` there stands for every tenant. */
+function isFor(keyIssuer: string, iss: string, tenant: string | undefined): boolean {
+  const named = keyIssuer.replace('{tenantid}', tenant ?? /\{tenantid\}/.exec(keyIssuer)?.[0] ?? '')
+  if (!named.includes('{tenantid}')) return named === iss
+  const [before = '', after = ''] = named.split('{tenantid}')
+  return iss.startsWith(before) && iss.endsWith(after)
 }

@@ -1,11 +1,16 @@
+import type { JsonObject } from '../../http/json'
 import type { Refusal } from '../refusal/refusal'
-import type { Claims } from '../session/session'
+import type { Claims, SessionRules } from '../session/session'
 
 /** A token whose claims are known to be its issuer's, and to hold now. */
 export interface VerifiedToken {
   readonly token: string
   readonly issuer: string
   readonly claims: Claims
+  /** The header of a signed token; undefined for an opaque one. */
+  readonly header: JsonObject | undefined
+  /** How its issuer's tokens are read. */
+  readonly rules: SessionRules
 }
 
 /** A way of finding out what a token says, and whether that is true. */

@@ -5,6 +5,7 @@ import { type Algorithm, ASYMMETRIC, SYMMETRIC } from '../keys/algorithm'
 import type { KeyMaterial, KeyOptions } from '../keys/key-options'
 import { type IssuerMetadata, discover } from './discovery'
 import { type IssuerDefaults, type TokenOptions, claimPolicy } from '../claims/claim-options'
+import type { TenantPattern } from '../claims/tenants'
 import type { TrustedIssuer } from './jwt-verifier'
 import type { VerifiedCache } from '../keys/verified-cache'
 import { type KeySource, keySet, staticKeys } from '../keys/key-source'
@@ -33,7 +34,23 @@ export function trustedIssuer(
   cache: VerifiedCache,
 ): TrustedIssuer {
   const policy = claimPolicy(options, defaults)
-  return { keys: keySource(options, policy.issuer, options.allowHttp ?? false, clock, cache), policy }
+  const keysOf = (issuer: string) => keySource(options, issuer, options.allowHttp ?? false, clock, cache)
+  const { tenants } = policy
+  if (!tenants || SOURCES.some((name) => options[name] !== undefined)) {
+    const keys = keysOf(policy.issuer)
+    return { policy, keysFor: () => keys }
+  }
+  keysOf(tenants.issuerOf('tenant')) // throws at startup what would be wrong for every tenant
+  const ofTenants = new Map<string, KeySource>()
+  return { policy, keysFor: (tenant) => keysOfTenant(tenant as string) }
+
+  function keysOfTenant(tenant: string): KeySource {
+    const known = ofTenants.get(tenant) ?? keysOf((tenants as TenantPattern).issuerOf(tenant))
+    ofTenants.delete(tenant)
+    ofTenants.set(tenant, known)
+    if (ofTenants.size > MOST_TENANTS) ofTenants.delete([...ofTenants.keys()][0] as string)
+    return known
+  }
 }
 
 function keySource(
@@ -73,6 +90,9 @@ function keySource(
   return discovered(issuer, allowHttp, remote)
 }
 
+/** So many tenants' keys are kept; the least recently used makes room. */
+const MOST_TENANTS = 1_000
+
 /** Metadata are asked for once, and again after a failure, at most once in this time. */
 const REDISCOVER_MS = 60_000
 
@@ -100,11 +120,11 @@ function discovered(issuer: string, allowHttp: boolean, remote: Omit<RemoteKeysO
 
 function fixed(keys: readonly VerifyKey[]): KeySource {
   const unnamed = new Set<Algorithm>()
-  for (const { kid, algorithm } of keys) {
+  for (const { kid, algorithms } of keys) {
     if (kid !== undefined) continue
-    if (unnamed.has(algorithm))
-      throw new TypeError(`keys has two keys for ${algorithm} without a kid to tell them apart`)
-    unnamed.add(algorithm)
+    const twice = algorithms.find((algorithm) => unnamed.has(algorithm))
+    if (twice) throw new TypeError(`keys has two keys for ${twice} without a kid to tell them apart`)
+    for (const algorithm of algorithms) unnamed.add(algorithm)
   }
   const set = keySet(keys, (kid) => {
     throw new TypeError(`keys has two keys with the kid ${shown(kid)}`)

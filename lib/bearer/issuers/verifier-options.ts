@@ -1,12 +1,13 @@
 import type { Clock } from '../../http/clock'
 import { optionNames, optionRange, optionType, shown } from '../../http/options'
-import { CLAIM_OPTION_NAMES, type TokenOptions, claimPolicy } from '../claims/claim-options'
+import { type Audience, CLAIM_OPTION_NAMES, type TokenOptions, claimPolicy } from '../claims/claim-options'
 import { type VerifyToken, customVerifier } from './custom-verifier'
 import { type IntrospectionOptions, introspectionVerifier } from './introspection'
-import { type TrustedIssuer, issuerName, jwtVerifier } from './jwt-verifier'
+import { type TrustedIssuer, TrustedIssuers, jwtVerifier } from './jwt-verifier'
 import type { TokenVerifier } from './token-verifier'
 import { type IssuerOptions, KEY_OPTION_NAMES, trustedIssuer } from './trusted-issuer'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
+import type { CheckClaims, ReadSession } from '../session/session'
 import { VerifiedCache } from '../keys/verified-cache'
 
 /** How opaque tokens are checked, in place of keys. */
@@ -32,7 +33,11 @@ export type IssuersOptions =
       /** The issuers whose tokens are accepted. No token is ever checked with another issuer's key. */
       readonly issuers: readonly IssuerOptions[]
       /** Whom the tokens of issuers without an `audience` of their own must be for. Default: `AUDIENCE`. */
-      readonly audience?: string | readonly string[] | undefined
+      readonly audience?: Audience | undefined
+      /** Checks the claims of all issuers, beside what each of them checks. */
+      readonly checkClaims?: CheckClaims | undefined
+      /** Reads the sessions of issuers without a `session` of their own. */
+      readonly session?: ReadSession | undefined
       readonly issuer?: never
       readonly introspection?: never
       readonly verify?: never
@@ -46,6 +51,9 @@ export interface CacheOptions {
    */
   readonly cache?: { readonly maxTokens: number } | false | undefined
 }
+
+/** What stands beside `issuers` and is about all of them. */
+const FOR_ALL_ISSUERS: ReadonlySet<string> = new Set(['audience', 'session', 'checkClaims'])
 
 const ISSUER_OPTION_NAMES = [...CLAIM_OPTION_NAMES, ...KEY_OPTION_NAMES]
 
@@ -73,7 +81,7 @@ export function tokenVerifier(options: VerifierOptions, env: NodeJS.ProcessEnv, 
     if (options[name as keyof VerifierOptions] === undefined) continue
     throw new TypeError(`${way} and ${name} contradict each other: give one way to check tokens`)
   }
-  const policy = claimPolicy(options, { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE })
+  const policy = claimPolicy(options, { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE }, way)
   const { clockToleranceSec } = policy
   if (introspection !== undefined) {
     checkIntrospection(introspection, options.allowHttp ?? false)
@@ -87,31 +95,35 @@ function byKeys(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock):
   const { cache = { maxTokens: 5_000 } } = options
   const verified = new VerifiedCache(cacheSize(cache))
   const issuers = trustedIssuers(options, env, clock, verified)
-  const clockToleranceSec = Math.max(...[...issuers.values()].map(({ policy }) => policy.clockToleranceSec))
+  const clockToleranceSec = Math.max(...issuers.all().map(({ policy }) => policy.clockToleranceSec))
   return { verifier: jwtVerifier(issuers, verified, () => clock.date() / 1_000), clockToleranceSec }
 }
 
 function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock, cache: VerifiedCache) {
-  const issuers = new Map<string, TrustedIssuer>()
+  const issuers = new TrustedIssuers()
   if (options.issuers === undefined) {
     const defaults = { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE }
-    const issuer = trustedIssuer(options, defaults, clock, cache)
-    return issuers.set(issuerName(issuer.policy.issuer), issuer)
+    issuers.add(trustedIssuer(options, defaults, clock, cache))
+    return issuers
   }
   for (const name of ISSUER_OPTION_NAMES) {
-    if (name === 'audience' || options[name as keyof VerifierOptions] === undefined) continue
+    if (FOR_ALL_ISSUERS.has(name) || options[name as keyof VerifierOptions] === undefined) continue
     throw new TypeError(`issuers and ${name} contradict each other: each issuer has its own`)
   }
   const list: unknown = options.issuers
   if (!Array.isArray(list) || list.length === 0) throw new TypeError('issuers must be a list of one issuer or more')
   for (const [i, one] of (list as IssuerOptions[]).entries()) {
     optionNames(`issuers[${i}]`, one, ISSUER_OPTION_NAMES)
-    const issuer = inIssuer(i, () => trustedIssuer(one, { audience: options.audience ?? env.AUDIENCE }, clock, cache))
-    const name = issuerName(issuer.policy.issuer)
-    if (issuers.has(name)) throw new TypeError(`issuers has ${shown(issuer.policy.issuer)} twice`)
-    issuers.set(name, issuer)
+    const given = { session: options.session, ...one, checkClaims: both(options.checkClaims, one.checkClaims) }
+    const issuer = inIssuer(i, () => trustedIssuer(given, { audience: options.audience ?? env.AUDIENCE }, clock, cache))
+    if (!issuers.add(issuer)) throw new TypeError(`issuers has ${shown(issuer.policy.issuer)} twice`)
   }
   return issuers
+}
+
+function both(first: CheckClaims | undefined, second: CheckClaims | undefined): CheckClaims | undefined {
+  if (!first || !second) return first ?? second
+  return (claims, token) => first(claims, token) === true && second(claims, token)
 }
 
 /** Says which of the issuers an option belongs to. */

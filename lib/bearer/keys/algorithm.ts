@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 
-/** A signature algorithm of RFC 7518 §3.1 or RFC 8037 §3.1. */
+/** A signature algorithm of RFC 7518 §3.1, RFC 8037 §3.1 or RFC 9864 §2.2. */
 export type Algorithm =
   | 'RS256'
   | 'RS384'
@@ -12,6 +12,7 @@ export type Algorithm =
   | 'ES384'
   | 'ES512'
   | 'EdDSA'
+  | 'Ed25519'
   | 'HS256'
   | 'HS384'
   | 'HS512'
@@ -28,6 +29,7 @@ export const ASYMMETRIC: readonly Algorithm[] = [
   'ES384',
   'ES512',
   'EdDSA',
+  'Ed25519',
 ]
 
 /** All that a shared secret may be for. */
@@ -65,6 +67,7 @@ export function keyMismatch(algorithm: Algorithm, key: KeyObject): string | unde
   if (algorithm === 'EdDSA') {
     return type === 'ed25519' || type === 'ed448' ? undefined : 'EdDSA takes an Ed25519 or Ed448 key'
   }
+  if (algorithm === 'Ed25519') return type === 'ed25519' ? undefined : 'Ed25519 takes an Ed25519 key'
   // An rsa-pss key brings its own parameters; one that says PS256 and means another hash would be checked as neither.
   if (type !== 'rsa') return `${algorithm} takes an RSA key`
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0

@@ -48,12 +48,16 @@ export function keySet(keys: readonly VerifyKey[], twice: (kid: string) => void)
  */
 export function findKey(set: KeySet, kid: string | undefined, algorithm: string): VerifyKey | Refusal {
   const named = kid === undefined ? undefined : set.byKid.get(kid)
-  if (named) return named.algorithm === algorithm ? named : refuse('algorithm')
+  if (named) return takes(named, algorithm) ? named : refuse('algorithm')
   const candidates = set.all.filter((key) => kid === undefined || key.kid === undefined)
-  const fitting = candidates.filter((key) => key.algorithm === algorithm)
+  const fitting = candidates.filter((key) => takes(key, algorithm))
   const only = fitting[0]
   if (only && fitting.length === 1) return only
   return refuse(candidates.length > 0 && fitting.length === 0 ? 'algorithm' : 'unknown_key')
+}
+
+function takes({ algorithms }: VerifyKey, algorithm: string): boolean {
+  return (algorithms as readonly string[]).includes(algorithm)
 }
 
 /** Keys that were given at startup. */

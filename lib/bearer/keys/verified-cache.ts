@@ -34,17 +34,17 @@ export class VerifiedCache {
     if (entry === undefined) return undefined
     this.#entries.delete(name)
     this.#entries.set(name, entry)
-    const { algorithm, kid, type, claims, key } = entry
-    return { jws: { token, algorithm, kid, type, claims }, key }
+    const { key, ...jws } = entry
+    return { jws: { token, ...jws }, key }
   }
 
-  set({ token, algorithm, kid, type, claims }: Jws, key: VerifyKey): void {
+  set({ token, ...jws }: Jws, key: VerifyKey): void {
     if (this.maxTokens === 0) return
     if (this.#entries.size >= this.maxTokens) {
       const [oldest] = this.#entries.keys()
       this.#entries.delete(oldest as string)
     }
-    this.#entries.set(nameOf(token), { algorithm, kid, type, claims, key })
+    this.#entries.set(nameOf(token), { ...jws, key })
   }
 
   /** Forgets all that was verified with keys no longer in use. */

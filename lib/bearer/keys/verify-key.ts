@@ -2,11 +2,14 @@ import { type KeyObject, createPublicKey, createSecretKey } from 'node:crypto'
 import { type Algorithm, keyMismatch } from './algorithm'
 import { type JsonObject, isJsonObject } from '../../http/json'
 
-/** A key as it is checked with: made once, and pinned to one algorithm, whatever a token says. */
+/** A key as it is checked with: made once, for the algorithms it may be used with, whatever a token says. */
 export interface VerifyKey {
   /** The `kid` a token names it by; undefined where the key came without one. */
   readonly kid: string | undefined
-  readonly algorithm: Algorithm
+  /** One where its JWK names one; else those allowed that fit it, all of one family. */
+  readonly algorithms: readonly Algorithm[]
+  /** The issuer whose tokens it signs, where its JWK names one, as Microsoft's do. */
+  readonly issuer: string | undefined
   readonly key: KeyObject
 }
 
@@ -17,8 +20,7 @@ export type Jwk = JsonObject & { readonly kty: string }
 export class KeyProblem extends Error {}
 
 /**
- * A key for checking signatures, out of a JWK (RFC 7517). One without `alg` is pinned to the first of `algorithms`
- * that fits it.
+ * A key for checking signatures, out of a JWK (RFC 7517). One without `alg` is for those of `algorithms` that fit it.
  *
  * @throws {KeyProblem} where it is no key, a private or shared one, not meant for signatures (`use`, `key_ops`), too
  *   weak, or of an algorithm that is not among `algorithms`
@@ -41,14 +43,15 @@ export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[]): Veri
   } catch (cause) {
     throw new KeyProblem(`node:crypto does not take it as a JWK of kty ${jwk.kty.slice(0, 20)}`, { cause })
   }
-  if (jwk.alg === undefined) return pin(key, jwk.kid, algorithms)
-  const named = algorithms.find((algorithm) => algorithm === jwk.alg)
-  if (!named) throw new KeyProblem(`its alg is not among ${algorithms.join(', ')}`)
-  return pin(key, jwk.kid, [named])
+  const issuer = typeof jwk.issuer === 'string' ? jwk.issuer : undefined
+  if (jwk.alg === undefined) return verifyKey(key, jwk.kid, algorithms, issuer)
+  const named = algorithms.filter((algorithm) => algorithm === jwk.alg || isSameAlgorithm(algorithm, jwk))
+  if (named.length === 0) throw new KeyProblem(`its alg is not among ${algorithms.join(', ')}`)
+  return verifyKey(key, jwk.kid, named, issuer)
 }
 
 /**
- * A key for checking signatures, out of a KeyObject or a PEM, pinned to the first of `algorithms` that fits it.
+ * A key for checking signatures, out of a KeyObject or a PEM, for those of `algorithms` that fit it.
  *
  * @throws {KeyProblem} where it is no public key, or fits none of `algorithms`
  */
@@ -56,7 +59,7 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
   if (typeof material !== 'string') {
     if (material.type === 'private') throw new KeyProblem('it is a private key; give its public half')
     if (material.type === 'secret') throw new KeyProblem('it is a shared secret; give that as the option secret')
-    return pin(material, undefined, algorithms)
+    return verifyKey(material, undefined, algorithms, undefined)
   }
   if (material.includes('PRIVATE KEY-----')) throw new KeyProblem('it is a private key; give its public half')
   let key: KeyObject
@@ -65,7 +68,7 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
   } catch (cause) {
     throw new KeyProblem('it is no PEM of a public key or a certificate', { cause })
   }
-  return pin(key, undefined, algorithms)
+  return verifyKey(key, undefined, algorithms, undefined)
 }
 
 /**
@@ -74,19 +77,28 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
  * @throws {KeyProblem} where it is shorter than the hash (RFC 7518 §3.2)
  */
 export function keyFromSecret(secret: KeyObject | Uint8Array | string, algorithm: Algorithm): VerifyKey {
-  if (typeof secret === 'string') return pin(createSecretKey(secret, 'utf8'), undefined, [algorithm])
-  if (secret instanceof Uint8Array) return pin(createSecretKey(secret), undefined, [algorithm])
-  return pin(secret, undefined, [algorithm])
+  if (typeof secret === 'string') return verifyKey(createSecretKey(secret, 'utf8'), undefined, [algorithm], undefined)
+  if (secret instanceof Uint8Array) return verifyKey(createSecretKey(secret), undefined, [algorithm], undefined)
+  return verifyKey(secret, undefined, [algorithm], undefined)
 }
 
-function pin(key: KeyObject, kid: string | undefined, algorithms: readonly Algorithm[]): VerifyKey {
-  let problem = 'no algorithm is allowed for it'
-  for (const algorithm of algorithms) {
-    const mismatch = keyMismatch(algorithm, key)
-    if (mismatch === undefined) return Object.freeze({ kid, algorithm, key })
-    problem = algorithms.length === 1 || mismatch.includes('bits') ? mismatch : problem
-  }
-  throw new KeyProblem(
-    algorithms.length > 1 && !problem.includes('bits') ? `it fits none of ${algorithms.join(', ')}` : problem,
-  )
+/** RFC 9864 §2.2: `Ed25519` is the new name of `EdDSA` with a key on that curve. */
+function isSameAlgorithm(algorithm: Algorithm, { alg, crv }: JsonObject): boolean {
+  if (crv !== 'Ed25519') return false
+  return (algorithm === 'Ed25519' && alg === 'EdDSA') || (algorithm === 'EdDSA' && alg === 'Ed25519')
+}
+
+function verifyKey(
+  key: KeyObject,
+  kid: string | undefined,
+  allowed: readonly Algorithm[],
+  issuer: string | undefined,
+): VerifyKey {
+  const mismatches = allowed.map((algorithm) => keyMismatch(algorithm, key))
+  const algorithms = allowed.filter((_, i) => mismatches[i] === undefined)
+  if (algorithms.length > 0) return Object.freeze({ kid, algorithms, issuer, key })
+  const tooWeak = mismatches.find((mismatch) => mismatch?.includes('bits'))
+  if (tooWeak !== undefined) throw new KeyProblem(tooWeak)
+  if (allowed.length === 0) throw new KeyProblem('no algorithm is allowed for it')
+  throw new KeyProblem(allowed.length === 1 ? (mismatches[0] as string) : `it fits none of ${allowed.join(', ')}`)
 }

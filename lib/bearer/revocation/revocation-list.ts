@@ -76,7 +76,7 @@ export class RevocationList {
     if (this.#entries.size === 0) return false
     const { jti, iat } = claims
     if (typeof jti === 'string' && this.#tokens.has(nameOf(issuer, jti))) return true
-    const issuedSec = typeof iat === 'number' ? iat : -Infinity
+    const issuedSec = typeof iat === 'number' ? Math.floor(iat) : -Infinity // moments are whole seconds, too
     return this.#upTo('s', issuer, sub) >= issuedSec || this.#upTo('c', issuer, clientId) >= issuedSec
   }
 

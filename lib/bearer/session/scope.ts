@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../http/json'
+import { type ClaimPath, claimAt } from './claim-path'
 
 /** RFC 6749 §3.3: scope-token. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -8,24 +9,21 @@ export function isScope(value: unknown): value is string {
   return typeof value === 'string' && SCOPE.test(value)
 }
 
-/** Claims are read-only, and those of a token that comes again are the same object. */
-const known = new WeakMap<JsonObject, readonly string[]>()
+/** RFC 9068 §2.2.3, and as some issuers name it. */
+const SCOPE_CLAIMS: readonly ClaimPath[] = ['scope', 'scp']
 
 /**
- * The scopes that a token's claims grant: `scope`, one text with spaces between (RFC 9068 §2.2.3), or a list; where
- * there is none `scp`, as some issuers name it. Anything else grants nothing.
- *
- * @param claims not to be changed afterwards
+ * The scopes that a token's claims grant: those of the first claim that is there, one text with spaces between
+ * (RFC 9068 §2.2.3) or a list. Anything else grants nothing.
  */
-export function scopeOf(claims: JsonObject): readonly string[] {
-  let granted = known.get(claims)
-  if (granted === undefined) {
-    const claim = claims.scope ?? claims.scp
+export function scopeOf(claims: JsonObject, from: readonly ClaimPath[] = SCOPE_CLAIMS): readonly string[] {
+  for (const path of from) {
+    const claim = claimAt(claims, path)
+    if (claim === undefined || claim === null) continue
     const scopes = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : []
-    granted = Object.freeze([...new Set(scopes.filter(isScope))])
-    known.set(claims, granted)
+    return [...new Set(scopes.filter(isScope))]
   }
-  return granted
+  return []
 }
 
 /** The scopes something needs: all of them, as a text with spaces between or a list, or any one of a list. */

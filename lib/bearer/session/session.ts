@@ -1,6 +1,7 @@
 import { type JsonObject, isJsonObject } from '../../http/json'
 import { type Refusal, refuse } from '../refusal/refusal'
-import { scopeOf } from './scope'
+import { type ClaimPath } from './claim-path'
+import { isScope, scopeOf } from './scope'
 
 /** The claims of a token whose signature holds, read-only all the way down. */
 export type Claims = JsonObject
@@ -49,9 +50,35 @@ export type Session = UserSession | ClientSession | UnauthenticatedSession
 export type Auth = Session
 
 /** Who a session is, apart from what every token has. */
-export type SessionIdentity =
+export type SessionIdentity = (
   | { readonly kind: 'user'; readonly userId: string; readonly clientId?: string | undefined }
   | { readonly kind: 'client' | 'unauthenticated'; readonly clientId: string }
+) & {
+  /** The scopes granted, where the token's claims do not say them as usual. */
+  readonly scope?: readonly string[] | undefined
+}
+
+/** What an app's function is told of a token beside its claims. */
+export interface TokenFacts {
+  /** The header of a signed token; of an opaque one, empty. */
+  readonly header: JsonObject
+}
+
+/** Says whose session a token describes; undefined where it names nobody: 401. */
+export type ReadSession = (claims: Claims, token: TokenFacts) => SessionIdentity | undefined
+
+/** Says whether a token's claims are acceptable: false is 401. */
+export type CheckClaims = (claims: Claims, token: TokenFacts) => boolean
+
+/** How an issuer's tokens are read. */
+export interface SessionRules {
+  readonly session: ReadSession | undefined
+  readonly checkClaims: CheckClaims | undefined
+  /** The claims that may hold the scopes, the first of them that is there. */
+  readonly scopeFrom: readonly ClaimPath[] | undefined
+  /** Whether a token that grants no scope is refused. */
+  readonly scopeRequired: boolean
+}
 
 /** The claim by which an issuer marks a session with nobody signed in. */
 export interface UnauthenticatedMark {
@@ -70,17 +97,30 @@ export const UNAUTHENTICATED_MARK: UnauthenticatedMark = { claim: KIND_CLAIM, va
 /** OpenID Connect Core §2 bounds `sub` at 255 characters. */
 const LONGEST_ID = 255
 
-/** Whether a claim can name somebody: 1 to 255 characters, none of them a control character. */
+/** What JavaScript writes for a value that is not there: `String(undefined)`. All such users would be one. */
+const NOBODY = new Set(['undefined', 'null', 'NaN', '[object Object]'])
+
+/**
+ * Whether a claim can name somebody: 1 to 255 characters of valid Unicode, none of them a control character, and not
+ * the text of a value that is not there.
+ */
 export function isId(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= LONGEST_ID && !/[\0-\x1f\x7f]/.test(value)
+  if (typeof value !== 'string' || value === '' || value.length > LONGEST_ID) return false
+  return !/[\0-\x1f\x7f]|\p{Surrogate}/u.test(value) && !NOBODY.has(value)
 }
 
 /**
  * Whose session a token's claims describe. A client's: where `sub` equals `client_id` (RFC 9068 §2.2) or `session_kind`
  * says so. An unauthenticated one: by its mark only. Else a user's, who needs a `sub`. Marks that contradict one another
  * are refused, since to guess between them would be to choose somebody's rights.
+ *
+ * @param opaque whether the claims are what an issuer says of an opaque token
  */
-export function identityFromClaims(claims: Claims, mark: UnauthenticatedMark): SessionIdentity | Refusal {
+export function identityFromClaims(
+  claims: Claims,
+  mark: UnauthenticatedMark,
+  opaque: boolean,
+): SessionIdentity | Refusal {
   const { sub } = claims
   const clientId = claims.client_id ?? claims.azp // RFC 9068 §2.2; OpenID Connect Core §2
   if (clientId !== undefined && !isId(clientId)) return refuse('client')
@@ -100,21 +140,36 @@ export function identityFromClaims(claims: Claims, mark: UnauthenticatedMark): S
     return clientId === undefined ? refuse('session_kind') : { kind: 'client', clientId }
   }
   if (byClient) return refuse('session_kind')
-  return isId(sub) ? { kind: 'user', userId: sub, clientId } : refuse('subject')
+  if (isId(sub)) return { kind: 'user', userId: sub, clientId }
+  // RFC 7662 §2.2: `sub` need not be there, and a service account often has none. A user has a `username`.
+  const byApp = opaque && sub === undefined && claims.username === undefined
+  return byApp && clientId !== undefined ? { kind: 'client', clientId } : refuse('subject')
 }
 
-/** Whether what an app's own `session` function returned is an identity. */
-export function isIdentity(value: unknown): value is SessionIdentity {
-  if (!isJsonObject(value)) return false
-  if (value.kind === 'user') return isId(value.userId) && (value.clientId === undefined || isId(value.clientId))
-  return (value.kind === 'client' || value.kind === 'unauthenticated') && isId(value.clientId)
+/** What an app's own `session` function returned, if it is an identity; else why it names nobody. */
+export function identityReturned(value: unknown): SessionIdentity | Refusal {
+  if (value === undefined || value === null) return refuse('subject')
+  const { kind, userId, clientId, scope } = (isJsonObject(value) ? value : {}) as Record<string, unknown>
+  const scoped = scope === undefined || (Array.isArray(scope) && scope.every(isScope))
+  if (!scoped || (kind !== 'user' && kind !== 'client' && kind !== 'unauthenticated')) {
+    return { refused: 'session_kind', cause: new TypeError('the option session returned no session') }
+  }
+  if (kind === 'user' && !isId(userId)) return refuse('subject')
+  if ((kind !== 'user' || clientId !== undefined) && !isId(clientId)) return refuse('client')
+  return value as SessionIdentity
 }
 
 /** The session as the app sees it, read-only. */
-export function makeSession(issuer: string, claims: Claims, identity: SessionIdentity, token: string): Session {
+export function makeSession(
+  issuer: string,
+  claims: Claims,
+  identity: SessionIdentity,
+  token: string,
+  scopeFrom?: readonly ClaimPath[],
+): Session {
   const { kind, clientId } = identity
   const sub = typeof claims.sub === 'string' ? claims.sub : undefined
-  const scope = scopeOf(claims)
+  const scope = Object.freeze(identity.scope === undefined ? scopeOf(claims, scopeFrom) : [...identity.scope])
   const session =
     kind === 'user'
       ? { kind, issuer, sub: sub ?? identity.userId, userId: identity.userId, clientId, scope, claims }

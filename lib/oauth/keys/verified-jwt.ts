@@ -30,7 +30,8 @@ export function verifiedPayload(token: string, typ: string, keyring: Keyring): S
     const { kid, typ: given } = header as { kid?: unknown; typ?: unknown }
     const key = typeof kid === 'string' && given === typ ? keyring.find(kid) : undefined
     if (!key) return undefined
-    if (!isSignedWith(token, { kid: key.kid, algorithm: key.alg, key: key.publicKey })) return undefined
+    if (!isSignedWith(token, key.alg, { kid: key.kid, algorithms: [key.alg], issuer: undefined, key: key.publicKey }))
+      return undefined
     const payload = JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as unknown
     return isJsonObject(payload) ? payload : undefined
   } catch {

@@ -17,15 +17,18 @@ async function opaque(more: object = {}, introspection: object = {}) {
   const state = {
     arrived: 0,
     gate: Promise.resolve(),
-    answer: { active: true, sub: 'ada', client_id: 'tree', scope: 'read' } as unknown,
+    answer: { active: true, aud: 'api', sub: 'ada', client_id: 'tree', scope: 'read' } as unknown,
     status: 200,
+    statusOf: undefined as ((body: string) => number) | undefined,
   }
   const endpoint = await serve((req, res) => {
     let body = ''
     req.on('data', (chunk: Buffer) => (body += chunk.toString()))
     req.on('end', () => {
       asked.push({ authorization: req.headers.authorization, type: req.headers['content-type'], body })
-      void state.gate.then(() => res.writeHead(state.status).end(JSON.stringify(state.answer)))
+      void state.gate.then(() =>
+        res.writeHead(state.statusOf?.(body) ?? state.status).end(JSON.stringify(state.answer)),
+      )
     })
   })
   const clock = manualClock(1_800_000_000_000)
@@ -80,7 +83,7 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
       [null, 503],
     ] as const) {
       const { state, ask, denials, endpoint } = await opaque()
-      state.answer = { active, sub: 'ada' }
+      state.answer = { active, aud: audience, sub: 'ada' }
       assert.equal((await ask('t')).status, status, String(active))
       if (status === 401) assert.equal(denials[0]?.reason, 'inactive')
       if (status !== 503) continue
@@ -95,6 +98,9 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
       [{ iss: issuer, aud: [audience], exp: now + 1 }, 200],
       [{ iss: 'https://other.test' }, 401],
       [{ aud: 'other' }, 401],
+      [{ aud: undefined }, 401],
+      [{ sub: undefined, client_id: 'crawler' }, 200],
+      [{ sub: undefined, client_id: 'crawler', username: 'ada' }, 401],
       [{ exp: now - 10 }, 401],
       [{ exp: 'never' }, 401],
       [{ nbf: now + 60 }, 401],
@@ -104,14 +110,14 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
       [{ session_kind: 'unauthenticated', sub: 'tree' }, 403],
     ] as const) {
       const { state, ask } = await opaque()
-      state.answer = { active: true, sub: 'ada', client_id: 'tree', ...claims }
+      state.answer = { active: true, aud: audience, sub: 'ada', client_id: 'tree', ...claims }
       assert.equal((await ask('t')).status, status, JSON.stringify(claims))
     }
   })
 
   it('remembers an answer for a short time, and checks the time for every request', async () => {
     const { state, asked, clock, ask } = await opaque({ clockToleranceSec: 0 }, { cacheSec: 30 })
-    state.answer = { active: true, sub: 'ada', exp: 1_800_000_010 }
+    state.answer = { active: true, aud: audience, sub: 'ada', exp: 1_800_000_010 }
     assert.deepEqual([(await ask('t')).status, (await ask('t')).status, asked.length], [200, 200, 1])
     clock.advance(10_000)
     assert.deepEqual([(await ask('t')).status, asked.length], [401, 1])
@@ -170,10 +176,43 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
         const answer = await ask(`t${i}`)
         assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
       }
-      assert.equal(asked.length, before + 1)
+      assert.equal(asked.length, before + 2) // the first token, and a probe
     }
     state.status = 200
     clock.advance(1_000)
+    assert.equal((await ask('t')).status, 200)
+  })
+
+  it('takes a failure for one token as that token’s: other requests are let in meanwhile', async () => {
+    const { state, asked, ask, denials } = await opaque()
+    for (const [status, refused, reason] of [
+      [500, 503, 'introspection_unavailable'],
+      [400, 401, 'inactive'],
+    ] as const) {
+      state.statusOf = (body) => (body.includes('evil') ? status : 200)
+      for (let i = 0; i < 4; i++) {
+        assert.deepEqual([(await ask(`evil${status}-${i}`)).status, denials.at(-1)?.reason], [refused, reason])
+        assert.equal((await ask(`good${status}-${i}`)).status, 200)
+      }
+      const before = asked.length
+      assert.equal((await ask(`evil${status}-0`)).status, refused)
+      assert.equal(asked.length, before) // it is not asked about again at once
+      await ask(`good${status}`)
+      state.statusOf = undefined
+    }
+  })
+
+  it('and finds out by a probe where nothing else has been answered', async () => {
+    const { state, asked, ask } = await opaque()
+    state.statusOf = (body) => (body.includes('evil') ? 500 : 200)
+    assert.equal((await ask('evil')).status, 503)
+    assert.match(asked[1]?.body ?? '', /token=express-tollgate-probe/)
+    assert.equal((await ask('good')).status, 200)
+  })
+
+  it('takes an answer without aud only where the options say who checks the audience', async () => {
+    const { state, ask } = await opaque({ audience: { instead: 'introspection' } })
+    state.answer = { active: true, sub: 'ada', client_id: 'tree' }
     assert.equal((await ask('t')).status, 200)
   })
 
@@ -212,7 +251,7 @@ describe('requireBearer({ verify })', () => {
   }
 
   it('takes the claims that the function finds, as a copy', async () => {
-    const own = { sub: 'ada', scope: 'read', list: [1], exp: 4_102_444_800 }
+    const own = { aud: audience, sub: 'ada', scope: 'read', list: [1], exp: 4_102_444_800 }
     const ask = await asking((token) => (token === 'good' ? Promise.resolve(own) : undefined))
     const answer = (await (await ask('good')).json()) as { userId: string }
     assert.equal(answer.userId, 'ada')

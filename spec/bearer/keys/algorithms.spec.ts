@@ -19,6 +19,7 @@ const pairs: Readonly<Record<Exclude<Algorithm, `HS${string}`>, { privateKey: Ke
   ES384: ec('P-384'),
   ES512: ec('P-521'),
   EdDSA: generateKeyPairSync('ed25519'),
+  Ed25519: generateKeyPairSync('ed25519'),
 }
 const names = Object.keys(pairs) as (keyof typeof pairs)[]
 const claims = { iss: 'https://as.test', aud: 'api', sub: 'ada', exp: 4_102_444_800 }

@@ -5,7 +5,7 @@ import { sign } from 'jsonwebtoken'
 import { ASYMMETRIC, keyMismatch } from '../../../lib/bearer/keys/algorithm'
 import { claimPolicy } from '../../../lib/bearer/claims/claim-options'
 import { readJws, type Jws } from '../../../lib/bearer/credentials/jws'
-import { jwtVerifier } from '../../../lib/bearer/issuers/jwt-verifier'
+import { TrustedIssuers, jwtVerifier } from '../../../lib/bearer/issuers/jwt-verifier'
 import { keySet, staticKeys, type KeySource } from '../../../lib/bearer/keys/key-source'
 import { VerifiedCache } from '../../../lib/bearer/keys/verified-cache'
 import { KeyProblem, keyFromJwk, keyFromMaterial, keyFromSecret } from '../../../lib/bearer/keys/verify-key'
@@ -63,17 +63,18 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
     assert.ok(problemOf(() => keyFromJwk({ kty: 'EC' }, ASYMMETRIC)).cause)
   })
 
-  it('pin a key to the algorithm it names, else to the first that fits', () => {
+  it('take a key for the algorithm it names, else for those that fit', () => {
     for (const [given, algorithm] of [
-      [rsaOf(2_048), 'RS256'],
-      [rsaOf(8_192), 'RS256'],
+      [rsaOf(2_048), 'RS256 RS384 RS512 PS256 PS384 PS512'],
+      [rsaOf(8_192), 'RS256 RS384 RS512 PS256 PS384 PS512'],
       [{ ...rsaOf(2_048), alg: 'PS384' }, 'PS384'],
       [{ ...jwk, use: 'sig', key_ops: ['verify', 'sign'] }, 'ES256'],
-      [ed.export({ format: 'jwk' }), 'EdDSA'],
+      [ed.export({ format: 'jwk' }), 'EdDSA Ed25519'],
+      [{ ...ed.export({ format: 'jwk' }), alg: 'Ed25519' }, 'EdDSA Ed25519'],
     ] as const) {
-      assert.equal(keyFromJwk(given, ASYMMETRIC).algorithm, algorithm)
+      assert.equal(keyFromJwk(given, ASYMMETRIC).algorithms.join(' '), algorithm)
     }
-    assert.equal(keyFromMaterial(ed, ASYMMETRIC).algorithm, 'EdDSA')
+    assert.equal(keyFromMaterial(ed, ASYMMETRIC).algorithms.join(' '), 'EdDSA Ed25519')
     assert.equal(keyFromSecret('é'.repeat(16), 'HS256').key.symmetricKeySize, 32) // UTF-8
   })
 
@@ -90,8 +91,11 @@ describe('jwtVerifier() and what it knows from before', () => {
   const key = keyFromJwk(dev.options.key, ASYMMETRIC)
   const keys = staticKeys(keySet([key], () => undefined))
   const policy = claimPolicy(dev, {})
-  const verifier = (cache: VerifiedCache, source: KeySource = keys) =>
-    jwtVerifier(new Map([[dev.issuer, { keys: source, policy }]]), cache, () => Date.now() / 1_000)
+  const verifier = (cache: VerifiedCache, source: KeySource = keys) => {
+    const issuers = new TrustedIssuers()
+    issuers.add({ policy, keysFor: () => source })
+    return jwtVerifier(issuers, cache, () => Date.now() / 1_000)
+  }
 
   it('remembers that a signature held, once, and checks it no more', () => {
     const cache = new VerifiedCache(9)

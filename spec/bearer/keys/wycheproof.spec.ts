@@ -54,7 +54,7 @@ function accepts({ private: secret, public: open }: Group['keys'], token: unknow
     head.kid,
     head.algorithm,
   )
-  return !isRefusal(key) && isSignedWith(token, key)
+  return !isRefusal(key) && isSignedWith(token, head.algorithm, key)
 }
 
 function run(file: string, expected: { valid: number; invalid: number }, exceptions: Readonly<Record<number, string>>) {

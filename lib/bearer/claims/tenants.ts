@@ -1,0 +1,54 @@
+import { shown } from '../../http/options'
+
+/** The tenants accepted: their names, or a function that knows them. */
+export type Tenants = readonly string[] | ((tenant: string) => boolean)
+
+/** An issuer's name that holds its tenant's: `https://login.microsoftonline.com/{tid}/v2.0`. */
+export interface TenantPattern {
+  /** The claim that must name the tenant, too. */
+  readonly claim: string
+  /** The tenant that an `iss` names; undefined where it is none of this issuer's, or is not accepted. */
+  tenantOf(iss: string): string | undefined
+  /** The issuer's name for a tenant. */
+  issuerOf(tenant: string): string
+}
+
+const PLACEHOLDER = /\{([^{}]*)\}/g
+/** What a tenant may be called: nothing that could end a segment of a path. */
+const TENANT = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
+
+/**
+ * The pattern of an issuer of many tenants; undefined where its name has no placeholder.
+ *
+ * @throws {TypeError} where `tenants` is missing, or there is nothing that it could be about
+ */
+export function tenantPattern(issuers: readonly string[], tenants: Tenants | undefined): TenantPattern | undefined {
+  const found = issuers.flatMap((issuer) => [...issuer.matchAll(PLACEHOLDER)])
+  const [placeholder] = found
+  if (placeholder === undefined) {
+    if (tenants === undefined) return undefined
+    throw new TypeError("tenants needs a placeholder in issuer: 'https://login.example.org/{tid}'")
+  }
+  if (issuers.length > 1 || found.length > 1 || placeholder[1] === '') {
+    throw new TypeError(`issuer may have one placeholder, with a claim's name; received ${shown(issuers)}`)
+  }
+  if (!(typeof tenants === 'function' || (Array.isArray(tenants) && tenants.length > 0 && tenants.every(isTenant)))) {
+    throw new TypeError(`tenants must be a list of tenants or a function; received ${shown(tenants)}`)
+  }
+  const [before = '', after = ''] = (issuers[0] as string).split(placeholder[0])
+  const accepted = typeof tenants === 'function' ? tenants : (tenant: string) => tenants.includes(tenant)
+  return {
+    claim: placeholder[1] as string,
+    tenantOf(iss) {
+      if (!iss.startsWith(before) || !iss.endsWith(after) || iss.length <= before.length + after.length)
+        return undefined
+      const tenant = iss.slice(before.length, iss.length - after.length)
+      return isTenant(tenant) && accepted(tenant) === true ? tenant : undefined
+    },
+    issuerOf: (tenant) => before + tenant + after,
+  }
+}
+
+function isTenant(value: unknown): boolean {
+  return typeof value === 'string' && TENANT.test(value)
+}

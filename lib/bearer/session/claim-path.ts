@@ -1,0 +1,20 @@
+import type { JsonObject } from '../../http/json'
+
+/** A claim by its name, or one within others: `'permissions'`, `['realm_access', 'roles']`. */
+export type ClaimPath = string | readonly string[]
+
+/** Whether a value is a {@link ClaimPath}. */
+export function isClaimPath(value: unknown): value is ClaimPath {
+  if (typeof value === 'string') return value !== ''
+  return Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === 'string')
+}
+
+/** What a claim says; undefined where it is not there. */
+export function claimAt(claims: JsonObject, path: ClaimPath): unknown {
+  let value: unknown = claims
+  for (const name of typeof path === 'string' ? [path] : path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    value = (value as JsonObject)[name]
+  }
+  return value
+}

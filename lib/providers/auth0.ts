@@ -1,0 +1,37 @@
+import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
+import type { Audience } from '../bearer/claims/claim-options'
+import { type ProviderOptions, client, hostOf, preset, user } from './provider'
+
+/** Options of {@link auth0}. */
+export interface Auth0Options {
+  /** The tenant's domain, or its custom domain: `acme.eu.auth0.com`. */
+  readonly domain: string
+  /** The API's identifier. Without it Auth0 issues opaque tokens. */
+  readonly audience: Audience
+  /** The organization that tokens must be for: `org_id`. Default: any, or none. */
+  readonly organization?: string
+  readonly more?: ProviderOptions
+}
+
+/**
+ * Access tokens of Auth0, of the default profile and of that of RFC 9068. A machine's `sub` is its client with
+ * `@clients` behind it, in both. Rights of role-based access control are in `permissions`; where a token has none,
+ * in `scope`.
+ *
+ * @see https://auth0.com/docs/secure/tokens/access-tokens/access-token-profiles
+ */
+export function auth0({ domain, audience, organization, more }: Auth0Options): IssuerOptions {
+  return preset(
+    {
+      issuer: `https://${hostOf('auth0', 'domain', domain)}/`,
+      audience,
+      scopeFrom: ['permissions', 'scope'],
+      ...(organization !== undefined && { checkClaims: ({ org_id }) => org_id === organization }),
+      session({ sub, client_id, azp }) {
+        const app = client_id ?? azp
+        return typeof app === 'string' && sub === `${app}@clients` ? client(app) : user(sub, app)
+      },
+    },
+    more,
+  )
+}

@@ -1,0 +1,61 @@
+import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
+import { type ProviderOptions, client, hostOf, needList, needText, preset, user } from './provider'
+
+/** Options of {@link clerk}. */
+export type ClerkOptions = {
+  /** The instance's Frontend API: `clerk.example.org`, `happy-cat-1.clerk.accounts.dev`. */
+  readonly domain: string
+  readonly more?: ProviderOptions
+} & (
+  | {
+      /** The origins of the apps whose sessions are accepted, and client ids of OAuth apps: these tokens have no `aud`. */
+      readonly authorizedParties: readonly string[]
+      /** Takes sessions in which somebody acts as another user. Default false. */
+      readonly impersonation?: boolean
+      readonly machine?: never
+    }
+  | {
+      /** This API's machine, for tokens between machines: `mch_tree`. */
+      readonly machine: string
+      readonly authorizedParties?: never
+      readonly impersonation?: never
+    }
+)
+
+/**
+ * Tokens of Clerk: of sessions and OAuth apps, or, with `machine`, between machines. They are of one key and one type;
+ * the beginning of `sub` tells them apart.
+ *
+ * @see https://clerk.com/docs/backend-requests/resources/session-tokens
+ */
+export function clerk({
+  domain,
+  authorizedParties,
+  impersonation = false,
+  machine,
+  more,
+}: ClerkOptions): IssuerOptions {
+  const issuer = `https://${hostOf('clerk', 'domain', domain)}`
+  if (machine !== undefined) {
+    return preset(
+      {
+        issuer,
+        audience: needText('clerk', 'machine', machine),
+        scopeFrom: [], // `scopes` lists machines
+        session: ({ sub }) => (typeof sub === 'string' && sub.startsWith('mch_') ? client(sub) : undefined),
+      },
+      more,
+    )
+  }
+  return preset(
+    {
+      issuer,
+      audience: { instead: 'clients' },
+      clients: needList('clerk', 'authorizedParties', authorizedParties),
+      checkClaims: ({ sts, act }) => sts !== 'pending' && (impersonation || act === undefined),
+      session: ({ sub, azp, client_id }) =>
+        typeof sub === 'string' && sub.startsWith('user_') ? user(sub, client_id ?? azp) : undefined,
+    },
+    more,
+  )
+}

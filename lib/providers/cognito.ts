@@ -1,0 +1,32 @@
+import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
+import { type ProviderOptions, needList, needText, preset } from './provider'
+
+/** Options of {@link cognito}. */
+export interface CognitoOptions {
+  /** The user pool's id, which begins with its region: `eu-west-1_AbCdEfGhI`. */
+  readonly userPoolId: string
+  /** The app clients accepted: access tokens have no `aud`. */
+  readonly clients: readonly string[]
+  readonly more?: ProviderOptions
+}
+
+/**
+ * Access tokens of an Amazon Cognito user pool, under either of its issuer names. They have no `aud`: the app client is
+ * checked in its place. A machine's `sub` is its client.
+ *
+ * @see https://docs.aws.amazon.com/cognito/latest/developerguide/amazon-cognito-user-pools-using-the-access-token.html
+ */
+export function cognito({ userPoolId, clients, more }: CognitoOptions): IssuerOptions {
+  const pool = needText('cognito', 'userPoolId', userPoolId)
+  const host = `cognito-idp.${pool.slice(0, pool.indexOf('_'))}.amazonaws.com`
+  return preset(
+    {
+      issuer: [`https://${host}/${pool}`, `https://issuer.${host}/${pool}`],
+      jwksUri: `https://${host}/${pool}/.well-known/jwks.json`,
+      audience: { instead: 'clients' },
+      clients: needList('cognito', 'clients', clients),
+      requiredClaims: { token_use: 'access' },
+    },
+    more,
+  )
+}

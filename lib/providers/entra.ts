@@ -1,0 +1,60 @@
+import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
+import type { Tenants } from '../bearer/claims/tenants'
+import type { Audience } from '../bearer/claims/claim-options'
+import { type ProviderOptions, client, needText, preset, user } from './provider'
+
+/** Options of {@link entra}. */
+export type EntraOptions = {
+  /** The API's application id; for tokens of version 1 also its App ID URI. */
+  readonly audience: Audience
+  /** The tokens' version: 2 where the API's manifest says `requestedAccessTokenVersion: 2`. Default 2. */
+  readonly version?: 1 | 2
+  /** The client apps accepted, by their application ids. Default: all that the tenant gives tokens for this API. */
+  readonly clients?: readonly string[]
+  readonly more?: ProviderOptions
+} & (
+  | {
+      /** The directory (tenant) id. */
+      readonly tenant: string
+      readonly tenants?: never
+    }
+  | {
+      /** The ids of the tenants accepted, or a function that knows them. */
+      readonly tenants: Tenants
+      readonly tenant?: never
+    }
+)
+
+/**
+ * Access tokens of Microsoft Entra ID, of one tenant or of several. Where front end and API share a registration, its ID
+ * tokens have the API's audience, too: only what names a client, and scopes or roles, is an access token. Users are
+ * known by `oid`, since `sub` differs from app to app. Scopes are in `scp`; a machine's roles are in `roles`, and one
+ * without any is refused with 403.
+ *
+ * @see https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
+ */
+export function entra({ tenant, tenants, audience, version = 2, clients, more }: EntraOptions): IssuerOptions {
+  const of = tenants === undefined ? needText('entra', 'tenant', tenant) : '{tid}'
+  return preset(
+    {
+      issuer: version === 1 ? `https://sts.windows.net/${of}/` : `https://login.microsoftonline.com/${of}/v2.0`,
+      ...(tenants !== undefined && {
+        tenants,
+        jwksUri: `https://login.microsoftonline.com/common/discovery/${version === 1 ? '' : 'v2.0/'}keys`,
+      }),
+      audience,
+      algorithms: ['RS256'],
+      ...(clients && { clients }),
+      scopeFrom: ['scp', 'roles'],
+      scopeRequired: true,
+      checkClaims: ({ azp, appid }) => (azp ?? appid) !== undefined, // and a scope or a role: see scopeRequired
+      session({ oid, sub, tid, azp, appid, scp, idtyp }) {
+        const app = azp ?? appid
+        if (idtyp === 'app' || (scp === undefined && sub === oid && oid !== undefined)) return client(app)
+        if (typeof oid !== 'string') return undefined
+        return user(tenants === undefined ? oid : `${String(tid)}:${oid}`, app)
+      },
+    },
+    more,
+  )
+}

@@ -1,0 +1,34 @@
+import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
+import type { Audience } from '../bearer/claims/claim-options'
+import { type ProviderOptions, client, hostOf, isOr, preset, user } from './provider'
+
+/** Options of {@link logto}. */
+export interface LogtoOptions {
+  /** The tenant's domain: `acme.logto.app`. */
+  readonly domain: string
+  /** The API resource's indicator. Without it Logto issues opaque tokens. */
+  readonly audience: Audience
+  /** The organization that tokens must be for. Default: any, or none. */
+  readonly organization?: string
+  readonly more?: ProviderOptions
+}
+
+/**
+ * Access tokens of Logto for an API resource.
+ *
+ * @see https://docs.logto.io/authorization/validate-access-tokens
+ */
+export function logto({ domain, audience, organization, more }: LogtoOptions): IssuerOptions {
+  const issuer = `https://${hostOf('logto', 'domain', domain)}/oidc`
+  return preset(
+    {
+      issuer,
+      jwksUri: `${issuer}/jwks`,
+      audience,
+      typ: 'at+jwt',
+      checkClaims: ({ organization_id }) => isOr(organization_id, organization),
+      session: ({ sub, client_id }) => (sub === client_id ? client(sub) : user(sub, client_id)),
+    },
+    more,
+  )
+}

@@ -1,0 +1,67 @@
+import { shown } from '../http/options'
+import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
+import type { Claims, SessionIdentity } from '../bearer/session/session'
+
+/** What may be said of any provider's tokens beside what its preset says, such as `key` or `clockToleranceSec`. */
+export type ProviderOptions = Partial<IssuerOptions>
+
+/** A claim as text; undefined where it is anything else. */
+export function text(claim: unknown): string | undefined {
+  return typeof claim === 'string' ? claim : undefined
+}
+
+/** A user's identity; undefined where the token names nobody. */
+export function user(userId: unknown, clientId?: unknown): SessionIdentity | undefined {
+  return typeof userId === 'string' ? { kind: 'user', userId, clientId: text(clientId) } : undefined
+}
+
+/** A service account's identity; undefined where the token names none. */
+export function client(clientId: unknown): SessionIdentity | undefined {
+  return typeof clientId === 'string' ? { kind: 'client', clientId } : undefined
+}
+
+/** Whether a claim is a text, or a list of texts, with this one among them. */
+export function holds(claim: unknown, value: string): boolean {
+  return claim === value || (Array.isArray(claim) && claim.includes(value))
+}
+
+/** Whether a claim has a value, where one is wanted. */
+export function isOr(claim: unknown, wanted: string | readonly string[] | undefined): boolean {
+  if (wanted === undefined) return true
+  return typeof wanted === 'string' ? claim === wanted : wanted.includes(claim as string)
+}
+
+/** A provider's preset with what the app adds: `checkClaims` of both count, and keys of the app's replace the provider's. */
+export function preset(facts: ProviderOptions, more: ProviderOptions = {}): IssuerOptions {
+  const { checkClaims: first } = facts
+  const { checkClaims: second } = more
+  const checkClaims =
+    first && second
+      ? (claims: Claims, token: Parameters<typeof first>[1]) => first(claims, token) && second(claims, token)
+      : (first ?? second)
+  const { jwksUri, ...rest } = facts
+  const ownKeys = ['key', 'keys', 'secret', 'jwksUri'].some((name) => name in more)
+  const keys = ownKeys || jwksUri === undefined ? {} : { jwksUri }
+  return { ...rest, ...keys, ...more, ...(checkClaims && { checkClaims }) } as IssuerOptions
+}
+
+/** @throws {TypeError} naming the option, unless it is a text */
+export function needText(provider: string, option: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '') return value
+  throw new TypeError(`${provider}() needs ${option}, a text; received ${shown(value)}`)
+}
+
+/** @throws {TypeError} naming the option, unless it is a list of texts */
+export function needList(provider: string, option: string, value: unknown): readonly string[] {
+  if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string' && one !== '')) {
+    return value as readonly string[]
+  }
+  throw new TypeError(`${provider}() needs ${option}, a list of texts; received ${shown(value)}`)
+}
+
+/** The host of a domain, however it was written: `acme.eu.auth0.com`. */
+export function hostOf(provider: string, option: string, value: unknown): string {
+  return needText(provider, option, value)
+    .replace(/^https:\/\//, '')
+    .replace(/\/$/, '')
+}

@@ -1,0 +1,32 @@
+import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
+import { type ProviderOptions, client, hostOf, preset, user } from './provider'
+
+/** Options of {@link zitadel}. */
+export interface ZitadelOptions {
+  /** The instance's domain: `acme-x1y2z3.zitadel.cloud`. */
+  readonly domain: string
+  /** The project's id. */
+  readonly project: string
+  /** The ids of service users: nothing in a token tells them from people. Default none. */
+  readonly serviceUsers?: readonly string[]
+  readonly more?: ProviderOptions
+}
+
+/**
+ * JWT access tokens of Zitadel; by default it issues opaque ones, for which there is `introspection`. ID tokens have the
+ * same audience and no `jti`.
+ *
+ * @see https://zitadel.com/docs/apis/openidoauth/claims
+ */
+export function zitadel({ domain, project, serviceUsers = [], more }: ZitadelOptions): IssuerOptions {
+  return preset(
+    {
+      issuer: `https://${hostOf('zitadel', 'domain', domain)}`,
+      audience: project,
+      requiredClaims: ['jti'],
+      session: ({ sub, azp, client_id }) =>
+        serviceUsers.includes(sub as string) ? client(sub) : user(sub, client_id ?? azp),
+    },
+    more,
+  )
+}

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { createHmac, generateKeyPairSync, sign as signBytes } from 'node:crypto'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import express from 'express'
+import { type BearerOptions, type IssuerOptions, type Jwk, requireBearer, sessionOf } from '../../../lib'
+import { page } from '../../support/markdown'
+import { serve } from '../../support/serve'
+import { readData } from '../../support/data'
+
+interface Case {
+  readonly id: string
+  readonly header: { readonly alg: string; readonly kid?: string } | null
+  readonly claims: Record<string, unknown> | null
+  readonly token?: string
+  readonly signature?: 'invalid' | 'empty'
+  readonly recipe: { readonly issuer: string | string[]; readonly audience: unknown; readonly requirements: string }
+  readonly expect: {
+    readonly status: number
+    readonly session: { kind: string; userId: string | null; clientId: string | null; scopes: string[] } | null
+    readonly reason: string | null
+  }
+}
+
+/** The recipe of docs/providers.md that a case is for, where it is not the one that its id begins with. */
+function recipeOf({ id, recipe: { issuer, audience, requirements } }: Case): string {
+  if (id === 'auth0-other-org') return 'auth0-organization'
+  if (requirements.includes('firebase.tenant')) return 'firebase-tenant'
+  if (id.startsWith('entra')) {
+    if (requirements.includes('multi-tenant')) return 'entra-tenants'
+    return String(issuer).includes('sts.windows.net') ? 'entra-v1' : 'entra'
+  }
+  if (id.startsWith('clerk')) return audience === null ? 'clerk' : 'clerk-machine'
+  if (id === 'google-user-signin-as-credential') return 'google-users'
+  if (id.startsWith('workos')) return id.startsWith('workos-session') ? 'workos-session' : 'workos-connect'
+  if (id === 'quirk-exp-text') return 'auth0'
+  return id.split('-')[0] as string
+}
+
+/** What the case asks for beside the recipe. */
+function besides({ id, recipe: { issuer, audience, requirements } }: Case): Partial<BearerOptions> {
+  if (requirements.includes('needs the app role')) return { scope: 'Tree.Read.All' }
+  if (id === 'entra-graph') return { audience: audience as string }
+  if (id === 'k8s-legacy-secret-configured' || id === 'stytch-connected-app-id-token')
+    return { issuer: issuer as string }
+  return {}
+}
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+const pairs: Readonly<Record<string, typeof rsa>> = { RS256: rsa, RS512: rsa, ES256: p256, ES384: p384 }
+
+function timed(claims: unknown, nowSec: number): unknown {
+  if (Array.isArray(claims)) return claims.map((one) => timed(one, nowSec))
+  if (typeof claims === 'object' && claims !== null) {
+    return Object.fromEntries(Object.entries(claims).map(([name, value]) => [name, timed(value, nowSec)]))
+  }
+  const [, form, offset] = /^(\$text\(|\$ms\()?\$now([+-]\d+)\)?$/.exec(String(claims)) ?? []
+  if (offset === undefined) return claims
+  const sec = nowSec + Number(offset)
+  return form === '$text(' ? String(sec) : form === '$ms(' ? sec * 1_000 : sec
+}
+
+function tokenOf({ header, claims, token, signature }: Case): string {
+  if (!header) return token as string
+  const nowSec = Math.floor(Date.now() / 1_000)
+  const input = [header, timed(claims, nowSec)]
+    .map((p) => Buffer.from(JSON.stringify(p)).toString('base64url'))
+    .join('.')
+  if (signature === 'empty') return `${input}.`
+  return `${input}.${signatureOf(input, header.alg, signature === 'invalid').toString('base64url')}`
+}
+
+function signatureOf(input: string, alg: string, invalid: boolean): Buffer {
+  const bytes = Buffer.from(invalid ? `${input}x` : input)
+  if (alg === 'HS256') return createHmac('sha256', 'anybody').update(bytes).digest()
+  const { privateKey } = pairs[alg] as typeof rsa
+  return signBytes(`sha${alg.slice(2)}`, bytes, { key: privateKey, dsaEncoding: 'ieee-p1363' })
+}
+
+/** The issuer's keys, with the kid of the case's token; Microsoft's name the issuer that they are for. */
+function keysOf({ header, recipe: { requirements } }: Case): Jwk[] {
+  const pair = pairs[header?.alg ?? 'RS256'] ?? rsa
+  const issuer = /the signing key's JWK says issuer \.\.\.(\S+)/.exec(requirements)?.[1]
+  const jwk = { ...pair.publicKey.export({ format: 'jwk' }), kid: header?.kid ?? 'k', use: 'sig' }
+  return [{ ...jwk, ...(issuer && { issuer: `https://login.microsoftonline.com${issuer}` }) } as unknown as Jwk]
+}
+
+const home = join(process.cwd(), '.cache', `providers-${process.pid}`)
+after(() => rmSync(home, { recursive: true, force: true }))
+const load = createRequire(__filename)
+const recipes = new Map<string, IssuerOptions>()
+mkdirSync(home, { recursive: true })
+for (const { file, text } of page(process.cwd(), 'docs/providers.md').blocks) {
+  if (!file) continue
+  writeFileSync(join(home, file), text)
+  recipes.set(file.replace('.ts', ''), (load(join(home, file)) as { issuer: IssuerOptions }).issuer)
+}
+
+describe('recipes of docs/providers.md against the tokens of their issuers', () => {
+  const cases = readData('corpora/issuer-tokens.json') as Case[]
+  const used = new Set<string>()
+
+  for (const each of cases) {
+    it(each.id, async () => {
+      const recipe = recipes.get(recipeOf(each))
+      assert.ok(recipe, `a recipe ${recipeOf(each)}`)
+      used.add(recipeOf(each))
+      const { jwksUri: _, ...rest } = recipe as IssuerOptions & { jwksUri?: string }
+      let reason: string | undefined
+      const options = { ...rest, keys: keysOf(each), ...besides(each) } as BearerOptions
+      const app = express()
+      app.use(
+        requireBearer({
+          ...options,
+          onDenied: (err, _req, res) => {
+            reason = err.reason
+            res.status(err.status).end()
+          },
+        }),
+      )
+      app.use((req, res) => {
+        const { scope, ...session } = sessionOf(req)
+        const { kind, clientId = null } = session
+        res.json({ kind, userId: session.kind === 'user' ? session.userId : null, clientId, scopes: scope })
+      })
+      const { url } = await serve(app, { maxHeaderSize: 32_768 })
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${tokenOf(each)}` } })
+      assert.deepEqual([answer.status, reason ?? null], [each.expect.status, each.expect.reason])
+      if (each.expect.session) assert.deepEqual(await answer.json(), each.expect.session)
+    })
+  }
+
+  it('are 107 cases, and use every recipe', () => {
+    assert.equal(cases.length, 107)
+    assert.deepEqual(
+      [...recipes.keys()].filter((name) => !used.has(name)),
+      [],
+    )
+  })
+})
