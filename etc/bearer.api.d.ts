@@ -4,49 +4,15 @@ import { C as Clock } from "../shared/clock.js";
 import { c as DenyOptions } from "../shared/deny.js";
 export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, I as InsufficientScopeError, f as InvalidRequestError, O as OnDenied, U as UnauthorizedError, g as UnavailableError } from "../shared/deny.js";
 import { P as Placement } from "../shared/credentials.js";
-import { J as JsonObject, A as Algorithm, a as Jwk } from "../shared/verify-key.js";
-import { KeyObject } from "node:crypto";
+import { I as IssuerOptions, j as TokenOptions, A as Audience, C as CheckClaims, R as ReadSession, S as Session, U as UnauthenticatedMark } from "../shared/trusted-issuer.js";
+export { a as AudienceInstead, b as Auth, c as ClaimPath, d as Claims, e as ClientSession, K as KeyMaterial, f as KeyOptions, g as RequiredValues, h as SessionIdentity, T as Tenants, i as TokenFacts, k as UnauthenticatedSession, l as UserSession } from "../shared/trusted-issuer.js";
 import { R as RedisClient } from "../shared/redis-client.js";
+export { A as Algorithm, J as JsonObject, a as Jwk } from "../shared/verify-key.js";
 import { IncomingMessage } from "node:http";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 import "http-errors";
+import "node:crypto";
 type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "revocation_unavailable" | "dpop_unavailable";
-type Claims = JsonObject;
-type AnySession = {
-    readonly issuer: string;
-    readonly sub: string | undefined;
-    readonly scope: readonly string[];
-    readonly claims: Claims;
-    readonly token: string;
-};
-type UserSession = AnySession & {
-    readonly kind: "user";
-    readonly sub: string;
-    readonly userId: string;
-    readonly clientId: string | undefined;
-};
-type ClientSession = AnySession & {
-    readonly kind: "client";
-    readonly clientId: string;
-};
-type UnauthenticatedSession = AnySession & {
-    readonly kind: "unauthenticated";
-    readonly clientId: string;
-};
-type Session = UserSession | ClientSession | UnauthenticatedSession;
-type Auth = Session;
-type SessionIdentity = {
-    readonly kind: "user";
-    readonly userId: string;
-    readonly clientId?: string | undefined;
-} | {
-    readonly kind: "client" | "unauthenticated";
-    readonly clientId: string;
-};
-interface UnauthenticatedMark {
-    readonly claim: string;
-    readonly value: string | number | boolean;
-}
 type ProofUse = "new" | "replay" | "full";
 interface SeenProofs {
     note(name: string, untilSec: number, nowSec: number): ProofUse | Promise<ProofUse>;
@@ -59,17 +25,6 @@ interface DpopOptions {
     readonly nonceSecret?: string | Uint8Array | undefined;
     readonly origin?: string | undefined;
 }
-interface TokenOptions {
-    readonly issuer?: string | undefined;
-    readonly audience?: string | readonly string[] | undefined;
-    readonly algorithms?: readonly Algorithm[] | undefined;
-    readonly clockToleranceSec?: number | undefined;
-    readonly maxAgeSec?: number | undefined;
-    readonly lastGoodSec?: number | undefined;
-    readonly typ?: "at+jwt" | undefined;
-    readonly requiredClaims?: readonly string[] | undefined;
-    readonly allowHttp?: boolean | undefined;
-}
 type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined;
 interface IntrospectionOptions {
     readonly endpoint: string;
@@ -77,34 +32,6 @@ interface IntrospectionOptions {
     readonly clientSecret: string;
     readonly cacheSec?: number | undefined;
 }
-type KeyMaterial = KeyObject | string | Jwk;
-type KeyOptions = {
-    readonly key?: never;
-    readonly keys?: never;
-    readonly secret?: never;
-    readonly jwksUri?: never;
-} | {
-    readonly key: KeyMaterial;
-    readonly keys?: never;
-    readonly secret?: never;
-    readonly jwksUri?: never;
-} | {
-    readonly keys: readonly KeyMaterial[];
-    readonly key?: never;
-    readonly secret?: never;
-    readonly jwksUri?: never;
-} | {
-    readonly secret: KeyObject | Uint8Array | string;
-    readonly key?: never;
-    readonly keys?: never;
-    readonly jwksUri?: never;
-} | {
-    readonly jwksUri: string;
-    readonly key?: never;
-    readonly keys?: never;
-    readonly secret?: never;
-};
-type IssuerOptions = TokenOptions & KeyOptions;
 type OpaqueOptions = {
     readonly introspection: IntrospectionOptions;
     readonly verify?: never;
@@ -121,7 +48,9 @@ type IssuersOptions = (IssuerOptions & {
     readonly [name in KeyOption | "issuers"]?: never;
 }) | ({
     readonly issuers: readonly IssuerOptions[];
-    readonly audience?: string | readonly string[] | undefined;
+    readonly audience?: Audience | undefined;
+    readonly checkClaims?: CheckClaims | undefined;
+    readonly session?: ReadSession | undefined;
     readonly issuer?: never;
     readonly introspection?: never;
     readonly verify?: never;
@@ -143,7 +72,6 @@ type ScopeNeeded = string | readonly string[] | {
 };
 type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
     readonly scope?: ScopeNeeded | undefined;
-    readonly checkClaims?: ((claims: Claims) => boolean) | undefined;
     readonly optional?: boolean | undefined;
     readonly tokenFrom?: readonly Placement[] | undefined;
     readonly dpop?: DpopOptions | boolean | undefined;
@@ -151,7 +79,7 @@ type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
     readonly realm?: string | undefined;
     readonly resourceMetadata?: string | undefined;
     readonly unauthenticated?: UnauthenticatedMark | undefined;
-    readonly session?: ((claims: Claims) => SessionIdentity) | undefined;
+    readonly maxTokenLength?: number | undefined;
     readonly clock?: Clock | undefined;
 };
 interface BearerHandler extends RequestHandler {
@@ -213,5 +141,5 @@ interface BearerEvent {
     readonly cause: unknown;
 }
 declare function sessionOf(req: IncomingMessage): Session;
-export { Algorithm, Clock, DenyOptions, JsonObject, Jwk, Placement, RedisClient, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
-export type { AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, Claims, ClientSession, DpopOptions, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, Session, SessionIdentity, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, UserSession, VerifyToken };
+export { Audience, CheckClaims, Clock, DenyOptions, IssuerOptions, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
+export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectionOptions, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, VerifyToken };

@@ -1,6 +1,7 @@
 // Written by npm run api-report. Do not edit.
-import { Session } from "./bearer/index.js";
-export { AllowUnauthenticatedOptions, Auth, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, Claims, ClientSession, DpopOptions, IntrospectionOptions, IssuerOptions, IssuersOptions, KeyMaterial, KeyOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, SessionIdentity, TokenOptions, UnauthenticatedMark, UnauthenticatedSession, UserSession, VerifyToken, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf } from "./bearer/index.js";
+import { S as Session } from "./shared/trusted-issuer.js";
+export { A as Audience, a as AudienceInstead, b as Auth, C as CheckClaims, c as ClaimPath, d as Claims, e as ClientSession, I as IssuerOptions, K as KeyMaterial, f as KeyOptions, R as ReadSession, g as RequiredValues, h as SessionIdentity, T as Tenants, i as TokenFacts, j as TokenOptions, U as UnauthenticatedMark, k as UnauthenticatedSession, l as UserSession } from "./shared/trusted-issuer.js";
+export { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectionOptions, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, VerifyToken, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf } from "./bearer/index.js";
 export { P as Placement } from "./shared/credentials.js";
 export { A as Algorithm, J as JsonObject, a as Jwk } from "./shared/verify-key.js";
 export { R as RedisClient } from "./shared/redis-client.js";
@@ -10,8 +11,8 @@ export { C as Clock } from "./shared/clock.js";
 export { L as LimitMs, R as RouteWindow, T as Throttle, a as ThrottleHeaders, b as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";
 export { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, RequestBudget, StoreMessage, SyncedMessage, budgetOf, redisStore, throttleTest } from "./throttle/index.js";
 export { S as StoreShard, a as StoreWatcher, b as SyncCommand, c as SyncFigures, d as SyncReply, T as ThrottleStore } from "./shared/store.js";
-import "express";
 import "node:crypto";
+import "express";
 import "node:http";
 import "http-errors";
 type SessionProperty = "auth" extends keyof Express.Request ? object : AuthenticatedRequest;

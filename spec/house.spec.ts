@@ -9,6 +9,7 @@ const ROOMS = [
   'http',
   'redis',
   'bearer',
+  'providers',
   'throttle',
   'oauth',
   'client',

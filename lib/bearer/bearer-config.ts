@@ -63,11 +63,8 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     resourceMetadata,
     unauthenticated = UNAUTHENTICATED_MARK,
     session,
-    maxTokenLength = maxHeaderSize,
-    onDenied,
-    errorFormat,
-    clock = systemClock,
   } = options
+  const { maxTokenLength = maxHeaderSize, onDenied, errorFormat, clock = systemClock } = options
   checkDenyOptions(options)
   checkClock(clock)
   optionRange('maxTokenLength', maxTokenLength, 256, 1_048_576)

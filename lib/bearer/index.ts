@@ -1,6 +1,7 @@
 export { requireBearer, type BearerHandler } from './require-bearer'
 export type { BearerOptions } from './bearer-options'
-export type { TokenOptions } from './claims/claim-options'
+export type { Audience, AudienceInstead, RequiredValues, TokenOptions } from './claims/claim-options'
+export type { Tenants } from './claims/tenants'
 export type { KeyMaterial, KeyOptions } from './keys/key-options'
 export type { IssuerOptions } from './issuers/trusted-issuer'
 export type { CacheOptions, IssuersOptions, OpaqueOptions } from './issuers/verifier-options'
@@ -18,12 +19,16 @@ export type { ProofUse, SeenProofs } from './dpop/seen-proofs'
 export type { BearerEvent } from './diagnostics'
 export type { Placement } from './credentials/credentials'
 export type { ScopeNeeded } from './session/scope'
+export type { ClaimPath } from './session/claim-path'
 export type {
   Auth,
+  CheckClaims,
   Claims,
   ClientSession,
+  ReadSession,
   Session,
   SessionIdentity,
+  TokenFacts,
   UnauthenticatedMark,
   UnauthenticatedSession,
   UserSession,

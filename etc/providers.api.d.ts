@@ -1,0 +1,112 @@
+// Written by npm run api-report. Do not edit.
+import { I as IssuerOptions } from "../shared/trusted-issuer.js";
+import { Audience, Tenants } from "../bearer/index.js";
+import "node:crypto";
+import "../shared/verify-key.js";
+type ProviderOptions = Partial<IssuerOptions>;
+interface Auth0Options {
+    readonly domain: string;
+    readonly audience: Audience;
+    readonly organization?: string;
+    readonly more?: ProviderOptions;
+}
+declare function auth0({ domain, audience, organization, more }: Auth0Options): IssuerOptions;
+type ClerkOptions = {
+    readonly domain: string;
+    readonly more?: ProviderOptions;
+} & ({
+    readonly authorizedParties: readonly string[];
+    readonly impersonation?: boolean;
+    readonly machine?: never;
+} | {
+    readonly machine: string;
+    readonly authorizedParties?: never;
+    readonly impersonation?: never;
+});
+declare function clerk({ domain, authorizedParties, impersonation, machine, more, }: ClerkOptions): IssuerOptions;
+interface CognitoOptions {
+    readonly userPoolId: string;
+    readonly clients: readonly string[];
+    readonly more?: ProviderOptions;
+}
+declare function cognito({ userPoolId, clients, more }: CognitoOptions): IssuerOptions;
+type EntraOptions = {
+    readonly audience: Audience;
+    readonly version?: 1 | 2;
+    readonly clients?: readonly string[];
+    readonly more?: ProviderOptions;
+} & ({
+    readonly tenant: string;
+    readonly tenants?: never;
+} | {
+    readonly tenants: Tenants;
+    readonly tenant?: never;
+});
+declare function entra({ tenant, tenants, audience, version, clients, more }: EntraOptions): IssuerOptions;
+interface FirebaseOptions {
+    readonly project: string;
+    readonly tenant?: string;
+    readonly more?: ProviderOptions;
+}
+declare function firebase({ project, tenant, more }: FirebaseOptions): IssuerOptions;
+interface GithubActionsOptions {
+    readonly audience: Audience;
+    readonly subjects: readonly string[];
+    readonly more?: ProviderOptions;
+}
+declare function githubActions({ audience, subjects, more }: GithubActionsOptions): IssuerOptions;
+interface GoogleOptions {
+    readonly audience: Audience;
+    readonly serviceAccounts?: readonly string[];
+    readonly users?: boolean;
+    readonly more?: ProviderOptions;
+}
+declare function google({ audience, serviceAccounts, users, more }: GoogleOptions): IssuerOptions;
+interface HydraOptions {
+    readonly issuer: string;
+    readonly audience: Audience;
+    readonly more?: ProviderOptions;
+}
+declare function hydra({ issuer, audience, more }: HydraOptions): IssuerOptions;
+interface KeycloakOptions {
+    readonly realm: string;
+    readonly audience: string;
+    readonly roles?: "realm" | "client";
+    readonly more?: ProviderOptions;
+}
+declare function keycloak({ realm, audience, roles, more }: KeycloakOptions): IssuerOptions;
+interface KubernetesOptions {
+    readonly issuer?: string;
+    readonly audience: Audience;
+    readonly serviceAccounts: readonly string[];
+    readonly more: ProviderOptions;
+}
+declare function kubernetes({ issuer, audience, serviceAccounts, more, }: KubernetesOptions): IssuerOptions;
+interface LogtoOptions {
+    readonly domain: string;
+    readonly audience: Audience;
+    readonly organization?: string;
+    readonly more?: ProviderOptions;
+}
+declare function logto({ domain, audience, organization, more }: LogtoOptions): IssuerOptions;
+interface OktaOptions {
+    readonly domain: string;
+    readonly server?: string;
+    readonly audience?: string;
+    readonly more?: ProviderOptions;
+}
+declare function okta({ domain, server, audience, more }: OktaOptions): IssuerOptions;
+interface SupabaseOptions {
+    readonly project: string;
+    readonly more?: ProviderOptions;
+}
+declare function supabase({ project, more }: SupabaseOptions): IssuerOptions;
+interface ZitadelOptions {
+    readonly domain: string;
+    readonly project: string;
+    readonly serviceUsers?: readonly string[];
+    readonly more?: ProviderOptions;
+}
+declare function zitadel({ domain, project, serviceUsers, more }: ZitadelOptions): IssuerOptions;
+export { IssuerOptions, auth0, clerk, cognito, entra, firebase, githubActions, google, hydra, keycloak, kubernetes, logto, okta, supabase, zitadel };
+export type { Auth0Options, ClerkOptions, CognitoOptions, EntraOptions, FirebaseOptions, GithubActionsOptions, GoogleOptions, HydraOptions, KeycloakOptions, KubernetesOptions, LogtoOptions, OktaOptions, ProviderOptions, SupabaseOptions, ZitadelOptions };

@@ -1,0 +1,102 @@
+// Written by npm run api-report. Do not edit.
+import { KeyObject } from "node:crypto";
+import { J as JsonObject, A as Algorithm, a as Jwk } from "./verify-key.js";
+type ClaimPath = string | readonly string[];
+type Claims = JsonObject;
+type AnySession = {
+    readonly issuer: string;
+    readonly sub: string | undefined;
+    readonly scope: readonly string[];
+    readonly claims: Claims;
+    readonly token: string;
+};
+type UserSession = AnySession & {
+    readonly kind: "user";
+    readonly sub: string;
+    readonly userId: string;
+    readonly clientId: string | undefined;
+};
+type ClientSession = AnySession & {
+    readonly kind: "client";
+    readonly clientId: string;
+};
+type UnauthenticatedSession = AnySession & {
+    readonly kind: "unauthenticated";
+    readonly clientId: string;
+};
+type Session = UserSession | ClientSession | UnauthenticatedSession;
+type Auth = Session;
+type SessionIdentity = ({
+    readonly kind: "user";
+    readonly userId: string;
+    readonly clientId?: string | undefined;
+} | {
+    readonly kind: "client" | "unauthenticated";
+    readonly clientId: string;
+}) & {
+    readonly scope?: readonly string[] | undefined;
+};
+interface TokenFacts {
+    readonly header: JsonObject;
+}
+type ReadSession = (claims: Claims, token: TokenFacts) => SessionIdentity | undefined;
+type CheckClaims = (claims: Claims, token: TokenFacts) => boolean;
+interface UnauthenticatedMark {
+    readonly claim: string;
+    readonly value: string | number | boolean;
+}
+type Tenants = readonly string[] | ((tenant: string) => boolean);
+interface AudienceInstead {
+    readonly instead: "clients" | "issuer" | "introspection" | "verify";
+}
+type Audience = string | readonly string[] | AudienceInstead;
+interface TokenOptions {
+    readonly issuer?: string | readonly string[] | undefined;
+    readonly tenants?: Tenants | undefined;
+    readonly audience?: Audience | undefined;
+    readonly clients?: readonly string[] | undefined;
+    readonly algorithms?: readonly Algorithm[] | undefined;
+    readonly clockToleranceSec?: number | undefined;
+    readonly maxAgeSec?: number | undefined;
+    readonly lastGoodSec?: number | undefined;
+    readonly typ?: "at+jwt" | undefined;
+    readonly idTokens?: boolean | undefined;
+    readonly requiredClaims?: readonly string[] | RequiredValues | undefined;
+    readonly timesAsText?: boolean | undefined;
+    readonly scopeFrom?: readonly ClaimPath[] | undefined;
+    readonly scopeRequired?: boolean | undefined;
+    readonly checkClaims?: CheckClaims | undefined;
+    readonly session?: ReadSession | undefined;
+    readonly allowHttp?: boolean | undefined;
+}
+type RequiredValues = Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>;
+type ClaimValue = string | number | boolean;
+type KeyMaterial = KeyObject | string | Jwk;
+type KeyOptions = {
+    readonly key?: never;
+    readonly keys?: never;
+    readonly secret?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly key: KeyMaterial;
+    readonly keys?: never;
+    readonly secret?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly keys: readonly KeyMaterial[];
+    readonly key?: never;
+    readonly secret?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly secret: KeyObject | Uint8Array | string;
+    readonly key?: never;
+    readonly keys?: never;
+    readonly jwksUri?: never;
+} | {
+    readonly jwksUri: string;
+    readonly key?: never;
+    readonly keys?: never;
+    readonly secret?: never;
+};
+type IssuerOptions = TokenOptions & KeyOptions;
+export type { Audience as A, CheckClaims as C, IssuerOptions as I, KeyMaterial as K, ReadSession as R, Session as S, Tenants as T, UnauthenticatedMark as U, AudienceInstead as a, Auth as b, ClaimPath as c, Claims as d, ClientSession as e, KeyOptions as f, RequiredValues as g, SessionIdentity as h, TokenFacts as i, TokenOptions as j, UnauthenticatedSession as k, UserSession as l };
