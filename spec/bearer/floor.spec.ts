@@ -8,7 +8,7 @@ import { ASYMMETRIC, type Algorithm, keyMismatch } from '../../lib/bearer/keys/a
 import { claimProblem, opaqueClaimProblem, type ClaimPolicy } from '../../lib/bearer/claims/claims'
 import { fieldsOf, findToken } from '../../lib/bearer/credentials/credentials'
 import { readJsonObject } from '../../lib/http/json'
-import { readJws, readJwsHead, type Jws } from '../../lib/bearer/credentials/jws'
+import { readJws, type Jws } from '../../lib/bearer/credentials/jws'
 import { findKey, keySet } from '../../lib/bearer/keys/key-source'
 import { scopeOf, scopeRule, grantsScope } from '../../lib/bearer/session/scope'
 import {

@@ -187,7 +187,7 @@ function audiences(
 
 function requiredClaims(given: unknown): Pick<ClaimPolicy, 'required' | 'requiredValues'> {
   if (Array.isArray(given) && given.every((name) => typeof name === 'string')) {
-    return { required: [...(given as string[])], requiredValues: [] }
+    return { required: [...given], requiredValues: [] }
   }
   const isValue = (value: unknown) => ['string', 'number', 'boolean'].includes(typeof value)
   const values = Object.entries((Array.isArray(given) ? {} : given) ?? {}).map(

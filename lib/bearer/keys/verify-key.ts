@@ -100,5 +100,5 @@ function verifyKey(
   const tooWeak = mismatches.find((mismatch) => mismatch?.includes('bits'))
   if (tooWeak !== undefined) throw new KeyProblem(tooWeak)
   if (allowed.length === 0) throw new KeyProblem('no algorithm is allowed for it')
-  throw new KeyProblem(allowed.length === 1 ? (mismatches[0] as string) : `it fits none of ${allowed.join(', ')}`)
+  throw new KeyProblem(allowed.length === 1 ? mismatches[0] : `it fits none of ${allowed.join(', ')}`)
 }
