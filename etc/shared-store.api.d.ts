@@ -1,10 +1,22 @@
 // Written by npm run api-report. Do not edit.
+interface OthersFigures {
+    readonly othersSpent: number;
+    readonly othersRunning: number;
+    readonly othersHeld: number;
+    readonly granted: number;
+    readonly more: number;
+    readonly incarnation: number;
+    readonly ended: number;
+}
 interface SyncCommand {
     readonly id: string;
     readonly number: number;
-    readonly start: number;
-    readonly end: number;
+    readonly process: string;
+    readonly starts: number;
+    readonly ends: number;
+    readonly validUntil: number;
     readonly seq: number;
+    readonly stored: number;
     readonly spent: number;
     readonly hold: number;
     readonly running: number;
@@ -15,16 +27,16 @@ interface SyncCommand {
     readonly limit: number;
     readonly tolerance: number;
     readonly leaseMs: number;
+    readonly incarnation: number;
+    readonly ended: number;
+    readonly closing: boolean;
 }
 interface SyncReply {
     readonly time: number;
     readonly written?: SyncFigures;
+    readonly unreadable?: string;
 }
-interface SyncFigures {
-    readonly othersSpent: number;
-    readonly othersRunning: number;
-    readonly granted: number;
-    readonly more: number;
+interface SyncFigures extends OthersFigures {
     readonly lone: boolean;
     readonly found: number;
 }

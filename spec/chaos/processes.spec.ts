@@ -61,12 +61,11 @@ describe('throttle() in processes that come and go under load', { timeout: 600_0
     }
   }
 
-  /** What each process has set aside for a user: hold, and requests that run. Slack is a lease, and over by itself. */
-  async function heldFor(user: string): Promise<number[][]> {
+  /** The records of a user's windows. */
+  async function recordsOf(user: string): Promise<Record<string, string>[]> {
     const { id } = subjectId(user, LONG_WINDOW_MS * 1_000)
-    const keys = await admin.keys(`tollgate:{${id}}:*`)
-    const fields = await Promise.all(keys.map((key) => admin.hvals(key)))
-    return fields.flat().map((field) => field.split(':').slice(2, 4).map(Number))
+    const keys = await admin.keys(`tollgate:*{${id}}:*`)
+    return Promise.all(keys.map((key) => admin.hgetall(key)))
   }
 
   /** What runs did between two moments, in milliseconds. */
@@ -134,12 +133,14 @@ describe('throttle() in processes that come and go under load', { timeout: 600_0
     assert.deepEqual([sum.lostMs, sum.doubledMs], [0, 0])
     await Promise.all(live.splice(0).map((api) => api.end('SIGTERM')))
     const users = [...new Set(shots.map(({ user }) => user))]
-    const held = (await Promise.all(users.map(heldFor))).flat()
-    assert.ok(held.length >= users.length)
-    assert.ok(
-      held.flat().every((n) => n === 0),
-      JSON.stringify(held),
-    )
+    const records = (await Promise.all(users.map(recordsOf))).flat()
+    assert.ok(records.length >= users.length)
+    for (const { t, h, x, ...fields } of records) {
+      assert.deepEqual(fields, {}, 'all have handed over what they charged')
+      assert.ok(t && x && !h, `nothing is set aside: ${h}`)
+    }
+    const handedOver = await balance(workByUser(await endedLogs(apis, isOurs)), total)
+    assert.deepEqual([handedOver.lostMs, handedOver.doubledMs], [0, 0])
   })
 
   it('loses nothing and charges nothing twice while every process is replaced, one after another, under load', async (t) => {

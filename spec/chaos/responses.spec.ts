@@ -6,11 +6,12 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { windowKey } from '../../lib/throttle/redis/window-key'
 import { subjectId } from '../../lib/throttle/window/subject-id'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { PER_REQUEST_MS } from './balance'
-import { LONG_WINDOW_MS, totals } from './shared-total'
+import { LONG_WINDOW_MS, heldBy, totals } from './shared-total'
 
 /** What a timer, the way through Express and a busy machine add to a handler that says itself what it worked. */
 const BUSY_MS = 40
@@ -79,16 +80,8 @@ describe('throttle() charges every kind of response, over real processes and soc
     const { id, phase } = subjectId(user, LONG_WINDOW_MS * 1_000)
     const number = Math.floor((Date.now() * 1_000 + phase) / (LONG_WINDOW_MS * 1_000))
     await until(async () => {
-      const fields = Object.values(await admin.hgetall(`tollgate:{${id}}:${number}:responses`))
-      return (
-        fields.length > 0 &&
-        fields.every((field) =>
-          field
-            .split(':')
-            .slice(2, 4)
-            .every((n) => Number(n) === 0),
-        )
-      )
+      const held = heldBy(await admin.hgetall(windowKey('tollgate:', id, number, 'responses')))
+      return held.length > 0 && held.every(([hold, running]) => hold === 0 && running === 0)
     })
   }
 

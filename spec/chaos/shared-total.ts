@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
+import { windowKey } from '../../lib/throttle/redis/window-key'
 import { subjectId } from '../../lib/throttle/window/subject-id'
 
 /** A month: no trial crosses a window's end. */
@@ -13,8 +14,29 @@ export async function sharedTotalMs(
 ): Promise<number> {
   const { id, phase } = subjectId(user, windowMs * 1_000)
   const number = Math.floor((Date.now() * 1_000 + phase) / (windowMs * 1_000))
-  const fields = Object.values(await client.hgetall(`tollgate:{${id}}:${number}:${window}`))
-  return fields.reduce((sum, figures) => sum + Number(figures.split(':')[1]), 0) / 1_000
+  return chargedMs(await client.hgetall(windowKey('tollgate:', id, number, window)))
+}
+
+type Fields = Readonly<Record<string, string>>
+
+/** What a record holds as charged: by each process, and by those that were closed. */
+export function chargedMs({ t = '0:0:0', ...fields }: Fields): number {
+  const [, gone, inherited] = t.split(':').map(Number) as [number, number, number]
+  const each = processFields(fields).map((figures) => Number(figures.split(':')[1]))
+  return each.reduce((sum, us) => sum + us, gone + inherited) / 1_000
+}
+
+/** What each process has set aside, and how many requests it runs. */
+export function heldBy(fields: Fields): (readonly [hold: number, running: number])[] {
+  return processFields(fields).map((figures) => {
+    const [, , hold = '0', running = '0'] = figures.split(':')
+    return [Number(hold), Number(running)]
+  })
+}
+
+/** The fields of one letter are sums over those of the processes. */
+function processFields(fields: Fields): string[] {
+  return Object.entries(fields).flatMap(([name, figures]) => (name.length > 1 ? [figures] : []))
 }
 
 export type Total = (user: string) => Promise<number>

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { windowKey } from '../../lib/throttle/redis/window-key'
 import { subjectId } from '../../lib/throttle/window/subject-id'
 import { type Server, startRedis } from '../support/redis'
 import { type Api, endedLogs, monotonicUs, startApis } from './apis'
 import { balance } from './balance'
 import { Load, type Shot, shoot } from './load'
 import { type Log, type Run, clockErrorUs, workByUser } from './log'
-import { LONG_WINDOW_MS, totals } from './shared-total'
+import { LONG_WINDOW_MS, chargedMs, totals } from './shared-total'
 import { type Stalls, watchStalls } from './stalls'
 import { FULL, tell } from './table'
 
@@ -87,10 +88,10 @@ describe('throttle() over many windows', { timeout: 1_800_000 }, () => {
       for (const user of users) {
         const { id, phase } = subjectId(user, lengthUs)
         const number = Math.floor((monotonicUs() + offset + phase) / lengthUs)
-        const fields = Object.values(await admin.hgetall(`tollgate:{${id}}:${number}:crossing`))
+        const fields = await admin.hgetall(windowKey('tollgate:', id, number, 'crossing'))
         const atUs = monotonicUs()
         const startUs = number * lengthUs - phase - offset
-        const spentMs = fields.reduce((sum, field) => sum + Number(field.split(':')[1]), 0) / 1_000
+        const spentMs = chargedMs(fields)
         if (atUs < startUs + lengthUs) samples.push({ user, startUs, errorUs, atUs, spentMs })
       }
       await sleep(100)

@@ -27,7 +27,7 @@ class Windows {
 
   #sync(process: symbol, window: string, command: Command, change: Parameters<Windows['connect']>[0]) {
     const time = now()
-    if (time < command.start || time >= command.end) return { time }
+    if (time < command.starts || time >= command.ends) return { time }
     const key = `${command.id}:${command.number}:${window}`
     const fields = this.#fields.get(key) ?? new Map<symbol, Command>()
     this.#fields.set(key, fields)
@@ -39,7 +39,8 @@ class Windows {
     const othersSpent = others.reduce((sum, each) => sum + each.spent, 0)
     const free = command.limit - othersSpent - others.reduce((sum, each) => sum + each.hold, 0) - command.spent
     const granted = Math.max(0, Math.min(command.want, free - command.hold))
-    const written = { othersSpent, othersRunning: 0, granted, more: 0, lone: false, found: found?.seq ?? 0 }
+    const rest = { othersRunning: 0, othersHeld: 0, more: 0, lone: false, incarnation: 0, ended: 0 }
+    const written = { othersSpent, granted, found: found?.seq ?? 0, ...rest }
     return { time, written }
   }
 }

@@ -9,6 +9,7 @@ import { parsePublishedWindow, type PublishedWindow } from '../../lib/throttle/i
 import { UNBOUNDED, plain, screen, table } from '../../lib/top/screen'
 import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
+import { chargedMs } from '../chaos/shared-total'
 import { until } from '../support/until'
 import { type Server, freePort, startRedis } from '../support/redis'
 
@@ -45,15 +46,15 @@ const windowsIn = (stdout: string) => (JSON.parse(stdout) as { windows: Publishe
 /** What all windows hold in milliseconds, read another way than top does. */
 async function spentIn(to: string | Cluster, prefix: string): Promise<number> {
   const nodes = typeof to === 'string' ? [new Redis(to)] : to.nodes('master')
-  let us = 0
+  let ms = 0
   for (const node of nodes) {
-    for (const key of (await node.keys('*')).filter((key) => key.startsWith(`${prefix}{`))) {
-      if ((await node.type(key)) !== 'hash') continue
-      for (const figures of await node.hvals(key)) us += Number(figures.split(':')[1] ?? 0)
+    for (const key of (await node.keys('*')).filter((key) => key.startsWith(`${prefix}w2:{`))) {
+      if ((await node.type(key)) !== 'hash' || key.endsWith(':theirs')) continue
+      ms += chargedMs(await node.hgetall(key))
     }
     if (typeof to === 'string') node.disconnect()
   }
-  return us / 1_000
+  return ms
 }
 
 const who = (req: express.Request) => req.get('X-Who') ?? ''
@@ -94,10 +95,10 @@ describe('express-tollgate top', () => {
   it('shows who has spent most first, by hash, and leaves other keys alone', async (t) => {
     const admin = new Redis(url)
     t.after(() => admin.disconnect())
-    await admin.mset('api[1]:{x}:1:text', 'no hash', 'other', '1')
-    await admin.hset('api[1]:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
-    const hostile = 'api[1]:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2Jute' // by somebody else who may write there
-    await admin.hset(hostile, 'process', '1:1000000')
+    await admin.mset('api[1]:w2:{x}:1:text', 'no hash', 'other', '1')
+    await admin.hset('api[1]:w2:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
+    const hostile = 'api[1]:w2:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2Jute' // by somebody else who may write there
+    await admin.hset(hostile, 't', '1:0:0:1000000', 'process', '1:1000000')
     await admin.pexpire(hostile, 3_600_000)
     await spend(url, 'api[1]:', 'minute', { ada: 2_000, grace: 5_000 })
     const keys = async () => (await admin.keys('*')).filter((key) => !key.includes('alive')).sort()
@@ -218,33 +219,39 @@ describe('express-tollgate top', () => {
   })
 })
 
-describe('openWindow()', () => {
-  const key = 'p:{AAAAAAAAAAAAAAAAAAAAAAAA}:7:a:b'
+describe('parsePublishedWindow()', () => {
+  const key = 'p:w2:{AAAAAAAAAAAAAAAAAAAAAAAA}:7:a:b'
 
-  it('sums the processes, running ones and those at rest, and a reset that is below zero', () => {
-    const fields = { one: '3:5000000:200000:2:9:77', two: '9:-1000000' }
+  const t = '7:0:0:9'
+
+  it('sums the processes, running ones and those at rest, closed and lost ones, and a reset that is below zero', () => {
+    const fields = {
+      t: '7:300000:200000:4000000',
+      one: '3:5000000:200000:2:9:77',
+      two: '9:-1500000',
+      h: '1',
+      x: 'a@1,',
+    }
     assert.deepEqual(parsePublishedWindow('p:', key, fields, 40), {
       ...{ window: 'a:b', subject: 'AAAAAAAAAAAAAAAAAAAAAAAA', spentMs: 4_000, holdMs: 200 },
       ...{ running: 2, overLimitMs: null, processes: 2, endsInMs: 40 },
     })
   })
 
-  it('tells the limit where it is exceeded, and not after a reset', () => {
-    const over = (...figures: string[]) =>
-      parsePublishedWindow('p:', key, Object.fromEntries(figures.entries()), 40)?.overLimitMs
-    assert.equal(over('3:5000000:200000:2:9:77:4000000', '9:1'), 4_000)
-    assert.equal(over('3:5000000:::::4000000', '9:1000'), 4_000)
-    assert.equal(over('3:5000000::::4000000'), undefined, 'no figures')
-    assert.equal(over('3:5000000:::::4000000', '9:-1000000'), null)
-    assert.equal(over('3:1::::0'), undefined)
-    assert.equal(over('3:1:::::0'), 0)
+  it('tells the limit where it is exceeded', () => {
+    const over = (t: string) => parsePublishedWindow('p:', key, { t, one: '3:5000000' }, 40)?.overLimitMs
+    assert.equal(over('7:0:0:5000000/4000000'), 4_000)
+    assert.equal(over('7:0:0:5000000/0'), 0)
+    assert.equal(over('7:0:0:5000000'), null)
+    assert.equal(over('7:0:0:5000000/'), undefined, 'no figures')
   })
 
   it('takes nothing else for a window', () => {
-    assert.equal(parsePublishedWindow('p:', key, { one: '1:2' }, -2), undefined)
+    assert.equal(parsePublishedWindow('p:', key, { t, one: '1:2' }, -2), undefined)
     assert.equal(parsePublishedWindow('p:', key, {}, 40), undefined)
-    assert.equal(parsePublishedWindow('p:', key, { one: 'x' }, 40), undefined)
-    assert.equal(parsePublishedWindow('p:', 'p:alive:x', { one: '1:2' }, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', key, { one: '1:2' }, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', key, { t, one: 'x' }, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', 'p:alive:x', { t, one: '1:2' }, 40), undefined)
   })
 })
 

@@ -1,5 +1,6 @@
 import { Cluster, Redis } from 'ioredis'
 import type { RedisClient } from '../../redis/redis-client'
+import { windowKeyPattern } from '../redis/window-key'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
 
 /** Keys looked at by one SCAN: small, so that no request of the throttle waits behind it. */
@@ -80,7 +81,7 @@ async function clusterOf(redis: Redis): Promise<Cluster | undefined> {
 }
 
 async function windowsOf(node: Redis, prefix: string, most: number): Promise<PublishedWindow[]> {
-  const match = `${prefix.replace(/[\\*?[\]^]/g, '\\$&')}{*}:*:*`
+  const match = windowKeyPattern(prefix)
   const found = new Map<string, PublishedWindow>() // SCAN may name a key twice
   let cursor = '0'
   do {

@@ -3,9 +3,13 @@ import type { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
 import type { StoreShard } from '../sync/store'
 import type { SyncCommand, SyncReply } from '../sync/sync-protocol'
+import { windowKey } from './window-key'
 
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
+/** What a command is sent as: the parameters of the script's sync(), in their order, whose names are the command's. */
+const PARAMETERS = (/function sync\(key, process, ([^)]*)\)/.exec(syncLua)?.[1] ?? '').split(/,\s*/) as Figure[]
+type Figure = Exclude<keyof SyncCommand, 'id' | 'number' | 'process'>
 /** The canary lives as long as a heartbeat may be late. */
 const CANARY_MS = 60_000
 
@@ -18,9 +22,9 @@ export interface Keys {
 }
 
 /** A subject's command that is to be sent, and who waits for its reply. */
-interface Asked {
+interface PendingSync {
   readonly key: string
-  readonly figures: readonly number[]
+  readonly figures: readonly (string | number)[]
   readonly resolve: (reply: SyncReply) => void
   readonly reject: (err: unknown) => void
 }
@@ -35,7 +39,7 @@ export abstract class RedisShard implements StoreShard {
   #beats = 0
   #canary = ''
   #beatsHeard = 0
-  #asked: Asked[] = []
+  #pending: PendingSync[] = []
   #underWay = 0
 
   constructor(redis: RedisConnection, keys: Keys, name?: string) {
@@ -45,20 +49,19 @@ export abstract class RedisShard implements StoreShard {
   }
 
   sync(window: string, c: SyncCommand): Promise<SyncReply> {
-    const key = `${this.keys.prefix}{${c.id}}:${c.number}:${window}`
-    const { start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs } = c
-    const figures = [start, end, seq, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs]
+    const key = windowKey(this.keys.prefix, c.id, c.number, window)
+    const figures = PARAMETERS.map((name) => Number(c[name]))
     for (const n of figures) if (!Number.isSafeInteger(n)) throw new RangeError(`sync: ${n} is not a whole number`)
     return new Promise((resolve, reject) => {
-      const waiting = this.#asked.push({ key, figures, resolve, reject })
+      const waiting = this.#pending.push({ key, figures: [c.process, ...figures], resolve, reject })
       if (waiting >= this.mostTogether) this.#send()
       else if (waiting === 1) this.#sendSoon()
     })
   }
 
   /**
-   * What is asked in one turn of the event loop goes together: a command costs more than what is in it. But a turn is
-   * long where many requests come at once, so the first does not wait for its end: the answer is under way meanwhile.
+   * What comes in one turn of the event loop goes together: a command costs more than what is in it. But a turn is long
+   * where many requests come at once, so the first does not wait for its end: its answer is under way meanwhile.
    */
   #sendSoon(): void {
     if (this.#underWay === 0) queueMicrotask(() => this.#send())
@@ -66,22 +69,22 @@ export abstract class RedisShard implements StoreShard {
   }
 
   #send(): void {
-    const asked = this.#asked
-    this.#asked = []
-    if (asked.length > 0) this.#ask(asked)
+    const pending = this.#pending
+    this.#pending = []
+    if (pending.length > 0) this.#run(pending)
   }
 
-  #ask(batch: readonly Asked[]): void {
+  #run(batch: readonly PendingSync[]): void {
     const figures = JSON.stringify(batch.map((one) => one.figures))
     this.#underWay++
     const keys = batch.map(({ key }) => key)
     this.redis
-      .run(SYNC, keys, [this.keys.process, figures])
-      .then((replies) => batch.forEach(({ resolve }, i) => resolve(replyOf((replies as unknown[][])[i]))))
+      .run(SYNC, keys, [figures])
+      .then((replies) => batch.forEach(({ key, resolve }, i) => resolve(replyOf(key, (replies as unknown[][])[i]))))
       .catch((err: unknown) => {
         if (batch.length === 1 || !isCrossSlot(err)) return batch.forEach(({ reject }) => reject(err))
         this.mostTogether = 1
-        for (const one of batch) this.#ask([one])
+        for (const one of batch) this.#run([one])
       })
       .finally(() => this.#underWay--)
   }
@@ -134,19 +137,19 @@ function isCrossSlot(err: unknown): boolean {
   return err instanceof Error && err.message.startsWith('CROSSSLOT')
 }
 
-function replyOf(reply: unknown[] | undefined): SyncReply {
-  const [time, othersSpent, othersRunning, granted, more, lone, found] = reply?.map(Number) ?? []
-  if (time === undefined || Number.isNaN(time)) throw new Error('sync.lua answered nothing')
-  if (found === undefined) return { time }
+function replyOf(key: string, reply: unknown[] | undefined): SyncReply {
+  const [time, ...figures] = reply ?? []
+  if (typeof time !== 'number') throw new Error('sync.lua answered nothing')
+  if (figures.length === 0) return { time }
+  if (figures.length === 1) return { time, unreadable: `${key}: ${String(figures[0])}` }
+  const [othersSpent, othersRunning, othersHeld, granted, more, lone, found, incarnation, ended] = figures as Figures
   return {
     time,
     written: {
-      othersSpent: othersSpent as number,
-      othersRunning: othersRunning as number,
-      granted: granted as number,
-      more: more as number,
-      lone: lone === 1,
-      found,
+      ...{ othersSpent, othersRunning, othersHeld, granted, more, lone: lone === 1, found },
+      ...{ incarnation, ended },
     },
   }
 }
+
+type Figures = [number, number, number, number, number, number, number, number, number]

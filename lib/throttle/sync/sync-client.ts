@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { type Clock, nowUs } from '../../http/clock'
 import { type SyncedMessage, channels } from '../diagnostics'
 import type { Answers, Waiter } from '../window/decision'
@@ -14,6 +15,10 @@ const AT_ONCE = 250
 const BETWEEN_MS = 5
 /** How often at most the last figures are published at the end, where no answer came in time. */
 const LAST_TRIES = 4
+/** What is not handed over after so long at the end stays as a killed process leaves it. */
+const CLOSING_MS = 5_000
+/** Records that cannot be read are warned of at most so often. */
+const WARNED_EVERY_MS = 60_000
 /** Where every admission asks the store there is no staleness to halve; figures are then published this often. */
 const TICK_WHEN_ALWAYS_ASKING_MS = 125
 
@@ -23,6 +28,8 @@ const TICK_WHEN_ALWAYS_ASKING_MS = 125
  */
 export class SyncClient implements ShardListener {
   readonly #window: string
+  /** Names this process in this window, until it is closed. */
+  readonly #process = randomBytes(6).toString('base64url')
   readonly #engine: Engine
   readonly #health: StoreHealth
   readonly #clock: Clock
@@ -35,6 +42,7 @@ export class SyncClient implements ShardListener {
   /** Keeps all subjects after the end: it is down. */
   #nobody: Shard | undefined
   #underWay = 0
+  #warnedAt = -Infinity
   #onQuiet: (() => void) | undefined
 
   constructor(window: string, engine: Engine, health: StoreHealth, clock: Clock) {
@@ -74,7 +82,7 @@ export class SyncClient implements ShardListener {
 
   /** Publishes now, or as soon as the command under way is answered. */
   publish(s: SubjectWindow): void {
-    if (s.shard.isDown) return
+    if (s.shard.isDown || this.#isClosing) return
     if (s.sent === undefined) this.#sync(s)
     else s.markUrgent()
   }
@@ -100,26 +108,34 @@ export class SyncClient implements ShardListener {
     })
   }
 
-  /** Publishes what is not published, gives back what is only set aside, and lets go of the store. */
+  /** Hands all charges over, gives back what is only set aside, and lets go of the store. */
   async close(): Promise<void> {
     this.#isClosing = true // also where the store missed a deadline a moment ago: it may answer now
-    for (let i = 0; i < LAST_TRIES && this.#publishLast() > 0; i++) {
-      await new Promise<void>((resolve) => (this.#onQuiet = resolve))
-    }
+    await this.#handOver()
     await this.#health.leave(this)
     this.#nobody = { clock: this.#health.shardOf('').clock, isDown: true, downSince: -Infinity, processes: 1 }
     for (const s of this.#engine.subjects.active.values()) if (s.sent) this.#giveUp(s)
   }
 
-  /** Returns how many commands are under way now. */
-  #publishLast(): number {
-    for (const s of this.#engine.subjects.active.values()) {
-      if (!s.dirty && s.slack.left === 0 && s.own.running === 0) continue
-      s.slack.stop()
-      if (s.sent) s.markUrgent()
-      else this.#sync(s)
+  /**
+   * Tells the store for each subject that this process ends. A subject that was told keeps nothing of this process but
+   * what it charged; where no answer comes the figures stay until the window ends, and only cost their bytes.
+   */
+  async #handOver(): Promise<void> {
+    const until = this.#clock.now() + CLOSING_MS
+    let left = [...this.#engine.holders(nowUs(this.#clock))]
+    for (let i = 0; i < LAST_TRIES && left.length > 0; i++) {
+      const untold: SubjectWindow[] = []
+      for (let from = 0; from < left.length && this.#clock.now() < until; from += AT_ONCE) {
+        for (const s of left.slice(from, from + AT_ONCE)) {
+          s.slack.stop()
+          if (s.sent) untold.push(s)
+          else this.#sync(s, () => untold.push(s))
+        }
+        if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#onQuiet = resolve))
+      }
+      left = untold
     }
-    return this.#underWay
   }
 
   // --- ShardListener
@@ -135,8 +151,9 @@ export class SyncClient implements ShardListener {
 
   // --- one command and its answer
 
-  #sync(s: SubjectWindow): void {
-    const command = nextCommand(this.#engine, s, nowUs(this.#clock))
+  /** @param untold called where the store did not take it */
+  #sync(s: SubjectWindow, untold?: () => void): void {
+    const command = nextCommand(this.#engine, s, this.#process, nowUs(this.#clock), this.#isClosing)
     const { sent } = s
     if (sent === undefined) return
     const shard = this.#health.shardOf(s.id)
@@ -147,18 +164,33 @@ export class SyncClient implements ShardListener {
       .then(
         (reply) => {
           this.#emitSynced(sent)
+          if (reply.unreadable !== undefined) this.#warnUnreadable(reply.unreadable)
+          if (reply.written === undefined) untold?.()
           const { answers, againInUs } = takeReply(this.#engine, s, sent, reply, nowUs(this.#clock))
           this.#answer(s, answers)
+          if (this.#isClosing) return
           if (againInUs === 0) this.#again(s)
           else if (againInUs !== undefined) this.#clock.after(againInUs / 1_000, () => this.#again(s))
         },
         (err: unknown) => {
+          untold?.()
           if (s.sent === sent) this.#failed(s, err, shard)
         },
       )
       .finally(() => {
         if (--this.#underWay === 0) this.#onQuiet?.()
       })
+  }
+
+  #warnUnreadable(cause: string): void {
+    const now = this.#clock.now()
+    if (now - this.#warnedAt < WARNED_EVERY_MS) return
+    this.#warnedAt = now
+    process.emitWarning(
+      `the throttle's record of one subject cannot be read, so every process decides alone about it (${cause}); ` +
+        'delete the key, or wait for its window to end',
+      { code: 'TOLLGATE_UNREADABLE' },
+    )
   }
 
   #emitSynced({ at }: Sent): void {
@@ -168,7 +200,7 @@ export class SyncClient implements ShardListener {
   }
 
   #again(s: SubjectWindow): void {
-    if (s.sent === undefined && (this.#isClosing || !s.shard.isDown)) this.#sync(s)
+    if (s.sent === undefined && !this.#isClosing && !s.shard.isDown) this.#sync(s)
   }
 
   #failed(s: SubjectWindow, cause: unknown, shard: ShardHealth): void {

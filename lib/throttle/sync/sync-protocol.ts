@@ -1,22 +1,31 @@
 import type { Answers } from '../window/decision'
 import type { Engine } from '../window/engine'
-import type { Sent, SubjectWindow } from '../window/subject-window'
+import type { OthersFigures, Sent, SubjectWindow } from '../window/subject-window'
 
 /** Holds may exceed what is left by this share of the limit: estimates are no better than that. */
 const TOLERANCE = 0.03
 /** Slack is wished for where a request is expected to take no more than this part of the limit. */
 const LARGE_SHARE = 20
 
-/** What a process tells the store of one subject's window, and asks of it. Microseconds and counts, but for `leaseMs`. */
+/** How long after its reply was due a command may still take effect: longer than a deadline, for clocks that are off. */
+const VALID_US = 500_000
+
+/** What a process tells the store of one subject's window, and asks of it. Whole microseconds where nothing else is said. */
 export interface SyncCommand {
   /** The subject's name in the store. */
   readonly id: string
-  /** The window's number, and when it starts and ends by the store's clock. */
+  /** The window's number. */
   readonly number: number
-  readonly start: number
-  readonly end: number
-  /** A later command of this process has a higher one. */
+  /** Names this process in this window. */
+  readonly process: string
+  /** When the window starts and ends, and until when the command may take effect, by the store's clock. */
+  readonly starts: number
+  readonly ends: number
+  readonly validUntil: number
+  /** A count: a later command of this process has a higher one. */
   readonly seq: number
+  /** The `seq` of the latest command that the store is known to have; 0 for none. */
+  readonly stored: number
   /** This process's own figures, absolute: charged, set aside for what runs, and how many requests run. */
   readonly spent: number
   readonly hold: number
@@ -27,63 +36,69 @@ export interface SyncCommand {
   /** Slack wished for ahead of requests, and slack granted before and still wanted. */
   readonly slice: number
   readonly keep: number
+  /** The highest limit of those who wait, or the latest request's. */
   readonly limit: number
   /** How far holds may exceed the limit. */
   readonly tolerance: number
-  /** How long slack is reserved. */
+  /** For so long at least what is held stands, though nothing is heard of this process. Milliseconds. */
   readonly leaseMs: number
+  /** The incarnation of the window's record that this process heard of last, and what ended processes had charged there. */
+  readonly incarnation: number
+  readonly ended: number
+  /** The process ends: its charges are handed over, and none of its commands takes effect from now on. */
+  readonly closing: boolean
 }
 
 /** What the store answers. */
 export interface SyncReply {
   /** The store's time, in microseconds since 1970. */
   readonly time: number
-  /** Undefined where it wrote nothing: the window is not the open one, or a later command was there before. */
+  /** Undefined where it wrote nothing: the window is not the open one, the command was late, or a later one was there. */
   readonly written?: SyncFigures
+  /** The record of this subject cannot be read, and why. Others are not concerned. */
+  readonly unreadable?: string
 }
 
 /** What the store knows of the other processes, and what it grants. Microseconds and counts. */
-export interface SyncFigures {
-  readonly othersSpent: number
-  readonly othersRunning: number
-  /** Slack granted. */
-  readonly granted: number
-  /** What more could be granted. */
-  readonly more: number
+export interface SyncFigures extends OthersFigures {
   /** No request of the subject runs anywhere: one is admitted though its estimate does not fit. */
   readonly lone: boolean
   /** The `seq` of this process's command that the store had before; 0 for none. */
   readonly found: number
 }
 
-/** The subject's next command: the process's figures, absolute and numbered, and what it asks for. */
-export function nextCommand(engine: Engine, s: SubjectWindow, now: number): SyncCommand {
+/**
+ * The subject's next command: the process's figures, absolute and numbered, and what it asks for.
+ *
+ * @param process names this process in this window
+ * @param closing the last command: it hands the charges over and asks for nothing
+ */
+export function nextCommand(
+  engine: Engine,
+  s: SubjectWindow,
+  process: string,
+  now: number,
+  closing = false,
+): SyncCommand {
   engine.locate(s)
   engine.enter(s, now)
   if (now - s.asOf > engine.freshUs) s.slack.drop()
   engine.dropGone(s)
+  const { stored, incarnation, ended } = s
   const { seq } = s.send(engine.nextSeq(), now)
   for (const waiter of s.waiting) waiter.cost = Math.min(waiter.applicant?.price() ?? 0, waiter.limitUs)
   const want = s.waiting.reduce((sum, { cost }) => sum + cost, 0)
   const unit = s.waiting[0]?.cost ?? s.slack.unit
+  const limit = s.waiting.reduce((most, { limitUs }) => Math.max(most, limitUs), 0) || s.limit
   // No lease on large prices: a few of them would strand the end of a budget in one process.
-  const slice = s.slack.wish(want, unit > s.limit / LARGE_SHARE)
+  const slice = s.slack.wish(want, limit, unit > limit / LARGE_SHARE)
   return {
-    id: s.id,
-    number: s.own.number,
-    start: s.start,
-    end: s.end,
-    seq,
-    spent: s.own.total(now),
-    hold: s.own.held(now),
-    running: s.own.running,
-    want,
-    unit,
-    slice,
-    keep: s.slack.left,
-    limit: s.limit,
-    tolerance: Math.floor(s.limit * TOLERANCE),
-    leaseMs: Math.ceil(engine.freshUs / 1_000) + 1,
+    ...{ id: s.id, number: s.own.number, process, starts: s.start, ends: s.end },
+    validUntil: Math.ceil(s.shard.clock.at(now) + s.shard.clock.error(now) + VALID_US),
+    ...{ seq, stored, spent: s.own.total(now), hold: s.own.held(now), running: s.own.running },
+    ...{ want, unit, slice, keep: s.slack.left },
+    ...{ limit, tolerance: Math.floor(limit * TOLERANCE), leaseMs: Math.ceil(engine.freshUs / 1_000) + 1 },
+    ...{ incarnation, ended, closing },
   }
 }
 
@@ -101,6 +116,9 @@ export function takeReply(engine: Engine, s: SubjectWindow, sent: Sent, reply: S
   s.shard.clock.learn(sent.at, now, reply.time)
   if (!s.isNews(sent)) return NOTHING
 
+  if (reply.unreadable !== undefined) {
+    return { answers: isAwaited ? engine.decideWaiting(s, 'alone', now) : [], againInUs: undefined }
+  }
   const startsInUs = s.start - reply.time
   if (s.follow(reply.time, now)) engine.markDue(s)
   const { written } = reply

@@ -10,6 +10,8 @@ const WAITING_SHARE = 16
 const LONE_AFTER_US = 1_000_000
 /** A refusal for want of room is not worth asking again about before this. */
 const RETRY_LEAST_US = 1_000_000
+/** A subject that is asked for is synced at least so often, also where its limit is exceeded. */
+const UNHEARD_US = 2_000_000
 /** After a loss so many subjects are published again at a tick. */
 const REPUBLISHED_A_TICK = 2_000
 
@@ -46,6 +48,8 @@ export class Engine {
   readonly #due = new Set<SubjectWindow>()
   /** Subjects of a shard that may have lost what it was told, and was not told again yet. */
   readonly #unpublished = new Map<Shard, Generator<SubjectWindow | undefined>>()
+  /** Shards that may have lost something since their subjects began to be published again. */
+  readonly #lostAgain = new Set<Shard>()
   /** Subjects of whom requests wait. */
   readonly waiting = new Set<SubjectWindow>()
   #waiters = 0
@@ -59,7 +63,7 @@ export class Engine {
     this.subjects = new SubjectTable(terms, identify, shardOf)
   }
 
-  /** The subject's window that is open now. The limit stays as it was where none is given. */
+  /** The subject's window that is open now. Its latest limit stays as it was where none is given. */
   subjectWindow(subject: string, limit: number | undefined, now: number): SubjectWindow {
     const s = this.subjects.find(subject, now)
     if (limit !== undefined) s.limitTo(limit)
@@ -114,11 +118,12 @@ export class Engine {
     if (now - s.asOf > this.freshUs) return 'ask'
     // Don't admit past the queue: a later request would spend the waiters' grant.
     const last = s.waiting.at(-1)
-    if (last !== undefined) return last.isConsidered ? 'wait' : 'ask'
-    if (cost <= s.slack.left) {
+    if (last !== undefined) return last.isConsidered && limitUs <= s.slack.limit ? 'wait' : 'ask'
+    if (cost <= s.slack.left && limitUs >= s.slack.limit) {
       const othersSince = s.othersRunning * (now - s.asOf)
       return used + othersSince > limitUs ? 'ask' : 'admit'
     }
+    if (limitUs !== s.slack.limit) return 'ask' // what was left when last heard was left under another limit
     return cost > s.slack.obtainable && s.own.running + s.othersRunning > 0 ? 'wait' : 'ask'
   }
 
@@ -140,15 +145,15 @@ export class Engine {
   }
 
   /**
-   * Decides the waiting requests of one subject, first come, first served. Stops admitting at the first that does not
-   * fit.
+   * Decides the waiting requests of one subject, first come, first served, each by its own limit. One that does not fit
+   * stops those behind it, but for those with a higher limit.
    */
   decideWaiting(s: SubjectWindow, by: Deciding, now: number): Answers {
     const answers: [Waiter, Decision][] = []
     const left: Waiter[] = []
     const isAlone = by === 'alone' || s.shard.isDown
     let lone = typeof by === 'object' && by.lone
-    let isFull = false
+    let fullUpTo = -1
     this.dropGone(s)
     if (isAlone) while (!s.isSurelyOpen(now)) this.enter(s, now, s.own.number + 1)
     const isSurelyOpen = s.isSurelyOpen(now)
@@ -163,15 +168,15 @@ export class Engine {
         refuse('spent')
         continue
       }
-      if (!isFull) {
+      if (limitUs > fullUpTo) {
         waiter.cost = Math.min(applicant.price(), limitUs)
         const isPatienceOver = waiter.isConsidered && now >= waiter.until
         if (lone) answers.push([waiter, { ticket: s.beginLone(waiter.cost, now) }])
         else if (this.#fits(s, waiter, isAlone, isPatienceOver, typeof by === 'object', now))
           answers.push([waiter, { ticket: s.begin(waiter.cost, now) }])
-        else isFull = true
+        else fullUpTo = limitUs
         lone = false
-        if (!isFull) continue
+        if (limitUs > fullUpTo) continue
       }
       const reason = waiter.isConsidered ? this.#turnsAway(s, applicant, left.length) : undefined
       if (reason !== undefined) refuse(reason)
@@ -197,6 +202,7 @@ export class Engine {
   ): boolean {
     if (isAlone) return this.#fitsAlone(s, cost, limitUs, now) || (isPatienceOver && s.own.running === 0)
     if (s.used(now) > limitUs || cost > s.slack.left) return false
+    if (limitUs < s.slack.limit && !s.isLeft(cost, limitUs, now)) return false
     return isAnswered || now - s.asOf <= this.freshUs
   }
 
@@ -306,21 +312,21 @@ export class Engine {
       this.locate(s)
       this.enter(s, now)
       if (s.shard.isDown) continue
-      const isWanted = s.slack.inDemand && s.used(now) <= s.limit
+      // Also while all are refused from memory: the store may have lost what refuses them, and nobody else might know.
+      const isWanted = s.slack.inDemand && (s.used(now) <= s.limit || now - s.asOf > UNHEARD_US)
       s.slack.tick()
-      if (s.own.running > 0 || s.dirty || isWanted) {
+      const isIdle = s.own.running === 0 && !s.dirty && !isWanted
+      if (!isIdle || s.givesSlackBack()) {
         if (s.sent === undefined) publish.push(s)
-      } else {
-        s.slack.drop()
-        this.#due.delete(s)
-      }
+      } else if (!s.slack.inDemand) this.#due.delete(s)
     }
     return publish
   }
 
   /** Publishes all of a shard again, some at each tick: it may have lost what it was told. */
   republish(shard: Shard, now: number): void {
-    this.#unpublished.set(shard, this.subjects.spenders(shard, now))
+    if (this.#unpublished.has(shard)) this.#lostAgain.add(shard)
+    else this.#unpublished.set(shard, this.subjects.spenders(shard, now))
     this.#republishSome(now)
   }
 
@@ -331,6 +337,7 @@ export class Engine {
         const next = spenders.next()
         if (next.done) {
           this.#unpublished.delete(shard)
+          if (this.#lostAgain.delete(shard)) this.#unpublished.set(shard, this.subjects.spenders(shard, now))
           break
         }
         const s = next.value
@@ -339,6 +346,14 @@ export class Engine {
         s.markDirty()
         this.markDue(s)
       }
+    }
+  }
+
+  /** The subjects that the store has this process's figures of, in the windows open now. */
+  *holders(now: number): Generator<SubjectWindow> {
+    for (const s of this.subjects.holders(now)) {
+      this.enter(s, now)
+      if (s.stored > 0 || s.own.spent !== 0 || s.own.running > 0) yield s
     }
   }
 

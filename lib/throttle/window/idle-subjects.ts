@@ -54,7 +54,7 @@ export class IdleSubjects {
   /** All idle subjects that have spent time. */
   *spenders(): Generator<string> {
     for (const generation of [...this.#generations]) {
-      for (const [subject, { spent }] of generation) if (spent !== 0) yield subject
+      for (const [subject, { spent, closed }] of generation) if (spent !== 0 || closed) yield subject
     }
   }
 }

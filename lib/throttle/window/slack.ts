@@ -8,6 +8,9 @@ const AHEAD = 1.25
 export class Slack {
   #left = 0
   #more = 0
+  /** The limit that it was granted under, and that it is asked for under. */
+  #limit = 0
+  #wishLimit = 0
   #unit = 0
   #demand = 0
   #lastDemand = 0
@@ -15,6 +18,11 @@ export class Slack {
   /** What is granted and not used. */
   get left(): number {
     return this.#left
+  }
+
+  /** The limit that it was granted under: a request with a smaller one must not use it. */
+  get limit(): number {
+    return this.#limit
   }
 
   /** What the latest request is expected to take. */
@@ -50,7 +58,10 @@ export class Slack {
    * @param more what more could have been had
    */
   hear(granted: number | undefined, more: number): void {
-    if (granted !== undefined) this.#left = Math.max(0, granted)
+    if (granted !== undefined) {
+      this.#left = Math.max(0, granted)
+      this.#limit = this.#wishLimit
+    }
     this.#more = more
   }
 
@@ -81,11 +92,12 @@ export class Slack {
   }
 
   /**
-   * How much to ask for ahead, beside the `want` of those who wait. What is kept is no more than that.
+   * How much to ask for ahead, under `limit`, beside the `want` of those who wait. What is kept is no more than that.
    *
    * @param isLarge a request is expected to take so much that nothing is granted ahead
    */
-  wish(want: number, isLarge: boolean): number {
+  wish(want: number, limit: number, isLarge: boolean): number {
+    this.#wishLimit = limit
     const demanded = this.#demand > this.#unit ? this.#demand - want : 0
     const wish = isLarge ? 0 : Math.floor(Math.max(AHEAD * this.#lastDemand, demanded))
     this.#left = Math.min(this.#left, wish)

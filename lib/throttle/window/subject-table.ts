@@ -51,11 +51,17 @@ export class SubjectTable {
   *spenders(shard: Shard, now: number): Generator<SubjectWindow | undefined> {
     const isKept = (id: string) => this.#shardOf(id) === shard
     for (const s of this.#active.values()) {
-      yield (s.own.spent !== 0 || s.own.running > 0) && isKept(s.id) ? s : undefined
+      yield (s.own.spent !== 0 || s.own.running > 0 || s.ended > 0) && isKept(s.id) ? s : undefined
     }
     for (const subject of this.#idle.spenders()) {
       yield isKept(this.#identify(subject).id) ? this.find(subject, now) : undefined
     }
+  }
+
+  /** The active subjects and the idle ones that have spent time, which are woken. */
+  *holders(now: number): Generator<SubjectWindow> {
+    yield* this.#active.values()
+    for (const subject of this.#idle.spenders()) yield this.find(subject, now)
   }
 
   /**
@@ -77,8 +83,10 @@ export class SubjectTable {
       if (!isIdle(s) || now - s.touched < REST_AFTER_US) continue
       this.#active.delete(s.subject)
       const figures = s.evict()
-      // Where nothing was spent here, only an exceeded limit is worth keeping: it refuses without asking.
-      if (figures.spent !== 0 || figures.othersSpent > s.limit) this.#idle.put(s.subject, figures)
+      // Where nothing was spent here, two things are worth keeping: what ended processes have charged, to heal a store
+      // that loses it, and an exceeded limit, which refuses without asking.
+      const { spent, othersSpent, closed } = figures
+      if (spent !== 0 || closed || othersSpent > s.limit) this.#idle.put(s.subject, figures)
     }
   }
 }

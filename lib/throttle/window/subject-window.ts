@@ -34,6 +34,8 @@ export interface RestingFigures {
   readonly number: number
   readonly spent: number
   readonly othersSpent: number
+  /** Only where ended processes have charged: most have not, and a million of these are kept. */
+  readonly closed?: { readonly incarnation: number; readonly ended: number }
 }
 
 /** A command under way. */
@@ -48,10 +50,18 @@ export interface Sent {
 
 /** What a reply says of the other processes, and what it grants. Whole microseconds and counts. */
 export interface OthersFigures {
+  /** What the other processes have charged, those that have ended included. */
   readonly othersSpent: number
+  /** How many requests they have in flight. */
   readonly othersRunning: number
+  /** What is set aside for them. */
+  readonly othersHeld: number
+  /** Slack granted, and what more could have been. */
   readonly granted: number
   readonly more: number
+  /** Which record of the window this is, and what ended processes have charged to it. */
+  readonly incarnation: number
+  readonly ended: number
 }
 
 /**
@@ -73,10 +83,13 @@ export class SubjectWindow {
   #evicted = false
   #othersSpent: number
   #othersRunning = 0
+  #othersHeld = 0
   #asOf = -Infinity
   #sent: Sent | undefined
   #heardSeq = 0
   #storedSeq = 0
+  #incarnation: number
+  #ended: number
   #dirty = false
   #urgent = false
   /** This process's own commitments when the other processes' were last heard. */
@@ -100,6 +113,8 @@ export class SubjectWindow {
     this.#shard = shard
     this.#touched = now
     this.#othersSpent = rest?.othersSpent ?? 0
+    this.#incarnation = rest?.closed?.incarnation ?? 0
+    this.#ended = rest?.closed?.ended ?? 0
     this.own = new OwnFigures(rest?.number ?? this.#numberAt(now), rest?.spent ?? 0, now)
   }
 
@@ -136,6 +151,20 @@ export class SubjectWindow {
   /** When the store was asked for the other processes' figures. */
   get asOf(): number {
     return this.#asOf
+  }
+
+  /** The `seq` of the latest command that the store is known to have; 0 for none. */
+  get stored(): number {
+    return this.#storedSeq
+  }
+
+  /** The store's record of the window that was heard of last; what ended processes had charged there is told again. */
+  get incarnation(): number {
+    return this.#incarnation
+  }
+
+  get ended(): number {
+    return this.#ended
   }
 
   get waiting(): readonly Waiter[] {
@@ -205,7 +234,8 @@ export class SubjectWindow {
       this.#terms.ended?.(this, own.total(boundary))
       own.next(own.running > 0 ? own.number + 1 : number, boundary)
       this.#touched = boundary
-      this.#othersSpent = this.#othersRunning = this.#storedSeq = this.#ownWhenHeard = 0
+      this.#othersSpent = this.#othersRunning = this.#othersHeld = this.#ownWhenHeard = 0
+      this.#storedSeq = this.#incarnation = this.#ended = 0
       this.#asOf = -Infinity
       this.slack.reset()
       this.#dirty = own.running > 0
@@ -215,12 +245,9 @@ export class SubjectWindow {
 
   // --- requests and charges
 
-  /** The limit that holds from now on. What was granted under another one is given up. */
+  /** A request brings its limit. */
   limitTo(limit: number): void {
-    if (this.#limit === limit) return
     this.#limit = limit
-    this.slack.drop()
-    this.#asOf = -Infinity
   }
 
   /** Puts a request in flight. */
@@ -263,6 +290,19 @@ export class SubjectWindow {
     const leftWhenHeard = limit - this.#othersSpent - this.#ownWhenHeard
     const since = this.own.total(now) + this.own.held(now) - this.#ownWhenHeard
     return Math.max(0, leftWhenHeard) / this.#shard.processes - since
+  }
+
+  /** Whether so much is left under `limit`, beside all that was used and is set aside as far as is known here. */
+  isLeft(cost: number, limit: number, now: number): boolean {
+    return this.used(now) + this.own.held(now) + this.#othersHeld + cost <= limit
+  }
+
+  /** Gives up what is granted ahead: nothing asks for it. True where the store is to be told. */
+  givesSlackBack(): boolean {
+    if (this.slack.left === 0) return false
+    this.slack.drop()
+    this.#dirty = true
+    return true
   }
 
   /** Charges time; a credit is negative. True where the limit is exceeded. */
@@ -358,6 +398,9 @@ export class SubjectWindow {
     this.#asOf = sent.at
     this.#othersSpent = figures.othersSpent
     this.#othersRunning = figures.othersRunning
+    this.#othersHeld = figures.othersHeld
+    this.#incarnation = figures.incarnation
+    this.#ended = figures.ended
     this.#ownWhenHeard = this.own.total(now) + this.own.held(now)
     const since = this.own.granted - sent.granted
     this.slack.hear(grants ? figures.granted - since : undefined, figures.more)
@@ -371,6 +414,8 @@ export class SubjectWindow {
   /** Puts the subject to rest. */
   evict(): RestingFigures {
     this.#evicted = true
-    return { number: this.own.number, spent: this.own.spent, othersSpent: this.#othersSpent }
+    const [incarnation, ended] = [this.#incarnation, this.#ended]
+    const figures = { number: this.own.number, spent: this.own.spent, othersSpent: this.#othersSpent }
+    return ended > 0 ? { ...figures, closed: { incarnation, ended } } : figures
   }
 }

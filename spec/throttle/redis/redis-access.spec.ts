@@ -8,7 +8,6 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import express, { type Request } from 'express'
 import { budgetOf, type StoreMessage, type Usage, redisStore, throttle } from '../../../lib/index'
-import type { SyncCommand } from '../../../lib/throttle/sync/sync-protocol'
 import { endedLogs, startApis } from '../../chaos/apis'
 import { balance } from '../../chaos/balance'
 import { shoot } from '../../chaos/load'
@@ -16,6 +15,7 @@ import { workByUser } from '../../chaos/log'
 import { LONG_WINDOW_MS, totals } from '../../chaos/shared-total'
 import { listen } from '../../support/listen'
 import { type Server, freePort, startRedis } from '../../support/redis'
+import { syncCommand } from '../../support/sync-command'
 import { until } from '../../support/until'
 
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
@@ -136,11 +136,8 @@ describe('redisStore() that is asked about many subjects in one turn', () => {
       await store.close()
     })
     const shard = store.shardOf('')
-    const start = Date.now() * 1_000 - 10_000_000
-    const command = (id: string, seq: number, spent: number): SyncCommand => ({
-      ...{ id, number: 1, start, end: start + 60_000_000, seq, spent, hold: 0, running: 0 },
-      ...{ want: 0, unit: 0, slice: 0, keep: 0, limit: 1_000_000, tolerance: 0, leaseMs: 251 },
-    })
+    const starts = Date.now() * 1_000 - 10_000_000
+    const command = (id: string, seq: number, spent: number) => syncCommand({ id, starts, seq, spent })
     await until(() => shard.sync('w', command('first', 1, 0)).catch(() => undefined)) // connects, and brings the script
     const monitor = await admin.monitor()
     t.after(() => monitor.disconnect())
@@ -165,7 +162,7 @@ describe('redisStore() that is asked about many subjects in one turn', () => {
 })
 
 describe('redisStore() with a Redis user of few rights', () => {
-  const NEEDED = ['+evalsha', '+eval', '+time', '+hgetall', '+hset', '+pexpireat']
+  const NEEDED = ['+evalsha', '+eval', '+time', '+hgetall', '+hmget', '+hset', '+hdel', '+pexpireat']
   let redis: Server
   let admin: Redis
   before(async () => {

@@ -6,7 +6,7 @@ import type { Applicant, Ticket, WaitRule } from '../../../lib/throttle/window/d
 import { Engine } from '../../../lib/throttle/window/engine'
 import { StoreClock } from '../../../lib/throttle/window/store-clock'
 import type { OthersFigures, SubjectWindow } from '../../../lib/throttle/window/subject-window'
-import { type Field, syncModel } from './simulation/model'
+import { type HashModel, syncModel } from './simulation/model'
 
 const LIMIT = 1_000_000
 const WINDOW = 10_000_000
@@ -30,8 +30,8 @@ const memory = { clock: new StoreClock(0, 0), isDown: true, downSince: -Infinity
 const NO_WAIT: WaitRule = { maxUs: 0, perSubject: 0 }
 
 /** A request of this price. It does not wait for room unless `wait` says so. */
-function applicant(priceUs: number, wait = NO_WAIT): Applicant {
-  return { price: () => priceUs, limitUs: LIMIT, wait, gone: false, waits: () => undefined, decided: () => undefined }
+function applicant(priceUs: number, limitUs = LIMIT): Applicant {
+  return { price: () => priceUs, limitUs, wait: NO_WAIT, gone: false, waits: () => undefined, decided: () => undefined }
 }
 
 /** Steps of one subject: time passes, then a request begins, the oldest or newest ends, or time is charged. */
@@ -44,6 +44,8 @@ const steps = fc.array(
   }),
   { maxLength: 60 },
 )
+
+const NOTHING = { othersSpent: 0, othersRunning: 0, othersHeld: 0, granted: 0, more: 0, incarnation: 0, ended: 0 }
 
 describe('Engine', () => {
   it('charges each window its own share of each request, loses nothing and doubles nothing', () => {
@@ -284,7 +286,7 @@ describe('Engine that decides alone by a clock that may be off', () => {
 describe('sync protocol', () => {
   /** Two engines over one model of the store. */
   function two() {
-    const fields = new Map<number, Map<string, Field>>()
+    const hashes = new Map<number, HashModel>()
     const make = (id: string) => {
       const shard = { clock: new StoreClock(0, 1_000), isDown: false, downSince: 0, processes: 1 }
       const engine = new Engine({
@@ -298,33 +300,32 @@ describe('sync protocol', () => {
         engine,
         sync(now: number) {
           const s = engine.subjectWindow('s', LIMIT, now)
-          const asked = nextCommand(engine, s, now)
+          const asked = nextCommand(engine, s, id, now)
           const { sent } = s
           assert.ok(sent)
-          const window = fields.get(asked.number) ?? new Map<string, Field>()
-          fields.set(asked.number, window)
-          const reply = syncModel(window, now, id, asked)
+          const { hash, reply } = syncModel(hashes.get(asked.number), now, asked)
+          if (hash) hashes.set(asked.number, hash)
           return { asked, sent, reply, s, take: (at = now) => takeReply(engine, s, sent, reply, at) }
         },
       }
     }
-    return { a: make('a'), b: make('b'), fields }
+    return { a: make('a'), b: make('b'), hashes }
   }
 
   /** The store answers these figures to a command of `at`. */
   function hear(engine: Engine, s: SubjectWindow, at: number, figures: Partial<OthersFigures>): void {
+    s.slack.wish(0, LIMIT, false)
     const sent = s.send(engine.nextSeq(), at)
     s.unsend(sent)
-    s.hear(sent, { othersSpent: 0, othersRunning: 0, granted: 0, more: 0, ...figures }, true, at)
+    s.hear(sent, { ...NOTHING, ...figures }, true, at)
   }
 
   it("brings the others' figures, and charges nothing twice however often a command arrives", () => {
-    const { a, b, fields } = two()
+    const { a, b, hashes } = two()
     a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 300_000, 0)
     const { asked, take: taken } = a.sync(1)
     taken()
-    const window = fields.get(asked.number) as Map<string, Field>
-    for (let i = 0; i < 3; i++) assert.equal(syncModel(window, 5, 'a', asked).written, undefined)
+    for (let i = 0; i < 3; i++) assert.equal(syncModel(hashes.get(0), 5, asked).reply.written, undefined)
     const sync = b.sync(10)
     sync.take()
     assert.equal(sync.s.used(10), 300_000)
@@ -367,16 +368,50 @@ describe('sync protocol', () => {
     assert.ok('refusal' in a.engine.admit('s', applicant(500_000), 2))
   })
 
-  it('another limit takes back what was granted under the one before', () => {
+  it('a request with a smaller limit does not use what was granted under a larger one, one with a larger limit does', () => {
     const { a } = two()
     const s = a.engine.subjectWindow('s', LIMIT, 0)
     hear(a.engine, s, 5, { granted: 100_000 })
-    a.engine.subjectWindow('s', LIMIT, 6)
-    assert.deepEqual([s.slack.left, s.asOf], [100_000, 5])
-    a.engine.subjectWindow('s', undefined, 6)
-    assert.deepEqual([s.limit, s.slack.left], [LIMIT, 100_000])
-    a.engine.subjectWindow('s', LIMIT + 1, 7)
-    assert.deepEqual([s.limit, s.slack.left, s.asOf], [LIMIT + 1, 0, -Infinity])
+    assert.ok('waiter' in a.engine.admit('s', applicant(10, LIMIT / 2), 6), 'it is asked about')
+    s.keepWaiting([])
+    assert.ok('ticket' in a.engine.admit('s', applicant(10, 2 * LIMIT), 7))
+    assert.equal(s.slack.left, 99_990)
+  })
+
+  it('judges each of those who wait by its own limit, in the order in which they came', () => {
+    const { a, b } = two()
+    b.engine.charge(b.engine.subjectWindow('s', LIMIT, 0), 500_000, 0)
+    b.engine.begin(b.engine.subjectWindow('s', LIMIT, 0), 100_000, 0)
+    b.sync(1).take()
+    const limits = [400_000, 2_000_000, 650_000, 400_000, 2_000_000]
+    for (const limit of limits) assert.ok('waiter' in a.engine.admit('s', applicant(50_000, limit), 2))
+    const { asked, take } = a.sync(3)
+    assert.equal(asked.limit, 2_000_000)
+    // 600,000 are committed elsewhere, so the third does not fit beside the second one's 50,000.
+    assert.deepEqual(
+      take(4).answers.map(([, decision]) => 'ticket' in decision),
+      [false, true, false, false, true],
+    )
+  })
+
+  it('hands its charges over at the end, and heals a store that loses what closed processes had charged', () => {
+    const { a, b, hashes } = two()
+    for (const [who, us] of [[a, 300_000] as const, [b, 20_000] as const]) {
+      who.engine.charge(who.engine.subjectWindow('s', LIMIT, 0), us, 0)
+      who.sync(1).take()
+    }
+    const s = a.engine.subjectWindow('s', LIMIT, 2)
+    const last = nextCommand(a.engine, s, 'a', 2, true)
+    hashes.set(0, syncModel(hashes.get(0), 2, last).hash as HashModel)
+    assert.deepEqual([...(hashes.get(0)?.fields.keys() ?? [])], ['b'])
+    assert.equal(syncModel(hashes.get(0), 3, { ...last, seq: 99, closing: false }).reply.written, undefined, 'late')
+    const heard = b.sync(4)
+    heard.take()
+    assert.equal(heard.s.used(4), 320_000)
+    hashes.clear()
+    b.sync(5_000).take(5_001)
+    assert.equal(hashes.get(0)?.inherited, 300_000)
+    assert.equal(b.sync(6_000).reply.written?.othersSpent, 300_000, 'once')
   })
 
   it('tick() publishes whom something has moved for, once at a time, and forgets who is idle', () => {
@@ -395,8 +430,13 @@ describe('sync protocol', () => {
     assert.deepEqual(engine.tick(4), [s])
     a.sync(4).take(5)
     hear(engine, s, 5, { granted: 77 })
-    assert.deepEqual(engine.tick(5), [])
-    assert.deepEqual([engine.busy, s.slack.left], [false, 0], 'idle, and what was granted given up')
+    assert.deepEqual(engine.tick(5), [s], 'idle: what was granted is given back')
+    assert.equal(s.slack.left, 0)
+    a.sync(5).take(6) // finds that the store never had the command that `hear()` made up
+    assert.deepEqual(engine.tick(6), [s])
+    a.sync(6).take(7)
+    assert.deepEqual(engine.tick(7), [])
+    assert.equal(engine.busy, false)
 
     const ticket = engine.begin(s, 10, 6)
     a.sync(7).take(8)
@@ -428,22 +468,22 @@ describe('sync protocol', () => {
     const waits = engine.admit('waits', applicant(10), 0)
     assert.ok('waiter' in waits)
     const asks = engine.subjectWindow('asks', LIMIT, 0)
-    nextCommand(engine, asks, 0)
+    nextCommand(engine, asks, 'a', 0)
     engine.tick(1) // neither has anything to publish from here on
     for (let now = 0; now < 3 * WINDOW; now += 100_000) engine.rest(now, 10)
     assert.deepEqual([...engine.subjects.active.keys()].sort(), ['asks', 'waits'])
   })
 
   it('heals a store that lost what it was told', () => {
-    const { a, fields } = two()
+    const { a, hashes } = two()
     const s = a.engine.subjectWindow('s', LIMIT, 0)
     a.engine.charge(s, 300_000, 0)
     a.sync(1).take()
     assert.equal(s.dirty, false)
-    fields.clear()
+    hashes.clear()
     a.sync(2).take()
     assert.equal(s.dirty, true, 'it found its own field gone, and will say everything again')
-    assert.equal(fields.get(0)?.get('a')?.spent, 300_000)
+    assert.equal(hashes.get(0)?.fields.get('a')?.spent, 300_000)
   })
 
   it('admits nobody past those who wait: a later request would use what is granted to them', () => {

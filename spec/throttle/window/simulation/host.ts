@@ -155,7 +155,7 @@ export class Host {
   }
 
   #sync(s: SubjectWindow): void {
-    const asked = nextCommand(this.#engine, s, this.nowUs())
+    const asked = nextCommand(this.#engine, s, this.#process.id, this.nowUs())
     const sent = s.sent
     if (!sent) return
     this.#process.send(
@@ -181,11 +181,12 @@ export class Host {
 
   #atRedis(c: SyncCommand): SyncReply {
     const key = `${c.id}/${c.number}`
-    const fields = new Map(this.#redis.window(key)?.fields)
-    const before = fields.get(this.#process.id)?.spent ?? 0
-    const reply = syncModel(fields, this.#redis.timeUs(), this.#process.id, c)
-    if (reply.written && c.spent < before) this.#redis.shrunk.push({ key, before, after: c.spent })
-    if (reply.written) this.#redis.set(key, { subject: c.id, endMs: c.end / 1000, fields, expiresMs: c.end / 1000 })
+    const was = this.#redis.window(key)?.hash
+    const { hash, reply } = syncModel(was, this.#redis.timeUs(), c)
+    if (!reply.written || hash === undefined) return reply
+    const before = was?.fields.get(c.process)?.spent ?? 0
+    if (c.spent < before) this.#redis.shrunk.push({ key, before, after: c.spent })
+    this.#redis.set(key, { subject: c.id, endMs: c.ends / 1000, hash, expiresMs: c.ends / 1000 })
     return reply
   }
 

@@ -66,8 +66,8 @@ function brokenPromises({ refusedAgain, outages, scenario }: Simulation): unknow
 }
 
 /** A process's field, against what the process itself made of that window. */
-function excess({ everyProcess }: Simulation, { subject, endMs, fields }: WindowHash): unknown[] {
-  return [...fields].flatMap(([id, { spent }]) => {
+function excess({ everyProcess }: Simulation, { subject, endMs, hash }: WindowHash): unknown[] {
+  return [...hash.fields].flatMap(([id, { spent }]) => {
     if (spent === 0) return []
     const process = everyProcess.find((one) => one.id === id)
     const own = process?.windowsOf(subject).find((window) => window.endMs === endMs)

@@ -1,14 +1,14 @@
 import type { EventLoop } from './event-loop'
-import type { Field } from './model'
+import type { HashModel } from './model'
 
 /** Redis's time in microseconds when the simulation begins. */
 export const EPOCH_US = 1.7e15
 
-/** A window's hash: one field per process. */
+/** A window's hash. */
 export interface WindowHash {
   readonly subject: string
   readonly endMs: number
-  readonly fields: ReadonlyMap<string, Field>
+  readonly hash: HashModel
   readonly expiresMs: number
 }
 
