@@ -8,6 +8,7 @@ import type { Applicant, Decision, ThrottleRefusal, Ticket, WaitRule } from '../
 import type { SubjectWindow } from '../window/subject-window'
 import type { Prices, RoutePrice } from './prices'
 import type { ChargedWindow, RequestCharges } from './request-charges'
+import { refusalText } from './refusal-text'
 import { type ThrottleHeaders, wholeSeconds } from './response-headers'
 import { type WindowPlace, admitToAll } from './several-windows'
 
@@ -166,10 +167,9 @@ export class RequestAdmission implements Applicant, WindowPlace {
   }
 
   #refuse(refusal: ThrottleRefusal): void {
-    const { subjectWindow, retryAfterUs } = refusal
+    const { subjectWindow, retryAfterUs, reason } = refusal
     const longestUs = Math.max(retryAfterUs, this.#charges.refuseBy(this.#charged(subjectWindow, undefined)))
-    const text = `No processing time is left in the window "${this.window.name}" for this request`
-    this.#deny(429, 'throttled', text, wholeSeconds(longestUs), refusal)
+    this.#deny(429, 'throttled', refusalText(reason, this.window.name), wholeSeconds(longestUs), refusal)
   }
 
   #unavailable(decision: Decision): void {

@@ -4,6 +4,7 @@ import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { type RefusedMessage, type Throttle, ThrottledError, throttle, type ThrottleOptions } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
+import { refusalText } from '../../../lib/throttle/request/refusal-text'
 import { get, listen } from '../../support/listen'
 import { until } from '../../support/until'
 
@@ -171,6 +172,26 @@ describe('throttle() says why it refuses', () => {
       heard.map(({ reason }) => reason),
       ['hold', 'hold', 'hold', 'hold'],
     )
+  })
+
+  it('in the body, in words that are true of the reason', async (t) => {
+    const bodies = async (options: ThrottleOptions, ms: number) => {
+      const { ask } = await appWith(t, { ...options, errorFormat: 'problem' })
+      const answers = [...(await many(6, () => ask(`/work/${ms}`))), await ask(`/work/${ms}`)]
+      const refused = answers.filter(({ status }) => status === 429)
+      return [...new Set(refused.map(({ body }) => (JSON.parse(body) as { detail: string }).detail))]
+    }
+    assert.deepEqual(await bodies({ limitMs: 1 }, 20), [
+      'No processing time is left in the window "default" for this request',
+    ])
+    assert.deepEqual(await bodies({ wait: false }, 150), [
+      'What is left in the window "default" is set aside for requests that are still running. ' +
+        'Try again when they have ended',
+    ])
+    assert.deepEqual(await bodies({ wait: { perSubject: 1 } }, 150), [
+      'Too many requests wait already for processing time in the window "default". Send fewer at the same time',
+    ])
+    assert.match(refusalText('outage', 'default'), /^Less processing time than usual can be granted in the window "def/)
   })
 
   it('on the error, for onDenied', async (t) => {

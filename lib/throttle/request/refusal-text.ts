@@ -1,0 +1,18 @@
+import type { RefusalReason } from '../window/decision'
+
+/** What the body of a 429 says, for people, by the reason of the refusal and the window's name. */
+const TEXTS: Readonly<Record<RefusalReason, (window: string) => string>> = {
+  // The service's own body carries this one, so it stays as it is.
+  spent: (window) => `No processing time is left in the window "${window}" for this request`,
+  hold: (window) =>
+    `What is left in the window "${window}" is set aside for requests that are still running. Try again when they have ended`,
+  places: (window) =>
+    `Too many requests wait already for processing time in the window "${window}". Send fewer at the same time`,
+  outage: (window) =>
+    `Less processing time than usual can be granted in the window "${window}", and running requests use it. Try again later`,
+}
+
+/** The message of a 429: why the request is refused and, where it helps, what to do. Names nothing but the window. */
+export function refusalText(reason: RefusalReason, window: string): string {
+  return TEXTS[reason](window)
+}
