@@ -117,15 +117,15 @@ function tokenView(name, token) {
   const parts = decoded(token)
   if (!parts) return element('p', {}, `${name}: opaque`)
   const view = (title, json) =>
-    element('div', {}, element('h4', {}, title), code(`${name}, ${title}`, JSON.stringify(json, undefined, 2)))
+    element('div', {}, element('h3', {}, title), code(`${name}, ${title}`, JSON.stringify(json, undefined, 2)))
   const expires = new Date(parts.payload.exp * 1_000).toLocaleTimeString()
-  return element(
-    'article',
+  const summary = element(
+    'summary',
     {},
-    element('h3', {}, name, element('small', {}, `until ${expires}`)),
-    view('claims', parts.payload),
-    view('header', parts.header),
+    element('span', { class: 'path' }, name),
+    element('small', {}, `until ${expires}`),
   )
+  return element('details', {}, summary, view('claims', parts.payload), view('header', parts.header))
 }
 
 function decoded(token) {
@@ -149,8 +149,8 @@ async function call(path, retries = 0) {
     const body = await answer.text()
     underWay.delete(request)
     learnWindows(path, answer.headers)
-    drawGauges()
     const entry = showAnswer(path, answer, body)
+    drawGauges()
     const cost = answer.headers.get('X-PROCESSING-TIME')
     const told = `${path.split('?')[0]}: ${answer.status} ${answer.statusText}`
     if (answer.status === 429) refused(path, entry, Number(answer.headers.get('Retry-After')), retries)
@@ -206,7 +206,10 @@ function showAnswer(path, answer, body) {
     element('span', { class: 'path' }, path),
     element('span', { class: 'cost' }, cost === null ? '' : `${cost} ms`),
   )
+  for (const old of $('log').querySelectorAll('details[open]')) old.open = false
   const details = element('details', answer.status === 429 ? { open: '' } : {}, summary)
+  const window = windowOf.get(path.split('?')[0])
+  if (answer.status === 429 && window !== undefined) details.append(gaugeOf(window)) // the one that refused
   details.append(code(`Answer ${++calls} as the client got it`, raw))
   const entry = element('li', {}, details)
   $('no-answers').hidden = true
@@ -228,7 +231,7 @@ function learnWindows(path, headers) {
     const usedMs = exact ? Number(exact) : budgetMs - leftMs
     windows.set(name, { budgetMs: Number(budgetMs), usedMs, lengthSec, endsAt: now + endsInSec * 1_000 })
     windowOf.set(path.split('?')[0], name)
-    if (document.querySelector(`[data-window="${CSS.escape(name)}"]`)) continue
+    if (document.querySelector(`#gauges [data-window="${CSS.escape(name)}"]`)) continue
     addGauge(name)
     if (name === 'default') $('force-ms').value = Number(budgetMs) + 1
   }
@@ -243,6 +246,11 @@ function learnWindows(path, headers) {
 
 function addGauge(name) {
   $('gauges').querySelector('.empty')?.remove()
+  $('gauges').append(gaugeOf(name))
+}
+
+/** Drawn at every frame, wherever on the page it stands. */
+function gaugeOf(name) {
   const meter = { role: 'meter', 'aria-label': `Processing time left, window ${name}`, 'aria-valuemin': '0' }
   const gauge = element('div', { class: 'gauge', 'data-window': name })
   gauge.append(
@@ -252,7 +260,7 @@ function addGauge(name) {
     element('p', { class: 'terms' }),
     element('p', { class: 'end' }),
   )
-  $('gauges').append(gauge)
+  return gauge
 }
 
 function everyFrame() {

@@ -287,6 +287,7 @@ function seconds(ms) {
 
 /** As exact as anybody wants to know. */
 function duration(ms) {
+  if (ms > 0 && ms < 10) return milliseconds(ms)
   if (ms < 1_000) return `${Math.round(ms)} ms`
   return ms < 120_000 ? seconds(ms) : `${Math.round(ms / 60_000)} min`
 }

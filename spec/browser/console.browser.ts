@@ -40,7 +40,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
     const call = (name: string) => page.locator('#calls button', { hasText: name }).click()
     const answer = (n = 0) => page.locator('#log > li').nth(n)
     const leftMs = async (window: string) =>
-      Number(await page.locator(`[data-window="${window}"] [role=meter]`).getAttribute('aria-valuenow'))
+      Number(await page.locator(`#gauges [data-window="${window}"] [role=meter]`).getAttribute('aria-valuenow'))
     async function signIn() {
       await page.click('#sign-in')
       await page.fill('#username', 'ada')
@@ -55,9 +55,13 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       await signIn()
       assert.equal(page.url(), `${running.origin}/`)
       assert.equal(await page.locator('#who').innerText(), 'Signed in: Ada')
-      const [access, id] = [page.locator('#decoded article').nth(0), page.locator('#decoded article').nth(1)]
+      const [access, id] = [page.locator('#decoded details').nth(0), page.locator('#decoded details').nth(1)]
+      for (const token of [access, id]) {
+        assert.equal(await token.getAttribute('open'), null, 'closed until asked for')
+        await token.locator('summary').click()
+      }
       assert.match(await access.innerText(), /access_token[^]*"client_id": "console"[^]*"alg": "RS256"/)
-      assert.match(await id.innerText(), /id_token[^]*"email": "ada@example.org"/)
+      assert.match(await id.innerText(), /id_token[^]*"family_name": "Lovelace"/)
       await page.reload()
       assert.equal(await page.locator('#who').innerText(), 'Signed in: Ada', 'the tab keeps its session')
       await call('Current user')
@@ -95,9 +99,13 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       assert.match(raw, /^HTTP\/1.1 429 Too Many Requests\n[^]*retry-after: \d+\n[^]*<code>429<\/code>/)
       assert.match(await answer().locator('.retry').innerText(), /Again in \d+ s/)
       assert.equal(await leftMs('default'), 0)
+      const own = answer().locator('[data-window=default]')
+      assert.match(await own.innerText(), /default\s+0\.0 s left\s+of 3 s in 3600 s\s+window ends in \d+ s/)
       await call('Search')
       await answer().locator('summary', { hasText: 'search' }).waitFor()
       assert.match(await page.locator('#said').innerText(), /search: 200 OK/)
+      assert.equal(await page.locator('#log details[open]').count(), 0, 'older answers fold')
+      await answer(1).locator('summary').click()
       await looksWell(page, `${width}-console-refused`)
       await page.click('.retry button')
       await said('It is not tried again.')
@@ -105,6 +113,13 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       await call('Dates')
       await said(/: no time left for \d+ s\.$/)
       assert.equal(await page.locator('.retry').count(), 0)
+      const height = () => page.evaluate('document.querySelector("#answers").offsetHeight')
+      for (let n = 0; n < 16; n++) await call('Status')
+      await answer(16).waitFor()
+      const before = await height()
+      for (let n = 0; n < 12; n++) await call('Status')
+      await until(async () => (await page.locator('#log > li').count()) === 20)
+      assert.equal(await height(), before, 'the page does not grow with every call')
     })
 
     // What does not depend on the width is tried at one.
@@ -131,7 +146,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       assert.equal(await page.locator('#log > li').count(), searches)
       await answer(searches).waitFor()
       await call('Current user')
-      await page.locator('[data-window=default]').waitFor()
+      await page.locator('#gauges [data-window=default]').waitFor()
       assert.ok((await leftMs('default')) > 2_500, 'the search did not cost the other window')
     })
 

@@ -1,15 +1,12 @@
 // `npm run test:browser`: the pages in Debian's chromium (`apt-get install chromium`, or CHROMIUM=/path/to/it).
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
-import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { type RunningServer, startServer } from '../oauth/support'
 import { request } from '../oauth/user-agent'
-
-const SHOTS = '.cache/screenshots'
-const WIDTHS = { phone: { width: 390, height: 844 }, desk: { width: 1_280, height: 900 } }
+import { WIDTHS, launch, looksWell } from './looks'
 
 for (const [name, viewport] of Object.entries(WIDTHS)) {
   describe(`the pages in a browser, ${name}`, () => {
@@ -22,10 +19,7 @@ for (const [name, viewport] of Object.entries(WIDTHS)) {
     let callback: string
 
     before(async () => {
-      mkdirSync(SHOTS, { recursive: true })
-      const args = ['--disable-quic', '--disable-gpu']
-      const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
-      browser = await chromium.launch({ executablePath, chromiumSandbox: false, args })
+      browser = await launch()
     })
     after(() => browser.close())
     beforeEach(async () => {
@@ -60,7 +54,20 @@ for (const [name, viewport] of Object.entries(WIDTHS)) {
       `${running.issuer}/authorization?${new URLSearchParams(request({ redirect_uri: callback, ...more })).toString()}`
     const open = (more = {}) => page.goto(url(more))
     const title = () => page.locator('h1').innerText()
-    const shot = (what: string) => page.screenshot({ path: `${SHOTS}/${name}-${what}.png`, fullPage: true })
+    /** The very page where scripts run, as axe-core is one, without its own, which would submit it. */
+    const shot = async (what: string) => {
+      const url = page.url()
+      const body = (await page.content()).replace(/<script[^]*?<\/script>/g, '')
+      const looker = await browser.newContext({ viewport })
+      const copy = await looker.newPage()
+      await copy.route(
+        ({ href }) => href === url,
+        (route) => route.fulfill({ contentType: 'text/html', body }),
+      )
+      await copy.goto(url)
+      await looksWell(copy, `${name}-${what}`)
+      await looker.close()
+    }
     const logIn = async (password = 'analytical engine') => {
       await page.fill('#username', 'ada')
       await page.fill('#password', password)
@@ -96,8 +103,17 @@ for (const [name, viewport] of Object.entries(WIDTHS)) {
       clock.advance(16 * 60_000)
       await logIn()
       assert.match(await page.locator('.notice').innerText(), /too long/)
+      await shot('expired')
       await logIn()
       assert.equal(await title(), 'Terms of access')
+    })
+
+    it('a form posts back to the app, by hand without JavaScript', async () => {
+      await open({ response_mode: 'form_post' })
+      await logIn()
+      await page.click('button[value=accept]')
+      assert.equal(await page.locator('.actions button').innerText(), 'Continue')
+      await shot('form-post')
     })
 
     it('an app without a realm is told so', async () => {
