@@ -35,6 +35,8 @@ export interface ApiConfig {
 const { redis, throttles, chain = [], log } = JSON.parse(process.argv[2] as string) as ApiConfig
 const file = openSync(log, 'a')
 
+const WAKES_MS = 5
+
 /** Microseconds of the machine's monotonic clock: one clock for all processes. */
 const now = () => Math.round(Number(process.hrtime.bigint()) / 1_000)
 let notes: string[] = []
@@ -69,6 +71,14 @@ function heard(errorUs: number): void {
   note('clock', at, Math.ceil(errorUs))
 }
 
+/** The latest that this process woke, since it was asked. */
+let stallMs = 0
+let woke = performance.now()
+setInterval(() => {
+  stallMs = Math.max(stallMs, performance.now() - woke - WAKES_MS)
+  woke = performance.now()
+}, WAKES_MS)
+
 const store = redisStore(typeof redis === 'string' ? redis : client(redis))
 const all = Object.entries(throttles).map(([name, options]) => {
   return throttle({ name, ...options, store, subject: (req) => req.get('x-user') ?? null })
@@ -77,6 +87,10 @@ const all = Object.entries(throttles).map(([name, options]) => {
 const app = express()
 app.use('/usage/:at/:who', async (req, res) => void res.json(await all[Number(req.params.at)]?.usage(req.params.who)))
 app.get('/clock', (_req, res) => void res.json(Date.now()))
+app.get('/stall', (_req, res) => {
+  res.json(stallMs)
+  stallMs = 0
+})
 app.get('/connections', (_req, res) => server.getConnections((_err, n) => void res.json(n)))
 app.use((req, res, next) => {
   const { locals } = res

@@ -24,6 +24,8 @@ export interface Api {
   usage(user: string, throttle?: number): Promise<{ spentMs: number; degraded: boolean }>
   /** How often it lost its store so far. */
   degraded(): number
+  /** The longest that its event loop stood still since the last call, in milliseconds. */
+  stallMs(): Promise<number>
   /** How many clients are connected. */
   connections(): Promise<number>
   /** Sends the signal, and waits for the end of the process. */
@@ -93,6 +95,7 @@ async function start(owner: Owner, { redis, throttles, chain, env }: ApisOptions
       return (JSON.parse(body) as [{ spentMs: number; degraded: boolean }])[0]
     },
     degraded: () => said.filter((line) => line === 'degraded').length,
+    stallMs: async () => Number((await get(`http://127.0.0.1:${port}/stall`)).body),
     connections: async () => Number((await get(`http://127.0.0.1:${port}/connections`)).body),
     end: async (signal) => {
       child.kill(signal)

@@ -25,14 +25,9 @@ export interface FaultRow {
 export interface BurstRow {
   readonly burst: string
   readonly run: number
-  readonly judged: number
   readonly mean: number
   readonly least: number
   readonly most: number
-  /** Made again, because the machine stalled: what the worst of them admitted, and the longest stall among them. */
-  readonly remade: number
-  readonly remadeMost: number
-  readonly remadeStallMs: number
 }
 
 /** Anything else that was measured: one line of the third. */

@@ -9,10 +9,12 @@ import type { Total } from './shared-total'
 import type { Stalls } from './stalls'
 import { FULL, quantile, tell } from './table'
 
-/** Nobody waits longer for a decision, 999 of 1,000: the deadline, and 30 ms in which the machine does not answer. */
+/** Nobody waits longer for a decision, 999 of 1,000, where neither machine nor process stands still meanwhile. */
 const LONGEST_WAIT_MS = 100
+/** The deadline, and what a process that stood still has longer to read what has come. */
 const DEADLINE_MS = 70
-/** The control process woke this late: whoever had to answer then could not. */
+const GRACE_MS = 20
+/** The control process or one of the API's woke this late: whoever had to answer then could not. */
 const STALLED_MS = LONGEST_WAIT_MS - DEADLINE_MS
 const PER_SECOND = FULL ? 500 : 300
 const USERS = 8
@@ -79,7 +81,9 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   const witnessed = async () => (await work((user) => user === witness)).get(witness) as Work
   let broken = false
 
-  await stalls.longestMs()
+  const longestStallMs = async () =>
+    Math.max(await stalls.longestMs(), ...(await Promise.all(apis.map((api) => api.stallMs()))))
+  await longestStallMs()
   const load = new Load(plan)
   t.after(async () => {
     if (broken) await fault.mend()
@@ -106,7 +110,7 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   const during = load.shots.length
   await until(() => load.shots.length > during + PER_SECOND / 4)
   const shots = [...(await load.stop()), ...asked]
-  const stallMs = await stalls.longestMs()
+  const stallMs = await longestStallMs()
 
   const { lostMs, doubledMs } = await balance(await work((user) => user.endsWith(names)), total)
   const waits = apis.flatMap((api, i) => {
@@ -152,6 +156,9 @@ export function judgeWaits(t: TestContext, trials: readonly Waits[]): void {
     0.999,
   )
   const stallMs = Math.max(...trials.map((each) => each.stallMs))
-  t.diagnostic(`999 of 1,000 waited up to ${p999Ms} ms; the machine itself stalled for up to ${stallMs} ms`)
-  assert.ok(p999Ms <= Math.max(LONGEST_WAIT_MS, DEADLINE_MS + stallMs), `999 of 1,000 waited up to ${p999Ms} ms`)
+  t.diagnostic(`999 of 1,000 waited up to ${p999Ms} ms; machine or process stood still for up to ${stallMs} ms`)
+  assert.ok(
+    p999Ms <= Math.max(LONGEST_WAIT_MS, DEADLINE_MS + GRACE_MS + stallMs),
+    `999 of 1,000 waited up to ${p999Ms} ms`,
+  )
 }

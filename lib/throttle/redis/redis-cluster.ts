@@ -86,7 +86,7 @@ class Master extends RedisShard {
     this.#owners = owners
   }
 
-  protected canaryKey(): string {
+  protected beatTag(): string {
     const owners = this.#owners()
     const ours = (tag: string) => owners[keySlot(tag)] === this.name
     if (this.#tag === '' || !ours(this.#tag)) {
@@ -95,7 +95,7 @@ class Master extends RedisShard {
     }
     if (this.name === undefined || this.#tag === '')
       throw this.redis.fault ?? new Error('no server of the Cluster keeps these slots')
-    return `${this.keys.prefix}alive:${this.keys.process}:{${this.#tag}}`
+    return this.#tag
   }
 
   /** The connection goes to this server and no other. */

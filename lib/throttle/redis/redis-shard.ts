@@ -12,6 +12,8 @@ const PARAMETERS = (/function sync\(key, process, ([^)]*)\)/.exec(syncLua)?.[1] 
 type Figure = Exclude<keyof SyncCommand, 'id' | 'number' | 'process'>
 /** The canary lives as long as a heartbeat may be late. */
 const CANARY_MS = 60_000
+/** A process that three heartbeats are missed of is counted no more. */
+const LIVING_MS = 3_000
 
 /** What all keys of a process have in common. */
 export interface Keys {
@@ -89,17 +91,19 @@ export abstract class RedisShard implements StoreShard {
       .finally(() => this.#underWay--)
   }
 
-  async beat(): Promise<{ time: number; whole: boolean }> {
+  async beat(): Promise<{ time: number; whole: boolean; processes: number }> {
     const beat = ++this.#beats
-    const key = this.canaryKey()
-    const beating = this.redis.run(BEAT, [key], [beat, CANARY_MS])
+    const tag = this.beatTag()
+    const key = `${this.keys.prefix}alive:{${tag}}:${this.keys.process}`
+    const living = `${this.keys.prefix}living:{${tag}}`
+    const beating = this.redis.run(BEAT, [key, living], [this.keys.process, beat, CANARY_MS, LIVING_MS])
     const same = this.isSame() // asked along with it: two round trips would not fit in the deadline where one does
-    const [seconds, micros, found] = (await beating) as [string, string, string | null]
+    const [seconds, micros, processes, found] = (await beating) as [string, string, number, string | null]
     if (key !== this.#canary) this.#beatsHeard = 0
     const whole = (await same) && Number(found) >= this.#beatsHeard
     this.#canary = key
     this.#beatsHeard = Math.max(this.#beatsHeard, beat)
-    return { time: Number(seconds) * 1e6 + Number(micros), whole }
+    return { time: Number(seconds) * 1e6 + Number(micros), whole, processes }
   }
 
   /** Where it is: `host:port`. */
@@ -107,8 +111,8 @@ export abstract class RedisShard implements StoreShard {
     return this.name ?? this.redis.server
   }
 
-  /** A key of this server that this process rewrites. */
-  protected abstract canaryKey(): string
+  /** In the keys of a heartbeat, so that this server keeps them all. */
+  protected abstract beatTag(): string
 
   /** Whether the connection leads to the server it led to, as far as it can be known. */
   protected abstract isSame(): Promise<boolean>
@@ -118,8 +122,8 @@ export abstract class RedisShard implements StoreShard {
 export class SingleShard extends RedisShard {
   #runId = ''
 
-  protected canaryKey(): string {
-    return `${this.keys.prefix}alive:${this.keys.process}`
+  protected beatTag(): string {
+    return 'beat' // behind one address there may be several servers
   }
 
   /** Behind a proxy another server may answer though the connection stayed. A user may be denied INFO. */

@@ -106,8 +106,8 @@ export class Prices {
     if (own !== undefined && own.known >= OWN_ALONE) return Math.min(limitUs, own.us)
     const coldUs = Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
     const known = own?.known ?? 0
-    // Doubt fades with what is known: of the route with the subject's own requests, of all with the route's subjects.
-    const all = route.us(coldUs) / 4 ** known
+    // A few short requests of the subject say little of its next where others' take longer: they may all come at once.
+    const all = route.us(coldUs)
     const cold = route.isKnown ? 0 : coldUs / 2 ** (route.subjects + known)
     return Math.min(limitUs, Math.ceil(Math.max(own?.us ?? 0, all, cold)))
   }

@@ -204,8 +204,8 @@ export class SyncClient implements ShardListener {
   }
 
   #failed(s: SubjectWindow, cause: unknown, shard: ShardHealth): void {
+    shard.failed(cause) // first: a request by itself is admitted where the server has been down for a while
     this.#giveUp(s)
-    shard.failed(cause)
   }
 
   #giveUp(s: SubjectWindow): void {

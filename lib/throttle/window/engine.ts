@@ -141,7 +141,7 @@ export class Engine {
 
   #fitsAlone(s: SubjectWindow, cost: number, limitUs: number, now: number): boolean {
     if (cost === 0 || cost <= s.shareLeft(limitUs, now)) return true
-    return s.own.running === 0 && now - s.shard.downSince > LONE_AFTER_US
+    return s.own.running === 0 && s.shard.isDown && now - s.shard.downSince > LONE_AFTER_US
   }
 
   /**

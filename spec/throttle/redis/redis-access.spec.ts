@@ -162,7 +162,19 @@ describe('redisStore() that is asked about many subjects in one turn', () => {
 })
 
 describe('redisStore() with a Redis user of few rights', () => {
-  const NEEDED = ['+evalsha', '+eval', '+time', '+hgetall', '+hmget', '+hset', '+hdel', '+pexpireat']
+  const NEEDED = [
+    '+evalsha',
+    '+eval',
+    '+time',
+    '+hgetall',
+    '+hmget',
+    '+hset',
+    '+hdel',
+    '+zadd',
+    '+zremrangebyscore',
+    '+zcard',
+    '+pexpireat',
+  ]
   let redis: Server
   let admin: Redis
   before(async () => {

@@ -331,6 +331,26 @@ describe('sync protocol', () => {
     assert.equal(sync.s.used(10), 300_000)
   })
 
+  it('leaves to a request that missed an answer no more than its share, however long ago the last outage began', () => {
+    const shard = { clock: new StoreClock(0, 1_000), isDown: false, downSince: 0, processes: 8 }
+    const engine = new Engine({
+      ...{ windowUs: WINDOW, freshUs: 250_000, shared: true, shardOf: () => shard },
+      identify: (id) => ({ id, phase: PHASE }),
+    })
+    const now = 5_000_000
+    const waits = { ...applicant(LIMIT / 2), wait: { maxUs: 5_000_000, perSubject: 64 } }
+    const verdict = engine.admit('s', waits, now)
+    assert.ok('waiter' in verdict)
+    const { subjectWindow: s } = verdict.waiter
+    s.send(engine.nextSeq(), now)
+    assert.deepEqual(giveUp(engine, s, now + 70_000), [])
+    assert.equal(s.waiting.length, 1)
+
+    shard.isDown = true // for five seconds now
+    const [answer] = engine.decideWaiting(s, 'alone', now + 70_000)
+    assert.ok(answer && 'ticket' in answer[1])
+  })
+
   it('admits from memory what fits into its slack, and asks for what does not, or where it knows too little', () => {
     const { a } = two()
     const admit = (estimate: number, now: number) => {
