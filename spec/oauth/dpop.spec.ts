@@ -1,46 +1,24 @@
 import assert from 'node:assert/strict'
-import { createHash, randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import express from 'express'
-import { type JWK, SignJWT, calculateJwkThumbprint, decodeJwt, exportJWK, generateKeyPair } from 'jose'
+import { decodeJwt } from 'jose'
 import { requireBearer } from '../../lib'
 import { clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { listen } from '../support/listen'
+import { type KeyHolder, ath, keyHolder } from './key-holder'
 import { AS_WEB, CLIENTS, type Form, type RunningServer, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 
-interface Holder {
-  readonly jwk: JWK
-  readonly jkt: string
-  proof(url: string, claims?: Record<string, unknown>, method?: string): Promise<string>
-}
-
 const clock = manualClock()
-
-/** Somebody with a key of his own. */
-async function keyHolder(alg = 'ES256'): Promise<Holder> {
-  const { publicKey, privateKey } = await generateKeyPair(alg)
-  const jwk = await exportJWK(publicKey)
-  return {
-    jwk,
-    jkt: await calculateJwkThumbprint(jwk),
-    proof: (htu, claims = {}, htm = 'POST') =>
-      new SignJWT({ jti: randomUUID(), htm, htu, iat: Math.floor(clock.date() / 1_000), ...claims })
-        .setProtectedHeader({ typ: 'dpop+jwt', alg, jwk })
-        .sign(privateKey),
-  }
-}
-
-const ath = (token: string) => createHash('sha256').update(token).digest('base64url')
 
 describe('DPoP', () => {
   let running: RunningServer
-  let ada: Holder
-  let mallory: Holder
+  let ada: KeyHolder
+  let mallory: KeyHolder
   before(async () => {
-    ada = await keyHolder()
-    mallory = await keyHolder('EdDSA')
+    ada = await keyHolder(clock)
+    mallory = await keyHolder(clock, 'EdDSA')
     const redirectUris = ['https://client.test/cb']
     const clients = clientDirectory([
       ...CLIENTS,
@@ -191,7 +169,7 @@ describe('DPoP', () => {
     for (const target of [url('/userinfo'), `${api.url}/`]) {
       const call = (authorization: string, dpop?: string) =>
         fetch(target, { headers: { authorization, ...(dpop !== undefined && { dpop }) } })
-      const proof = (holder: Holder) => holder.proof(target, { ath: ath(access) }, 'GET')
+      const proof = (holder: KeyHolder) => holder.proof(target, { ath: ath(access) }, 'GET')
       assert.equal((await call(`DPoP ${access}`, await proof(ada))).status, 200, target)
       assert.equal((await call(`DPoP ${access}`, await proof(mallory))).status, 401)
       assert.equal((await call(`DPoP ${access}`)).status, 401)

@@ -1,0 +1,29 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { type JWK, SignJWT, calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+import type { ManualClock } from '../../lib/testing'
+
+/** Somebody with a key of his own, who proves it by DPoP (RFC 9449). */
+export interface KeyHolder {
+  readonly jwk: JWK
+  readonly jkt: string
+  /** @param claims in place of those of a good proof, or beside them; undefined leaves one out */
+  proof(url: string, claims?: Record<string, unknown>, method?: string, header?: object): Promise<string>
+}
+
+export async function keyHolder(clock: ManualClock, alg = 'ES256'): Promise<KeyHolder> {
+  const { publicKey, privateKey } = await generateKeyPair(alg)
+  const jwk = await exportJWK(publicKey)
+  return {
+    jwk,
+    jkt: await calculateJwkThumbprint(jwk),
+    proof: (htu, claims = {}, htm = 'POST', header = {}) =>
+      new SignJWT({ jti: randomUUID(), htm, htu, iat: Math.floor(clock.date() / 1_000), ...claims })
+        .setProtectedHeader({ typ: 'dpop+jwt', alg, jwk, ...header })
+        .sign(privateKey),
+  }
+}
+
+/** The claim `ath` of a proof that goes with an access token (RFC 9449 §4.2). */
+export function ath(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
+}
