@@ -66,6 +66,12 @@ export interface ThrottleOptions extends DenyOptions {
   readonly onOutage?: 'local' | 'closed'
   /** Measures, charges and reports as usual, but refuses no request. Default false. */
   readonly dryRun?: boolean
+  /**
+   * Who pays for the time in which a handler blocks the event loop for more than 20 ms. `full`: every request in flight,
+   * all of it, as it is time for which each took longer. `shared`: the request whose handler blocked it, where that was
+   * in the handler's first turn; else all requests in flight, an equal part each. Default `full`.
+   */
+  readonly stalls?: 'full' | 'shared'
   /** Which response fields are set. */
   readonly headers?: ThrottleHeaders
   /** The clock, for tests. Default: the process's. */
@@ -85,7 +91,7 @@ const NAMES: (keyof ThrottleOptions)[] = [
     'maxStaleMs',
     'maxSubjects',
   ] as const),
-  ...(['onOutage', 'dryRun', 'headers', 'onDenied', 'errorFormat', 'clock'] as const),
+  ...(['onOutage', 'dryRun', 'stalls', 'headers', 'onDenied', 'errorFormat', 'clock'] as const),
 ]
 const ROUTE_NAMES: (keyof RouteWindow)[] = ['limitMs', 'windowMs', 'name']
 const STORE_METHODS = ['shardOf', 'watch', 'close'] as const
@@ -105,6 +111,7 @@ export function checkOptions(options: ThrottleOptions): void {
   optionRange('maxSubjects', maxSubjects, 1, 10_000_000)
   optionOneOf('onOutage', onOutage, ['local', 'closed'])
   optionType('dryRun', dryRun, 'boolean')
+  optionOneOf('stalls', options.stalls ?? 'full', ['full', 'shared'])
   checkDenyOptions(options)
   checkClock(clock)
   if (headers !== undefined) {

@@ -8,6 +8,7 @@ import { exposeForInspection } from './introspection'
 import { Prices } from './request/prices'
 import { RequestAdmission } from './request/request-admission'
 import { RequestCharges } from './request/request-charges'
+import { StallSharing } from './request/stall-sharing'
 import { RouteTable } from './request/route-table'
 import { defaultSubject, subjectKey } from './subject'
 import type { SharedWindow } from './sync/shared-window'
@@ -74,6 +75,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     maxSubjects = 1_000_000,
     onOutage = 'local',
     dryRun = false,
+    stalls,
     headers = {},
     clock = systemClock,
   } = options
@@ -84,6 +86,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     isHoldRefused: wait === false,
     onOutage,
     dryRun,
+    stalls: stalls === 'shared' ? StallSharing.of(clock) : undefined,
     headers,
     deny: options,
     clock,

@@ -32,13 +32,15 @@ export function warnIfSignedIn(req: Request): void {
   )
 }
 
-/** Two stores do not know of each other: a window that both keep is charged by each. */
-export function warnOfTwin(one: SharedWindow, other: SharedWindow): void {
+/** Whether two stores of one server keep the same window: a request that passes both is charged once. Warns of it. */
+export function isTwin(one: SharedWindow, other: SharedWindow): boolean {
   const keeps = one.health?.store.keeps
-  if (keeps === undefined || one.name !== other.name || keeps !== other.health?.store.keeps) return
+  if (keeps === undefined || keeps !== other.health?.store.keeps) return false
+  if (one.name !== other.name || one.windowMs !== other.windowMs) return false
   warnOnce(
     'TOLLGATE_TWO_STORES',
     `a request passes two throttles with a window named ${shown(one.name)}, each with a redisStore() of its own for ` +
-      'the same server: each charges the request; give both the same store, or one of the windows another name',
+      'the same server: the first alone charges the request; give both the same store, or one of the windows another name',
   )
+  return true
 }

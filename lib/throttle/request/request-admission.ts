@@ -11,6 +11,7 @@ import type { ChargedWindow, RequestCharges } from './request-charges'
 import { refusalText } from './refusal-text'
 import { type ThrottleHeaders, wholeSeconds } from './response-headers'
 import { type WindowPlace, admitToAll } from './several-windows'
+import type { StallSharing } from './stall-sharing'
 
 /** Retry-After while the store does not answer and `onOutage` is `closed`. */
 const OUTAGE_RETRY_SEC = 5
@@ -23,6 +24,8 @@ export interface AdmissionRules {
   readonly isHoldRefused: boolean
   readonly onOutage: 'local' | 'closed'
   readonly dryRun: boolean
+  /** Undefined: who is in flight pays for all the time in which another request blocks the event loop. */
+  readonly stalls: StallSharing | undefined
   readonly headers: ThrottleHeaders
   readonly deny: DenyOptions
   readonly clock: Clock
@@ -163,7 +166,10 @@ export class RequestAdmission implements Applicant, WindowPlace {
     // The client may have gone while the store was asked: then nothing runs, and nothing is charged.
     if (this.gone) return void this.#charges.refuse()
     this.#emitAdmitted(ticket)
-    this.#next()
+    const { stalls } = this.#rules
+    if (stalls === undefined) return this.#next()
+    this.#charges.shareStalls(stalls)
+    stalls.run(this.#charges, this.#next)
   }
 
   #refuse(refusal: ThrottleRefusal): void {

@@ -5,10 +5,11 @@ import { Meter, type MeterObserver } from '../../http/meter'
 import { shown } from '../../http/options'
 import { type ChargedMessage, channels } from '../diagnostics'
 import type { SharedWindow } from '../sync/shared-window'
-import { warnIfSignedIn, warnOfTwin } from '../warnings'
+import { isTwin, warnIfSignedIn } from '../warnings'
 import type { WindowPlace } from './several-windows'
 import type { Ticket } from '../window/decision'
 import type { SubjectWindow } from '../window/subject-window'
+import type { StallSharing } from './stall-sharing'
 import { type ThrottleHeaders, type WindowUse, rateLimitFields, throttleFields } from './response-headers'
 
 /** The longest charge in one call: a day. */
@@ -68,6 +69,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   readonly #windows: ChargedWindow[] = []
   readonly #givenBack: WindowPlace[] = []
   #isRefused = false
+  #stalls: StallSharing | undefined
   #abort: AbortController | undefined
   #isAborted = false
 
@@ -94,15 +96,19 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     this.#req.throttle = this
   }
 
-  has(window: SharedWindow): boolean {
-    for (const charged of this.#windows) {
-      if (charged.window === window) return true
-      warnOfTwin(charged.window, window)
-    }
-    return false
+  /** Time in which another request blocks the event loop is shared out from now on. */
+  shareStalls(stalls: StallSharing): void {
+    if (this.#stalls !== undefined) return
+    this.#stalls = stalls
+    stalls.begins(this, nowUs(this.#meter.clock))
   }
 
-  /** Leaves out, in every window, time that the request waited for the store: it is not the user's. */
+  /** The request is charged to this window already, or to one that another store keeps as the same. */
+  has(window: SharedWindow): boolean {
+    return this.#windows.some((charged) => charged.window === window || isTwin(charged.window, window))
+  }
+
+  /** Leaves out, in every window, time that is not the user's: the request waited for the store, or for another's. */
   excuse(us: number): void {
     this.#meter.exclude(us)
     for (const { ticket, window } of this.#windows) if (ticket) window.excuse(ticket, us)
@@ -163,6 +169,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
 
   /** What a slow reader waits for is worked; what a slow sender sends is yet to be worked on, and keeps its hold. */
   paused(now: number, keepsHold: boolean): void {
+    this.#stalls?.stops(this, now)
     for (const charged of this.#windows)
       if (keepsHold) this.#pause(charged, now)
       else this.#stop(charged, now)
@@ -170,6 +177,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
 
   resumed(now: number): void {
     if (this.#isRefused) return
+    this.#stalls?.begins(this, now)
     for (const charged of this.#windows) {
       const { window, ticket, subjectWindow } = charged
       if (ticket === undefined) charged.ticket = window.begin(subjectWindow)
@@ -178,6 +186,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   }
 
   ended(now: number): void {
+    this.#stalls?.stops(this, now)
     for (const charged of this.#windows) {
       if (this.#isAborted) this.#abandon(charged, now)
       else this.#end(charged, now)
@@ -203,6 +212,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   }
 
   headers(res: ServerResponse, now: number): void {
+    this.#stalls?.look(now)
     if (this.#windows.length === 0 || (this.#isRefused && res.statusCode !== 429)) return
     const least = this.#least(now)
     const { throttle = true, throttleOnRefusal = false } = least.headers

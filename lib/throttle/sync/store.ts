@@ -10,8 +10,8 @@ export interface ThrottleStore {
   /** Says from now on what becomes of the servers. */
   watch(watcher: StoreWatcher): void
   /**
-   * Names what it keeps, such as a database and a prefix. Two stores of one process that say the same charge the same
-   * windows twice, which is warned of. Default: nothing is known of it.
+   * Names what it keeps, such as a database and a prefix. Of two stores of one process that say the same, the first to
+   * charge a request to a window is the only one. Default: nothing is known of it.
    */
   readonly keeps?: string
   /** Lets go of connections. Safe to call twice. */

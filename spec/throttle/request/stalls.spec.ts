@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { type TestContext, describe, it } from 'node:test'
+import express, { type Response } from 'express'
+import { type Clock, throttle } from '../../../lib'
+import { manualClock } from '../../../lib/testing'
+import { listen } from '../../support/listen'
+import { until } from '../../support/until'
+
+const BLOCKED_MS = 500
+const VICTIMS = 4
+const DAY_MS = 86_400_000
+
+/** A clock on which time passes without any timer being told: as while the event loop is blocked. */
+function blockableClock() {
+  const clock = manualClock()
+  let blockedMs = 0
+  const blockable: Clock = {
+    now: () => clock.now() + blockedMs,
+    date: () => clock.date() + blockedMs,
+    after: (ms, fn) => clock.after(ms, fn),
+  }
+  return { clock: blockable, advance: (ms: number) => clock.advance(ms), block: (ms: number) => void (blockedMs += ms) }
+}
+
+/** Some requests that are in flight for 20 ms each, amid which another blocks the event loop. Returns what each pays. */
+async function charged(t: TestContext, stalls: 'full' | 'shared', when: 'first turn' | 'later turn') {
+  const { clock, advance, block } = blockableClock()
+  const throttled = throttle({ limitMs: 60_000, windowMs: DAY_MS, subject: (req) => req.get('X-User')!, stalls, clock })
+  const app = express()
+  const victims: Response[] = []
+  let goOn: (() => void) | undefined
+  app.use(throttled)
+  app.get('/victim', (_req, res) => void victims.push(res))
+  app.get('/blocks', async (_req, res) => {
+    if (when === 'later turn') await new Promise<void>((resolve) => (goOn = resolve))
+    block(BLOCKED_MS)
+    res.end()
+  })
+  const { get, close } = await listen(app)
+  t.after(close)
+  const names = Array.from({ length: VICTIMS }, (_, i) => `victim-${i}`)
+  const answers = names.map((name) => get('/victim', { 'X-User': name }))
+  await until(() => victims.length === VICTIMS)
+  advance(10)
+  const blocked = get('/blocks', { 'X-User': 'culprit' })
+  if (when === 'later turn') {
+    await until(() => goOn !== undefined)
+    advance(5)
+    goOn?.()
+  }
+  await blocked
+  advance(10)
+  for (const res of victims) res.end()
+  const times = (await Promise.all(answers)).map((answer) => answer.number('X-PROCESSING-TIME'))
+  const spentMs = async (name: string) => (await throttled.usage(name))[0]?.spentMs as number
+  return { culprit: await spentMs('culprit'), victims: await Promise.all(names.map(spentMs)), times }
+}
+
+describe("throttle({ stalls }): one request's handler blocks the event loop for 500 ms", () => {
+  it("'full': every request in flight pays for it", async (t) => {
+    const { culprit, victims, times } = await charged(t, 'full', 'first turn')
+    assert.equal(culprit, 500)
+    assert.deepEqual(victims, Array(VICTIMS).fill(520))
+    assert.deepEqual(times, victims)
+  })
+
+  it("'shared': whose first turn it was pays for it, and nobody else", async (t) => {
+    const { culprit, victims, times } = await charged(t, 'shared', 'first turn')
+    assert.equal(culprit, 500)
+    assert.deepEqual(victims, Array(VICTIMS).fill(20))
+    assert.deepEqual(times, victims)
+  })
+
+  it("'shared': where nobody knows whose turn it was, all in flight pay a part", async (t) => {
+    const { culprit, victims, times } = await charged(t, 'shared', 'later turn')
+    // The loop was seen 5 ms before, and 10 ms between looks are usual: 495 of the 505 ms are shared by five.
+    assert.equal(culprit, 505 - 495 * 0.8)
+    assert.deepEqual(victims, Array(VICTIMS).fill(525 - 495 * 0.8))
+    assert.deepEqual(times, victims)
+  })
+})
