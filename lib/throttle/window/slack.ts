@@ -12,6 +12,7 @@ export class Slack {
   #limit = 0
   #wishLimit = 0
   #unit = 0
+  #isAsked = false
   #demand = 0
   #lastDemand = 0
 
@@ -30,9 +31,9 @@ export class Slack {
     return this.#unit
   }
 
-  /** Requests have asked since the last tick. */
+  /** Requests have asked since the last tick, if only for nothing: those for whom nothing is held. */
   get inDemand(): boolean {
-    return this.#demand > 0
+    return this.#isAsked
   }
 
   /** What could be had at most when last heard. */
@@ -42,6 +43,7 @@ export class Slack {
 
   /** A request asks that is expected to take `cost`. */
   ask(cost: number): void {
+    this.#isAsked = true
     this.#demand += cost
     this.#unit = cost
   }
@@ -84,11 +86,13 @@ export class Slack {
   tick(): void {
     this.#lastDemand = this.#demand
     this.#demand = 0
+    this.#isAsked = false
   }
 
   /** Nothing is wished for any more. */
   stop(): void {
     this.#left = this.#demand = this.#lastDemand = 0
+    this.#isAsked = false
   }
 
   /**

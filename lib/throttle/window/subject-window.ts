@@ -6,6 +6,8 @@ import type { StoreClock } from './store-clock'
 
 /** The store's clock was set back, where the window open here begins later than this from its time. */
 const SET_BACK_US = 1_000_000
+/** For so long after the other processes were last heard, what they hold is left to them where this one decides alone. */
+const HELD_US = 5_000_000
 /** How soon the store is asked again for requests that wait, and how rarely at last. */
 const ASK_AGAIN_US = 25_000
 const ASK_AGAIN_GROWTH = 1.5
@@ -287,7 +289,8 @@ export class SubjectWindow {
    * heard, less what it has committed since.
    */
   shareLeft(limit: number, now: number): number {
-    const leftWhenHeard = limit - this.#othersSpent - this.#ownWhenHeard
+    const othersHeld = now - this.#asOf < HELD_US ? this.#othersHeld : 0
+    const leftWhenHeard = limit - this.#othersSpent - othersHeld - this.#ownWhenHeard
     const since = this.own.total(now) + this.own.held(now) - this.#ownWhenHeard
     return Math.max(0, leftWhenHeard) / this.#shard.processes - since
   }

@@ -351,6 +351,14 @@ describe('sync protocol', () => {
     assert.ok(answer && 'ticket' in answer[1])
   })
 
+  it('leaves to the other processes what they held when last heard, for as long as they may run', () => {
+    const { a } = two()
+    const s = a.engine.subjectWindow('s', LIMIT, 0)
+    hear(a.engine, s, 0, { othersHeld: 900_000 })
+    assert.equal(s.shareLeft(LIMIT, 1_000), 100_000)
+    assert.equal(s.shareLeft(LIMIT, 5_000_000), LIMIT)
+  })
+
   it('admits from memory what fits into its slack, and asks for what does not, or where it knows too little', () => {
     const { a } = two()
     const admit = (estimate: number, now: number) => {

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import express from 'express'
+import { type ThrottleOptions, redisStore, throttle, throttleTest } from '../../../lib/index'
+import { listen } from '../../support/listen'
+import { type Server, startRedis } from '../../support/redis'
+import { until } from '../../support/until'
+
+/** A subject that is refused from memory is asked about at least so often, and a tick later it is sent. */
+const UNHEARD_MS = 2_000
+const TICK_MS = 125
+
+describe('reset() in one process', () => {
+  let redis: Server
+  before(async () => (redis = await startRedis()))
+  after(() => redis.stop())
+
+  async function api(t: TestContext, options: ThrottleOptions) {
+    const throttled = throttle({
+      ...{ limitMs: 1_000, windowMs: 86_400_000, subject: (req) => req.get('X-User') as string },
+      ...options,
+      store: redisStore(`redis://127.0.0.1:${redis.port}`),
+    })
+    const app = express().use(throttled)
+    app.get('/', throttleTest())
+    const { get, close } = await listen(app)
+    t.after(async () => {
+      await close()
+      await throttled.close()
+    })
+    await until(async () => (await throttled.usage('nobody'))[0]?.degraded === false)
+    return {
+      throttled,
+      ask: async (user: string, ms = 0) => (await get(`/?processingTime=${ms}`, { 'X-User': user })).status,
+    }
+  }
+
+  for (const options of [{ hold: true }, { hold: false }, { wait: false }] as const) {
+    it(`is noticed by another that refuses from memory, with ${JSON.stringify(options)}`, async (t) => {
+      const [a, b] = [await api(t, options), await api(t, options)]
+      const user = `ada ${JSON.stringify(options)}`
+      await a.ask(user, 1_500)
+      await until(async () => (await a.ask(user)) === 429)
+      for (let i = 0; i < 20; i++) assert.equal(await a.ask(user), 429)
+      await until(async () => ((await b.throttled.usage(user))[0]?.spentMs ?? 0) >= 1_500)
+      await b.throttled.reset(user)
+      const reset = performance.now()
+      await until(async () => (await a.ask(user)) === 200)
+      const noticedMs = performance.now() - reset
+      assert.ok(noticedMs <= UNHEARD_MS + 2 * TICK_MS + 500, `${Math.round(noticedMs)} ms`)
+    })
+  }
+})
