@@ -17,7 +17,8 @@ export interface Example {
 
 /**
  * Writes a page's ts and js blocks as files, each page's into a folder of its own so that one may import another by its
- * `file=` name. A block that uses an `app` and makes none is given one; one with an `await` of its own is ESM; one
+ * `file=` name. A block that uses an `app` and makes none is given one; one with an `await` of its own, and a js block
+ * with an `import`, is ESM; one
  * that neither prints what it promises nor tests anything is over at its end, whatever it has opened.
  */
 export function examplesOf(page: Page, home: string): Example[] {
@@ -26,10 +27,11 @@ export function examplesOf(page: Page, home: string): Example[] {
   return page.blocks
     .filter(({ language }) => language === 'ts' || language === 'js')
     .map((block) => {
-      const { text, heading, line } = block
+      const { text, heading, line, language } = block
       const promised = [...text.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)].map(([, said]) => `${said}\n`).join('')
       const tests = /from 'node:test'/.test(text)
-      const esm = /^[^\s/].*\bawait\b/m.test(text.replace(/^.*\basync\b.*$/gm, ''))
+      const isModule = language === 'js' && /^import /m.test(text)
+      const esm = isModule || /^[^\s/].*\bawait\b/m.test(text.replace(/^.*\basync\b.*$/gm, ''))
       const given = /\bapp\b/.test(text) && !/express\(\)|\bapp:/.test(text)
       let code = text
       if (given)
