@@ -2,7 +2,7 @@ import { isConfidential } from '../directories/client'
 import type { ServerContext } from '../server-context'
 import { OAuthError } from '../oauth-error'
 import { newId } from '../../http/secret'
-import { parseScope } from '../parameters/identity-scope'
+import { parseScope } from '../parameters/requested-scope'
 import { audienceFor } from '../parameters/resource'
 import { type Grant, type GrantRequest, type TokenResponse, allowedAudience, tokenTypeOf } from './grant'
 

@@ -1,6 +1,6 @@
 import type { ServerContext } from '../server-context'
 import { OAuthError, invalidGrant } from '../oauth-error'
-import { parseScope } from '../parameters/identity-scope'
+import { parseScope } from '../parameters/requested-scope'
 import type { Authorization } from '../records/authorization'
 import { audienceFor } from '../parameters/resource'
 import { type Grant, type GrantRequest, type TokenResponse, allowedAudience } from './grant'

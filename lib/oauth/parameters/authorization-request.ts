@@ -6,7 +6,7 @@ import { audienceFor } from './resource'
 import { type ClaimsRequest, readClaimsRequest } from './claims-request'
 import type { IdentityScopes } from '../identity-scopes'
 import { type Challenge, challengeOf } from './pkce'
-import { grantableScope, parseScope } from './identity-scope'
+import { grantableScope, parseScope } from './requested-scope'
 
 /** The authorization request's parameters. Others are ignored (RFC 6749 §3.1). */
 export const AUTHORIZATION_PARAMS = [
