@@ -23,7 +23,10 @@ export interface RegistrationOptions {
   readonly perAddress?: number
   /** Registrations per hour from all addresses: 1 to 1,000,000. Default 1,000. */
   readonly perHour?: number
-  /** An app that nobody uses for so many seconds is forgotten: 3,600 to 34,560,000. Default 2,592,000, 30 days. */
+  /**
+   * An app that gets no user's tokens for so many seconds is forgotten: 3,600 to 34,560,000. Default 2,592,000, 30 days.
+   * One to which no user has signed in yet is forgotten after an hour.
+   */
   readonly lifetimeSec?: number
 }
 

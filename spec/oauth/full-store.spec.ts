@@ -1,38 +1,96 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryStore } from '../../lib/oauth'
+import { recordProofs } from '../../lib/oauth/client-auth/dpop-proof'
+import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
-import { AS_WEB, json, post, startServer } from './support'
-import { codeForm } from './user-agent'
+import { keyHolder } from './key-holder'
+import { AS_WEB, type RunningServer, json, post, startServer } from './support'
+import { codeForm, request } from './user-agent'
 
-describe('a memory store that unauthenticated sessions have filled', () => {
-  it('still lets users sign in, refresh and sign out, and takes such sessions again once the old ones expired', async () => {
-    const clock = manualClock()
-    const store = memoryStore({ clock, maxEntries: 200 })
-    const running = await startServer({ clock, store, accessTokens: { format: 'opaque' } })
-    const unauthenticated = () =>
-      post(`${running.issuer}/token`, {
-        grant_type: 'unauthenticated_session',
-        client_id: 'spa',
-        ip_address: '192.0.2.1',
-      })
-    const statuses: number[] = []
-    for (let i = 0; i < 120; i++) statuses.push((await unauthenticated()).status)
-    assert.deepEqual([...new Set(statuses)], [200, 503])
-    assert.equal(statuses.filter((status) => status === 200).length, 100, 'half of the store')
+const unauthenticated = { grant_type: 'unauthenticated_session', client_id: 'spa', ip_address: '192.0.2.1' }
+const clock = manualClock()
 
-    const tokens = await json(await post(`${running.issuer}/token`, await codeForm(running.issuer), AS_WEB))
-    const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
-    assert.equal((await post(`${running.issuer}/token`, form, AS_WEB)).status, 200)
-    const headers = { authorization: `Bearer ${tokens.access_token as string}` }
-    assert.equal((await post(`${running.origin}/platform/logout`, {}, headers)).status, 204)
-    assert.equal(await running.server.verify(tokens.access_token as string), undefined)
+/** What strangers may have stored, one more with each call. */
+const STRANGERS: Readonly<Record<string, (issuer: string) => Promise<Response>>> = {
+  'unauthenticated sessions': (issuer) => post(`${issuer}/token`, unauthenticated),
+  'pushed requests': (issuer) =>
+    post(`${issuer}/par`, request({ client_id: 'spa', redirect_uri: 'https://spa.test/cb' })),
+  'apps that register themselves': (issuer) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ redirect_uris: ['https://app.test/cb'], token_endpoint_auth_method: 'none' })
+    return fetch(`${issuer}/register`, { method: 'POST', headers, body })
+  },
+}
 
-    clock.advance(3_600_000)
-    const later = await unauthenticated()
-    assert.equal(later.status, 200)
-    const { access_token: token } = await json(later)
-    assert.equal((await running.server.verify(token as string))?.session_kind, 'unauthenticated')
-    await running.close()
+describe('a memory store that strangers have filled', () => {
+  for (const [what, add] of Object.entries(STRANGERS)) {
+    it(`with ${what}: users sign in, refresh and sign out; and it takes more once the old ones expired`, async (t) => {
+      const store = memoryStore({ clock, maxEntries: 200 })
+      const registration = { accept: () => ({}), perAddress: 1_000 }
+      const running = await startServer({ clock, store, registration, accessTokens: { format: 'opaque' } })
+      t.after(() => running.close())
+      await assertHalf(() => add(running.issuer))
+      await assertUsersSignIn(running)
+      clock.advance(24 * 3_600_000)
+      assert.ok((await add(running.issuer)).ok)
+    })
+  }
+
+  it('with proofs of their keys: users sign in, refresh and sign out; and it takes more once the old ones expired', async (t) => {
+    const running = await startServer({ clock, store: memoryStore({ clock, maxEntries: 200 }) })
+    t.after(() => running.close())
+    const holder = await keyHolder(clock)
+    const url = `${running.issuer}/token`
+    const add = async () => {
+      clock.advance(7)
+      return post(url, unauthenticated, { dpop: await holder.proof(url) })
+    }
+    await assertHalf(add)
+    await assertUsersSignIn(running)
+    clock.advance(150_000)
+    assert.ok((await add()).ok)
+  })
+
+  it('recordProofs() keeps proofs of all ages for a few lifetimes, none shorter than a proof may be used', async () => {
+    const lifetimes = new Set<number>()
+    let shortestMs = 0
+    const store = memoryStore({ clock })
+    const proofs = recordProofs(
+      new Records({
+        ...store,
+        count: (key, by, windowMs) => {
+          lifetimes.add(windowMs)
+          assert.ok(windowMs >= shortestMs)
+          return store.count(key, by, windowMs)
+        },
+      }),
+    )
+    for (let ms = 1; ms < 120_000; ms += 37) {
+      shortestMs = ms
+      assert.equal(await proofs.note(`proof ${ms}`, 1_000 + ms / 1_000, 1_000), 'new')
+    }
+    assert.ok(lifetimes.size <= 4, `${lifetimes.size} lifetimes`)
   })
 })
+
+/** Strangers get half of the store, and 503 beyond. */
+async function assertHalf(add: () => Promise<Response>): Promise<void> {
+  const added: boolean[] = []
+  for (let i = 0; i < 110; i++) {
+    const response = await add()
+    assert.ok(response.ok || response.status === 503, String(response.status))
+    added.push(response.ok)
+  }
+  assert.ok(added.filter(Boolean).length <= 100 && added.filter(Boolean).length >= 95)
+  assert.equal(added.at(-1), false)
+}
+
+async function assertUsersSignIn({ issuer, origin, server }: RunningServer): Promise<void> {
+  const tokens = await json(await post(`${issuer}/token`, await codeForm(issuer), AS_WEB))
+  const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
+  assert.equal((await post(`${issuer}/token`, form, AS_WEB)).status, 200)
+  const headers = { authorization: `Bearer ${tokens.access_token as string}` }
+  assert.equal((await post(`${origin}/platform/logout`, {}, headers)).status, 204)
+  assert.equal(await server.verify(tokens.access_token as string), undefined)
+}

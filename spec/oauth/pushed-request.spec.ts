@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { clientDirectory } from '../../lib/oauth'
+import { clientDirectory, memoryStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { AS_WEB, CLIENTS, type Form, type RunningServer, VERIFIER, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
@@ -94,6 +94,38 @@ describe('pushed authorization requests', () => {
     assert.equal(discovery.require_pushed_authorization_requests, true)
     assert.equal(discovery.pushed_authorization_request_endpoint, `${all.issuer}/par`)
     await all.close()
+  })
+
+  it('more than 16 KiB of parameters are refused where they arrive', async () => {
+    const response = await push({ state: 's'.repeat(16_384) })
+    assert.deepEqual([response.status, (await json(response)).error], [400, 'invalid_request'])
+    assert.equal((await push({ state: 's'.repeat(15_000) })).status, 201)
+  })
+
+  it('are limited for strangers, by address and in all; an app that authenticates is none', async (t) => {
+    const store = memoryStore({ clock })
+    const busy = await startServer({ clock, store })
+    t.after(() => busy.close())
+    busy.app.set('trust proxy', 1)
+    const pushFrom = (address: string, clientId = 'spa', headers: Form = {}) => {
+      const redirectUri = clientId === 'spa' ? 'https://spa.test/cb' : 'https://client.test/cb'
+      const form = request({ client_id: clientId, redirect_uri: redirectUri })
+      return post(`${busy.issuer}/par`, form, { ...headers, 'x-forwarded-for': address })
+    }
+    for (let i = 0; i < 10; i++) {
+      const statuses = await Promise.all(Array.from({ length: 60 }, async () => (await pushFrom('192.0.2.1')).status))
+      assert.deepEqual([...new Set(statuses)], [201])
+    }
+    const refused = await pushFrom('192.0.2.1')
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '60'])
+    assert.equal((await pushFrom('192.0.2.2')).status, 201)
+    assert.equal((await pushFrom('192.0.2.1', 'web', AS_WEB)).status, 201)
+
+    await store.count('attempts:pushed.all', 6_000, 60_000)
+    assert.equal((await pushFrom('192.0.2.3')).status, 429)
+    assert.equal((await pushFrom('192.0.2.3', 'web', AS_WEB)).status, 201)
+    clock.advance(60_000)
+    assert.equal((await pushFrom('192.0.2.1')).status, 201)
   })
 
   it('OIDC Core §6.2: a request_uri that would have to be fetched is not supported', async () => {

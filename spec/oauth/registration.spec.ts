@@ -154,6 +154,39 @@ describe('dynamic registration', () => {
     assert.deepEqual([(await logIn(running, used)).page.status, (await logIn(running, unused)).page.status], [200, 400])
   })
 
+  it('an app to which no user has signed in is forgotten after an hour, asked for, read and replaced or not', async (t) => {
+    const clock = manualClock()
+    const running = await started(t, { perAddress: 4 }, { clock })
+    const register = async () => json(await send(`${running.issuer}/register`, METADATA))
+    const [used, unused] = [await register(), await register()]
+    const isKept = async ({ client_id: clientId }: Record<string, unknown>) => {
+      const asked = request({ client_id: clientId as string, redirect_uri: REDIRECT })
+      return (await new UserAgent(running.issuer).authorize(running.issuer, asked)).status === 200
+    }
+    assert.ok((await logIn(running, used.client_id)).tokens?.access_token)
+    clock.advance(3_540_000)
+    assert.ok(await isKept(unused))
+    const url = unused.registration_client_uri as string
+    const token = unused.registration_access_token
+    assert.equal((await send(url, undefined, token, 'GET')).status, 200)
+    clock.advance(61_000)
+    assert.deepEqual([await isKept(used), await isKept(unused)], [true, false])
+
+    // Replacing one that is not used counts as another registration: it begins its hour anew.
+    const app = await register()
+    const replace = async ({ client_id: clientId, ...more }: Record<string, unknown>) => {
+      const body = { ...METADATA, client_id: clientId }
+      return (await send(more.registration_client_uri as string, body, more.registration_access_token, 'PUT')).status
+    }
+    assert.deepEqual(
+      [await replace(app), await replace(app), await replace(app), await replace(app)],
+      [200, 200, 200, 429],
+    )
+    assert.equal(await replace(used), 200)
+    clock.advance(25 * 24 * 3_600_000)
+    assert.ok(await isKept(used))
+  })
+
   it('RFC 7592 §2: its own token reads, replaces and deletes a registration, and no other token does', async (t) => {
     const running = await started(t)
     const [app, other] = [

@@ -2,13 +2,20 @@ import type { Request, Response } from 'express'
 import { hashOf, newSecret } from '../../http/secret'
 import { authenticateClient } from '../client-auth/authenticate-client'
 import { proofThumbprint } from '../client-auth/dpop-proof'
+import { isConfidential } from '../directories/client'
 import { isRegistered } from '../directories/redirect-uri'
 import { OAuthError, invalidRequest } from '../oauth-error'
-import { rawAuthorizationParams, readAuthorizationRequest } from '../parameters/authorization-request'
+import {
+  AUTHORIZATION_PARAMS,
+  rawAuthorizationParams,
+  readAuthorizationRequest,
+} from '../parameters/authorization-request'
 import { formOf } from '../parameters/form'
 import { Params, type RawParams } from '../parameters/params'
 import type { ServerContext } from '../server-context'
+import { RegisteredClients } from '../records/registered-clients'
 import { type Endpoint, sendJson } from './endpoint'
+import { limitStrangers } from './limit-strangers'
 
 /** Takes an authorization request from its client directly (RFC 9126). */
 export const pushedRequestEndpoint: Endpoint = { path: '/par', methods: { POST: push }, errors: 'json' }
@@ -26,11 +33,23 @@ export interface FoundPushedRequest {
 }
 
 const LIFETIME_SEC = 60
+/** Bytes of all parameters: they stand in the store, then in the pages. */
+const LONGEST_REQUEST = 16_384
+/** Requests a minute of apps that anybody can speak for. */
+const LIMITS = {
+  name: 'pushed',
+  perAddress: 600,
+  inAll: 6_000,
+  windowMs: 60_000,
+  refusal: 'Too many requests have been pushed.',
+}
 const PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 async function push(ctx: ServerContext, req: Request, res: Response): Promise<void> {
   const params = await formOf(req)
+  params.refuseLonger([...AUTHORIZATION_PARAMS, 'resource'], LONGEST_REQUEST)
   const client = await authenticateClient(ctx, req, params)
+  if (!isConfidential(client) || RegisteredClients.isRegistered(client.clientId)) await limitStrangers(ctx, req, LIMITS)
   if (params.get('request_uri') !== undefined) throw invalidRequest('A pushed request must have no request_uri.')
   params.refuseRepeated(['client_id', 'redirect_uri'])
   const redirectUri = params.need('redirect_uri')

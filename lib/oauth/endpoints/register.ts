@@ -2,7 +2,6 @@ import type { Request, Response } from 'express'
 import { findToken } from '../../bearer/credentials/credentials'
 import { refuse } from '../../bearer/refusal/refusal'
 import { hashOf, newId, newSecret, sameSecret } from '../../http/secret'
-import { addressGroup } from '../address-group'
 import { clientDirectory } from '../directories/client-directory'
 import type { Client } from '../directories/client'
 import { OAuthError } from '../oauth-error'
@@ -13,6 +12,7 @@ import type { RegistrationSettings } from '../registration-settings'
 import type { ServerContext } from '../server-context'
 import { accessRefused } from './access-token'
 import { type Endpoint, sendJson } from './endpoint'
+import { limitStrangers } from './limit-strangers'
 
 const HOUR_MS = 3_600_000
 
@@ -53,6 +53,7 @@ async function read(ctx: ServerContext, req: Request, res: Response): Promise<vo
 
 async function replace(ctx: ServerContext, req: Request, res: Response): Promise<void> {
   const before = await ownRegistration(ctx, req)
+  if (!before.isUsed) await limit(ctx, req) // or whoever registered it could keep it for ever
   const { clientId, secretHash } = before.client
   const body = await jsonOf(req)
   if (body.client_id !== clientId) throw new OAuthError('invalid_client_metadata', 'The client_id is another.')
@@ -80,15 +81,10 @@ async function ownRegistration(ctx: ServerContext, req: Request): Promise<Regist
   throw accessRefused(ctx, refuse('signature'))
 }
 
-async function limit(ctx: ServerContext, req: Request): Promise<void> {
+function limit(ctx: ServerContext, req: Request): Promise<void> {
   const { perAddress, perHour } = ctx.registration as RegistrationSettings
-  const address = `register.${hashOf(addressGroup(req.ip ?? ''))}`
-  for (const [id, most] of [[address, perAddress] as const, ['register.all', perHour] as const]) {
-    const { total, endsInMs } = await ctx.records.count('attempts', id, 1, HOUR_MS)
-    if (total <= most) continue
-    const headers = { 'Retry-After': String(Math.max(1, Math.ceil(endsInMs / 1_000))) }
-    throw new OAuthError('temporarily_unavailable', 'Too many apps have been registered.', 429, headers)
-  }
+  const limits = { name: 'register', perAddress, inAll: perHour, windowMs: HOUR_MS }
+  return limitStrangers(ctx, req, { ...limits, refusal: 'Too many apps have been registered.' })
 }
 
 /** The app as the server knows it. Its name says its host, too: users see no name that is all its own choice. */

@@ -26,6 +26,7 @@ export async function issueTokens(
   const scope = more.scope ?? authorization.scope
   const user = await ctx.users.findUser(userId)
   if (!user) throw invalidGrant('authorization')
+  await ctx.registered.renew(client.clientId)
   const request = {
     sub: userId,
     clientId: client.clientId,

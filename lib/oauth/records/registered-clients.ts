@@ -10,12 +10,20 @@ export interface RegisteredClient {
   /** The SHA-256 of its registration access token (RFC 7592 §3). */
   readonly tokenHash: string
   readonly issuedAtSec: number
+  /** Whether a user has signed in to it. */
+  readonly isUsed?: boolean
 }
 
 /** Begins the ids of apps that registered themselves. */
 const PREFIX = 'dyn-'
 
-/** The apps that registered themselves. An unused registration expires; every use renews it. */
+/** How long an app is kept to which no user has signed in yet: whoever registers one uses it at once. */
+const UNUSED_MS = 3_600_000
+
+/**
+ * The apps that registered themselves. Only what a user allows makes a registration last, and each time anew: anybody may
+ * register, so what is kept for strangers is what they can register in an hour.
+ */
 export class RegisteredClients {
   readonly #records: Records
   readonly #lifetimeMs: number
@@ -30,13 +38,26 @@ export class RegisteredClients {
     return PREFIX + id
   }
 
+  /** Whether that is the app key of an app that registered itself. */
+  static isRegistered(clientId: string): boolean {
+    return /^dyn-[\w-]{36}$/.test(clientId)
+  }
+
   save(registered: RegisteredClient): Promise<void> {
-    return this.#records.set('client', registered.client.clientId, registered, this.#lifetimeMs)
+    const lifetimeMs = registered.isUsed ? this.#lifetimeMs : UNUSED_MS
+    return this.#records.set('client', registered.client.clientId, registered, lifetimeMs)
   }
 
   async find(clientId: string): Promise<RegisteredClient | undefined> {
-    if (!/^dyn-[\w-]{36}$/.test(clientId)) return undefined
-    return this.#records.get<RegisteredClient>('client', clientId, this.#lifetimeMs)
+    if (!RegisteredClients.isRegistered(clientId)) return undefined
+    return this.#records.get<RegisteredClient>('client', clientId)
+  }
+
+  /** Makes the registration last: the app gets tokens of a user. Does nothing for an app of the directory. */
+  async renew(clientId: string): Promise<void> {
+    if (!RegisteredClients.isRegistered(clientId)) return
+    const registered = await this.#records.get<RegisteredClient>('client', clientId, this.#lifetimeMs)
+    if (registered && !registered.isUsed) await this.save({ ...registered, isUsed: true })
   }
 
   async remove(clientId: string): Promise<void> {

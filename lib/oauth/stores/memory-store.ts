@@ -9,14 +9,18 @@ interface Entry extends Expiring {
   claimedAt?: number
 }
 
-/** Begins the keys of opaque tokens of unauthenticated sessions: whoever knows an app key can ask for any number. */
-const UNAUTHENTICATED = 'unauthenticated:'
+/**
+ * Begins the keys of what anybody who knows an app key can have stored: opaque tokens of unauthenticated sessions, pushed
+ * requests, proofs of keys, and apps that register themselves.
+ */
+const STRANGERS = /^(unauthenticated|pushed|proof|client):/
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /**
-   * Entries kept at most, 1 to 16,000,000. Default 1,000,000, about 400 MB. Opaque tokens of unauthenticated sessions get
-   * half of them at most: the rest is for logins, codes, users' tokens and revocations.
+   * Entries kept at most, 1 to 16,000,000. Default 1,000,000, about 400 MB. What strangers can have stored gets half of
+   * them at most (opaque tokens of unauthenticated sessions, pushed requests, DPoP proofs, apps that register themselves):
+   * the rest is for logins, codes, users' tokens and revocations.
    */
   readonly maxEntries?: number
   /** Default: the system's. */
@@ -38,8 +42,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
   checkClock(clock)
   const entries = new Map<string, Entry>()
   const queues = new ExpiryQueues<Entry>()
-  const mostUnauthenticated = Math.ceil(maxEntries / 2)
-  let unauthenticated = 0
+  const mostOfStrangers = Math.ceil(maxEntries / 2)
+  let ofStrangers = 0
 
   return {
     set: (key, value, ttlMs) => settle(() => put(key, value, ttlMs)),
@@ -64,15 +68,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     const entry: Entry = { key, value, endsAt: 0 }
     queues.put(entry, now, ttlMs)
     entries.set(key, entry)
-    if (key.startsWith(UNAUTHENTICATED)) unauthenticated++
+    if (STRANGERS.test(key)) ofStrangers++
   }
 
   function makeRoom(key: string, now: number): void {
     for (;;) {
-      const isReserved = key.startsWith(UNAUTHENTICATED) && unauthenticated >= mostUnauthenticated
+      const isReserved = STRANGERS.test(key) && ofStrangers >= mostOfStrangers
       if (entries.size < maxEntries && !isReserved) return
       const expired = queues.expired(now)
-      if (!expired) throw new Error(`memoryStore is full: ${isReserved ? mostUnauthenticated : maxEntries} entries`)
+      if (!expired) throw new Error(`memoryStore is full: ${isReserved ? mostOfStrangers : maxEntries} entries`)
       drop(expired)
     }
   }
@@ -81,7 +85,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     if (!entry) return
     queues.remove(entry)
     entries.delete(entry.key)
-    if (entry.key.startsWith(UNAUTHENTICATED)) unauthenticated--
+    if (STRANGERS.test(entry.key)) ofStrangers--
   }
 
   function read(key: string, idleMs: number | undefined): string | undefined {

@@ -1,0 +1,34 @@
+import type { Request } from 'express'
+import { hashOf } from '../../http/secret'
+import { addressGroup } from '../address-group'
+import { OAuthError } from '../oauth-error'
+import type { ServerContext } from '../server-context'
+
+/** How often those whom nobody knows may have something stored. */
+export interface StrangerLimits {
+  /** Names the counters: `register`. */
+  readonly name: string
+  /** For one address; an IPv6 address counts by its /56. */
+  readonly perAddress: number
+  readonly inAll: number
+  readonly windowMs: number
+  /** What is said beyond: `Too many apps have been registered.` */
+  readonly refusal: string
+}
+
+/**
+ * Counts the request of a stranger, in all processes, so that what is stored for strangers is bounded.
+ *
+ * @throws {OAuthError} 429 temporarily_unavailable with Retry-After beyond the limits
+ */
+export async function limitStrangers(ctx: ServerContext, req: Request, limits: StrangerLimits): Promise<void> {
+  const { name, perAddress, inAll, windowMs, refusal } = limits
+  const address = `${name}.${hashOf(addressGroup(req.ip ?? ''))}`
+  // A refused address does not count among all, or it would use up what others may do.
+  for (const [id, most] of [[address, perAddress] as const, [`${name}.all`, inAll] as const]) {
+    const { total, endsInMs } = await ctx.records.count('attempts', id, 1, windowMs)
+    if (total <= most) continue
+    const headers = { 'Retry-After': String(Math.max(1, Math.ceil(endsInMs / 1_000))) }
+    throw new OAuthError('temporarily_unavailable', refusal, 429, headers)
+  }
+}
