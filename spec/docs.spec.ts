@@ -68,6 +68,7 @@ describe('links of README and docs', () => {
         if (/^https:\/\/[^\s/]+(\/|$)/.test(link)) continue
         const [to = '', anchor] = link.split('#')
         const target = to === '' ? path : normalize(join(dirname(path), to)).replaceAll('\\', '/')
+        if (target === 'docs/api/index.html') continue // written by typedoc
         assert.ok(existsSync(join(root, target)), `${path}: ${link}`)
         if (anchor === undefined) continue
         const page = all.find((each) => each.path === target)
@@ -102,7 +103,7 @@ describe('commands of README and docs', () => {
         for (const each of lines) assert.equal(wrongWith(each.trim()), undefined, `${path}:${line}: ${each}`)
       }
       for (const code of inline) assert.equal(wrongWith(code), undefined, `${path}: ${code}`)
-      for (const file of paths) assert.ok(existsSync(join(root, file)), `${path}: ${file}`)
+      for (const file of paths) assert.ok(file === 'docs/api/' || existsSync(join(root, file)), `${path}: ${file}`)
     })
   }
 })
@@ -118,6 +119,7 @@ function wrongWith(line: string): string | undefined {
     return script in scripts ? undefined : `package.json has no script ${script}`
   }
   if (command === 'npx') return first in bin ? undefined : `package.json has no bin ${first}`
+  if (command === 'node' && first === 'app.mjs') return undefined // what the reader has just saved
   if (command === 'node') return there([first, ...rest].find((each) => !each.startsWith('-')) ?? '')
   if (command === 'cd') return there(first)
   if (['curl', 'git', 'redis-cli', 'redis-server', 'valkey-cli'].includes(command)) return undefined
