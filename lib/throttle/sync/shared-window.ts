@@ -146,9 +146,9 @@ export class SharedWindow {
     this.#arm()
   }
 
-  /** What the subject has used in the window open now, in microseconds. */
+  /** What the subject has used in the window open now, in microseconds, as it is told: it does not fall but by a reset. */
   usedUs(of: SubjectWindow, now: number): number {
-    return this.#current(of, now).used(now)
+    return this.#current(of, now).shown(now)
   }
 
   /** Microseconds until the subject's window is over, at the latest. */

@@ -6,6 +6,8 @@ import type { StoreClock } from './store-clock'
 
 /** The store's clock was set back, where the window open here begins later than this from its time. */
 const SET_BACK_US = 1_000_000
+/** A fall of what was used by more than this share of the limit is a reset somewhere. */
+const RESET_SHARE = 1 / 8
 /** For so long after the other processes were last heard, what they hold is left to them where this one decides alone. */
 const HELD_US = 5_000_000
 /** How soon the store is asked again for requests that wait, and how rarely at last. */
@@ -38,6 +40,8 @@ export interface RestingFigures {
   readonly othersSpent: number
   /** Only where ended processes have charged: most have not, and a million of these are kept. */
   readonly closed?: { readonly incarnation: number; readonly ended: number }
+  /** Only where more was told than has been used. */
+  readonly shown?: number
 }
 
 /** A command under way. */
@@ -94,6 +98,8 @@ export class SubjectWindow {
   #ended: number
   #dirty = false
   #urgent = false
+  /** What was told at most in this window. */
+  #shown: number
   /** This process's own commitments when the other processes' were last heard. */
   #ownWhenHeard = 0
 
@@ -117,6 +123,7 @@ export class SubjectWindow {
     this.#othersSpent = rest?.othersSpent ?? 0
     this.#incarnation = rest?.closed?.incarnation ?? 0
     this.#ended = rest?.closed?.ended ?? 0
+    this.#shown = rest?.shown ?? 0
     this.own = new OwnFigures(rest?.number ?? this.#numberAt(now), rest?.spent ?? 0, now)
   }
 
@@ -193,6 +200,16 @@ export class SubjectWindow {
     return this.#othersSpent + this.own.total(now)
   }
 
+  /**
+   * As `used()`, for those who are told of it: figures that are taken back, such as the time of a request that had to
+   * wait after all, don't make it fall within a window. A reset does.
+   */
+  shown(now: number): number {
+    const used = this.used(now)
+    const isReset = this.#shown - used > this.#limit * RESET_SHARE
+    return (this.#shown = isReset ? used : Math.max(used, this.#shown))
+  }
+
   // --- its place in time
 
   /** When the window begins, in the store's time. */
@@ -236,7 +253,7 @@ export class SubjectWindow {
       this.#terms.ended?.(this, own.total(boundary))
       own.next(own.running > 0 ? own.number + 1 : number, boundary)
       this.#touched = boundary
-      this.#othersSpent = this.#othersRunning = this.#othersHeld = this.#ownWhenHeard = 0
+      this.#othersSpent = this.#othersRunning = this.#othersHeld = this.#ownWhenHeard = this.#shown = 0
       this.#storedSeq = this.#incarnation = this.#ended = 0
       this.#asOf = -Infinity
       this.slack.reset()
@@ -311,6 +328,7 @@ export class SubjectWindow {
   /** Charges time; a credit is negative. True where the limit is exceeded. */
   charge(us: number, now: number): boolean {
     this.own.charge(us)
+    if (us < 0) this.#shown = 0
     this.#touched = now
     this.#dirty = true
     return this.#othersSpent + this.own.spent > this.#limit
@@ -419,6 +437,7 @@ export class SubjectWindow {
     this.#evicted = true
     const [incarnation, ended] = [this.#incarnation, this.#ended]
     const figures = { number: this.own.number, spent: this.own.spent, othersSpent: this.#othersSpent }
-    return ended > 0 ? { ...figures, closed: { incarnation, ended } } : figures
+    const shown = this.#shown > figures.spent + figures.othersSpent && { shown: this.#shown }
+    return ended > 0 || shown ? { ...figures, ...(ended > 0 && { closed: { incarnation, ended } }), ...shown } : figures
   }
 }

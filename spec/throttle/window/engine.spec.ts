@@ -351,6 +351,28 @@ describe('sync protocol', () => {
     assert.ok(answer && 'ticket' in answer[1])
   })
 
+  it('tells of what was used a figure that does not fall within a window, but by a reset', () => {
+    const { a } = two()
+    const s = a.engine.subjectWindow('s', LIMIT, 0)
+    const shown: number[] = []
+    for (const othersSpent of [300_000, 500_000, 420_000, 450_000, 510_000, 10_000]) {
+      hear(a.engine, s, shown.length, { othersSpent })
+      shown.push(s.shown(shown.length))
+    }
+    assert.deepEqual(shown, [300_000, 500_000, 500_000, 500_000, 510_000, 10_000])
+    a.engine.charge(s, 20_000, 10)
+    assert.equal(s.shown(10), 30_000)
+    a.engine.charge(s, -5_000, 10)
+    assert.equal(s.shown(10), 25_000, 'a credit of this process')
+    hear(a.engine, s, 11, { othersSpent: 0 })
+    assert.equal(s.shown(11), 25_000)
+    const ticket = a.engine.begin(s, 50, 12)
+    assert.equal(s.shown(50_012), 65_000)
+    a.engine.release(ticket, 50_013)
+    assert.equal(s.shown(50_014), 65_000)
+    assert.equal(a.engine.subjectWindow('s', LIMIT, 2 * WINDOW).shown(2 * WINDOW), 0, 'the next window')
+  })
+
   it('leaves to the other processes what they held when last heard, for as long as they may run', () => {
     const { a } = two()
     const s = a.engine.subjectWindow('s', LIMIT, 0)
