@@ -31,6 +31,7 @@ interface ThrottleOptions extends DenyOptions {
     readonly maxSubjects?: number;
     readonly onOutage?: "local" | "closed";
     readonly dryRun?: boolean;
+    readonly stalls?: "full" | "shared";
     readonly headers?: ThrottleHeaders;
     readonly clock?: Clock;
 }
