@@ -13,7 +13,7 @@ const BUDGET_MS = 1_000
 const PROCESSES = 8
 const BURST = FULL ? 1_000 : 300
 /** Each kind of burst is made so often, in each condition; every one is judged, and none is made again. */
-const TIMES = FULL ? 20 : 2
+const TIMES = FULL ? 20 : 1
 /** With known prices so much of the budget is worked, on average. */
 const MEAN_LEAST = 0.9
 /** Redis stands still for so long, beginning so soon after a burst. */
