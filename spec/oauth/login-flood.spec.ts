@@ -24,6 +24,7 @@ describe('a flood of 100 logins at once', () => {
   const p95 = (times: number[]) => times.sort((a, b) => a - b)[Math.floor(times.length * 0.95)] as number
 
   it('keeps no token waiting, and is refused at once beyond a bounded queue', async (t) => {
+    for (let i = 0; i < 40; i++) await token() // the first ones are slower, whatever else runs
     const quiet: number[] = []
     for (let i = 0; i < 40; i++) quiet.push(await token())
     const pages: Page[] = []
