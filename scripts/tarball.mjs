@@ -7,7 +7,7 @@ import { join } from 'node:path'
  * Of the packed file, in bytes. Nothing is loaded that an app does not import; this is about downloads. The
  * documentation, with the README's picture, is in it so that the links of the README lead somewhere.
  */
-const BUDGET = 410_000
+const BUDGET = 440_000
 
 const root = join(import.meta.dirname, '..')
 const args = ['pack', '--dry-run', '--ignore-scripts', '--json', '--silent']
