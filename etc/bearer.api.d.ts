@@ -23,7 +23,7 @@ interface DpopOptions {
     readonly proofs?: SeenProofs | undefined;
     readonly maxProofs?: number | undefined;
     readonly nonceSecret?: string | Uint8Array | undefined;
-    readonly origin?: string | undefined;
+    readonly origin?: string | readonly string[] | undefined;
 }
 type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined;
 interface IntrospectionOptions {

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { inspect } from 'node:util'
 import express from 'express'
 import { sign } from 'jsonwebtoken'
-import { type BearerOptions, type DenialError, requireBearer, type Session, sessionOf } from '../../lib'
+import {
+  type BearerOptions,
+  type DenialError,
+  requireBearer,
+  type Session,
+  type SessionIdentity,
+  sessionOf,
+} from '../../lib'
 import { devIssuer, manualClock } from '../../lib/testing'
 import { serve } from '../support/serve'
 
@@ -175,6 +183,41 @@ describe('requireBearer() says in req.auth whose session it is', () => {
     assert.equal((await recordedSession(token, { session: () => ({ kind: 'admin' }) as never })).status, 401)
   })
 
+  it('names no user or client by what is not there', async () => {
+    const denied: (string | undefined)[] = []
+    for (const named of [undefined, null, '', NaN, '\ud800', 'a\udc00']) {
+      for (const identity of [
+        { kind: 'user', userId: named },
+        { kind: 'user', userId: String(named) },
+        { kind: 'client', clientId: named },
+        { kind: 'unauthenticated', clientId: String(named) },
+      ]) {
+        const session = () => identity as SessionIdentity
+        const onDenied: BearerOptions['onDenied'] = (err, _req, res) => {
+          denied.push(err.reason)
+          res.status(err.status).end()
+        }
+        const { url } = await serve(express().use(requireBearer({ ...dev.options, session, onDenied })))
+        assert.equal((await get(url, `Bearer ${dev.token('ada')}`)).status, 401, inspect(identity))
+      }
+    }
+    assert.deepEqual(new Set(denied), new Set(['subject', 'client']))
+  })
+
+  it('takes no sub with a lone surrogate, nor one that is the text of no value', async () => {
+    const { url } = await serve(express().use(requireBearer(dev.options), (_req, res) => void res.end()))
+    for (const [sub, status] of [
+      ['ada', 200],
+      ['\u{1f333}', 200],
+      ['\ud83c', 401],
+      ['a\udf33b', 401],
+      ['undefined', 401],
+      ['null', 401],
+    ] as const) {
+      assert.equal((await get(url, `Bearer ${dev.token(sub)}`)).status, status, inspect(sub))
+    }
+  })
+
   it('refuses marks that contradict one another, and a user without sub', async () => {
     for (const claims of [
       { session_kind: 'unauthenticated' },
@@ -227,6 +270,16 @@ describe('requireBearer() takes keys of every form', () => {
     const pinned = { ...jwk, alg: 'PS256' }
     assert.equal(await statusOf({ ...base, key: pinned }, token), 401)
     assert.equal(await statusOf({ ...base, key: pinned }, sign(claims, privateKey, { algorithm: 'PS256' })), 200)
+  })
+
+  it('a JWK without alg, for every algorithm that it fits', async () => {
+    for (const algorithm of ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const) {
+      assert.equal(await statusOf({ ...base, key: jwk }, sign(claims, privateKey, { algorithm })), 200, algorithm)
+    }
+    assert.equal(
+      await statusOf({ ...base, key: { ...jwk, alg: 'RS256' } }, sign(claims, privateKey, { algorithm: 'RS384' })),
+      401,
+    )
   })
 
   it('several keys, told apart by kid, and a token by its kid only', async () => {

@@ -5,6 +5,7 @@ import { isJsonObject } from '../../http/json'
 import type { Refusal } from '../refusal/refusal'
 import type { Claims } from '../session/session'
 import { isSecureUrl } from '../../http/secure-url'
+import { warnOnce } from '../../http/warn-once'
 import { Nonces } from './nonces'
 import { readProof } from './proof'
 import { LocalProofs, type ProofUse, type SeenProofs } from './seen-proofs'
@@ -24,8 +25,12 @@ export interface DpopOptions {
    * text is UTF-8. A nonce is given out for `maxAgeSec` and taken as long again. Default: proofs need none.
    */
   readonly nonceSecret?: string | Uint8Array | undefined
-  /** The origin clients know the API by: `https://api.example.org`. Default: the request's protocol and host. */
-  readonly origin?: string | undefined
+  /**
+   * The origin that clients know the API by: `https://api.example.org`. With a list, the request's own protocol and host,
+   * as Express has them by `trust proxy`, must be one of these. Default: whatever the request says, with a warning at
+   * startup, since a client chooses its `Host` field.
+   */
+  readonly origin?: string | readonly string[] | undefined
 }
 
 /** A proof that holds; `nonce` is the one that the client should use from now on, where that is another. */
@@ -63,9 +68,7 @@ export function dpopCheck(options: DpopOptions | boolean | undefined, nowSec: ()
       'dpop.proofs and dpop.maxProofs contradict each other: maxProofs is for what a process remembers',
     )
   }
-  if (origin !== undefined && !(isSecureUrl(origin, true) && new URL(origin).origin === origin)) {
-    throw new TypeError(`dpop.origin must be an origin such as https://api.example.org; received ${shown(origin)}`)
-  }
+  const originOf = origins(origin)
   const nonces = nonceSecret === undefined ? undefined : new Nonces(secretOf(nonceSecret), maxAgeSec)
   const seen = proofs ?? new LocalProofs(maxProofs)
   return { required, check }
@@ -78,7 +81,9 @@ export function dpopCheck(options: DpopOptions | boolean | undefined, nowSec: ()
     const [text, ...more] = fieldsOf(request.rawHeaders, 'dpop')
     if (text === undefined || more.length > 0) return refusal('dpop_proof') // RFC 9449 §4.3
     const now = nowSec()
-    const uri = (origin ?? request.origin) + request.target
+    const from = originOf(request)
+    if (from === undefined) return refusal('dpop_proof')
+    const uri = from + request.target
     const proof = readProof(text, { method: request.method, uri, token, nowSec: now, maxAgeSec })
     if (!proof) return refusal('dpop_proof')
     const nonce = nonces?.judge(proof.nonce, now)
@@ -99,6 +104,31 @@ export function dpopCheck(options: DpopOptions | boolean | undefined, nowSec: ()
     if (noted === 'full') return { refused: 'dpop_unavailable', retryAfterSec: maxAgeSec }
     return noted === 'replay' ? refusal('dpop_replay') : shown
   }
+}
+
+/** Says which origin a request is for; undefined where it is for none of ours. */
+function origins(given: unknown): (request: RequestView) => string | undefined {
+  if (given === undefined) {
+    warnOnce(
+      'TOLLGATE_DPOP_ORIGIN',
+      "requireBearer({ dpop }) has no origin, so a proof is compared with the request's own Host field, which the " +
+        "client chooses; set dpop: { origin: 'https://api.example.org' }, or trust proxy and a list of origins",
+    )
+    return (request) => request.origin
+  }
+  const list: unknown[] = Array.isArray(given) ? [...(given as unknown[])] : [given]
+  if (list.length === 0 || !list.every(isOrigin)) {
+    throw new TypeError(
+      `dpop.origin must be an origin such as https://api.example.org, or a list of such; received ${shown(given)}`,
+    )
+  }
+  return typeof given === 'string'
+    ? () => given
+    : ({ origin }) => (list.includes(origin.toLowerCase()) ? origin : undefined)
+}
+
+function isOrigin(value: unknown): value is string {
+  return isSecureUrl(value, true) && new URL(value).origin === value
 }
 
 function untold(cause: unknown): Refusal {

@@ -47,16 +47,16 @@ const DEADLINE_MS = 1_000
 const SILENT_MS = 1_300
 /** Every process asks this often: with a round trip it stays below 250 ms. */
 const FOLLOW_MS = 100
-/** RevocationSource that are over are let go of this often. */
+/** Revocations that are over are forgotten this often. */
 const TIDY_MS = 60_000
-/** What processes of an earlier version revoke is looked for this often. */
+/** The keys of earlier versions are read this often. */
 const EARLIER_MS = 1_000
 
 /**
- * RevocationSource that all processes share through Redis. Each follows the written history by its numbers, ten times a
- * second, and notices when the history is not the one it knows: then it reads all of it, and writes what it knows and
- * Redis has lost. A revocation made here counts here at once; the promise resolves when Redis
- * has it, and where it rejects the writing is tried again.
+ * Revocations that all processes share through Redis. Each process follows the written history by its numbers, ten
+ * times a second, and notices when the history is not the one it knows: then it reads all of it, and writes what it
+ * knows and Redis has lost. A revocation made here counts here at once; the promise resolves when Redis has it, and
+ * where it rejects the write is tried again.
  *
  * @param to an ioredis client or a URL; the connection is this function's own either way
  * @throws {TypeError|RangeError} naming the option
@@ -134,8 +134,9 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     try {
       await redis.run(REVOKE, keys, [Math.floor(clock.date()), ...args])
     } catch (err) {
-      if (!warnedOfWriting && (err as { code?: unknown }).code === 'NOPERM') {
-        warn(`revocations cannot be written to Redis: ${reason(err)}. Until they can, they count in this process only`)
+      if (!warnedOfWriting && isRefusedWrite(err)) {
+        const where = `revocations cannot be written to ${keys.join(', ')} in Redis at ${redis.server}`
+        warn(`${where}: ${reason(err)}. Until they can, they count in this process only`)
         warnedOfWriting = true
       }
       throw err
@@ -203,6 +204,12 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     cancel()
     redis.close()
   }
+}
+
+/** The server answers and takes no write: a right is missing, or it is a replica. An outage is told of by reading. */
+function isRefusedWrite(err: unknown): boolean {
+  const { code, name } = err as { code?: unknown; name?: unknown }
+  return code === 'NOPERM' || name === 'ReplyError'
 }
 
 function warn(message: string): void {

@@ -7,6 +7,7 @@ import { type BearerOptions, type DpopOptions, requireBearer, sessionOf } from '
 import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
 import { devIssuer, manualClock } from '../../../lib/testing/index'
 import { serve } from '../../support/serve'
+import { until } from '../../support/until'
 
 const NOW = 1_800_000_000
 const clock = manualClock(NOW * 1_000)
@@ -18,7 +19,8 @@ const bound = dev.token('ada', { claims: { cnf: { jkt } } })
 
 async function api(dpop: DpopOptions | boolean = true) {
   const options = { ...dev.options, clock, dpop } as BearerOptions
-  const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.send(sessionOf(req).sub)))
+  const app = express().use(requireBearer(options), (req, res) => void res.send(sessionOf(req).sub))
+  const { url, raw } = await serve(app)
   const uri = `${url}/tree`
   const proof = async (claims: object = {}, header: object = {}, key = privateKey) => {
     const ath = hash('sha256', bound, 'base64url')
@@ -31,10 +33,21 @@ async function api(dpop: DpopOptions | boolean = true) {
     if (proof !== undefined) headers.dpop = proof
     return fetch(url + path, { headers })
   }
-  return { ask, proof, uri, url }
+  return { ask, proof, uri, url, raw }
 }
 
 describe('requireBearer({ dpop }) (RFC 9449)', () => {
+  it('says at startup that an origin is missing', async () => {
+    const warnings: string[] = []
+    process.on('warning', ({ message }) => void warnings.push(message))
+    requireBearer({ ...dev.options, dpop: { origin: 'https://api.example.org' } })
+    await new Promise(setImmediate)
+    assert.deepEqual(warnings, [])
+    requireBearer({ ...dev.options, dpop: true })
+    await until(() => warnings.length > 0)
+    assert.match(warnings.join(), /^requireBearer\(\{ dpop \}\) has no origin, .* set dpop: \{ origin: /)
+  })
+
   it('takes a bound token with its proof (§7.1)', async () => {
     const { ask, proof } = await api()
     const answer = await ask(await proof())
@@ -55,6 +68,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       ['another method', await proof({ htm: 'POST' })],
       ['the method in small letters', await proof({ htm: 'get' })],
       ['another path', await proof({ htu: `${uri}/x` })],
+      ['a path with dot segments', await proof({ htu: uri.replace('/tree', '/x/../tree') })],
       ['another host', await proof({ htu: 'https://api.test/tree' })],
       ['no URI', await proof({ htu: '/tree' })],
       ['made too long ago', await proof({ iat: NOW - 61 })],
@@ -249,6 +263,36 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     assert.equal((await inside.ask(await inside.proof({ htu: 'http://api.internal:8080/tree' }))).status, 200)
   })
 
+  it('takes no proof for /tree where Express is asked for /x/../tree', async () => {
+    const { raw, proof, uri } = await api()
+    for (const [path, status] of [
+      ['/tree', 200],
+      ['/x/../tree', 401],
+      ['/x/%2e%2e/tree', 401],
+      ['/./tree', 401],
+    ] as const) {
+      const fields = `Host: ${new URL(uri).host}\r\nAuthorization: DPoP ${bound}\r\nDPoP: ${await proof()}`
+      const answer = await raw(`GET ${path} HTTP/1.1\r\n${fields}\r\nConnection: close\r\n\r\n`)
+      assert.equal(answer.split(' ', 2)[1], String(status), path)
+    }
+  })
+
+  it('with a list of origins, takes proofs for the one that the request is for, and for none beside them', async () => {
+    const { raw, proof } = await api({ origin: ['http://api.test', 'http://api.example.org:8080'] })
+    for (const [host, htu, status] of [
+      ['api.test', 'http://api.test/tree', 200],
+      ['API.test', 'http://api.test/tree', 200],
+      ['api.example.org:8080', 'http://api.example.org:8080/tree', 200],
+      ['api.test', 'http://api.example.org:8080/tree', 401],
+      ['evil.test', 'http://evil.test/tree', 401],
+      ['evil.test', 'http://api.test/tree', 401],
+    ] as const) {
+      const fields = `Host: ${host}\r\nAuthorization: DPoP ${bound}\r\nDPoP: ${await proof({ htu })}`
+      const answer = await raw(`GET /tree HTTP/1.1\r\n${fields}\r\nConnection: close\r\n\r\n`)
+      assert.equal(answer.split(' ', 2)[1], String(status), `${host}, ${htu}`)
+    }
+  })
+
   it('refuses every proof where the request says no host', async () => {
     const { proof } = await api()
     const { raw } = await serve(express().use(requireBearer({ ...dev.options, clock, dpop: true })))
@@ -272,6 +316,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       [{ maxAgeSec: 301 }, /dpop\.maxAgeSec.*301/],
       [{ maxProofs: 0 }, /dpop\.maxProofs/],
       [{ origin: 'https://api.test/x' }, /dpop\.origin/],
+      [{ origin: [] }, /dpop\.origin must be an origin such as .*, or a list of such; received \[\]/],
       [{ nonce: true }, /dpop has no option "nonce"/],
       [{ proofs: {} }, /dpop\.proofs must be what redisProofs\(\) returns; received \{\}/],
       [{ proofs: null }, /dpop\.proofs/],

@@ -243,9 +243,9 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
 describe('requireBearer({ verify })', () => {
   const denials: DenialError[] = []
 
-  async function asking(verify: (token: string) => unknown) {
+  async function asking(verify: (token: string) => unknown, more: object = {}) {
     denials.length = 0
-    const options = { issuer, audience, verify, onDenied: noting(denials) } as BearerOptions
+    const options = { issuer, audience, verify, onDenied: noting(denials), ...more } as BearerOptions
     const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.json(req.auth)))
     return async (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } })
   }
@@ -265,6 +265,12 @@ describe('requireBearer({ verify })', () => {
     for (const claims of [{ sub: 'ada', iss: 'x' }, { sub: 7 }, {}, { sub: 'ada', exp: 1 }]) {
       assert.equal((await (await asking(() => claims))('t')).status, 401, JSON.stringify(claims))
     }
+  })
+
+  it('takes claims without aud only where the options say that the function checks whom the token is for', async () => {
+    assert.equal((await (await asking(() => ({ sub: 'ada' })))('t')).status, 401)
+    assert.equal(denials[0]?.reason, 'audience')
+    assert.equal((await (await asking(() => ({ sub: 'ada' }), { audience: { instead: 'verify' } }))('t')).status, 200)
   })
 
   it('answers 503 where it throws, or answers with what are no claims', async () => {

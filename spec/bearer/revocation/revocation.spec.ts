@@ -11,7 +11,7 @@ import {
 } from '../../../lib/index'
 import { RevocationList, entryOf } from '../../../lib/bearer/revocation/revocation-list'
 import { devIssuer, manualClock, type DevTokenOptions } from '../../../lib/testing/index'
-import { startRedis } from '../../support/redis'
+import { freePort, startRedis } from '../../support/redis'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
 
@@ -29,6 +29,19 @@ async function asking(revocation: NonNullable<BearerOptions['revocation']>) {
     express().use(requireBearer({ ...dev.options, revocation }), (_req, res) => void res.end()),
   )
   return async (token: string) => fetch(url, { headers: { authorization: `Bearer ${token}` } })
+}
+
+/** The warnings about revocations that are emitted while something is done. */
+async function warningsOf(act: () => Promise<void>): Promise<string[]> {
+  const said: string[] = []
+  const listener = (warning: Error & { code?: string }) => {
+    if (warning.code === 'TOLLGATE_REVOCATIONS') said.push(warning.message)
+  }
+  process.on('warning', listener)
+  await act()
+  await until(() => said.length > 0)
+  process.off('warning', listener)
+  return said
 }
 
 function session(who: string, options: Partial<DevTokenOptions['claims']> = {}): Session {
@@ -83,6 +96,10 @@ describe('redisRevocations()', async () => {
     assert.deepEqual(
       [await at(now - 61), await at(now - 60), await at(now - 59), await at(undefined)],
       [401, 401, 200, 401],
+    )
+    assert.deepEqual(
+      [await at(now - 60.5), await at(now - 60 + 0.9), await at(now - 59 + 0.1)], // moments are whole seconds
+      [401, 401, 200],
     )
   })
 
@@ -415,6 +432,39 @@ describe('redisRevocations() when Redis fails', () => {
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
     redis.signal('SIGCONT')
     await step(() => starting.state(session('ada')) === 'valid')
+  })
+
+  it('says once which keys it may not write, and which right is missing', async () => {
+    const redis = await startRedis()
+    after(() => redis.stop())
+    await redis.command('ACL', 'SETUSER', 'reader', 'on', '>pw', '~*', '+@read', '+@connection', '+evalsha', '+eval')
+    const said = await warningsOf(async () => {
+      const reader = redisRevocations(`redis://reader:pw@127.0.0.1:${redis.port}`)
+      after(() => reader.close())
+      await reader.ready()
+      for (let i = 0; i < 3; i++) await assert.rejects(reader.revokeToken(issuer, `j-${i}`), /denies its user a right/)
+      assert.equal(reader.state(session('ada', { jti: 'j-0' })), 'revoked') // here it counts
+    })
+    assert.equal(said.length, 1, said.join('\n'))
+    assert.match(
+      said[0] ?? '',
+      /^revocations cannot be written to tollgate:\{revoked\}:log, .* in Redis at 127\.0\.0\.1/,
+    )
+    assert.match(said[0] ?? '', /allow the user ~tollgate:\* .*\+zadd/)
+  })
+
+  it('says once that the server takes no writes, such as a replica', async () => {
+    const redis = await startRedis()
+    after(() => redis.stop())
+    await redis.command('REPLICAOF', '127.0.0.1', String(await freePort()))
+    const said = await warningsOf(async () => {
+      const here = follower(redis.port)
+      await here.ready()
+      for (let i = 0; i < 3; i++) await assert.rejects(here.revokeToken(issuer, `j-${i}`))
+      here.close()
+    })
+    assert.equal(said.length, 1, said.join('\n'))
+    assert.match(said[0] ?? '', /^revocations cannot be written to .*read.?only/i)
   })
 
   it('open: lets in by what is known, with a warning', async () => {
