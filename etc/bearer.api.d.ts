@@ -6,8 +6,9 @@ export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as
 import { P as Placement } from "../shared/credentials.js";
 import { I as IssuerOptions, j as TokenOptions, A as Audience, C as CheckClaims, R as ReadSession, S as Session, U as UnauthenticatedMark } from "../shared/trusted-issuer.js";
 export { a as AudienceInstead, b as Auth, c as ClaimPath, d as Claims, e as ClientSession, K as KeyMaterial, f as KeyOptions, g as RequiredValues, h as SessionIdentity, T as Tenants, i as TokenFacts, k as UnauthenticatedSession, l as UserSession } from "../shared/trusted-issuer.js";
+import { A as Algorithm } from "../shared/verify-key.js";
+export { J as JsonObject, a as Jwk } from "../shared/verify-key.js";
 import { R as RedisClient } from "../shared/redis-client.js";
-export { A as Algorithm, J as JsonObject, a as Jwk } from "../shared/verify-key.js";
 import { IncomingMessage } from "node:http";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 import "http-errors";
@@ -25,6 +26,11 @@ interface DpopOptions {
     readonly nonceSecret?: string | Uint8Array | undefined;
     readonly origin?: string | readonly string[] | undefined;
 }
+interface IssuerKey {
+    readonly issuer: string;
+    readonly kid: string | undefined;
+    readonly algorithms: readonly Algorithm[];
+}
 type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined;
 interface IntrospectionOptions {
     readonly endpoint: string;
@@ -40,6 +46,11 @@ type OpaqueOptions = {
     readonly introspection?: never;
 };
 type KeyOption = "key" | "keys" | "secret" | "jwksUri";
+type IntrospectedIssuerOptions = TokenOptions & {
+    readonly introspection: IntrospectionOptions;
+} & {
+    readonly [name in KeyOption]?: never;
+};
 type IssuersOptions = (IssuerOptions & {
     readonly issuers?: never;
     readonly introspection?: never;
@@ -47,10 +58,11 @@ type IssuersOptions = (IssuerOptions & {
 }) | (TokenOptions & OpaqueOptions & {
     readonly [name in KeyOption | "issuers"]?: never;
 }) | ({
-    readonly issuers: readonly IssuerOptions[];
+    readonly issuers: readonly (IssuerOptions | IntrospectedIssuerOptions)[];
     readonly audience?: Audience | undefined;
     readonly checkClaims?: CheckClaims | undefined;
     readonly session?: ReadSession | undefined;
+    readonly fetch?: typeof globalThis.fetch | undefined;
     readonly issuer?: never;
     readonly introspection?: never;
     readonly verify?: never;
@@ -80,10 +92,13 @@ type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
     readonly resourceMetadata?: string | undefined;
     readonly unauthenticated?: UnauthenticatedMark | undefined;
     readonly maxTokenLength?: number | undefined;
+    readonly warnings?: boolean | undefined;
     readonly clock?: Clock | undefined;
 };
 interface BearerHandler extends RequestHandler {
     ready(): Promise<void>;
+    reload(): Promise<void>;
+    keys(): readonly IssuerKey[];
 }
 declare function requireBearer(options?: BearerOptions): BearerHandler;
 interface AllowUnauthenticatedOptions {
@@ -141,5 +156,5 @@ interface BearerEvent {
     readonly cause: unknown;
 }
 declare function sessionOf(req: IncomingMessage): Session;
-export { Audience, CheckClaims, Clock, DenyOptions, IssuerOptions, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
-export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectionOptions, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, VerifyToken };
+export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, IssuerOptions, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
+export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, VerifyToken };

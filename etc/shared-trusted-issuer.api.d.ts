@@ -67,6 +67,7 @@ interface TokenOptions {
     readonly scopeRequired?: boolean | undefined;
     readonly checkClaims?: CheckClaims | undefined;
     readonly session?: ReadSession | undefined;
+    readonly fetch?: typeof globalThis.fetch | undefined;
     readonly allowHttp?: boolean | undefined;
 }
 type RequiredValues = Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>;

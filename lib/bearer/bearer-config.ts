@@ -1,11 +1,13 @@
 import { maxHeaderSize } from 'node:http'
 import { checkClock, systemClock } from '../http/clock'
 import { type DenyOptions, checkDenyOptions } from '../http/deny'
+import { issuerWarnings } from './issuer-warnings'
 import { optionNames, optionOneOf, optionRange, shown } from '../http/options'
 import type { BearerOptions } from './bearer-options'
 import { type ChallengeOptions, isChallengeText } from './challenge'
 import type { Placement } from './credentials/credentials'
 import { type DpopCheck, dpopCheck } from './dpop/dpop-check'
+import type { Refusal } from './refusal/refusal'
 import type { RevocationSource } from './revocation/revocation-source'
 import { type ScopeRule, scopeRule } from './session/scope'
 import type { TokenVerifier } from './issuers/token-verifier'
@@ -29,6 +31,8 @@ export interface BearerConfig {
   readonly mark: UnauthenticatedMark
   /** Longer tokens are refused before anything is done with them. */
   readonly maxTokenLength: number
+  /** Tells the operator of refusals that are no client's fault. */
+  readonly warn: (refusal: Refusal) => void
 }
 
 const NAMES = [
@@ -42,6 +46,7 @@ const NAMES = [
   'resourceMetadata',
   'unauthenticated',
   'maxTokenLength',
+  'warnings',
   'onDenied',
   'errorFormat',
   'clock',
@@ -64,11 +69,12 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     unauthenticated = UNAUTHENTICATED_MARK,
     session,
   } = options
-  const { maxTokenLength = maxHeaderSize, onDenied, errorFormat, clock = systemClock } = options
+  const { maxTokenLength = maxHeaderSize, warnings = true, onDenied, errorFormat, clock = systemClock } = options
   checkDenyOptions(options)
   checkClock(clock)
   optionRange('maxTokenLength', maxTokenLength, 256, 1_048_576)
   optionOneOf('optional', optional, [true, false])
+  optionOneOf('warnings', warnings, [true, false])
   if (revocation !== undefined && typeof (revocation as Partial<RevocationSource> | null)?.state !== 'function') {
     throw new TypeError(`revocation must be what redisRevocations() returns; received ${shown(revocation)}`)
   }
@@ -89,7 +95,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     throw new TypeError('unauthenticated and session contradict each other: session says which sessions are such')
   }
   const nowSec = () => clock.date() / 1_000
-  const proofs = dpopCheck(options.dpop, nowSec)
+  const proofs = dpopCheck(options.dpop, nowSec, warnings)
   const { verifier, clockToleranceSec } = tokenVerifier(options, env, clock)
   return {
     verifier,
@@ -104,6 +110,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     clockToleranceSec,
     mark: unauthenticated,
     maxTokenLength,
+    warn: warnings ? issuerWarnings(clock) : () => undefined,
   }
 }
 

@@ -36,6 +36,11 @@ export type BearerOptions = IssuersOptions &
      * them. Default: what Node takes for all header fields together, 16,384 unless `--max-http-header-size` says otherwise.
      */
     readonly maxTokenLength?: number | undefined
+    /**
+     * Warns once a cause and minute, as `TOLLGATE_ISSUER`, of what is the configuration's or the issuer's fault and no
+     * client's: an issuer that cannot be reached, tokens of another issuer or for another audience. Default true.
+     */
+    readonly warnings?: boolean | undefined
     /** For tests: `manualClock()`. Default: the machine's. */
     readonly clock?: Clock | undefined
   }

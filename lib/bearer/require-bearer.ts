@@ -7,6 +7,7 @@ import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
 import type { RequestView } from './credentials/credentials'
 import { publish } from './diagnostics'
+import type { IssuerKey } from './issuers/token-verifier'
 import { type Refusal, isRefusal } from './refusal/refusal'
 import { isUnauthenticatedPermitted, recordSession } from './request-session'
 import type { Session } from './session/session'
@@ -16,9 +17,17 @@ export interface BearerHandler extends RequestHandler {
   /**
    * Resolves when the issuer's keys are at hand; at once where they were given. For a check at startup.
    *
-   * @throws {Error} where they cannot be had now; requests will try again
+   * @throws {Error} where they cannot be had now; the message says why, and requests will try again
    */
   ready(): Promise<void>
+  /**
+   * Fetches the issuers' keys anew, however fresh they are: after a rotation that must count at once.
+   *
+   * @throws {Error} as `ready()` does; the keys known before serve on meanwhile
+   */
+  reload(): Promise<void>
+  /** The keys at hand: `[{ issuer: 'https://ident.example.org', kid: '2026-11', algorithms: ['RS256'] }]`. */
+  keys(): readonly IssuerKey[]
 }
 
 /**
@@ -49,6 +58,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
     if (isRefusal(authenticated)) {
       if (config.optional && authenticated.refused === 'no_token') return letIn(undefined, req, next)
       publish(req, authenticated)
+      config.warn(authenticated)
       return deny(denialOf(authenticated, config.challenge), config.deny, req, res, next)
     }
     for (const [name, value] of Object.entries(authenticated.headers)) res.setHeader(name, value)
@@ -63,7 +73,9 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
     next()
   }
 
-  return Object.assign(requireBearer, { ready: () => config.verifier.ready() })
+  const { verifier } = config
+  const issuerKeys = { ready: () => verifier.ready(), reload: () => verifier.reload(), keys: () => verifier.keys() }
+  return Object.assign(requireBearer, issuerKeys)
 }
 
 /** A request as the check looks at it. A class: an object literal makes its accessors anew each time, at 15 µs. */

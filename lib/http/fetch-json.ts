@@ -1,6 +1,9 @@
 import type { Clock } from './clock'
 import { type JsonObject, isJsonObject } from './json'
 
+/** What documents are fetched with: Node's own `fetch`, or one that goes by a proxy. */
+export type Fetch = typeof globalThis.fetch
+
 /** Bounds of one fetch. */
 export interface FetchLimits {
   readonly clock: Clock
@@ -8,6 +11,8 @@ export interface FetchLimits {
   readonly timeoutMs: number
   /** The largest body taken, in bytes. */
   readonly maxBytes: number
+  /** Default: Node's own. */
+  readonly fetch?: Fetch | undefined
 }
 
 /** A document could not be fetched. `status` is set where a server answered. */
@@ -34,7 +39,7 @@ export interface Fetched {
  * @throws {FetchProblem}
  */
 export async function fetchJson(url: string, limits: FetchLimits, init: RequestInit = {}): Promise<Fetched> {
-  const { clock, timeoutMs, maxBytes } = limits
+  const { clock, timeoutMs, maxBytes, fetch = globalThis.fetch } = limits
   const aborter = new AbortController()
   const cancel = clock.after(timeoutMs, () => aborter.abort(new Error(`no answer within ${timeoutMs} ms`)))
   try {

@@ -145,6 +145,8 @@ describe('requireBearer() throws at startup and names the option', () => {
     ],
     ['unauthenticated by null', { ...dev, unauthenticated: { claim: 'a', value: null } }, /unauthenticated/],
     ['unauthenticated incomplete', { ...dev, unauthenticated: { claim: 'a' } }, /unauthenticated/],
+    ['warnings no boolean', { ...dev, warnings: 'off' }, /warnings must be true or false.*'off'/],
+    ['fetch no function', { ...dev, fetch: 'undici' }, /fetch must be a function.*'undici'/],
     ['allowHttp no boolean', { ...dev, allowHttp: 'yes' }, /allowHttp/],
   ]
   for (const [title, options, message] of wrong) {
@@ -164,11 +166,20 @@ describe('requireBearer() throws at startup and names the option', () => {
   it('naming all there are', () => {
     const names = [
       ...['issuer', 'tenants', 'audience', 'clients', 'clockToleranceSec', 'maxAgeSec', 'typ', 'idTokens'],
-      ...['requiredClaims', 'timesAsText', 'scopeFrom', 'scopeRequired', 'checkClaims', 'session', 'allowHttp'],
+      ...[
+        'requiredClaims',
+        'timesAsText',
+        'scopeFrom',
+        'scopeRequired',
+        'checkClaims',
+        'session',
+        'fetch',
+        'allowHttp',
+      ],
       ...['key', 'keys'],
       ...['secret', 'jwksUri', 'algorithms', 'lastGoodSec', 'issuers', 'introspection', 'verify', 'cache', 'scope'],
       ...['optional', 'revocation', 'tokenFrom', 'dpop', 'realm', 'resourceMetadata', 'unauthenticated'],
-      ...['maxTokenLength', 'onDenied', 'errorFormat', 'clock'],
+      ...['maxTokenLength', 'warnings', 'onDenied', 'errorFormat', 'clock'],
     ]
     const message = `requireBearer() has no option "nope"; it has ${names.join(', ')}`
     assert.throws(() => requireBearer({ ...dev, nope: 1 } as BearerOptions), { message })

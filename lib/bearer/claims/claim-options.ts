@@ -78,6 +78,8 @@ export interface TokenOptions {
   readonly checkClaims?: CheckClaims | undefined
   /** Says whose session a token describes, where the default does not fit. Undefined, or an error thrown: 401. */
   readonly session?: ReadSession | undefined
+  /** Fetches metadata, keys and introspection answers: a `fetch` that goes by a proxy. Default: Node's own. */
+  readonly fetch?: typeof globalThis.fetch | undefined
   /** Takes http addresses of other machines too, for a test network. Default false. */
   readonly allowHttp?: boolean | undefined
 }
@@ -102,6 +104,7 @@ export const CLAIM_OPTION_NAMES: readonly string[] = [
   'scopeRequired',
   'checkClaims',
   'session',
+  'fetch',
   'allowHttp',
 ]
 
@@ -133,6 +136,7 @@ export function claimPolicy(
   optionOneOf('typ', typ, ['at+jwt', undefined])
   optionType('checkClaims', checkClaims, 'function')
   optionType('session', session, 'function')
+  optionType('fetch', options.fetch, 'function')
   if (clients !== undefined && !isTexts(clients)) {
     throw new TypeError(`clients must be a list of one client or more; received ${shown(clients)}`)
   }

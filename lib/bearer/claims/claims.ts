@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../http/json'
 import type { Jws } from '../credentials/jws'
-import { type Reason } from '../refusal/refusal'
+import { type Reason, type Refusal, refuse } from '../refusal/refusal'
 import { type SessionRules, isId } from '../session/session'
 import type { TenantPattern } from './tenants'
 
@@ -73,6 +73,14 @@ export function opaqueClaimProblem(claims: JsonObject, policy: ClaimPolicy, nowS
   if (claims.iss !== undefined && !policy.issuers.includes(claims.iss as string)) return 'issuer'
   if (policy.audience && !isAudience(claims.aud, policy.audience)) return 'audience'
   return commonProblem(claims, policy, nowSec)
+}
+
+/** The refusal of a token whose claims have a problem. */
+export function claimRefusal(refused: Reason, { iss, aud }: JsonObject, policy: ClaimPolicy): Refusal {
+  const { issuer, issuers, audience } = policy
+  if (refused === 'issuer') return { refused, about: { issuer, expected: issuers, received: iss } }
+  if (refused === 'audience') return { refused, about: { issuer, expected: audience, received: aud } }
+  return refuse(refused)
 }
 
 function commonProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {

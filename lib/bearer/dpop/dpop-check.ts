@@ -52,7 +52,11 @@ const NAMES = ['required', 'maxAgeSec', 'proofs', 'maxProofs', 'nonceSecret', 'o
  *
  * @throws {TypeError|RangeError} naming the option
  */
-export function dpopCheck(options: DpopOptions | boolean | undefined, nowSec: () => number): DpopCheck | undefined {
+export function dpopCheck(
+  options: DpopOptions | boolean | undefined,
+  nowSec: () => number,
+  warnings = true,
+): DpopCheck | undefined {
   if (options === undefined || options === false) return undefined
   const given = options === true ? {} : options
   optionNames('dpop', given, NAMES)
@@ -68,7 +72,7 @@ export function dpopCheck(options: DpopOptions | boolean | undefined, nowSec: ()
       'dpop.proofs and dpop.maxProofs contradict each other: maxProofs is for what a process remembers',
     )
   }
-  const originOf = origins(origin)
+  const originOf = origins(origin, warnings)
   const nonces = nonceSecret === undefined ? undefined : new Nonces(secretOf(nonceSecret), maxAgeSec)
   const seen = proofs ?? new LocalProofs(maxProofs)
   return { required, check }
@@ -107,13 +111,14 @@ export function dpopCheck(options: DpopOptions | boolean | undefined, nowSec: ()
 }
 
 /** Says which origin a request is for; undefined where it is for none of ours. */
-function origins(given: unknown): (request: RequestView) => string | undefined {
+function origins(given: unknown, warnings: boolean): (request: RequestView) => string | undefined {
   if (given === undefined) {
-    warnOnce(
-      'TOLLGATE_DPOP_ORIGIN',
-      "requireBearer({ dpop }) has no origin, so a proof is compared with the request's own Host field, which the " +
-        "client chooses; set dpop: { origin: 'https://api.example.org' }, or trust proxy and a list of origins",
-    )
+    if (warnings)
+      warnOnce(
+        'TOLLGATE_DPOP_ORIGIN',
+        "requireBearer({ dpop }) has no origin, so a proof is compared with the request's own Host field, which the " +
+          "client chooses; set dpop: { origin: 'https://api.example.org' }, or trust proxy and a list of origins",
+      )
     return (request) => request.origin
   }
   const list: unknown[] = Array.isArray(given) ? [...(given as unknown[])] : [given]

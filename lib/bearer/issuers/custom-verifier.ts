@@ -1,6 +1,6 @@
 import type { Clock } from '../../http/clock'
 import { readJsonObject } from '../../http/json'
-import { type ClaimPolicy, opaqueClaimProblem, timesAsNumbers } from '../claims/claims'
+import { type ClaimPolicy, claimRefusal, opaqueClaimProblem, timesAsNumbers } from '../claims/claims'
 import { type Refusal, refuse } from '../refusal/refusal'
 import type { TokenVerifier, VerifiedToken } from './token-verifier'
 
@@ -13,7 +13,7 @@ export type VerifyToken = (token: string) => Promise<object | null | undefined> 
 
 /** Checks tokens by a function of the app, such as a look into a store; what it answers is checked as claims are. */
 export function customVerifier(verifyToken: VerifyToken, policy: ClaimPolicy, clock: Clock): TokenVerifier {
-  return { verify, ready: () => Promise.resolve() }
+  return { verify, ready: () => Promise.resolve(), reload: () => Promise.resolve(), keys: () => [] }
 
   async function verify(token: string): Promise<VerifiedToken | Refusal> {
     try {
@@ -23,7 +23,8 @@ export function customVerifier(verifyToken: VerifyToken, policy: ClaimPolicy, cl
       if (!said) throw new TypeError('the option verify answered with something else than claims')
       const claims = policy.timesAsText ? timesAsNumbers(said) : said
       const wrong = opaqueClaimProblem(claims, policy, clock.date() / 1_000)
-      return wrong ? refuse(wrong) : { token, issuer: policy.issuer, claims, header: undefined, rules: policy.rules }
+      if (wrong) return claimRefusal(wrong, claims, policy)
+      return { token, issuer: policy.issuer, claims, header: undefined, rules: policy.rules }
     } catch (cause) {
       return { refused: 'verify_unavailable', retryAfterSec: 1, cause }
     }

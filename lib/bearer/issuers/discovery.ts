@@ -1,5 +1,6 @@
 import type { Clock } from '../../http/clock'
-import { FetchProblem, fetchJson } from '../../http/fetch-json'
+import { type Fetch, FetchProblem, fetchJson } from '../../http/fetch-json'
+import { shown } from '../../http/options'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 
 /** What an issuer's metadata say that the check of its tokens needs. */
@@ -18,19 +19,25 @@ const MAX_BYTES = 256 * 1_024
  * Asks an issuer for its metadata: OpenID Connect Discovery §4, and where that is not there RFC 8414 §3. They must name
  * the issuer they were asked of (RFC 8414 §3.3), give or take a slash at its end, which configurations tend to lose.
  *
+ * @param fetch default: Node's own
  * @throws {Error} where they cannot be had, or are another's
  */
-export async function discover(issuer: string, clock: Clock, allowHttp: boolean): Promise<IssuerMetadata> {
+export async function discover(
+  issuer: string,
+  clock: Clock,
+  allowHttp: boolean,
+  fetch?: Fetch,
+): Promise<IssuerMetadata> {
   const base = issuer.replace(/\/$/, '')
   const { origin, pathname } = new URL(base)
   const path = pathname === '/' ? '' : pathname
-  const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES }
+  const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, fetch }
   const { body } = await fetchJson(`${base}/.well-known/openid-configuration`, limits).catch((problem: unknown) => {
     if (!(problem instanceof FetchProblem) || problem.status !== 404) throw problem
     return fetchJson(`${origin}/.well-known/oauth-authorization-server${path}`, limits)
   })
   if (typeof body.issuer !== 'string' || body.issuer.replace(/\/$/, '') !== base) {
-    throw new Error(`the metadata of ${issuer} name another issuer`)
+    throw new Error(`the metadata of ${issuer} name another issuer: ${shown(body.issuer)}`)
   }
   if (!isSecureUrl(body.jwks_uri, allowHttp)) {
     throw new Error(`the metadata of ${issuer} have no https jwks_uri${allowHttpHint(body.jwks_uri)}`)

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../../http/clock'
-import { type ClaimPolicy, opaqueClaimProblem, timesAsNumbers } from '../claims/claims'
-import { FetchProblem, fetchJson } from '../../http/fetch-json'
+import { type ClaimPolicy, claimRefusal, opaqueClaimProblem, timesAsNumbers } from '../claims/claims'
+import { type Fetch, FetchProblem, fetchJson } from '../../http/fetch-json'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import { readJsonObject } from '../../http/json'
 import type { Claims } from '../session/session'
@@ -43,12 +43,14 @@ const REFUSES_TOKEN: ReadonlySet<number> = new Set([400, 413, 414, 422])
  * where it fails for that as well nobody asks it for a second.
  *
  * @param mostAnswers how many answers are remembered; the oldest makes room
+ * @param fetch default: Node's own
  */
 export function introspectionVerifier(
   options: IntrospectionOptions,
   policy: ClaimPolicy,
   clock: Clock,
   mostAnswers = MOST_ANSWERS,
+  fetch?: Fetch,
 ): TokenVerifier {
   const { endpoint, clientId, clientSecret, cacheSec = 10 } = options
   const credentials = [clientId, clientSecret].map(formEncoded).join(':') // RFC 6749 §2.3.1
@@ -60,7 +62,7 @@ export function introspectionVerifier(
   let probe: Promise<boolean> | undefined
   let healthyUntil = -Infinity
 
-  return { verify, ready: () => Promise.resolve() }
+  return { verify, ready: () => Promise.resolve(), reload: () => Promise.resolve(), keys: () => [] }
 
   function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
     const name = hash('sha256', token, 'base64')
@@ -86,7 +88,7 @@ export function introspectionVerifier(
         retryAt = clock.now() + PAUSE_MS
         return unavailable()
       }
-      const failure = failureOf(cause)
+      const failure = failureOf(cause, policy.issuer)
       remember(name, { claims: undefined, until: clock.now() + PAUSE_MS, failure })
       return failure
     }
@@ -95,7 +97,7 @@ export function introspectionVerifier(
   async function fetchClaims(token: string): Promise<Claims> {
     const body = `token=${formEncoded(token)}&token_type_hint=access_token`
     const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
-    const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES }
+    const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, fetch }
     const fetched = await fetchJson(endpoint, limits, { method: 'POST', headers, body })
     const said = readJsonObject(Buffer.from(JSON.stringify(fetched.body)))
     if (!said || typeof said.active !== 'boolean') throw new Error(`${endpoint} does not say whether it is active`)
@@ -124,19 +126,24 @@ export function introspectionVerifier(
   function judge({ claims }: Answer, token: string): VerifiedToken | Refusal {
     if (!claims) return refuse('inactive')
     const wrong = opaqueClaimProblem(claims, policy, clock.date() / 1_000)
-    return wrong ? refuse(wrong) : { token, issuer: policy.issuer, claims, header: undefined, rules: policy.rules }
+    if (wrong) return claimRefusal(wrong, claims, policy)
+    return { token, issuer: policy.issuer, claims, header: undefined, rules: policy.rules }
   }
 
   function unavailable(): Refusal {
-    return { refused: 'introspection_unavailable', retryAfterSec: PAUSE_MS / 1_000, cause: problem }
+    return unavailableFor(policy.issuer, problem)
   }
 }
 
 /** A healthy endpoint that refuses a token as a request is asked in vain; one that fails may do better. */
-function failureOf(cause: unknown): Refusal {
+function failureOf(cause: unknown, issuer: string): Refusal {
   const status = cause instanceof FetchProblem ? cause.status : undefined
   if (status !== undefined && REFUSES_TOKEN.has(status)) return { refused: 'inactive', cause }
-  return { refused: 'introspection_unavailable', retryAfterSec: PAUSE_MS / 1_000, cause }
+  return unavailableFor(issuer, cause)
+}
+
+function unavailableFor(issuer: string, cause: unknown): Refusal {
+  return { refused: 'introspection_unavailable', retryAfterSec: PAUSE_MS / 1_000, about: { issuer }, cause }
 }
 
 function formEncoded(text: string): string {

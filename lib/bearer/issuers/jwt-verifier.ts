@@ -1,11 +1,11 @@
-import { type ClaimPolicy, TYPES, claimProblem, timesAsNumbers } from '../claims/claims'
+import { type ClaimPolicy, TYPES, claimProblem, claimRefusal, timesAsNumbers } from '../claims/claims'
 import { type Jws, readJws } from '../credentials/jws'
 import type { KeySource } from '../keys/key-source'
 import { isSignedWith } from '../keys/signature'
 import type { VerifiedCache } from '../keys/verified-cache'
 import type { VerifyKey } from '../keys/verify-key'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
-import type { TokenVerifier, VerifiedToken } from './token-verifier'
+import type { IssuerKey, TokenVerifier, VerifiedToken } from './token-verifier'
 
 /** An issuer whose tokens are accepted: its keys, and what its tokens must say. */
 export interface TrustedIssuer {
@@ -57,14 +57,14 @@ function issuerName(iss: string): string {
  * @param nowSec tells the time, in seconds since 1970, when the claims are checked
  */
 export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSec: () => number): TokenVerifier {
-  return { verify, ready }
+  return { verify, ready, reload, keys }
 
   function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
     const known = cache.get(token)
     const jws = known?.jws ?? readJws(token)
     if (isRefusal(jws)) return jws
     const from = issuers.find(jws.claims.iss)
-    if (!from) return refuse(TYPES.includes(jws.type) ? 'issuer' : 'token_type')
+    if (!from) return TYPES.includes(jws.type) ? untrusted(jws.claims.iss) : refuse('token_type')
     const { policy } = from.issuer
     const keys = from.issuer.keysFor(from.tenant)
     const key = keys.find(jws.kid, jws.algorithm)
@@ -80,7 +80,7 @@ export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSe
     policy: ClaimPolicy,
     tenant: string | undefined,
   ): VerifiedToken | Refusal {
-    if (isRefusal(key)) return key
+    if (isRefusal(key)) return key.refused === 'keys_unavailable' ? { ...key, about: { issuer: policy.issuer } } : key
     const iss = jws.claims.iss as string
     if (key.issuer !== undefined && !isFor(key.issuer, iss, tenant)) return refuse('unknown_key')
     if (key !== verifiedWith && !isSignedWith(jws.token, jws.algorithm, key)) return refuse('signature')
@@ -90,15 +90,40 @@ export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSe
       tenant === undefined ? policy.issuers : [(policy.tenants as { issuerOf(of: string): string }).issuerOf(tenant)]
     const accepted = keys.issuer === undefined || names.length > 1 ? names : [keys.issuer]
     const problem = claimProblem({ ...jws, claims }, policy, accepted, nowSec())
-    if (problem) return refuse(problem)
+    if (problem) return claimRefusal(problem, claims, policy)
     if (key !== verifiedWith) cache.set(jws, key)
     return { token: jws.token, issuer: iss, claims, header: jws.header, rules: policy.rules }
   }
 
   async function ready(): Promise<void> {
     for (const { policy, keysFor } of issuers.all()) {
-      if (!policy.tenants) await keysFor(undefined).ready()
+      if (!policy.tenants) await keysFor(undefined).ready().catch(named(policy))
     }
+  }
+
+  async function reload(): Promise<void> {
+    for (const { policy, keysFor } of issuers.all()) {
+      if (!policy.tenants) await keysFor(undefined).reload().catch(named(policy))
+    }
+  }
+
+  function keys(): readonly IssuerKey[] {
+    return issuers.all().flatMap(({ policy, keysFor }) => {
+      const known = policy.tenants ? [] : keysFor(undefined).all()
+      return known.map(({ kid, algorithms }) => ({ issuer: policy.issuer, kid, algorithms }))
+    })
+  }
+
+  function untrusted(received: unknown): Refusal {
+    return { refused: 'issuer', about: { expected: issuers.all().map(({ policy }) => policy.issuer), received } }
+  }
+}
+
+/** Says in the message which issuer it is. */
+function named({ issuer }: ClaimPolicy): (problem: unknown) => never {
+  return (problem) => {
+    const { message, cause } = problem as Error
+    throw new Error(message.replace('the issuer', `the issuer ${issuer}`), { cause })
   }
 }
 

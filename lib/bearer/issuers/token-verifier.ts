@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../http/json'
+import type { Algorithm } from '../keys/algorithm'
 import type { Refusal } from '../refusal/refusal'
 import type { Claims, SessionRules } from '../session/session'
 
@@ -23,4 +24,22 @@ export interface TokenVerifier {
    * @throws {Error} where that cannot be had; its `cause` says why
    */
   ready(): Promise<void>
+  /**
+   * Fetches the keys of all issuers anew.
+   *
+   * @throws {Error} as {@link ready} does
+   */
+  reload(): Promise<void>
+  /** The keys at hand, by issuer. */
+  keys(): readonly IssuerKey[]
+}
+
+/** A key that tokens are checked with. */
+export interface IssuerKey {
+  /** The issuer, as the options name it. */
+  readonly issuer: string
+  /** Undefined for a key that was given without. */
+  readonly kid: string | undefined
+  /** The algorithms that it is for. */
+  readonly algorithms: readonly Algorithm[]
 }

@@ -74,7 +74,7 @@ function keySource(
     return fixed((keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms))))
   }
   const withdrawn = (keys: ReadonlySet<VerifyKey>) => cache.drop(keys)
-  const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000, withdrawn }
+  const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000, withdrawn, fetch: options.fetch }
   if (jwksUri !== undefined) {
     if (!isSecureUrl(jwksUri, allowHttp)) {
       throw new TypeError(`jwksUri must be an https URL; received ${shown(jwksUri)}${allowHttpHint(jwksUri)}`)
@@ -97,13 +97,13 @@ const MOST_TENANTS = 1_000
 const REDISCOVER_MS = 60_000
 
 function discovered(issuer: string, allowHttp: boolean, remote: Omit<RemoteKeysOptions, 'locate'>): KeySource {
-  const { clock } = remote
+  const { clock, fetch } = remote
   let metadata: IssuerMetadata | undefined
   let askedAt = -Infinity
   const locate = async (afterFailure: boolean) => {
     if (!metadata || (afterFailure && clock.now() - askedAt >= REDISCOVER_MS)) {
       askedAt = clock.now()
-      metadata = await discover(issuer, clock, allowHttp)
+      metadata = await discover(issuer, clock, allowHttp, fetch)
     }
     return metadata.jwksUri
   }

@@ -1,9 +1,17 @@
 import type { Clock } from '../../http/clock'
 import { optionNames, optionRange, optionType, shown } from '../../http/options'
-import { type Audience, CLAIM_OPTION_NAMES, type TokenOptions, claimPolicy } from '../claims/claim-options'
+import {
+  type Audience,
+  CLAIM_OPTION_NAMES,
+  type IssuerDefaults,
+  type TokenOptions,
+  claimPolicy,
+} from '../claims/claim-options'
+import type { ClaimPolicy } from '../claims/claims'
 import { type VerifyToken, customVerifier } from './custom-verifier'
 import { type IntrospectionOptions, introspectionVerifier } from './introspection'
-import { type TrustedIssuer, TrustedIssuers, jwtVerifier } from './jwt-verifier'
+import { TrustedIssuers, jwtVerifier } from './jwt-verifier'
+import { mixedVerifier } from './mixed-verifier'
 import type { TokenVerifier } from './token-verifier'
 import { type IssuerOptions, KEY_OPTION_NAMES, trustedIssuer } from './trusted-issuer'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
@@ -25,19 +33,29 @@ export type OpaqueOptions =
 
 type KeyOption = 'key' | 'keys' | 'secret' | 'jwksUri'
 
+/** One issuer of several whose tokens are opaque: it is asked about them (RFC 7662). */
+export type IntrospectedIssuerOptions = TokenOptions & {
+  readonly introspection: IntrospectionOptions
+} & { readonly [name in KeyOption]?: never }
+
 /** One issuer, or several: each with its own keys, algorithms and rules. */
 export type IssuersOptions =
   | (IssuerOptions & { readonly issuers?: never; readonly introspection?: never; readonly verify?: never })
   | (TokenOptions & OpaqueOptions & { readonly [name in KeyOption | 'issuers']?: never })
   | ({
-      /** The issuers whose tokens are accepted. No token is ever checked with another issuer's key. */
-      readonly issuers: readonly IssuerOptions[]
+      /**
+       * The issuers whose tokens are accepted. No token is ever checked with another issuer's key. One of them may have
+       * `introspection` in place of keys: it is asked about tokens that are no JWTs, and about JWTs that name it.
+       */
+      readonly issuers: readonly (IssuerOptions | IntrospectedIssuerOptions)[]
       /** Whom the tokens of issuers without an `audience` of their own must be for. Default: `AUDIENCE`. */
       readonly audience?: Audience | undefined
       /** Checks the claims of all issuers, beside what each of them checks. */
       readonly checkClaims?: CheckClaims | undefined
       /** Reads the sessions of issuers without a `session` of their own. */
       readonly session?: ReadSession | undefined
+      /** Fetches for issuers without a `fetch` of their own. Default: Node's own. */
+      readonly fetch?: typeof globalThis.fetch | undefined
       readonly issuer?: never
       readonly introspection?: never
       readonly verify?: never
@@ -53,7 +71,7 @@ export interface CacheOptions {
 }
 
 /** What stands beside `issuers` and is about all of them. */
-const FOR_ALL_ISSUERS: ReadonlySet<string> = new Set(['audience', 'session', 'checkClaims'])
+const FOR_ALL_ISSUERS: ReadonlySet<string> = new Set(['audience', 'session', 'checkClaims', 'fetch'])
 
 const ISSUER_OPTION_NAMES = [...CLAIM_OPTION_NAMES, ...KEY_OPTION_NAMES]
 
@@ -77,15 +95,12 @@ export function tokenVerifier(options: VerifierOptions, env: NodeJS.ProcessEnv, 
   const { introspection, verify } = options
   if (introspection === undefined && verify === undefined) return byKeys(options, env, clock)
   const way = introspection === undefined ? 'verify' : 'introspection'
-  for (const name of [...KEY_OPTION_NAMES, 'issuers', 'cache', 'typ', way === 'verify' ? 'introspection' : 'verify']) {
-    if (options[name as keyof VerifierOptions] === undefined) continue
-    throw new TypeError(`${way} and ${name} contradict each other: give one way to check tokens`)
-  }
+  const otherWay = way === 'verify' ? 'introspection' : 'verify'
+  withoutKeys(options, way, [...KEY_OPTION_NAMES, 'issuers', 'cache', 'typ', otherWay])
   const policy = claimPolicy(options, { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE }, way)
   const { clockToleranceSec } = policy
   if (introspection !== undefined) {
-    checkIntrospection(introspection, options.allowHttp ?? false)
-    return { verifier: introspectionVerifier(introspection, policy, clock), clockToleranceSec }
+    return { verifier: introspected(introspection, options, policy, clock), clockToleranceSec }
   }
   optionType('verify', verify, 'function')
   return { verifier: customVerifier(verify, policy, clock), clockToleranceSec }
@@ -94,17 +109,27 @@ export function tokenVerifier(options: VerifierOptions, env: NodeJS.ProcessEnv, 
 function byKeys(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
   const { cache = { maxTokens: 5_000 } } = options
   const verified = new VerifiedCache(cacheSize(cache))
-  const issuers = trustedIssuers(options, env, clock, verified)
-  const clockToleranceSec = Math.max(...issuers.all().map(({ policy }) => policy.clockToleranceSec))
-  return { verifier: jwtVerifier(issuers, verified, () => clock.date() / 1_000), clockToleranceSec }
+  const nowSec = () => clock.date() / 1_000
+  const { issuers, opaque } = trustedIssuers(options, env, clock, verified)
+  const policies = [...issuers.all(), ...(opaque ? [opaque] : [])].map(({ policy }) => policy)
+  const clockToleranceSec = Math.max(...policies.map((policy) => policy.clockToleranceSec))
+  const byKeys = jwtVerifier(issuers, verified, nowSec)
+  const verifier = opaque ? mixedVerifier(byKeys, opaque.verifier, opaque.policy.issuers) : byKeys
+  return { verifier, clockToleranceSec }
 }
 
-function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock, cache: VerifiedCache) {
+/** The issuers with keys, and the one that is asked. */
+interface Trusted {
+  readonly issuers: TrustedIssuers
+  readonly opaque: { readonly policy: ClaimPolicy; readonly verifier: TokenVerifier } | undefined
+}
+
+function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock, cache: VerifiedCache): Trusted {
   const issuers = new TrustedIssuers()
   if (options.issuers === undefined) {
     const defaults = { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE }
     issuers.add(trustedIssuer(options, defaults, clock, cache))
-    return issuers
+    return { issuers, opaque: undefined }
   }
   for (const name of ISSUER_OPTION_NAMES) {
     if (FOR_ALL_ISSUERS.has(name) || options[name as keyof VerifierOptions] === undefined) continue
@@ -112,13 +137,48 @@ function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock:
   }
   const list: unknown = options.issuers
   if (!Array.isArray(list) || list.length === 0) throw new TypeError('issuers must be a list of one issuer or more')
-  for (const [i, one] of (list as IssuerOptions[]).entries()) {
-    optionNames(`issuers[${i}]`, one, ISSUER_OPTION_NAMES)
-    const given = { session: options.session, ...one, checkClaims: both(options.checkClaims, one.checkClaims) }
-    const issuer = inIssuer(i, () => trustedIssuer(given, { audience: options.audience ?? env.AUDIENCE }, clock, cache))
-    if (!issuers.add(issuer)) throw new TypeError(`issuers has ${shown(issuer.policy.issuer)} twice`)
+  const defaults = { audience: options.audience ?? env.AUDIENCE }
+  let opaque: Trusted['opaque']
+  for (const [i, one] of (list as (IssuerOptions | IntrospectedIssuerOptions)[]).entries()) {
+    optionNames(`issuers[${i}]`, one, [...ISSUER_OPTION_NAMES, 'introspection'])
+    const ofAll = { session: options.session, fetch: options.fetch }
+    const given = { ...ofAll, ...one, checkClaims: both(options.checkClaims, one.checkClaims) }
+    if (isIntrospected(given)) {
+      if (opaque) throw new TypeError('issuers may have introspection once: no issuer is shown the tokens of another')
+      opaque = inIssuer(i, () => opaqueIssuer(given, defaults, clock))
+    } else {
+      const issuer = inIssuer(i, () => trustedIssuer(given, defaults, clock, cache))
+      if (!issuers.add(issuer)) throw new TypeError(`issuers has ${shown(issuer.policy.issuer)} twice`)
+    }
   }
-  return issuers
+  return { issuers, opaque }
+}
+
+function isIntrospected(one: IssuerOptions | IntrospectedIssuerOptions): one is IntrospectedIssuerOptions {
+  return 'introspection' in one && one.introspection !== undefined
+}
+
+function opaqueIssuer(given: IntrospectedIssuerOptions, defaults: IssuerDefaults, clock: Clock) {
+  withoutKeys(given, 'introspection', [...KEY_OPTION_NAMES, 'typ', 'tenants'])
+  const policy = claimPolicy(given, defaults, 'introspection')
+  return { policy, verifier: introspected(given.introspection, given, policy, clock) }
+}
+
+function introspected(
+  introspection: IntrospectionOptions,
+  { allowHttp = false, fetch }: TokenOptions,
+  policy: ClaimPolicy,
+  clock: Clock,
+): TokenVerifier {
+  checkIntrospection(introspection, allowHttp)
+  return introspectionVerifier(introspection, policy, clock, undefined, fetch)
+}
+
+function withoutKeys(options: object, way: string, names: readonly string[]): void {
+  for (const name of names) {
+    if ((options as Record<string, unknown>)[name] === undefined) continue
+    throw new TypeError(`${way} and ${name} contradict each other: give one way to check tokens`)
+  }
 }
 
 function both(first: CheckClaims | undefined, second: CheckClaims | undefined): CheckClaims | undefined {
@@ -127,7 +187,7 @@ function both(first: CheckClaims | undefined, second: CheckClaims | undefined): 
 }
 
 /** Says which of the issuers an option belongs to. */
-function inIssuer(i: number, make: () => TrustedIssuer): TrustedIssuer {
+function inIssuer<Made>(i: number, make: () => Made): Made {
   try {
     return make()
   } catch (problem) {

@@ -14,6 +14,14 @@ export interface KeySource {
    * @throws {Error} where they cannot be had; its `cause` says why
    */
   ready(): Promise<void>
+  /**
+   * Fetches the keys anew, however fresh they are; nothing where they were given.
+   *
+   * @throws {Error} as {@link ready} does
+   */
+  reload(): Promise<void>
+  /** The keys at hand. */
+  all(): readonly VerifyKey[]
   /** The issuer's name as its own metadata writes it; undefined while that is not known, or is not asked. */
   readonly issuer?: string | undefined
   /** The type that the issuer's metadata say all of its access tokens have. */
@@ -62,5 +70,10 @@ function takes({ algorithms }: VerifyKey, algorithm: string): boolean {
 
 /** Keys that were given at startup. */
 export function staticKeys(set: KeySet): KeySource {
-  return { find: (kid, algorithm) => findKey(set, kid, algorithm), ready: () => Promise.resolve() }
+  return {
+    find: (kid, algorithm) => findKey(set, kid, algorithm),
+    ready: () => Promise.resolve(),
+    reload: () => Promise.resolve(),
+    all: () => set.all,
+  }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../http/clock'
 import type { Algorithm } from './algorithm'
-import { fetchJson } from '../../http/fetch-json'
+import { fetchFailure } from '../../http/fetch-failure'
+import { type Fetch, fetchJson } from '../../http/fetch-json'
 import { readJwks } from './jwks'
 import { type KeySet, type KeySource, findKey } from './key-source'
 import { type Refusal, isRefusal } from '../refusal/refusal'
@@ -18,6 +19,8 @@ export interface RemoteKeysOptions {
   readonly withdrawn?: (keys: ReadonlySet<VerifyKey>) => void
   /** From 0 to 1; spreads the retries of many processes. */
   readonly random?: () => number
+  /** Default: Node's own. */
+  readonly fetch?: Fetch | undefined
 }
 
 /** How long a set holds where the issuer does not say, and the bounds of what it may say. */
@@ -35,11 +38,12 @@ const MAX_BYTES = 512 * 1_024
 /**
  * The keys of an issuer's JWK Set (RFC 7517 §5), kept through its outages. One fetch at a time; ahead of the end of the
  * set's life; for a `kid` not yet known at most every 2 s, and a bounded number of requests wait for that, since the key
- * may have been rotated in just now; after failures at growing intervals with jitter. While the issuer does not answer, the last good set serves for some time beyond its life; with none, the refusal is
- * `keys_unavailable`, never `unknown_key`.
+ * may have been rotated in just now; after failures at growing intervals with jitter. While the issuer does not answer,
+ * the last good set serves for some time beyond its life; with none, the refusal is `keys_unavailable`, never
+ * `unknown_key`.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
-  const { locate, algorithms, clock, lastGoodMs, withdrawn, random = Math.random } = options
+  const { locate, algorithms, clock, lastGoodMs, withdrawn, random = Math.random, fetch } = options
   let set: KeySet | undefined
   let byJwk: ReadonlyMap<string, VerifyKey> = new Map()
   let fetchedAt = -Infinity
@@ -52,7 +56,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   let waiting = 0
   let pause: Promise<void> | undefined
 
-  return { find, ready }
+  return { find, ready, reload, all: () => set?.all ?? [] }
 
   function find(kid: string | undefined, algorithm: string): VerifyKey | Refusal | Promise<VerifyKey | Refusal> {
     const age = clock.now() - fetchedAt
@@ -85,7 +89,19 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   async function ready(): Promise<void> {
     if (!usable() || clock.now() - fetchedAt > lifeMs) await refresh()
-    if (!usable()) throw new Error('the keys of the issuer cannot be had', { cause: problem })
+    if (!usable()) throw notToBeHad()
+  }
+
+  async function reload(): Promise<void> {
+    await flight
+    retryAt = -Infinity
+    await refresh()
+    if (failures > 0) throw notToBeHad()
+  }
+
+  function notToBeHad(): Error {
+    const { why, remedy } = fetchFailure(problem)
+    return new Error(`the keys of the issuer cannot be had: ${why}: ${remedy}`, { cause: problem })
   }
 
   function usable(): boolean {
@@ -115,7 +131,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   async function load(): Promise<void> {
     try {
       const url = await locate(failures > 0)
-      const { body, freshMs } = await fetchJson(url, { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES })
+      const { body, freshMs } = await fetchJson(url, { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, fetch })
       const read = readJwks(body, algorithms, byJwk)
       if (!read) throw new Error(`${url} answered with something else than a JWK Set`)
       const before = set?.all ?? []

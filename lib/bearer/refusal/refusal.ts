@@ -63,8 +63,18 @@ export interface Refusal {
   readonly authentication?: { readonly acrValues: readonly string[]; readonly maxAgeSec: number | undefined }
   /** The nonce that proofs must bear; with `dpop_nonce`. */
   readonly nonce?: string | undefined
+  /** What it was decided by, for the operator's warnings; never sent. */
+  readonly about?: RefusedBy
   /** What lies behind it, for logs; never sent. */
   readonly cause?: unknown
+}
+
+/** The issuer that a refusal is about, and what its token should have said. */
+export interface RefusedBy {
+  /** As the options name it; undefined where the token is of none of those trusted. */
+  readonly issuer?: string
+  readonly expected?: unknown
+  readonly received?: unknown
 }
 
 /** A refusal with nothing to say but its reason. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import express from 'express'
+import { sign } from 'jsonwebtoken'
 import { requireBearer, type BearerOptions, type DenialError } from '../../../lib/index'
 import { claimPolicy } from '../../../lib/bearer/claims/claim-options'
 import { introspectionVerifier } from '../../../lib/bearer/issuers/introspection'
@@ -236,6 +238,90 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
         () => requireBearer(options),
         (err: Error) => message.test(err.message) && !err.message.includes('hush'),
       )
+    }
+  })
+})
+
+describe('requireBearer({ issuers }) with introspection in one of them', () => {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const other = 'https://other.test'
+  const keyed = { issuer: other, audience, key: pair.publicKey }
+
+  async function mixed(active: Record<string, object>, more: object = {}) {
+    const asked: string[] = []
+    const endpoint = await serve((req, res) => {
+      let body = ''
+      req.on('data', (chunk: Buffer) => (body += chunk.toString()))
+      req.on('end', () => {
+        const token = new URLSearchParams(body).get('token') as string
+        asked.push(token)
+        res.end(JSON.stringify(token in active ? { active: true, ...active[token] } : { active: false }))
+      })
+    })
+    const introspection = { endpoint: endpoint.url, clientId: 'api', clientSecret: 's' }
+    const options = { issuers: [keyed, { issuer, audience, introspection, ...more }] }
+    const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.json(req.auth)))
+    const ask = async (token: string) => {
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+      return answer.status === 200 ? ((await answer.json()) as { issuer: string }).issuer : answer.status
+    }
+    return { ask, asked }
+  }
+
+  const jwt = (claims: object) =>
+    sign({ aud: audience, sub: 'ada', exp: 4_102_444_800, ...claims }, pair.privateKey, { algorithm: 'ES256' })
+
+  it('asks about opaque tokens, and about JWTs of the issuer that is asked; never about those of another', async () => {
+    const [own, lightweight, stray] = [jwt({ iss: other }), jwt({ iss: issuer, aud: undefined }), jwt({ iss: 'x' })]
+    const { ask, asked } = await mixed({
+      opaque: { aud: audience, sub: 'ada' },
+      [lightweight]: { aud: audience, sub: 'ada' },
+    })
+    assert.equal(await ask(own), other)
+    assert.equal(await ask(jwt({ iss: other, aud: 'no' })), 401)
+    assert.equal(await ask(stray), 401)
+    assert.deepEqual(asked, [])
+    assert.equal(await ask('opaque'), issuer)
+    assert.equal(await ask(lightweight), issuer)
+    assert.equal(await ask('unknown'), 401)
+    assert.deepEqual(asked, ['opaque', lightweight, 'unknown'])
+  })
+
+  it('asks with a fetch of the app, and goes by the rules of that issuer', async () => {
+    const urls: string[] = []
+    const own = (url: string, init?: RequestInit) => (urls.push(url), fetch(url, init))
+    const { ask } = await mixed(
+      { opaque: { sub: 'ada' } },
+      { fetch: own as typeof fetch, audience: { instead: 'introspection' } },
+    )
+    assert.equal(await ask('opaque'), issuer)
+    assert.equal(urls.length, 1)
+    const strict = await mixed({ opaque: { sub: 'ada' } })
+    assert.equal(await strict.ask('opaque'), 401)
+  })
+
+  it('is ready when the keys of the others are, and knows these', async () => {
+    const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
+    const bearer = requireBearer({ issuers: [keyed, { issuer, audience, introspection }] })
+    await bearer.ready()
+    await bearer.reload()
+    assert.deepEqual(
+      bearer.keys().map((key) => key.issuer),
+      [other],
+    )
+  })
+
+  it('throws at startup where two are asked, or one has keys too', () => {
+    const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
+    const asked = { issuer, audience, introspection }
+    for (const [issuers, message] of [
+      [[asked, { ...asked, issuer: other }], /issuers may have introspection once/],
+      [[{ ...asked, key: pair.publicKey }], /issuers\[0\]: introspection and key contradict/],
+      [[keyed, { ...asked, typ: 'at+jwt' }], /issuers\[1\]: introspection and typ contradict/],
+      [[{ ...asked, introspection: { ...introspection, endpoint: 'x' } }], /issuers\[0\]: introspection\.endpoint/],
+      [[{ ...asked, fetch: 'x' }], /issuers\[0\]: fetch must be a function/],
+    ] as const) {
+      assert.throws(() => requireBearer({ issuers } as unknown as BearerOptions), message)
     }
   })
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { type Jwk, requireBearer } from '../../../lib'
 import type { Refusal } from '../../../lib/bearer/refusal/refusal'
 import { manualClock } from '../../../lib/testing/index'
 import { serveIssuer } from '../../support/issuer'
@@ -90,6 +91,50 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.equal((await ask(token())).status, 200)
   })
 
+  it('shows the keys at hand, and fetches them anew when told to', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    const { ask, bearer } = await api({ issuer })
+    assert.deepEqual(bearer.keys(), [])
+    await bearer.ready()
+    assert.deepEqual(bearer.keys(), [{ issuer, kid: 'a', algorithms: ['ES256'] }])
+    assert.equal((await ask(token(a))).status, 200)
+    state.keys = [b.jwk]
+    assert.equal((await ask(token(a))).status, 200) // the set is fresh
+    await bearer.reload()
+    assert.deepEqual(
+      bearer.keys().map(({ kid }) => kid),
+      ['b'],
+    )
+    assert.deepEqual([(await ask(token(a))).status, (await ask(token(b))).status], [401, 200])
+    state.down = true
+    await assert.rejects(bearer.reload(), /the keys of the issuer http.+ cannot be had: .+ answered 503: see the log/)
+    assert.equal((await ask(token(b))).status, 200)
+    state.down = false
+    await bearer.reload() // asks again at once, whatever was decided after the failure
+  })
+
+  it('shows keys that were given, and has nothing to fetch for them', async () => {
+    const given = requireBearer({ issuer: 'https://as.test', audience: 'api', key: a.jwk as unknown as Jwk })
+    await given.reload()
+    assert.deepEqual(given.keys(), [{ issuer: 'https://as.test', kid: 'a', algorithms: ['ES256'] }])
+    const opaque = requireBearer({ issuer: 'https://as.test', audience: 'api', verify: () => null })
+    await opaque.reload()
+    assert.deepEqual(opaque.keys(), [])
+  })
+
+  it('fetches with a fetch of the app', async () => {
+    const { issuer, token } = await serveIssuer(a)
+    const asked: string[] = []
+    const metadata = { issuer: 'https://as.test', jwks_uri: 'https://as.test/keys' }
+    const answering = (async (url: string, init?: RequestInit) => {
+      asked.push(url)
+      return url.includes('.well-known') ? Response.json(metadata) : fetch(url.replace('https://as.test', issuer), init)
+    }) as typeof fetch
+    const { ask } = await api({ issuer: 'https://as.test', fetch: answering })
+    assert.equal((await ask(token(a, { iss: 'https://as.test' }))).status, 200)
+    assert.deepEqual(asked, ['https://as.test/.well-known/openid-configuration', 'https://as.test/keys'])
+  })
+
   it('goes by the last good keys for lastGoodSec', async () => {
     const clock = manualClock()
     const { state, issuer, token } = await serveIssuer(a)
@@ -117,9 +162,12 @@ describe('requireBearer() with keys from the issuer', () => {
   it('refuses metadata of another issuer (RFC 8414 §3.3), or with keys over http elsewhere', async () => {
     const { state, issuer, token } = await serveIssuer(a)
     for (const [metadata, why] of [
-      [{ issuer: 'https://evil.test', jwks_uri: `${issuer}/keys` }, /the metadata of http.+ name another issuer$/],
-      [{ jwks_uri: `${issuer}/keys` }, /name another issuer$/],
-      [{ issuer: 7, jwks_uri: `${issuer}/keys` }, /name another issuer$/],
+      [
+        { issuer: 'https://evil.test', jwks_uri: `${issuer}/keys` },
+        /the metadata of http.+ name another issuer: 'https:\/\/evil\.test'$/,
+      ],
+      [{ jwks_uri: `${issuer}/keys` }, /name another issuer: undefined$/],
+      [{ issuer: 7, jwks_uri: `${issuer}/keys` }, /name another issuer: 7$/],
       [{ issuer, jwks_uri: 'http://evil.test/keys' }, /the metadata of http.+ have no https jwks_uri.*allowHttp/s],
       [{ issuer }, /have no https jwks_uri$/],
     ] as const) {
@@ -127,7 +175,9 @@ describe('requireBearer() with keys from the issuer', () => {
       const { ask, bearer } = await api({ issuer })
       assert.equal((await ask(token())).status, 503)
       await assert.rejects(bearer.ready(), (err: Error) => {
-        assert.equal(err.message, 'the keys of the issuer cannot be had')
+        assert.ok(
+          err.message.startsWith(`the keys of the issuer ${issuer} cannot be had: ${(err.cause as Error).message}`),
+        )
         return why.test((err.cause as Error).message)
       })
     }
