@@ -55,6 +55,7 @@ interface StoreMessage {
 declare function throttleTest(options?: DenyOptions): RequestHandler;
 interface RedisStoreOptions {
     readonly prefix?: string;
+    readonly warnings?: boolean;
 }
 declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): ThrottleStore;
 declare global {

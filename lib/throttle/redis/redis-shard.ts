@@ -3,6 +3,7 @@ import type { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
 import type { StoreShard } from '../sync/store'
 import type { SyncCommand, SyncReply } from '../sync/sync-protocol'
+import { ServerAdvice } from './server-advice'
 import { windowKey } from './window-key'
 
 const SYNC = script(syncLua)
@@ -114,24 +115,46 @@ export abstract class RedisShard implements StoreShard {
   /** In the keys of a heartbeat, so that this server keeps them all. */
   protected abstract beatTag(): string
 
-  /** Whether the connection leads to the server it led to, as far as it can be known. */
+  /** Whether the connection leads to the server it led to, and that has evicted nothing, as far as it can be known. */
   protected abstract isSame(): Promise<boolean>
 }
 
 /** The one server of a plain connection, or the primary that the sentinels name. */
 export class SingleShard extends RedisShard {
   #runId = ''
+  #evicted = 0
+  #longestUs = 0
+  readonly #advice: ServerAdvice | undefined
+
+  /** @param warns says where the server may lose windows */
+  constructor(redis: RedisConnection, keys: Keys, warns: boolean) {
+    super(redis, keys)
+    this.#advice = warns ? new ServerAdvice(redis) : undefined
+  }
+
+  override sync(window: string, command: SyncCommand): Promise<SyncReply> {
+    this.#longestUs = Math.max(this.#longestUs, command.ends - command.starts)
+    return super.sync(window, command)
+  }
 
   protected beatTag(): string {
     return 'beat' // behind one address there may be several servers
   }
 
-  /** Behind a proxy another server may answer though the connection stayed. A user may be denied INFO. */
+  /**
+   * Behind a proxy another server may answer though the connection stayed; and one that evicts keys may have thrown
+   * windows away though it kept the canary. A user may be denied INFO.
+   */
   protected async isSame(): Promise<boolean> {
-    const info = await this.redis.call('INFO', 'server').catch(() => '')
-    const runId = /run_id:(\w+)/.exec(String(info))?.[1] ?? ''
-    const same = this.#runId === '' || this.#runId === runId
+    const [server, stats] = await Promise.all(
+      ['server', 'stats'].map((section) => this.redis.call('INFO', section).catch(() => '')),
+    )
+    const runId = /run_id:(\w+)/.exec(String(server))?.[1] ?? ''
+    if (runId !== '') void this.#advice?.look(this.#longestUs)
+    const evicted = Number(/evicted_keys:(\d+)/.exec(String(stats))?.[1] ?? 0)
+    const same = this.#runId === '' || (this.#runId === runId && evicted <= this.#evicted)
     this.#runId = runId
+    this.#evicted = evicted
     return same
   }
 }

@@ -16,6 +16,11 @@ const SILENT_MS = 800
 export interface RedisStoreOptions {
   /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string
+  /**
+   * Warns once where the server is set up so that it may lose windows: `TOLLGATE_EVICTION`, `TOLLGATE_PERSISTENCE`. A
+   * Cluster is not looked at. Default true.
+   */
+  readonly warnings?: boolean
 }
 
 /**
@@ -30,14 +35,14 @@ export interface RedisStoreOptions {
  * @throws {TypeError} where `to` is neither, or an option is wrong
  */
 export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): ThrottleStore {
-  optionNames('redisStore', options, ['prefix'])
-  const { prefix = KEY_PREFIX } = options
+  optionNames('redisStore', options, ['prefix', 'warnings'])
+  const { prefix = KEY_PREFIX, warnings = true } = options
   checkKeyPrefix(prefix)
   checkRedis('redisStore', to)
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS })
   const keys = { prefix, process: randomBytes(6).toString('base64url') }
   const { cluster } = redis
-  return cluster ? new RedisCluster(redis, cluster, keys) : new SingleRedis(redis, keys)
+  return cluster ? new RedisCluster(redis, cluster, keys) : new SingleRedis(redis, keys, warnings)
 }
 
 class SingleRedis implements ThrottleStore {
@@ -45,10 +50,10 @@ class SingleRedis implements ThrottleStore {
   readonly #redis: RedisConnection
   readonly #shard: SingleShard
 
-  constructor(redis: RedisConnection, keys: Keys) {
+  constructor(redis: RedisConnection, keys: Keys, warns: boolean) {
     this.keeps = `${redis.database} ${keys.prefix}`
     this.#redis = redis
-    this.#shard = new SingleShard(redis, keys)
+    this.#shard = new SingleShard(redis, keys, warns)
   }
 
   shardOf(): StoreShard {

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import express from 'express'
+import { Redis } from 'ioredis'
+import { type RedisStoreOptions, redisStore, throttle, throttleTest } from '../../../lib/index'
+import { LONG_WINDOW_MS, sharedTotalMs } from '../../chaos/shared-total'
+import { listen } from '../../support/listen'
+import { startRedis } from '../../support/redis'
+import { until } from '../../support/until'
+
+/** All is at rest: nothing is due, and the windows' keys are older than the canary, which is written each second. */
+const RESTING_MS = 4_000
+const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS, name: 'month' }
+
+/** An app over a Redis of these settings, and the codes of what was warned of since. */
+async function api(t: TestContext, settings: readonly string[], options: RedisStoreOptions = {}) {
+  const redis = await startRedis(...settings)
+  const codes: (string | undefined)[] = []
+  const heard = (warning: Error & { code?: string }) => void codes.push(warning.code)
+  process.on('warning', heard)
+  const throttled = throttle({
+    ...OPTIONS,
+    subject: (req) => req.get('X-User') as string,
+    store: redisStore(`redis://127.0.0.1:${redis.port}`, options),
+  })
+  const app = express().use(throttled)
+  app.get('/', throttleTest())
+  const { get, close } = await listen(app)
+  const admin = new Redis(redis.port)
+  t.after(async () => {
+    process.off('warning', heard)
+    await close()
+    await throttled.close()
+    admin.disconnect()
+    await redis.stop()
+  })
+  await until(async () => (await throttled.usage('nobody'))[0]?.degraded === false)
+  return { admin, codes, charge: (user: string, ms: number) => get(`/?processingTime=${ms}`, { 'X-User': user }) }
+}
+
+describe('redisStore() on a server that may lose windows', () => {
+  const EVICTING = ['--maxmemory', '64mb', '--maxmemory-policy', 'allkeys-lru']
+  const ours = (codes: readonly (string | undefined)[]) =>
+    codes.filter((code) => /EVICTION|PERSISTENCE/.test(code ?? ''))
+
+  it('does not warn where that is switched off, or where nothing is lost', async (t) => {
+    for (const [settings, options] of [
+      [EVICTING, { warnings: false }],
+      [['--maxmemory', '64mb', '--maxmemory-policy', 'noeviction', '--appendonly', 'yes'], {}],
+      [['--maxmemory-policy', 'allkeys-lru', '--save', '3600 1'], {}],
+    ] as const) {
+      const { admin, codes, charge } = await api(t, settings, options)
+      await charge('ada', 5)
+      const beats = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0)
+      const before = await beats()
+      await until(async () => (await beats()) > before + 3)
+      assert.deepEqual(ours(codes), [])
+    }
+  })
+
+  it('warns once of an eviction policy, and of no persistence under a long window', async (t) => {
+    const { codes, charge } = await api(t, EVICTING)
+    await charge('ada', 5)
+    await until(() => ours(codes).length === 2)
+    assert.deepEqual([...ours(codes)].sort(), ['TOLLGATE_EVICTION', 'TOLLGATE_PERSISTENCE'])
+  })
+
+  it('says again what the server has thrown away while nobody asked, though its own canary is still there', async (t) => {
+    const { admin, charge } = await api(t, EVICTING)
+    const users = Array.from({ length: 200 }, (_, i) => `user-${i}`)
+    await Promise.all(users.map((user, i) => charge(user, 1_000 + i)))
+    const known = async () => {
+      const totals = await Promise.all(users.map((user) => sharedTotalMs(admin, user, 'month')))
+      return totals.filter((ms, i) => ms >= 1_000 + i).length
+    }
+    await until(async () => (await known()) === users.length)
+    const keys = await admin.keys('tollgate:w2:*')
+    await sleep(RESTING_MS)
+    const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
+    await admin.config('SET', 'maxmemory', String(used + 200_000))
+    for (let i = 0; (await admin.exists(...keys)) > keys.length / 2; i++) {
+      assert.ok(i < 500, 'nothing was evicted')
+      for (let k = 0; k < 20; k++) await admin.set(`co-tenant:${i}:${k}`, 'x'.repeat(2_000))
+    }
+    await admin.config('SET', 'maxmemory', '64mb')
+    await until(async () => (await known()) === users.length)
+  })
+})
