@@ -216,7 +216,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     if (this.#windows.length === 0 || (this.#isRefused && res.statusCode !== 429)) return
     const least = this.#least(now)
     const { throttle = true, throttleOnRefusal = false } = least.headers
-    if (this.#isRefused ? throttleOnRefusal : throttle) throttleFields(res, least.limitUs, usedUs(least, now))
+    if (this.#isRefused ? throttleOnRefusal : throttle) throttleFields(res, least.limitUs, shownUs(least, now))
     if (!this.#windows.some(statesRateLimit)) return
     const stated = this.#windows.filter(statesRateLimit)
     rateLimitFields(
@@ -336,8 +336,12 @@ function usedUs({ window, subjectWindow }: ChargedWindow, now: number): number {
   return window.usedUs(subjectWindow, now)
 }
 
+function shownUs({ window, subjectWindow }: ChargedWindow, now: number): number {
+  return window.shownUs(subjectWindow, now)
+}
+
 function useOf(charged: ChargedWindow, now: number): WindowUse {
   const { window, subjectWindow, limitUs } = charged
   const { name, windowMs } = window
-  return { name, windowMs, limitUs, usedUs: usedUs(charged, now), endsInUs: window.endsInUs(subjectWindow) }
+  return { name, windowMs, limitUs, usedUs: shownUs(charged, now), endsInUs: window.endsInUs(subjectWindow) }
 }

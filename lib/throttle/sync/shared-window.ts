@@ -146,8 +146,13 @@ export class SharedWindow {
     this.#arm()
   }
 
-  /** What the subject has used in the window open now, in microseconds, as it is told: it does not fall but by a reset. */
+  /** What the subject has used in the window open now, in microseconds. */
   usedUs(of: SubjectWindow, now: number): number {
+    return this.#current(of, now).used(now)
+  }
+
+  /** The same as clients are told it: it does not fall within a window but by a reset. */
+  shownUs(of: SubjectWindow, now: number): number {
     return this.#current(of, now).shown(now)
   }
 
