@@ -19,4 +19,4 @@ export {
   processingTime,
   serviceUnavailable,
 } from './bearer'
-export { throttle, throttleTest, redisStore, budgetOf, ThrottledError } from './throttle'
+export { throttle, throttleTest, redisStore, addressSubject, budgetOf, ThrottledError } from './throttle'

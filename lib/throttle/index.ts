@@ -1,4 +1,5 @@
 export { throttle, type Throttle } from './throttle'
+export { addressSubject } from './subject'
 export type { RouteWindow, ThrottleOptions, WaitOptions } from './throttle-options'
 export type { ThrottleHeaders } from './request/response-headers'
 export type { LimitMs } from './window-policy'

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type { Request } from 'express'
 import { bearerCheckOf } from '../bearer/request-session'
+import { checkTrustProxy } from './warnings'
 
 /**
  * Who pays for a request: the signed-in user; with no user, the client app; with neither, the client's network address.
@@ -11,10 +12,22 @@ import { bearerCheckOf } from '../bearer/request-session'
  */
 export function defaultSubject(req: Request): string {
   const session = bearerCheckOf(req)?.session
-  if (session === undefined) return `address:${networkOf(addressOf(req))}`
+  if (session === undefined) return addressSubject(req)
   const { kind, issuer } = session
   if (kind === 'user') return `user:${issuer.length}:${issuer}:${session.userId}`
   return `client:${issuer.length}:${issuer}:${session.clientId}`
+}
+
+/**
+ * The client's network address as a subject, for a `subject` of your own: an IPv4 address, or the /56 of an IPv6 address,
+ * since one host can have all of that to itself (RFC 6177). Behind a proxy it needs Express's `trust proxy`; a warning
+ * `TOLLGATE_TRUST_PROXY` says where that is missing.
+ *
+ * @example throttle({ subject: (req) => (req.user ? `user:${req.user.id}` : addressSubject(req)) })
+ */
+export function addressSubject(req: Request): string {
+  checkTrustProxy(req)
+  return `address:${networkOf(addressOf(req))}`
 }
 
 /** The network that a request came from, a /16 or an IPv6 /32: it pays where there are too many addresses to tell apart. */

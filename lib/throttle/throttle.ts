@@ -15,7 +15,6 @@ import type { SharedWindow } from './sync/shared-window'
 import { StoreHealth } from './sync/store-health'
 import { NO_WAIT, type ThrottleOptions, checkOptions, routeEntries, waitRule } from './throttle-options'
 import { type Usage, usageOf } from './usage'
-import { checkTrustProxy } from './warnings'
 import { type WindowPolicy, requestLimitUs, windowPolicy } from './window-policy'
 import { WindowRegistry } from './window-registry'
 
@@ -128,11 +127,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   function subjectOf(req: Request): string | null {
-    if (subject === undefined) {
-      const who = defaultSubject(req)
-      if (who.startsWith('address:')) checkTrustProxy(req)
-      return who
-    }
+    if (subject === undefined) return defaultSubject(req)
     const who: unknown = subject(req)
     if (typeof who === 'string' || who === null) return who
     throw new TypeError(`subject(req) must return a string, or null to exempt the request; it returned ${shown(who)}`)

@@ -2,11 +2,32 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import express from 'express'
-import { allowUnauthenticated, budgetOf, requireBearer, throttle } from '../../lib'
+import { addressSubject, allowUnauthenticated, budgetOf, requireBearer, throttle } from '../../lib'
 import { devIssuer } from '../../lib/testing'
 import { subjectId } from '../../lib/throttle/window/subject-id'
 import { networkOf, subjectKey } from '../../lib/throttle/subject'
 import { serve } from '../support/serve'
+import { until } from '../support/until'
+
+describe('addressSubject()', () => {
+  it("is the client's address, of IPv6 the /56, and warns as the default does where trust proxy is missing", async () => {
+    const said: string[] = []
+    const listener = ({ name, message }: Error & { code?: string }) => void said.push(`${name} ${message}`)
+    process.on('warning', listener)
+    const app = express()
+    const { url } = await serve(app.use((req, res) => void res.send(addressSubject(req))))
+    const ask = async (address: string) => (await fetch(url, { headers: { 'x-forwarded-for': address } })).text()
+    assert.equal(await ask('203.0.113.9'), 'address:127.0.0.1')
+    await until(() => said.some((text) => text.includes('trust proxy is not set')))
+    process.off('warning', listener)
+
+    app.set('trust proxy', 1)
+    assert.equal(await ask('203.0.113.9'), 'address:203.0.113.9')
+    for (const address of ['2001:db8:1:2::1', '2001:db8:1:ff::2', '2001:db8:1:0:3:4:5:6']) {
+      assert.equal(await ask(address), 'address:2001:db8:1:0::/56')
+    }
+  })
+})
 
 describe('who pays', () => {
   const dev = devIssuer()
