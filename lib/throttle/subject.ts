@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type { Request } from 'express'
 import { bearerCheckOf } from '../bearer/request-session'
-import { checkTrustProxy } from './warnings'
+import { checkTrustProxy } from './trust-proxy'
 
 /**
  * Who pays for a request: the signed-in user; with no user, the client app; with neither, the client's network address.

@@ -5,11 +5,12 @@ import { type DenyOptions, deny } from '../../http/deny'
 import { type AdmittedMessage, type RefusedMessage, channels } from '../diagnostics'
 import type { SharedWindow } from '../sync/shared-window'
 import type { Applicant, Decision, ThrottleRefusal, Ticket, WaitRule } from '../window/decision'
+import { wholeSeconds } from '../window/retry-after'
 import type { SubjectWindow } from '../window/subject-window'
-import type { Prices, RoutePrice } from './prices'
+import type { Prices, RoutePrice } from './hold-prices'
 import type { ChargedWindow, RequestCharges } from './request-charges'
-import { refusalText } from './refusal-text'
-import { type ThrottleHeaders, wholeSeconds } from './response-headers'
+import { refusalMessage } from './refusal-message'
+import type { ThrottleHeaders } from './response-headers'
 import { type WindowPlace, admitToAll } from './several-windows'
 import type { StallSharing } from './stall-sharing'
 
@@ -175,7 +176,7 @@ export class RequestAdmission implements Applicant, WindowPlace {
   #refuse(refusal: ThrottleRefusal): void {
     const { subjectWindow, retryAfterUs, reason } = refusal
     const longestUs = Math.max(retryAfterUs, this.#charges.refuseBy(this.#charged(subjectWindow, undefined)))
-    this.#deny(429, 'throttled', refusalText(reason, this.window.name), wholeSeconds(longestUs), refusal)
+    this.#deny(429, 'throttled', refusalMessage(reason, this.window.name), wholeSeconds(longestUs), refusal)
   }
 
   #unavailable(decision: Decision): void {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { wholeSeconds } from '../window/retry-after'
 
 /** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
 export interface ThrottleHeaders {
@@ -45,9 +46,4 @@ export function rateLimitFields(res: ServerResponse, uses: readonly WindowUse[])
   })
   res.setHeader('RateLimit-Policy', policies.join(', '))
   res.setHeader('RateLimit', limits.join(', '))
-}
-
-/** Whole seconds to wait, at least one, rounded up: a client that waits exactly this long is let in. */
-export function wholeSeconds(us: number): number {
-  return Math.max(1, Math.ceil(us / 1_000_000))
 }

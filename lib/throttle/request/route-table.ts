@@ -1,4 +1,4 @@
-import { RoutePrice } from './prices'
+import { RoutePrice } from './hold-prices'
 
 /** Routes told apart; what comes later shares one price. */
 const MOST_ROUTES = 512

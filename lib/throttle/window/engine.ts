@@ -1,6 +1,7 @@
 import { Calendar } from './calendar'
 import type { Answers, Applicant, Decision, RefusalReason, ThrottleRefusal, Ticket, Waiter } from './decision'
 import { type IdentifySubject, SubjectTable } from './subject-table'
+import { retryAfterUs } from './retry-after'
 import type { Shard, SubjectWindow, WindowTerms } from './subject-window'
 
 /** Requests that may wait in one window, over all subjects; each subject may take a share of the places left. */
@@ -8,8 +9,6 @@ const MOST_WAITING = 4_096
 const WAITING_SHARE = 16
 /** A store that does not answer for so long leaves a subject's only request to this process alone. */
 const LONE_AFTER_US = 1_000_000
-/** A refusal for want of room is not worth asking again about before this. */
-const RETRY_LEAST_US = 1_000_000
 /** A subject that is asked for is synced at least so often, also where its limit is exceeded. */
 const UNHEARD_US = 2_000_000
 /** After a loss so many subjects are published again at a tick. */
@@ -232,12 +231,10 @@ export class Engine {
   }
 
   #refusal(s: SubjectWindow, limitUs: number, reason: RefusalReason, now: number): ThrottleRefusal {
-    const endsInUs = s.endsInUs(now)
-    const roomInUs = Math.max(RETRY_LEAST_US, s.own.soonestHoldEndsInUs(now) ?? 0)
     return {
       subjectWindow: s,
       reason,
-      retryAfterUs: reason === 'spent' ? endsInUs : Math.min(endsInUs, roomInUs),
+      retryAfterUs: retryAfterUs(s, reason, now),
       limitUs,
       spentUs: s.used(now),
       heldUs: s.own.held(now),

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { type RefusedMessage, type Throttle, ThrottledError, throttle, type ThrottleOptions } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { refusalText } from '../../../lib/throttle/request/refusal-text'
+import { refusalMessage } from '../../../lib/throttle/request/refusal-message'
 import { get, listen } from '../../support/listen'
 import { until } from '../../support/until'
 
@@ -191,7 +191,10 @@ describe('throttle() says why it refuses', () => {
     assert.deepEqual(await bodies({ wait: { perSubject: 1 } }, 150), [
       'Too many requests wait already for processing time in the window "default". Send fewer at the same time',
     ])
-    assert.match(refusalText('outage', 'default'), /^Less processing time than usual can be granted in the window "def/)
+    assert.match(
+      refusalMessage('outage', 'default'),
+      /^Less processing time than usual can be granted in the window "def/,
+    )
   })
 
   it('on the error, for onDenied', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { Prices, RoutePrice } from '../../../lib/throttle/request/prices'
+import { Prices, RoutePrice } from '../../../lib/throttle/request/hold-prices'
 
 const LIMIT_US = 18_000_000
 

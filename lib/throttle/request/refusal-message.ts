@@ -13,6 +13,6 @@ const TEXTS: Readonly<Record<RefusalReason, (window: string) => string>> = {
 }
 
 /** The message of a 429: why the request is refused and, where it helps, what to do. Names nothing but the window. */
-export function refusalText(reason: RefusalReason, window: string): string {
+export function refusalMessage(reason: RefusalReason, window: string): string {
   return TEXTS[reason](window)
 }
