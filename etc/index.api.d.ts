@@ -9,7 +9,7 @@ export { D as Denial, a as DenialError, b as DenialHeaders, c as DenyOptions, E 
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "./shared/service-unavailable.js";
 export { C as Clock } from "./shared/clock.js";
 export { L as LimitMs, R as RouteWindow, T as Throttle, a as ThrottleHeaders, b as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";
-export { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, RequestBudget, StoreMessage, SyncedMessage, budgetOf, redisStore, throttleTest } from "./throttle/index.js";
+export { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, RequestBudget, StoreMessage, SyncedMessage, addressSubject, budgetOf, redisStore, throttleTest } from "./throttle/index.js";
 export { S as StoreShard, a as StoreWatcher, b as SyncCommand, c as SyncFigures, d as SyncReply, T as ThrottleStore } from "./shared/store.js";
 import "node:crypto";
 import "express";

@@ -9,6 +9,7 @@ export { S as StoreShard, a as StoreWatcher, b as SyncCommand, c as SyncFigures,
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 export { C as Clock } from "../shared/clock.js";
 import "http-errors";
+declare function addressSubject(req: Request): string;
 interface RequestBudget {
     readonly subject: string;
     readonly window: string;
@@ -66,5 +67,5 @@ declare global {
     }
 }
 declare function budgetOf(req: Request): RequestBudget;
-export { DenyOptions, RedisClient, RefusalFigures, ThrottleStore, budgetOf, redisStore, throttleTest };
+export { DenyOptions, RedisClient, RefusalFigures, ThrottleStore, addressSubject, budgetOf, redisStore, throttleTest };
 export type { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, RequestBudget, StoreMessage, SyncedMessage };

@@ -49,12 +49,10 @@ async function start(t: TestContext, code: string): Promise<string> {
 /** An app around a block that mounts a throttle: it signs anybody in, and says who pays. */
 const around = (block: string, { before = '', login = '' }) => `
 import express from 'express'
-import session from 'express-session'
-import passport from 'passport'
-import { throttle } from 'express-tollgate'
+${["import session from 'express-session'", "import passport from 'passport'"].filter((line) => !block.includes(line)).join('\n')}
 const app = express()
 ${before}
-${block.replace(/^import .*\n/gm, '')}
+${block}
 app.get('/login/:id', (req, res, next) => { ${login} })
 app.get('/', (req, res) => res.send(req.throttle.subject))
 const server = app.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port))
