@@ -32,7 +32,7 @@ const THROTTLES = {
 const CONDITIONS = ['quiet', 'beside busy loops', 'Redis stopped amid it', 'both'] as const
 type Condition = (typeof CONDITIONS)[number]
 
-describe('throttle() under bursts over eight processes', { timeout: 600_000 }, () => {
+describe('throttle() under bursts over eight processes', { timeout: FULL ? 3_600_000 : 600_000 }, () => {
   const ending: (() => void | Promise<void>)[] = []
   const owner = { after: (fn: () => void | Promise<void>) => void ending.unshift(fn) }
   let redis: Server
