@@ -70,8 +70,7 @@ interface TokenOptions {
     readonly fetch?: typeof globalThis.fetch | undefined;
     readonly allowHttp?: boolean | undefined;
 }
-type RequiredValues = Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>;
-type ClaimValue = string | number | boolean;
+type RequiredValues = Readonly<Record<string, string | number | boolean | readonly (string | number | boolean)[]>>;
 type KeyMaterial = KeyObject | string | Jwk;
 type KeyOptions = {
     readonly key?: never;

@@ -17,7 +17,7 @@ const flags = [
   'tsx/cjs',
   '--test',
   '--test-reporter=spec',
-  '--test-timeout=120000',
+  '--test-timeout=240000',
   '--test-concurrency=3',
 ]
 const { status } = spawnSync(process.execPath, [...flags, ...files], { cwd: root, stdio: 'inherit', env })

@@ -85,8 +85,9 @@ export interface TokenOptions {
 }
 
 /** Values that claims must have: `{ token_use: 'access' }`. */
-export type RequiredValues = Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>
-type ClaimValue = string | number | boolean
+export type RequiredValues = Readonly<
+  Record<string, string | number | boolean | readonly (string | number | boolean)[]>
+>
 
 /** The names of the options read here. */
 export const CLAIM_OPTION_NAMES: readonly string[] = [
