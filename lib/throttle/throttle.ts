@@ -6,10 +6,11 @@ import { routeMatcher } from '../http/route-match'
 import { stayAlive } from '../http/stay-alive'
 import { exposeForInspection } from './introspection'
 import { Prices } from './request/hold-prices'
+import { PriceSharing } from './request/price-sharing'
 import { RequestAdmission } from './request/request-admission'
 import { RequestCharges } from './request/request-charges'
-import { StallSharing } from './request/stall-sharing'
 import { RouteTable } from './request/route-table'
+import { StallSharing } from './request/stall-sharing'
 import { defaultSubject, subjectKey } from './subject'
 import type { SharedWindow } from './sync/shared-window'
 import { StoreHealth } from './sync/store-health'
@@ -52,6 +53,8 @@ interface ThrottleWindow {
   readonly prices: Prices
   readonly routes: RouteTable
   readonly window: SharedWindow
+  /** Undefined where prices stay in this process: there is no store, or it keeps none. */
+  readonly sharing: PriceSharing | undefined
 }
 
 /**
@@ -121,7 +124,11 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   function open(policy: WindowPolicy): ThrottleWindow {
     const window = registry.open(policy, maxStaleMs, clock)
     const limit = typeof policy.limitMs === 'number' ? policy.limitMs * 1_000 : policy.limitMs
-    const opened = { policy, limit, prices: new Prices(), routes: new RouteTable(), window }
+    const routes = new RouteTable()
+    const { health } = window
+    const isShared = hold && health?.store.sharePrices !== undefined
+    const sharing = isShared ? new PriceSharing(policy.name, routes, health, clock) : undefined
+    const opened = { policy, limit, prices: new Prices(), routes, window, sharing }
     windows.push(opened)
     return opened
   }
@@ -143,7 +150,9 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
   function close(): Promise<void> {
     return (closed ??= stayAlive(
-      Promise.all(windows.map(({ policy }) => registry.close(policy.name))).then(() => undefined),
+      Promise.all(windows.flatMap(({ policy, sharing }) => [registry.close(policy.name), sharing?.close()])).then(
+        () => undefined,
+      ),
     ))
   }
 

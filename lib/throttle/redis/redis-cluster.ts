@@ -2,6 +2,7 @@ import type { NativeCluster } from '../../redis/open-redis'
 import type { RedisConnection } from '../../redis/redis-connection'
 import type { StoreShard, StoreWatcher, ThrottleStore } from '../sync/store'
 import { keySlot } from './key-slot'
+import { sharePrices } from './redis-prices'
 import { type Keys, RedisShard } from './redis-shard'
 
 /** A tag whose slot a master keeps is found by trying; one that keeps so few slots that none is found has no canary. */
@@ -57,6 +58,10 @@ export class RedisCluster implements ThrottleStore {
       this.#masters.set(address, master)
       watcher.ready(master)
     }
+  }
+
+  sharePrices(window: string, prices: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
+    return sharePrices(this.#redis, this.#keys.prefix, window, prices)
   }
 
   close(): Promise<void> {

@@ -5,6 +5,7 @@ import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
 import type { StoreShard, StoreWatcher, ThrottleStore } from '../sync/store'
 import { RedisCluster } from './redis-cluster'
+import { sharePrices } from './redis-prices'
 import { type Keys, SingleShard } from './redis-shard'
 
 /** What a Redis user has to be allowed; INFO, too, where it can be. */
@@ -28,7 +29,7 @@ export interface RedisStoreOptions {
  *
  * The client given stays the app's own: the store opens a connection like it, with options that suit a decision that
  * cannot wait, and closes that one with the throttle's `close()`. Nothing personal is stored: keys hold hashes, and
- * every key expires with its window.
+ * every key expires: with its window, or within a day.
  *
  * @example throttle({ store: redisStore('redis://localhost:6379') })
  * @param to a client of ioredis or iovalkey, plain, Sentinel or Cluster; or a URL, `redis://` or `rediss://`
@@ -48,11 +49,13 @@ export function redisStore(to: RedisClient | string, options: RedisStoreOptions 
 class SingleRedis implements ThrottleStore {
   readonly keeps: string
   readonly #redis: RedisConnection
+  readonly #keys: Keys
   readonly #shard: SingleShard
 
   constructor(redis: RedisConnection, keys: Keys, warns: boolean) {
     this.keeps = `${redis.database} ${keys.prefix}`
     this.#redis = redis
+    this.#keys = keys
     this.#shard = new SingleShard(redis, keys, warns)
   }
 
@@ -63,6 +66,10 @@ class SingleRedis implements ThrottleStore {
   watch(watcher: StoreWatcher): void {
     this.#redis.onReady(() => watcher.ready(this.#shard))
     this.#redis.open()
+  }
+
+  sharePrices(window: string, prices: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
+    return sharePrices(this.#redis, this.#keys.prefix, window, prices)
   }
 
   close(): Promise<void> {

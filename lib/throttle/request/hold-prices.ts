@@ -14,11 +14,18 @@ const MOST_ROUTES_OF_SUBJECT = 8
 
 /** What a request of the route took, by subject: each subject counts once, by its latest. Processing time in µs. */
 export class RoutePrice {
+  /** The route's name in the store: a hash, as a path may name somebody. Empty: its price stays in this process. */
+  readonly id: string
   readonly #latest = new Map<string, number>()
   /** The route's robust price; undefined until asked for again after a request has ended. */
   #robustUs: number | undefined
   /** What other processes, or an earlier one, found: stands in until this process knows enough subjects. */
   #importedUs: number | undefined
+  #hasNews = false
+
+  constructor(id = '') {
+    this.id = id
+  }
 
   /** How many subjects the price rests on. */
   get subjects(): number {
@@ -28,11 +35,9 @@ export class RoutePrice {
   learn(subject: string, us: number): void {
     this.#latest.delete(subject)
     this.#latest.set(subject, us)
-    if (this.#latest.size > ROUTE_SUBJECTS) {
-      const [oldest] = this.#latest.keys()
-      this.#latest.delete(oldest as string)
-    }
+    if (this.#latest.size > ROUTE_SUBJECTS) dropOldest(this.#latest)
     this.#robustUs = undefined
+    this.#hasNews = true
   }
 
   /** Takes over a price that rests on at least four subjects elsewhere. */
@@ -40,9 +45,14 @@ export class RoutePrice {
     this.#importedUs = us
   }
 
-  /** Undefined while too few subjects are known for a price that no single one of them can move. */
-  get shareableUs(): number | undefined {
-    return this.#latest.size < ROUTE_ROBUST ? undefined : this.#robust()
+  /**
+   * What other processes are to know, once. Undefined where nothing was learned since, or too few subjects are known for
+   * a price that no single one of them can move.
+   */
+  takeNews(): number | undefined {
+    if (!this.#hasNews || this.#latest.size < ROUTE_ROBUST) return undefined
+    this.#hasNews = false
+    return this.#robust()
   }
 
   /** What any subject's request is expected to take at most; `coldUs` bounds what fewer than four subjects can say. */

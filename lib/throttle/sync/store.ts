@@ -14,6 +14,14 @@ export interface ThrottleStore {
    * charge a request to a window is the only one. Default: nothing is known of it.
    */
   readonly keeps?: string
+  /**
+   * Keeps what requests of a window's routes take, in microseconds, and answers what was said last of each, by whichever
+   * process. May reject: nothing depends on it. Default: each process learns by itself, from the start.
+   *
+   * @param window the window's name
+   * @param prices by the routes' ids, of 16 characters; bounds on how many are kept, and how long, are the store's
+   */
+  sharePrices?(window: string, prices: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>>
   /** Lets go of connections. Safe to call twice. */
   close(): Promise<void>
 }
