@@ -44,6 +44,7 @@ interface ThrottleStore {
     shardOf(id: string): StoreShard;
     watch(watcher: StoreWatcher): void;
     readonly keeps?: string;
+    sharePrices?(window: string, prices: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>>;
     close(): Promise<void>;
 }
 interface StoreShard {

@@ -149,11 +149,11 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   function close(): Promise<void> {
-    return (closed ??= stayAlive(
-      Promise.all(windows.flatMap(({ policy, sharing }) => [registry.close(policy.name), sharing?.close()])).then(
-        () => undefined,
-      ),
-    ))
+    return (closed ??= stayAlive(Promise.all(windows.map(closeWindow)).then(() => undefined)))
+  }
+
+  async function closeWindow({ policy, sharing }: ThrottleWindow): Promise<void> {
+    await Promise.all([registry.close(policy.name), sharing?.close()])
   }
 
   const health = store && StoreHealth.of(store, clock).note(onOutage)
