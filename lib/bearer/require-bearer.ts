@@ -15,7 +15,8 @@ import type { Session } from './session/session'
 /** What {@link requireBearer} returns. */
 export interface BearerHandler extends RequestHandler {
   /**
-   * Resolves when the issuer's keys are at hand; at once where they were given. For a check at startup.
+   * Resolves when the issuers' keys are at hand; at once where they were given. For a check at startup. Tenants that the
+   * option `tenants` lists are waited for; where it is a function, only those whose tokens have come so far.
    *
    * @throws {Error} where they cannot be had now; the message says why, and requests will try again
    */
@@ -26,7 +27,10 @@ export interface BearerHandler extends RequestHandler {
    * @throws {Error} as `ready()` does; the keys known before serve on meanwhile
    */
   reload(): Promise<void>
-  /** The keys at hand: `[{ issuer: 'https://ident.example.org', kid: '2026-11', algorithms: ['RS256'] }]`. */
+  /**
+   * The keys at hand: `[{ issuer: 'https://ident.example.org', kid: '2026-11', algorithms: ['RS256'] }]`. Where each
+   * tenant has its own, `issuer` is the tenant's.
+   */
   keys(): readonly IssuerKey[]
 }
 

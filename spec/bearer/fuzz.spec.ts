@@ -55,7 +55,7 @@ function ours({ alg, verify }: Signer) {
   const policy = claimPolicy({ issuer, audience, clockToleranceSec: TOLERANCE }, {})
   const keys = staticKeys(keySet([key], () => undefined))
   const issuers = new TrustedIssuers()
-  issuers.add({ policy, keysFor: () => keys })
+  issuers.add({ policy, keys: { of: () => keys, known: () => [] } })
   return jwtVerifier(issuers, new VerifiedCache(1_000), () => NOW)
 }
 const verifiers = new Map(signers.map((signer) => [signer, ours(signer)]))

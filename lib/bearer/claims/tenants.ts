@@ -7,6 +7,8 @@ export type Tenants = readonly string[] | ((tenant: string) => boolean)
 export interface TenantPattern {
   /** The claim that must name the tenant, too. */
   readonly claim: string
+  /** The tenants, where they are listed; empty where a function knows them. */
+  readonly listed: readonly string[]
   /** The tenant that an `iss` names; undefined where it is none of this issuer's, or is not accepted. */
   tenantOf(iss: string): string | undefined
   /** The issuer's name for a tenant. */
@@ -32,13 +34,14 @@ export function tenantPattern(issuers: readonly string[], tenants: Tenants | und
   if (issuers.length > 1 || found.length > 1 || placeholder[1] === '') {
     throw new TypeError(`issuer may have one placeholder, with a claim's name; received ${shown(issuers)}`)
   }
-  if (!(typeof tenants === 'function' || (Array.isArray(tenants) && tenants.length > 0 && tenants.every(isTenant)))) {
+  if (typeof tenants !== 'function' && !isTenants(tenants)) {
     throw new TypeError(`tenants must be a list of tenants or a function; received ${shown(tenants)}`)
   }
   const [before = '', after = ''] = (issuers[0] as string).split(placeholder[0])
   const accepted = typeof tenants === 'function' ? tenants : (tenant: string) => tenants.includes(tenant)
   return {
     claim: placeholder[1] as string,
+    listed: typeof tenants === 'function' ? [] : [...tenants],
     tenantOf(iss) {
       if (!iss.startsWith(before) || !iss.endsWith(after) || iss.length <= before.length + after.length)
         return undefined
@@ -47,6 +50,10 @@ export function tenantPattern(issuers: readonly string[], tenants: Tenants | und
     },
     issuerOf: (tenant) => before + tenant + after,
   }
+}
+
+function isTenants(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isTenant)
 }
 
 function isTenant(value: unknown): boolean {

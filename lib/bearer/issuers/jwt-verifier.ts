@@ -10,8 +10,21 @@ import type { IssuerKey, TokenVerifier, VerifiedToken } from './token-verifier'
 /** An issuer whose tokens are accepted: its keys, and what its tokens must say. */
 export interface TrustedIssuer {
   readonly policy: ClaimPolicy
-  /** The keys; for an issuer of many tenants, those for one tenant. */
-  readonly keysFor: (tenant: string | undefined) => KeySource
+  readonly keys: IssuerKeys
+}
+
+/** The keys of an issuer: one set, or one for each of its tenants. */
+export interface IssuerKeys {
+  /** The keys that the tokens of a tenant are checked with; undefined where the issuer has no tenants. */
+  of(tenant: string | undefined): KeySource
+  /** All sets that there are so far. */
+  known(): readonly NamedKeys[]
+}
+
+/** A set of keys, and the name of the issuer whose tokens it is for: `https://login.example.org/acme`. */
+export interface NamedKeys {
+  readonly issuer: string
+  readonly keys: KeySource
 }
 
 /** The issuers whose tokens are accepted. */
@@ -66,7 +79,7 @@ export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSe
     const from = issuers.find(jws.claims.iss)
     if (!from) return TYPES.includes(jws.type) ? untrusted(jws.claims.iss) : refuse('token_type')
     const { policy } = from.issuer
-    const keys = from.issuer.keysFor(from.tenant)
+    const keys = from.issuer.keys.of(from.tenant)
     const key = keys.find(jws.kid, jws.algorithm)
     if (key instanceof Promise) return key.then((found) => check(jws, found, known?.key, keys, policy, from.tenant))
     return check(jws, key, known?.key, keys, policy, from.tenant)
@@ -96,22 +109,19 @@ export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSe
   }
 
   async function ready(): Promise<void> {
-    for (const { policy, keysFor } of issuers.all()) {
-      if (!policy.tenants) await keysFor(undefined).ready().catch(named(policy))
-    }
+    await Promise.all(known().map(({ issuer, keys }) => keys.ready().catch(named(issuer))))
   }
 
   async function reload(): Promise<void> {
-    for (const { policy, keysFor } of issuers.all()) {
-      if (!policy.tenants) await keysFor(undefined).reload().catch(named(policy))
-    }
+    await Promise.all(known().map(({ issuer, keys }) => keys.reload().catch(named(issuer))))
   }
 
   function keys(): readonly IssuerKey[] {
-    return issuers.all().flatMap(({ policy, keysFor }) => {
-      const known = policy.tenants ? [] : keysFor(undefined).all()
-      return known.map(({ kid, algorithms }) => ({ issuer: policy.issuer, kid, algorithms }))
-    })
+    return known().flatMap(({ issuer, keys }) => keys.all().map(({ kid, algorithms }) => ({ issuer, kid, algorithms })))
+  }
+
+  function known(): readonly NamedKeys[] {
+    return issuers.all().flatMap((issuer) => issuer.keys.known())
   }
 
   function untrusted(received: unknown): Refusal {
@@ -120,7 +130,7 @@ export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSe
 }
 
 /** Says in the message which issuer it is. */
-function named({ issuer }: ClaimPolicy): (problem: unknown) => never {
+function named(issuer: string): (problem: unknown) => never {
   return (problem) => {
     const { message, cause } = problem as Error
     throw new Error(message.replace('the issuer', `the issuer ${issuer}`), { cause })

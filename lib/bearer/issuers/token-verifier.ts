@@ -36,7 +36,7 @@ export interface TokenVerifier {
 
 /** A key that tokens are checked with. */
 export interface IssuerKey {
-  /** The issuer, as the options name it. */
+  /** The issuer, as the options name it; where each of its tenants has keys of its own, the tenant's name of it. */
   readonly issuer: string
   /** Undefined for a key that was given without. */
   readonly kid: string | undefined

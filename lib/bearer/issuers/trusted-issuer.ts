@@ -5,8 +5,8 @@ import { type Algorithm, ASYMMETRIC, SYMMETRIC } from '../keys/algorithm'
 import type { KeyMaterial, KeyOptions } from '../keys/key-options'
 import { type IssuerMetadata, discover } from './discovery'
 import { type IssuerDefaults, type TokenOptions, claimPolicy } from '../claims/claim-options'
-import type { TenantPattern } from '../claims/tenants'
 import type { TrustedIssuer } from './jwt-verifier'
+import { tenantKeys } from './tenant-keys'
 import type { VerifiedCache } from '../keys/verified-cache'
 import { type KeySource, keySet, staticKeys } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
@@ -36,21 +36,11 @@ export function trustedIssuer(
   const policy = claimPolicy(options, defaults)
   const keysOf = (issuer: string) => keySource(options, issuer, options.allowHttp ?? false, clock, cache)
   const { tenants } = policy
-  if (!tenants || SOURCES.some((name) => options[name] !== undefined)) {
-    const keys = keysOf(policy.issuer)
-    return { policy, keysFor: () => keys }
+  if (tenants && !SOURCES.some((name) => options[name] !== undefined)) {
+    return { policy, keys: tenantKeys(tenants, keysOf) }
   }
-  keysOf(tenants.issuerOf('tenant')) // throws at startup what would be wrong for every tenant
-  const ofTenants = new Map<string, KeySource>()
-  return { policy, keysFor: (tenant) => keysOfTenant(tenant as string) }
-
-  function keysOfTenant(tenant: string): KeySource {
-    const known = ofTenants.get(tenant) ?? keysOf((tenants as TenantPattern).issuerOf(tenant))
-    ofTenants.delete(tenant)
-    ofTenants.set(tenant, known)
-    if (ofTenants.size > MOST_TENANTS) ofTenants.delete([...ofTenants.keys()][0] as string)
-    return known
-  }
+  const keys = keysOf(policy.issuer)
+  return { policy, keys: { of: () => keys, known: () => [{ issuer: policy.issuer, keys }] } }
 }
 
 function keySource(
@@ -89,9 +79,6 @@ function keySource(
   }
   return discovered(issuer, allowHttp, remote)
 }
-
-/** So many tenants' keys are kept; the least recently used makes room. */
-const MOST_TENANTS = 1_000
 
 /** Metadata are asked for once, and again after a failure, at most once in this time. */
 const REDISCOVER_MS = 60_000

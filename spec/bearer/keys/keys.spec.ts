@@ -93,7 +93,7 @@ describe('jwtVerifier() and what it knows from before', () => {
   const policy = claimPolicy(dev, {})
   const verifier = (cache: VerifiedCache, source: KeySource = keys) => {
     const issuers = new TrustedIssuers()
-    issuers.add({ policy, keysFor: () => source })
+    issuers.add({ policy, keys: { of: () => source, known: () => [{ issuer: policy.issuer, keys: source }] } })
     return jwtVerifier(issuers, cache, () => Date.now() / 1_000)
   }
 

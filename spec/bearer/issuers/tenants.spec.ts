@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { IssuerOptions } from '../../../lib'
+import { tenantPattern } from '../../../lib/bearer/claims/tenants'
+import { tenantKeys } from '../../../lib/bearer/issuers/tenant-keys'
+import { staticKeys } from '../../../lib/bearer/keys/key-source'
+import { keyPair, serveIssuer } from '../../support/issuer'
+import { api } from '../remote-issuer'
+
+const keys = { acme: keyPair('acme-1'), ajax: keyPair('ajax-1') }
+type Tenant = keyof typeof keys
+
+/** An issuer whose tenants have metadata and keys of their own, and an API for them. */
+async function tenants(options: Pick<IssuerOptions, 'tenants'>) {
+  const served = await serveIssuer(keys.acme)
+  const { state, issuer } = served
+  const serving = new Set<string>(['acme', 'ajax'])
+  state.instead = (req, res) => {
+    const [, tenant, path] = /^\/(\w+)\/(.+)$/.exec(req.url as string) ?? []
+    if (tenant === undefined || !serving.has(tenant)) return false
+    const own = `${issuer}/${tenant}`
+    const { jwk } = keys[tenant as Tenant]
+    const metadata = { issuer: own, jwks_uri: `${own}/keys` }
+    res.end(JSON.stringify(path === 'keys' ? { keys: [jwk] } : metadata))
+    return true
+  }
+  const { bearer, ask } = await api({ issuer: `${issuer}/{tid}`, ...options })
+  const token = (tenant: string, key: Tenant, tid: unknown = tenant) =>
+    served.token({ ...keys[key], kid: keys[tenant as Tenant]?.kid ?? 'k' }, { iss: `${issuer}/${tenant}`, tid })
+  const status = async (...of: Parameters<typeof token>) => (await ask(token(...of))).status
+  const shown = () => bearer.keys().map(({ issuer: name, kid }) => [name.replace(issuer, ''), kid])
+  return { state, issuer, serving, bearer, status, shown }
+}
+
+describe('requireBearer() with an issuer of many tenants, each with keys of its own', () => {
+  it('checks a token with the keys of the tenant that both iss and the claim name', async () => {
+    const { status } = await tenants({ tenants: ['acme', 'ajax'] })
+    assert.equal(await status('acme', 'acme'), 200)
+    assert.equal(await status('ajax', 'ajax'), 200)
+    assert.equal(await status('acme', 'ajax'), 401) // the other tenant's key
+    assert.equal(await status('acme', 'acme', 'ajax'), 401)
+    assert.equal(await status('acme', 'acme', null), 401)
+    assert.equal(await status('other', 'acme'), 401)
+    assert.equal(await status('', 'acme'), 401)
+    assert.equal(await status('acme/x', 'acme'), 401)
+  })
+
+  it('has the keys of all listed tenants ready, shows and reloads them', async () => {
+    const { state, issuer, serving, bearer, shown, status } = await tenants({ tenants: ['acme', 'ajax'] })
+    assert.deepEqual(shown(), [])
+    await bearer.ready()
+    const both = [
+      ['/acme', 'acme-1'],
+      ['/ajax', 'ajax-1'],
+    ]
+    assert.deepEqual(shown(), both)
+    const before = keys.ajax
+    keys.ajax = keyPair('ajax-2')
+    assert.equal(await status('acme', 'acme'), 200)
+    state.fetches.length = 0
+    await bearer.reload()
+    assert.deepEqual(new Set(state.fetches), new Set(['/acme/keys', '/ajax/keys']))
+    assert.deepEqual(new Map(shown() as [string, string][]).get('/ajax'), 'ajax-2')
+    keys.ajax = before
+    serving.delete('ajax')
+    await assert.rejects(bearer.reload(), ({ message }: Error) => {
+      return message.startsWith(`the keys of the issuer ${issuer}/ajax cannot be had: ${issuer}/ajax/keys answered 404`)
+    })
+    assert.deepEqual(shown().length, 2) // the keys known before serve on
+  })
+
+  it('is not ready while the keys of a listed tenant cannot be had', async () => {
+    const { issuer, bearer, serving } = await tenants({ tenants: ['acme', 'ajax'] })
+    serving.delete('acme')
+    await assert.rejects(bearer.ready(), {
+      message: new RegExp(`^the keys of the issuer ${issuer}/acme cannot be had`),
+    })
+  })
+
+  it('knows of a function’s tenants those whose tokens have come', async () => {
+    const { state, bearer, shown, status } = await tenants({ tenants: (name) => name !== 'ajax' })
+    await bearer.ready()
+    assert.deepEqual([shown(), state.fetches], [[], []])
+    assert.equal(await status('acme', 'acme'), 200)
+    assert.equal(await status('ajax', 'ajax'), 401)
+    assert.equal(await status('nowhere', 'acme'), 503) // there is no such tenant, whoever says so
+    assert.deepEqual(shown(), [['/acme', 'acme-1']])
+    state.fetches.length = 0
+    await bearer.ready()
+    await bearer.reload()
+    assert.deepEqual(state.fetches, ['/acme/keys'])
+  })
+})
+
+describe('tenantKeys()', () => {
+  const made: string[] = []
+  const keysOf = (issuer: string) => {
+    made.push(issuer)
+    return staticKeys({ all: [], byKid: new Map() })
+  }
+  const keysFor = (accepted: IssuerOptions['tenants']) => {
+    const pattern = tenantPattern(['https://as.test/{tid}'], accepted)
+    assert.ok(pattern)
+    return tenantKeys(pattern, keysOf)
+  }
+
+  it('keeps the keys of the thousand tenants used last', () => {
+    const issuer = keysFor(() => true)
+    assert.deepEqual(made.splice(0), ['https://as.test/tenant']) // what is wrong for every tenant is said at startup
+    const first = issuer.of('first')
+    issuer.of('second')
+    for (let i = 0; i < 998; i++) issuer.of(`t${i}`)
+    assert.equal(issuer.of('first'), first) // used last
+    issuer.of('one-more')
+    made.length = 0
+    assert.equal(issuer.of('first'), first)
+    issuer.of('second') // it made room
+    assert.deepEqual(made.splice(0), ['https://as.test/second'])
+  })
+
+  it('keeps those of all listed tenants, however many they are', () => {
+    const names = Array.from({ length: 1_001 }, (_, i) => `t${i}`)
+    const issuer = keysFor(names)
+    assert.equal(made.splice(0).length, 1_001)
+    for (const name of names) issuer.of(name)
+    assert.deepEqual(made, [])
+    assert.deepEqual(
+      issuer.known().map((one) => one.issuer),
+      names.map((name) => `https://as.test/${name}`),
+    )
+  })
+})
