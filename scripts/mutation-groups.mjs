@@ -1,17 +1,38 @@
-// What of lib/bearer is mutated together, and which specs of spec/bearer guard it, the quickest first.
+// What of lib/bearer and lib/providers is mutated together, and which specs of spec/bearer guard it, the quickest first.
+// `typescript`: the specs load TypeScript as they run. `processes`: they start processes, and it is these that a mutant
+// shows in, so that nothing can be said of which test reaches it.
 
-/** @type {Record<string, { files: string[], specs: string[] }>} */
+/** @type {Record<string, { files: string[], specs: string[], typescript?: boolean, processes?: boolean }>} */
 export const GROUPS = {
   claims: {
-    files: ['../http/json', 'credentials/jws', 'session/scope', 'session/session', 'claims/claims'],
-    specs: ['floor', 'require-bearer', 'issuers/introspection', 'policies'],
+    files: [
+      ...['../http/json', 'credentials/jws', 'session/scope', 'session/claim-path', 'session/session', 'claims/claims'],
+      'claims/tenants',
+    ],
+    specs: [
+      ...['floor', 'require-bearer', 'issuers/introspection', 'policies', 'bearer-options', 'claims/claim-options'],
+      ...['reasons', 'issuer-warnings', 'issuers/tenants', 'issuers/providers'],
+    ],
+    typescript: true,
   },
   signature: {
     files: [
       ...['keys/algorithm', 'keys/key-source', 'keys/signature', 'keys/verify-key', 'keys/verified-cache'],
-      'issuers/jwt-verifier',
+      ...['issuers/jwt-verifier', 'issuers/tenant-keys'],
     ],
-    specs: ['keys/keys', 'floor', 'bearer-options', 'issuers/issuers', 'keys/algorithms', 'keys/verified-cache'],
+    specs: [
+      ...[
+        'keys/keys',
+        'floor',
+        'bearer-options',
+        'issuers/issuers',
+        'keys/algorithms',
+        'keys/verified-cache',
+        'reasons',
+      ],
+      ...['issuer-warnings', 'issuers/tenants', 'keys/remote-keys', 'issuers/providers'],
+    ],
+    typescript: true,
   },
   request: {
     files: [
@@ -23,12 +44,12 @@ export const GROUPS = {
         'refusal/refusal',
         'diagnostics',
       ],
-      'challenge',
+      ...['challenge', 'session-of', 'issuer-warnings', '../http/fetch-failure'],
     ],
     specs: [
       ...['challenge', 'floor', 'require-bearer', 'credentials/placements', 'reasons', 'policies', 'dpop/dpop'],
       'allow-unauthenticated',
-      '../throttle/subject',
+      ...['../throttle/subject', '../index', 'issuer-warnings'],
     ],
   },
   guards: {
@@ -49,14 +70,32 @@ export const GROUPS = {
     files: ['keys/remote-keys', 'keys/jwks', '../http/fetch-json', 'issuers/discovery'],
     specs: ['keys/remote-keys'],
   },
-  opaque: { files: ['issuers/introspection', 'issuers/custom-verifier'], specs: ['issuers/introspection'] },
+  opaque: {
+    files: ['issuers/introspection', 'issuers/custom-verifier', 'issuers/mixed-verifier'],
+    specs: ['issuers/introspection'],
+  },
   dpop: {
-    files: ['dpop/dpop-check', 'dpop/proof', 'dpop/seen-proofs', 'dpop/thumbprint', 'dpop/nonces'],
+    files: [
+      'dpop/dpop-check',
+      'dpop/proof',
+      'dpop/seen-proofs',
+      'dpop/thumbprint',
+      'dpop/nonces',
+      '../http/dot-segments',
+    ],
     specs: ['dpop/dpop'],
   },
-  'dpop-redis': { files: ['dpop/redis-proofs'], specs: ['dpop/dpop-processes'] },
+  'dpop-redis': { files: ['dpop/redis-proofs'], specs: ['dpop/dpop-processes'], processes: true },
   revocation: {
     files: ['revocation/redis-revocations', 'revocation/revocation-list', 'revocation/earlier-keys'],
     specs: ['revocation/revocation', 'revocation/earlier-keys'],
+  },
+  providers: {
+    files: [
+      ...['auth0', 'clerk', 'cognito', 'entra', 'firebase', 'github-actions', 'google', 'hydra', 'keycloak'],
+      ...['kubernetes', 'logto', 'okta', 'provider', 'supabase', 'zitadel'],
+    ].map((name) => `../providers/${name}`),
+    specs: ['issuers/providers'],
+    typescript: true,
   },
 }
