@@ -17,7 +17,7 @@ export const GROUPS = {
   },
   signature: {
     files: [
-      ...['keys/algorithm', 'keys/key-source', 'keys/signature', 'keys/verify-key', 'keys/verified-cache'],
+      ...['keys/algorithm', 'keys/key-source', 'keys/signature', 'keys/verify-key', 'issuers/known-tokens'],
       ...['issuers/jwt-verifier', 'issuers/tenant-keys'],
     ],
     specs: [
@@ -27,7 +27,7 @@ export const GROUPS = {
         'bearer-options',
         'issuers/issuers',
         'keys/algorithms',
-        'keys/verified-cache',
+        'issuers/known-tokens',
         'reasons',
       ],
       ...['issuer-warnings', 'issuers/tenants', 'keys/remote-keys', 'issuers/providers'],
@@ -63,7 +63,7 @@ export const GROUPS = {
     ],
     specs: [
       ...['bearer-options', 'policies', 'issuers/introspection', 'issuers/issuers', 'credentials/placements'],
-      ...['keys/verified-cache', 'dpop/dpop', 'require-bearer', 'keys/remote-keys'],
+      ...['issuers/known-tokens', 'dpop/dpop', 'require-bearer', 'keys/remote-keys'],
     ],
   },
   keys: {

@@ -33,7 +33,7 @@ export function authenticate(
   config: BearerConfig,
 ): Authenticated | Refusal | Promise<Authenticated | Refusal> {
   const credentials = findCredentials(request, config.tokenFrom, config.dpop !== undefined, config.maxTokenLength)
-  if (isRefusal(credentials)) return credentials
+  if ('refused' in credentials) return credentials
   const verified = config.verifier.verify(credentials.token)
   if (verified instanceof Promise) return verified.then((late) => bind(late, credentials, request, config))
   return bind(verified, credentials, request, config)
@@ -46,7 +46,7 @@ function bind(
   request: RequestView,
   config: BearerConfig,
 ): Authenticated | Refusal | Promise<Authenticated | Refusal> {
-  if (isRefusal(verified)) return verified
+  if ('refused' in verified) return verified
   const { dpop } = config
   if (dpop && scheme === 'DPoP') {
     const shown = dpop.check(verified.token, verified.claims, request)
@@ -63,17 +63,24 @@ function bind(
 }
 
 function admit(verified: VerifiedToken, config: BearerConfig, headers: DenialHeaders): Authenticated | Refusal {
+  const { rules, session: known } = verified
+  const session = known ?? readSession(verified, config)
+  if ('refused' in session) return session
+  const refused = revoked(session, config)
+  if (refused) return refused
+  if (known) return { session, headers }
+  const { scope } = session
+  const isEnough = grantsScope(scope, config.scope) && !(rules.scopeRequired && scope.length === 0)
+  if (!isEnough) return { refused: 'scope', scope: config.scope.scopes }
+  if (!rules.session && !rules.checkClaims) verified.session = session // what the app's functions say may change
+  return { session, headers }
+}
+
+function readSession(verified: VerifiedToken, config: BearerConfig): Session | Refusal {
   const { claims, issuer, token, rules } = verified
   const identity = identityOf(verified, config)
   if (isRefusal(identity)) return identity
-  const refused = claimsRefused(verified)
-  if (refused) return refused
-  const session = makeSession(issuer, claims, identity, token, rules.scopeFrom)
-  const needed = rules.scopeRequired && session.scope.length === 0
-  return (
-    revoked(session, config) ??
-    (!needed && grantsScope(session.scope, config.scope) ? { session, headers } : insufficientScope(config))
-  )
+  return claimsRefused(verified) ?? makeSession(issuer, claims, identity, token, rules.scopeFrom)
 }
 
 function revoked(session: Session, { revocation }: BearerConfig): Refusal | undefined {
@@ -81,10 +88,6 @@ function revoked(session: Session, { revocation }: BearerConfig): Refusal | unde
   if (state === 'valid') return undefined
   if (state === 'revoked') return { refused: 'revoked' }
   return { refused: 'revocation_unavailable', retryAfterSec: 1, cause: state.behind }
-}
-
-function insufficientScope({ scope }: BearerConfig): Refusal {
-  return { refused: 'scope', scope: scope.scopes }
 }
 
 function identityOf({ claims, header, rules }: VerifiedToken, { mark }: BearerConfig): SessionIdentity | Refusal {

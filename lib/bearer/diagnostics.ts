@@ -14,12 +14,12 @@ export interface BearerEvent {
   readonly cause: unknown
 }
 
-const events = channel('express-tollgate:bearer')
+/** Hears of each request that was looked at. */
+export const bearerEvents = channel('express-tollgate:bearer')
 
-/** Tells who listens, if anybody does. Node keeps a listener's error from the request. */
+/** Tells who listens; ask first whether anybody does. Node keeps a listener's error from the request. */
 export function publish(request: Request, outcome: Session | Refusal | undefined): void {
-  if (!events.hasSubscribers) return
   const refusal = outcome && 'refused' in outcome ? outcome : undefined
   const session = outcome && !refusal ? (outcome as Session) : undefined
-  events.publish({ request, session, reason: refusal?.refused, cause: refusal?.cause } satisfies BearerEvent)
+  bearerEvents.publish({ request, session, reason: refusal?.refused, cause: refusal?.cause } satisfies BearerEvent)
 }

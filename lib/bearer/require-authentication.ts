@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import { deny } from '../http/deny'
 import { optionNames, optionRange, shown } from '../http/options'
 import { denialOf, isChallengeText } from './challenge'
-import { publish } from './diagnostics'
+import { bearerEvents, publish } from './diagnostics'
 import type { Refusal } from './refusal/refusal'
 import { bearerCheckOf } from './request-session'
 import type { Claims } from './session/session'
@@ -42,7 +42,7 @@ export function requireAuthentication(options: AuthenticationOptions): RequestHa
     const { session, config } = checked
     if (session && isEnough(session.claims, config.nowSec(), config.clockToleranceSec)) return next()
     const refusal: Refusal = session ? { refused: 'authentication', authentication } : { refused: 'no_token' }
-    publish(req, refusal)
+    if (bearerEvents.hasSubscribers) publish(req, refusal)
     deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
   }
 

@@ -6,9 +6,9 @@ import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
 import type { RequestView } from './credentials/credentials'
-import { publish } from './diagnostics'
+import { bearerEvents, publish } from './diagnostics'
 import type { IssuerKey } from './issuers/token-verifier'
-import { type Refusal, isRefusal } from './refusal/refusal'
+import type { Refusal } from './refusal/refusal'
 import { isUnauthenticatedPermitted, recordSession } from './request-session'
 import type { Session } from './session/session'
 
@@ -58,10 +58,10 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
   }
 
   function settle(outcome: Authenticated | Refusal, req: Request, res: Response, next: NextFunction): void {
-    const authenticated = isRefusal(outcome) ? outcome : permitted(outcome, req)
-    if (isRefusal(authenticated)) {
+    const authenticated = 'refused' in outcome ? outcome : permitted(outcome, req)
+    if ('refused' in authenticated) {
       if (config.optional && authenticated.refused === 'no_token') return letIn(undefined, req, next)
-      publish(req, authenticated)
+      if (bearerEvents.hasSubscribers) publish(req, authenticated)
       config.warn(authenticated)
       return deny(denialOf(authenticated, config.challenge), config.deny, req, res, next)
     }
@@ -70,7 +70,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
   }
 
   function letIn(session: Session | undefined, req: Request, next: NextFunction): void {
-    publish(req, session)
+    if (bearerEvents.hasSubscribers) publish(req, session)
     recordSession(req, session, config)
     const target: { auth?: unknown } = req // another package's types may say otherwise
     target.auth = session

@@ -6,8 +6,9 @@ import { claimPolicy } from '../../lib/bearer/claims/claim-options'
 import { TrustedIssuers, jwtVerifier } from '../../lib/bearer/issuers/jwt-verifier'
 import { keySet, staticKeys } from '../../lib/bearer/keys/key-source'
 import type { Reason, Refusal } from '../../lib/bearer/refusal/refusal'
-import { VerifiedCache } from '../../lib/bearer/keys/verified-cache'
+import { KnownTokens } from '../../lib/bearer/issuers/known-tokens'
 import { keyFromMaterial, keyFromSecret } from '../../lib/bearer/keys/verify-key'
+import { manualClock } from '../../lib/testing/index'
 
 const runs = Number(process.env.FUZZ_RUNS ?? 30_000)
 const seed = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 32))
@@ -56,7 +57,7 @@ function ours({ alg, verify }: Signer) {
   const keys = staticKeys(keySet([key], () => undefined))
   const issuers = new TrustedIssuers()
   issuers.add({ policy, keys: { of: () => keys, known: () => [] } })
-  return jwtVerifier(issuers, new VerifiedCache(1_000), () => NOW)
+  return jwtVerifier(issuers, new KnownTokens(1_000), manualClock(NOW * 1_000))
 }
 const verifiers = new Map(signers.map((signer) => [signer, ours(signer)]))
 

@@ -129,6 +129,20 @@ function timeProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): R
   return nowSec > iat + maxAgeSec + clockToleranceSec ? 'too_old' : undefined
 }
 
+/**
+ * From when on, and until before when, a token's times hold, in seconds since 1970: {@link claimProblem} finds nothing
+ * wrong with them in between.
+ */
+export function timesHold(claims: JsonObject, policy: ClaimPolicy): { fromSec: number; untilSec: number } {
+  const { exp = Infinity, nbf = -Infinity, iat = 0 } = claims as { exp?: number; nbf?: number; iat?: number }
+  const { clockToleranceSec, maxAgeSec } = policy
+  const bounded = maxAgeSec !== undefined
+  return {
+    fromSec: Math.max(nbf, bounded ? iat : -Infinity) - clockToleranceSec,
+    untilSec: Math.min(exp, bounded ? iat + maxAgeSec : Infinity) + clockToleranceSec,
+  }
+}
+
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && Math.abs(value) <= LATEST_SEC // NaN and the infinities are not
 }

@@ -1,10 +1,11 @@
-import { type ClaimPolicy, TYPES, claimProblem, claimRefusal, timesAsNumbers } from '../claims/claims'
-import { type Jws, readJws } from '../credentials/jws'
+import type { Clock } from '../../http/clock'
+import { type ClaimPolicy, TYPES, claimProblem, claimRefusal, timesAsNumbers, timesHold } from '../claims/claims'
+import { readJws } from '../credentials/jws'
 import type { KeySource } from '../keys/key-source'
 import { isSignedWith } from '../keys/signature'
-import type { VerifiedCache } from '../keys/verified-cache'
 import type { VerifyKey } from '../keys/verify-key'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
+import type { KnownToken, KnownTokens, PresentedToken } from './known-tokens'
 import type { IssuerKey, TokenVerifier, VerifiedToken } from './token-verifier'
 
 /** An issuer whose tokens are accepted: its keys, and what its tokens must say. */
@@ -64,48 +65,55 @@ function issuerName(iss: string): string {
 
 /**
  * Checks signed JWTs: the shape, which issuer it says it is from, that issuer's key, the signature, then every claim. A
- * token never meets another issuer's key. That a signature held may be known from before; the key is looked up and the
- * claims are checked each time.
- *
- * @param nowSec tells the time, in seconds since 1970, when the claims are checked
+ * token never meets another issuer's key. Of one that was found good before, the key is looked up and the time is
+ * looked at each time, and nothing else: nothing else can have changed.
  */
-export function jwtVerifier(issuers: TrustedIssuers, cache: VerifiedCache, nowSec: () => number): TokenVerifier {
+export function jwtVerifier(issuers: TrustedIssuers, tokens: KnownTokens, clock: Clock): TokenVerifier {
   return { verify, ready, reload, keys }
 
   function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
-    const known = cache.get(token)
-    const jws = known?.jws ?? readJws(token)
+    const known = tokens.get(token)
+    const presented = known ?? present(token)
+    if ('refused' in presented) return presented
+    const { jws, keys } = presented
+    const key = keys.find(jws.kid, jws.algorithm)
+    if (key instanceof Promise) return key.then((found) => check(presented, found, known))
+    return check(presented, key, known)
+  }
+
+  function present(token: string): PresentedToken | Refusal {
+    const jws = readJws(token)
     if (isRefusal(jws)) return jws
     const from = issuers.find(jws.claims.iss)
     if (!from) return TYPES.includes(jws.type) ? untrusted(jws.claims.iss) : refuse('token_type')
-    const { policy } = from.issuer
-    const keys = from.issuer.keys.of(from.tenant)
-    const key = keys.find(jws.kid, jws.algorithm)
-    if (key instanceof Promise) return key.then((found) => check(jws, found, known?.key, keys, policy, from.tenant))
-    return check(jws, key, known?.key, keys, policy, from.tenant)
+    const { issuer, tenant } = from
+    return { jws, policy: issuer.policy, keys: issuer.keys.of(tenant), tenant }
   }
 
   function check(
-    jws: Jws,
+    { jws, policy, keys, tenant }: PresentedToken,
     key: VerifyKey | Refusal,
-    verifiedWith: VerifyKey | undefined,
-    keys: KeySource,
-    policy: ClaimPolicy,
-    tenant: string | undefined,
+    known: KnownToken | undefined,
   ): VerifiedToken | Refusal {
+    const nowSec = clock.date() / 1_000
+    const isSameKey = known !== undefined && key === known.key
+    const { issuer, typ } = keys
+    if (isSameKey && issuer === known.issuer && typ === known.typ && nowSec >= known.fromSec && nowSec < known.untilSec)
+      return known.verified
     if (isRefusal(key)) return key.refused === 'keys_unavailable' ? { ...key, about: { issuer: policy.issuer } } : key
     const iss = jws.claims.iss as string
     if (key.issuer !== undefined && !isFor(key.issuer, iss, tenant)) return refuse('unknown_key')
-    if (key !== verifiedWith && !isSignedWith(jws.token, jws.algorithm, key)) return refuse('signature')
-    if (keys.typ && jws.type !== keys.typ) return refuse('token_type')
+    if (!isSameKey && !isSignedWith(jws.token, jws.algorithm, key)) return refuse('signature')
+    if (typ && jws.type !== typ) return refuse('token_type')
     const claims = policy.timesAsText ? timesAsNumbers(jws.claims) : jws.claims
     const names =
       tenant === undefined ? policy.issuers : [(policy.tenants as { issuerOf(of: string): string }).issuerOf(tenant)]
-    const accepted = keys.issuer === undefined || names.length > 1 ? names : [keys.issuer]
-    const problem = claimProblem({ ...jws, claims }, policy, accepted, nowSec())
+    const accepted = issuer === undefined || names.length > 1 ? names : [issuer]
+    const problem = claimProblem({ ...jws, claims }, policy, accepted, nowSec)
     if (problem) return claimRefusal(problem, claims, policy)
-    if (key !== verifiedWith) cache.set(jws, key)
-    return { token: jws.token, issuer: iss, claims, header: jws.header, rules: policy.rules }
+    const verified = { token: jws.token, issuer: iss, claims, header: jws.header, rules: policy.rules }
+    tokens.add({ jws, policy, keys, tenant, key, issuer, typ, ...timesHold(claims, policy), verified })
+    return verified
   }
 
   async function ready(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../http/json'
 import type { Algorithm } from '../keys/algorithm'
 import type { Refusal } from '../refusal/refusal'
-import type { Claims, SessionRules } from '../session/session'
+import type { Claims, Session, SessionRules } from '../session/session'
 
 /** A token whose claims are known to be its issuer's, and to hold now. */
 export interface VerifiedToken {
@@ -12,6 +12,8 @@ export interface VerifiedToken {
   readonly header: JsonObject | undefined
   /** How its issuer's tokens are read. */
   readonly rules: SessionRules
+  /** Whose session it is and that its scope is enough, where the claims alone decide that: made once for a token. */
+  session?: Session
 }
 
 /** A way of finding out what a token says, and whether that is true. */

@@ -6,8 +6,8 @@ import type { KeyMaterial, KeyOptions } from '../keys/key-options'
 import { type IssuerMetadata, discover } from './discovery'
 import { type IssuerDefaults, type TokenOptions, claimPolicy } from '../claims/claim-options'
 import type { TrustedIssuer } from './jwt-verifier'
+import type { KnownTokens } from './known-tokens'
 import { tenantKeys } from './tenant-keys'
-import type { VerifiedCache } from '../keys/verified-cache'
 import { type KeySource, keySet, staticKeys } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
@@ -31,10 +31,10 @@ export function trustedIssuer(
   options: IssuerOptions,
   defaults: IssuerDefaults,
   clock: Clock,
-  cache: VerifiedCache,
+  tokens: KnownTokens,
 ): TrustedIssuer {
   const policy = claimPolicy(options, defaults)
-  const keysOf = (issuer: string) => keySource(options, issuer, options.allowHttp ?? false, clock, cache)
+  const keysOf = (issuer: string) => keySource(options, issuer, options.allowHttp ?? false, clock, tokens)
   const { tenants } = policy
   if (tenants && !SOURCES.some((name) => options[name] !== undefined)) {
     return { policy, keys: tenantKeys(tenants, keysOf) }
@@ -48,7 +48,7 @@ function keySource(
   issuer: string,
   allowHttp: boolean,
   clock: Clock,
-  cache: VerifiedCache,
+  tokens: KnownTokens,
 ): KeySource {
   const given = SOURCES.filter((name) => options[name] !== undefined)
   if (given.length > 1) throw new TypeError(`${given.join(' and ')} contradict each other: give one source of keys`)
@@ -63,7 +63,7 @@ function keySource(
     if (!Array.isArray(keys) || keys.length === 0) throw new TypeError('keys must be a list of one key or more')
     return fixed((keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms))))
   }
-  const withdrawn = (keys: ReadonlySet<VerifyKey>) => cache.drop(keys)
+  const withdrawn = (keys: ReadonlySet<VerifyKey>) => tokens.drop(keys)
   const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000, withdrawn, fetch: options.fetch }
   if (jwksUri !== undefined) {
     if (!isSecureUrl(jwksUri, allowHttp)) {

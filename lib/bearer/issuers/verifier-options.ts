@@ -11,12 +11,12 @@ import type { ClaimPolicy } from '../claims/claims'
 import { type VerifyToken, customVerifier } from './custom-verifier'
 import { type IntrospectionOptions, introspectionVerifier } from './introspection'
 import { TrustedIssuers, jwtVerifier } from './jwt-verifier'
+import { KnownTokens } from './known-tokens'
 import { mixedVerifier } from './mixed-verifier'
 import type { TokenVerifier } from './token-verifier'
 import { type IssuerOptions, KEY_OPTION_NAMES, trustedIssuer } from './trusted-issuer'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 import type { CheckClaims, ReadSession } from '../session/session'
-import { VerifiedCache } from '../keys/verified-cache'
 
 /** How opaque tokens are checked, in place of keys. */
 export type OpaqueOptions =
@@ -61,11 +61,11 @@ export type IssuersOptions =
       readonly verify?: never
     } & { readonly [name in KeyOption]?: never })
 
-/** How many verified signatures are remembered. */
+/** How many tokens are remembered. */
 export interface CacheOptions {
   /**
-   * Remembers for how many tokens the signature held: `{ maxTokens }`, 1 to 1,000,000, default 5,000; false: none.
-   * Time, audience, scope and the rest are checked for every request.
+   * Remembers tokens that were found good: `{ maxTokens }`, 1 to 1,000,000, default 5,000; false: none. Its time, its
+   * key, its revocation, and what `session` and `checkClaims` say are looked at for every request.
    */
   readonly cache?: { readonly maxTokens: number } | false | undefined
 }
@@ -108,12 +108,11 @@ export function tokenVerifier(options: VerifierOptions, env: NodeJS.ProcessEnv, 
 
 function byKeys(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
   const { cache = { maxTokens: 5_000 } } = options
-  const verified = new VerifiedCache(cacheSize(cache))
-  const nowSec = () => clock.date() / 1_000
-  const { issuers, opaque } = trustedIssuers(options, env, clock, verified)
+  const tokens = new KnownTokens(cacheSize(cache))
+  const { issuers, opaque } = trustedIssuers(options, env, clock, tokens)
   const policies = [...issuers.all(), ...(opaque ? [opaque] : [])].map(({ policy }) => policy)
   const clockToleranceSec = Math.max(...policies.map((policy) => policy.clockToleranceSec))
-  const byKeys = jwtVerifier(issuers, verified, nowSec)
+  const byKeys = jwtVerifier(issuers, tokens, clock)
   const verifier = opaque ? mixedVerifier(byKeys, opaque.verifier, opaque.policy.issuers) : byKeys
   return { verifier, clockToleranceSec }
 }
@@ -124,11 +123,11 @@ interface Trusted {
   readonly opaque: { readonly policy: ClaimPolicy; readonly verifier: TokenVerifier } | undefined
 }
 
-function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock, cache: VerifiedCache): Trusted {
+function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock, tokens: KnownTokens): Trusted {
   const issuers = new TrustedIssuers()
   if (options.issuers === undefined) {
     const defaults = { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE }
-    issuers.add(trustedIssuer(options, defaults, clock, cache))
+    issuers.add(trustedIssuer(options, defaults, clock, tokens))
     return { issuers, opaque: undefined }
   }
   for (const name of ISSUER_OPTION_NAMES) {
@@ -147,7 +146,7 @@ function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock:
       if (opaque) throw new TypeError('issuers may have introspection once: no issuer is shown the tokens of another')
       opaque = inIssuer(i, () => opaqueIssuer(given, defaults, clock))
     } else {
-      const issuer = inIssuer(i, () => trustedIssuer(given, defaults, clock, cache))
+      const issuer = inIssuer(i, () => trustedIssuer(given, defaults, clock, tokens))
       if (!issuers.add(issuer)) throw new TypeError(`issuers has ${shown(issuer.policy.issuer)} twice`)
     }
   }

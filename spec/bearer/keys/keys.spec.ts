@@ -3,13 +3,14 @@ import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { sign } from 'jsonwebtoken'
 import { ASYMMETRIC, keyMismatch } from '../../../lib/bearer/keys/algorithm'
-import { claimPolicy } from '../../../lib/bearer/claims/claim-options'
+import { type TokenOptions, claimPolicy } from '../../../lib/bearer/claims/claim-options'
 import { readJws, type Jws } from '../../../lib/bearer/credentials/jws'
 import { TrustedIssuers, jwtVerifier } from '../../../lib/bearer/issuers/jwt-verifier'
 import { keySet, staticKeys, type KeySource } from '../../../lib/bearer/keys/key-source'
-import { VerifiedCache } from '../../../lib/bearer/keys/verified-cache'
+import { type KnownToken, KnownTokens } from '../../../lib/bearer/issuers/known-tokens'
 import { KeyProblem, keyFromJwk, keyFromMaterial, keyFromSecret } from '../../../lib/bearer/keys/verify-key'
-import { devIssuer } from '../../../lib/testing/index'
+import { systemClock } from '../../../lib/http/clock'
+import { devIssuer, manualClock } from '../../../lib/testing/index'
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey
 const ed = generateKeyPairSync('ed25519').publicKey
@@ -91,28 +92,70 @@ describe('jwtVerifier() and what it knows from before', () => {
   const key = keyFromJwk(dev.options.key, ASYMMETRIC)
   const keys = staticKeys(keySet([key], () => undefined))
   const policy = claimPolicy(dev, {})
-  const verifier = (cache: VerifiedCache, source: KeySource = keys) => {
+  const verifier = (tokens: KnownTokens, source: KeySource = keys) => {
     const issuers = new TrustedIssuers()
     issuers.add({ policy, keys: { of: () => source, known: () => [{ issuer: policy.issuer, keys: source }] } })
-    return jwtVerifier(issuers, cache, () => Date.now() / 1_000)
+    return jwtVerifier(issuers, tokens, systemClock)
   }
 
-  it('remembers that a signature held, once, and checks it no more', () => {
-    const cache = new VerifiedCache(9)
-    const sets: string[] = []
-    const set = cache.set.bind(cache)
-    cache.set = (jws, by) => (sets.push(jws.token), set(jws, by))
+  it('remembers a token that is good, once, and checks its signature no more', () => {
+    const tokens = new KnownTokens(9)
+    const added: string[] = []
+    const add = tokens.add.bind(tokens)
+    tokens.add = (known) => (added.push(known.jws.token), add(known))
     const token = dev.token('ada')
-    for (let i = 0; i < 3; i++) assert.ok('claims' in verifier(cache).verify(token))
-    assert.deepEqual(sets, [token])
+    const [first, ...more] = [1, 2, 3].map(() => verifier(tokens).verify(token))
+    assert.ok(first && 'claims' in first)
+    for (const again of more) assert.equal(again, first)
+    assert.deepEqual(added, [token])
     // It would not hold, were it checked again.
     const forged = dev.attack('claims-changed')
-    assert.deepEqual(verifier(cache).verify(forged), { refused: 'signature' })
-    set(readJws(forged) as Jws, key)
-    assert.ok('claims' in verifier(cache).verify(forged))
-    const other = { ...key }
-    set(readJws(forged) as Jws, other)
-    assert.deepEqual(verifier(cache).verify(forged), { refused: 'signature' })
+    assert.deepEqual(verifier(tokens).verify(forged), { refused: 'signature' })
+    const asKnown = { ...(tokens.get(token) as KnownToken), jws: readJws(forged) as Jws }
+    add(asKnown)
+    assert.ok('claims' in verifier(tokens).verify(forged))
+    add({ ...asKnown, key: { ...key } })
+    assert.deepEqual(verifier(tokens).verify(forged), { refused: 'signature' })
+  })
+
+  it('looks at the time of a token that it knows, to the second', () => {
+    const clock = manualClock(1_000_000_000_000)
+    const now = 1_000_000_000
+    const secret = 's'.repeat(32)
+    const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')], () => undefined))
+    const judge = (options: TokenOptions, claims: object) => {
+      const issuers = new TrustedIssuers()
+      const { issuer, audience } = dev
+      issuers.add({
+        policy: claimPolicy({ issuer, audience, ...options }, {}),
+        keys: { of: () => known, known: () => [] },
+      })
+      const verifier = jwtVerifier(issuers, new KnownTokens(9), clock)
+      const token = sign({ iss: issuer, aud: audience, sub: 'ada', ...claims }, secret)
+      return (sec: number) => {
+        clock.setDate(sec * 1_000)
+        const outcome = verifier.verify(token)
+        return 'refused' in outcome ? outcome.refused : 'good'
+      }
+    }
+    const plain = judge({ clockToleranceSec: 2 }, { exp: now + 60, nbf: now + 10 })
+    assert.equal(plain(now + 30), 'good')
+    const seconds = [7.9, 8, 61.9, 62, 30].map((sec) => plain(now + sec))
+    assert.deepEqual(seconds, ['not_yet_valid', 'good', 'good', 'expired', 'good'])
+    const young = judge({ clockToleranceSec: 2, maxAgeSec: 20 }, { exp: now + 60, iat: now })
+    assert.equal(young(now + 10), 'good')
+    const ages = [-2.1, -2, 22, 22.1, 10].map((sec) => young(now + sec))
+    assert.deepEqual(ages, ['issued_at', 'good', 'good', 'too_old', 'good'])
+  })
+
+  it('asks anew where the issuer’s metadata say something else since', () => {
+    const tokens = new KnownTokens(9)
+    const token = dev.token('ada')
+    const source: { -readonly [name in keyof KeySource]: KeySource[name] } = { ...keys, issuer: dev.issuer }
+    assert.ok('claims' in verifier(tokens, source).verify(token))
+    source.issuer = `${dev.issuer}/moved`
+    const refused = tokens.get(token) && verifier(tokens, source).verify(token)
+    assert.equal(refused && 'refused' in refused && refused.refused, 'issuer')
   })
 
   it('takes tokens of that type alone which the issuer says all of its tokens have', () => {
@@ -120,7 +163,7 @@ describe('jwtVerifier() and what it knows from before', () => {
     const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')], () => undefined))
     const claims = { iss: dev.issuer, aud: dev.audience, sub: 'ada', exp: 4_102_444_800 }
     const judged = (typ: string | undefined, source: KeySource) =>
-      verifier(new VerifiedCache(9), source).verify(sign(claims, secret, { header: { alg: 'HS256', typ } }))
+      verifier(new KnownTokens(9), source).verify(sign(claims, secret, { header: { alg: 'HS256', typ } }))
     for (const typ of ['JWT', undefined]) {
       assert.deepEqual(judged(typ, { ...known, typ: 'at+jwt' }), { refused: 'token_type' })
       assert.ok('claims' in judged(typ, known))
@@ -129,15 +172,15 @@ describe('jwtVerifier() and what it knows from before', () => {
   })
 
   it('remembers none whose claims do not hold', () => {
-    const cache = new VerifiedCache(9)
-    assert.deepEqual(verifier(cache).verify(dev.attack('expired')), { refused: 'expired' })
-    assert.equal(cache.size, 0)
+    const tokens = new KnownTokens(9)
+    assert.deepEqual(verifier(tokens).verify(dev.attack('expired')), { refused: 'expired' })
+    assert.equal(tokens.size, 0)
   })
 
   it('is ready when every issuer’s keys are', async () => {
     assert.ok(keys.ready() instanceof Promise)
-    await verifier(new VerifiedCache(0)).ready()
+    await verifier(new KnownTokens(0)).ready()
     const broken: KeySource = { ...keys, ready: () => Promise.reject(new Error('down')) }
-    await assert.rejects(verifier(new VerifiedCache(0), broken).ready(), /^Error: down$/)
+    await assert.rejects(verifier(new KnownTokens(0), broken).ready(), /^Error: down$/)
   })
 })

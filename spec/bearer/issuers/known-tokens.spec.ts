@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { type BearerOptions, requireBearer, sessionOf } from '../../../lib/index'
-import { VerifiedCache } from '../../../lib/bearer/keys/verified-cache'
-import type { Jws } from '../../../lib/bearer/credentials/jws'
+import { type KnownToken, KnownTokens } from '../../../lib/bearer/issuers/known-tokens'
 import type { VerifyKey } from '../../../lib/bearer/keys/verify-key'
 import { devIssuer, manualClock } from '../../../lib/testing/index'
 import { keyPair, serveIssuer } from '../../support/issuer'
@@ -79,35 +78,53 @@ describe('requireBearer() with a token it has verified before', () => {
   })
 })
 
-describe('VerifiedCache', () => {
+describe('KnownTokens', () => {
   const key = {} as VerifyKey
-  const jws = (token: string) => ({ token }) as Jws
+  const known = (token: string, by = key) => ({ jws: { token }, key: by }) as KnownToken
+  const held = (tokens: KnownTokens, names: string) => [...names].filter((name) => tokens.get(name)).join('')
 
-  it('is bounded, and makes room by dropping the least recently used', () => {
-    const cache = new VerifiedCache(2)
-    cache.set(jws('a'), key)
-    cache.set(jws('b'), key)
-    assert.ok(cache.get('a'))
-    cache.set(jws('c'), key)
-    assert.equal(cache.size, 2)
-    assert.deepEqual(
-      ['a', 'b', 'c'].map((token) => cache.get(token)?.jws.token),
-      ['a', undefined, 'c'],
-    )
+  it('is bounded, and makes room by dropping what was used longest ago', () => {
+    const tokens = new KnownTokens(4)
+    for (const name of 'abcd') tokens.add(known(name))
+    assert.equal(tokens.size, 4)
+    assert.equal(tokens.get('a')?.jws.token, 'a')
+    tokens.add(known('e'))
+    assert.ok(tokens.size <= 4)
+    assert.equal(held(tokens, 'ae'), 'ae')
+    assert.equal(held(tokens, 'b'), '')
+    for (let i = 0; i < 50; i++) {
+      tokens.add(known(`${i}`))
+      assert.ok(tokens.size <= 4)
+      assert.ok(tokens.get('a'), 'what is used stays')
+    }
+  })
+
+  it('holds one where it may hold one', () => {
+    const tokens = new KnownTokens(1)
+    for (const name of 'aab') tokens.add(known(name))
+    assert.deepEqual([tokens.size, held(tokens, 'ab')], [1, 'b'])
+  })
+
+  it('has each token once', () => {
+    const tokens = new KnownTokens(4)
+    for (const name of 'aaabbb') tokens.add(known(name))
+    assert.equal(tokens.size, 2)
+    for (const name of 'cab') tokens.add(known(name))
+    assert.equal(tokens.size, 3)
   })
 
   it('forgets what was verified with keys that are gone', () => {
-    const cache = new VerifiedCache(9)
+    const tokens = new KnownTokens(4)
     const other = {} as VerifyKey
-    cache.set(jws('a'), key)
-    cache.set(jws('b'), other)
-    cache.drop(new Set([key]))
-    assert.deepEqual([cache.size, cache.get('a'), cache.get('b')?.key], [1, undefined, other])
+    for (const name of 'abc') tokens.add(known(name))
+    tokens.add(known('d', other))
+    tokens.drop(new Set([key]))
+    assert.deepEqual([tokens.size, tokens.get('a'), tokens.get('d')?.key], [1, undefined, other])
   })
 
   it('holds nothing where it may hold none', () => {
-    const cache = new VerifiedCache(0)
-    cache.set(jws('a'), key)
-    assert.deepEqual([cache.size, cache.get('a')], [0, undefined])
+    const tokens = new KnownTokens(0)
+    tokens.add(known('a'))
+    assert.deepEqual([tokens.size, tokens.get('a')], [0, undefined])
   })
 })
