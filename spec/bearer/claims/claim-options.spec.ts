@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import express from 'express'
+import { type BearerOptions, type SessionIdentity, requireBearer, sessionOf } from '../../../lib'
+import { devIssuer } from '../../../lib/testing'
+import { serve } from '../../support/serve'
+
+const dev = devIssuer()
+const { issuer, key } = dev.options
+
+/** An API with these options beside the issuer and its key; answers with the status and the reason, or the session. */
+async function asking(options: object) {
+  const onDenied: BearerOptions['onDenied'] = (err, _req, res) => void res.status(err.status).json(err.reason)
+  const app = express()
+  app.use(requireBearer({ ...dev.options, ...options, onDenied } as BearerOptions))
+  app.use((req, res) => {
+    const { scope, ...session } = sessionOf(req)
+    res.json([session.kind === 'user' ? session.userId : session.kind, session.clientId, ...scope])
+  })
+  const { url } = await serve(app)
+  return async (claims: Record<string, unknown>) => {
+    const authorization = `Bearer ${dev.token('ada', { clientId: 'app', claims })}`
+    const answer = await fetch(url, { headers: { authorization } })
+    const body: unknown = await answer.json()
+    return answer.status === 200 ? body : [answer.status, body]
+  }
+}
+
+const ADA = ['ada', 'app']
+
+describe('requireBearer({ clients })', () => {
+  it('takes tokens of these clients alone, by client_id, azp, cid or appid, the first that is there', async () => {
+    const ask = await asking({ clients: ['app', 'web'] })
+    const none = { client_id: undefined }
+    assert.deepEqual(await ask({}), ADA)
+    assert.deepEqual(await ask({ client_id: 'other' }), [401, 'client'])
+    assert.deepEqual(await ask(none), [401, 'client'])
+    for (const [claims, status] of [
+      [{ azp: 'web' }, 200],
+      [{ cid: 'web' }, 200],
+      [{ appid: 'web' }, 200],
+      [{ azp: 'other', cid: 'web' }, 401],
+      [{ cid: 'other', appid: 'web' }, 401],
+      [{ appid: 'other' }, 401],
+      [{ azp: ['web'] }, 401],
+    ] as const) {
+      const answer = (await ask({ ...none, ...claims })) as unknown[]
+      assert.equal(answer[0] === 401, status === 401, JSON.stringify(claims))
+    }
+    assert.deepEqual(await ask({ client_id: 'other', azp: 'app', cid: 'app', appid: 'app' }), [401, 'client'])
+  })
+
+  it('in place of aud, where audience says so', async () => {
+    const ask = await asking({ audience: { instead: 'clients' }, clients: ['app'] })
+    assert.deepEqual(await ask({ aud: undefined }), ADA)
+    assert.deepEqual(await ask({ aud: 'another-api' }), ADA)
+    assert.deepEqual(await ask({ aud: undefined, client_id: 'web' }), [401, 'client'])
+    const byKeys = await asking({ audience: { instead: 'issuer' } })
+    assert.deepEqual(await byKeys({ aud: undefined }), ADA)
+  })
+})
+
+describe('requireBearer({ requiredClaims }) with values', () => {
+  it('takes tokens that have each claim with its value, or one of its values', async () => {
+    const ask = await asking({ requiredClaims: { token_use: 'access', level: [1, 2], staff: true } })
+    const good = { token_use: 'access', level: 2, staff: true }
+    assert.deepEqual(await ask(good), ADA)
+    assert.deepEqual(await ask({ ...good, level: 1 }), ADA)
+    assert.deepEqual(await ask({ ...good, token_use: 'id' }), [401, 'claim_check'])
+    assert.deepEqual(await ask({ ...good, level: 3 }), [401, 'claim_check'])
+    assert.deepEqual(await ask({ ...good, level: '1' }), [401, 'claim_check'])
+    assert.deepEqual(await ask({ ...good, staff: 'true' }), [401, 'claim_check'])
+    assert.deepEqual(await ask({ ...good, token_use: undefined }), [401, 'required_claim'])
+  })
+})
+
+describe('requireBearer({ timesAsText })', () => {
+  const text = (offsetSec: number) => String(Math.floor(Date.now() / 1_000) + offsetSec)
+
+  it('takes exp, nbf and iat as decimal text, and checks them all the same', async () => {
+    const ask = await asking({ timesAsText: true, maxAgeSec: 60 })
+    assert.deepEqual(await ask({ exp: text(60), nbf: text(-60), iat: text(-30) }), ADA)
+    assert.deepEqual(await ask({}), ADA) // numbers, too
+    assert.deepEqual(await ask({ exp: text(-60) }), [401, 'expired'])
+    assert.deepEqual(await ask({ nbf: text(60) }), [401, 'not_yet_valid'])
+    assert.deepEqual(await ask({ iat: text(-90) }), [401, 'too_old'])
+    for (const exp of ['', ' 1800000000', '1800000000.5', '1e10', `-${text(60)}`, '0x7fffffff', '1'.repeat(13), 'x'])
+      assert.deepEqual(await ask({ exp }), [401, 'expiry'], exp)
+    assert.deepEqual(await ask({ iat: `${text(0)} ` }), [401, 'issued_at'])
+  })
+
+  it('takes none without it', async () => {
+    assert.deepEqual(await (await asking({}))({ exp: text(60) }), [401, 'expiry'])
+  })
+})
+
+describe('requireBearer({ scopeFrom })', () => {
+  it('takes the scopes from the first claim that is there, within others too', async () => {
+    const ask = await asking({ scopeFrom: ['permissions', ['realm_access', 'roles'], 'scope'] })
+    const realm_access = { roles: ['reader', 'two words'] }
+    assert.deepEqual(await ask({ permissions: ['p'], realm_access, scope: 's' }), [...ADA, 'p'])
+    assert.deepEqual(await ask({ realm_access, scope: 's' }), [...ADA, 'reader'])
+    assert.deepEqual(await ask({ realm_access: 'x', scope: 's t' }), [...ADA, 's', 't'])
+    assert.deepEqual(await ask({ realm_access: null, scope: 's' }), [...ADA, 's'])
+    assert.deepEqual(await ask({ realm_access: {}, scope: 's' }), [...ADA, 's'])
+    assert.deepEqual(await ask({ permissions: [], scope: 's' }), ADA) // it is there, and grants nothing
+    assert.deepEqual(await ask({ permissions: 7, scope: 's' }), ADA)
+    assert.deepEqual(await ask({ scp: 's' }), ADA)
+  })
+
+  it('takes no claim that every object has', async () => {
+    const ask = await asking({ scopeFrom: [['constructor', 'name'], 'toString', 'scope'] })
+    assert.deepEqual(await ask({ scope: 's' }), [...ADA, 's'])
+  })
+
+  it('refuses tokens without any scope with 403, where scopeRequired', async () => {
+    const ask = await asking({ scopeFrom: ['roles'], scopeRequired: true })
+    assert.deepEqual(await ask({ roles: ['r'] }), [...ADA, 'r'])
+    assert.deepEqual(await ask({ scope: 's' }), [403, 'scope'])
+    assert.deepEqual(await ask({ roles: [] }), [403, 'scope'])
+  })
+})
+
+describe('requireBearer({ session })', () => {
+  const returning = async (identity: unknown) => (await asking({ session: () => identity }))({ scope: 'of the token' })
+  const user: SessionIdentity = { kind: 'user', userId: 'eve', clientId: 'app' }
+
+  it('says whose session it is, and may say its scopes', async () => {
+    assert.deepEqual(await returning(user), ['eve', 'app', 'of', 'the', 'token'])
+    assert.deepEqual(await returning({ ...user, scope: ['a', 'b'] }), ['eve', 'app', 'a', 'b'])
+    assert.deepEqual(await returning({ ...user, scope: [] }), ['eve', 'app'])
+    assert.deepEqual(await returning({ kind: 'client', clientId: 'job' }), ['client', 'job', 'of', 'the', 'token'])
+  })
+
+  it('refuses the token where it names nobody, or no session', async () => {
+    for (const nobody of [undefined, null, { ...user, userId: undefined }, { ...user, userId: '' }])
+      assert.deepEqual(await returning(nobody), [401, 'subject'])
+    for (const text of ['undefined', 'null', 'NaN', '[object Object]'])
+      assert.deepEqual(await returning({ ...user, userId: text }), [401, 'subject'], text)
+    for (const clientId of ['', 'undefined', 7]) {
+      assert.deepEqual(await returning({ ...user, clientId }), [401, 'client'])
+      assert.deepEqual(await returning({ kind: 'client', clientId }), [401, 'client'])
+    }
+    assert.deepEqual(await returning({ kind: 'client' }), [401, 'client'])
+    for (const none of ['eve', 7, {}, { kind: 'root', userId: 'eve' }, Promise.resolve(user)])
+      assert.deepEqual(await returning(none), [401, 'session_kind'])
+    for (const scope of ['a b', ['a', 'b c'], ['a', 7], null, {}])
+      assert.deepEqual(await returning({ ...user, scope }), [401, 'session_kind'], JSON.stringify(scope))
+  })
+})
+
+describe('requireBearer() throws at startup and says what an issuer’s option takes', () => {
+  const tenant = { issuer: 'https://as.test/{tid}', tenants: ['acme'] }
+  const wrong: readonly [string, object, string | RegExp][] = [
+    ['clients empty', { clients: [] }, 'clients must be a list of one client or more; received []'],
+    ['clients a text', { clients: 'app' }, /^clients must be a list .*'app'/],
+    ['clients with an empty text', { clients: ['app', ''] }, /^clients must be a list/],
+    ['scopeFrom a text', { scopeFrom: 'roles' }, "scopeFrom must be a list of claims; received 'roles'"],
+    ['scopeFrom without names', { scopeFrom: ['roles', []] }, /^scopeFrom must be a list of claims/],
+    ['scopeFrom with an empty name', { scopeFrom: ['roles', ''] }, /^scopeFrom must be/],
+    ['scopeFrom with a number', { scopeFrom: [7] }, /^scopeFrom must be/],
+    ['scopeFrom with an object', { scopeFrom: [{ length: 1, every: () => true }] }, /^scopeFrom must be/],
+    ['scopeFrom with a number within', { scopeFrom: [['realm_access', 7]] }, /^scopeFrom must be/],
+    ['scopeRequired a text', { scopeRequired: 'yes' }, /^scopeRequired must be .*'yes'/],
+    ['timesAsText a number', { timesAsText: 1 }, /^timesAsText must be .*1/],
+    ['idTokens a text', { idTokens: 'yes' }, /^idTokens must be .*'yes'/],
+    [
+      'requiredClaims a text',
+      { requiredClaims: 'jti' },
+      "requiredClaims must be a list of names, or values by name; received 'jti'",
+    ],
+    ['requiredClaims null', { requiredClaims: null }, /^requiredClaims must be .*null/],
+    ['requiredClaims without any', { requiredClaims: {} }, /^requiredClaims must be/],
+    ['requiredClaims with a number', { requiredClaims: ['jti', 7] }, /^requiredClaims must be/],
+    ['requiredClaims with null for a value', { requiredClaims: { a: 'x', b: null } }, /^requiredClaims must be/],
+    ['requiredClaims with an object among values', { requiredClaims: { a: ['x', {}] } }, /^requiredClaims must be/],
+    ['audience of nothing', { audience: {} }, /^audience is missing: give a text or a list/],
+    ['audience empty', { audience: [] }, /^audience is missing: .*received \[\]/],
+    ['audience an empty text', { audience: '' }, /^audience is missing: .*received ''/],
+    ['audience with a number', { audience: ['api', 7] }, /^audience is missing/],
+    ['audience instead of what', { audience: { instead: 'nothing' } }, /^audience\.instead must be .*'nothing'/],
+    [
+      'audience instead of clients, without clients',
+      { audience: { instead: 'clients' } },
+      "audience: { instead: 'clients' } needs clients: the list of those accepted",
+    ],
+    ...['introspection', 'verify'].map((instead): [string, object, string] => [
+      `audience by ${instead} without ${instead}`,
+      { audience: { instead } },
+      `audience: { instead: '${instead}' } needs the option ${instead}`,
+    ]),
+    [
+      'tenants without a placeholder',
+      { tenants: ['acme'] },
+      "tenants needs a placeholder in issuer: 'https://login.example.org/{tid}'",
+    ],
+    [
+      'a placeholder without tenants',
+      { ...tenant, tenants: undefined },
+      /^tenants must be a list of tenants or a func/,
+    ],
+    ['tenants empty', { ...tenant, tenants: [] }, 'tenants must be a list of tenants or a function; received []'],
+    ['tenants a text', { ...tenant, tenants: 'acme' }, /^tenants must be .*'acme'/],
+    ['tenants with a path', { ...tenant, tenants: ['acme', 'a/b'] }, /^tenants must be/],
+    ['tenants with a number', { ...tenant, tenants: [7] }, /^tenants must be/],
+    ['tenants with what ends in a space', { ...tenant, tenants: ['acme '] }, /^tenants must be/],
+    ['tenants with what begins with a dot', { ...tenant, tenants: ['..'] }, /^tenants must be/],
+    ['tenants with a name of 129 characters', { ...tenant, tenants: ['x'.repeat(129)] }, /^tenants must be/],
+    [
+      'two placeholders',
+      { ...tenant, issuer: 'https://{region}.test/{tid}' },
+      "issuer may have one placeholder, with a claim's name; received [ 'https://{region}.test/{tid}' ]",
+    ],
+    ['a placeholder without a name', { ...tenant, issuer: 'https://as.test/{}' }, /^issuer may have one placeholder/],
+    [
+      'a placeholder beside another name',
+      { ...tenant, issuer: ['https://as.test/{tid}', 'https://as.test'] },
+      /^issuer may have one placeholder/,
+    ],
+  ]
+  for (const [title, options, message] of wrong) {
+    it(title, () => {
+      const given = { issuer, audience: 'api', key, ...options } as BearerOptions
+      assert.throws(() => requireBearer(given), { message })
+    })
+  }
+
+  it('and for nothing that is right', () => {
+    for (const options of [
+      { requiredClaims: [] },
+      { requiredClaims: { staff: false, level: 0, use: '' } },
+      { audience: ['a', 'b'], clients: ['app'] },
+      { audience: { instead: 'clients' }, clients: ['app'] },
+      { scopeFrom: [] },
+      { ...tenant, tenants: ['acme', 'x'.repeat(128), '0.a_b-c'] },
+      { ...tenant, tenants: () => true },
+      { issuer: ['https://as.test', 'https://as.test/old'] },
+    ]) {
+      const given = { issuer, audience: 'api', key, ...options } as BearerOptions
+      assert.equal(requireBearer(given).name, 'requireBearer')
+    }
+  })
+})
+
+describe('requireBearer({ tenants }) with keys for all of them', () => {
+  const ask = (options: object) => asking({ issuer: 'https://as.test/{tid}/v2', ...options })
+  const from = (tenant: string, tid: unknown = tenant) => ({ iss: `https://as.test/${tenant}/v2`, tid })
+
+  it('takes tokens of a tenant accepted, whom iss and the claim both name', async () => {
+    const listed = await ask({ tenants: ['acme', 'a.b_c-1'] })
+    assert.deepEqual(await listed(from('acme')), ADA)
+    assert.deepEqual(await listed(from('a.b_c-1')), ADA)
+    assert.deepEqual(await listed(from('acme', 'a.b_c-1')), [401, 'issuer'])
+    assert.deepEqual(await listed({ ...from('acme'), tid: undefined }), [401, 'issuer'])
+    for (const iss of [
+      ...['https://as.test/ajax/v2', 'https://as.test/acme/v2/', 'https://as.test/acme', 'https://as.test//v2'],
+      ...['https://as.test/{tid}/v2', 'https://as.test/acme/v2?x', 'https://as.test/v2', 'x'.repeat(40)],
+      ...['https://other.as.test/acme/v2', 'https://as.test/acme/x/v2', 'https://as.test/ACME/v2'],
+    ]) {
+      assert.deepEqual(await listed({ iss, tid: 'acme' }), [401, 'issuer'], iss)
+    }
+  })
+
+  it('asks a function, which must answer true, and only about names that are one segment of a path', async () => {
+    const asked: string[] = []
+    const answers: Record<string, unknown> = { acme: true, truthy: 1 }
+    const known = await ask({ tenants: (name: string) => (asked.push(name), answers[name]) })
+    assert.deepEqual(await known(from('acme')), ADA)
+    assert.deepEqual(await known(from('truthy')), [401, 'issuer'])
+    asked.length = 0
+    for (const name of ['a/b', '..', '%2e', 'a b', 'x'.repeat(129), '']) {
+      assert.deepEqual(await known(from(name)), [401, 'issuer'], name)
+    }
+    assert.deepEqual(asked, [])
+  })
+})
