@@ -112,6 +112,36 @@ describe('requireBearer({ checkClaims, requiredClaims, typ })', () => {
   })
 })
 
+describe('requireBearer({ maxTokenLength })', () => {
+  const groups = (count: number) => ({ claims: { groups: Array.from({ length: count }, () => 'g'.repeat(36)) } })
+
+  it('takes tokens as long as Node takes header fields, such as one with 200 groups', async () => {
+    const ask = await asking({})
+    const token = dev.token('ada', groups(200))
+    assert.ok(token.length > 10_000 && token.length < 16_000)
+    assert.equal((await ask(`Bearer ${token}`)).status, 200)
+  })
+
+  it('takes longer ones where both it and the server allow it, and none beyond it', async () => {
+    const token = dev.token('ada', groups(400))
+    const status = async (maxTokenLength?: number) => {
+      const app = express().use(requireBearer({ ...dev.options, ...(maxTokenLength && { maxTokenLength }) }), ok)
+      const { url } = await serve(app, { maxHeaderSize: 65_536 })
+      return (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
+    }
+    assert.ok(token.length > 16_384)
+    assert.deepEqual([await status(token.length), await status(token.length - 1), await status()], [200, 401, 401])
+  })
+
+  it('throws at startup', () => {
+    for (const maxTokenLength of [255, 1_048_577, 0.5, '8192'])
+      assert.throws(
+        () => requireBearer({ ...dev.options, maxTokenLength } as BearerOptions),
+        /maxTokenLength must be a whole number from 256 to 1,048,576/,
+      )
+  })
+})
+
 describe('requireBearer({ optional: true })', () => {
   it('lets in a request without a token, and refuses a bad one', async () => {
     const ask = await asking({ optional: true })

@@ -12,7 +12,7 @@ const { issuer, key } = dev.options
 async function asking(options: object) {
   const onDenied: BearerOptions['onDenied'] = (err, _req, res) => void res.status(err.status).json(err.reason)
   const app = express()
-  app.use(requireBearer({ ...dev.options, ...options, onDenied } as BearerOptions))
+  app.use(requireBearer({ ...dev.options, ...options, onDenied }))
   app.use((req, res) => {
     const { scope, ...session } = sessionOf(req)
     res.json([session.kind === 'user' ? session.userId : session.kind, session.clientId, ...scope])

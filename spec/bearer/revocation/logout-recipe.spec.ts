@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import express, { type Express } from 'express'
+import type { Jwk, RedisRevocations } from '../../../lib'
+import { type DevTokenOptions, devIssuer } from '../../../lib/testing'
+import { page } from '../../support/markdown'
+import { startRedis } from '../../support/redis'
+import { serve } from '../../support/serve'
+
+const root = process.cwd()
+const home = join(root, '.cache', `logout-${process.pid}`)
+after(() => rmSync(home, { recursive: true, force: true }))
+const dev = devIssuer({ issuer: 'https://ident.example.org', audience: 'https://api.example.org' })
+
+/** The recipe as docs/bearer.md has it, with its Redis here and the key of an issuer here. */
+function recipe(): (app: Express, url: string, key: Jwk) => RedisRevocations {
+  const { text } = page(root, 'docs/bearer.md').blocks.find(({ text }) => text.includes("app.post('/logout'")) ?? {}
+  assert.ok(text)
+  const body = text
+    .replace(/^import .*$/m, '')
+    .replace("'redis://localhost:6379'", 'url')
+    .replace('requireBearer({', 'requireBearer({ key,')
+    .replace(/^process\.once.*$/m, '')
+  const imports = /^import .*$/m.exec(text)?.[0] ?? ''
+  mkdirSync(home, { recursive: true })
+  writeFileSync(
+    join(home, 'logout.ts'),
+    `${imports}\nexport const mount = (app, url, key) => {${body}\nreturn revocation }`,
+  )
+  const { mount } = createRequire(__filename)(join(home, 'logout.ts')) as { mount: ReturnType<typeof recipe> }
+  return mount
+}
+
+describe('POST /logout of docs/bearer.md', async () => {
+  const redis = await startRedis()
+  after(() => redis.stop())
+  const app = express()
+  const revocation = recipe()(app, `redis://127.0.0.1:${redis.port}`, dev.options.key)
+  after(() => revocation.close())
+  app.get('/', (_req, res) => void res.sendStatus(200))
+  const { url } = await serve(app)
+  await revocation.ready()
+
+  const token = (who: string, claims: DevTokenOptions['claims'] = {}) => dev.token(who, { clientId: 'app', claims })
+  const ask = async (bearer: string, path = '/', method = 'GET') =>
+    (await fetch(url + path, { method, headers: { authorization: `Bearer ${bearer}` } })).status
+
+  it('revokes the token, and no other of its user', async () => {
+    const [one, other] = [token('ada'), token('ada')]
+    assert.equal(await ask(one, '/logout', 'POST'), 204)
+    assert.deepEqual([await ask(one), await ask(other)], [401, 200])
+  })
+
+  it('revokes all tokens of the user where it is asked to', async () => {
+    const [one, other, another] = [token('grace'), token('grace'), token('ada')]
+    assert.equal(await ask(one, '/logout?everywhere', 'POST'), 204)
+    assert.deepEqual([await ask(one), await ask(other), await ask(another)], [401, 401, 200])
+  })
+
+  it('and where the token has no jti, since it would revoke nothing', async () => {
+    const [one, other] = [token('alan', { jti: undefined }), token('alan')]
+    assert.equal(await ask(one, '/logout', 'POST'), 204)
+    assert.deepEqual([await ask(one), await ask(other)], [401, 401])
+  })
+
+  it('refuses where there is neither a jti nor a subject', async () => {
+    const job = token('job', { jti: undefined, sub: undefined, session_kind: 'client' })
+    assert.equal(await ask(job, '/logout', 'POST'), 409)
+    assert.equal(await ask(job), 200)
+  })
+})
