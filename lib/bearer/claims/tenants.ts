@@ -37,18 +37,17 @@ export function tenantPattern(issuers: readonly string[], tenants: Tenants | und
   if (typeof tenants !== 'function' && !isTenants(tenants)) {
     throw new TypeError(`tenants must be a list of tenants or a function; received ${shown(tenants)}`)
   }
-  const [before = '', after = ''] = (issuers[0] as string).split(placeholder[0])
+  const [before, after] = (issuers[0] as string).split(placeholder[0]) as [string, string]
   const accepted = typeof tenants === 'function' ? tenants : (tenant: string) => tenants.includes(tenant)
+  const issuerOf = (tenant: string) => before + tenant + after
   return {
     claim: placeholder[1] as string,
     listed: typeof tenants === 'function' ? [] : [...tenants],
     tenantOf(iss) {
-      if (!iss.startsWith(before) || !iss.endsWith(after) || iss.length <= before.length + after.length)
-        return undefined
       const tenant = iss.slice(before.length, iss.length - after.length)
-      return isTenant(tenant) && accepted(tenant) === true ? tenant : undefined
+      return issuerOf(tenant) === iss && isTenant(tenant) && accepted(tenant) === true ? tenant : undefined
     },
-    issuerOf: (tenant) => before + tenant + after,
+    issuerOf,
   }
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../http/clock'
 import { readJsonObject } from '../../http/json'
 import { type ClaimPolicy, claimRefusal, opaqueClaimProblem, timesAsNumbers } from '../claims/claims'
 import { type Refusal, refuse } from '../refusal/refusal'
-import type { TokenVerifier, VerifiedToken } from './token-verifier'
+import { type TokenVerifier, type VerifiedToken, WITHOUT_KEYS } from './token-verifier'
 
 /**
  * Finds out what a token says: the claims of one that holds, undefined or null for one that does not.
@@ -13,7 +13,7 @@ export type VerifyToken = (token: string) => Promise<object | null | undefined> 
 
 /** Checks tokens by a function of the app, such as a look into a store; what it answers is checked as claims are. */
 export function customVerifier(verifyToken: VerifyToken, policy: ClaimPolicy, clock: Clock): TokenVerifier {
-  return { verify, ready: () => Promise.resolve(), reload: () => Promise.resolve(), keys: () => [] }
+  return { verify, ...WITHOUT_KEYS }
 
   async function verify(token: string): Promise<VerifiedToken | Refusal> {
     try {

@@ -5,7 +5,7 @@ import { type Fetch, FetchProblem, fetchJson } from '../../http/fetch-json'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import { readJsonObject } from '../../http/json'
 import type { Claims } from '../session/session'
-import type { VerifiedToken, TokenVerifier } from './token-verifier'
+import { type TokenVerifier, type VerifiedToken, WITHOUT_KEYS } from './token-verifier'
 
 /** The issuer's introspection endpoint (RFC 7662 §2), and who asks there. */
 export interface IntrospectionOptions {
@@ -62,7 +62,7 @@ export function introspectionVerifier(
   let probe: Promise<boolean> | undefined
   let healthyUntil = -Infinity
 
-  return { verify, ready: () => Promise.resolve(), reload: () => Promise.resolve(), keys: () => [] }
+  return { verify, ...WITHOUT_KEYS }
 
   function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
     const name = hash('sha256', token, 'base64')

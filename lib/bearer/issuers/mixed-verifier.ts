@@ -1,11 +1,11 @@
-import type { Refusal } from '../refusal/refusal'
+import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { TokenVerifier, VerifiedToken } from './token-verifier'
 
 /**
  * Checks tokens of issuers some of whose tokens are opaque: a JWT by its issuer's keys; what is no JWT, or is one of the
  * issuer that is asked, by introspection. A JWT of another issuer is never shown to it.
  *
- * @param introspectedIssuers the names of the issuer that is asked
+ * @param introspectedIssuers the names of the issuer that is asked, of which `byKeys` knows none
  */
 export function mixedVerifier(
   byKeys: TokenVerifier,
@@ -22,9 +22,7 @@ export function mixedVerifier(
   function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
     if (token.split('.', 4).length !== 3) return introspected.verify(token)
     const outcome = byKeys.verify(token)
-    if (outcome instanceof Promise || !('refused' in outcome) || outcome.refused !== 'issuer') return outcome
-    const { issuer, received } = outcome.about ?? {}
-    if (issuer !== undefined || !introspectedIssuers.includes(received as string)) return outcome
-    return introspected.verify(token)
+    if (outcome instanceof Promise || !isRefusal(outcome) || outcome.refused !== 'issuer') return outcome
+    return introspectedIssuers.includes(outcome.about?.received as string) ? introspected.verify(token) : outcome
   }
 }

@@ -45,3 +45,10 @@ export interface IssuerKey {
   /** The algorithms that it is for. */
   readonly algorithms: readonly Algorithm[]
 }
+
+/** Of a verifier that has no keys: it is ready at once, and there is nothing to fetch. */
+export const WITHOUT_KEYS: Omit<TokenVerifier, 'verify'> = {
+  ready: () => Promise.resolve(),
+  reload: () => Promise.resolve(),
+  keys: () => [],
+}

@@ -7,6 +7,7 @@ import { requireBearer, type BearerOptions, type DenialError } from '../../../li
 import { claimPolicy } from '../../../lib/bearer/claims/claim-options'
 import { introspectionVerifier } from '../../../lib/bearer/issuers/introspection'
 import { manualClock } from '../../../lib/testing/index'
+import { keyPair, serveIssuer } from '../../support/issuer'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
 
@@ -140,15 +141,18 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
     assert.equal(asked.length, 4)
   })
 
-  it('is ready at once', async () => {
+  it('is ready at once, with no keys to show or fetch', async () => {
     const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
     for (const options of [
       { issuer, audience, introspection },
       { issuer, audience, verify: () => null },
     ]) {
-      const ready = requireBearer(options).ready()
-      assert.ok(ready instanceof Promise)
-      await ready
+      const bearer = requireBearer(options)
+      for (const done of [bearer.ready(), bearer.reload()]) {
+        assert.ok(done instanceof Promise)
+        await done
+      }
+      assert.deepEqual(bearer.keys(), [])
     }
   })
 
@@ -210,6 +214,26 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
     assert.equal((await ask('evil')).status, 503)
     assert.match(asked[1]?.body ?? '', /token=express-tollgate-probe/)
     assert.equal((await ask('good')).status, 200)
+  })
+
+  it('and for a second from its last answer, or probe, needs no other', async () => {
+    const { state, asked, clock, ask } = await opaque()
+    const probes = () => asked.filter(({ body }) => body.includes('express-tollgate-probe')).length
+    const fails = async (token: string) => {
+      assert.equal((await ask(token)).status, 503)
+      return probes()
+    }
+    state.statusOf = (body) => (body.includes('evil') ? 500 : 200)
+    await ask('good')
+    assert.equal(await fails('evil1'), 0)
+    clock.advance(999)
+    assert.equal(await fails('evil2'), 0)
+    clock.advance(1)
+    assert.equal(await fails('evil3'), 1)
+    clock.advance(999)
+    assert.equal(await fails('evil4'), 1)
+    clock.advance(1)
+    assert.equal(await fails('evil5'), 2)
   })
 
   it('takes an answer without aud only where the options say who checks the audience', async () => {
@@ -280,6 +304,7 @@ describe('requireBearer({ issuers }) with introspection in one of them', () => {
     assert.equal(await ask(own), other)
     assert.equal(await ask(jwt({ iss: other, aud: 'no' })), 401)
     assert.equal(await ask(stray), 401)
+    assert.equal(await ask(jwt({ iss: other, exp: 1 })), 401)
     assert.deepEqual(asked, [])
     assert.equal(await ask('opaque'), issuer)
     assert.equal(await ask(lightweight), issuer)
@@ -303,12 +328,26 @@ describe('requireBearer({ issuers }) with introspection in one of them', () => {
   it('is ready when the keys of the others are, and knows these', async () => {
     const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
     const bearer = requireBearer({ issuers: [keyed, { issuer, audience, introspection }] })
-    await bearer.ready()
-    await bearer.reload()
     assert.deepEqual(
       bearer.keys().map((key) => key.issuer),
       [other],
     )
+    const a = keyPair('a')
+    const served = await serveIssuer(a)
+    const both = requireBearer({
+      issuers: [
+        { issuer: served.issuer, audience },
+        { issuer, audience, introspection },
+      ],
+    })
+    await both.ready()
+    assert.deepEqual(
+      both.keys().map(({ kid }) => kid),
+      ['a'],
+    )
+    served.state.fetches.length = 0
+    await both.reload()
+    assert.deepEqual(served.state.fetches, ['/keys'])
   })
 
   it('throws at startup where two are asked, or one has keys too', () => {
@@ -316,6 +355,8 @@ describe('requireBearer({ issuers }) with introspection in one of them', () => {
     const asked = { issuer, audience, introspection }
     for (const [issuers, message] of [
       [[asked, { ...asked, issuer: other }], /issuers may have introspection once/],
+      [[keyed, { ...asked, issuer: `${other}/` }], /^TypeError: issuers has 'https:\/\/other\.test\/' twice$/],
+      [[{ ...asked, issuer: ['https://x.test', other] }, keyed], /issuers has 'https:\/\/other\.test' twice/],
       [[{ ...asked, key: pair.publicKey }], /issuers\[0\]: introspection and key contradict/],
       [[keyed, { ...asked, typ: 'at+jwt' }], /issuers\[1\]: introspection and typ contradict/],
       [[{ ...asked, introspection: { ...introspection, endpoint: 'x' } }], /issuers\[0\]: introspection\.endpoint/],
