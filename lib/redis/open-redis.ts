@@ -3,6 +3,9 @@ import { Redis } from 'ioredis'
 import type { RedisClient } from './redis-client'
 import { endIfSilent } from './silence'
 
+/** What a command takes. */
+export type RedisArgument = string | number | Buffer
+
 /** What the package uses of a client of its own: ioredis 5 and 6 and iovalkey have it. */
 export interface NativeRedis {
   readonly status: string
@@ -21,7 +24,7 @@ export interface NativeRedis {
   readonly reconnectTimeout?: NodeJS.Timeout | null
   readonly isCluster?: boolean
   connect(): Promise<unknown>
-  call(command: string, ...args: (string | number)[]): Promise<unknown>
+  call(command: string, ...args: RedisArgument[]): Promise<unknown>
   on(event: string, listener: (...args: unknown[]) => void): unknown
   once(event: string, listener: (...args: unknown[]) => void): unknown
   disconnect(): void

@@ -1,4 +1,4 @@
-import { type NativeCluster, type NativeRedis, openRedis, serverOf } from './open-redis'
+import { type NativeCluster, type NativeRedis, type RedisArgument, openRedis, serverOf } from './open-redis'
 import type { RedisClient } from './redis-client'
 import { RedisUnavailableError, failureOf } from './redis-failure'
 import type { Script } from './script'
@@ -89,7 +89,7 @@ export class RedisConnection {
    *
    * @throws {Error} as {@link call} does
    */
-  async run({ sha, text }: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+  async run({ sha, text }: Script, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
     const rest = [keys.length, ...keys, ...args]
     return this.#answer(() =>
       this.#redis.call('evalsha', sha, ...rest).catch((err: unknown) => {

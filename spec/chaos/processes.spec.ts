@@ -62,10 +62,10 @@ describe('throttle() in processes that come and go under load', { timeout: 600_0
   }
 
   /** The records of a user's windows. */
-  async function recordsOf(user: string): Promise<Record<string, string>[]> {
+  async function recordsOf(user: string): Promise<Record<string, Buffer>[]> {
     const { id } = subjectId(user, LONG_WINDOW_MS * 1_000)
     const keys = await admin.keys(`tollgate:*{${id}}:*`)
-    return Promise.all(keys.map((key) => admin.hgetall(key)))
+    return Promise.all(keys.map((key) => admin.hgetallBuffer(key)))
   }
 
   /** What runs did between two moments, in milliseconds. */
@@ -137,7 +137,7 @@ describe('throttle() in processes that come and go under load', { timeout: 600_0
     assert.ok(records.length >= users.length)
     for (const { t, h, x, ...fields } of records) {
       assert.deepEqual(fields, {}, 'all have handed over what they charged')
-      assert.ok(t && x && !h, `nothing is set aside: ${h}`)
+      assert.ok(t && x && !h?.length, 'nothing is set aside')
     }
     const handedOver = await balance(workByUser(await endedLogs(apis, isOurs)), total)
     assert.deepEqual([handedOver.lostMs, handedOver.doubledMs], [0, 0])

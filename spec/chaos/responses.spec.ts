@@ -80,7 +80,7 @@ describe('throttle() charges every kind of response, over real processes and soc
     const { id, phase } = subjectId(user, LONG_WINDOW_MS * 1_000)
     const number = Math.floor((Date.now() * 1_000 + phase) / (LONG_WINDOW_MS * 1_000))
     await until(async () => {
-      const held = heldBy(await admin.hgetall(windowKey('tollgate:', id, number, 'responses')))
+      const held = heldBy(await admin.hgetallBuffer(windowKey('tollgate:', id, number, 'responses')))
       return held.length > 0 && held.every(([hold, running]) => hold === 0 && running === 0)
     })
   }

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import { windowKey } from '../../lib/throttle/redis/window-key'
+import { type ProcessFigures, parseFigures, parseTotals } from '../../lib/throttle/redis/window-record'
 import { subjectId } from '../../lib/throttle/window/subject-id'
 
 /** A month: no trial crosses a window's end. */
@@ -14,29 +15,25 @@ export async function sharedTotalMs(
 ): Promise<number> {
   const { id, phase } = subjectId(user, windowMs * 1_000)
   const number = Math.floor((Date.now() * 1_000 + phase) / (windowMs * 1_000))
-  return chargedMs(await client.hgetall(windowKey('tollgate:', id, number, window)))
+  return chargedMs(await client.hgetallBuffer(windowKey('tollgate:', id, number, window)))
 }
 
-type Fields = Readonly<Record<string, string>>
+type Fields = Readonly<Record<string, Buffer>>
 
 /** What a record holds as charged: by each process, and by those that were closed. */
-export function chargedMs({ t = '0:0:0', ...fields }: Fields): number {
-  const [, gone, inherited] = t.split(':').map(Number) as [number, number, number]
-  const each = processFields(fields).map((figures) => Number(figures.split(':')[1]))
-  return each.reduce((sum, us) => sum + us, gone + inherited) / 1_000
+export function chargedMs({ t, ...fields }: Fields): number {
+  const { gone = 0, inherited = 0 } = (t && parseTotals(t)) ?? {}
+  return processFields(fields).reduce((sum, { spent }) => sum + spent, gone + inherited) / 1_000
 }
 
 /** What each process has set aside, and how many requests it runs. */
 export function heldBy(fields: Fields): (readonly [hold: number, running: number])[] {
-  return processFields(fields).map((figures) => {
-    const [, , hold = '0', running = '0'] = figures.split(':')
-    return [Number(hold), Number(running)]
-  })
+  return processFields(fields).map(({ hold, running }) => [hold, running])
 }
 
 /** The fields of one letter are sums over those of the processes. */
-function processFields(fields: Fields): string[] {
-  return Object.entries(fields).flatMap(([name, figures]) => (name.length > 1 ? [figures] : []))
+function processFields(fields: Fields): ProcessFigures[] {
+  return Object.entries(fields).flatMap(([name, packed]) => (name.length > 1 ? (parseFigures(packed) ?? []) : []))
 }
 
 export type Total = (user: string) => Promise<number>

@@ -88,7 +88,7 @@ describe('throttle() over many windows', { timeout: 1_800_000 }, () => {
       for (const user of users) {
         const { id, phase } = subjectId(user, lengthUs)
         const number = Math.floor((monotonicUs() + offset + phase) / lengthUs)
-        const fields = await admin.hgetall(windowKey('tollgate:', id, number, 'crossing'))
+        const fields = await admin.hgetallBuffer(windowKey('tollgate:', id, number, 'crossing'))
         const atUs = monotonicUs()
         const startUs = number * lengthUs - phase - offset
         const spentMs = chargedMs(fields)

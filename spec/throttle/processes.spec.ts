@@ -120,7 +120,7 @@ describe('throttle() in several processes over one Redis', () => {
     const keys = await client.keys('tollgate:w2:{*')
     assert.ok(keys.length > 0)
     for (const key of keys) {
-      const fields = await client.hgetall(key)
+      const fields = await client.hgetallBuffer(key)
       for (const [hold, running] of heldBy(fields)) assert.deepEqual([hold, running], [0, 0], JSON.stringify(fields))
     }
   })

@@ -6,11 +6,13 @@ import express from 'express'
 import { Cluster, Redis } from 'ioredis'
 import { budgetOf, redisStore, throttle } from '../../lib'
 import { parsePublishedWindow, type PublishedWindow } from '../../lib/throttle/inspect/published-window'
+import type { ProcessFigures, RecordTotals } from '../../lib/throttle/redis/window-record'
 import { UNBOUNDED, plain, screen, table } from '../../lib/top/screen'
 import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
 import { chargedMs } from '../chaos/shared-total'
 import { until } from '../support/until'
+import { packFigures, packTotals } from '../support/window-record'
 import { type Server, freePort, startRedis } from '../support/redis'
 
 const MAIN = join(process.cwd(), 'lib/top/main.ts')
@@ -41,6 +43,11 @@ function inTerminal(columns: number, rows: number, ...args: string[]) {
   }
 }
 
+const TOTALS: RecordTotals = { incarnation: 7, gone: 0, inherited: 0, sum: 9, limit: undefined }
+const totals = (more: Partial<RecordTotals> = {}) => packTotals({ ...TOTALS, ...more })
+const figures = (spent: number, more: Partial<ProcessFigures> = {}) =>
+  packFigures({ seq: 3, spent, hold: 0, running: 0, slack: 0, at: undefined, ...more })
+
 const windowsIn = (stdout: string) => (JSON.parse(stdout) as { windows: PublishedWindow[] }).windows
 
 /** What all windows hold in milliseconds, read another way than top does. */
@@ -50,7 +57,7 @@ async function spentIn(to: string | Cluster, prefix: string): Promise<number> {
   for (const node of nodes) {
     for (const key of (await node.keys('*')).filter((key) => key.startsWith(`${prefix}w2:{`))) {
       if ((await node.type(key)) !== 'hash' || key.endsWith(':theirs')) continue
-      ms += chargedMs(await node.hgetall(key))
+      ms += chargedMs(await node.hgetallBuffer(key))
     }
     if (typeof to === 'string') node.disconnect()
   }
@@ -98,7 +105,7 @@ describe('express-tollgate top', () => {
     await admin.mset('api[1]:w2:{x}:1:text', 'no hash', 'other', '1')
     await admin.hset('api[1]:w2:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
     const hostile = 'api[1]:w2:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2Jute' // by somebody else who may write there
-    await admin.hset(hostile, 't', '1:0:0:1000000', 'process', '1:1000000')
+    await admin.hset(hostile, 't', totals(), 'process', figures(1_000_000))
     await admin.pexpire(hostile, 3_600_000)
     await spend(url, 'api[1]:', 'minute', { ada: 2_000, grace: 5_000 })
     const keys = async () => (await admin.keys('*')).filter((key) => !key.includes('alive')).sort()
@@ -222,15 +229,13 @@ describe('express-tollgate top', () => {
 describe('parsePublishedWindow()', () => {
   const key = 'p:w2:{AAAAAAAAAAAAAAAAAAAAAAAA}:7:a:b'
 
-  const t = '7:0:0:9'
-
   it('sums the processes, running ones and those at rest, closed and lost ones, and a reset that is below zero', () => {
     const fields = {
-      t: '7:300000:200000:4000000',
-      one: '3:5000000:200000:2:9:77',
-      two: '9:-1500000',
-      h: '1',
-      x: 'a@1,',
+      t: totals({ gone: 300_000, inherited: 200_000 }),
+      one: figures(5_000_000, { hold: 200_000, running: 2, slack: 9, at: 77 }),
+      two: figures(-1_500_000),
+      h: Buffer.from('1'),
+      x: Buffer.from('a@1,'),
     }
     assert.deepEqual(parsePublishedWindow('p:', key, fields, 40), {
       ...{ window: 'a:b', subject: 'AAAAAAAAAAAAAAAAAAAAAAAA', spentMs: 4_000, holdMs: 200 },
@@ -239,19 +244,21 @@ describe('parsePublishedWindow()', () => {
   })
 
   it('tells the limit where it is exceeded', () => {
-    const over = (t: string) => parsePublishedWindow('p:', key, { t, one: '3:5000000' }, 40)?.overLimitMs
-    assert.equal(over('7:0:0:5000000/4000000'), 4_000)
-    assert.equal(over('7:0:0:5000000/0'), 0)
-    assert.equal(over('7:0:0:5000000'), null)
-    assert.equal(over('7:0:0:5000000/'), undefined, 'no figures')
+    const over = (t: Buffer) => parsePublishedWindow('p:', key, { t, one: figures(5_000_000) }, 40)?.overLimitMs
+    assert.equal(over(totals({ limit: 4_000_000 })), 4_000)
+    assert.equal(over(totals({ limit: 0 })), 0)
+    assert.equal(over(totals()), null)
   })
 
   it('takes nothing else for a window', () => {
-    assert.equal(parsePublishedWindow('p:', key, { t, one: '1:2' }, -2), undefined)
+    const [t, one] = [totals(), figures(2)]
+    assert.equal(parsePublishedWindow('p:', key, { t, one }, -2), undefined)
     assert.equal(parsePublishedWindow('p:', key, {}, 40), undefined)
-    assert.equal(parsePublishedWindow('p:', key, { one: '1:2' }, 40), undefined)
-    assert.equal(parsePublishedWindow('p:', key, { t, one: 'x' }, 40), undefined)
-    assert.equal(parsePublishedWindow('p:', 'p:alive:x', { t, one: '1:2' }, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', key, { one }, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', key, { t, one: Buffer.from('x') }, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', key, { t: t.subarray(1), one }, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', key, { t: packTotals(TOTALS, 3), one }, 40), undefined)
+    assert.equal(parsePublishedWindow('p:', 'p:alive:x', { t, one }, 40), undefined)
   })
 })
 

@@ -1,4 +1,5 @@
 import { parseWindowKey } from '../redis/window-key'
+import { parseFigures, parseTotals } from '../redis/window-record'
 
 /** What Redis holds of one subject's open window: the sum of what the processes have published. */
 export interface PublishedWindow {
@@ -20,11 +21,6 @@ export interface PublishedWindow {
   readonly endsInMs: number
 }
 
-/** A process's field: `seq:spent`, and where something is going on `:hold:running:slack:at`. */
-const FIGURES = /^\d+:(-?\d+)(?::(\d+):(\d+):\d+:\d+)?$/
-/** `incarnation:gone:inherited:sum`, and `/limit` where it is exceeded. */
-const TOTALS = /^\d+:(-?\d+):(\d+):-?\d+(?:\/(\d+))?$/
-
 /**
  * Reads a key and its hash as redisStore() and sync.lua write them.
  *
@@ -34,23 +30,23 @@ const TOTALS = /^\d+:(-?\d+):(\d+):-?\d+(?:\/(\d+))?$/
 export function parsePublishedWindow(
   prefix: string,
   key: string,
-  fields: Readonly<Record<string, string>>,
+  fields: Readonly<Record<string, Buffer>>,
   endsInMs: number,
 ): PublishedWindow | undefined {
   const named = parseWindowKey(prefix, key)
-  const totals = TOTALS.exec(fields.t ?? '')
-  if (named === undefined || totals === null || endsInMs < 0) return undefined
+  const totals = fields.t && parseTotals(fields.t)
+  if (named === undefined || totals === undefined || endsInMs < 0) return undefined
   const published = Object.entries(fields).filter(([name]) => name.length > 1)
-  let [spentUs, holdUs, running] = [Number(totals[1]) + Number(totals[2]), 0, 0]
-  for (const [, figures] of published) {
-    const found = FIGURES.exec(figures)
-    if (found === null) return undefined
-    spentUs += Number(found[1])
-    holdUs += Number(found[2] ?? 0)
-    running += Number(found[3] ?? 0)
+  let [spentUs, holdUs, running] = [totals.gone + totals.inherited, 0, 0]
+  for (const [, field] of published) {
+    const figures = parseFigures(field)
+    if (figures === undefined) return undefined
+    spentUs += figures.spent
+    holdUs += figures.hold
+    running += figures.running
   }
   const [spentMs, holdMs] = [Math.max(0, Math.round(spentUs / 1_000)), Math.round(holdUs / 1_000)]
-  const overLimitMs = totals[3] === undefined ? null : Math.round(Number(totals[3]) / 1_000)
+  const overLimitMs = totals.limit === undefined ? null : Math.round(totals.limit / 1_000)
   const { id: subject, window } = named
   return { window, subject, spentMs, holdMs, running, overLimitMs, processes: published.length, endsInMs }
 }

@@ -88,13 +88,13 @@ async function windowsOf(node: Redis, prefix: string, most: number): Promise<Pub
     const [next, keys] = await node.scan(cursor, 'MATCH', match, 'COUNT', AT_ONCE, 'TYPE', 'hash')
     cursor = next
     const pipeline = node.pipeline()
-    for (const key of keys) pipeline.hgetall(key).pttl(key)
+    for (const key of keys) pipeline.hgetallBuffer(key).pttl(key)
     const replies = (await pipeline.exec()) ?? []
     keys.forEach((key, i) => {
       const [err, fields] = replies[2 * i] ?? [new Error('no reply')]
       const [ttlErr, endsInMs] = replies[2 * i + 1] ?? [new Error('no reply')]
       if (err ?? ttlErr) throw (err ?? ttlErr) as Error
-      const window = parsePublishedWindow(prefix, key, fields as Record<string, string>, Number(endsInMs))
+      const window = parsePublishedWindow(prefix, key, fields as Record<string, Buffer>, Number(endsInMs))
       if (window) found.set(key, window)
     })
   } while (cursor !== '0' && found.size < most)

@@ -5,12 +5,10 @@ import type { StoreShard } from '../sync/store'
 import type { SyncCommand, SyncReply } from '../sync/sync-protocol'
 import { ServerAdvice } from './server-advice'
 import { windowKey } from './window-key'
+import { packCommand } from './window-record'
 
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
-/** What a command is sent as: the parameters of the script's sync(), in their order, whose names are the command's. */
-const PARAMETERS = (/function sync\(key, process, ([^)]*)\)/.exec(syncLua)?.[1] ?? '').split(/,\s*/) as Figure[]
-type Figure = Exclude<keyof SyncCommand, 'id' | 'number' | 'process'>
 /** The canary lives as long as a heartbeat may be late. */
 const CANARY_MS = 60_000
 /** A process that three heartbeats are missed of is counted no more. */
@@ -27,7 +25,8 @@ export interface Keys {
 /** A subject's command that is to be sent, and who waits for its reply. */
 interface PendingSync {
   readonly key: string
-  readonly figures: readonly (string | number)[]
+  readonly process: string
+  readonly packed: Buffer
   readonly resolve: (reply: SyncReply) => void
   readonly reject: (err: unknown) => void
 }
@@ -53,10 +52,9 @@ export abstract class RedisShard implements StoreShard {
 
   sync(window: string, c: SyncCommand): Promise<SyncReply> {
     const key = windowKey(this.keys.prefix, c.id, c.number, window)
-    const figures = PARAMETERS.map((name) => Number(c[name]))
-    for (const n of figures) if (!Number.isSafeInteger(n)) throw new RangeError(`sync: ${n} is not a whole number`)
+    const packed = packCommand(c)
     return new Promise((resolve, reject) => {
-      const waiting = this.#pending.push({ key, figures: [c.process, ...figures], resolve, reject })
+      const waiting = this.#pending.push({ key, process: c.process, packed, resolve, reject })
       if (waiting >= this.mostTogether) this.#send()
       else if (waiting === 1) this.#sendSoon()
     })
@@ -78,11 +76,11 @@ export abstract class RedisShard implements StoreShard {
   }
 
   #run(batch: readonly PendingSync[]): void {
-    const figures = JSON.stringify(batch.map((one) => one.figures))
+    const args = batch.flatMap(({ process, packed }) => [process, packed])
     this.#underWay++
     const keys = batch.map(({ key }) => key)
     this.redis
-      .run(SYNC, keys, [figures])
+      .run(SYNC, keys, args)
       .then((replies) => batch.forEach(({ key, resolve }, i) => resolve(replyOf(key, (replies as unknown[][])[i]))))
       .catch((err: unknown) => {
         if (batch.length === 1 || !isCrossSlot(err)) return batch.forEach(({ reject }) => reject(err))

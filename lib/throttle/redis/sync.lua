@@ -1,17 +1,14 @@
 -- Publishes one process's figures of subjects' windows, grants it time, and tells it the other processes' figures. What
 -- a key costs does not depend on how many processes live or have lived in the window: their sums are kept beside them.
+-- Numbers are packed, because text takes twice as long.
 --
--- KEYS[i]  hash of one subject's window. One field for each process, 'seq:spent', or 'seq:spent:hold:running:slack:at'
---          where something is going on, at being the milliseconds from the window's start at which it was written. Beside
---          them
---            t  'incarnation:gone:inherited:sum', and '/limit' where the latest write found its limit exceeded: when this hash was made, in milliseconds from the window's start;
---               what closed processes have handed over; what was taken over from an earlier incarnation that was lost;
---               the sum of spent over all fields
---            h  'stretch:number:' and twice 'hold:running:slack:processes:': sums over the fields written in this
---               stretch of time, and in the one before. What is older has lapsed: its process was killed, or is silent
+-- KEYS[i]  hash of one subject's window. One field for each process: FIGURES, and PRESENT where something is going on.
+--          Beside them
+--            t  TOTALS, ENDED where that is not nothing, and LIMIT where the latest write found its limit exceeded
+--            h  HELD: sums over the fields written in one stretch of time, and in the one before. What is older has
+--               lapsed: its process was killed, or is silent
 --            x  'process@at,': processes closed a moment ago. A late command of theirs must not bring them back
---          A value that begins with 'v' is of a later version of this package, and stays as it is.
--- ARGV     1 JSON, for each key [process, then what the parameters of sync() below are called]. Times are this server's
+-- ARGV     2i - 1: the process. 2i: COMMAND, what the parameters of sync() below are called. Times are this server's
 --          TIME in microseconds, leaseMs is milliseconds, seq, stored and running are counts, closing is 0 or 1, the
 --          rest whole microseconds. Spent is negative after a reset.
 -- Output   for each key {time}: nothing was written, because the window is not the open one, the command is late, a
@@ -21,81 +18,97 @@
 --          anywhere, the seq this process's field had, the hash's incarnation and what ended processes have charged.
 --
 -- Idempotent: figures are absolute and numbered. Every write sets the expiry to the window's end.
-local call, match, format, tonumber = redis.call, string.match, string.format, tonumber
-local floor, max, min, sub = math.floor, math.max, math.min, string.sub
-local commands, answers = cjson.decode(ARGV[1]), {}
+local call, match, format, pack, unpacked = redis.call, string.match, string.format, struct.pack, struct.unpack
+local floor, max, min, byte = math.floor, math.max, math.min, string.byte
 local STRETCH_MS, FENCED_MS = 2000, 10000
 
+local COMMAND, COMMAND_BYTES = '<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8', 144
+-- seq, spent
+local FIGURES, FIGURES_BYTES = '<I5i7', 12
+-- hold, running, slack, at: when it was written, in milliseconds from the window's start
+local PRESENT, PRESENT_BYTES = '<I7I4I7I5', 35
+-- version of this format; incarnation: when this hash was made, in milliseconds from the window's start; sum of spent
+-- over all fields
+local VERSION, TEXT, TOTALS, TOTALS_BYTES = 2, 32, '<BI5i7', 13 -- versions end where text begins
+-- gone: what closed processes have handed over; inherited: what was taken over from an earlier incarnation that was lost
+local ENDED, ENDED_BYTES = '<i7I7', 14
+local LIMIT, LIMIT_BYTES = '<I7', 7
+-- length of a stretch in milliseconds, its number, and twice hold, running, slack, processes
+local HELD, HELD_BYTES = '<I4I5I7I4I7I4I7I4I7I4', 53
+
+if #ARGV ~= 2 * #KEYS then return redis.error_reply('ERR sync: two arguments for each key') end
 for i = 1, #KEYS do
-  for j = 2, 19 do
-    local n = commands[i][j]
-    if not (n and n % 1 == 0 and n > -9e15 and n < 9e15) then -- NaN, too, is a number to Lua
-      return redis.error_reply('ERR sync: ARGV[1][' .. i .. '][' .. j .. '] is not a whole number')
-    end
-  end
+  if #ARGV[2 * i] ~= COMMAND_BYTES then return redis.error_reply('ERR sync: ARGV[' .. 2 * i .. '] is no command') end
 end
 
 local clock = call('TIME')
 local time = clock[1] * 1000000 + clock[2]
 
-local function isLater(value)
-  return value and sub(value, 1, 1) == 'v'
+local function isFigures(value)
+  return #value == FIGURES_BYTES or #value == PRESENT_BYTES
+end
+
+-- What was spent, over all fields but one.
+local function sumOfSpent(key, except)
+  local sum, fields = 0, call('HGETALL', key)
+  for i = 1, #fields, 2 do
+    local name, value = fields[i], fields[i + 1]
+    if #name > 1 and name ~= except and isFigures(value) then
+      local _, spent = unpacked(FIGURES, value)
+      sum = sum + spent
+    end
+  end
+  return sum
 end
 
 local function sync(key, process, starts, ends, validUntil, seq, stored, spent, hold, running, want, unit, slice, keep, limit, tolerance, leaseMs, incarnation, ended, closing)
   if time < starts or time >= ends or time > validUntil then return {time} end
 
   local now = floor((time - starts) / 1000) -- milliseconds into the window, to keep the fields short
-  local got = call('HMGET', key, process, 't', 'h', 'x')
-  local mine, totals, holds, closed = got[1], got[2], got[3], got[4]
-  if isLater(totals) or isLater(mine) then return {time, 'it is of a later version of express-tollgate'} end
+  local got = call('HMGET', key, 't', 'h', process)
+  local totals, holds, mine = got[1], got[2], got[3]
+  local version = totals and byte(totals) or VERSION
+  if version > VERSION and version < TEXT then return {time, 'it is of a later version of express-tollgate'} end
+  local closed = (closing == 1 or not mine) and call('HMGET', key, 'x')[1]
   if closed and not mine and string.find(closed, process .. '@', 1, true) then return {time} end
 
   -- This process's figures as they were.
   local found, wasSpent, wasHold, wasRunning, wasSlack, wasAt = 0, 0, 0, 0, 0, false
-  if mine then
-    local s, sp, ho, ru, sl, at = match(mine, '^(%d+):(%-?%d+):?(%d*):?(%d*):?(%d*):?(%d*)$')
-    if s then
-      found, wasSpent = tonumber(s), tonumber(sp)
-      if ho ~= '' then wasHold, wasRunning, wasSlack, wasAt = tonumber(ho), tonumber(ru), tonumber(sl), tonumber(at) end
-    else
-      mine = false
-    end
+  local readable = mine and isFigures(mine)
+  if readable then
+    found, wasSpent = unpacked(FIGURES, mine)
+    if #mine == PRESENT_BYTES then wasHold, wasRunning, wasSlack, wasAt = unpacked(PRESENT, mine, FIGURES_BYTES + 1) end
   end
   if found >= seq then return {time} end
 
   -- The sum of what was spent. Taken from all fields where it is not known, or where this process's own was lost.
-  local made, gone, inherited, sum = match(totals or '', '^(%d+):(%-?%d+):(%d+):(%-?%d+)/?%d*$')
-  if made then made, gone, inherited, sum = tonumber(made), tonumber(gone), tonumber(inherited), tonumber(sum) end
-  if not made or (stored > 0 and not mine) then
-    if not made then made, gone, inherited = now, 0, 0 end
-    sum = 0
-    local fields = call('HGETALL', key)
-    for i = 1, #fields, 2 do
-      if #fields[i] > 1 then sum = sum + (match(fields[i + 1], '^%d+:(%-?%d+)') or 0) end
-    end
-    if not mine and got[1] then sum = sum - (match(got[1], '^%d+:(%-?%d+)') or 0) end
+  local made, gone, inherited, sum = false, 0, 0, 0
+  local beyond = totals and #totals - TOTALS_BYTES
+  if beyond == 0 or beyond == LIMIT_BYTES or beyond == ENDED_BYTES or beyond == ENDED_BYTES + LIMIT_BYTES then
+    version, made, sum = unpacked(TOTALS, totals)
+    if beyond >= ENDED_BYTES then gone, inherited = unpacked(ENDED, totals, TOTALS_BYTES + 1) end
+  end
+  if not made or (stored > 0 and not readable) then
+    made = made or now
+    sum = sumOfSpent(key, process) + wasSpent
   end
   if incarnation < made and ended > inherited then inherited = ended end -- what an earlier hash had is lost otherwise
 
   -- What is held by those who were heard of in this stretch of time or in the one before.
   local stretch = max(STRETCH_MS, leaseMs)
-  local h0, r0, s0, n0, h1, r1, s1, n1 = 0, 0, 0, 0, 0, 0, 0, 0
   local current = floor(now / stretch)
-  if holds and holds ~= '' then
-    local of, number, a, b, c, d, e, f, g, h = match(holds, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
-    if of then
-      of, number = tonumber(of), tonumber(number)
-      if of > stretch then
-        stretch, current = of, floor(now / of)
-      elseif of < stretch then
-        number = current - 1
-      end
-      if number == current then
-        h0, r0, s0, n0, h1, r1, s1, n1 = a + 0, b + 0, c + 0, d + 0, e + 0, f + 0, g + 0, h + 0
-      elseif number == current - 1 then
-        h1, r1, s1, n1 = a + 0, b + 0, c + 0, d + 0
-      end
+  local h0, r0, s0, n0, h1, r1, s1, n1 = 0, 0, 0, 0, 0, 0, 0, 0
+  if holds and #holds == HELD_BYTES then
+    local of, number, a, b, c, d, e, f, g, h = unpacked(HELD, holds)
+    if of > stretch then
+      stretch, current = of, floor(now / of)
+    elseif of < stretch then
+      number = current - 1
+    end
+    if number == current then
+      h0, r0, s0, n0, h1, r1, s1, n1 = a, b, c, d, e, f, g, h
+    elseif number == current - 1 then
+      h1, r1, s1, n1 = a, b, c, d
     end
   end
   if wasAt then
@@ -125,40 +138,41 @@ local function sync(key, process, starts, ends, validUntil, seq, stored, spent, 
     sum = sum - wasSpent + spent
   end
 
-  local figures = format('%d:%d', seq, spent)
+  local figures = pack(FIGURES, seq, spent)
   local slack = lone and granted + unit or granted
   if closing == 0 and hold + running + want + slack > 0 then
     if running == 0 and want > 0 and slack > 0 then running = 1 end
     if hold + running + slack > 0 then
-      figures = format('%s:%d:%d:%d:%d', figures, hold, running, slack, now)
+      figures = figures .. pack(PRESENT, hold, running, slack, now)
       h0, r0, s0, n0 = h0 + hold, r0 + running, s0 + slack, n0 + 1
     end
   end
 
-  local sums = format(open and '%d:%d:%d:%d' or '%d:%d:%d:%d/%d', made, gone, inherited, sum, limit)
+  local sums = pack(TOTALS, VERSION, made, sum)
+  if gone ~= 0 or inherited ~= 0 then sums = sums .. pack(ENDED, gone, inherited) end
+  if not open then sums = sums .. pack(LIMIT, limit) end
   local held = ''
-  if n0 + n1 > 0 then
-    held = format('%d:%d:%d:%d:%d:%d:%d:%d:%d:%d', stretch, current, h0, r0, s0, n0, h1, r1, s1, n1)
-  end
+  if n0 + n1 > 0 then held = pack(HELD, stretch, current, h0, r0, s0, n0, h1, r1, s1, n1) end
   if closing == 1 then
     local fence = process .. '@' .. now .. ','
     for name, at in string.gmatch(closed or '', '([^@,]+)@(%d+),') do
       if now - at < FENCED_MS then fence = fence .. name .. '@' .. at .. ',' end
     end
     call('HSET', key, 't', sums, 'h', held, 'x', fence)
-    if got[1] then call('HDEL', key, process) end
+    if mine then call('HDEL', key, process) end
   elseif held == '' or held == holds then
-    call('HSET', key, process, figures, 't', sums)
+    call('HSET', key, 't', sums, process, figures)
     if held == '' and holds then call('HDEL', key, 'h') end
   else
-    call('HSET', key, process, figures, 't', sums, 'h', held)
+    call('HSET', key, 't', sums, 'h', held, process, figures)
   end
   call('PEXPIREAT', key, format('%d', ends / 1000))
   return {time, otherSpent, otherRunning, otherHeld, granted, more, lone and 1 or 0, found, made, gone + inherited}
 end
 
+local answers = {}
 for i = 1, #KEYS do
-  local done, answer = pcall(sync, KEYS[i], unpack(commands[i]))
+  local done, answer = pcall(sync, KEYS[i], ARGV[2 * i - 1], unpacked(COMMAND, ARGV[2 * i]))
   if not done then
     local cause = type(answer) == 'table' and answer.err or answer
     if not match(cause, 'WRONGTYPE') then return redis.error_reply(cause) end

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
 import { syncLua } from '../../../lib/throttle/redis/assets'
+import { packCommand, parseFigures } from '../../../lib/throttle/redis/window-record'
 import type { SyncCommand } from '../../../lib/throttle/sync/sync-protocol'
 import { type Server, startRedis } from '../../support/redis'
 import { syncCommand } from '../../support/sync-command'
+import { packTotals } from '../../support/window-record'
 import { type HashModel, renderHash, syncModel } from '../window/simulation/model'
 
 const WINDOW_US = 3_000_000
@@ -19,25 +21,8 @@ function random(seed: number): () => number {
   }
 }
 
-function figures(c: SyncCommand): (string | number)[] {
-  return [
-    ...[
-      c.process,
-      c.starts,
-      c.ends,
-      c.validUntil,
-      c.seq,
-      c.stored,
-      c.spent,
-      c.hold,
-      c.running,
-      c.want,
-      c.unit,
-      c.slice,
-    ],
-    ...[c.keep, c.limit, c.tolerance, c.leaseMs, c.incarnation, c.ended, Number(c.closing)],
-  ]
-}
+/** What EVAL is given for these commands after the keys. */
+const packed = (...commands: SyncCommand[]) => commands.flatMap((c) => [c.process, packCommand(c)])
 
 describe('sync.lua', () => {
   let server: Server
@@ -54,7 +39,8 @@ describe('sync.lua', () => {
   it('answers and writes as its model does, over random commands, alone and several together', async () => {
     const timed = syncLua
       .replace("local clock = call('TIME')\n", '')
-      .replace('local time = clock[1] * 1000000 + clock[2]', 'local time = tonumber(ARGV[2])')
+      .replace('local time = clock[1] * 1000000 + clock[2]', 'local time = tonumber(ARGV[#ARGV])')
+      .replace('if #ARGV ~= 2 * #KEYS', 'if #ARGV ~= 2 * #KEYS + 1')
     assert.notEqual(timed, syncLua, 'the script reads TIME where this spec puts its own')
     const seed = Date.now() % 1e6
     const r = random(seed)
@@ -117,9 +103,8 @@ describe('sync.lua', () => {
       const process = `p${r() < 0.3 ? int(0, 40) : int(0, 5)}`
       const commands = Array.from({ length: r() < 0.5 ? 1 : int(2, 5) }, () => randomCommand(process))
       const expected = commands.map(modelled)
-      const asked = JSON.stringify(commands.map(figures))
-      const actual = await redis.eval(timed, commands.length, ...commands.map(keyOf), asked, time)
-      assert.deepEqual(actual, expected, `seed ${seed}, step ${i}: ${asked}`)
+      const actual = await redis.eval(timed, commands.length, ...commands.map(keyOf), ...packed(...commands), time)
+      assert.deepEqual(actual, expected, `seed ${seed}, step ${i}: ${JSON.stringify(commands)}`)
       const last = commands.at(-1) as SyncCommand
       const hash = hashes.get(keyOf(last))
       // A field, a record or a whole key is lost now and then; the model loses it, too.
@@ -133,8 +118,8 @@ describe('sync.lua', () => {
         hashes.set(keyOf(last), { ...hash, fields })
         await redis.hdel(keyOf(last), process)
       } else if (hash && r() < 0.1) {
-        const { h, ...found } = await redis.hgetall(keyOf(last))
-        assert.deepEqual(h ? { ...found, h } : found, renderHash(hash))
+        const { h, ...found } = await redis.hgetallBuffer(keyOf(last))
+        assert.deepEqual(h?.length ? { ...found, h } : found, renderHash(hash))
         assert.equal(await redis.pexpiretime(keyOf(last)), last.ends / 1000)
       }
     }
@@ -144,30 +129,73 @@ describe('sync.lua', () => {
 
   it('sets the expiry again at every write', async () => {
     const c = syncCommand({ spent: 1_000 })
-    await redis.eval(syncLua, 1, 'expiry', JSON.stringify([figures(c)]))
+    await redis.eval(syncLua, 1, 'expiry', ...packed(c))
     await redis.persist('expiry')
     assert.equal(await redis.pttl('expiry'), -1)
-    await redis.eval(syncLua, 1, 'expiry', JSON.stringify([figures({ ...c, seq: 2 })]))
+    await redis.eval(syncLua, 1, 'expiry', ...packed({ ...c, seq: 2 }))
     assert.ok((await redis.pttl('expiry')) > 0)
   })
 
-  it('refuses what is not a whole number, and writes nothing, of what is beside it neither', async () => {
-    const good = [
-      '"process1"',
-      ...figures(syncCommand({ spent: 1_000 }))
-        .slice(1)
-        .map(String),
-    ]
-    const one = good.join()
-    for (const bad of ['NaN', 'Infinity', '-Infinity', '0x10p99', '1.5', '1e300', '', '"one"', 'null', '{}', '"1"']) {
-      const batch = `[[${one}],[${good.with(6, bad).join()}]]`
-      await assert.rejects(redis.eval(syncLua, 2, 'good', 'bad', batch), /ERR|@user_script/, bad)
-    }
-    for (const few of ['[]', '[[1]]', '[1]', '', '1']) {
-      await assert.rejects(redis.eval(syncLua, 1, 'bad', few), /ERR|@user_script/, few)
+  it('refuses what is no command, and writes nothing, of what is beside it neither', async () => {
+    const c = syncCommand({ spent: 1_000 })
+    const good = packed(c)
+    for (const bad of [[''], ['{}'], [], [packCommand(c).subarray(8)], [Buffer.alloc(152)]]) {
+      await assert.rejects(redis.eval(syncLua, 2, 'good', 'bad', ...good, 'process1', ...bad), /ERR sync/)
     }
     assert.equal(await redis.exists('good', 'bad'), 0)
-    assert.ok(await redis.eval(syncLua, 1, 'good', `[[${one}]]`))
+    assert.ok(await redis.eval(syncLua, 1, 'good', ...good))
     assert.equal(await redis.exists('good'), 1)
+  })
+
+  it('takes whole numbers only, of either sign, up to the largest', async () => {
+    for (const bad of [NaN, Infinity, -Infinity, 1.5, 2 ** 53]) {
+      assert.throws(
+        () => packCommand(syncCommand({ spent: bad })),
+        /^RangeError: sync: spent must be a whole number; rec/,
+      )
+    }
+    for (const spent of [0, -1, 2 ** 31, 2 ** 32 - 1, -(2 ** 32), 9e14, -9e14]) {
+      await redis.del('numbers')
+      await redis.eval(syncLua, 1, 'numbers', ...packed(syncCommand({ spent, limit: Number.MAX_SAFE_INTEGER })))
+      const { process1 } = await redis.hgetallBuffer('numbers')
+      assert.equal(parseFigures(process1 as Buffer)?.spent, spent)
+    }
+  })
+
+  it('answers that a key cannot be read, and serves the others beside it', async () => {
+    const c = syncCommand({ spent: 1_000 })
+    const later = packTotals({ incarnation: 0, gone: 0, inherited: 0, sum: 5, limit: undefined }, 3)
+    await redis.set('text', 'not a hash')
+    await redis.hset('later', 't', later, 'other', 'as it will be')
+    const [text, other, well] = (await redis.eval(
+      syncLua,
+      3,
+      'text',
+      'later',
+      'well',
+      ...packed(c, c, c),
+    )) as unknown[][]
+    assert.match(String(text?.[1]), /WRONGTYPE/)
+    assert.match(String(other?.[1]), /later version/)
+    assert.deepEqual([text?.length, other?.length, well?.length], [2, 2, 10])
+    assert.equal(await redis.get('text'), 'not a hash')
+    assert.deepEqual(await redis.hgetallBuffer('later'), { t: later, other: Buffer.from('as it will be') })
+  })
+
+  it('mends fields that are damaged, and sums what can be read', async () => {
+    const command = (process: string, seq: number, stored: number) =>
+      packed(syncCommand({ process, seq, stored, spent: 1_000, hold: 500, running: 1 }))
+    const sync = async (...of: Parameters<typeof command>) =>
+      (await redis.eval(syncLua, 1, 'damaged', ...command(...of))) as number[][]
+    for (const process of ['one', 'two', 'three']) await sync(process, 1, 0)
+    for (const damage of ['', 'x', 'not figures', 'v3:1:2:3', '\u0000'.repeat(300)]) {
+      await redis.hset('damaged', 't', damage, 'h', damage, 'two', damage, 'one', damage)
+      const [[, others] = []] = await sync('one', 2, 1)
+      assert.equal(others, 1_000, `${damage}: only the third can be read`)
+      const [[, all] = []] = await sync('two', 2, 1)
+      assert.equal(all, 2_000)
+      await redis.del('damaged')
+      for (const process of ['one', 'two', 'three']) await sync(process, 1, 0)
+    }
   })
 })

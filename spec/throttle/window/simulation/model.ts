@@ -1,4 +1,5 @@
 import type { SyncCommand, SyncReply } from '../../../../lib/throttle/sync/sync-protocol'
+import { packFigures, packHeld, packTotals } from '../../../support/window-record'
 
 /** One process's field of a window's hash. */
 export interface Field {
@@ -141,15 +142,12 @@ function without(held: Held, { hold, running, slack }: Field): Held {
 }
 
 /** The hash as Redis has it. */
-export function renderHash(hash: HashModel): Record<string, string> {
-  const { made, gone, inherited, sum, limit, stretch, number, now, before, closed } = hash
-  const over = limit === undefined ? '' : `/${limit}`
-  const rendered: Record<string, string> = { t: [made, gone, inherited, sum].join(':') + over }
-  for (const [process, { seq, spent, hold, running, slack, at }] of hash.fields) {
-    rendered[process] = [seq, spent, ...(at === undefined ? [] : [hold, running, slack, at])].join(':')
-  }
+export function renderHash(hash: HashModel): Record<string, Buffer> {
+  const { made: incarnation, gone, inherited, sum, limit, stretch, number, now, before, closed } = hash
+  const rendered: Record<string, Buffer> = { t: packTotals({ incarnation, gone, inherited, sum, limit }) }
+  for (const [process, figures] of hash.fields) rendered[process] = packFigures(figures)
   const each = ({ hold, running, slack, processes }: Held) => [hold, running, slack, processes]
-  if (now.processes + before.processes > 0) rendered.h = [stretch, number, ...each(now), ...each(before)].join(':')
-  if (closed.length > 0) rendered.x = closed.map(([process, at]) => `${process}@${at},`).join('')
+  if (now.processes + before.processes > 0) rendered.h = packHeld(stretch, number, [...each(now), ...each(before)])
+  if (closed.length > 0) rendered.x = Buffer.from(closed.map(([process, at]) => `${process}@${at},`).join(''))
   return rendered
 }

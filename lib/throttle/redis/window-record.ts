@@ -1,0 +1,68 @@
+import type { SyncCommand } from '../sync/sync-protocol'
+import { syncLua } from './assets'
+
+/** What a process has in a subject's record. Whole microseconds, but for the counts. */
+export interface ProcessFigures {
+  readonly seq: number
+  readonly spent: number
+  readonly hold: number
+  readonly running: number
+  readonly slack: number
+  /** When it was written, in milliseconds from the window's start; undefined where nothing is going on. */
+  readonly at: number | undefined
+}
+
+/** What a record has of all processes together. Whole microseconds, but for the first. */
+export interface RecordTotals {
+  /** When the record was made, in milliseconds from the window's start. */
+  readonly incarnation: number
+  /** What closed processes have handed over. */
+  readonly gone: number
+  /** What was taken over from an earlier incarnation that was lost. */
+  readonly inherited: number
+  /** The sum of spent over the processes' fields. */
+  readonly sum: number
+  /** The limit, where it is exceeded. */
+  readonly limit: number | undefined
+}
+
+/** The parameters of the script's sync(), in their order, whose names are the command's. */
+const PARAMETERS = (/function sync\(key, process, ([^)]*)\)/.exec(syncLua)?.[1] ?? '').split(/,\s*/) as Figure[]
+type Figure = Exclude<keyof SyncCommand, 'id' | 'number' | 'process'>
+/** The version of the format: see TOTALS in sync.lua. */
+const VERSION = 2
+const WORD = 2 ** 32
+
+/** Packs a command as sync.lua takes it. @throws {RangeError} where a figure is not a whole number */
+export function packCommand(command: SyncCommand): Buffer {
+  const packed = Buffer.allocUnsafe(PARAMETERS.length * 8)
+  PARAMETERS.forEach((name, i) => {
+    const n = Number(command[name])
+    if (!Number.isSafeInteger(n)) throw new RangeError(`sync: ${name} must be a whole number; received ${n}`)
+    packed.writeUInt32LE(n >>> 0, i * 8)
+    packed.writeInt32LE(Math.floor(n / WORD), i * 8 + 4)
+  })
+  return packed
+}
+
+/** Reads a process's field; undefined where it is none. */
+export function parseFigures(packed: Buffer): ProcessFigures | undefined {
+  if (packed.length !== 12 && packed.length !== 35) return undefined
+  const [seq, spent] = [packed.readUIntLE(0, 5), sevenBytes(packed, 5)]
+  if (packed.length === 12) return { seq, spent, hold: 0, running: 0, slack: 0, at: undefined }
+  const [hold, running, slack] = [sevenBytes(packed, 12), packed.readUInt32LE(19), sevenBytes(packed, 23)]
+  return { seq, spent, hold, running, slack, at: packed.readUIntLE(30, 5) }
+}
+
+/** Reads the field `t`; undefined where it is none of this version. */
+export function parseTotals(packed: Buffer): RecordTotals | undefined {
+  const beyond = packed.length - 13
+  if (![0, 7, 14, 21].includes(beyond) || packed[0] !== VERSION) return undefined
+  const [gone, inherited] = beyond >= 14 ? [sevenBytes(packed, 13), sevenBytes(packed, 20)] : [0, 0]
+  const limit = beyond % 14 === 7 ? sevenBytes(packed, packed.length - 7) : undefined
+  return { incarnation: packed.readUIntLE(1, 5), sum: sevenBytes(packed, 6), gone, inherited, limit }
+}
+
+function sevenBytes(packed: Buffer, at: number): number {
+  return packed.readIntLE(at + 4, 3) * WORD + packed.readUInt32LE(at)
+}
