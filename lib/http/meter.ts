@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Clock, nowUs, systemClock } from './clock'
 import { shareHiddenClasses } from './hidden-classes'
 import { watchLateSigns } from './late-signs'
@@ -61,7 +61,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     const { req } = res
     if (req !== undefined) {
       shareHiddenClasses(req, res)
-      watchUpload(req, this)
+      if (hasBody(req)) watchUpload(req, this)
     }
     hookResponse(res, this)
     res.on('close', meteredClose)
@@ -226,6 +226,11 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     const at = this.stop(now)
     this.#observer?.ended(at)
   }
+}
+
+/** RFC 9112 §6.3. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 }
 
 /** Server-sent events and upgrades last as long as the client likes: what is measured is the time to their header. */

@@ -17,7 +17,7 @@ interface Methods {
  * Watches a handler read the body of this request. It waits where it finds nothing to read and not all of the body has
  * arrived; it does not where it leaves the stream paused, or works on what it has read.
  *
- * A request that announces no body is left as it is.
+ * One whose body is empty is left as it is.
  */
 export function watchUpload(req: IncomingMessage, observer: UploadObserver): void {
   let missing = announcedBytes(req)

@@ -184,7 +184,10 @@ describe('redisStore()', () => {
     assert.ok(keys.length > 10, `${keys.length} keys`)
     for (const key of keys) {
       assert.ok((await client.pttl(key)) > 0, key)
-      assert.match(key, /^contract-\d+:(alive:\{beat\}:[\w-]{8}|living:\{beat\}|w2:\{[\w-]{24}\}:\d+:[\x20-\x7e]+)$/)
+      assert.match(
+        key,
+        /^contract-\d+:(alive:\{beat\}:[\w-]{8}|prices:[\x20-\x7e]+|living:\{beat\}|w2:\{[\w-]{24}\}:\d+:[\x20-\x7e]+)$/,
+      )
     }
   })
 

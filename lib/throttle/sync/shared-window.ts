@@ -109,7 +109,7 @@ export class SharedWindow {
   /** Charges what a request took until `now`. */
   settle(ticket: Ticket, now: number): void {
     if (this.#engine.settle(ticket, now)) this.#sync?.publish(ticket.subjectWindow)
-    this.#line.lookSoon(ticket.subjectWindow)
+    if (ticket.subjectWindow.waiting.length > 0) this.#line.lookSoon(ticket.subjectWindow)
     this.#arm()
   }
 
@@ -128,7 +128,7 @@ export class SharedWindow {
   /** Takes a request back as if it had not been admitted. */
   release(ticket: Ticket): void {
     this.#engine.release(ticket, nowUs(this.#clock))
-    this.#line.lookSoon(ticket.subjectWindow)
+    if (ticket.subjectWindow.waiting.length > 0) this.#line.lookSoon(ticket.subjectWindow)
     this.#arm()
   }
 
@@ -192,7 +192,7 @@ export class SharedWindow {
 
   #arm(): void {
     this.#sync?.arm()
-    this.#line.arm()
+    if (this.#engine.waiting.size > 0) this.#line.arm()
     if (!this.#isSweeping) this.#sweep()
   }
 

@@ -24,9 +24,8 @@ export class WaitingLine {
     this.#ask = ask
   }
 
-  /** A request of the subject has ended: looks once what it took is known to whoever prices the next. */
+  /** A request of a subject of whom others wait has ended: looks once what it took is known to whoever prices the next. */
   lookSoon(s: SubjectWindow): void {
-    if (s.waiting.length === 0) return
     if (this.#ended.size === 0) queueMicrotask(() => this.#lookAtEnded())
     this.#ended.add(s)
   }

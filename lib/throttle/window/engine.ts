@@ -93,11 +93,13 @@ export class Engine {
     const { limitUs } = applicant
     const s = this.subjectWindow(subject, limitUs, now)
     const cost = Math.min(applicant.price(), limitUs)
-    s.slack.ask(cost)
-    this.markDue(s)
-    if (s.shard.isDown && this.#shared) this.locate(s)
+    if (this.#shared) {
+      s.slack.ask(cost)
+      this.#due.add(s)
+      if (s.shard.isDown) this.locate(s)
+    }
     const verdict = s.shard.isDown ? this.#alone(s, cost, limitUs, now) : this.#fromMemory(s, cost, limitUs, now)
-    if (verdict === 'admit') return { ticket: s.begin(cost, now) }
+    if (verdict === 'admit') return { ticket: this.#shared ? s.begin(cost, now) : s.beginLone(cost, now) }
     if (verdict === 'spent') return { refusal: this.#refusal(s, limitUs, 'spent', now) }
     const isConsidered = verdict === 'wait'
     if (isConsidered) {

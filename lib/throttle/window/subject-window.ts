@@ -84,6 +84,8 @@ export class SubjectWindow {
   #askAgainUs = 0
   readonly #terms: WindowTerms
   #shard: Shard
+  /** When the window ends, in the store's time. */
+  #end: number
   #limit = 0
   #touched: number
   #evicted = false
@@ -125,6 +127,7 @@ export class SubjectWindow {
     this.#ended = rest?.closed?.ended ?? 0
     this.#shown = rest?.shown ?? 0
     this.own = new OwnFigures(rest?.number ?? this.#numberAt(now), rest?.spent ?? 0, now)
+    this.#end = terms.calendar.end(phase, this.own.number)
   }
 
   /** The server that keeps its windows. */
@@ -219,17 +222,17 @@ export class SubjectWindow {
 
   /** When the window ends, in the store's time. */
   get end(): number {
-    return this.#terms.calendar.end(this.phase, this.own.number)
+    return this.#end
   }
 
   /** Microseconds until the window is over, even where the clock's error is against it. */
   endsInUs(now: number): number {
-    return this.end - this.#shard.clock.at(now) + this.#clockError(now)
+    return this.#end - this.#shard.clock.at(now) + this.#clockError(now)
   }
 
   /** Whether the window is open even where the clock's error is against it. */
   isSurelyOpen(now: number): boolean {
-    return this.#shard.clock.at(now) + this.#clockError(now) < this.end
+    return this.#shard.clock.at(now) + this.#clockError(now) < this.#end
   }
 
   /** A store not heard for long must not leave a short window without any time that is surely its own. */
@@ -245,13 +248,18 @@ export class SubjectWindow {
    * Enters the window that is open now, or `number` where that is later. What requests in flight have taken until the
    * boundary stays in the old one. True where the new one has something to publish.
    */
-  enter(now: number, number: number = this.#numberAt(now)): boolean {
+  enter(now: number, number?: number): boolean {
+    if (number === undefined) {
+      if (this.#shard.clock.at(now) < this.#end) return false
+      number = this.#numberAt(now)
+    }
     const { own } = this
     if (own.number >= number) return false
     while (own.number < number) {
-      const boundary = Math.min(now, Math.max(this.#touched, this.#shard.clock.local(this.end)))
+      const boundary = Math.min(now, Math.max(this.#touched, this.#shard.clock.local(this.#end)))
       this.#terms.ended?.(this, own.total(boundary))
       own.next(own.running > 0 ? own.number + 1 : number, boundary)
+      this.#end = this.#terms.calendar.end(this.phase, own.number)
       this.#touched = boundary
       this.#othersSpent = this.#othersRunning = this.#othersHeld = this.#ownWhenHeard = this.#shown = 0
       this.#storedSeq = this.#incarnation = this.#ended = 0
@@ -405,7 +413,10 @@ export class SubjectWindow {
   follow(time: number, now: number): boolean {
     const number = this.#terms.calendar.numberAt(this.phase, time)
     // The store's clock was set back: its window is the one that counts, and these are its figures.
-    if (this.start - time > SET_BACK_US) this.own.renumber(number)
+    if (this.start - time > SET_BACK_US) {
+      this.own.renumber(number)
+      this.#end = this.#terms.calendar.end(this.phase, number)
+    }
     return this.enter(now, Math.max(number, this.#numberAt(now)))
   }
 

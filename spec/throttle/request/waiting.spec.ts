@@ -237,7 +237,7 @@ describe('throttle(), where a waiting request ends otherwise', () => {
 
   it('holds nothing in one window while it waits for room in another', async (t) => {
     let teamThrottle: Throttle | undefined
-    const { ask, log } = await appWith(t, {}, (app) => {
+    const { ask, log } = await appWith(t, { limitMs: 5_000 }, (app) => {
       const team = {
         name: 'team',
         limitMs: 20_000,
