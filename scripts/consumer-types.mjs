@@ -1,6 +1,6 @@
 // The types of the package as it would be published, in apps that also have what others declare of `req.auth`: each app
-// below compiles, with the declarations of all packages checked (skipLibCheck: false), under TypeScript 5.4 to 6 and
-// with the types of Express 4 and 5. TypeScript's and Node's own declarations are checked in the first app only: nothing
+// below compiles, with the declarations of all packages checked (skipLibCheck: false), under the oldest and the newest
+// TypeScript that we take, 5.4 and 6.0, and with the types of Express 4 and 5. TypeScript's and Node's own declarations are checked in the first app only: nothing
 // in the others changes them, and they are most of the time.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -27,8 +27,13 @@ app.get('/', requireBearer({ optional: true }), throttle(), (req, res) => {
   void req.auth.kind
   // @ts-expect-error there may be no budget
   void req.throttle.leftMs
+  const known = sessionOf(req)
   // @ts-expect-error only a user has a userId
-  void sessionOf(req).userId
+  void known.userId
+  if (known.kind === 'user') res.send(known.userId.length + known.sub.length)
+  else res.send(known.clientId.length)
+  // @ts-expect-error two sources of keys
+  requireBearer({ issuer: 'a', audience: 'b', secret: 's', jwksUri: 'u' })
   res.json({ kind: session?.kind, leftMs: req.throttle?.leftMs })
 })`)}`,
   'throttle alone': `import { budgetOf, throttle } from 'express-tollgate/throttle'
@@ -50,6 +55,8 @@ ${ours}${routes("app.get('/old', passport.authenticate('session'), throttle(), (
 ${ours}${routes("app.get('/old', throttle(), (req, res) => void res.json({ user: req.auth?.userId.toFixed() }))")}`,
   'auth of its own, always there': `declare global { namespace Express { interface Request { auth: { userId: number } } } }
 ${ours}${routes("app.get('/old', throttle(), (req, res) => void res.json({ user: req.auth.userId.toFixed() }))")}`,
+  'auth of its own, a function': `declare global { namespace Express { interface Request { auth: { userId: string } & (() => { userId: string }) } } }
+${ours}${routes("app.get('/old', throttle(), (req, res) => void res.json({ user: req.auth().userId, same: req.auth.userId }))")}`,
   'auth of its own, on the type of Express': `import { requireBearer, sessionOf, type Session } from 'express-tollgate/bearer'
 import { budgetOf, throttle } from 'express-tollgate/throttle'
 declare module 'express-serve-static-core' { interface Request { auth?: { userId: number } } }

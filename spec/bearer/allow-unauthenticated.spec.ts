@@ -4,6 +4,7 @@ import express, { Router, type ErrorRequestHandler } from 'express'
 import { allowUnauthenticated, requireBearer } from '../../lib'
 import { devIssuer } from '../../lib/testing'
 import { serve } from '../support/serve'
+import { until } from '../support/until'
 
 const dev = devIssuer()
 const anonymous = `Bearer ${dev.token('app', { kind: 'unauthenticated' })}`
@@ -204,4 +205,33 @@ describe('allowUnauthenticated() and copies of a request', () => {
       assert.equal(await (await asking(app))('/open'), 403)
     })
   }
+})
+
+describe('allowUnauthenticated() after requireBearer()', () => {
+  it('says once that it comes too late, and not where another requireBearer() follows', async (t) => {
+    const warnings: { code?: string; message: string }[] = []
+    const listener = (warning: Error & { code?: string }) => void warnings.push(warning)
+    process.on('warning', listener)
+    t.after(() => process.off('warning', listener))
+    const bearer = () => requireBearer({ ...dev.options, optional: true })
+    const told = () => warnings.filter(({ code }) => code === 'TOLLGATE_UNAUTHENTICATED_ORDER')
+    const get = async (app: express.Express) => {
+      const { url } = await serve(app)
+      assert.equal((await fetch(url)).status, 200)
+      await new Promise((resolve) => setImmediate(resolve)) // a warning is emitted in a turn of its own
+    }
+    const route = express().use(bearer())
+    await get(route.get('/', allowUnauthenticated(), bearer(), ok))
+    await get(express().use(allowUnauthenticated({ paths: ['/'] }), bearer(), ok))
+    assert.deepEqual(told(), [])
+    for (let i = 0; i < 2; i++) await get(express().use(bearer(), allowUnauthenticated({ paths: ['/'] }), ok))
+    await until(() => told().length > 0)
+    assert.deepEqual(
+      told().map(({ message }) => message),
+      [
+        'allowUnauthenticated() ran after requireBearer(), which had already refused the sessions that it would permit; ' +
+          'mount allowUnauthenticated() first',
+      ],
+    )
+  })
 })

@@ -48,6 +48,21 @@ describe('requireScope()', () => {
     }
   })
 
+  it('takes a list of which any will do by itself only', () => {
+    const any = { any: ['read', 'write'] } as const
+    assert.equal(requireScope(any).name, 'requireScope')
+    const both: unknown = [any, 'write']
+    assert.throws(() => requireScope(...(both as string[])), /requireScope\(\) takes one scope or more/)
+  })
+
+  it('throws where it is mounted uncalled, and says how to call it', async () => {
+    const app = express().use(requireScope as unknown as express.RequestHandler)
+    app.use(((err: Error, _req, res, _next) => void res.status(500).send(err.message)) as express.ErrorRequestHandler)
+    const { url } = await serve(app)
+    const message = "app.use(requireScope) mounts the factory itself; call it: app.use(requireScope('read'))"
+    assert.equal(await (await fetch(url)).text(), message)
+  })
+
   it('says so where no requireBearer() stands before it', async () => {
     const answer = await (await app())('/open', 'read')
     assert.equal(answer.status, 500)

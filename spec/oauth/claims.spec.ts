@@ -4,29 +4,9 @@ import { decodeJwt } from 'jose'
 import { type AuthorizationServerOptions, userDirectory } from '../../lib/oauth'
 import { AS_WEB, type Form, type RunningServer, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
+import { USER_CLAIMS } from './user-claims'
 
-const CLAIMS = {
-  name: 'Ada Lovelace',
-  given_name: 'Ada',
-  family_name: 'Lovelace',
-  middle_name: 'Augusta',
-  nickname: 'ada',
-  preferred_username: 'countess',
-  profile: 'https://ada.test/',
-  picture: 'https://ada.test/ada.png',
-  website: 'https://ada.test/blog',
-  gender: 'female',
-  birthdate: '1815-12-10',
-  zoneinfo: 'Europe/London',
-  locale: 'en-GB',
-  updated_at: 1_700_000_000,
-  email: 'ada@example.org',
-  email_verified: true,
-  phone_number: '+44 20 7946 0000',
-  phone_number_verified: false,
-  address: { locality: 'London', country: 'GB' },
-  member_since: 2_020,
-}
+const CLAIMS = { ...USER_CLAIMS, member_since: 2_020 }
 const users = userDirectory([{ id: 'KWC6-X7D', username: 'ada', password: 'analytical engine', claims: CLAIMS }], {
   cost: 10,
 })

@@ -269,6 +269,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       ['/tree', 200],
       ['/x/../tree', 401],
       ['/x/%2e%2e/tree', 401],
+      ['/x/%2E%2E/tree', 401],
       ['/./tree', 401],
     ] as const) {
       const fields = `Host: ${new URL(uri).host}\r\nAuthorization: DPoP ${bound}\r\nDPoP: ${await proof()}`

@@ -4,7 +4,8 @@ import { after, before, describe, it } from 'node:test'
 import { manualClock } from '../../../lib/testing'
 import { clientDirectory } from '../../../lib/oauth'
 import { type Form, type RunningServer, VERIFIER, CHALLENGE, json, post, startServer } from '../support'
-import { CLAIMS, CLIENTS, RelyingParty, USERS, tokenError } from './relying-party'
+import { CLIENTS, RelyingParty, USERS, tokenError } from './relying-party'
+import { USER_CLAIMS } from '../user-claims'
 
 /** The claims of each module's scope (OIDC Core §5.4). */
 const SCOPES = {
@@ -72,7 +73,7 @@ describe('oidcc-basic-certification-test-plan', () => {
       const scopes = modules.map((one) => one.replace(/^oidcc-scope-/, ''))
       const { access_token: token } = await app.signIn({ scope: ['openid', ...scopes].join(' ') })
       const { sub, ...claims } = await app.userinfo(token)
-      const expected = Object.fromEntries(names.map((name) => [name, CLAIMS[name as keyof typeof CLAIMS]]))
+      const expected = Object.fromEntries(names.map((name) => [name, USER_CLAIMS[name as keyof typeof USER_CLAIMS]]))
       assert.deepEqual([sub, claims], ['KWC6-X7D', expected])
     })
   }
@@ -203,7 +204,7 @@ describe('oidcc-basic-certification-test-plan', () => {
     const app = party()
     const claims = JSON.stringify({ userinfo: { name: { essential: true } } })
     const { access_token: token } = await app.signIn({ claims })
-    assert.equal((await app.userinfo(token)).name, CLAIMS.name)
+    assert.equal((await app.userinfo(token)).name, USER_CLAIMS.name)
   })
 
   it('oidcc-refresh-token', async () => {

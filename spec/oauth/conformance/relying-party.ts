@@ -5,31 +5,10 @@ import { type ClientRegistration, type UserDirectory, userDirectory } from '../.
 import type { ManualClock } from '../../../lib/testing'
 import { type Form, type RunningServer, json, post } from '../support'
 import { type Page, UserAgent } from '../user-agent'
+import { USER_CLAIMS } from '../user-claims'
 
-/** A user with every claim of OpenID Connect's scopes (OIDC Core §5.1). */
-export const CLAIMS = {
-  name: 'Ada Lovelace',
-  given_name: 'Ada',
-  family_name: 'Lovelace',
-  middle_name: 'Augusta',
-  nickname: 'ada',
-  preferred_username: 'countess',
-  profile: 'https://ada.test/',
-  picture: 'https://ada.test/ada.png',
-  website: 'https://ada.test/blog',
-  gender: 'female',
-  birthdate: '1815-12-10',
-  zoneinfo: 'Europe/London',
-  locale: 'en-GB',
-  updated_at: 1_700_000_000,
-  email: 'ada@example.org',
-  email_verified: true,
-  phone_number: '+44 20 7946 0000',
-  phone_number_verified: false,
-  address: { locality: 'London', country: 'GB' },
-}
 export const USERS: UserDirectory = userDirectory(
-  [{ id: 'KWC6-X7D', username: 'ada', password: 'analytical engine', claims: CLAIMS }],
+  [{ id: 'KWC6-X7D', username: 'ada', password: 'analytical engine', claims: USER_CLAIMS }],
   { cost: 10 },
 )
 

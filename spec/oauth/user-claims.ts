@@ -1,0 +1,22 @@
+/** A user with every claim of OpenID Connect's scopes (OIDC Core §5.1). */
+export const USER_CLAIMS = {
+  name: 'Ada Lovelace',
+  given_name: 'Ada',
+  family_name: 'Lovelace',
+  middle_name: 'Augusta',
+  nickname: 'ada',
+  preferred_username: 'countess',
+  profile: 'https://ada.test/',
+  picture: 'https://ada.test/ada.png',
+  website: 'https://ada.test/blog',
+  gender: 'female',
+  birthdate: '1815-12-10',
+  zoneinfo: 'Europe/London',
+  locale: 'en-GB',
+  updated_at: 1_700_000_000,
+  email: 'ada@example.org',
+  email_verified: true,
+  phone_number: '+44 20 7946 0000',
+  phone_number_verified: false,
+  address: { locality: 'London', country: 'GB' },
+}
