@@ -62,6 +62,7 @@ export const GROUPS = {
       'issuers/trusted-issuer',
     ],
     specs: [
+      ...['claims/claim-options', 'issuers/tenants'],
       ...['bearer-options', 'policies', 'issuers/introspection', 'issuers/issuers', 'credentials/placements'],
       ...['issuers/known-tokens', 'dpop/dpop', 'require-bearer', 'keys/remote-keys'],
     ],
@@ -72,7 +73,7 @@ export const GROUPS = {
   },
   opaque: {
     files: ['issuers/introspection', 'issuers/custom-verifier', 'issuers/mixed-verifier'],
-    specs: ['issuers/introspection'],
+    specs: ['issuer-warnings', 'issuers/introspection'],
   },
   dpop: {
     files: [

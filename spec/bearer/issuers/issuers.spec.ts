@@ -77,6 +77,35 @@ describe('requireBearer({ issuers })', () => {
     assert.deepEqual(down.state.fetches, ['/.well-known/openid-configuration'])
   })
 
+  it('has every checkClaims agree, and goes by the issuer’s own session before that for all', async () => {
+    const told: string[] = []
+    const check = (name: string, answer: (aud: unknown) => unknown) => (claims: { aud?: unknown }) => {
+      told.push(name)
+      return answer(claims.aud) as boolean
+    }
+    const session = (kind: string) => () => ({ kind: 'client' as const, clientId: kind })
+    const app = express().use(
+      requireBearer({
+        issuers: [{ ...one, checkClaims: check('own', (aud) => aud === 'api-1'), session: session('own') }, two],
+        audience: ['api-1', 'api-2', 'api-3'],
+        checkClaims: check('all', (aud) => aud !== 'api-3'),
+        session: session('all'),
+      } as BearerOptions),
+      (req, res) => void res.send(sessionOf(req).clientId),
+    )
+    const { url } = await serve(app)
+    const ask = async (bearer: string) => {
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` } })
+      return [answer.status, answer.status === 200 ? await answer.text() : '', ...told.splice(0)]
+    }
+    assert.deepEqual(await ask(token(one.issuer, 'api-1')), [200, 'own', 'all', 'own'])
+    assert.deepEqual(await ask(token(two.issuer, 'api-2', 'ES256')), [200, 'all', 'all'])
+    const truthy = await asking({ issuers: [{ ...one, checkClaims: () => true }], checkClaims: () => 1 } as never)
+    assert.equal(await truthy(token(one.issuer, 'api-1')), 401)
+    const refused = await asking({ issuers: [{ ...one, checkClaims: () => false }], checkClaims: () => true } as never)
+    assert.equal(await refused(token(one.issuer, 'api-1')), 401)
+  })
+
   it('throws at startup and says in which issuer', () => {
     for (const [wrong, message] of [
       [{ issuers: [] }, /issuers must be a list/],
