@@ -12,20 +12,31 @@ const MOST_US = 86_400_000_000
 /** The routes of one window, by method and path, bounded whatever paths are asked for. */
 export class RouteTable {
   readonly #routes = new Map<string, RoutePrice>()
-  readonly #paths = new Map<string, RoutePrice>()
+  /** By method, then by path: one text made of both would be a new one at every request. */
+  readonly #paths = new Map<string, Map<string, RoutePrice>>()
+  #remembered = 0
   readonly #rest = new RoutePrice()
   /** What the store knows, by the routes' ids. */
   #imported: ReadonlyMap<string, number> = new Map()
 
   /** The route's price, made on first use. */
   of(method: string, path: string): RoutePrice {
-    const asked = `${method} ${path}`
-    const known = this.#paths.get(asked)
+    const known = this.#paths.get(method)?.get(path)
     if (known !== undefined) return known
-    const price = this.#route(path.length > LONGEST_PATH ? method : `${method} ${folded(path)}`)
-    if (this.#paths.size >= MOST_PATHS) this.#paths.clear()
-    if (path.length <= LONGEST_PATH) this.#paths.set(asked, price)
+    if (path.length > LONGEST_PATH) return this.#route(method)
+    const price = this.#route(`${method} ${folded(path)}`)
+    this.#remember(method, path, price)
     return price
+  }
+
+  #remember(method: string, path: string, price: RoutePrice): void {
+    if (this.#remembered++ >= MOST_PATHS) {
+      this.#paths.clear()
+      this.#remembered = 1
+    }
+    const paths = this.#paths.get(method)
+    if (paths) paths.set(path, price)
+    else this.#paths.set(method, new Map([[path, price]]))
   }
 
   #route(route: string): RoutePrice {
