@@ -279,8 +279,15 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   #abandon(charged: ChargedWindow, now: number): void {
     this.#pause(charged, now)
     if (charged.ticket === undefined) return
+    this.#stopAt(charged, now + charged.ticket.pausedHold)
+  }
+
+  /** A timer may fire early: Node counts from the beginning of the event loop's turn in which it was set. */
+  #stopAt(charged: ChargedWindow, at: number): void {
     const { clock } = this.#meter
-    clock.after(charged.ticket.pausedHold / 1_000, () => this.#stop(charged, nowUs(clock)))
+    const now = nowUs(clock)
+    if (now >= at) this.#stop(charged, now)
+    else clock.after((at - now) / 1_000, () => this.#stopAt(charged, at))
   }
 
   #pause(charged: ChargedWindow, now: number): void {
