@@ -1,7 +1,9 @@
 // Runs spec/chaos in full, and the simulator over thousands of seeds; prints the tables, whatever fails.
 //   npm run chaos [-- part-of-a-name...]   one file after another, each in a process of its own
 //   npm run chaos -- --write               and writes the tables into docs/RELIABILITY.md, with what failed
+//   npm run chaos -- burst --write         and writes the table of bursts alone
 //   CONSERVATION=1000000 npm run chaos -- windows        so many requests over windows; 100,000 without
+//   TIMES=2 npm run chaos -- burst                       each burst so often; 20 without
 //   REDIS_SERVER=/path/to/valkey-server REDIS_CLI=/path/to/valkey-cli npm run chaos
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,7 +17,9 @@ const args = process.argv.slice(2)
 const write = args.includes('--write')
 const wanted = args.filter((arg) => arg !== '--write')
 if (wanted.some((arg) => arg.startsWith('-'))) fail(`unknown: ${wanted.join(' ')}`)
-if (write && wanted.length > 0) fail('--write writes what the whole run came to; leave the names out')
+const whole = wanted.length === 0
+if (write && !whole && wanted.join() !== 'burst')
+  fail('--write writes what the whole run came to, or burst; leave other names out')
 const files = readdirSync(join(root, 'spec/chaos'))
   .filter((f) => /\.(spec|chaos)\.ts$/.test(f))
   .map((f) => join('spec/chaos', f))
@@ -56,9 +60,12 @@ const name = /valkey/.test(redis.server) ? 'valkey-server' : 'redis-server'
 const machine = `${name} ${redis.version}, Node ${process.versions.node}, ${cpus().length} processors`
 const minutes = Math.round((performance.now() - begun) / 60_000)
 const date = new Date().toISOString().slice(0, 10)
-const text = [
+const head = [
   `\`${['npm run chaos', ...(args.length > 0 ? ['--'] : []), ...args].join(' ')}\` on ${date}: ${machine}, ${minutes} minutes, ${failed.length === 0 ? 'nothing failed' : `${failed.length} failed`}. Times are milliseconds.`,
   ...(failed.length === 0 ? [] : ['', 'Failed:', '', ...failed.map((each) => `- ${each}`), '']),
+]
+const faults = [
+  ...head,
   ...markdown(
     ['Fault', 'Requests/s', 'Requests', 'Lost', 'Doubled', 'Longest wait', '999 of 1,000', 'Stall', 'Right again'],
     rows
@@ -68,29 +75,43 @@ const text = [
         ...[r.lostMs, r.doubledMs, r.longestMs, r.p999Ms, r.stallMs, r.recoveredMs].map(ms),
       ]),
   ),
-  'Bursts over eight processes; work admitted as a share of the budget. Every one is judged; none is made again.',
-  ...markdown(
-    ['Burst', 'Run', 'Mean', 'Least', 'Most'],
-    rows.filter((r) => 'burst' in r).map((r) => [r.burst, r.run, ...[r.mean, r.least, r.most].map(share)]),
-  ),
   ...markdown(
     ['What', 'Measured', 'Bound'],
     rows.filter((r) => 'what' in r).map((r) => [r.what, r.figure, r.bound]),
   ),
 ].join('\n')
-console.log(`\n${text}`)
+const bursts = [
+  ...head,
+  '',
+  'Bursts over eight processes; work admitted as a share of the budget, by what the requests were to take. Every one is judged; none is made again. _Worked_ is the mean of what their handlers really took, where processes knew the prices: 0.90 at least.',
+  ...markdown(
+    ['Burst', 'Run', 'Mean', 'Least', 'Most', 'Bound', 'Worked'],
+    rows
+      .filter((r) => 'burst' in r)
+      .map((r) => [r.burst, r.run, ...[r.mean, r.least, r.most, r.bound, r.worked].map(share)]),
+  ),
+].join('\n')
+console.log(`\n${[...(whole || !rows.some((r) => 'burst' in r) ? [faults] : []), bursts].join('\n\n')}`)
 
 if (write) {
   const page = join(root, 'docs/RELIABILITY.md')
-  const [begin, end] = ['<!-- written by npm run chaos -->', '<!-- end -->']
-  const old = readFileSync(page, 'utf8')
-  const [before] = old.split(begin)
-  const after = old.slice(old.indexOf(end))
-  writeFileSync(page, `${before}${begin}\n\n${text}\n${after}`)
+  let text = readFileSync(page, 'utf8')
+  if (whole) text = between(text, '<!-- written by npm run chaos -->', '<!-- end -->', faults)
+  const marks = ['<!-- bursts, written by npm run chaos -->', '<!-- end of bursts -->']
+  if (!text.includes(marks[0])) text = text.replace('<!-- end -->', ['<!-- end -->', ...marks].join('\n\n'))
+  text = between(text, ...marks, bursts)
+  writeFileSync(page, text)
   spawnSync(process.execPath, ['node_modules/prettier/bin/prettier.cjs', '--write', page], { cwd: root })
   console.log('written into docs/RELIABILITY.md')
 }
 process.exit(failed.length === 0 ? 0 : 1)
+
+/** The page with this text between two of its lines. */
+function between(page, begin, end, text) {
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)]
+  if (from === -1 || to < from) fail(`docs/RELIABILITY.md has no ${begin} … ${end}`)
+  return `${page.slice(0, from)}${begin}\n\n${text}\n${page.slice(to)}`
+}
 
 /** The titles of what failed: what has nothing that failed in it. A file that could not even be run is one. */
 function failures(file, tap) {

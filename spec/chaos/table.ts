@@ -28,6 +28,10 @@ export interface BurstRow {
   readonly mean: number
   readonly least: number
   readonly most: number
+  /** What none of them may exceed: the budget and the longest request. */
+  readonly bound: number
+  /** The mean of what handlers really worked, where processes knew what requests take; 0.9 at least. */
+  readonly worked: number | null
 }
 
 /** Anything else that was measured: one line of the third. */
