@@ -49,7 +49,7 @@ export const GROUPS = {
     specs: [
       ...['challenge', 'floor', 'require-bearer', 'credentials/placements', 'reasons', 'policies', 'dpop/dpop'],
       'allow-unauthenticated',
-      ...['../throttle/subject', '../index', 'issuer-warnings'],
+      ...['../throttle/subject', '../index', 'issuer-warnings', 'session-of'],
     ],
   },
   guards: {
