@@ -92,13 +92,29 @@ export function nextCommand(
   const limit = s.waiting.reduce((most, { limitUs }) => Math.max(most, limitUs), 0) || s.limit
   // No lease on large prices: a few of them would strand the end of a budget in one process.
   const slice = s.slack.wish(want, limit, unit > limit / LARGE_SHARE)
+  // Not put together by spreading: V8 takes longer for that than for all the arithmetic of a sync.
   return {
-    ...{ id: s.id, number: s.own.number, process, starts: s.start, ends: s.end },
+    id: s.id,
+    number: s.own.number,
+    process,
+    starts: s.start,
+    ends: s.end,
     validUntil: Math.ceil(s.shard.clock.at(now) + s.shard.clock.error(now) + VALID_US),
-    ...{ seq, stored, spent: s.own.total(now), hold: s.own.held(now), running: s.own.running },
-    ...{ want, unit, slice, keep: s.slack.left },
-    ...{ limit, tolerance: Math.floor(limit * TOLERANCE), leaseMs: Math.ceil(engine.freshUs / 1_000) + 1 },
-    ...{ incarnation, ended, closing },
+    seq,
+    stored,
+    spent: s.own.total(now),
+    hold: s.own.held(now),
+    running: s.own.running,
+    want,
+    unit,
+    slice,
+    keep: s.slack.left,
+    limit,
+    tolerance: Math.floor(limit * TOLERANCE),
+    leaseMs: Math.ceil(engine.freshUs / 1_000) + 1,
+    incarnation,
+    ended,
+    closing,
   }
 }
 

@@ -5,7 +5,8 @@ export interface InFlight extends Held {
   /** Time set aside for it. */
   readonly cost: number
   start: number
-  number: number
+  /** When the window that `start` is counted in was opened here. */
+  openedAt: number
   /** Its time stands still, and what is left of its hold stays set aside. */
   isPaused: boolean
   /** What was left of its hold when it was paused. */
@@ -39,6 +40,11 @@ export class OwnFigures {
   /** The window's number. */
   get number(): number {
     return this.#number
+  }
+
+  /** When it was opened here: unlike its number, that stays where the store's clock is set back. */
+  get openedAt(): number {
+    return this.#openedAt
   }
 
   /** Charged, without what is still in flight. */
@@ -129,8 +135,8 @@ export class OwnFigures {
 
   /** A request that has crossed into this window started at the boundary. */
   #carry(request: InFlight): void {
-    if (request.number === this.#number) return
-    request.number = this.#number
+    if (request.openedAt === this.#openedAt) return
+    request.openedAt = this.#openedAt
     request.start = this.#openedAt
   }
 
@@ -140,7 +146,7 @@ export class OwnFigures {
 
   /** Starts a request later by `us`. One that crossed into this window started at the boundary: it waited before that. */
   postpone(request: InFlight, us: number): void {
-    if (request.number !== this.#number || request.isPaused) return
+    if (request.openedAt !== this.#openedAt || request.isPaused) return
     request.start += us
     this.#starts += us
     this.#holds.postpone(request, us)

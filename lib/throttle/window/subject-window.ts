@@ -126,6 +126,8 @@ export class SubjectWindow {
     this.#incarnation = rest?.closed?.incarnation ?? 0
     this.#ended = rest?.closed?.ended ?? 0
     this.#shown = rest?.shown ?? 0
+    // What was put to rest had been published. A store that lacks it now has lost it.
+    if (rest !== undefined && rest.spent !== 0) this.#storedSeq = 1
     this.own = new OwnFigures(rest?.number ?? this.#numberAt(now), rest?.spent ?? 0, now)
     this.#end = terms.calendar.end(phase, this.own.number)
   }
@@ -285,12 +287,12 @@ export class SubjectWindow {
 
   /** As `begin()`, for a request that the store granted by itself: what is granted ahead stays. */
   beginLone(cost: number, now: number): Ticket {
-    const { number } = this.own
+    const { openedAt } = this.own
     const ticket = {
       subjectWindow: this,
       cost,
       start: now,
-      number,
+      openedAt,
       heldUntil: now + cost,
       isHeld: false,
       isPaused: false,

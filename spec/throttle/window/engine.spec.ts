@@ -536,6 +536,20 @@ describe('sync protocol', () => {
     assert.equal(hashes.get(0)?.fields.get('a')?.spent, 300_000)
   })
 
+  it('finds out what the store lost of a subject that was at rest meanwhile', () => {
+    const { a, hashes } = two()
+    for (const subject of ['s', 'other']) a.engine.charge(a.engine.subjectWindow(subject, LIMIT, 0), 300_000, 0)
+    a.sync(1).take()
+    for (let now = 2; now < 4_000_000; now += 500_000) {
+      a.engine.tick(now)
+      a.engine.rest(now, 10)
+    }
+    assert.equal(a.engine.subjects.active.has('s'), false)
+    hashes.clear()
+    a.sync(4_000_000).take(4_000_001)
+    assert.equal(a.engine.subjectWindow('s', LIMIT, 4_000_002).dirty, true)
+  })
+
   it('admits nobody past those who wait: a later request would use what is granted to them', () => {
     const { a } = two()
     const s = a.engine.subjectWindow('s', LIMIT, 0)

@@ -7,7 +7,7 @@ function begun(own: OwnFigures, cost: number, start: number): InFlight {
   const request = {
     cost,
     start,
-    number: own.number,
+    openedAt: own.openedAt,
     isPaused: false,
     pausedHold: 0,
     heldUntil: start + cost,
@@ -37,6 +37,15 @@ describe('OwnFigures and a paused request', () => {
     assert.equal(own.pause(request, 700), 0)
     assert.equal(own.end(request, 800), 0)
     assert.deepEqual([own.running, own.held(900), own.accrued(900)], [0, 0, 0])
+  })
+
+  it("charges a request in flight what it took, also where the store's clock is set back meanwhile", () => {
+    const own = new OwnFigures(7, 0, 0)
+    own.next(8, 1_000)
+    const request = begun(own, 500, 1_400)
+    own.renumber(3)
+    assert.equal(own.end(request, 1_500), 100)
+    assert.deepEqual([own.accrued(1_500), own.held(1_500)], [0, 0])
   })
 
   it('carries its hold, and none of its time, into the next window', () => {
