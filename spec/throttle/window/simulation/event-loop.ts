@@ -7,51 +7,59 @@ interface Event {
 /** Simulated time in microseconds: runs what is due, in order of time and then of scheduling. */
 export class EventLoop {
   now = 0
+  /** Set by what leaves something to microtasks: they run before the next event. */
+  hasMicrotasks = false
+  count = 0
   readonly #heap: Event[] = []
   #scheduled = 0
 
   after(us: number, run: () => void): void {
-    const event = { at: Math.max(this.now + us, this.now), order: this.#scheduled++, run }
-    let i = this.#heap.push(event) - 1
+    const at = us > 0 ? this.now + us : this.now
+    const order = this.#scheduled++
+    const heap = this.#heap
+    let i = heap.length
     while (i > 0) {
       const parent = (i - 1) >> 1
-      if (!this.#swapIfBefore(i, parent)) break
+      const event = heap[parent] as Event
+      if (event.at <= at) break
+      heap[i] = event
       i = parent
     }
+    heap[i] = { at, order, run }
   }
 
   /** Runs all events up to a time, those included that they schedule. */
-  run(untilUs: number): void {
+  async run(untilUs: number): Promise<void> {
     for (let first = this.#heap[0]; first && first.at <= untilUs; first = this.#heap[0]) {
       this.#removeFirst()
       this.now = first.at
       first.run()
+      this.count++
+      if (!this.hasMicrotasks) continue
+      this.hasMicrotasks = false
+      for (let i = 0; i < 4; i++) await Promise.resolve()
     }
     this.now = untilUs
   }
 
   #removeFirst(): void {
-    const last = this.#heap.pop()
-    if (!last || this.#heap.length === 0) return
-    this.#heap[0] = last
-    for (let i = 0; ;) {
-      const [left, right] = [2 * i + 1, 2 * i + 2]
-      const child = this.#isBefore(right, left) ? right : left
-      if (!this.#swapIfBefore(child, i)) return
+    const heap = this.#heap
+    const last = heap.pop() as Event
+    const { length } = heap
+    if (length === 0) return
+    let i = 0
+    for (;;) {
+      let child = 2 * i + 1
+      if (child >= length) break
+      if (child + 1 < length && isBefore(heap[child + 1] as Event, heap[child] as Event)) child++
+      if (isBefore(last, heap[child] as Event)) break
+      heap[i] = heap[child] as Event
       i = child
     }
+    heap[i] = last
   }
+}
 
-  #swapIfBefore(i: number, j: number): boolean {
-    if (!this.#isBefore(i, j)) return false
-    const [a, b] = [this.#heap[i] as Event, this.#heap[j] as Event]
-    this.#heap[i] = b
-    this.#heap[j] = a
-    return true
-  }
-
-  #isBefore(i: number, j: number): boolean {
-    const [a, b] = [this.#heap[i], this.#heap[j]]
-    return a !== undefined && b !== undefined && (a.at < b.at || (a.at === b.at && a.order < b.order))
-  }
+function isBefore(a: Event, b: Event): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order)
 }

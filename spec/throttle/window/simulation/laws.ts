@@ -1,175 +1,238 @@
 import type { SimulatedProcess } from './simulated-process'
-import { EPOCH_US, type WindowHash } from './simulated-redis'
-import type { Bounds, Served, Simulation } from './simulation'
+import type { Bounds, Fault, Simulation } from './simulation'
+import type { Violations } from './watch'
+import { type Work, allWork, endOf, sum } from './work'
 
-/** What a run broke, by the law's name. */
-export type Violations = Record<string, unknown[]>
+/** Rounding costs each request some microseconds. */
+const ROUNDING_US = 10
+/** Redis may know of a process's running time a little more than the process's figures of the same moment. */
+const PROCESS_US = 2_000
+/** A loss so soon after a close may have it charged twice: RELIABILITY.md. */
+const AMBIGUOUS_US = 700_000
+/** All is whole again so long after something went wrong, in Redis or in a process. */
+export const WHOLE_US = 3_200_000
 
 /** Holds a finished run to the laws of the shared window. */
 export function violations(simulation: Simulation): Violations {
-  const found: Violations = {}
-  const judge = (law: string, broken: unknown[]) => {
-    if (broken.length > 0) found[law] = broken
+  const { watch, scenario } = simulation
+  watch.end()
+  const found: Violations = { ...watch.violations }
+  const judge = (law: string, broken: readonly unknown[]) => {
+    if (broken.length > 0) found[law] = [...broken]
   }
   judge('each process charges exactly what its requests took', unequalSums(simulation))
   judge('a client that waits for Retry-After is let in', brokenPromises(simulation))
-  judge('a figure never shrinks within its window', simulation.redis.shrunk)
-  const windows = simulation.redis.ended()
+  const all = allWork(simulation)
+  const each = (law: (work: Work) => readonly unknown[]) => all.flatMap(law)
   judge(
-    'Redis never has more than the process itself',
-    windows.flatMap((window) => excess(simulation, window)),
+    'Redis never has more than the processes themselves',
+    each((work) => excess(simulation, work)),
   )
-  const { bounds } = simulation.scenario
+  judge(
+    'Redis has all that was charged, once nothing has gone wrong for a while',
+    each((work) => missing(simulation, work)),
+  )
+  judge('nobody is refused as spent before the limit is reached', refusedEarly(simulation, all))
+  const { bounds } = scenario
   if (!bounds) return found
-  const judged = windows.map((window) => ({ window, work: new Work(simulation, window) }))
-  const each = (law: (one: (typeof judged)[number]) => unknown[]) => judged.flatMap(law)
   judge(
     'a window is charged what was done in it',
-    each(({ window, work }) => misplaced(simulation, window, work)),
+    each((work) => misplaced(simulation, work)),
   )
   judge(
     'a burst stays within the limit',
-    each(({ window, work }) => overLimit(simulation, window, work, bounds)),
+    each((work) => overLimit(simulation, work, bounds)),
   )
   judge(
     'nothing is admitted long after the limit',
-    each(({ window, work }) => late(simulation, window, work, bounds)),
+    each((work) => late(work, bounds)),
   )
   return found
 }
 
-/** By the process's own clock, over all windows; rounding costs each request some microseconds. */
+/** By the process's own clock, over all windows. */
 function unequalSums({ everyProcess, served }: Simulation): unknown[] {
-  return everyProcess
-    .filter(({ isDead }) => !isDead)
-    .flatMap((process) => {
-      const requests = served.filter((one) => one.process === process)
-      return [...new Set(requests.map(({ subject }) => subject))].flatMap((subject) => {
-        const own = requests.filter((one) => one.subject === subject)
-        const took = sum(own.map((one) => (one.ownEndUs ?? process.host.nowUs()) - one.ownStartUs))
-        const charged = sum(process.windowsOf(subject).map(({ spentUs }) => spentUs))
-        return Math.abs(charged - took) > 10 * own.length ? [{ process: process.id, subject, took, charged }] : []
-      })
-    })
-}
-
-/** Refused again in the very window that the client was told to wait for, though Redis could be reached. */
-function brokenPromises({ refusedAgain, outages, scenario }: Simulation): unknown[] {
-  return refusedAgain.filter(({ told, then, atUs }) => {
-    // Only spent time is promised to be over: a refusal for want of room says when room is expected.
-    if (told.reason !== 'spent' || then.reason !== 'spent') return false
-    if (then.endMs > told.endMs) return false
-    if ((then.isDown && !then.knowsTime) || told.isDown) return false
-    const windowUs = simulatedUs(told.endMs) - scenario.window.windowUs
-    return !outages.some(({ fromUs, toUs }) => fromUs < atUs && toUs > windowUs)
-  })
-}
-
-/** A process's field, against what the process itself made of that window. */
-function excess({ everyProcess }: Simulation, { subject, endMs, hash }: WindowHash): unknown[] {
-  return [...hash.fields].flatMap(([id, { spent }]) => {
-    if (spent === 0) return []
-    const process = everyProcess.find((one) => one.id === id)
-    const own = process?.windowsOf(subject).find((window) => window.endMs === endMs)
-    return own && spent <= own.spentUs + 2_000 ? [] : [{ process: id, subject, endMs, spent, own: own?.spentUs }]
-  })
-}
-
-/** What was really done in a window. */
-class Work {
-  readonly startUs: number
-  readonly endUs: number
-  /** Every request of the subject that ran in it, with the part of it that did. */
-  readonly parts: readonly { readonly one: Served; readonly fromUs: number; readonly toUs: number }[]
-
-  constructor({ served, loop, scenario }: Simulation, { subject, endMs }: WindowHash) {
-    this.endUs = simulatedUs(endMs)
-    this.startUs = this.endUs - scenario.window.windowUs
-    this.parts = served
-      .filter((one) => one.subject === subject)
-      .map((one) => ({
-        one,
-        fromUs: Math.max(one.startUs, this.startUs),
-        toUs: Math.min(one.endUs ?? loop.now, this.endUs),
-      }))
-      .filter(({ fromUs, toUs }) => toUs > fromUs)
+  const took = new Map<SimulatedProcess, { count: number; us: number }>()
+  for (const one of served) {
+    const { process } = one
+    const so = took.get(process) ?? { count: 0, us: 0 }
+    took.set(process, so)
+    so.count++
+    so.us += Math.min(one.ownEndUs ?? process.nowUs(), process.ownDiedUs) - one.ownStartUs
   }
-
-  get us(): number {
-    return sum(this.parts.map(({ fromUs, toUs }) => toUs - fromUs))
-  }
-}
-
-/** What a process noted for a window, against the truth: the processes' clocks differ about where it ends. */
-function misplaced(simulation: Simulation, { subject, endMs }: WindowHash, work: Work): unknown[] {
-  const { everyProcess, scenario, loop } = simulation
-  const boundaryUs = scenario.boundaryUs ?? 2_000
-  const crosses = ({ startUs, endUs = loop.now }: Served) =>
-    startUs < work.startUs + boundaryUs || endUs > work.endUs - boundaryUs
-  const near = (process: SimulatedProcess) =>
-    simulation.served.filter(
-      (one) =>
-        one.subject === subject &&
-        one.process === process &&
-        one.startUs < work.endUs + boundaryUs &&
-        (one.endUs ?? loop.now) > work.startUs - boundaryUs,
-    )
   return everyProcess.flatMap((process) => {
-    const noted = process.host.left.filter((window) => window.subject === subject && window.endMs === endMs)
-    if (process.isDead || noted.length !== 1) return []
-    const trueUs = sum(work.parts.filter(({ one }) => one.process === process).map(({ fromUs, toUs }) => toUs - fromUs))
-    const requests = near(process)
-    const allowed = 20 * requests.length + 2.5e-4 * trueUs + boundaryUs * requests.filter(crosses).length
-    const { spentUs } = noted[0] as { spentUs: number }
-    return Math.abs(spentUs - trueUs) > allowed ? [{ process: process.id, subject, endMs, spentUs, trueUs }] : []
+    const { count = 0, us = 0 } = took.get(process) ?? {}
+    const charged = process.window.chargedUs
+    return Math.abs(charged - us) > ROUNDING_US * count ? [{ process: process.id, took: us, charged }] : []
+  })
+}
+
+/** Refused again in the very window that the client was told to wait for, though all could be known. */
+function brokenPromises({ refusals, faults, scenario }: Simulation): unknown[] {
+  return refusals.flatMap(({ told, refused, decidedUs, asked, process }) => {
+    // Only spent time is promised to be over: a refusal for want of room says when room is expected.
+    if (!told || !refused || told.reason !== 'spent' || refused.reason !== 'spent') return []
+    if (refused.endUs > told.endUs || told.isDown || (refused.isDown && !refused.knowsTime)) return []
+    const since = decidedUs - told.retryAfterSec * 1e6 - scenario.window.windowUs
+    const isExcused = faults.some(
+      ({ kind, fromUs, toUs }) =>
+        (kind === 'reach' || kind === 'stop' || kind === 'clock') && fromUs < decidedUs && toUs > since,
+    )
+    return isExcused ? [] : [{ ...asked, process: process.id, decidedUs, told, refused }]
+  })
+}
+
+/** Redis's record against what the processes themselves made of that window. */
+function excess({ everyProcess, faults }: Simulation, work: Work): unknown[] {
+  const { record, subject, number } = work
+  if (record === undefined) return []
+  const { fields, gone, inherited } = record.hash
+  const of = (process: SimulatedProcess) => process.window.chargedTo(subject, number)
+  const found: unknown[] = []
+  for (const process of everyProcess) {
+    const field = fields.get(process.store.field)
+    if (field && field.spent > of(process) + PROCESS_US)
+      found.push({ process: process.id, subject, number, spent: field.spent, own: of(process) })
+  }
+  const isAmbiguous = faults.some(
+    (loss) => isLoss(loss) && faults.some((one) => one.kind === 'close' && isSoonAfter(loss, one)),
+  )
+  if (isAmbiguous) return found
+  const stored =
+    Math.max(
+      record.hash.sum,
+      sum([...fields.values()], ({ spent }) => spent),
+    ) +
+    gone +
+    inherited
+  const own = sum(everyProcess, of)
+  if (stored > own + PROCESS_US * everyProcess.length) found.push({ subject, number, stored, gone, inherited, own })
+  return found
+}
+
+function isLoss({ kind }: Fault): boolean {
+  return kind === 'data' || kind === 'rollback' || kind === 'damage'
+}
+
+function isSoonAfter(loss: Fault, { fromUs, toUs }: Fault): boolean {
+  return loss.fromUs >= fromUs && loss.fromUs <= toUs + AMBIGUOUS_US
+}
+
+/** What Redis lacks of what the processes had charged, where nothing has gone wrong shortly before the window's end. */
+function missing({ everyProcess, faults, scenario, loop }: Simulation, work: Work): unknown[] {
+  const { record, subject, number, startUs, endUs } = work
+  const since = faults.filter(({ toUs, kind }) => toUs > startUs && kind !== 'close' && kind !== 'kill')
+  if (since.some(({ fromUs, toUs }) => fromUs < endUs && toUs > endUs - WHOLE_US)) return []
+  const isLost = since.some(({ fromUs, kind }) => fromUs < endUs && (kind === 'data' || kind === 'rollback'))
+  // A damaged field is written again with the process's next command; until then the sum has it.
+  const isDamaged = since.some(({ fromUs, kind }) => fromUs < endUs && kind === 'damage')
+  const hash = record?.hash
+  const found: unknown[] = []
+  let handedOver = 0
+  for (const process of everyProcess) {
+    const ended = Math.min(process.diedUs, loop.now)
+    const toldUs = Math.min(ended, endUs) - scenario.lagUs
+    const spent = hash?.fields.get(process.store.field)?.spent ?? 0
+    // Where its last commands get lost, it leaves what a killed process does.
+    const closedUs = process.closingUs - (scenario.network.latestUs === undefined ? 0 : scenario.lagUs)
+    if (process.stoodStill) continue // its own clock did, so that it charged less
+    if (process.closingUs < endUs)
+      handedOver += process.isClosed ? work.of(process, Math.min(toldUs, closedUs)) - spent : 0
+    else if (isDamaged || (process.isDead && ended < endUs && isLost)) continue
+    else {
+      const workUs = work.of(process, toldUs)
+      if (spent < workUs - allowed(process, work, scenario.boundaryUs))
+        found.push({
+          process: process.id,
+          subject,
+          number,
+          spent,
+          workUs,
+          own: process.window.chargedTo(subject, number),
+        })
+    }
+  }
+  const told = (hash?.gone ?? 0) + (hash?.inherited ?? 0)
+  const known = isLost ? knownOfEnded(work, since) : handedOver - everyProcess.length * scenario.boundaryUs
+  if (told < known - PROCESS_US * everyProcess.length) found.push({ subject, number, told, known })
+  return found
+}
+
+/** What those who live on had heard of ended processes' charges when data was lost last. */
+function knownOfEnded({ record, endUs, startUs }: Work, faults: readonly Fault[]): number {
+  if (faults.some(({ kind, fromUs }) => kind === 'rollback' && fromUs < endUs)) return 0
+  const losses = faults.filter(({ kind, fromUs }) => kind === 'data' && fromUs > startUs && fromUs < endUs)
+  const key = record && `${record.id}/${record.number}`
+  const known = losses.at(-1)?.known ?? []
+  return known.reduce(
+    (most, one) => (one.key === key && one.process.diedUs > endUs ? Math.max(most, one.ended) : most),
+    0,
+  )
+}
+
+/** The processes' clocks differ about where a window begins and ends. */
+function allowed(process: SimulatedProcess, { parts, startUs, endUs, simulation }: Work, boundaryUs: number): number {
+  const own = parts.filter(({ one }) => one.process === process)
+  const crossing = own.filter(
+    ({ one }) => one.startUs < startUs + boundaryUs || endOf(one, simulation.loop.now) > endUs - boundaryUs,
+  )
+  const us = sum(own, ({ fromUs, toUs }) => toUs - fromUs)
+  return 20 * own.length + 2.5e-4 * us + boundaryUs * crossing.length + PROCESS_US
+}
+
+/** What a process noted for a window, against the truth. */
+function misplaced({ everyProcess, scenario }: Simulation, work: Work): unknown[] {
+  const { subject, number } = work
+  return everyProcess.flatMap((process) => {
+    if (process.isDead) return []
+    const charged = process.window.chargedTo(subject, number)
+    const trueUs = work.of(process)
+    const isRight = Math.abs(charged - trueUs) <= allowed(process, work, scenario.boundaryUs)
+    return isRight ? [] : [{ process: process.id, subject, number, charged, trueUs }]
+  })
+}
+
+/** By what was done in the window, over all processes. */
+function refusedEarly({ refusals, scenario, everyProcess }: Simulation, all: readonly Work[]): unknown[] {
+  const windows = new Map(all.map((work) => [`${work.subject}/${work.redisEndUs}`, work]))
+  const reached = new Map<string, number>()
+  return refusals.flatMap(({ asked, refused, decidedUs, process, limitUs }) => {
+    const window = `${asked.subject}/${refused?.endUs}`
+    const work = windows.get(window)
+    if (refused?.reason !== 'spent' || work === undefined) return []
+    const key = `${window}/${limitUs}`
+    let at = reached.get(key)
+    if (at === undefined) {
+      const us = limitUs - 2 * scenario.boundaryUs * work.parts.length - PROCESS_US
+      // Where heartbeats get lost a process may be wrong about when a window begins.
+      const isCharged = sum(everyProcess, (one) => one.window.chargedTo(work.subject, work.number)) >= us
+      reached.set(key, (at = scenario.bounds ? (work.reached(us) ?? Infinity) : isCharged ? 0 : Infinity))
+    }
+    return decidedUs < at ? [{ ...asked, process: process.id, decidedUs, reachedUs: at, workUs: work.us }] : []
   })
 }
 
 /** Work beyond the limit that is neither one request's running over nor what began in the window before. */
-function overLimit({ scenario }: Simulation, { subject, endMs }: WindowHash, work: Work, bounds: Bounds): unknown[] {
-  const lengths = work.parts.map(({ fromUs, toUs }) => toUs - fromUs)
-  const carried = sum(
-    work.parts.filter(({ one }) => one.startUs < work.startUs).map(({ fromUs, toUs }) => toUs - fromUs),
-  )
-  const over = work.us - scenario.window.limitUs - 1.7 * Math.max(0, ...lengths) - carried
-  return over > bounds.overLimitUs ? [{ subject, endMs, workUs: work.us, carried, over }] : []
-}
-
-/** What was admitted too long after the limit had been reached. */
-function late({ scenario }: Simulation, { subject, endMs }: WindowHash, work: Work, bounds: Bounds): unknown[] {
-  const reachedUs = reached(work, scenario.window.limitUs * 1.0005 + 2_000)
-  if (reachedUs === undefined) return []
-  return work.parts
-    .map(({ one }) => one)
-    .filter(({ decidedUs }) => decidedUs > reachedUs + bounds.lateUs && decidedUs < work.endUs)
-    .map(({ decidedUs }) => ({ subject, endMs, reachedUs, decidedUs }))
-}
-
-/** When the work done in the window came to this much. */
-function reached({ parts }: Work, us: number): number | undefined {
-  const changes = parts.flatMap(({ fromUs, toUs }) => [
-    { atUs: fromUs, by: 1 },
-    { atUs: toUs, by: -1 },
-  ])
-  changes.sort((a, b) => a.atUs - b.atUs || a.by - b.by)
-  let running = 0
-  let done = 0
-  let lastUs = 0
-  for (const { atUs, by } of changes) {
-    const more = running * (atUs - lastUs)
-    if (running > 0 && done + more > us) return lastUs + (us - done) / running
-    done += more
-    running += by
-    lastUs = atUs
+function overLimit({ scenario }: Simulation, work: Work, bounds: Bounds): unknown[] {
+  const { parts, subject, number, startUs } = work
+  let longest = 0
+  let carried = 0
+  for (const { one, fromUs, toUs } of parts) {
+    longest = Math.max(longest, toUs - fromUs)
+    if (one.startUs < startUs) carried += toUs - fromUs
   }
-  return undefined
+  const over = work.us - scenario.window.limitUs - longest - carried
+  return over > bounds.overLimitUs ? [{ subject, number, workUs: work.us, longest, carried, over }] : []
 }
 
-/** The simulation's time at one of Redis's. */
-function simulatedUs(redisMs: number): number {
-  return redisMs * 1000 - EPOCH_US
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
+/** What was admitted too long after its limit had been reached. */
+function late(work: Work, bounds: Bounds): unknown[] {
+  const { parts, subject, number, endUs } = work
+  const reachedUs = new Map<number, number>()
+  return parts.flatMap(({ one }) => {
+    const { limitUs, startUs } = one
+    let at = reachedUs.get(limitUs)
+    if (at === undefined) reachedUs.set(limitUs, (at = work.reached(limitUs * 1.0005 + 2_000) ?? Infinity))
+    return startUs > at + bounds.lateUs && startUs < endUs ? [{ subject, number, limitUs, reachedUs: at, startUs }] : []
+  })
 }

@@ -1,6 +1,5 @@
 import type { EventLoop } from './event-loop'
 import type { Random } from './random'
-import type { SimulatedRedis } from './simulated-redis'
 
 /** What lies between a process and Redis; probabilities from 0 to 1, times in microseconds. */
 export interface Network {
@@ -17,25 +16,30 @@ export interface Network {
   readonly latestUs?: number
 }
 
-/** Sends a command to Redis. `receive` is called with its reply, or never where command or reply are lost. */
+/** A connection that says nothing for so long is made anew, and what was sent by it fails. */
+const SILENT_US = 800_000
+const SILENT = new Error('the connection is silent')
+
+/** Sends a command to Redis. `execute` returns undefined where Redis cannot be reached. */
 export function send<T>(
-  { loop, random, redis }: { loop: EventLoop; random: Random; redis: SimulatedRedis },
-  network: Network,
-  execute: () => T,
+  { loop, random, network }: { loop: EventLoop; random: Random; network: Network },
+  execute: () => T | undefined,
   receive: (reply: T) => void,
+  fail: (reason: Error) => void,
 ): void {
   const { delayUs, jitterUs, latestUs = 0 } = network
-  const oneWay = () => delayUs + random.exponential(jitterUs)
-  const happens = (probability = 0) => probability > 0 && random.chance(probability)
-  let there = oneWay()
-  let back = oneWay()
-  if (happens(network.lateCommands)) there += random.fraction() * latestUs
-  if (happens(network.lateReplies)) back += random.fraction() * latestUs
-  const arrive = (isFirst: boolean) => {
-    if (!redis.isUp) return
-    const reply = execute()
-    if (isFirst && !happens(network.lostReplies)) loop.after(back, () => receive(reply))
-  }
-  if (!happens(network.lostCommands)) loop.after(there, () => arrive(true))
-  if (happens(network.duplicates)) loop.after(there + random.fraction() * latestUs, () => arrive(false))
+  let there = delayUs + random.exponential(jitterUs)
+  let back = delayUs + random.exponential(jitterUs)
+  if (random.happens(network.lateCommands)) there += random.fraction() * latestUs
+  if (random.happens(network.lateReplies)) back += random.fraction() * latestUs
+  const isSilent = random.happens(network.lostCommands)
+  if (!isSilent) {
+    loop.after(there, () => {
+      const reply = execute()
+      const isLost = reply === undefined || random.happens(network.lostReplies) || there + back > SILENT_US
+      if (!isLost) loop.after(back, () => receive(reply))
+      else loop.after(SILENT_US - there, () => fail(SILENT))
+    })
+  } else loop.after(SILENT_US, () => fail(SILENT))
+  if (random.happens(network.duplicates)) loop.after(there + random.fraction() * latestUs, execute)
 }

@@ -24,6 +24,11 @@ export class Random {
     return this.fraction() < probability
   }
 
+  /** As `chance()`, but takes no number where nothing can happen. */
+  happens(probability = 0): boolean {
+    return probability > 0 && this.fraction() < probability
+  }
+
   /** Exponentially distributed: the time to the next of events that come independently of each other. */
   exponential(mean: number): number {
     return -Math.log(1 - this.fraction()) * mean

@@ -1,8 +1,10 @@
+import type { Clock } from '../../../../lib/http/clock'
 import type { EventLoop } from './event-loop'
-import { Host, type WindowOptions, type WindowTotal } from './host'
-import { type Network, send } from './network'
+import { ProcessWindow, type WindowOptions } from './process-window'
+import type { Network } from './network'
 import type { Random } from './random'
-import type { SimulatedRedis } from './simulated-redis'
+import { EPOCH_US, type SimulatedRedis } from './simulated-redis'
+import { SimulatedStore, type StoreChanges } from './simulated-store'
 
 export interface World {
   readonly loop: EventLoop
@@ -12,60 +14,127 @@ export interface World {
   readonly window: WindowOptions
   /** Clocks run faster or slower by at most this share. */
   readonly drift: number
+  /** How far a process's wall clock may be off, in microseconds. */
+  readonly wallErrorUs: number
+  /** Changes commands and replies on their way: for mutants. */
+  readonly changes: StoreChanges
 }
 
-/** A process with a clock of its own; its throttle is the Host. */
-export class SimulatedProcess {
+/** A process with clocks of its own, its throttle, and a connection to Redis. */
+export class SimulatedProcess implements Clock {
   isDead = false
+  /** When it ended, in simulated time. */
+  diedUs = Infinity
+  /** The same by its own clock. */
+  ownDiedUs = Infinity
+  /** When its end began. */
+  closingUs = Infinity
+  /** Its monotonic clock stood still for a while. */
+  stoodStill = false
+  /** It was closed, and has said so to Redis as far as it could. */
+  isClosed = false
   /** Cut off from Redis: what it sends and what it is sent gets lost. */
   isPartitioned = false
-  readonly host: Host
-  readonly #world: World
-  readonly #drift: number
-  readonly #offsetUs: number
-  #final: WindowTotal[] | undefined
+  /** When it last was let go on, having been stopped. */
+  resumedUs = -Infinity
+  readonly bornUs: number
+  readonly window: ProcessWindow
+  readonly store: SimulatedStore
+  readonly #loop: EventLoop
+  readonly #rate: number
+  readonly #wallOffsetMs: number
+  #offsetUs: number
+  /** While it is stopped: what is to happen when it goes on, timers first. */
+  #stopped: { readonly timers: (() => void)[]; readonly messages: (() => void)[] } | undefined
 
   constructor(
     readonly id: string,
     world: World,
   ) {
-    this.#world = world
-    this.#drift = world.drift ? (world.random.fraction() * 2 - 1) * world.drift : 0
-    this.#offsetUs = Math.floor(world.random.fraction() * 1e9)
-    const clockErrorUs = (world.random.fraction() * 2 - 1) * (world.window.clockErrorUs ?? 300_000)
-    this.host = new Host(this, world.redis, world.window, clockErrorUs)
+    const { loop, random, drift, wallErrorUs } = world
+    this.#loop = loop
+    this.bornUs = loop.now
+    this.#rate = 1 + (random.fraction() * 2 - 1) * drift
+    this.#offsetUs = Math.floor(random.fraction() * 1e9)
+    const errorUs = (random.fraction() * 2 - 1) * wallErrorUs
+    this.#wallOffsetMs = (world.redis.timeUs() - loop.now + errorUs - EPOCH_US) / 1_000
+    this.store = new SimulatedStore(this, world)
+    this.window = new ProcessWindow(this, this.store, world.window)
+  }
+
+  // --- its clocks
+
+  now(): number {
+    return this.nowUs() / 1_000
+  }
+
+  date(): number {
+    return EPOCH_US / 1_000 + this.#loop.now / 1_000 + this.#wallOffsetMs
   }
 
   /** Its monotonic clock, in microseconds. */
   nowUs(): number {
-    return this.#world.loop.now * (1 + this.#drift) + this.#offsetUs
+    return Math.round(this.#loop.now * this.#rate + this.#offsetUs)
   }
 
-  /** The simulation's time at one of its own. */
-  simulatedUs(ownUs: number): number {
-    return (ownUs - this.#offsetUs) / (1 + this.#drift)
-  }
-
-  after(us: number, run: () => void): void {
-    this.#world.loop.after(us / (1 + this.#drift), () => {
-      if (!this.isDead) run()
+  after(ms: number, fn: () => void): () => void {
+    const timer: { fn: (() => void) | undefined } = { fn }
+    this.#loop.after((ms * 1_000) / this.#rate, () => {
+      if (timer.fn === undefined || this.isDead) return
+      if (this.#stopped) this.#stopped.timers.push(() => timer.fn?.())
+      else timer.fn()
     })
+    return () => {
+      timer.fn = undefined
+    }
   }
 
-  send<T>(execute: () => T, receive: (reply: T) => void): void {
-    if (this.isPartitioned) return
-    send(this.#world, this.#world.network, execute, (reply) => {
-      if (!this.isDead && !this.isPartitioned) receive(reply)
+  // --- what happens to it
+
+  get isStopped(): boolean {
+    return this.#stopped !== undefined
+  }
+
+  /** Something reaches it from outside. */
+  receive(run: () => void): void {
+    if (this.isDead) return
+    if (this.#stopped) this.#stopped.messages.push(run)
+    else run()
+  }
+
+  /** Stops it. With the whole machine its monotonic clock stands still, too. */
+  stop(us: number, withMachine: boolean): void {
+    if (this.#stopped || this.isDead) return
+    const stopped = { timers: [], messages: [] }
+    this.#stopped = stopped
+    this.stoodStill ||= withMachine
+    this.#loop.after(us, () => {
+      this.#stopped = undefined
+      this.resumedUs = this.#loop.now
+      if (withMachine) this.#offsetUs -= us * this.#rate
+      for (const run of [...stopped.timers, ...stopped.messages] as (() => void)[]) {
+        this.#loop.after(0, () => {
+          if (!this.isDead) run()
+        })
+      }
     })
   }
 
   kill(): void {
+    if (this.isDead) return
     this.isDead = true
-    this.#final = this.host.totals()
+    this.diedUs = this.#loop.now
+    this.ownDiedUs = this.nowUs()
+    this.window.note()
   }
 
-  /** What each of a subject's windows came to here, the one that is open now included. */
-  windowsOf(subject: string): WindowTotal[] {
-    return [...this.host.left, ...(this.#final ?? this.host.totals())].filter((window) => window.subject === subject)
+  /** Ends as after SIGTERM, once its requests have: hands its charges over and is gone. */
+  async close(): Promise<void> {
+    this.closingUs = this.#loop.now
+    this.#loop.hasMicrotasks = true
+    await this.window.close()
+    if (this.isDead) return
+    this.isClosed = true
+    this.kill()
   }
 }

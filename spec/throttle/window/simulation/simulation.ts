@@ -1,10 +1,14 @@
-import type { Ticket } from '../../../../lib/throttle/window/decision'
+import { mock } from 'node:test'
 import { EventLoop } from './event-loop'
-import type { Refused, WindowOptions } from './host'
+import type { ScriptRules } from './model'
 import type { Network } from './network'
+import type { WindowOptions } from './process-window'
 import { Random } from './random'
 import { SimulatedProcess, type World } from './simulated-process'
 import { SimulatedRedis } from './simulated-redis'
+import { type Asked, type Refused, SimulatedRequest } from './simulated-request'
+import type { StoreChanges } from './simulated-store'
+import { Watch } from './watch'
 
 export interface Scenario {
   readonly processes: number
@@ -12,15 +16,21 @@ export interface Scenario {
   readonly window: WindowOptions
   /** Clocks run faster or slower by at most this share; default 0. */
   readonly drift?: number
+  /** How far a process's wall clock may be off; default 300 ms. */
+  readonly wallErrorUs?: number
   readonly untilUs: number
   /** The share of refused requests that come once more, when they were told to; default 0. */
   readonly retried?: number
   /** The processes do not see that Redis was replaced, as behind a proxy. */
   readonly reconnectsUnseen?: boolean
-  /** What laws.ts holds a run to; without it, laws that know no bound. */
+  /** What runs with a network that loses nothing, and no faults, are held to besides. */
   readonly bounds?: Bounds
-  /** How far the processes may differ about where a window ends; default 2 ms. */
-  readonly boundaryUs?: number
+  /** For so long at most a request waits that would fit; default: that is not looked at. */
+  readonly idleUs?: number
+  /** How late Redis may be about what a process has spent, once nothing has gone wrong for a while. */
+  readonly lagUs: number
+  /** How far the processes may differ about where a window ends. */
+  readonly boundaryUs: number
   begin(simulation: Simulation): void
 }
 
@@ -31,62 +41,77 @@ export interface Bounds {
   readonly lateUs: number
 }
 
-interface Asked {
-  readonly subject: string
-  readonly us: number
-  /** Undefined: a route that is not known yet. */
-  readonly estimateUs: number | undefined
-  /** Undefined: any. */
-  readonly process?: number | undefined
+/** Something that went wrong, and until when. */
+export interface Fault {
+  readonly fromUs: number
+  toUs: number
+  /** data: Redis lost what it had. rollback: it went back to what it had before. */
+  readonly kind: 'data' | 'rollback' | 'reach' | 'stop' | 'kill' | 'close' | 'clock' | 'damage'
+  /** Of a loss: what the living processes had heard of the charges of ended ones. */
+  readonly known?: readonly { readonly process: SimulatedProcess; readonly key: string; readonly ended: number }[]
 }
 
-/** A request that was admitted. Simulated time, but for the two that are the process's own. */
-export interface Served {
-  readonly subject: string
-  readonly us: number
-  readonly process: SimulatedProcess
-  /** From when on it is charged. */
-  readonly startUs: number
-  readonly decidedUs: number
-  readonly ownStartUs: number
-  endUs?: number
-  ownEndUs?: number
+/** Does something otherwise than the real code, in the script's model or between a process and Redis. */
+export interface Changes extends StoreChanges {
+  readonly rules?: ScriptRules
 }
 
-/** A request that came again when it was told to, and was refused again. */
-export interface RefusedAgain {
-  readonly subject: string
-  readonly atUs: number
-  readonly told: Refused
-  readonly then: Refused
-}
+/** A process takes requests when it has been up for so long. */
+const READY_US = 50_000
+/** Requests that run when a process is to end may go on for so long. */
+const DRAIN_US = 1_000_000
 
 /** Processes with the real engine over a Redis and a network that are simulated; the same seed gives the same run. */
 export class Simulation {
   readonly loop = new EventLoop()
-  readonly redis = new SimulatedRedis(this.loop)
+  readonly redis: SimulatedRedis
   readonly random: Random
-  /** Those that run; a restart replaces one. */
+  /** Those that take requests; a restart replaces one. */
   readonly processes: SimulatedProcess[] = []
   readonly everyProcess: SimulatedProcess[] = []
-  readonly served: Served[] = []
-  readonly refusedAgain: RefusedAgain[] = []
-  /** When some process could not reach Redis. */
-  readonly outages: { readonly fromUs: number; readonly toUs: number }[] = []
+  readonly served: SimulatedRequest[] = []
+  readonly refusals: SimulatedRequest[] = []
+  readonly faults: Fault[] = []
+  readonly watch: Watch
   retries = 0
   readonly #world: World
 
   constructor(
     seed: number,
     readonly scenario: Scenario,
+    changes: Changes = {},
   ) {
     this.random = new Random(seed)
-    const { network, window, drift = 0 } = scenario
-    this.#world = { loop: this.loop, random: this.random, redis: this.redis, network, window, drift }
+    this.redis = new SimulatedRedis(this.loop, changes.rules)
+    this.watch = new Watch(this)
+    const { network, window, drift = 0, wallErrorUs = 300_000 } = scenario
+    const { loop, random, redis } = this
+    this.#world = { loop, random, redis, network, window, drift, wallErrorUs, changes }
     for (let i = 0; i < scenario.processes; i++) this.processes.push(this.#start())
-    if (!scenario.reconnectsUnseen) this.redis.replaced.push(() => this.#reconnect())
-    scenario.begin(this)
-    this.loop.run(scenario.untilUs)
+    redis.shrunk = (found) => {
+      // A window that Redis's clock was set back to is entered again, with the figures of the one that was open.
+      const isSetBack = this.faults.some(({ kind }) => kind === 'clock')
+      if (!isSetBack) this.watch.found('a figure never shrinks within its window', found)
+    }
+    if (!scenario.reconnectsUnseen) redis.replaced.push(() => this.#reconnect())
+  }
+
+  async run(): Promise<this> {
+    const { scenario, loop, watch } = this
+    // Outages are warned of, which is neither of interest here nor cheap.
+    const warnings = mock.method(process, 'emitWarning', () => undefined)
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
+    try {
+      scenario.begin(this)
+      watch.begin()
+      await loop.run(scenario.untilUs)
+    } finally {
+      warnings.mock.restore()
+      Error.stackTraceLimit = stackTraceLimit
+    }
+    for (const each of this.everyProcess) if (!each.isDead) each.window.note()
+    return this
   }
 
   #start(): SimulatedProcess {
@@ -97,49 +122,71 @@ export class Simulation {
 
   #reconnect(): void {
     for (const process of this.processes) {
-      this.loop.after(this.random.exponential(20_000), () => {
-        if (!process.isDead) process.host.republish()
-      })
+      this.loop.after(this.random.exponential(20_000), () => process.store.reconnected())
     }
   }
 
-  restart(i: number): void {
+  fault(kind: Fault['kind'], us = 0): Fault {
+    const isLoss = kind === 'data' || kind === 'rollback'
+    const { now } = this.loop
+    const fault = { kind, fromUs: now, toUs: now + us, ...(isLoss && { known: this.#endedKnown() }) }
+    this.faults.push(fault)
+    return fault
+  }
+
+  #endedKnown() {
+    return this.everyProcess
+      .filter(({ isDead }) => !isDead)
+      .flatMap((process) => [...process.store.endedKnown].map(([key, { ended }]) => ({ process, key, ended })))
+  }
+
+  /** Another process takes the place of this one. */
+  replace(i: number, how: 'kill' | 'close'): void {
+    const { loop } = this
     const process = this.processes[i] as SimulatedProcess
-    process.kill()
-    for (const one of this.served) if (one.process === process) one.endUs ??= this.loop.now
     this.processes[i] = this.#start()
-  }
-
-  request(asked: Asked, told?: Refused): void {
-    const process = this.processes[asked.process ?? this.random.int(0, this.processes.length - 1)] as SimulatedProcess
-    process.host.admit(
-      asked.subject,
-      asked.estimateUs,
-      (ticket) => this.#serve(asked, process, ticket),
-      (why) => {
-        if (told) {
-          this.retries++
-          this.refusedAgain.push({ subject: asked.subject, atUs: this.loop.now, told, then: why })
-        }
-        const again = this.random.chance(this.scenario.retried ?? 0)
-        if (again && !told)
-          this.loop.after(why.retryAfterSec * 1e6, () => this.request({ ...asked, process: undefined }, why))
-      },
-    )
-  }
-
-  #serve({ subject, us }: Asked, process: SimulatedProcess, ticket: Ticket): void {
-    const { start } = ticket
-    const one: Served = {
-      ...{ subject, us, process, ownStartUs: start },
-      ...{ startUs: process.simulatedUs(start), decidedUs: this.loop.now },
+    if (how === 'kill') {
+      this.fault('kill')
+      return process.kill()
     }
-    this.served.push(one)
-    this.loop.after(us, () => {
+    const until = loop.now + DRAIN_US
+    const fault = this.fault('close', Infinity)
+    const closeWhenIdle = () => {
       if (process.isDead) return
-      one.endUs = this.loop.now
-      process.host.settle(ticket)
-      one.ownEndUs = process.host.nowUs()
+      if (loop.now < until && this.watch.isBusy(process)) return loop.after(20_000, closeWhenIdle)
+      void process.close().then(() => (fault.toUs = loop.now))
+    }
+    closeWhenIdle()
+  }
+
+  readonly request = (asked: Asked, told?: Refused): void => {
+    const { loop, random, processes } = this
+    const process = processes[asked.process ?? random.int(0, processes.length - 1)] as SimulatedProcess
+    const readyInUs = process.bornUs + READY_US - loop.now
+    if (readyInUs > 0) return loop.after(readyInUs, () => this.#ask(process, asked, told))
+    this.#ask(process, asked, told)
+  }
+
+  #ask(process: SimulatedProcess, asked: Asked, told: Refused | undefined): void {
+    process.receive(() => {
+      const request = new SimulatedRequest(this, process, asked, told)
+      this.watch.asks(request)
+      const verdict = process.window.admit(asked.subject, request)
+      if (!('until' in verdict)) return request.decided(verdict)
+      if (verdict.isConsidered) request.waits()
+      const { patienceUs } = asked
+      if (patienceUs !== undefined) this.loop.after(patienceUs, () => (request.gone = !request.isDecided))
     })
+  }
+
+  refused(request: SimulatedRequest, why: Refused): void {
+    const { asked, told } = request
+    this.refusals.push(request)
+    if (told) {
+      this.retries++
+      return
+    }
+    const again = this.random.happens(this.scenario.retried)
+    if (again) this.loop.after(why.retryAfterSec * 1e6, () => this.request({ ...asked, process: undefined }, why))
   }
 }
