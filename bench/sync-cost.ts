@@ -1,70 +1,250 @@
-// npm run bench:sync: what one sync costs Redis, by the processes that live and have lived in the
-// window. Microseconds by SLOWLOG, the median of commands that bring twenty syncs each; bytes by MEMORY USAGE.
+// npm run bench:sync: what one sync costs Redis, by the processes that live and have lived in the window, and what a
+// fleet with one hot subject costs it. Microseconds and CPU time as Redis counts them, by INFO.
+//   --against REF    beside the build of another commit, in turn
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
-import { redisStore } from '../lib/index'
+import * as here from '../lib/index'
+import type { ThrottleStore } from '../lib/throttle/sync/store'
 import type { SyncCommand } from '../lib/throttle/sync/sync-protocol'
 import { startRedis } from '../spec/support/redis'
 import { syncCommand } from '../spec/support/sync-command'
 import { until } from '../spec/support/until'
 
-const SYNCS = 4_000
-/** Syncs that go to Redis in one command, as those of so many subjects would. */
-const AT_ONCE = 20
+/** A build of this package, of which older ones name a few figures of a command otherwise. */
+interface Build {
+  readonly label: string
+  readonly redisStore: (url: string) => ThrottleStore
+}
+
 /** Processes that live, that were killed and that were closed. */
-const CASES = [
-  ...[1, 8, 20, 100, 600].map((living) => ({ living, killed: 0, closed: 0 })),
-  ...[40, 6_000].flatMap((ended) => [
-    { living: 8, killed: ended, closed: 0 },
-    { living: 8, killed: 0, closed: ended },
-  ]),
+interface Case {
+  readonly living: number
+  readonly killed: number
+  readonly closed: number
+}
+
+/** Syncs of different subjects that go to Redis in one command. */
+const TOGETHER = 20
+/** A round of measuring, and how many: of each figure the median round counts. */
+const SYNCS = 400
+const ROUNDS = 15
+/** More processes than this share connections. */
+const CONNECTIONS = 100
+const LIVING: readonly Case[] = [1, 8, 20, 100].map((living) => ({ living, killed: 0, closed: 0 }))
+const CROWDED: readonly Case[] = [
+  { living: 600, killed: 0, closed: 0 },
+  { living: 8, killed: 40, closed: 0 },
+  { living: 8, killed: 0, closed: 40 },
+  { living: 8, killed: 6_000, closed: 0 },
 ]
+/** Each process of a fleet syncs a busy subject so often in a second. */
+const SYNCS_PER_SECOND = 8
+const FLEETS = [100, 1_000]
+const FLEET_MS = 5_000
 
-async function main(): Promise<void> {
-  const server = await startRedis()
-  const admin = new Redis(server.port)
-  const store = redisStore(`redis://127.0.0.1:${server.port}`)
-  const shard = store.shardOf('')
-  await until(() => shard.beat().catch(() => undefined))
-  const starts = Date.now() * 1_000 - 10_000_000
-  const ends = starts + 86_400_000_000
-  let seq = 0
+const starts = Date.now() * 1_000 - 10_000_000
+const ends = starts + 86_400_000_000
+let seq = 0
 
-  console.log('| living | killed | closed | µs a sync | 99 of 100 commands, µs | bytes |')
-  console.log('| -----: | -----: | -----: | --------: | ---------------------: | ----: |')
-  for (const [number, { living, killed, closed }] of CASES.entries()) {
-    const told = new Map<string, number>()
-    const sync = async (process: string, more: Partial<SyncCommand> = {}) => {
-      const stored = told.get(process) ?? 0
-      told.set(process, ++seq)
-      const figures = { spent: 123_456, hold: 50_000, running: 2, slice: 20_000, unit: 10_000, limit: 1e12 }
-      await shard.sync(
-        'bench',
-        syncCommand({ id: 's', number, starts, ends, process, seq, stored, ...figures, ...more }),
-      )
+/** Subjects of one window, synced by as many processes as are asked for. */
+class Subjects {
+  readonly #stores: readonly ThrottleStore[]
+  readonly #number: number
+  readonly #told = new Map<string, number>()
+
+  constructor(stores: readonly ThrottleStore[], number: number) {
+    this.#stores = stores
+    this.#number = number
+  }
+
+  /** One process's sync of so many subjects. */
+  async sync(process: string, i: number, subjects: number, more: Partial<SyncCommand> = {}): Promise<void> {
+    const shard = (this.#stores[i % this.#stores.length] as ThrottleStore).shardOf('')
+    const figures = { spent: 123_456 + seq, hold: 50_000, running: 2, slice: 20_000, unit: 10_000, limit: 1e12 }
+    const syncs = Array.from({ length: subjects }, (_, k) => {
+      const name = `${process}:${k}`
+      const [stored, number] = [this.#told.get(name) ?? 0, this.#number]
+      this.#told.set(name, ++seq)
+      const command = syncCommand({ id: `s${k}`, number, starts, ends, process, seq, stored, ...figures, ...more })
+      return shard.sync('bench', Object.assign(command, { start: starts, end: ends }))
+    })
+    await Promise.all(syncs)
+  }
+}
+
+const nameOf = (kind: string, i: number) => kind + String(i).padStart(7, '0')
+const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
+
+async function connected(build: Build, url: string, connections: number): Promise<ThrottleStore[]> {
+  const stores = Array.from({ length: connections }, () => build.redisStore(url))
+  for (const store of stores)
+    await until(() =>
+      store
+        .shardOf('')
+        .beat()
+        .catch(() => undefined),
+    )
+  return stores
+}
+
+/** Microseconds that Redis spent in scripts, and how many ran. */
+async function scripts(admin: Redis): Promise<{ us: number; calls: number }> {
+  const [, calls = 0, us = 0] = /cmdstat_evalsha:calls=(\d+),usec=(\d+)/.exec(await admin.info('commandstats')) ?? []
+  return { us: Number(us), calls: Number(calls) }
+}
+
+/** Measures the builds in turn, a round of each, so that what else the machine does hits all of them. */
+async function measure(admin: Redis, builds: readonly Build[], url: string, { living, killed, closed }: Case) {
+  const runs = []
+  for (const { label, redisStore } of builds) {
+    await admin.flushall()
+    const stores = await connected({ label, redisStore }, url, Math.min(living, CONNECTIONS))
+    const subjects = new Subjects(
+      stores,
+      builds.findIndex((build) => build.label === label),
+    )
+    runs.push({ label, stores, subjects, one: [] as number[], together: [] as number[], i: 0 })
+  }
+  await admin.flushall()
+  for (const { subjects } of runs) {
+    for (let i = 0; i < killed; i++) await subjects.sync(nameOf('k', i), i, TOGETHER)
+    for (let i = 0; i < closed; i++) {
+      await subjects.sync(nameOf('c', i), i, TOGETHER)
+      await subjects.sync(nameOf('c', i), i, TOGETHER, { closing: true })
     }
-    const all = async (n: number, one: (i: number) => Promise<void>) => {
-      for (let i = 0; i < n; i += AT_ONCE) {
-        await Promise.all(Array.from({ length: Math.min(AT_ONCE, n - i) }, (_, k) => one(i + k)))
+    for (let i = 0; i < living; i++) await subjects.sync(nameOf('l', i), i, TOGETHER)
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const run of runs) {
+      for (const [figures, together] of [
+        [run.one, 1],
+        [run.together, TOGETHER],
+      ] as const) {
+        await admin.config('RESETSTAT')
+        for (let n = 0; n < SYNCS; n += together) {
+          const i = run.i++ % living
+          await run.subjects.sync(nameOf('l', i), i, together)
+        }
+        const { us, calls } = await scripts(admin)
+        figures.push(us / calls / together)
       }
     }
-    await all(killed, (i) => sync(`k${String(i).padStart(7, '0')}`))
-    await all(closed, async (i) => {
-      await sync(`c${String(i).padStart(7, '0')}`)
-      await sync(`c${String(i).padStart(7, '0')}`, { closing: true })
-    })
-    await all(living, (i) => sync(`l${String(i).padStart(7, '0')}`))
-    await admin.config('SET', 'slowlog-log-slower-than', '0', 'slowlog-max-len', '100000')
-    await admin.slowlog('RESET')
-    await all(SYNCS, (i) => sync(`l${String(i % living).padStart(7, '0')}`))
-    const slow = (await admin.slowlog('GET', 100_000)) as [number, number, number, string[]][]
-    const scripts = slow.filter(([, , , [name]]) => name?.toLowerCase() === 'evalsha').map(([, , us]) => us)
-    scripts.sort((a, b) => a - b)
-    const at = (share: number) => scripts[Math.floor(share * (scripts.length - 1))] ?? NaN
-    const bytes = await admin.memory('USAGE', `tollgate:w2:{s}:${number}:bench`, 'SAMPLES', 0)
-    const cells = [living, killed, closed, (at(0.5) / AT_ONCE).toFixed(1), at(0.99), bytes ?? 0]
-    console.log(`| ${cells.join(' | ')} |`)
   }
-  await store.close()
+  for (const { stores } of runs) for (const store of stores) await store.close()
+  return runs.map(({ label, one, together }) => ({ label, one: median(one), together: median(together) }))
+}
+
+/** What a record takes, and what the one sync takes that finds its own figures lost and adds up all others. */
+async function sizeAndLoss(admin: Redis, url: string, { living, killed, closed }: Case) {
+  await admin.flushall()
+  const stores = await connected({ label: '', redisStore: here.redisStore }, url, 1)
+  const subjects = new Subjects(stores, 7)
+  for (let i = 0; i < killed; i++) await subjects.sync(nameOf('k', i), i, 1)
+  for (let i = 0; i < closed; i++) {
+    await subjects.sync(nameOf('c', i), i, 1)
+    await subjects.sync(nameOf('c', i), i, 1, { closing: true })
+  }
+  for (let i = 0; i < living; i++) await subjects.sync(nameOf('l', i), i, 1)
+  const key = 'tollgate:w2:{s0}:7:bench'
+  const bytes = Number(await admin.memory('USAGE', key, 'SAMPLES', 0))
+  const losses: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    await admin.hdel(key, nameOf('l', 0))
+    await admin.config('RESETSTAT')
+    await subjects.sync(nameOf('l', 0), 0, 1)
+    losses.push((await scripts(admin)).us)
+  }
+  for (const store of stores) await store.close()
+  return { bytes, loss: median(losses) }
+}
+
+/** Redis's share of a processor while so many processes sync one busy subject, each sync a command of its own. */
+async function fleet(admin: Redis, url: string, processes: number): Promise<{ share: number; perSecond: number }> {
+  await admin.flushall()
+  const stores = await connected({ label: '', redisStore: here.redisStore }, url, CONNECTIONS)
+  const subjects = new Subjects(stores, 8)
+  const used = async () => {
+    const cpu = await admin.info('cpu')
+    const of = (kind: string) => Number(new RegExp(`used_cpu_${kind}:([\\d.]+)`).exec(cpu)?.[1])
+    return of('sys') + of('user')
+  }
+  for (let i = 0; i < processes; i++) await subjects.sync(nameOf('l', i), i, 1)
+  const [before, startedAt] = [await used(), performance.now()]
+  let synced = 0
+  const everyMs = 1_000 / (processes * SYNCS_PER_SECOND)
+  while (performance.now() - startedAt < FLEET_MS) {
+    const due = (performance.now() - startedAt) / everyMs
+    const now: Promise<void>[] = []
+    // At most one a connection: what goes together would be cheaper than what so many processes send.
+    for (; synced < due && now.length < CONNECTIONS; synced++) {
+      now.push(subjects.sync(nameOf('l', synced % processes), synced, 1))
+    }
+    await Promise.all(now)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  const seconds = (performance.now() - startedAt) / 1_000
+  const share = ((await used()) - before) / seconds
+  for (const store of stores) await store.close()
+  return { share, perSecond: synced / seconds }
+}
+
+/** The build of another commit, in a folder within this one, so that its dependencies are found. */
+async function buildOf(ref: string): Promise<{ build: Build; remove: () => void }> {
+  const root = join(__dirname, '..')
+  const folder = mkdtempSync(join(root, '.cache', 'against-'))
+  const files = execFileSync('git', ['archive', ref, 'lib', 'package.json'], { cwd: root, maxBuffer: 1e8 })
+  execFileSync('tar', ['-x'], { cwd: folder, input: files })
+  const { redisStore } = (await import(join(folder, 'lib/index.ts'))) as typeof here
+  return { build: { label: ref, redisStore }, remove: () => rmSync(folder, { recursive: true }) }
+}
+
+const row = (...cells: (string | number)[]) => console.log(`| ${cells.join(' | ')} |`)
+const us = (n: number) => n.toFixed(1)
+
+async function main(): Promise<void> {
+  const { against } = parseArgs({ options: { against: { type: 'string' } } }).values
+  const other = against === undefined ? undefined : await buildOf(against)
+  const server = await startRedis()
+  const url = `redis://127.0.0.1:${server.port}`
+  const admin = new Redis(url)
+  const builds = [{ label: 'here', redisStore: here.redisStore }]
+  if (other) {
+    console.log(
+      `| living | alone, here | alone, ${against} | ratio | of ${TOGETHER}, here | of ${TOGETHER}, ${against} | ratio |`,
+    )
+    for (const one of LIVING) {
+      const [a, b] = await measure(admin, [...builds, other.build], url, one)
+      if (!a || !b) continue
+      const ratio = (x: number, y: number) => (x / y).toFixed(2)
+      row(
+        one.living,
+        us(a.one),
+        us(b.one),
+        ratio(a.one, b.one),
+        us(a.together),
+        us(b.together),
+        ratio(a.together, b.together),
+      )
+    }
+  }
+  console.log('| living | killed | closed | µs, alone in its command | µs, of 20 together | µs after a loss | bytes |')
+  for (const one of [...LIVING, ...CROWDED]) {
+    const [figures] = await measure(admin, builds, url, one)
+    const { bytes, loss } = await sizeAndLoss(admin, url, one)
+    row(one.living, one.killed, one.closed, us(figures?.one ?? NaN), us(figures?.together ?? NaN), loss, bytes)
+  }
+  for (const living of [2, 10]) {
+    row(living, 0, 0, '', '', '', (await sizeAndLoss(admin, url, { living, killed: 0, closed: 0 })).bytes)
+  }
+  console.log("| processes | syncs a second | Redis's share of a processor |")
+  for (const processes of FLEETS) {
+    const { share, perSecond } = await fleet(admin, url, processes)
+    row(processes, Math.round(perSecond), `${(share * 100).toFixed(1)} %`)
+  }
+  other?.remove()
   admin.disconnect()
   await server.stop()
 }

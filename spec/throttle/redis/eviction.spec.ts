@@ -66,8 +66,8 @@ describe('redisStore() on a server that may lose windows', () => {
     assert.deepEqual([...ours(codes)].sort(), ['TOLLGATE_EVICTION', 'TOLLGATE_PERSISTENCE'])
   })
 
-  it('says again what the server has thrown away while nobody asked, though its own canary is still there', async (t) => {
-    const { admin, charge } = await api(t, EVICTING)
+  const saysAgain = async (t: TestContext, policy: string) => {
+    const { admin, charge } = await api(t, ['--maxmemory', '64mb', '--maxmemory-policy', policy])
     const users = Array.from({ length: 200 }, (_, i) => `user-${i}`)
     await Promise.all(users.map((user, i) => charge(user, 1_000 + i)))
     const known = async () => {
@@ -81,9 +81,13 @@ describe('redisStore() on a server that may lose windows', () => {
     await admin.config('SET', 'maxmemory', String(used + 200_000))
     for (let i = 0; (await admin.exists(...keys)) > keys.length / 2; i++) {
       assert.ok(i < 500, 'nothing was evicted')
-      for (let k = 0; k < 20; k++) await admin.set(`co-tenant:${i}:${k}`, 'x'.repeat(2_000))
+      for (let k = 0; k < 20; k++) await admin.set(`co-tenant:${i}:${k}`, 'x'.repeat(2_000), 'EX', 7 * 86_400 * 9)
     }
     await admin.config('SET', 'maxmemory', '64mb')
     await until(async () => (await known()) === users.length)
-  })
+  }
+
+  for (const policy of ['allkeys-lru', 'volatile-ttl', 'volatile-lru', 'allkeys-random']) {
+    it(`says again what ${policy} has thrown away for another tenant while nobody asked`, (t) => saysAgain(t, policy))
+  }
 })
