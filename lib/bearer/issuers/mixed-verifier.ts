@@ -5,7 +5,7 @@ import type { TokenVerifier, VerifiedToken } from './token-verifier'
  * Checks tokens of issuers some of whose tokens are opaque: a JWT by its issuer's keys; what is no JWT, or is one of the
  * issuer that is asked, by introspection. A JWT of another issuer is never shown to it.
  *
- * @param introspectedIssuers the names of the issuer that is asked, of which `byKeys` knows none
+ * @param introspectedIssuers the names of the issuer that is asked; its JWTs may be checked by keys too
  */
 export function mixedVerifier(
   byKeys: TokenVerifier,
@@ -23,6 +23,8 @@ export function mixedVerifier(
     if (token.split('.', 4).length !== 3) return introspected.verify(token)
     const outcome = byKeys.verify(token)
     if (outcome instanceof Promise || !isRefusal(outcome) || outcome.refused !== 'issuer') return outcome
-    return introspectedIssuers.includes(outcome.about?.received as string) ? introspected.verify(token) : outcome
+    const { issuer, received } = outcome.about ?? {}
+    if (issuer !== undefined || !introspectedIssuers.includes(received as string)) return outcome
+    return introspected.verify(token)
   }
 }
