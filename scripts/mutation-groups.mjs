@@ -53,7 +53,13 @@ export const GROUPS = {
     ],
   },
   guards: {
-    files: ['require-scope', 'require-authentication', 'protected-resource', 'allow-unauthenticated'],
+    files: [
+      'require-scope',
+      'require-authentication',
+      'protected-resource',
+      'allow-unauthenticated',
+      '../http/dot-segments',
+    ],
     specs: ['require-scope', 'policies', 'allow-unauthenticated', 'bearer-options'],
   },
   options: {
@@ -76,14 +82,7 @@ export const GROUPS = {
     specs: ['issuer-warnings', 'issuers/introspection'],
   },
   dpop: {
-    files: [
-      'dpop/dpop-check',
-      'dpop/proof',
-      'dpop/seen-proofs',
-      'dpop/thumbprint',
-      'dpop/nonces',
-      '../http/dot-segments',
-    ],
+    files: ['dpop/dpop-check', 'dpop/proof', 'dpop/seen-proofs', 'dpop/thumbprint', 'dpop/nonces'],
     specs: ['dpop/dpop'],
   },
   'dpop-redis': { files: ['dpop/redis-proofs'], specs: ['dpop/dpop-processes'], processes: true },

@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { GROUPS } from './mutation-groups.mjs'
 
 /** A test waits for nothing when its process does next to nothing for so long. */
-const TICK_MS = 1_000
-const IDLE_TICKS = 5
+const TICK_MS = 500
+const IDLE_TICKS = 4
 /** A hook that a mutant keeps from ending. */
-const HOOK_MS = 2_000
+const HOOK_MS = 500
 
 const require = createRequire(import.meta.url)
 const { specs, typescript } = GROUPS[process.env.MUTATION_GROUP ?? 'claims']
@@ -166,7 +166,7 @@ function watch(fail) {
   const idle = setInterval(() => {
     const now = { at: performance.now(), cpu: process.cpuUsage() }
     const spentMs = (now.cpu.user + now.cpu.system - last.cpu.user - last.cpu.system) / 1_000
-    ticks = spentMs < 50 && now.at - last.at < 1.2 * TICK_MS ? ticks + 1 : 0
+    ticks = spentMs < 25 && now.at - last.at < 1.2 * TICK_MS ? ticks + 1 : 0
     last = now
     if (ticks === IDLE_TICKS) fail(new Error('waits for nothing'))
   }, TICK_MS)

@@ -15,9 +15,9 @@ export interface BearerEvent {
 }
 
 /** Hears of each request that was looked at. */
-export const bearerEvents = channel('express-tollgate:bearer')
+const bearerEvents = channel('express-tollgate:bearer')
 
-/** Tells who listens; ask first whether anybody does. Node keeps a listener's error from the request. */
+/** Tells who listens, if anybody does. Node keeps a listener's error from the request. */
 export function publish(request: Request, outcome: Session | Refusal | undefined): void {
   const refusal = outcome && 'refused' in outcome ? outcome : undefined
   const session = outcome && !refusal ? (outcome as Session) : undefined

@@ -1,7 +1,7 @@
 import type { Clock } from '../http/clock'
 import { fetchFailure } from '../http/fetch-failure'
 import { shown } from '../http/options'
-import type { Reason, Refusal } from './refusal/refusal'
+import type { Reason, RefusedBy, Refusal } from './refusal/refusal'
 
 /** The same cause is warned of once in this time. */
 const EVERY_MS = 60_000
@@ -15,44 +15,41 @@ const EVERY_MS = 60_000
  */
 export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
   const warnedAt = new Map<string, number>()
-  return (refusal) => {
-    const { refused, about, cause } = refusal
+  return ({ refused, about = {}, cause }) => {
     const explain = MESSAGES[refused]
     if (!explain) return
     // Of few values, whatever clients send: it is remembered.
-    const name = `${refused} ${about?.issuer ?? ''} ${cause === undefined ? '' : fetchFailure(cause).remedy}`
+    const name = [refused, about.issuer, fetchFailure(cause).remedy].join(' ')
     if (clock.now() - (warnedAt.get(name) ?? -Infinity) < EVERY_MS) return
     warnedAt.set(name, clock.now())
-    process.emitWarning(explain(refusal), { code: 'TOLLGATE_ISSUER' })
+    process.emitWarning(explain(about, cause), { code: 'TOLLGATE_ISSUER' })
   }
 }
 
-const MESSAGES: { readonly [reason in Reason]?: (refusal: Refusal) => string } = {
-  keys_unavailable({ about, cause }) {
+const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknown) => string } = {
+  keys_unavailable({ issuer }, cause) {
     const { why, remedy } = fetchFailure(cause)
-    return `the keys of the issuer ${shown(about?.issuer)} cannot be had: ${why}. Requests get 503 meanwhile: ${remedy}`
+    return `the keys of the issuer ${shown(issuer)} cannot be had: ${why}. Requests get 503 meanwhile: ${remedy}`
   },
 
-  introspection_unavailable({ about, cause }) {
+  introspection_unavailable({ issuer }, cause) {
     const { why, remedy } = fetchFailure(cause)
-    return `the issuer ${shown(about?.issuer)} cannot be asked about tokens: ${why}. Requests get 503 meanwhile: ${remedy}`
+    return `the issuer ${shown(issuer)} cannot be asked about tokens: ${why}. Requests get 503 meanwhile: ${remedy}`
   },
 
-  verify_unavailable({ cause }) {
+  verify_unavailable(_about, cause) {
     const thrown = cause instanceof Error ? cause.name : typeof cause // its message may hold the token
     return `the option verify threw ${thrown}. Requests get 503 meanwhile: err.cause of onDenied has it`
   },
 
-  issuer({ about }) {
-    const { received, expected } = about ?? {}
+  issuer({ received, expected }) {
     return (
       `a token of the issuer ${shown(received)} was refused with 401, since ${shown(expected)} is trusted. If its tokens ` +
       'should be let in, set issuer to exactly what they say, with a slash at the end or without'
     )
   },
 
-  audience({ about }) {
-    const { issuer, received, expected } = about ?? {}
+  audience({ issuer, received, expected }) {
     return (
       `a token of the issuer ${shown(issuer)} was refused with 401, since it is for the audience ${shown(received)} and ` +
       `this API is ${shown(expected)}. If it should be let in, set audience, or have the issuer set aud`

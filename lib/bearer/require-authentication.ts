@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import { deny } from '../http/deny'
 import { optionNames, optionRange, shown } from '../http/options'
 import { denialOf, isChallengeText } from './challenge'
-import { bearerEvents, publish } from './diagnostics'
+import { publish } from './diagnostics'
 import type { Refusal } from './refusal/refusal'
 import { bearerCheckOf } from './request-session'
 import type { Claims } from './session/session'
@@ -42,12 +42,12 @@ export function requireAuthentication(options: AuthenticationOptions): RequestHa
     const { session, config } = checked
     if (session && isEnough(session.claims, config.nowSec(), config.clockToleranceSec)) return next()
     const refusal: Refusal = session ? { refused: 'authentication', authentication } : { refused: 'no_token' }
-    if (bearerEvents.hasSubscribers) publish(req, refusal)
+    publish(req, refusal)
     deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
   }
 
   function isEnough({ acr, auth_time: at }: Claims, nowSec: number, toleranceSec: number): boolean {
-    if (acrValues.length > 0 && !(typeof acr === 'string' && acrValues.includes(acr))) return false
+    if (acrValues.length > 0 && !acrValues.includes(acr as string)) return false
     if (maxAgeSec === undefined) return true
     if (typeof at !== 'number' || at > nowSec + toleranceSec) return false
     return nowSec - at <= maxAgeSec + toleranceSec

@@ -6,7 +6,7 @@ import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
 import type { RequestView } from './credentials/credentials'
-import { bearerEvents, publish } from './diagnostics'
+import { publish } from './diagnostics'
 import type { IssuerKey } from './issuers/token-verifier'
 import type { Refusal } from './refusal/refusal'
 import { isUnauthenticatedPermitted, recordSession } from './request-session'
@@ -61,7 +61,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
     const authenticated = 'refused' in outcome ? outcome : permitted(outcome, req)
     if ('refused' in authenticated) {
       if (config.optional && authenticated.refused === 'no_token') return letIn(undefined, req, next)
-      if (bearerEvents.hasSubscribers) publish(req, authenticated)
+      publish(req, authenticated)
       config.warn(authenticated)
       return deny(denialOf(authenticated, config.challenge), config.deny, req, res, next)
     }
@@ -70,7 +70,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
   }
 
   function letIn(session: Session | undefined, req: Request, next: NextFunction): void {
-    if (bearerEvents.hasSubscribers) publish(req, session)
+    publish(req, session)
     recordSession(req, session, config)
     const target: { auth?: unknown } = req // another package's types may say otherwise
     target.auth = session

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import { deny } from '../http/deny'
 import { isRequest, shown, uncalled } from '../http/options'
 import { denialOf } from './challenge'
-import { bearerEvents, publish } from './diagnostics'
+import { publish } from './diagnostics'
 import type { Refusal } from './refusal/refusal'
 import { bearerCheckOf } from './request-session'
 import { scopeRule, grantsScope } from './session/scope'
@@ -30,7 +30,7 @@ export function requireScope(...scope: readonly string[] | [{ readonly any: read
     const { session, config } = checked
     if (session && grantsScope(session.scope, rule)) return next()
     const refusal: Refusal = session ? { refused: 'scope', scope: rule.scopes } : { refused: 'no_token' }
-    if (bearerEvents.hasSubscribers) publish(req, refusal)
+    publish(req, refusal)
     deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
   }
 }

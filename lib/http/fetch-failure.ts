@@ -2,7 +2,7 @@
 const REMEDIES: readonly [RegExp, remedy: string][] = [
   [/ENOTFOUND|EAI_AGAIN/, 'correct the host name, or the DNS of this machine'],
   [/ECONNREFUSED/, 'start the server, or correct the port'],
-  [/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/, 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
+  [/CERT|UNABLE_TO/, 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
   [/EPROTO|ERR_SSL/, 'the server there does not speak TLS: correct the port'],
   [/no answer within|TIMEDOUT|TIMEOUT/, 'check the address, and firewalls and proxies on the way'],
   [/answered 3\d\d/, 'redirects are not followed: give the address that it leads to'],

@@ -89,6 +89,55 @@ describe('requireBearer() tells the operator', () => {
     })
   })
 
+  const remedies: readonly [code: string, remedy: string][] = [
+    ['ENOTFOUND', 'correct the host name, or the DNS of this machine'],
+    ['EAI_AGAIN', 'correct the host name, or the DNS of this machine'],
+    ['CERT_HAS_EXPIRED', 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
+    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
+    ['EPROTO', 'the server there does not speak TLS: correct the port'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'the server there does not speak TLS: correct the port'],
+    ['ETIMEDOUT', 'check the address, and firewalls and proxies on the way'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'check the address, and firewalls and proxies on the way'],
+    ['ECONNRESET', 'check that this is the right address'],
+  ]
+  it('what to do, by the code that the fetch failed with', async (t) => {
+    const flushed = listening(t)
+    const issuer = 'https://as.test'
+    for (const [code, remedy] of remedies) {
+      const reset = Object.assign(new Error('no word of it'), { code })
+      const failing = () =>
+        Promise.reject(new TypeError('fetch failed', { cause: new Error('inner', { cause: reset }) }))
+      const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys`, fetch: failing })
+      const why = `${issuer}/keys could not be fetched (${code})`
+      await assert.rejects(bearer.ready(), {
+        message: `the keys of the issuer ${issuer} cannot be had: ${why}: ${remedy}`,
+      })
+      assert.equal((await ask((await serveIssuer(a)).token(a, { iss: issuer }))).status, 503)
+      assert.deepEqual(await flushed(), [
+        `the keys of the issuer '${issuer}' cannot be had: ${why}. Requests get 503 meanwhile: ${remedy}`,
+      ])
+    }
+  })
+
+  it('what to do, by the status that the address answered with', async () => {
+    for (const [status, remedy] of [
+      [307, 'redirects are not followed: give the address that it leads to'],
+      [400, 'correct the client id and the secret that it is asked with'],
+      [403, 'correct the client id and the secret that it is asked with'],
+      [405, 'check that this is the right address'],
+      [429, 'see the log of the server there'],
+      [502, 'see the log of the server there'],
+    ] as const) {
+      const { issuer } = await failing(status)
+      const { bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
+      const message = `the keys of the issuer ${issuer} cannot be had: ${issuer}/keys answered ${status}: ${remedy}`
+      await assert.rejects(bearer.ready(), { message })
+    }
+  })
+
   it('of metadata that name another issuer, and which', async (t) => {
     const flushed = listening(t)
     const { state, issuer, token } = await serveIssuer(a)
@@ -126,6 +175,34 @@ describe('requireBearer() tells the operator', () => {
     assert.deepEqual(await flushed(), []) // clients' faults
   })
 
+  it('of each issuer, and of each cause, within a minute', async (t) => {
+    const flushed = listening(t)
+    const [one, other] = [await serveIssuer(a), await serveIssuer(a)]
+    const clock = manualClock()
+    const issuers = [one, other].map(({ issuer }) => ({ issuer, jwksUri: `${issuer}/keys` }))
+    const { ask } = await api({ issuers, clock })
+    const asking = async (token: string) => {
+      for (let i = 0; i < 2; i++) await ask(token)
+      return (await flushed()).map((message) => message.replace(/ (was|answered) (refused|\d+).*/, ' $2'))
+    }
+    const why = (status: number) => `the keys of the issuer '${one.issuer}' cannot be had: ${one.issuer}/keys ${status}`
+    for (const [status, said] of [
+      [503, [why(503)]],
+      [404, [why(404)]],
+      [503, []],
+    ] as const) {
+      one.state.instead = (_req, res) => (res.writeHead(status).end(), true)
+      clock.advance(10_000) // it is asked again after a pause
+      assert.deepEqual(await asking(one.token()), said)
+    }
+    one.state.instead = () => false
+    clock.advance(10_000)
+    for (const { issuer, token } of [one, other]) {
+      assert.deepEqual(await asking(token(a, { aud: 'x' })), [`a token of the issuer '${issuer}' refused`])
+      assert.deepEqual(await asking(token(a, { aud: 'y' })), [])
+    }
+  })
+
   it('of introspection that is refused, and of verify that throws', async (t) => {
     const flushed = listening(t)
     const { url: endpoint } = await serve((_req, res) => void res.writeHead(401).end())
@@ -144,6 +221,13 @@ describe('requireBearer() tells the operator', () => {
     const verify = (token: string) => {
       throw new RangeError(token)
     }
+    const thrower = () => {
+      throw 'opaque-and-secret' as unknown as Error
+    }
+    assert.equal(
+      await asking({ verify: thrower }),
+      'the option verify threw string. Requests get 503 meanwhile: err.cause of onDenied has it',
+    )
     assert.equal(
       await asking({ verify }),
       'the option verify threw RangeError. Requests get 503 meanwhile: err.cause of onDenied has it',

@@ -311,6 +311,9 @@ describe('the diagnostics channel express-tollgate:bearer', () => {
     await ask({ expiresInSec: -60 })
     await ask({ claims: { iss: 'x' } })
     await ask({})
+    await (
+      await asking({}, requireAuthentication({ acrValues: ['mfa'] }))
+    )({})
     unsubscribe('express-tollgate:bearer', listener)
     assert.deepEqual(seen, [
       ['no_token', undefined],
@@ -320,6 +323,8 @@ describe('the diagnostics channel express-tollgate:bearer', () => {
       ['issuer', undefined],
       [undefined, 'ada'],
       ['scope', undefined],
+      [undefined, 'ada'],
+      ['authentication', undefined],
     ])
   })
 })

@@ -198,12 +198,7 @@ function requiredClaims(given: unknown): Pick<ClaimPolicy, 'required' | 'require
   const values = Object.entries((Array.isArray(given) ? {} : given) ?? {}).map(
     ([name, value]) => [name, Array.isArray(value) ? (value as unknown[]) : [value]] as const,
   )
-  if (
-    given !== null &&
-    typeof given === 'object' &&
-    values.length > 0 &&
-    values.every(([, list]) => list.every(isValue))
-  ) {
+  if (typeof given === 'object' && values.length > 0 && values.every(([, list]) => list.every(isValue))) {
     return { required: values.map(([name]) => name), requiredValues: values }
   }
   throw new TypeError(`requiredClaims must be a list of names, or values by name; received ${shown(given)}`)

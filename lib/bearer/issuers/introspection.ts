@@ -34,7 +34,7 @@ const PAUSE_MS = 1_000
 /** What a healthy endpoint says `active: false` to. */
 const PROBE_TOKEN = 'express-tollgate-probe'
 /** Bad request, content too large, URI too long, unprocessable content. */
-const REFUSES_TOKEN: ReadonlySet<number> = new Set([400, 413, 414, 422])
+const REFUSES_TOKEN: ReadonlySet<number | undefined> = new Set([400, 413, 414, 422])
 
 /**
  * Checks opaque tokens by asking their issuer (RFC 7662). Only `active: true` counts; what else the answer says is
@@ -59,13 +59,13 @@ export function introspectionVerifier(
   const flights = new Map<string, Promise<Answer | Refusal>>()
   let retryAt = -Infinity
   let problem: unknown
-  let probe: Promise<boolean> | undefined
+  let probe: Promise<void> | undefined
   let healthyUntil = -Infinity
 
   return { verify, ...WITHOUT_KEYS }
 
   function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
-    const name = hash('sha256', token, 'base64')
+    const name = hash('sha256', token)
     const known = answers.get(name)
     if (known && clock.now() < known.until) return known.failure ?? judge(known, token)
     answers.delete(name)
@@ -79,7 +79,7 @@ export function introspectionVerifier(
     try {
       const claims = await fetchClaims(token)
       const answer = { claims: claims.active ? claims : undefined, until: clock.now() + cacheSec * 1_000 }
-      healthyUntil = clock.now() + PAUSE_MS
+      answered()
       remember(name, answer)
       return answer
     } catch (cause) {
@@ -108,10 +108,14 @@ export function introspectionVerifier(
   async function isHealthy(): Promise<boolean> {
     if (clock.now() < healthyUntil) return true
     probe ??= fetchClaims(PROBE_TOKEN)
-      .then(() => ((healthyUntil = clock.now() + PAUSE_MS), true))
-      .catch(() => false)
+      .then(answered, () => {})
       .finally(() => (probe = undefined))
-    return probe
+    await probe
+    return clock.now() < healthyUntil
+  }
+
+  function answered(): void {
+    healthyUntil = clock.now() + PAUSE_MS
   }
 
   function remember(name: string, answer: Answer): void {
@@ -137,8 +141,7 @@ export function introspectionVerifier(
 
 /** A healthy endpoint that refuses a token as a request is asked in vain; one that fails may do better. */
 function failureOf(cause: unknown, issuer: string): Refusal {
-  const status = cause instanceof FetchProblem ? cause.status : undefined
-  if (status !== undefined && REFUSES_TOKEN.has(status)) return { refused: 'inactive', cause }
+  if (cause instanceof FetchProblem && REFUSES_TOKEN.has(cause.status)) return { refused: 'inactive', cause }
   return unavailableFor(issuer, cause)
 }
 

@@ -1,4 +1,4 @@
-import { type Refusal, isRefusal } from '../refusal/refusal'
+import type { Refusal } from '../refusal/refusal'
 import type { TokenVerifier, VerifiedToken } from './token-verifier'
 
 /**
@@ -22,9 +22,8 @@ export function mixedVerifier(
   function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
     if (token.split('.', 4).length !== 3) return introspected.verify(token)
     const outcome = byKeys.verify(token)
-    if (outcome instanceof Promise || !isRefusal(outcome) || outcome.refused !== 'issuer') return outcome
-    const { issuer, received } = outcome.about ?? {}
-    if (issuer !== undefined || !introspectedIssuers.includes(received as string)) return outcome
-    return introspected.verify(token)
+    const { refused, about } = outcome as Partial<Refusal> // one that comes later is of an issuer with keys
+    const isAsked = refused === 'issuer' && introspectedIssuers.includes(about?.received as string)
+    return isAsked ? introspected.verify(token) : outcome
   }
 }

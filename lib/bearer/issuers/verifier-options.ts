@@ -154,7 +154,7 @@ function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock:
 }
 
 function isIntrospected(one: IssuerOptions | IntrospectedIssuerOptions): one is IntrospectedIssuerOptions {
-  return 'introspection' in one && one.introspection !== undefined
+  return (one as Partial<IntrospectedIssuerOptions>).introspection !== undefined
 }
 
 function opaqueIssuer(given: IntrospectedIssuerOptions, defaults: IssuerDefaults, clock: Clock) {

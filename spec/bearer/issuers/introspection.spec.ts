@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { sign } from 'jsonwebtoken'
-import { requireBearer, type BearerOptions, type DenialError } from '../../../lib/index'
+import { requireAuthentication, requireBearer, type BearerOptions, type DenialError } from '../../../lib/index'
 import { claimPolicy } from '../../../lib/bearer/claims/claim-options'
 import { introspectionVerifier } from '../../../lib/bearer/issuers/introspection'
 import { manualClock } from '../../../lib/testing/index'
@@ -245,7 +245,11 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
   it('throws at startup', () => {
     const good = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'hush-hush' }
     for (const [introspection, more, message] of [
-      [{ ...good, endpoint: 'http://as.test/x' }, {}, /introspection\.endpoint/],
+      [
+        { ...good, endpoint: 'http://as.test/x' },
+        {},
+        /introspection\.endpoint must be an https URL; received 'http:\/\/as\.test\/x'; for a test network .* allowHttp: true$/,
+      ],
       [{ ...good, clientId: '' }, {}, /introspection\.clientId/],
       [{ ...good, clientSecret: 7 }, {}, /introspection\.clientSecret must be a text/],
       [{ ...good, cacheSec: 301 }, {}, /introspection\.cacheSec.*301/],
@@ -303,6 +307,7 @@ describe('requireBearer({ issuers }) with introspection in one of them', () => {
     })
     assert.equal(await ask(own), other)
     assert.equal(await ask(jwt({ iss: other, aud: 'no' })), 401)
+    assert.equal(await ask(jwt({ iss: other, aud: issuer })), 401)
     assert.equal(await ask(stray), 401)
     assert.equal(await ask(jwt({ iss: other, exp: 1 })), 401)
     assert.deepEqual(asked, [])
@@ -323,6 +328,27 @@ describe('requireBearer({ issuers }) with introspection in one of them', () => {
     assert.equal(urls.length, 1)
     const strict = await mixed({ opaque: { sub: 'ada' } })
     assert.equal(await strict.ask('opaque'), 401)
+  })
+
+  it('has the largest tolerance of all of them, for what is no claim of one', async () => {
+    const nowSec = 1_800_000_000
+    const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
+    for (const [tolerances, late] of [
+      [[5, 60], 200],
+      [[60, 5], 200],
+      [[5, 5], 401],
+    ] as const) {
+      const issuers = [
+        { ...keyed, clockToleranceSec: tolerances[0] },
+        { issuer, audience, introspection, clockToleranceSec: tolerances[1] },
+      ]
+      const recent = requireAuthentication({ maxAgeSec: 0 })
+      const app = express().use(requireBearer({ issuers, clock: manualClock(nowSec * 1_000) }), recent)
+      const { url } = await serve(app.use((_req, res) => void res.end()))
+      const token = jwt({ iss: other, auth_time: nowSec - 60 })
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+      assert.equal(answer.status, late, String(tolerances))
+    }
   })
 
   it('is ready when the keys of the others are, and knows these', async () => {
@@ -356,6 +382,7 @@ describe('requireBearer({ issuers }) with introspection in one of them', () => {
     for (const [issuers, message] of [
       [[asked, { ...asked, issuer: other }], /issuers may have introspection once/],
       [[{ ...asked, key: pair.publicKey }], /issuers\[0\]: introspection and key contradict/],
+      [[{ ...asked, tenants: ['x'] }], /issuers\[0\]: introspection and tenants contradict/],
       [[keyed, { ...asked, typ: 'at+jwt' }], /issuers\[1\]: introspection and typ contradict/],
       [[{ ...asked, introspection: { ...introspection, endpoint: 'x' } }], /issuers\[0\]: introspection\.endpoint/],
       [[{ ...asked, fetch: 'x' }], /issuers\[0\]: fetch must be a function/],
@@ -384,6 +411,14 @@ describe('requireBearer({ verify })', () => {
     assert.equal((await ask('bad')).status, 401)
     assert.equal(denials[0]?.reason, 'inactive')
     assert.equal((await (await asking(() => null))('x')).status, 401)
+  })
+
+  it('finds the issuer and the audience in the environment too', async () => {
+    Object.assign(process.env, { ISSUER_BASE_URL: issuer, AUDIENCE: audience })
+    const asked = asking(() => ({ sub: 'ada', aud: audience, iss: issuer }), { issuer: undefined, audience: undefined })
+    delete process.env.ISSUER_BASE_URL
+    delete process.env.AUDIENCE
+    assert.equal((await (await asked)('t')).status, 200)
   })
 
   it('checks them as any claims', async () => {

@@ -106,6 +106,25 @@ describe('requireBearer({ issuers })', () => {
     assert.equal(await refused(token(one.issuer, 'api-1')), 401)
   })
 
+  it('fetches with the issuer’s own fetch before that for all, and without introspection where that is undefined', async () => {
+    const fetched: string[] = []
+    const by = (name: string) => () => {
+      fetched.push(name)
+      return Promise.resolve(Response.json({ keys: [{ ...one.key }] }))
+    }
+    const at = { audience: 'api-1', jwksUri: 'https://keys.test', introspection: undefined }
+    const ask = await asking({
+      issuers: [
+        { ...at, issuer: 'https://one.test', fetch: by('own') },
+        { ...at, issuer: 'https://other.test' },
+      ],
+      fetch: by('all'),
+    })
+    assert.equal(await ask(token('https://one.test', 'api-1')), 'https://one.test')
+    assert.equal(await ask(token('https://other.test', 'api-1')), 'https://other.test')
+    assert.deepEqual(fetched, ['own', 'all'])
+  })
+
   it('throws at startup and says in which issuer', () => {
     for (const [wrong, message] of [
       [{ issuers: [] }, /issuers must be a list/],

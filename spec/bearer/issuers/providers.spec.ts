@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import express from 'express'
-import { type BearerOptions, type IssuerOptions, type Jwk, requireBearer, sessionOf } from '../../../lib'
+import { type BearerOptions, type IssuerOptions, requireBearer, sessionOf } from '../../../lib'
 import { page } from '../../support/markdown'
 import { serve } from '../../support/serve'
 import { readData } from '../../support/data'
@@ -37,6 +37,38 @@ function recipeOf({ id, recipe: { issuer, audience, requirements } }: Case): str
   if (id.startsWith('workos')) return id.startsWith('workos-session') ? 'workos-session' : 'workos-connect'
   if (id === 'quirk-exp-text') return 'auth0'
   return id.split('-')[0] as string
+}
+
+const METADATA = '/.well-known/openid-configuration'
+/** Where each recipe has its keys from: their address, or that of the metadata that say it. */
+const FETCHED: Readonly<Record<string, string>> = {
+  auth0: `https://acme.eu.auth0.com${METADATA}`,
+  'auth0-organization': `https://acme.eu.auth0.com${METADATA}`,
+  okta: `https://acme.okta.com/oauth2/default${METADATA}`,
+  entra: `https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0${METADATA}`,
+  'entra-v1': `https://sts.windows.net/72f988bf-86f1-41af-91ab-2d7cd011db47${METADATA}`,
+  'entra-tenants': 'https://login.microsoftonline.com/common/discovery/v2.0/keys',
+  cognito: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbCdEfGhI/.well-known/jwks.json',
+  keycloak: `https://sso.example.org/realms/acme${METADATA}`,
+  google: 'https://www.googleapis.com/oauth2/v3/certs',
+  'google-users': 'https://www.googleapis.com/oauth2/v3/certs',
+  clerk: `https://clerk.acme.example${METADATA}`,
+  'clerk-machine': `https://clerk.acme.example${METADATA}`,
+  supabase: 'https://abcdefghijklmnopqrst.supabase.co/auth/v1/.well-known/jwks.json',
+  firebase: 'https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com',
+  'firebase-tenant': 'https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com',
+  zitadel: `https://acme-x1y2z3.zitadel.cloud${METADATA}`,
+  hydra: `https://acme.projects.oryapis.com${METADATA}`,
+  logto: 'https://acme.logto.app/oidc/jwks',
+  github: `https://token.actions.githubusercontent.com${METADATA}`,
+  k8s: 'https://cluster.example.org/openid/v1/jwks',
+  authentik: `https://auth.example.org/application/o/tree${METADATA}`,
+  'workos-session': 'https://api.workos.com/sso/jwks/client_123456789',
+  'workos-connect': `https://acme.authkit.app${METADATA}`,
+  fusionauth: 'https://auth.acme.com/.well-known/jwks.json',
+  descope: 'https://api.descope.com/v2/keys/P2abcDEFghiJKLmnoPQRstuVWX',
+  stytch: 'https://api.stytch.com/v1/sessions/jwks/project-live-3e71d0a1-1e3e-4ee2-9be0-d7c0900f02c2',
+  kinde: `https://acme.kinde.com${METADATA}`,
 }
 
 /** What the case asks for beside the recipe. */
@@ -82,11 +114,22 @@ function signatureOf(input: string, alg: string, invalid: boolean): Buffer {
 }
 
 /** The issuer's keys, with the kid of the case's token; Microsoft's name the issuer that they are for. */
-function keysOf({ header, recipe: { requirements } }: Case): Jwk[] {
+function keysOf({ header, recipe: { requirements } }: Case): object[] {
   const pair = pairs[header?.alg ?? 'RS256'] ?? rsa
   const issuer = /the signing key's JWK says issuer \.\.\.(\S+)/.exec(requirements)?.[1]
   const jwk = { ...pair.publicKey.export({ format: 'jwk' }), kid: header?.kid ?? 'k', use: 'sig' }
-  return [{ ...jwk, ...(issuer && { issuer: `https://login.microsoftonline.com${issuer}` }) } as unknown as Jwk]
+  return [{ ...jwk, ...(issuer && { issuer: `https://login.microsoftonline.com${issuer}` }) }]
+}
+
+/** The issuer as it is asked over the network: it says that it is who it is asked for, and has these keys. */
+function served({ issuer }: BearerOptions, keys: object[], fetched: string[]): typeof fetch {
+  return (address) => {
+    const url = address as string
+    fetched.push(url)
+    return Promise.resolve(
+      Response.json(url.endsWith(METADATA) ? { issuer, jwks_uri: url.replace(METADATA, '/keys') } : { keys }),
+    )
+  }
 }
 
 const home = join(process.cwd(), '.cache', `providers-${process.pid}`)
@@ -103,6 +146,7 @@ for (const { file, text } of page(process.cwd(), 'docs/providers.md').blocks) {
 describe('recipes of docs/providers.md against the tokens of their issuers', () => {
   const cases = readData('corpora/issuer-tokens.json') as Case[]
   const used = new Set<string>()
+  const addresses = new Map<string, string>()
 
   for (const each of cases) {
     it(each.id, async () => {
@@ -110,11 +154,13 @@ describe('recipes of docs/providers.md against the tokens of their issuers', () 
       assert.ok(recipe, `a recipe ${recipeOf(each)}`)
       used.add(recipeOf(each))
       let reason: string | undefined
-      const options = { ...recipe, jwksUri: undefined, keys: keysOf(each), ...besides(each) } as BearerOptions
+      const fetched: string[] = []
+      const options = { ...recipe, ...besides(each) } as BearerOptions
       const app = express()
       app.use(
         requireBearer({
           ...options,
+          fetch: served(options, keysOf(each), fetched),
           onDenied: (err, _req, res) => {
             reason = err.reason
             res.status(err.status).end()
@@ -129,6 +175,8 @@ describe('recipes of docs/providers.md against the tokens of their issuers', () 
       const { url } = await serve(app, { maxHeaderSize: 32_768 })
       const answer = await fetch(url, { headers: { authorization: `Bearer ${tokenOf(each)}` } })
       assert.deepEqual([answer.status, reason ?? null], [each.expect.status, each.expect.reason])
+      const [first] = fetched
+      if (first !== undefined && !('issuer' in besides(each))) addresses.set(recipeOf(each), first)
       if (each.expect.session) assert.deepEqual(await answer.json(), each.expect.session)
     })
   }
@@ -139,5 +187,6 @@ describe('recipes of docs/providers.md against the tokens of their issuers', () 
       [...recipes.keys()].filter((name) => !used.has(name)),
       [],
     )
+    assert.deepEqual(Object.fromEntries(addresses), FETCHED)
   })
 })

@@ -92,6 +92,20 @@ describe('requireBearer() with an issuer of many tenants, each with keys of its 
   })
 })
 
+it('requireBearer() has keys at one address for all tenants fetched once', async () => {
+  const { state, issuer, token } = await serveIssuer(keys.acme)
+  const { ask, bearer } = await api({
+    issuer: `${issuer}/{tid}`,
+    tenants: ['acme', 'ajax'],
+    jwksUri: `${issuer}/keys`,
+  })
+  for (const tid of ['acme', 'ajax']) {
+    assert.equal((await ask(token(keys.acme, { iss: `${issuer}/${tid}`, tid }))).status, 200)
+  }
+  assert.deepEqual(state.fetches, ['/keys'])
+  assert.equal(bearer.keys().length, 1)
+})
+
 describe('tenantKeys()', () => {
   const made: string[] = []
   const keysOf = (issuer: string) => {
