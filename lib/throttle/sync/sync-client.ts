@@ -10,9 +10,13 @@ import type { StoreHealth } from './store-health'
 import { giveUp, nextCommand, takeReply } from './sync-protocol'
 import { answer } from './waiting-line'
 
-/** So many commands are sent at once, and the next after a pause in which the store serves those who wait. */
+/** So many subjects may be under way: more would keep the store busy beyond the deadline of those who wait. */
 const AT_ONCE = 250
-const BETWEEN_MS = 5
+/** So many at least, where the store takes so much longer than it can: other processes may ask as much of it. */
+const AT_LEAST = 10
+const SLOW_US = 20_000
+/** The quickest answer counts for less with each that comes after it: the way to the store may have become longer. */
+const FORGETTING = 1.001
 /** How often at most the last figures are published at the end, where no answer came in time. */
 const LAST_TRIES = 4
 /** What is not handed over after so long at the end stays as a killed process leaves it. */
@@ -41,7 +45,11 @@ export class SyncClient implements ShardListener {
   #isClosing = false
   /** Keeps all subjects after the end: it is down. */
   #nobody: Shard | undefined
+  /** To be published as soon as there is room. */
+  readonly #queue = new Set<SubjectWindow>()
   #underWay = 0
+  #atOnce = AT_ONCE
+  #quickestUs = Infinity
   #warnedAt = -Infinity
   #onQuiet: (() => void) | undefined
 
@@ -164,6 +172,7 @@ export class SyncClient implements ShardListener {
       .then(
         (reply) => {
           this.#emitSynced(sent)
+          this.#adapt(nowUs(this.#clock) - sent.at)
           if (reply.unreadable !== undefined) this.#warnUnreadable(reply.unreadable)
           if (reply.written === undefined) untold?.()
           const { answers, againInUs } = takeReply(this.#engine, s, sent, reply, nowUs(this.#clock))
@@ -179,7 +188,15 @@ export class SyncClient implements ShardListener {
       )
       .finally(() => {
         if (--this.#underWay === 0) this.#onQuiet?.()
+        if (this.#underWay <= this.#atOnce / 2) this.#drain()
       })
+  }
+
+  /** How many may be under way follows from how long the store takes. */
+  #adapt(tookUs: number): void {
+    this.#quickestUs = Math.min(this.#quickestUs * FORGETTING, tookUs)
+    if (tookUs > this.#quickestUs + SLOW_US) this.#atOnce = Math.max(AT_LEAST, this.#atOnce / 2)
+    else this.#atOnce = Math.min(AT_ONCE, this.#atOnce + 1)
   }
 
   #warnUnreadable(cause: string): void {
@@ -223,15 +240,20 @@ export class SyncClient implements ShardListener {
   }
 
   #tick(): void {
-    this.#publishAll(this.#engine.tick(nowUs(this.#clock)))
+    for (const s of this.#engine.tick(nowUs(this.#clock))) this.#queue.add(s)
+    this.#drain()
     this.arm()
   }
 
-  /** Some at a time: thousands at once would keep the store busy beyond the deadline of those who wait. */
-  #publishAll(subjects: readonly SubjectWindow[], from = 0): void {
-    for (const s of subjects.slice(from, from + AT_ONCE)) this.#again(s)
-    const next = from + AT_ONCE
-    if (next < subjects.length) this.#clock.after(BETWEEN_MS, () => this.#publishAll(subjects, next))
+  /** Publishes what is due, then what the store may have lost: as much at a time as it can take. */
+  #drain(): void {
+    if (this.#isClosing) return
+    while (this.#underWay < this.#atOnce) {
+      const [s] = this.#queue.size > 0 ? this.#queue : this.#engine.publishAgain(nowUs(this.#clock), 1)
+      if (s === undefined) return
+      this.#queue.delete(s)
+      this.#again(s)
+    }
   }
 }
 

@@ -145,7 +145,7 @@ export function takeReply(engine: Engine, s: SubjectWindow, sent: Sent, reply: S
     return { answers: [], againInUs: isNeeded ? Math.max(0, startsInUs) : undefined }
   }
 
-  if (s.hasLost(written.found)) engine.republish(s.shard, now)
+  engine.answered(s, s.hasLost(written.found), now)
   s.hear(sent, written, isAwaited, now)
   if (!isAwaited) return NOTHING
   const answers = engine.decideWaiting(s, { seq: sent.seq, lone: written.lone }, now)

@@ -11,8 +11,8 @@ const WAITING_SHARE = 16
 const LONE_AFTER_US = 1_000_000
 /** A subject that is asked for is synced at least so often, also where its limit is exceeded. */
 const UNHEARD_US = 2_000_000
-/** After a loss so many subjects are published again at a tick. */
-const REPUBLISHED_A_TICK = 2_000
+/** So many subjects are looked at in one go for those to be published again. */
+const LOOKED_AT = 2_000
 
 export interface EngineOptions {
   readonly windowUs: number
@@ -49,6 +49,8 @@ export class Engine {
   readonly #unpublished = new Map<Shard, Generator<SubjectWindow | undefined>>()
   /** Shards that may have lost something since their subjects began to be published again. */
   readonly #lostAgain = new Set<Shard>()
+  /** Published again, and not answered since. */
+  readonly #publishedAgain = new Set<SubjectWindow>()
   /** Subjects of whom requests wait. */
   readonly waiting = new Set<SubjectWindow>()
   #waiters = 0
@@ -305,7 +307,6 @@ export class Engine {
 
   /** The subjects to publish now; to be called every half `freshUs` while any is due. */
   tick(now: number): SubjectWindow[] {
-    this.#republishSome(now)
     const publish: SubjectWindow[] = []
     for (const s of this.#due) {
       this.locate(s)
@@ -322,17 +323,33 @@ export class Engine {
     return publish
   }
 
-  /** Publishes all of a shard again, some at each tick: it may have lost what it was told. */
+  /** All of a shard are to be published again, by and by: it may have lost what it was told. */
   republish(shard: Shard, now: number): void {
-    if (this.#unpublished.has(shard)) this.#lostAgain.add(shard)
-    else this.#unpublished.set(shard, this.subjects.spenders(shard, now))
-    this.#republishSome(now)
+    if (this.#unpublished.has(shard)) {
+      this.#lostAgain.add(shard)
+      return
+    }
+    if (this.#unpublished.size === 0) this.#publishedAgain.clear()
+    this.#unpublished.set(shard, this.subjects.spenders(shard, now))
   }
 
-  #republishSome(now: number): void {
-    let seen = 0
+  /**
+   * The store has answered a command of the subject.
+   *
+   * @param hasLost it no longer had what it was told: then it may have lost other subjects', too. Where all are being
+   *   published again that is the loss that is known. One that comes meanwhile is found by the next heartbeat
+   */
+  answered(s: SubjectWindow, hasLost: boolean, now: number): void {
+    const isKnown = this.#publishedAgain.delete(s) || this.#unpublished.has(s.shard)
+    if (hasLost && !isKnown) this.republish(s.shard, now)
+  }
+
+  /** The next subjects to publish again: those over their limit, then the other active ones, then those at rest. */
+  publishAgain(now: number, most: number): SubjectWindow[] {
+    const publish: SubjectWindow[] = []
+    let looks = 0
     for (const [shard, spenders] of this.#unpublished) {
-      for (; seen < REPUBLISHED_A_TICK; seen++) {
+      for (; publish.length < most && looks < LOOKED_AT && !shard.isDown; looks++) {
         const next = spenders.next()
         if (next.done) {
           this.#unpublished.delete(shard)
@@ -344,8 +361,11 @@ export class Engine {
         this.enter(s, now)
         s.markDirty()
         this.markDue(s)
+        this.#publishedAgain.add(s)
+        publish.push(s)
       }
     }
+    return publish
   }
 
   /** The subjects that the store has this process's figures of, in the windows open now. */

@@ -47,12 +47,16 @@ export class SubjectTable {
     return s
   }
 
-  /** The subjects of a shard that have spent time or are spending it; undefined for every other one. Wakes idle ones. */
+  /**
+   * The subjects of a shard that have spent time or are spending it, those over their limit first, then the other active
+   * ones; undefined for every other one. Wakes idle ones.
+   */
   *spenders(shard: Shard, now: number): Generator<SubjectWindow | undefined> {
     const isKept = (id: string) => this.#shardOf(id) === shard
-    for (const s of this.#active.values()) {
-      yield (s.own.spent !== 0 || s.own.running > 0 || s.ended > 0) && isKept(s.id) ? s : undefined
-    }
+    const isWanted = (s: SubjectWindow) => (s.own.spent !== 0 || s.own.running > 0 || s.ended > 0) && isKept(s.id)
+    const over = new Set([...this.#active.values()].filter((s) => s.used(now) > s.limit))
+    for (const s of over) yield isWanted(s) ? s : undefined
+    for (const s of this.#active.values()) yield !over.has(s) && isWanted(s) ? s : undefined
     for (const subject of this.#idle.spenders()) {
       yield isKept(this.#identify(subject).id) ? this.find(subject, now) : undefined
     }

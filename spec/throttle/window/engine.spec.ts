@@ -287,8 +287,8 @@ describe('sync protocol', () => {
   /** Two engines over one model of the store. */
   function two() {
     const hashes = new Map<number, HashModel>()
+    const shard = { clock: new StoreClock(0, 1_000), isDown: false, downSince: 0, processes: 1 }
     const make = (id: string) => {
-      const shard = { clock: new StoreClock(0, 1_000), isDown: false, downSince: 0, processes: 1 }
       const engine = new Engine({
         windowUs: WINDOW,
         freshUs: 250_000,
@@ -309,7 +309,7 @@ describe('sync protocol', () => {
         },
       }
     }
-    return { a: make('a'), b: make('b'), hashes }
+    return { a: make('a'), b: make('b'), hashes, shard }
   }
 
   /** The store answers these figures to a command of `at`. */
@@ -483,7 +483,8 @@ describe('sync protocol', () => {
     assert.deepEqual(engine.tick(5), [s], 'idle: what was granted is given back')
     assert.equal(s.slack.left, 0)
     a.sync(5).take(6) // finds that the store never had the command that `hear()` made up
-    assert.deepEqual(engine.tick(6), [s])
+    assert.equal(engine.busy, true)
+    assert.deepEqual(engine.publishAgain(6, 9), [s])
     a.sync(6).take(7)
     assert.deepEqual(engine.tick(7), [])
     assert.equal(engine.busy, false)
@@ -497,6 +498,27 @@ describe('sync protocol', () => {
     s.keepWaiting([])
     assert.deepEqual(engine.tick(14), [s], 'wanted')
     assert.deepEqual(engine.tick(15), [], 'no longer')
+  })
+
+  it('republish() begins with those over their limit, and comes to those at rest last', () => {
+    const { a, shard } = two()
+    const { engine } = a
+    const names = (all: readonly SubjectWindow[]) => all.map(({ subject }) => subject)
+    for (const subject of ['rests', 'busy', 'over'])
+      engine.charge(engine.subjectWindow(subject, LIMIT, 0), subject === 'over' ? LIMIT + 1 : 10, 0)
+    for (const s of engine.tick(1)) hear(engine, s, 1, {})
+    for (const now of [1_100_000, 1_200_000]) {
+      engine.tick(now)
+      for (const subject of ['busy', 'over']) engine.charge(engine.subjectWindow(subject, LIMIT, now), 1, now)
+      for (const s of engine.tick(now)) hear(engine, s, now, {})
+      engine.tick(now)
+      engine.rest(now, 10)
+    }
+    assert.deepEqual([...engine.subjects.active.keys()], ['busy', 'over'])
+    engine.republish(shard, 1_300_000)
+    assert.deepEqual(names(engine.publishAgain(1_300_000, 2)), ['over', 'busy'])
+    assert.deepEqual(names(engine.publishAgain(1_300_000, 2)), ['rests'])
+    assert.equal(engine.publishAgain(1_300_000, 2).length, 0)
   })
 
   it('a request in flight at the boundary is published in its new window', () => {
@@ -532,8 +554,16 @@ describe('sync protocol', () => {
     assert.equal(s.dirty, false)
     hashes.clear()
     a.sync(2).take()
-    assert.equal(s.dirty, true, 'it found its own field gone, and will say everything again')
     assert.equal(hashes.get(0)?.fields.get('a')?.spent, 300_000)
+    assert.deepEqual(a.engine.publishAgain(3, 9), [s], 'it found its own field gone, and says everything again')
+    assert.equal(s.dirty, true)
+    a.sync(4).take()
+    hashes.clear()
+    a.sync(5).take()
+    assert.deepEqual(a.engine.publishAgain(6, 9), [s], 'lost again')
+    hashes.clear()
+    a.sync(7).take()
+    assert.deepEqual(a.engine.publishAgain(8, 9), [], 'the loss that is known')
   })
 
   it('finds out what the store lost of a subject that was at rest meanwhile', () => {
@@ -547,7 +577,8 @@ describe('sync protocol', () => {
     assert.equal(a.engine.subjects.active.has('s'), false)
     hashes.clear()
     a.sync(4_000_000).take(4_000_001)
-    assert.equal(a.engine.subjectWindow('s', LIMIT, 4_000_002).dirty, true)
+    const again = a.engine.publishAgain(4_000_002, 9).map(({ subject }) => subject)
+    assert.deepEqual(again.sort(), ['other', 's'])
   })
 
   it('admits nobody past those who wait: a later request would use what is granted to them', () => {
