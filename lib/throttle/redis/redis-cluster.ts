@@ -3,7 +3,8 @@ import type { RedisConnection } from '../../redis/redis-connection'
 import type { StoreShard, StoreWatcher, ThrottleStore } from '../sync/store'
 import { keySlot } from './key-slot'
 import { sharePrices } from './redis-prices'
-import { type Keys, RedisShard } from './redis-shard'
+import { type Keys, RedisShard, type ShardOptions } from './redis-shard'
+import type { ServerInfo } from './server-advice'
 
 /** A tag whose slot a master keeps is found by trying; one that keeps so few slots that none is found has no canary. */
 const TAGS_TRIED = 200_000
@@ -13,17 +14,20 @@ export class RedisCluster implements ThrottleStore {
   readonly #redis: RedisConnection
   readonly #cluster: NativeCluster
   readonly #keys: Keys
+  readonly #warns: boolean
   readonly #masters = new Map<string, Master>()
   /** Keeps those whose slot nobody is known to keep: before the Cluster has answered, and where a part of it is missing. */
   readonly #nobody: Master
   /** The address of each slot's master. Our own, since ioredis points a whole range elsewhere at the first MOVED. */
   #owners: readonly (string | undefined)[] = []
 
-  constructor(redis: RedisConnection, cluster: NativeCluster, keys: Keys) {
+  /** @param warns says where a master may lose windows */
+  constructor(redis: RedisConnection, cluster: NativeCluster, keys: Keys, warns: boolean) {
     this.#redis = redis
     this.#cluster = cluster
     this.#keys = keys
-    this.#nobody = new Master(redis, keys, undefined, () => [])
+    this.#warns = warns
+    this.#nobody = this.#master(undefined)
   }
 
   shardOf(id: string): StoreShard {
@@ -54,7 +58,7 @@ export class RedisCluster implements ThrottleStore {
     if (this.#owners.length > 0 && !now.has(undefined)) watcher.gone(this.#nobody)
     for (const address of now) {
       if (address === undefined || this.#masters.has(address)) continue
-      const master = new Master(this.#redis, this.#keys, address, () => this.#owners)
+      const master = this.#master(address)
       this.#masters.set(address, master)
       watcher.ready(master)
     }
@@ -67,6 +71,16 @@ export class RedisCluster implements ThrottleStore {
   close(): Promise<void> {
     this.#redis.close()
     return Promise.resolve()
+  }
+
+  #master(name: string | undefined): Master {
+    const node = () => this.#cluster.nodes().find(({ options }) => `${options?.host}:${options?.port}` === name)
+    const info: ServerInfo = {
+      server: name ?? '',
+      call: (command, ...args) => node()?.call(command, ...args) ?? Promise.reject(new Error('not connected')),
+    }
+    const options = { redis: this.#redis, keys: this.#keys, info, warns: this.#warns, name }
+    return new Master(options, () => this.#owners)
   }
 }
 
@@ -81,13 +95,8 @@ class Master extends RedisShard {
   readonly #owners: () => readonly (string | undefined)[]
   #tag = ''
 
-  constructor(
-    redis: RedisConnection,
-    keys: Keys,
-    address: string | undefined,
-    owners: () => readonly (string | undefined)[],
-  ) {
-    super(redis, keys, address)
+  constructor(options: ShardOptions, owners: () => readonly (string | undefined)[]) {
+    super(options)
     this.#owners = owners
   }
 
@@ -101,10 +110,5 @@ class Master extends RedisShard {
     if (this.name === undefined || this.#tag === '')
       throw this.redis.fault ?? new Error('no server of the Cluster keeps these slots')
     return this.#tag
-  }
-
-  /** The connection goes to this server and no other. */
-  protected isSame(): Promise<boolean> {
-    return Promise.resolve(true)
   }
 }

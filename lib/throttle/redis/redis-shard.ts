@@ -3,7 +3,8 @@ import type { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
 import type { StoreShard } from '../sync/store'
 import type { SyncCommand, SyncReply } from '../sync/sync-protocol'
-import { ServerAdvice } from './server-advice'
+import type { ServerInfo } from './server-advice'
+import { ServerWatch } from './server-watch'
 import { windowKey } from './window-key'
 import { packCommand } from './window-record'
 
@@ -20,6 +21,18 @@ export interface Keys {
   readonly prefix: string
   /** Names this process. */
   readonly process: string
+}
+
+/** What makes a shard. */
+export interface ShardOptions {
+  readonly redis: RedisConnection
+  readonly keys: Keys
+  /** The server asked by itself, wherever the connection leads other commands. */
+  readonly info: ServerInfo
+  /** Warns where the server may lose windows. */
+  readonly warns: boolean
+  /** Where there are several servers: `host:port`. */
+  readonly name?: string | undefined
 }
 
 /** A subject's command that is to be sent, and who waits for its reply. */
@@ -43,16 +56,20 @@ export abstract class RedisShard implements StoreShard {
   #beatsHeard = 0
   #pending: PendingSync[] = []
   #underWay = 0
+  #longestUs = 0
+  readonly #watch: ServerWatch
 
-  constructor(redis: RedisConnection, keys: Keys, name?: string) {
+  constructor({ redis, keys, info, warns, name }: ShardOptions) {
     this.redis = redis
     this.keys = keys
     this.name = name
+    this.#watch = new ServerWatch(info, warns)
   }
 
   sync(window: string, c: SyncCommand): Promise<SyncReply> {
     const key = windowKey(this.keys.prefix, c.id, c.number, window)
     const packed = packCommand(c)
+    this.#longestUs = Math.max(this.#longestUs, c.ends - c.starts)
     return new Promise((resolve, reject) => {
       const waiting = this.#pending.push({ key, process: c.process, packed, resolve, reject })
       if (waiting >= this.mostTogether) this.#send()
@@ -96,7 +113,7 @@ export abstract class RedisShard implements StoreShard {
     const key = `${this.keys.prefix}alive:{${tag}}:${this.keys.process}`
     const living = `${this.keys.prefix}living:{${tag}}`
     const beating = this.redis.run(BEAT, [key, living], [this.keys.process, beat, CANARY_MS, LIVING_MS])
-    const same = this.isSame() // asked along with it: two round trips would not fit in the deadline where one does
+    const same = this.#watch.isSame(this.#longestUs) // asked along with it: two round trips would not fit in the deadline where one does
     const [seconds, micros, processes, found] = (await beating) as [string, string, number, string | null]
     if (key !== this.#canary) this.#beatsHeard = 0
     const whole = (await same) && Number(found) >= this.#beatsHeard
@@ -112,48 +129,12 @@ export abstract class RedisShard implements StoreShard {
 
   /** In the keys of a heartbeat, so that this server keeps them all. */
   protected abstract beatTag(): string
-
-  /** Whether the connection leads to the server it led to, and that has evicted nothing, as far as it can be known. */
-  protected abstract isSame(): Promise<boolean>
 }
 
 /** The one server of a plain connection, or the primary that the sentinels name. */
 export class SingleShard extends RedisShard {
-  #runId = ''
-  #evicted = 0
-  #longestUs = 0
-  readonly #advice: ServerAdvice | undefined
-
-  /** @param warns says where the server may lose windows */
-  constructor(redis: RedisConnection, keys: Keys, warns: boolean) {
-    super(redis, keys)
-    this.#advice = warns ? new ServerAdvice(redis) : undefined
-  }
-
-  override sync(window: string, command: SyncCommand): Promise<SyncReply> {
-    this.#longestUs = Math.max(this.#longestUs, command.ends - command.starts)
-    return super.sync(window, command)
-  }
-
   protected beatTag(): string {
     return 'beat' // behind one address there may be several servers
-  }
-
-  /**
-   * Behind a proxy another server may answer though the connection stayed; and one that evicts keys may have thrown
-   * windows away though it kept the canary. A user may be denied INFO.
-   */
-  protected async isSame(): Promise<boolean> {
-    const [server, stats] = await Promise.all(
-      ['server', 'stats'].map((section) => this.redis.call('INFO', section).catch(() => '')),
-    )
-    const runId = /run_id:(\w+)/.exec(String(server))?.[1] ?? ''
-    if (runId !== '') void this.#advice?.look(this.#longestUs)
-    const evicted = Number(/evicted_keys:(\d+)/.exec(String(stats))?.[1] ?? 0)
-    const same = this.#runId === '' || (this.#runId === runId && evicted <= this.#evicted)
-    this.#runId = runId
-    this.#evicted = evicted
-    return same
   }
 }
 

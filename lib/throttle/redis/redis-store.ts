@@ -18,8 +18,8 @@ export interface RedisStoreOptions {
   /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string
   /**
-   * Warns once where the server is set up so that it may lose windows: `TOLLGATE_EVICTION`, `TOLLGATE_PERSISTENCE`. A
-   * Cluster is not looked at. Default true.
+   * Warns once where a server is set up so that it may lose windows: `TOLLGATE_EVICTION`, `TOLLGATE_PERSISTENCE`.
+   * Default true.
    */
   readonly warnings?: boolean
 }
@@ -43,7 +43,7 @@ export function redisStore(to: RedisClient | string, options: RedisStoreOptions 
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS })
   const keys = { prefix, process: randomBytes(6).toString('base64url') }
   const { cluster } = redis
-  return cluster ? new RedisCluster(redis, cluster, keys) : new SingleRedis(redis, keys, warnings)
+  return cluster ? new RedisCluster(redis, cluster, keys, warnings) : new SingleRedis(redis, keys, warnings)
 }
 
 class SingleRedis implements ThrottleStore {
@@ -56,7 +56,7 @@ class SingleRedis implements ThrottleStore {
     this.keeps = `${redis.database} ${keys.prefix}`
     this.#redis = redis
     this.#keys = keys
-    this.#shard = new SingleShard(redis, keys, warns)
+    this.#shard = new SingleShard({ redis, keys, info: redis, warns })
   }
 
   shardOf(): StoreShard {

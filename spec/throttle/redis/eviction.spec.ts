@@ -65,7 +65,9 @@ describe('redisStore() on a server that may lose windows', () => {
     await until(() => ours(codes).length === 2)
     assert.deepEqual([...ours(codes)].sort(), ['TOLLGATE_EVICTION', 'TOLLGATE_PERSISTENCE'])
   })
+})
 
+describe('redisStore() on a server that evicts', { concurrency: true }, () => {
   const saysAgain = async (t: TestContext, policy: string) => {
     const { admin, charge } = await api(t, ['--maxmemory', '64mb', '--maxmemory-policy', policy])
     const users = Array.from({ length: 200 }, (_, i) => `user-${i}`)
@@ -85,6 +87,57 @@ describe('redisStore() on a server that may lose windows', () => {
     }
     await admin.config('SET', 'maxmemory', '64mb')
     await until(async () => (await known()) === users.length)
+  }
+
+  /** A tenant that fills the server as fast as it can, until told to stop. Its keys live longer than all windows. */
+  function flood(admin: Redis): () => Promise<void> {
+    let goesOn = true
+    const done = (async () => {
+      for (let i = 0; goesOn; i++) {
+        const pipeline = admin.pipeline()
+        for (let k = 0; k < 20; k++) pipeline.set(`co-tenant:${i}:${k}`, 'x'.repeat(2_000), 'EX', 7 * 86_400 * 9)
+        await pipeline.exec()
+      }
+    })()
+    return () => {
+      goesOn = false
+      return done
+    }
+  }
+
+  const goesOnThroughFlood = async (t: TestContext, policy: string) => {
+    const { admin, charge } = await api(t, ['--maxmemory', '64mb', '--maxmemory-policy', policy])
+    const users = Array.from({ length: 20 }, (_, i) => `user-${i}`)
+    await Promise.all(users.map((user) => charge(user, 1_000)))
+    let expected = 1_000
+    const right = async () => {
+      const totals = await Promise.all(users.map((user) => sharedTotalMs(admin, user, 'month')))
+      return totals.every((ms) => ms >= expected && ms < expected + 500) // what requests take by themselves
+    }
+    await until(right)
+    const keys = await admin.keys('tollgate:w2:*')
+    const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
+    await admin.config('SET', 'maxmemory', String(used + 2_000_000))
+    const stop = flood(admin)
+    const evicted = async () => Number(/evicted_keys:(\d+)/.exec(await admin.info('stats'))?.[1])
+    await until(async () => (await evicted()) > 1_000)
+    let missing = 0
+    for (let round = 0; round < 40; round++) {
+      const answers = await Promise.all(users.map((user) => charge(user, 100)))
+      expected += 100
+      assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
+      missing = Math.max(missing, keys.length - (await admin.exists(...keys)))
+      await sleep(25)
+    }
+    await stop()
+    assert.ok(missing > 0 || policy === 'allkeys-lru', 'nothing of the throttle was evicted')
+    await admin.config('SET', 'maxmemory', '64mb')
+    await until(right)
+  }
+
+  for (const policy of ['allkeys-lru', 'volatile-ttl']) {
+    it(`lets everybody in, loses and doubles nothing under ${policy} while another tenant floods it`, (t) =>
+      goesOnThroughFlood(t, policy))
   }
 
   for (const policy of ['allkeys-lru', 'volatile-ttl', 'volatile-lru', 'allkeys-random']) {
