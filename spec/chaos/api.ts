@@ -30,9 +30,11 @@ export interface ApiConfig {
   /** Those mounted one after the other under `chain`. */
   readonly chain?: readonly string[]
   readonly log: string
+  /** False where so many processes run that the watch itself would keep the machine busy. Default true. */
+  readonly watchesStalls?: boolean
 }
 
-const { redis, throttles, chain = [], log } = JSON.parse(process.argv[2] as string) as ApiConfig
+const { redis, throttles, chain = [], log, watchesStalls = true } = JSON.parse(process.argv[2] as string) as ApiConfig
 const file = openSync(log, 'a')
 
 const WAKES_MS = 5
@@ -74,10 +76,12 @@ function heard(errorUs: number): void {
 /** The latest that this process woke, since it was asked. */
 let stallMs = 0
 let woke = performance.now()
-setInterval(() => {
-  stallMs = Math.max(stallMs, performance.now() - woke - WAKES_MS)
-  woke = performance.now()
-}, WAKES_MS)
+if (watchesStalls) {
+  setInterval(() => {
+    stallMs = Math.max(stallMs, performance.now() - woke - WAKES_MS)
+    woke = performance.now()
+  }, WAKES_MS)
+}
 
 const store = redisStore(typeof redis === 'string' ? redis : client(redis))
 const all = Object.entries(throttles).map(([name, options]) => {

@@ -44,6 +44,8 @@ export interface ApisOptions {
   readonly env?: NodeJS.ProcessEnv
   /** False where the store is out of reach at the start. */
   readonly reachable?: boolean
+  /** As in {@link ApiConfig}. */
+  readonly watchesStalls?: boolean
 }
 
 /** Starts `n` processes, and waits until each shares its windows with the others. */
@@ -64,8 +66,8 @@ async function warm(api: Api, path: string): Promise<void> {
   for (let i = 0; i < 20; i++) await shoot(api, path, 'warmer')
 }
 
-async function start(owner: Owner, { redis, throttles, chain, env }: ApisOptions, log: string): Promise<Api> {
-  const config: ApiConfig = { redis, throttles, log, ...(chain && { chain }) }
+async function start(owner: Owner, { env, reachable: _, ...options }: ApisOptions, log: string): Promise<Api> {
+  const config: ApiConfig = { ...options, log }
   const child = spawn(process.execPath, ['--require', 'tsx/cjs', join(__dirname, 'api.ts'), JSON.stringify(config)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1', ...env },
