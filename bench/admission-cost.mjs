@@ -1,9 +1,11 @@
 // What a request costs where throttle() admits it from memory: node bench/admission-cost.mjs LOAD dist/index.js prints
 // µs of processor time. Requests go through Node's HTTP server, over a connection that is no socket: what the kernel
-// does is not measured. One load in a process: what V8 learns of another would slow it down.
+// does is not measured. Each request comes when the one before is done with, as over a connection that is kept alive. One
+// load in a process: what V8 learns of another would slow it down.
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { Duplex } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import express from 'express'
 
 const WARMING = 4
@@ -49,7 +51,10 @@ function connected(...middleware) {
 
 async function slice(user) {
   const from = process.cpuUsage()
-  for (let i = 0; i < REQUESTS; i++) await ask(user(i))
+  for (let i = 0; i < REQUESTS; i++) {
+    await ask(user(i))
+    await setImmediate()
+  }
   const { user: app, system } = process.cpuUsage(from)
   return (app + system) / REQUESTS
 }

@@ -48,8 +48,8 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   /** The client went away: time from here on is charged as far as the handler is seen at work. */
   #lateFrom: number | undefined
   #lateUntil = 0
-  /** The response was ended, or destroyed by its handler: nothing after that is processing. */
-  #ending = false
+  /** When the response was ended, or destroyed by its handler: nothing after that is processing. */
+  #endedAt: number | undefined
   #queued = false
   #observer: MeterObserver | undefined
 
@@ -107,11 +107,6 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     return this.countedUs(nowUs(this.clock))
   }
 
-  /** Measures from now: what came before was not processing. */
-  restart(): void {
-    this.restartAt(nowUs(this.clock))
-  }
-
   /** There is at most one observer. */
   observe(observer: MeterObserver): void {
     this.#observer = observer
@@ -119,7 +114,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** The handler did something. Where its client has gone, that shows that it was at work until now. */
   handlerSeen(): void {
-    if (this.#lateFrom === undefined || this.#ending) return
+    if (this.#lateFrom === undefined || this.#endedAt !== undefined) return
     const until = Math.min(nowUs(this.clock), this.#lateUntil)
     if (until > this.#lateFrom) this.#observer?.late(until - this.#lateFrom)
     this.#lateFrom = until
@@ -130,12 +125,12 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   writeHead(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
     this.handlerSeen()
     if (!res.headersSent) {
-      const now = nowUs(this.clock)
+      const now = this.#endedAt ?? nowUs(this.clock)
       this.#observer?.headers(res, now)
       res.setHeader('X-PROCESSING-TIME', Math.round(this.countedUs(now) / 1_000))
     }
     Reflect.apply(original, res, args)
-    if (!this.#ending && endsWithHeader(res)) this.#finish(nowUs(this.clock))
+    if (this.#endedAt === undefined && endsWithHeader(res)) this.#finish(nowUs(this.clock))
     return res
   }
 
@@ -165,10 +160,9 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   #last(res: ServerResponse): void {
     // Listeners of the request hear that the client has gone before the response does.
     if (res.socket?.destroyed) this.closed(res)
-    if (this.#ending) return
+    if (this.#endedAt !== undefined) return
     this.handlerSeen()
-    this.#ending = true
-    const now = nowUs(this.clock)
+    const now = (this.#endedAt = nowUs(this.clock))
     this.#finish(now)
     if (this.#lateFrom !== undefined) this.#observer?.finished(now)
   }
@@ -190,7 +184,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   }
 
   closed(res: ServerResponse): void {
-    if (this.#ending || this.#closed) return
+    if (this.#endedAt !== undefined || this.#closed) return
     this.#closed = true
     this.#observer?.aborted()
     if (this.stopped) return

@@ -168,11 +168,11 @@ describe('Meter times a response to the call of res.end()', () => {
     )
   })
 
-  it('restart() and exclude() leave out what was not processing', async (t) => {
+  it('restartAt() and exclude() leave out what was not processing', async (t) => {
     const { get } = await metered(t, (_req, res, clock) => {
       const meter = Meter.of(res)
       clock.advance(1_000)
-      meter.restart()
+      meter.restartAt(nowUs(clock))
       clock.advance(50)
       meter.exclude(20_000)
       assert.equal(meter.stopped, false)

@@ -3,12 +3,12 @@ const COLD_MOST_US = 3_000_000
 /** A subject's latest requests on a route that its own price follows, and from how many on nothing else counts. */
 const OWN_SAMPLES = 8
 const OWN_ALONE = 4
-/** Subjects whose latest request the route's price follows, and from how many on it leaves the highest out. */
+/** Subjects whose latest requests the route's price follows, and from how many on it leaves the highest out. */
 const ROUTE_SUBJECTS = 32
 const ROUTE_ROBUST = 4
 /** The share of a route's subjects whose price is left out: one in so many, rounded up. */
 const OUTLIERS = 8
-/** Subjects whose own history is kept, the least recent goes first, and routes kept of each. */
+/** Subjects whose own history is kept in each of two generations, and routes kept of each subject. */
 const MOST_SUBJECTS = 10_000
 const MOST_ROUTES_OF_SUBJECT = 8
 
@@ -33,8 +33,7 @@ export class RoutePrice {
   }
 
   learn(subject: string, us: number): void {
-    this.#latest.delete(subject)
-    this.#latest.set(subject, us)
+    this.#latest.set(subject, us) // a subject that is known keeps its place: moving it would cost more than all the rest
     if (this.#latest.size > ROUTE_SUBJECTS) dropOldest(this.#latest)
     this.#robustUs = undefined
     this.#hasNews = true
@@ -67,9 +66,8 @@ export class RoutePrice {
   #robust(): number {
     if (this.#robustUs !== undefined) return this.#robustUs
     const known = this.#latest.size
-    const descending = [...this.#latest.values()].sort((a, b) => b - a)
     const leftOut = known < ROUTE_ROBUST ? 0 : Math.ceil(known / OUTLIERS)
-    return (this.#robustUs = withMargin(descending[leftOut] as number, known))
+    return (this.#robustUs = withMargin(highestBut(leftOut, this.#latest.values()), known))
   }
 
   /** True where the price is not a guess any more. */
@@ -83,6 +81,8 @@ class OwnHistory {
   readonly #samples: number[] = []
   #next = 0
   #mostUs = 0
+
+  constructor(readonly route: RoutePrice) {}
 
   get known(): number {
     return this.#samples.length
@@ -108,11 +108,13 @@ class OwnHistory {
  * subject's price by more than one subject among the route's latest can. Pure; whole microseconds.
  */
 export class Prices {
-  readonly #own = new Map<string, Map<RoutePrice, OwnHistory>>()
+  #recent = new Map<string, readonly OwnHistory[]>()
+  /** Those that were recent before these: who is not asked for until the next change of generations is forgotten. */
+  #earlier = new Map<string, readonly OwnHistory[]>()
 
   /** The price of a request, at most `limitUs`. */
   of(route: RoutePrice, subject: string, limitUs: number): number {
-    const own = this.#own.get(subject)?.get(route)
+    const own = historyOf(route, this.#recent.get(subject) ?? this.#earlier.get(subject))
     if (own !== undefined && own.known >= OWN_ALONE) return Math.min(limitUs, own.us)
     const coldUs = Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
     const known = own?.known ?? 0
@@ -129,18 +131,43 @@ export class Prices {
   }
 
   #history(subject: string, route: RoutePrice): OwnHistory {
-    let routes = this.#own.get(subject)
-    if (routes !== undefined) this.#own.delete(subject)
-    else routes = new Map<RoutePrice, OwnHistory>()
-    this.#own.set(subject, routes)
-    if (this.#own.size > MOST_SUBJECTS) dropOldest(this.#own)
-    let history = routes.get(route)
-    if (history === undefined) {
-      routes.set(route, (history = new OwnHistory()))
-      if (routes.size > MOST_ROUTES_OF_SUBJECT) dropOldest(routes)
-    }
+    const histories = this.#recent.get(subject) ?? this.#makeRecent(subject)
+    const known = historyOf(route, histories)
+    if (known !== undefined) return known
+    const history = new OwnHistory(route)
+    this.#recent.set(subject, [...histories.slice(1 - MOST_ROUTES_OF_SUBJECT), history])
     return history
   }
+
+  #makeRecent(subject: string): readonly OwnHistory[] {
+    if (this.#recent.size >= MOST_SUBJECTS) {
+      this.#earlier = this.#recent
+      this.#recent = new Map()
+    }
+    const histories = this.#earlier.get(subject) ?? []
+    this.#recent.set(subject, histories)
+    return histories
+  }
+}
+
+function historyOf(route: RoutePrice, histories: readonly OwnHistory[] | undefined): OwnHistory | undefined {
+  if (histories === undefined) return undefined
+  for (const history of histories) if (history.route === route) return history
+  return undefined
+}
+
+/** The highest of some figures, but for so many higher ones. */
+function highestBut(leftOut: number, figures: Iterable<number>): number {
+  const highest = new Array<number>(leftOut + 1).fill(0) // descending
+  for (let figure of figures) {
+    for (let i = 0; i <= leftOut && figure > 0; i++) {
+      const known = highest[i] as number
+      if (figure <= known) continue
+      highest[i] = figure
+      figure = known
+    }
+  }
+  return highest[leftOut] as number
 }
 
 function withMargin(us: number, samples: number): number {

@@ -75,7 +75,7 @@ export class RequestAdmission implements Applicant, WindowPlace {
 
   ask(): void {
     this.#askedAt = nowUs(this.#rules.clock)
-    const verdict = this.window.admit(this.keptAs, this)
+    const verdict = this.#asks.window.admit(this.#asks.keptAs, this, this.#askedAt)
     if (!('until' in verdict)) return this.#proceed(verdict)
     // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
     void new Promise<Decision>((resolve) => (this.#decide = resolve)).then((decided) => this.#decidedLater(decided))
@@ -163,7 +163,7 @@ export class RequestAdmission implements Applicant, WindowPlace {
   }
 
   #pass(ticket: Ticket): void {
-    this.#charges.enter(this.#charged(ticket.subjectWindow, ticket))
+    this.#charges.enter(this.#charged(ticket.subjectWindow, ticket), ticket.start)
     // The client may have gone while the store was asked: then nothing runs, and nothing is charged.
     if (this.gone) return void this.#charges.refuse()
     this.#emitAdmitted(ticket)

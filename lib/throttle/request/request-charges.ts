@@ -85,9 +85,9 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     return observer instanceof RequestCharges ? observer : undefined
   }
 
-  /** Charges the request to a window, too. Its processing time begins with the first. */
-  enter(window: ChargedWindow): void {
-    if (this.#windows.length === 0) this.#meter.restart()
+  /** Charges the request to a window, too, from `now` on. Its processing time begins with the first. */
+  enter(window: ChargedWindow, now: number): void {
+    if (this.#windows.length === 0) this.#meter.restartAt(now)
     this.#add(window)
   }
 

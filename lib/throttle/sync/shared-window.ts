@@ -90,8 +90,8 @@ export class SharedWindow {
   }
 
   /** Decides at once where it can; else the request waits, and hears of the decision. */
-  admit(subject: string, applicant: Applicant): Decision | Waiter {
-    const verdict = this.#engine.admit(subject, applicant, nowUs(this.#clock))
+  admit(subject: string, applicant: Applicant, now = nowUs(this.#clock)): Decision | Waiter {
+    const verdict = this.#engine.admit(subject, applicant, now)
     this.#arm()
     if (!('waiter' in verdict)) return verdict
     if (verdict.asks) this.#sync?.ask(verdict.waiter)

@@ -31,12 +31,14 @@ describe("Prices, by a subject's own history", () => {
     assert.equal(prices.of(route, 'ada', LIMIT_US), 50_000)
   })
 
-  it('is kept for each route apart, and forgets the subject that asked longest ago', () => {
+  it('is kept for each route apart, while no more than 10,000 others ask', () => {
     const [prices, route, other] = [new Prices(), new RoutePrice(), new RoutePrice()]
     for (let n = 0; n < 4; n++) prices.learn(route, 'ada', 40_000)
     assert.equal(prices.of(other, 'ada', LIMIT_US), 3_000_000)
     for (let n = 0; n < 10_000; n++) prices.learn(other, `user-${n}`, 10)
-    assert.ok(prices.of(route, 'ada', LIMIT_US) > 50_000)
+    assert.equal(prices.of(route, 'ada', LIMIT_US), 50_000)
+    for (let n = 10_000; n <= 20_000; n++) prices.learn(other, `user-${n}`, 10)
+    assert.ok(prices.of(route, 'ada', LIMIT_US) > 50_000, 'forgotten')
   })
 })
 
