@@ -49,7 +49,8 @@ export const GROUPS = {
     specs: [
       ...['challenge', 'floor', 'require-bearer', 'credentials/placements', 'reasons', 'policies', 'dpop/dpop'],
       'allow-unauthenticated',
-      ...['../throttle/subject', '../index', 'issuer-warnings', 'session-of'],
+      ...['../throttle/subject', '../index', 'issuer-warnings', 'session-of', 'bearer-options', 'claims/claim-options'],
+      ...['issuers/introspection', 'issuers/known-tokens', 'issuers/presets'],
     ],
   },
   guards: {
@@ -95,7 +96,7 @@ export const GROUPS = {
       ...['auth0', 'clerk', 'cognito', 'entra', 'firebase', 'github-actions', 'google', 'hydra', 'keycloak'],
       ...['kubernetes', 'logto', 'okta', 'provider', 'supabase', 'zitadel'],
     ].map((name) => `../providers/${name}`),
-    specs: ['issuers/providers'],
+    specs: ['issuers/presets', 'issuers/providers'],
     typescript: true,
   },
 }

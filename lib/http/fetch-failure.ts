@@ -40,5 +40,5 @@ function detailOf(problem: unknown): string | undefined {
 }
 
 function errorOf(problem: unknown): { readonly message: string; readonly code?: unknown } {
-  return problem instanceof Error ? problem : { message: 'it was not asked yet' }
+  return problem instanceof Error ? problem : { message: 'no error was given' }
 }

@@ -1,6 +1,6 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Audience } from '../bearer/claims/claim-options'
-import { type ProviderOptions, client, hostOf, preset, user } from './provider'
+import { type ProviderOptions, client, hostOf, isOr, preset, user } from './provider'
 
 /** Options of {@link auth0}. */
 export interface Auth0Options {
@@ -26,7 +26,7 @@ export function auth0({ domain, audience, organization, more }: Auth0Options): I
       issuer: `https://${hostOf('auth0', 'domain', domain)}/`,
       audience,
       scopeFrom: ['permissions', 'scope'],
-      ...(organization !== undefined && { checkClaims: ({ org_id }) => org_id === organization }),
+      checkClaims: ({ org_id }) => isOr(org_id, organization),
       session({ sub, client_id, azp }) {
         const app = client_id ?? azp
         return typeof app === 'string' && sub === `${app}@clients` ? client(app) : user(sub, app)

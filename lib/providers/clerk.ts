@@ -42,7 +42,7 @@ export function clerk({
         issuer,
         audience: needText('clerk', 'machine', machine),
         scopeFrom: [], // `scopes` lists machines
-        session: ({ sub }) => (typeof sub === 'string' && sub.startsWith('mch_') ? client(sub) : undefined),
+        session: ({ sub }) => (String(sub).startsWith('mch_') ? client(sub) : undefined),
       },
       more,
     )
@@ -53,8 +53,7 @@ export function clerk({
       audience: { instead: 'clients' },
       clients: needList('clerk', 'authorizedParties', authorizedParties),
       checkClaims: ({ sts, act }) => sts !== 'pending' && (impersonation || act === undefined),
-      session: ({ sub, azp, client_id }) =>
-        typeof sub === 'string' && sub.startsWith('user_') ? user(sub, client_id ?? azp) : undefined,
+      session: ({ sub, azp, client_id }) => (String(sub).startsWith('user_') ? user(sub, client_id ?? azp) : undefined),
     },
     more,
   )

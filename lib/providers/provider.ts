@@ -20,15 +20,9 @@ export function client(clientId: unknown): SessionIdentity | undefined {
   return typeof clientId === 'string' ? { kind: 'client', clientId } : undefined
 }
 
-/** Whether a claim is a text, or a list of texts, with this one among them. */
-export function holds(claim: unknown, value: string): boolean {
-  return claim === value || (Array.isArray(claim) && claim.includes(value))
-}
-
 /** Whether a claim has a value, where one is wanted. */
-export function isOr(claim: unknown, wanted: string | readonly string[] | undefined): boolean {
-  if (wanted === undefined) return true
-  return typeof wanted === 'string' ? claim === wanted : wanted.includes(claim as string)
+export function isOr(claim: unknown, wanted: string | undefined): boolean {
+  return wanted === undefined || claim === wanted
 }
 
 /** A provider's preset with what the app adds: `checkClaims` of both count, and keys of the app's replace the provider's. */
@@ -41,7 +35,7 @@ export function preset(facts: ProviderOptions, more: ProviderOptions = {}): Issu
       : (first ?? second)
   const { jwksUri, ...rest } = facts
   const ownKeys = ['key', 'keys', 'secret', 'jwksUri'].some((name) => name in more)
-  const keys = ownKeys || jwksUri === undefined ? {} : { jwksUri }
+  const keys = ownKeys ? {} : { jwksUri }
   return { ...rest, ...keys, ...more, ...(checkClaims && { checkClaims }) } as IssuerOptions
 }
 
@@ -61,7 +55,5 @@ export function needList(provider: string, option: string, value: unknown): read
 
 /** The host of a domain, however it was written: `acme.eu.auth0.com`. */
 export function hostOf(provider: string, option: string, value: unknown): string {
-  return needText(provider, option, value)
-    .replace(/^https:\/\//, '')
-    .replace(/\/$/, '')
+  return needText(provider, option, value).replace('https://', '').replace(/\/$/, '')
 }

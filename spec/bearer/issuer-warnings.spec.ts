@@ -122,6 +122,31 @@ describe('requireBearer() tells the operator', () => {
     }
   })
 
+  it('in other words where there is no code', async () => {
+    const issuer = 'https://as.test'
+    for (const [thrown, why] of [
+      [new Error('fetch failed', { cause: new Error('no answer within 5 s') }), 'no answer within 5 s'],
+      ['text', 'no error was given'],
+    ] as const) {
+      const { bearer } = await api({ issuer, jwksUri: `${issuer}/keys`, fetch: () => Promise.reject(thrown) })
+      await assert.rejects(bearer.ready(), (err: Error) =>
+        err.message.includes(`/keys could not be fetched (${why}): check`),
+      )
+    }
+  })
+
+  it('of an issuer that shows no key', async (t) => {
+    const flushed = listening(t)
+    const { state, issuer, token } = await serveIssuer(a)
+    state.keys = []
+    const { ask } = await api({ issuer })
+    assert.equal((await ask(token())).status, 503)
+    assert.deepEqual(await flushed(), [
+      `the keys of the issuer '${issuer}' cannot be had: its JWK Set shows no key that can be used. ` +
+        'Requests get 503 meanwhile: check that this is the right address',
+    ])
+  })
+
   it('what to do, by the status that the address answered with', async () => {
     for (const [status, remedy] of [
       [307, 'redirects are not followed: give the address that it leads to'],

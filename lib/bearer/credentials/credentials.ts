@@ -26,7 +26,7 @@ export interface RequestView {
 }
 
 /** RFC 9110 §5.6.2: what a scheme's name may be made of. */
-const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]*/
+const SCHEME = /[!#$%&'*+.^_`|~0-9A-Za-z-]*/
 /** RFC 6750 §2.1: b64token, after one space or more (RFC 9110 §11.4). */
 const CREDENTIALS = /^ +([A-Za-z0-9._~+/-]+=*)$/
 const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
@@ -83,14 +83,9 @@ export function findToken(
   dpop = false,
   maxTokenLength = maxHeaderSize,
 ): Credentials | Refusal {
-  let field: string | undefined
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.toLowerCase() !== 'authorization') continue
-    if (field !== undefined) return refuse('several_tokens')
-    field = rawHeaders[i + 1]
-  }
-  if (field === undefined) return refuse('no_token')
-  const scheme = SCHEME.exec(field)?.[0] ?? ''
+  const [field = '', ...more] = fieldsOf(rawHeaders, 'authorization')
+  if (more.length > 0) return refuse('several_tokens')
+  const [scheme] = SCHEME.exec(field) as unknown as [string] // be it empty
   const bound = dpop && scheme.toLowerCase() === 'dpop'
   if (!bound && scheme.toLowerCase() !== 'bearer') return refuse('no_token')
   if (field.length > scheme.length + 1 + maxTokenLength) return refuse('malformed_token')
@@ -101,5 +96,5 @@ export function findToken(
 
 /** The values of all header fields of a name. */
 export function fieldsOf(rawHeaders: readonly string[], name: string): readonly string[] {
-  return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name)
+  return rawHeaders.filter((_, i) => i % 2 === 1 && (rawHeaders[i - 1] as string).toLowerCase() === name)
 }

@@ -116,7 +116,8 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   function unavailable(): Refusal {
     const retryAfterSec = Math.max(1, Math.ceil((retryAt - clock.now()) / 1_000))
-    return { refused: 'keys_unavailable', retryAfterSec, cause: problem }
+    const cause = problem ?? new Error('its JWK Set shows no key that can be used')
+    return { refused: 'keys_unavailable', retryAfterSec, cause }
   }
 
   /** Resolves when there is nothing more to wait for: never rejects. */

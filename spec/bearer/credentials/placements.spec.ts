@@ -123,6 +123,24 @@ describe("requireBearer({ tokenFrom: ['form'] }) (RFC 6750 §2.2)", () => {
     }
   })
 
+  it('refuses a longer one than maxTokenLength, as in the header', async () => {
+    for (const [maxTokenLength, status] of [
+      [token.length, 200],
+      [token.length - 1, 401],
+    ] as const) {
+      const ask = await api(['form', 'query'], { maxTokenLength })
+      assert.equal((await ask('/', posting(`access_token=${token}`))).status, status)
+      assert.equal((await ask(`/?access_token=${token}`)).status, status)
+      assert.equal((await ask('/', { headers: { authorization } })).status, status)
+    }
+  })
+
+  it('refuses what another parser has made no text of', async () => {
+    const parsed: express.RequestHandler = (req, _res, next) => ((req.body = { access_token: 7 }), next())
+    const { url } = await serve(express().use(parsed, requireBearer({ ...dev.options, tokenFrom: ['form'] }), answer))
+    assert.equal((await fetch(url, posting('access_token=7'))).status, 400)
+  })
+
   it('refuses two, and what is no text', async () => {
     const ask = await api(['form', 'query', 'form'])
     for (const body of [

@@ -413,6 +413,20 @@ describe('requireBearer({ verify })', () => {
     assert.equal((await (await asking(() => null))('x')).status, 401)
   })
 
+  it('shows functions of the app a header without facts, as there is none', async () => {
+    const told: unknown[] = []
+    const checkClaims: BearerOptions['checkClaims'] = (_claims, { header }) => told.push(header) === 1
+    const session: BearerOptions['session'] = ({ sub }, { header }) => {
+      told.push(header)
+      return { kind: 'client', clientId: String(sub) }
+    }
+    const checked = await asking(() => ({ sub: 'ada', aud: audience }), { checkClaims })
+    assert.equal((await checked('t')).status, 200)
+    const read = await asking(() => ({ sub: 'ada', aud: audience }), { session })
+    assert.equal((await read('t')).status, 200)
+    assert.deepEqual(told, [{}, {}])
+  })
+
   it('finds the issuer and the audience in the environment too', async () => {
     Object.assign(process.env, { ISSUER_BASE_URL: issuer, AUDIENCE: audience })
     const asked = asking(() => ({ sub: 'ada', aud: audience, iss: issuer }), { issuer: undefined, audience: undefined })

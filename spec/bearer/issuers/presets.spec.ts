@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { inspect } from 'node:util'
+import express from 'express'
+import { sign } from 'jsonwebtoken'
+import { type IssuerOptions, requireBearer, sessionOf } from '../../../lib'
+import * as providers from '../../../lib/providers'
+import { serve } from '../../support/serve'
+
+const { auth0, clerk, cognito, entra, firebase, githubActions, google } = providers
+const { hydra, keycloak, kubernetes, logto, okta, supabase, zitadel } = providers
+
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const more = { key: publicKey }
+const domain = 'acme.example'
+const audience = 'api'
+
+/** What a token of an issuer comes to: `user ada of app: scopes`, or why it is refused. */
+async function outcome(issuer: IssuerOptions, claims: object): Promise<string> {
+  let reason = ''
+  const onDenied = (err: { readonly reason?: string | undefined }, _req: unknown, res: express.Response) => {
+    reason = err.reason ?? 'refused'
+    res.end()
+  }
+  const app = express().use(requireBearer({ ...issuer, onDenied }), (req, res) => {
+    const session = sessionOf(req)
+    const { kind, clientId = 'no app', scope } = session
+    res.send(`${kind} ${session.kind === 'user' ? session.userId : 'nobody'} of ${clientId}: ${scope.join()}`)
+  })
+  const { url } = await serve(app)
+  const named = { iss: [issuer.issuer].flat()[0], exp: 4_102_444_800, ...claims }
+  const token = sign(JSON.stringify(named), privateKey, { header: { alg: 'RS256', typ: 'at+jwt' }, algorithm: 'RS256' })
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+  return reason || (await answer.text())
+}
+
+const aud = audience
+const tid = 't-1'
+const organized = { domain, audience, organization: 'org_acme' }
+const entraOne = entra({ tenant: tid, audience, more })
+const entraTwo = entra({ tenants: [tid, 't-2'], audience, more })
+const ofTenant = { iss: `https://login.microsoftonline.com/${tid}/v2.0`, tid, aud, azp: 'app' }
+const machine = clerk({ domain, machine: 'api', more })
+const people = clerk({ domain, authorizedParties: ['https://app.test'], more })
+const realm = 'https://sso.example/realms/acme/'
+const bearer = { aud, typ: 'Bearer', sub: 'ada', azp: 'app' }
+const roles = { realm_access: { roles: ['a'] }, resource_access: { api: { roles: ['b'] } }, scope: 'c', sid: 's' }
+const fire = firebase({ project: 'acme', more })
+const fireOf = firebase({ project: 'acme', tenant: 't-1', more })
+const uid = (length: number) => ({ aud: 'acme', sub: 'u'.repeat(length) })
+const web = { aud, sub: 'system:serviceaccount:tree:web' }
+
+const CASES: readonly [title: string, issuer: IssuerOptions, claims: object, expected: string][] = [
+  ['Auth0: a machine', auth0({ domain, audience, more }), { aud, sub: 'x@clients', azp: 'x' }, 'client nobody of x: '],
+  [
+    'Auth0: no app',
+    auth0({ domain, audience, more }),
+    { aud, sub: 'undefined@clients' },
+    'user undefined@clients of no app: ',
+  ],
+  [
+    'Auth0: an app that is no text',
+    auth0({ domain, audience, more }),
+    { aud, sub: 'ada', azp: 7 },
+    'user ada of no app: ',
+  ],
+  [
+    'Auth0: any organization',
+    auth0({ domain, audience, more }),
+    { aud, sub: 'ada', org_id: 'x' },
+    'user ada of no app: ',
+  ],
+  [
+    'Auth0: its organization',
+    auth0({ ...organized, more }),
+    { aud, sub: 'ada', org_id: 'org_acme' },
+    'user ada of no app: ',
+  ],
+  ['Auth0: another organization', auth0({ ...organized, more }), { aud, sub: 'ada', org_id: 'x' }, 'claim_check'],
+  ['Clerk: a machine', machine, { aud, sub: 'mch_1', scope: 'mch_2' }, 'client nobody of mch_1: '],
+  ['Clerk: a user for a machine', machine, { aud, sub: 'user_1' }, 'subject'],
+  ['Clerk: a machine without sub', machine, { aud }, 'subject'],
+  ['Clerk: a session', people, { sub: 'user_1', azp: 'https://app.test' }, 'user user_1 of https://app.test: '],
+  ['Clerk: a machine for a user', people, { sub: 'mch_1', azp: 'https://app.test' }, 'subject'],
+  ['Clerk: a session without sub', people, { azp: 'https://app.test' }, 'subject'],
+  ['Entra: a user', entraOne, { ...ofTenant, sub: 's', oid: 'o', scp: 'a b' }, 'user o of app: a,b'],
+  ['Entra: a user whose sub is the oid', entraOne, { ...ofTenant, sub: 'o', oid: 'o', scp: 'a' }, 'user o of app: a'],
+  ['Entra: a user with a role', entraOne, { ...ofTenant, sub: 's', oid: 'o', roles: ['r'] }, 'user o of app: r'],
+  ['Entra: a user without scope', entraOne, { ...ofTenant, sub: 's', oid: 'o' }, 'scope'],
+  ['Entra: a machine', entraOne, { ...ofTenant, sub: 'o', oid: 'o', roles: ['r'] }, 'client nobody of app: r'],
+  [
+    'Entra: a machine by idtyp',
+    entraOne,
+    { ...ofTenant, sub: 's', oid: 'o', idtyp: 'app', roles: ['r'] },
+    'client nobody of app: r',
+  ],
+  ['Entra: nobody', entraOne, { ...ofTenant, roles: ['r'] }, 'subject'],
+  [
+    'Entra: a user of one of several tenants',
+    entraTwo,
+    { ...ofTenant, sub: 's', oid: 'o', scp: 'a' },
+    'user t-1:o of app: a',
+  ],
+  ['Entra: nobody of one of several tenants', entraTwo, { ...ofTenant, sub: 's', scp: 'a' }, 'subject'],
+  [
+    'Entra: another app',
+    entra({ tenant: tid, audience, clients: ['x'], more }),
+    { ...ofTenant, oid: 'o', scp: 'a' },
+    'client',
+  ],
+  [
+    'Entra: an app listed',
+    entra({ tenant: tid, audience, clients: ['app'], more }),
+    { ...ofTenant, oid: 'o', scp: 'a' },
+    'user o of app: a',
+  ],
+  ['Keycloak: scopes', keycloak({ realm, audience, more }), { ...bearer, ...roles }, 'user ada of app: c'],
+  [
+    'Keycloak: roles of the realm',
+    keycloak({ realm, audience, roles: 'realm', more }),
+    { ...bearer, ...roles },
+    'user ada of app: a',
+  ],
+  [
+    'Keycloak: roles of the client',
+    keycloak({ realm, audience, roles: 'client', more }),
+    { ...bearer, ...roles },
+    'user ada of app: b',
+  ],
+  [
+    'Keycloak: a login of earlier versions',
+    keycloak({ realm, audience, more }),
+    { ...bearer, session_state: 's' },
+    'user ada of app: ',
+  ],
+  ['Keycloak: a service account', keycloak({ realm, audience, more }), bearer, 'client nobody of app: '],
+  [
+    'Keycloak: its client_id',
+    keycloak({ realm, audience, more }),
+    { ...bearer, client_id: 'x' },
+    'client nobody of x: ',
+  ],
+  ['Keycloak: its clientId', keycloak({ realm, audience, more }), { ...bearer, clientId: 'y' }, 'client nobody of y: '],
+  ['Okta: no cid', okta({ domain, audience, more }), { aud, sub: 'ada', uid: '1' }, 'required_claim'],
+  [
+    'Okta: a user',
+    okta({ domain, audience, more }),
+    { aud, sub: 'ada', uid: '1', cid: 'app', scp: ['a'] },
+    'user 1 of app: a',
+  ],
+  ['Okta: a machine', okta({ domain, audience, more }), { aud, sub: 'app', cid: 'app' }, 'client nobody of app: '],
+  ['Okta: neither', okta({ domain, audience, more }), { aud, sub: 'ada', cid: 'app' }, 'subject'],
+  ['Firebase: any tenant', fire, { ...uid(1), firebase: { tenant: 'x' }, at_hash: 'h' }, 'user u of no app: '],
+  ['Firebase: its tenant', fireOf, { ...uid(1), firebase: { tenant: 't-1' } }, 'user u of no app: '],
+  ['Firebase: another tenant', fireOf, { ...uid(1), firebase: { tenant: 'x' } }, 'claim_check'],
+  ['Firebase: no tenant', fireOf, uid(1), 'claim_check'],
+  ['Firebase: the longest id', fire, uid(128), `user ${'u'.repeat(128)} of no app: `],
+  ['Firebase: too long an id', fire, uid(129), 'subject'],
+  ['Firebase: nobody', fire, { aud: 'acme', firebase: { sign_in_provider: 'anonymous' } }, 'subject'],
+  [
+    'Kubernetes: a short name',
+    kubernetes({ audience, serviceAccounts: ['tree:web'], more }),
+    web,
+    `client nobody of ${web.sub}: `,
+  ],
+  [
+    'Kubernetes: a full name',
+    kubernetes({ audience, serviceAccounts: [web.sub], more }),
+    web,
+    `client nobody of ${web.sub}: `,
+  ],
+  ['Kubernetes: another', kubernetes({ audience, serviceAccounts: ['tree:jobs'], more }), web, 'claim_check'],
+  [
+    'Logto: its organization',
+    logto({ ...organized, more }),
+    { aud, sub: 'ada', organization_id: 'org_acme' },
+    'user ada of no app: ',
+  ],
+  [
+    'Logto: another organization',
+    logto({ ...organized, more }),
+    { aud, sub: 'ada', organization_id: 'x' },
+    'claim_check',
+  ],
+  ['Zitadel: an ID token', zitadel({ domain, project: 'api', more }), { aud, sub: '1' }, 'required_claim'],
+  ['Zitadel: a person', zitadel({ domain, project: 'api', more }), { aud, sub: '1', jti: 'j' }, 'user 1 of no app: '],
+  [
+    'Zitadel: a service user',
+    zitadel({ domain, project: 'api', serviceUsers: ['1'], more }),
+    { aud, sub: '1', jti: 'j' },
+    'client nobody of 1: ',
+  ],
+]
+
+describe('presets of express-tollgate/providers', () => {
+  for (const [title, issuer, claims, expected] of CASES) {
+    it(title, async () => assert.equal(await outcome(issuer, claims), expected))
+  }
+
+  it('have checkClaims of the app count beside their own', async () => {
+    const claims = { aud, sub: 'ada', org_id: 'org_acme' }
+    for (const [answer, org_id, expected] of [
+      [true, 'org_acme', 'user ada of no app: '],
+      [false, 'org_acme', 'claim_check'],
+      [true, 'x', 'claim_check'],
+    ] as const) {
+      const told: string[] = []
+      const checkClaims: IssuerOptions['checkClaims'] = ({ sub }, { header }) => {
+        told.push(`${String(sub)}, ${String(header.alg)}`)
+        return answer
+      }
+      const issuer = auth0({ ...organized, more: { ...more, checkClaims } })
+      assert.equal(await outcome(issuer, { ...claims, org_id }), expected)
+      assert.deepEqual(told, org_id === 'x' ? [] : ['ada, RS256'])
+    }
+    const alone = supabase({ project: 'acme', more: { ...more, checkClaims: () => false } })
+    assert.equal(await outcome(alone, { aud: 'authenticated', role: 'authenticated', sub: 'ada' }), 'claim_check')
+  })
+
+  it('have keys of the app in place of the provider’s', () => {
+    const at = (own: object) => supabase({ project: 'acme', more: own }).jwksUri
+    assert.equal(at({}), 'https://acme.supabase.co/auth/v1/.well-known/jwks.json')
+    assert.equal(at({ maxAgeSec: 60 }), 'https://acme.supabase.co/auth/v1/.well-known/jwks.json')
+    assert.equal(at({ jwksUri: 'https://keys.test' }), 'https://keys.test')
+    for (const own of [{ key: publicKey }, { keys: [publicKey] }, { secret: 's' }]) assert.equal(at(own), undefined)
+  })
+
+  it('say nobody’s session where the claims name nobody', () => {
+    const read = (issuer: IssuerOptions, claims: Record<string, unknown>) => issuer.session?.(claims, { header: {} })
+    assert.equal(read(auth0({ domain, audience }), {}), undefined)
+    assert.equal(read(keycloak({ realm, audience }), {}), undefined)
+  })
+
+  it('write the issuer as its tokens have it, whatever the domain is written like', () => {
+    for (const written of ['acme.example', 'https://acme.example', 'acme.example/', 'https://acme.example/']) {
+      assert.equal(auth0({ domain: written, audience }).issuer, 'https://acme.example/')
+    }
+    assert.equal(clerk({ domain: 'acme.example/clerk/', machine: 'm' }).issuer, 'https://acme.example/clerk')
+    assert.equal(keycloak({ realm, audience }).issuer, 'https://sso.example/realms/acme')
+    const { issuer, audience: own } = okta({ domain })
+    assert.deepEqual([issuer, own], ['https://acme.example/oauth2/default', 'api://default'])
+    const several = entra({ tenants: [tid], audience, version: 1 })
+    assert.equal(several.issuer, 'https://sts.windows.net/{tid}/')
+    assert.equal(several.jwksUri, 'https://login.microsoftonline.com/common/discovery/keys')
+  })
+
+  const texts: readonly [name: string, option: string, make: (value: never) => unknown][] = [
+    ['auth0', 'domain', (value) => auth0({ domain: value, audience })],
+    ['clerk', 'domain', (value) => clerk({ domain: value, machine: 'm' })],
+    ['clerk', 'machine', (value) => clerk({ domain, machine: value ?? '' })],
+    ['cognito', 'userPoolId', (value) => cognito({ userPoolId: value, clients: ['c'] })],
+    ['entra', 'tenant', (value) => entra({ tenant: value, audience })],
+    ['firebase', 'project', (value) => firebase({ project: value })],
+    ['hydra', 'issuer', (value) => hydra({ issuer: value, audience })],
+    ['keycloak', 'realm', (value) => keycloak({ realm: value, audience })],
+    ['logto', 'domain', (value) => logto({ domain: value, audience })],
+    ['okta', 'domain', (value) => okta({ domain: value })],
+    ['supabase', 'project', (value) => supabase({ project: value })],
+    ['zitadel', 'domain', (value) => zitadel({ domain: value, project: 'p' })],
+  ]
+  const lists: typeof texts = [
+    ['clerk', 'authorizedParties', (value) => clerk({ domain, authorizedParties: value })],
+    ['cognito', 'clients', (value) => cognito({ userPoolId: 'r_1', clients: value })],
+    ['githubActions', 'subjects', (value) => githubActions({ audience, subjects: value })],
+    ['google', 'serviceAccounts, or users: true', (value) => google({ audience, serviceAccounts: value })],
+    ['kubernetes', 'serviceAccounts', (value) => kubernetes({ audience, serviceAccounts: value, more })],
+  ]
+  for (const [name, option, make] of [...texts, ...lists]) {
+    it(`${name}() names ${option} where it is none`, () => {
+      const isText = texts.some((one) => one[2] === make)
+      const wrong = isText ? [undefined, '', 7, ['a']] : [undefined, [], 'a', '', [''], [7], ['a', ''], ['a', 7]]
+      for (const value of wrong) {
+        const received = option === 'machine' && value === undefined ? '' : value
+        const needed = `${name}() needs ${option}, ${isText ? 'a text' : 'a list of texts'}; received ${inspect(received)}`
+        assert.throws(() => make(value as never), { name: 'TypeError', message: needed })
+      }
+    })
+  }
+})
