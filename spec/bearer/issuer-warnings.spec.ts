@@ -124,11 +124,13 @@ describe('requireBearer() tells the operator', () => {
 
   it('in other words where there is no code', async () => {
     const issuer = 'https://as.test'
-    for (const [thrown, why] of [
+    const thrown: readonly [unknown, string][] = [
       [new Error('fetch failed', { cause: new Error('no answer within 5 s') }), 'no answer within 5 s'],
       ['text', 'no error was given'],
-    ] as const) {
-      const { bearer } = await api({ issuer, jwksUri: `${issuer}/keys`, fetch: () => Promise.reject(thrown) })
+    ]
+    for (const [reason, why] of thrown) {
+      const failing = () => new Promise<never>(() => AbortSignal.abort(reason).throwIfAborted())
+      const { bearer } = await api({ issuer, jwksUri: `${issuer}/keys`, fetch: failing })
       await assert.rejects(bearer.ready(), (err: Error) =>
         err.message.includes(`/keys could not be fetched (${why}): check`),
       )

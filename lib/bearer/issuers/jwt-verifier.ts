@@ -100,7 +100,7 @@ export function jwtVerifier(issuers: TrustedIssuers, tokens: KnownTokens, clock:
     const { issuer, typ } = keys
     if (isSameKey && issuer === known.issuer && typ === known.typ && nowSec >= known.fromSec && nowSec < known.untilSec)
       return known.verified
-    if (isRefusal(key)) return key.refused === 'keys_unavailable' ? { ...key, about: { issuer: policy.issuer } } : key
+    if (isRefusal(key)) return { ...key, about: { issuer: policy.issuer } }
     const iss = jws.claims.iss as string
     if (key.issuer !== undefined && !isFor(key.issuer, iss, tenant)) return refuse('unknown_key')
     if (!isSameKey && !isSignedWith(jws.token, jws.algorithm, key)) return refuse('signature')
@@ -147,8 +147,7 @@ function named(issuer: string): (problem: unknown) => never {
 
 /** Microsoft's JWKs name the issuer that they are for; `{tenantid}` there stands for every tenant. */
 function isFor(keyIssuer: string, iss: string, tenant: string | undefined): boolean {
-  const named = keyIssuer.replace('{tenantid}', tenant ?? /\{tenantid\}/.exec(keyIssuer)?.[0] ?? '')
-  if (!named.includes('{tenantid}')) return named === iss
-  const [before = '', after = ''] = named.split('{tenantid}')
-  return iss.startsWith(before) && iss.endsWith(after)
+  const [before, after] = keyIssuer.split('{tenantid}') as [string, string?]
+  if (after === undefined) return keyIssuer === iss
+  return tenant === undefined ? iss.startsWith(before) && iss.endsWith(after) : iss === before + tenant + after
 }

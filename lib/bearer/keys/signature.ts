@@ -1,5 +1,6 @@
-import { verify as verifyBytes } from 'node:crypto'
+import { type KeyObject, verify as verifyBytes } from 'node:crypto'
 import { verify as verifyToken } from 'jsonwebtoken'
+import type { Algorithm } from './algorithm'
 import type { VerifyKey } from './verify-key'
 
 /**
@@ -10,15 +11,17 @@ import type { VerifyKey } from './verify-key'
  * @param token three parts of canonical base64url, as `readJws` takes them
  */
 export function isSignedWith(token: string, algorithm: string, { algorithms, key }: VerifyKey): boolean {
-  const known = algorithms.find((one) => one === algorithm)
-  if (known === undefined) return false
+  return algorithms.some((one) => one === algorithm && isSignedBy(token, one, key))
+}
+
+function isSignedBy(token: string, algorithm: Algorithm, key: KeyObject): boolean {
   try {
-    if (known === 'EdDSA' || known === 'Ed25519') {
+    if (algorithm === 'EdDSA' || algorithm === 'Ed25519') {
       const dot = token.lastIndexOf('.')
-      const signed = Buffer.from(token.slice(0, dot), 'latin1')
+      const signed = Buffer.from(token.slice(0, dot))
       return verifyBytes(null, signed, key, Buffer.from(token.slice(dot + 1), 'base64url'))
     }
-    verifyToken(token, key, { algorithms: [known], ignoreExpiration: true, ignoreNotBefore: true })
+    verifyToken(token, key, { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true })
     return true
   } catch {
     return false // jsonwebtoken throws errors of several classes, plain ones among them

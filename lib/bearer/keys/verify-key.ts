@@ -1,4 +1,4 @@
-import { type KeyObject, createPublicKey, createSecretKey } from 'node:crypto'
+import { KeyObject, createPublicKey, createSecretKey } from 'node:crypto'
 import { type Algorithm, keyMismatch } from './algorithm'
 import { type JsonObject, isJsonObject } from '../../http/json'
 
@@ -77,15 +77,14 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
  * @throws {KeyProblem} where it is shorter than the hash (RFC 7518 §3.2)
  */
 export function keyFromSecret(secret: KeyObject | Uint8Array | string, algorithm: Algorithm): VerifyKey {
-  if (typeof secret === 'string') return verifyKey(createSecretKey(secret, 'utf8'), undefined, [algorithm], undefined)
-  if (secret instanceof Uint8Array) return verifyKey(createSecretKey(secret), undefined, [algorithm], undefined)
-  return verifyKey(secret, undefined, [algorithm], undefined)
+  const key =
+    secret instanceof KeyObject ? secret : createSecretKey(typeof secret === 'string' ? Buffer.from(secret) : secret)
+  return verifyKey(key, undefined, [algorithm], undefined)
 }
 
 /** RFC 9864 §2.2: `Ed25519` is the new name of `EdDSA` with a key on that curve. */
 function isSameAlgorithm(algorithm: Algorithm, { alg, crv }: JsonObject): boolean {
-  if (crv !== 'Ed25519') return false
-  return (algorithm === 'Ed25519' && alg === 'EdDSA') || (algorithm === 'EdDSA' && alg === 'Ed25519')
+  return crv === 'Ed25519' && [algorithm, alg].every((one) => one === 'EdDSA' || one === 'Ed25519')
 }
 
 function verifyKey(

@@ -125,11 +125,23 @@ describe('requireBearer({ issuers })', () => {
     assert.deepEqual(fetched, ['own', 'all'])
   })
 
+  it('takes all names of an issuer whose keys were discovered by the first', async () => {
+    const served = await serveIssuer(ec)
+    const ask = await asking({ issuer: [served.issuer, 'https://alias.test'], audience: 'api' })
+    assert.equal(await ask(served.token()), served.issuer)
+    assert.equal(await ask(served.token(ec, { iss: 'https://alias.test' })), 'https://alias.test')
+    assert.equal(await ask(served.token(ec, { iss: 'https://other.test' })), 401)
+  })
+
   it('throws at startup and says in which issuer', () => {
     for (const [wrong, message] of [
       [{ issuers: [] }, /issuers must be a list/],
       [{ issuers: one }, /issuers must be a list/],
       [{ issuers: [one, { ...two, issuer: 'https://one.test/' }] }, /issuers has 'https:\/\/one.test\/' twice/],
+      [
+        { issuers: [one, { ...two, issuer: ['https://two.test', 'https://one.test'] }] },
+        /issuers has 'https:\/\/two.test' twice/,
+      ],
       [{ issuers: [one, { issuer: 'https://two.test' }] }, /issuers\[1\]: audience is missing/],
       [{ issuers: [one, { ...two, key: 'x' }] }, /issuers\[1\]: key cannot be used/],
       [{ issuers: [one, { ...two, scope: 'x' }] }, /issuers\[1\] has no option "scope"/],

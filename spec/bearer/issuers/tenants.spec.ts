@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { IssuerOptions } from '../../../lib'
+import type { IssuerOptions, Jwk } from '../../../lib'
 import { tenantPattern } from '../../../lib/bearer/claims/tenants'
 import { tenantKeys } from '../../../lib/bearer/issuers/tenant-keys'
 import { staticKeys } from '../../../lib/bearer/keys/key-source'
@@ -104,6 +104,31 @@ it('requireBearer() has keys at one address for all tenants fetched once', async
   }
   assert.deepEqual(state.fetches, ['/keys'])
   assert.equal(bearer.keys().length, 1)
+})
+
+it('requireBearer() takes a key that names its issuer for that issuer only, {tenantid} being any tenant', async () => {
+  const { token } = await serveIssuer(keys.acme)
+  const iss = 'https://as.test/acme/v2'
+  for (const [named, ofTenants, ofOne] of [
+    [undefined, 200, 200],
+    [7, 200, 200],
+    [iss, 200, 200],
+    ['https://as.test/ajax/v2', 401, 401],
+    ['https://as.test/{tenantid}/v2', 200, 200],
+    ['https://as.test/{tenantid}/v1', 401, 401],
+    ['https://other.test/{tenantid}/v2', 401, 401],
+    ['https://as.test/{tenantid}2', 401, 200],
+  ] as const) {
+    const jwk = { ...keys.acme.jwk, ...(named !== undefined && { issuer: named }) } as unknown as Jwk
+    const one = await api({ issuer: iss, keys: [jwk] })
+    const all = await api({ issuer: 'https://as.test/{tid}/v2', tenants: ['acme', 'ajax'], keys: [jwk] })
+    const presented = token(keys.acme, { iss, tid: 'acme' })
+    assert.deepEqual(
+      [(await all.ask(presented)).status, (await one.ask(presented)).status],
+      [ofTenants, ofOne],
+      String(named),
+    )
+  }
 })
 
 describe('tenantKeys()', () => {

@@ -67,6 +67,34 @@ describe('requireBearer() takes tokens signed by another library', () => {
     assert.equal(await ask(`${head}.${Buffer.alloc(114).toString('base64url')}`), 401)
   })
 
+  it('by a key that names no algorithm, in each that fits it', async () => {
+    const rsaOnly = await asking({ ...base, key: rsa.publicKey })
+    for (const alg of names) {
+      const fits = pairs[alg].privateKey === rsa.privateKey
+      assert.equal(await rsaOnly(await signed(alg, pairs[alg].privateKey)), fits ? 200 : 401, alg)
+    }
+  })
+
+  it('EdDSA and Ed25519, which are one on that curve (RFC 9864 §2.2), by a JWK that names either', async () => {
+    const { publicKey, privateKey } = pairs.EdDSA
+    const jwk = publicKey.export({ format: 'jwk' })
+    for (const alg of ['EdDSA', 'Ed25519'] as const) {
+      for (const name of ['EdDSA', 'Ed25519'] as const) {
+        const ask = await asking({ ...base, key: { ...jwk, alg } as KeyMaterial, algorithms: [name] })
+        assert.equal(await ask(await signed(name, privateKey)), 200, `${alg} for ${name}`)
+      }
+    }
+    const ed448 = generateKeyPairSync('ed448').publicKey.export({ format: 'jwk' })
+    for (const [key, algorithms] of [
+      [{ ...ed448, alg: 'EdDSA' }, ['Ed25519']],
+      [{ ...jwk, alg: 'ES256' }, ['EdDSA']],
+      [{ ...jwk, alg: 'EdDSA' }, ['ES256']],
+    ] as const) {
+      const options = { ...base, key: key as KeyMaterial, algorithms } as BearerOptions
+      assert.throws(() => requireBearer(options), /key cannot be used: its alg is not among/)
+    }
+  })
+
   it('by keys of every kind side by side', async () => {
     const keys = names.map(
       (kid) => ({ ...pairs[kid].publicKey.export({ format: 'jwk' }), kid, alg: kid }) as KeyMaterial,
