@@ -9,8 +9,8 @@
 local call, canary, living = redis.call, KEYS[1], KEYS[2]
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local found = call('HGETALL', canary)[2]
-call('HMGET', canary, 'beat')
+local found = call('HMGET', canary, 'beat')[1]
+call('HVALS', canary)
 call('HDEL', canary, '-')
 call('HSET', canary, 'beat', ARGV[2])
 call('PEXPIREAT', canary, string.format('%d', now + ARGV[3]))

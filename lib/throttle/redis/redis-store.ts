@@ -9,7 +9,7 @@ import { sharePrices } from './redis-prices'
 import { type Keys, SingleShard } from './redis-shard'
 
 /** What a Redis user has to be allowed; INFO, too, where it can be. */
-const RIGHTS = '+evalsha +eval +time +hgetall +hmget +hset +hdel +zadd +zremrangebyscore +zcard +pexpireat'
+const RIGHTS = '+evalsha +eval +time +hgetall +hvals +hmget +hset +hdel +zadd +zremrangebyscore +zcard +pexpireat'
 /** A server that says nothing for so long is connected to anew; each decision has a deadline of its own, 70 ms. */
 const SILENT_MS = 800
 

@@ -166,7 +166,7 @@ describe('redisStore() with a Redis user of few rights', () => {
     '+evalsha',
     '+eval',
     '+time',
-    '+hgetall',
+    '+hvals',
     '+hmget',
     '+hset',
     '+hdel',

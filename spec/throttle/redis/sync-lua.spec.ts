@@ -197,5 +197,13 @@ describe('sync.lua', () => {
       await redis.del('damaged')
       for (const process of ['one', 'two', 'three']) await sync(process, 1, 0)
     }
+    for (const figures of [Buffer.alloc(12, 1), Buffer.alloc(35, 2)]) {
+      for (const name of ['t', 'h', 'x'])
+        await redis.hset('damaged', { t: '', h: '', x: 'abcdefgh@12,', [name]: figures })
+      const [[, others] = []] = await sync('one', 3, 1)
+      assert.equal(others, 2_000, 'none of the sums is taken for a process')
+      await redis.del('damaged')
+      for (const process of ['one', 'two', 'three']) await sync(process, 1, 0)
+    }
   })
 })
