@@ -1,21 +1,24 @@
 // Runs spec/chaos in full, and the simulator over thousands of seeds; prints the tables, whatever fails.
 //   npm run chaos [-- part-of-a-name...]   one file after another, each in a process of its own
 //   npm run chaos -- --write               and writes the tables into docs/RELIABILITY.md, with what failed
+//   npm run chaos -- --busy --write        beside a busy loop for each processor; writes one line
 //   npm run chaos -- burst --write         and writes the table of bursts alone
 //   CONSERVATION=1000000 npm run chaos -- windows        so many requests over windows; 100,000 without
 //   TIMES=2 npm run chaos -- burst                       each burst so often; 20 without
-//   REDIS_SERVER=/path/to/valkey-server REDIS_CLI=/path/to/valkey-cli npm run chaos
+//   npm run valkey -- run chaos -- --write               over another server (npm run redis8); writes one line
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
+import { startBusyLoops } from './busy-loops.mjs'
 import { needFaketime } from './faketime.mjs'
 import { needRedis } from './redis.mjs'
 
 const root = join(import.meta.dirname, '..')
 const args = process.argv.slice(2)
 const write = args.includes('--write')
-const wanted = args.filter((arg) => arg !== '--write')
+const busy = args.includes('--busy')
+const wanted = args.filter((arg) => arg !== '--write' && arg !== '--busy')
 if (wanted.some((arg) => arg.startsWith('-'))) fail(`unknown: ${wanted.join(' ')}`)
 const whole = wanted.length === 0
 if (write && !whole && wanted.join() !== 'burst')
@@ -36,6 +39,7 @@ const env = {
 }
 mkdirSync(join(root, '.cache'), { recursive: true })
 rmSync(env.CHAOS_TABLE, { force: true })
+const beside = busy ? `beside ${startBusyLoops()} busy loops` : 'quiet'
 const begun = performance.now()
 const failed = []
 for (const file of files) {
@@ -60,8 +64,10 @@ const name = /valkey/.test(redis.server) ? 'valkey-server' : 'redis-server'
 const machine = `${name} ${redis.version}, Node ${process.versions.node}, ${cpus().length} processors`
 const minutes = Math.round((performance.now() - begun) / 60_000)
 const date = new Date().toISOString().slice(0, 10)
+/** The whole tables are of the usual server on a quiet machine; each other run has a line. */
+const isUsual = name === 'redis-server' && redis.version.startsWith('7.') && !busy
 const head = [
-  `\`${['npm run chaos', ...(args.length > 0 ? ['--'] : []), ...args].join(' ')}\` on ${date}: ${machine}, ${minutes} minutes, ${failed.length === 0 ? 'nothing failed' : `${failed.length} failed`}. Times are milliseconds.`,
+  `\`${['npm run chaos', ...(args.length > 0 ? ['--'] : []), ...args].join(' ')}\` on ${date}: ${machine}, ${beside}, ${minutes} minutes, ${failed.length === 0 ? 'nothing failed' : `${failed.length} failed`}. Times are milliseconds.`,
   ...(failed.length === 0 ? [] : ['', 'Failed:', '', ...failed.map((each) => `- ${each}`), '']),
 ]
 const faults = [
@@ -96,10 +102,15 @@ console.log(`\n${[...(whole || !rows.some((r) => 'burst' in r) ? [faults] : []),
 if (write) {
   const page = join(root, 'docs/RELIABILITY.md')
   let text = readFileSync(page, 'utf8')
-  if (whole) text = between(text, '<!-- written by npm run chaos -->', '<!-- end -->', faults)
-  const marks = ['<!-- bursts, written by npm run chaos -->', '<!-- end of bursts -->']
-  if (!text.includes(marks[0])) text = text.replace('<!-- end -->', ['<!-- end -->', ...marks].join('\n\n'))
-  text = between(text, ...marks, bursts)
+  const marksOf = (what) => [`<!-- ${what}, written by npm run chaos -->`, `<!-- end of ${what} -->`]
+  for (const what of ['bursts', 'runs']) {
+    if (!text.includes(marksOf(what)[0]))
+      text = text.replace('<!-- end -->', ['<!-- end -->', ...marksOf(what)].join('\n\n'))
+  }
+  if (whole)
+    text = between(text, ...marksOf('runs'), runs(text.split(marksOf('runs')[0])[1].split(marksOf('runs')[1])[0]))
+  if (whole && isUsual) text = between(text, '<!-- written by npm run chaos -->', '<!-- end -->', faults)
+  if (isUsual) text = between(text, ...marksOf('bursts'), bursts)
   writeFileSync(page, text)
   spawnSync(process.execPath, ['node_modules/prettier/bin/prettier.cjs', '--write', page], { cwd: root })
   console.log('written into docs/RELIABILITY.md')
@@ -111,6 +122,35 @@ function between(page, begin, end, text) {
   const [from, to] = [page.indexOf(begin), page.indexOf(end)]
   if (from === -1 || to < from) fail(`docs/RELIABILITY.md has no ${begin} … ${end}`)
   return `${page.slice(0, from)}${begin}\n\n${text}\n${page.slice(to)}`
+}
+
+/** A line for each whole run, the newest of each server and condition. @param before what stands there */
+function runs(before) {
+  const judged = rows.filter((r) => 'fault' in r)
+  const most = (of) => ms(Math.max(0, ...judged.map((r) => r[of] ?? 0)))
+  const sum = (of) => judged.reduce((total, r) => total + r[of], 0)
+  const kind = [`${name} ${redis.version}`, beside]
+  const figures = [judged.length, sum('requests'), ms(sum('lostMs')), ms(sum('doubledMs'))]
+  const times = [most('p999Ms'), most('stallMs'), most('recoveredMs')]
+  const what = failed.length === 0 ? 'nothing' : failed.join('; ')
+  const kept = before
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !/^\| (Server|---)/.test(line))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
+    .filter((cells) => cells[0] !== kind[0] || cells[1] !== kind[1])
+  const head = ['Server', 'Machine', 'Date', 'Minutes', 'Faults', 'Requests', 'Lost', 'Doubled']
+  return [
+    'Whole runs: all faults under load of one. _999 of 1,000_, _Stall_ and _Right again_ are the worst of them.',
+    ...markdown(
+      [...head, '999 of 1,000', 'Stall', 'Right again', 'Failed'],
+      [...kept, [...kind, date, minutes, ...figures, ...times, what]].sort((a, b) => (a.join() < b.join() ? -1 : 1)),
+    ),
+  ].join('\n')
 }
 
 /** The titles of what failed: what has nothing that failed in it. A file that could not even be run is one. */
