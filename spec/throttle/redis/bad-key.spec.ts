@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { type TestContext, describe, it } from 'node:test'
+import express from 'express'
+import { Redis } from 'ioredis'
+import { redisStore, throttle, throttleTest } from '../../../lib/index'
+import { windowKey } from '../../../lib/throttle/redis/window-key'
+import { subjectId } from '../../../lib/throttle/window/subject-id'
+import { LONG_WINDOW_MS, sharedTotalMs } from '../../chaos/shared-total'
+import { listen } from '../../support/listen'
+import { startRedis } from '../../support/redis'
+import { until } from '../../support/until'
+
+const LIMIT_MS = 10_000
+const SMALL_MS = 1_000
+
+/** An app in one process over a Redis, with what its throttle warns of and announces; plan `small` has a smaller limit. */
+async function api(t: TestContext) {
+  const redis = await startRedis()
+  const admin = new Redis(redis.port)
+  const warnings: (Error & { code?: string })[] = []
+  const outages: unknown[] = []
+  const warned = (warning: Error) => void warnings.push(warning)
+  const announced = (told: unknown) => void outages.push(told)
+  process.on('warning', warned)
+  subscribe('express-tollgate:degraded', announced)
+  const throttled = throttle({
+    ...{ windowMs: LONG_WINDOW_MS, name: 'month', subject: (req) => req.get('X-User') as string },
+    limitMs: (req) => (req.get('X-Plan') === 'small' ? SMALL_MS : LIMIT_MS),
+    store: redisStore(`redis://127.0.0.1:${redis.port}`, { warnings: false }),
+  })
+  const app = express().use(throttled)
+  app.get('/', throttleTest())
+  const { get, close } = await listen(app)
+  t.after(async () => {
+    process.off('warning', warned)
+    unsubscribe('express-tollgate:degraded', announced)
+    await close()
+    await throttled.close()
+    admin.disconnect()
+    await redis.stop()
+  })
+  await until(async () => (await throttled.usage('nobody'))[0]?.degraded === false)
+  outages.splice(0)
+  const keyOf = (user: string) => {
+    const { id, phase } = subjectId(user, LONG_WINDOW_MS * 1_000)
+    const number = Math.floor((Date.now() * 1_000 + phase) / (LONG_WINDOW_MS * 1_000))
+    return windowKey('tollgate:', id, number, 'month')
+  }
+  const charge = async (user: string, ms: number, plan = 'large') =>
+    (await get(`/?processingTime=${ms}`, { 'X-User': user, 'X-Plan': plan })).status
+  const totalMs = (user: string) => sharedTotalMs(admin, user, 'month')
+  return {
+    admin,
+    charge,
+    keyOf,
+    outages,
+    totalMs,
+    unreadable: () => warnings.filter((w) => w.code === 'TOLLGATE_UNREADABLE'),
+  }
+}
+
+describe('throttle() over a Redis in which one key is bad', () => {
+  it('of another type: its subject is decided alone, no outage is announced, and one warning names key and cause', async (t) => {
+    const { admin, charge, keyOf, outages, totalMs, unreadable } = await api(t)
+    await admin.set(keyOf('ada'), 'somebody else wrote this')
+    for (let i = 0; i < 20; i++) {
+      assert.equal(await charge('ada', 100), 200)
+      assert.equal(await charge('bob', 100), 200)
+    }
+    await until(async () => (await totalMs('bob')) >= 2_000)
+    assert.equal(await charge('ada', LIMIT_MS), 200)
+    assert.equal(await charge('ada', 1), 429, 'its limit holds in this process')
+    assert.equal(await charge('bob', 1), 200)
+    assert.deepEqual(outages, [])
+    const [warning, ...more] = unreadable()
+    assert.deepEqual(more, [])
+    assert.ok(warning?.message.includes(keyOf('ada')) && warning.message.includes('WRONGTYPE'), warning?.message)
+  })
+
+  it('in damaged fields: they are mended, and nothing is announced', async (t) => {
+    const { admin, charge, keyOf, outages, totalMs, unreadable } = await api(t)
+    await charge('ada', 1_000)
+    await until(async () => (await totalMs('ada')) >= 1_000)
+    for (let i = 0; i < 5; i++) {
+      const names = await admin.hkeys(keyOf('ada'))
+      for (const name of names) await admin.hset(keyOf('ada'), name, 'v3:1:2:3')
+      assert.equal(await charge('ada', 100), 200)
+      await until(async () => (await totalMs('ada').catch(() => 0)) >= 1_000 + 100 * (i + 1))
+    }
+    assert.ok((await totalMs('ada')) < 2_000)
+    assert.deepEqual([outages, unreadable()], [[], []])
+  })
+})
+
+it('throttle() judges each request over Redis by its own limit, where one subject has two', async (t) => {
+  const { charge, totalMs } = await api(t)
+  assert.equal(await charge('ada', SMALL_MS + 1), 200)
+  await until(async () => (await totalMs('ada')) > SMALL_MS)
+  const statuses: Record<string, number[]> = { small: [], large: [] }
+  for (let i = 0; i < 20; i++) {
+    for (const plan of ['small', 'large']) statuses[plan]?.push(await charge('ada', 1, plan))
+  }
+  assert.deepEqual(statuses, { small: Array<number>(20).fill(429), large: Array<number>(20).fill(200) })
+})
