@@ -1,6 +1,7 @@
 // npm run bench:sync: what one sync costs Redis, by the processes that live and have lived in the window, and what a
 // fleet with one hot subject costs it. Microseconds and CPU time as Redis counts them, by INFO.
-//   --against REF    beside the build of another commit, in turn
+//   --against REF    beside the build of another commit, in turn, and nothing else
+//   --fleet          nothing but the fleet
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,11 +27,15 @@ interface Case {
   readonly closed: number
 }
 
+const HERE: Build = { label: 'here', redisStore: here.redisStore }
+
 /** Syncs of different subjects that go to Redis in one command. */
 const TOGETHER = 20
 /** A round of measuring, and how many: of each figure the median round counts. */
 const SYNCS = 400
 const ROUNDS = 15
+/** So many commands of one sync are under way at a time, each over its own connection, where Redis has more to do. */
+const UNDER_WAY = 30
 /** More processes than this share connections. */
 const CONNECTIONS = 100
 const LIVING: readonly Case[] = [1, 8, 20, 100].map((living) => ({ living, killed: 0, closed: 0 }))
@@ -60,11 +65,12 @@ class Subjects {
     this.#number = number
   }
 
-  /** One process's sync of so many subjects. */
-  async sync(process: string, i: number, subjects: number, more: Partial<SyncCommand> = {}): Promise<void> {
+  /** One process's sync of so many subjects, from the first or another one on. */
+  async sync(process: string, i: number, subjects: number, more: Partial<SyncCommand> = {}, first = 0): Promise<void> {
     const shard = (this.#stores[i % this.#stores.length] as ThrottleStore).shardOf('')
     const figures = { spent: 123_456 + seq, hold: 50_000, running: 2, slice: 20_000, unit: 10_000, limit: 1e12 }
-    const syncs = Array.from({ length: subjects }, (_, k) => {
+    const syncs = Array.from({ length: subjects }, (_, n) => {
+      const k = first + n
       const name = `${process}:${k}`
       const [stored, number] = [this.#told.get(name) ?? 0, this.#number]
       this.#told.set(name, ++seq)
@@ -101,21 +107,21 @@ async function measure(admin: Redis, builds: readonly Build[], url: string, { li
   const runs = []
   for (const { label, redisStore } of builds) {
     await admin.flushall()
-    const stores = await connected({ label, redisStore }, url, Math.min(living, CONNECTIONS))
+    const stores = await connected({ label, redisStore }, url, Math.max(UNDER_WAY, Math.min(living, CONNECTIONS)))
     const subjects = new Subjects(
       stores,
       builds.findIndex((build) => build.label === label),
     )
-    runs.push({ label, stores, subjects, one: [] as number[], together: [] as number[], i: 0 })
+    runs.push({ label, stores, subjects, one: [] as number[], busy: [] as number[], together: [] as number[], i: 0 })
   }
   await admin.flushall()
   for (const { subjects } of runs) {
-    for (let i = 0; i < killed; i++) await subjects.sync(nameOf('k', i), i, TOGETHER)
+    for (let i = 0; i < killed; i++) await subjects.sync(nameOf('k', i), i, UNDER_WAY)
     for (let i = 0; i < closed; i++) {
-      await subjects.sync(nameOf('c', i), i, TOGETHER)
+      await subjects.sync(nameOf('c', i), i, UNDER_WAY)
       await subjects.sync(nameOf('c', i), i, TOGETHER, { closing: true })
     }
-    for (let i = 0; i < living; i++) await subjects.sync(nameOf('l', i), i, TOGETHER)
+    for (let i = 0; i < living; i++) await subjects.sync(nameOf('l', i), i, UNDER_WAY)
   }
   for (let round = 0; round < ROUNDS; round++) {
     for (const run of runs) {
@@ -131,10 +137,19 @@ async function measure(admin: Redis, builds: readonly Build[], url: string, { li
         const { us, calls } = await scripts(admin)
         figures.push(us / calls / together)
       }
+      await admin.config('RESETSTAT')
+      for (let n = 0; n < SYNCS; n += UNDER_WAY) {
+        const i = run.i++ % living
+        await Promise.all(Array.from({ length: UNDER_WAY }, (_, k) => run.subjects.sync(nameOf('l', i), k, 1, {}, k)))
+      }
+      const { us, calls } = await scripts(admin)
+      run.busy.push(us / calls)
     }
   }
   for (const { stores } of runs) for (const store of stores) await store.close()
-  return runs.map(({ label, one, together }) => ({ label, one: median(one), together: median(together) }))
+  return runs.map(({ label, one, busy, together }) => ({
+    ...{ label, one: median(one), busy: median(busy), together: median(together) },
+  }))
 }
 
 /** What a record takes, and what the one sync takes that finds its own figures lost and adds up all others. */
@@ -211,47 +226,52 @@ async function buildOf(ref: string): Promise<{ build: Build; remove: () => void 
 const row = (...cells: (string | number)[]) => console.log(`| ${cells.join(' | ')} |`)
 const us = (n: number) => n.toFixed(1)
 
-async function main(): Promise<void> {
-  const { against } = parseArgs({ options: { against: { type: 'string' } } }).values
-  const other = against === undefined ? undefined : await buildOf(against)
-  const server = await startRedis()
-  const url = `redis://127.0.0.1:${server.port}`
-  const admin = new Redis(url)
-  const builds = [{ label: 'here', redisStore: here.redisStore }]
-  if (other) {
-    console.log(
-      `| living | alone, here | alone, ${against} | ratio | of ${TOGETHER}, here | of ${TOGETHER}, ${against} | ratio |`,
-    )
-    for (const one of LIVING) {
-      const [a, b] = await measure(admin, [...builds, other.build], url, one)
-      if (!a || !b) continue
-      const ratio = (x: number, y: number) => (x / y).toFixed(2)
-      row(
-        one.living,
-        us(a.one),
-        us(b.one),
-        ratio(a.one, b.one),
-        us(a.together),
-        us(b.together),
-        ratio(a.together, b.together),
-      )
-    }
+/** This build beside another one. */
+async function besideOther(admin: Redis, url: string, against: string): Promise<void> {
+  const { build, remove } = await buildOf(against)
+  const titles = ['alone', `of ${UNDER_WAY} under way`, `of ${TOGETHER} together`]
+  row('living', ...titles.flatMap((kind) => [kind, against, 'ratio']))
+  for (const one of LIVING) {
+    const [a, b] = await measure(admin, [HERE, build], url, one)
+    if (!a || !b) continue
+    const kinds = (['one', 'busy', 'together'] as const).map((kind) => [a[kind], b[kind]] as const)
+    row(one.living, ...kinds.flatMap(([ours, other]) => [us(ours), us(other), (ours / other).toFixed(2)]))
   }
-  console.log('| living | killed | closed | µs, alone in its command | µs, of 20 together | µs after a loss | bytes |')
+  remove()
+}
+
+async function everyCase(admin: Redis, url: string): Promise<void> {
+  row('living', 'killed', 'closed', 'µs, alone', 'µs, 30 under way', 'µs, 20 together', 'µs after a loss', 'bytes')
   for (const one of [...LIVING, ...CROWDED]) {
-    const [figures] = await measure(admin, builds, url, one)
+    const [figures] = await measure(admin, [HERE], url, one)
     const { bytes, loss } = await sizeAndLoss(admin, url, one)
-    row(one.living, one.killed, one.closed, us(figures?.one ?? NaN), us(figures?.together ?? NaN), loss, bytes)
+    const { one: alone, busy, together } = figures ?? { one: NaN, busy: NaN, together: NaN }
+    row(one.living, one.killed, one.closed, us(alone), us(busy), us(together), loss, bytes)
   }
   for (const living of [2, 10]) {
-    row(living, 0, 0, '', '', '', (await sizeAndLoss(admin, url, { living, killed: 0, closed: 0 })).bytes)
+    row(living, 0, 0, '', '', '', '', (await sizeAndLoss(admin, url, { living, killed: 0, closed: 0 })).bytes)
   }
-  console.log("| processes | syncs a second | Redis's share of a processor | ms to the answer |")
+}
+
+async function fleets(admin: Redis, url: string): Promise<void> {
+  row('processes', 'syncs a second', "Redis's share of a processor", 'ms to the answer')
   for (const processes of FLEETS) {
     const { share, perSecond, medianMs } = await fleet(admin, url, processes)
     row(processes, Math.round(perSecond), `${(share * 100).toFixed(1)} %`, medianMs.toFixed(1))
   }
-  other?.remove()
+}
+
+async function main(): Promise<void> {
+  const options = { against: { type: 'string' }, fleet: { type: 'boolean', default: false } } as const
+  const { against, fleet: isFleetAlone } = parseArgs({ options }).values
+  const server = await startRedis()
+  const url = `redis://127.0.0.1:${server.port}`
+  const admin = new Redis(url)
+  if (against !== undefined) await besideOther(admin, url, against)
+  else {
+    if (!isFleetAlone) await everyCase(admin, url)
+    await fleets(admin, url)
+  }
   admin.disconnect()
   await server.stop()
 }
