@@ -48,14 +48,17 @@ local function isFigures(value)
   return #value == FIGURES_BYTES or #value == PRESENT_BYTES
 end
 
--- What was spent, over all processes' fields. Not by their names: of thousands they take as long as all the rest. What
--- stands beside them is told apart by its value.
+-- What was spent, over all processes' fields. This is the one thing that takes longer the more there are, so it reads
+-- neither their names, which take as long as all the rest, nor more than the bytes of one number. What stands beside the
+-- processes' fields is told apart by its value.
 local function sumOfSpent(key, totals, holds)
-  local sum, closed = 0, call('HMGET', key, 'x')[1]
-  for _, value in ipairs(call('HVALS', key)) do
+  local sum, closed, values = 0, call('HMGET', key, 'x')[1], call('HVALS', key)
+  for i = 1, #values do
+    local value = values[i]
     if isFigures(value) and value ~= totals and value ~= holds and value ~= closed then
-      local _, spent = unpacked(FIGURES, value)
-      sum = sum + spent
+      local a, b, c, d, e, f, g = byte(value, 6, 12) -- FIGURES: the lowest first, the highest has the sign
+      if g > 127 then g = g - 256 end
+      sum = sum + a + 256 * (b + 256 * (c + 256 * (d + 256 * (e + 256 * (f + 256 * g)))))
     end
   end
   return sum
