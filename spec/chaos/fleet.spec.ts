@@ -27,7 +27,7 @@ const MEASURED_MS = FULL ? 20_000 : 3_000
 /** A process's syncs of a busy subject in a second: two in `maxStaleMs`. */
 const SYNCS_PER_SECOND = 8
 
-it(`${PROCESSES} processes with one hot subject charge it for all of its work, each by eight syncs a second`, async (t) => {
+it(`${PROCESSES} processes with one hot subject charge it for all of its work, each by some eight syncs a second`, async (t) => {
   const redis = await startRedis()
   const admin = new Redis(redis.port)
   t.after(async () => {
@@ -69,11 +69,12 @@ it(`${PROCESSES} processes with one hot subject charge it for all of its work, e
   tell(t, {
     what: `${PROCESSES} real processes, one hot subject`,
     figure: `${Math.round(scripts)} scripts a second of ${us.toFixed(1)} µs: ${(share * 100).toFixed(1)} % of a processor of Redis; ${requests} requests: worked ${Math.round(workedMs)} ms, charged ${Math.round(chargedMs)} ms`,
-    bound: 'lost and doubled: nothing; no process syncs the subject more than 8 times a second, but for its ends',
+    bound:
+      'lost and doubled: nothing; no process syncs the subject more than 8 times a second, but where a request begins or ends',
   })
   assert.equal(requests, shots.length)
   assert.deepEqual([lostMs, doubledMs], [0, 0])
-  assert.ok(each > SYNCS_PER_SECOND / 2 && each < SYNCS_PER_SECOND + PER_PROCESS, `${each} syncs a second each`)
+  assert.ok(each > SYNCS_PER_SECOND / 2 && each < SYNCS_PER_SECOND + 2 * PER_PROCESS, `${each} syncs a second each`)
 })
 
 /** What Redis has used so far: of a processor, and in scripts. */
