@@ -43,14 +43,14 @@ const WAKES_MS = 5
 const now = () => Math.round(Number(process.hrtime.bigint()) / 1_000)
 let notes: string[] = []
 function note(...what: (string | number)[]): void {
-  if (notes.length === 0) {
-    setImmediate(() => {
-      writeSync(file, notes.join(''))
-      notes = []
-    })
-  }
+  if (notes.length === 0) setImmediate(writeNotes)
   notes.push(`${what.join(' ')}\n`)
 }
+function writeNotes(): void {
+  writeSync(file, notes.join(''))
+  notes = []
+}
+process.on('exit', writeNotes) // the last charges may have been handed over before that turn's end
 let requests = 0
 
 function client(place: Exclude<Place, string>): Redis | Cluster {
@@ -59,7 +59,11 @@ function client(place: Exclude<Place, string>): Redis | Cluster {
 }
 
 subscribe('express-tollgate:degraded', () => void process.stdout.write('degraded\n'))
-subscribe('express-tollgate:admitted', (told) => void ((told as AdmittedMessage).req.res!.locals.admitted = now()))
+// One that did not wait is charged from when it came, or a little later: the machine may stop a process in between.
+subscribe('express-tollgate:admitted', (told) => {
+  const { locals } = (told as AdmittedMessage).req.res!
+  locals.admitted = locals.hasWaited === false ? (locals.came as number) : now()
+})
 subscribe('express-tollgate:synced', (told) => heard(((told as SyncedMessage).latencyMs * 1_000) / 2))
 
 /** How far this process may be off in Redis's clock: half of the best answer's way, and what clocks part since. */
@@ -105,7 +109,9 @@ app.use((req, res, next) => {
     if (locals.started !== true)
       note('refused', locals.id as number, user(req), now(), res.writableFinished ? res.statusCode : 0, waited(res))
   })
+  locals.hasWaited = false
   next()
+  locals.hasWaited = true
 })
 Object.keys(throttles).forEach((name, i) => app.use(`/${name}`, all[i] as ReturnType<typeof throttle>))
 for (const name of chain) app.use('/chain', all[Object.keys(throttles).indexOf(name)] as ReturnType<typeof throttle>)

@@ -47,6 +47,7 @@ export class Load {
   readonly #open = new Set<Promise<unknown>>()
   readonly #timer: NodeJS.Timeout
   readonly #startedAt = performance.now()
+  readonly #sentTo = new Map<Api, number>()
   #sent = 0
   #stoppedAt = 0
 
@@ -57,6 +58,7 @@ export class Load {
       if (due - this.#sent > plan.perSecond / 10) this.#sent = due - Math.ceil(plan.perSecond / 10)
       for (; this.#sent < due; this.#sent++) {
         const { api, path, user } = plan.next()
+        this.#sentTo.set(api, this.sentTo(api) + 1)
         const open = shoot(api, path, user).then((shot) => {
           this.shots.push(shot)
           this.#open.delete(open)
@@ -64,6 +66,11 @@ export class Load {
         this.#open.add(open)
       }
     }, 5)
+  }
+
+  /** How many requests have gone to a process, answered or not. */
+  sentTo(api: Api): number {
+    return this.#sentTo.get(api) ?? 0
   }
 
   get perSecond(): number {
