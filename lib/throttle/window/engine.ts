@@ -358,6 +358,7 @@ export class Engine {
         }
         const s = next.value
         if (s === undefined) continue
+        this.locate(s) // it may be with another server still that is down, and would be put to rest untold
         this.enter(s, now)
         s.markDirty()
         this.markDue(s)

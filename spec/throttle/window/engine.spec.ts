@@ -521,6 +521,26 @@ describe('sync protocol', () => {
     assert.equal(engine.publishAgain(1_300_000, 2).length, 0)
   })
 
+  it('says again to the server that is up now what an idle subject owed to one that was down', () => {
+    const [down, up] = [
+      { ...memory, clock: new StoreClock(0, 0) },
+      { ...memory, clock: new StoreClock(0, 0), isDown: false },
+    ]
+    let keeper = down
+    const identify = (id: string) => ({ id, phase: PHASE })
+    const engine = new Engine({ windowUs: WINDOW, freshUs: 0, shared: true, identify, shardOf: () => keeper })
+    const s = engine.subjectWindow('s', LIMIT, 0)
+    engine.charge(s, 10, 0)
+    engine.rest(1, 10) // while nobody could be told, it is not due
+    assert.equal(engine.busy, false)
+    keeper = up
+    engine.republish(up, 2)
+    assert.deepEqual(engine.publishAgain(2, 9), [s])
+    assert.deepEqual([s.shard === up, s.dirty], [true, true], 'so that it can be told at once')
+    engine.rest(3, 10)
+    assert.equal(engine.busy, true)
+  })
+
   it('a request in flight at the boundary is published in its new window', () => {
     const { a } = two()
     const s = a.engine.subjectWindow('s', LIMIT, WINDOW - 10)
