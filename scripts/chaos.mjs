@@ -6,11 +6,10 @@
 //   CONSERVATION=1000000 npm run chaos -- windows        so many requests over windows; 100,000 without
 //   TIMES=2 npm run chaos -- burst                       each burst so often; 20 without
 //   npm run valkey -- run chaos -- --write               over another server (npm run redis8); writes one line
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { cpus } from 'node:os'
+import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
-import { startBusyLoops } from './busy-loops.mjs'
 import { needFaketime } from './faketime.mjs'
 import { needRedis } from './redis.mjs'
 
@@ -39,7 +38,9 @@ const env = {
 }
 mkdirSync(join(root, '.cache'), { recursive: true })
 rmSync(env.CHAOS_TABLE, { force: true })
-const beside = busy ? `beside ${startBusyLoops()} busy loops` : 'quiet'
+const loops = busy ? availableParallelism() : 0
+for (let i = 0; i < loops; i++) spawn(process.execPath, ['scripts/busy-loop.mjs'], { cwd: root, stdio: 'ignore' })
+const beside = busy ? `beside ${loops} busy loops` : 'quiet'
 const begun = performance.now()
 const failed = []
 for (const file of files) {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 
 /** Keeps every core busy, by as many processes as there are cores, until `stop()`. */
 export async function busyLoops(): Promise<{ stop: () => Promise<void> }> {
@@ -20,5 +21,5 @@ export async function busyLoops(): Promise<{ stop: () => Promise<void> }> {
 }
 
 function start(): ChildProcess {
-  return spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })
+  return spawn(process.execPath, [join(__dirname, '../../scripts/busy-loop.mjs')], { stdio: 'ignore' })
 }

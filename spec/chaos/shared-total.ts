@@ -13,9 +13,14 @@ export async function sharedTotalMs(
   window: string,
   windowMs = LONG_WINDOW_MS,
 ): Promise<number> {
+  return chargedMs(await client.hgetallBuffer(openWindowKey(user, window, windowMs)))
+}
+
+/** The key of a user's window that is open now. */
+export function openWindowKey(user: string, window: string, windowMs = LONG_WINDOW_MS): string {
   const { id, phase } = subjectId(user, windowMs * 1_000)
   const number = Math.floor((Date.now() * 1_000 + phase) / (windowMs * 1_000))
-  return chargedMs(await client.hgetallBuffer(windowKey('tollgate:', id, number, window)))
+  return windowKey('tollgate:', id, number, window)
 }
 
 type Fields = Readonly<Record<string, Buffer>>

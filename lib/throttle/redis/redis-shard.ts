@@ -113,7 +113,8 @@ export abstract class RedisShard implements StoreShard {
     const key = `${this.keys.prefix}alive:{${tag}}:${this.keys.process}`
     const living = `${this.keys.prefix}living:{${tag}}`
     const beating = this.redis.run(BEAT, [key, living], [this.keys.process, beat, CANARY_MS, LIVING_MS])
-    const same = this.#watch.isSame(this.#longestUs) // asked along with it: two round trips would not fit in the deadline where one does
+    // Asked along with it: two round trips would not fit in the deadline where one does.
+    const same = this.#watch.isSame(this.#longestUs)
     const [seconds, micros, processes, found] = (await beating) as [string, string, number, string | null]
     if (key !== this.#canary) this.#beatsHeard = 0
     const whole = (await same) && Number(found) >= this.#beatsHeard

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type TestContext, describe, it } from 'node:test'
-import express from 'express'
 import { Redis } from 'ioredis'
-import { redisStore, throttle, throttleTest } from '../../../lib/index'
-import { windowKey } from '../../../lib/throttle/redis/window-key'
-import { subjectId } from '../../../lib/throttle/window/subject-id'
-import { LONG_WINDOW_MS, sharedTotalMs } from '../../chaos/shared-total'
-import { listen } from '../../support/listen'
+import { redisStore } from '../../../lib/index'
+import { LONG_WINDOW_MS, openWindowKey, sharedTotalMs } from '../../chaos/shared-total'
 import { startRedis } from '../../support/redis'
+import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
 
 const LIMIT_MS = 10_000
@@ -24,31 +21,20 @@ async function api(t: TestContext) {
   const announced = (told: unknown) => void outages.push(told)
   process.on('warning', warned)
   subscribe('express-tollgate:degraded', announced)
-  const throttled = throttle({
-    ...{ windowMs: LONG_WINDOW_MS, name: 'month', subject: (req) => req.get('X-User') as string },
+  const { ask } = await throttledApp(t, {
+    ...{ windowMs: LONG_WINDOW_MS, name: 'month' },
     limitMs: (req) => (req.get('X-Plan') === 'small' ? SMALL_MS : LIMIT_MS),
     store: redisStore(`redis://127.0.0.1:${redis.port}`, { warnings: false }),
   })
-  const app = express().use(throttled)
-  app.get('/', throttleTest())
-  const { get, close } = await listen(app)
   t.after(async () => {
     process.off('warning', warned)
     unsubscribe('express-tollgate:degraded', announced)
-    await close()
-    await throttled.close()
     admin.disconnect()
     await redis.stop()
   })
-  await until(async () => (await throttled.usage('nobody'))[0]?.degraded === false)
   outages.splice(0)
-  const keyOf = (user: string) => {
-    const { id, phase } = subjectId(user, LONG_WINDOW_MS * 1_000)
-    const number = Math.floor((Date.now() * 1_000 + phase) / (LONG_WINDOW_MS * 1_000))
-    return windowKey('tollgate:', id, number, 'month')
-  }
-  const charge = async (user: string, ms: number, plan = 'large') =>
-    (await get(`/?processingTime=${ms}`, { 'X-User': user, 'X-Plan': plan })).status
+  const keyOf = (user: string) => openWindowKey(user, 'month')
+  const charge = async (user: string, ms: number, plan = 'large') => (await ask(user, ms, { 'X-Plan': plan })).status
   const totalMs = (user: string) => sharedTotalMs(admin, user, 'month')
   return {
     admin,

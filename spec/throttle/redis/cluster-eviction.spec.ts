@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import express from 'express'
 import { Cluster, Redis } from 'ioredis'
-import { redisStore, throttle, throttleTest } from '../../../lib/index'
+import { redisStore } from '../../../lib/index'
 import { LONG_WINDOW_MS, sharedTotalMs } from '../../chaos/shared-total'
-import { listen } from '../../support/listen'
 import { startRedis } from '../../support/redis'
+import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
 
 /** All is at rest: nothing is due, and the windows' keys are older than the canary, which is written each second. */
@@ -34,20 +33,12 @@ it("redisStore() warns of a Cluster's eviction policy, and says again what a mas
   const codes = new Set<string | undefined>()
   const heard = (warning: Error & { code?: string }) => void codes.add(warning.code)
   process.on('warning', heard)
-  const throttled = throttle({
-    ...{ limitMs: 86_400_000, windowMs: LONG_WINDOW_MS, name: 'month', subject: (req) => req.get('X-User') as string },
+  t.after(() => process.off('warning', heard))
+  const { ask } = await throttledApp(t, {
+    ...{ limitMs: 86_400_000, windowMs: LONG_WINDOW_MS, name: 'month' },
     store: redisStore(new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true })),
   })
-  const app = express().use(throttled)
-  app.get('/', throttleTest())
-  const { get, close } = await listen(app)
-  t.after(async () => {
-    process.off('warning', heard)
-    await close()
-    await throttled.close()
-  })
-  await until(async () => (await throttled.usage('nobody'))[0]?.degraded === false)
-  await Promise.all(USERS.map((user, i) => get(`/?processingTime=${1_000 + i}`, { 'X-User': user })))
+  await Promise.all(USERS.map((user, i) => ask(user, 1_000 + i)))
   const known = async () => {
     const totals = await Promise.all(USERS.map((user) => sharedTotalMs(admin, user, 'month')))
     return totals.filter((ms, i) => ms >= 1_000 + i).length

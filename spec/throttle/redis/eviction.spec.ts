@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import express from 'express'
 import { Redis } from 'ioredis'
-import { type RedisStoreOptions, redisStore, throttle, throttleTest } from '../../../lib/index'
+import { type RedisStoreOptions, redisStore } from '../../../lib/index'
 import { LONG_WINDOW_MS, sharedTotalMs } from '../../chaos/shared-total'
-import { listen } from '../../support/listen'
 import { startRedis } from '../../support/redis'
+import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
 
 /** All is at rest: nothing is due, and the windows' keys are older than the canary, which is written each second. */
@@ -19,24 +18,15 @@ async function api(t: TestContext, settings: readonly string[], options: RedisSt
   const codes: (string | undefined)[] = []
   const heard = (warning: Error & { code?: string }) => void codes.push(warning.code)
   process.on('warning', heard)
-  const throttled = throttle({
-    ...OPTIONS,
-    subject: (req) => req.get('X-User') as string,
-    store: redisStore(`redis://127.0.0.1:${redis.port}`, options),
-  })
-  const app = express().use(throttled)
-  app.get('/', throttleTest())
-  const { get, close } = await listen(app)
+  const store = redisStore(`redis://127.0.0.1:${redis.port}`, options)
+  const { ask } = await throttledApp(t, { ...OPTIONS, store })
   const admin = new Redis(redis.port)
   t.after(async () => {
     process.off('warning', heard)
-    await close()
-    await throttled.close()
     admin.disconnect()
     await redis.stop()
   })
-  await until(async () => (await throttled.usage('nobody'))[0]?.degraded === false)
-  return { admin, codes, charge: (user: string, ms: number) => get(`/?processingTime=${ms}`, { 'X-User': user }) }
+  return { admin, codes, charge: ask }
 }
 
 describe('redisStore() on a server that may lose windows', () => {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
-import express from 'express'
-import { type ThrottleOptions, redisStore, throttle, throttleTest } from '../../../lib/index'
-import { listen } from '../../support/listen'
+import { type ThrottleOptions, redisStore } from '../../../lib/index'
 import { type Server, startRedis } from '../../support/redis'
+import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
 
 /** A subject that is refused from memory is asked about at least so often, and a tick later it is sent. */
@@ -16,23 +15,9 @@ describe('reset() in one process', () => {
   after(() => redis.stop())
 
   async function api(t: TestContext, options: ThrottleOptions) {
-    const throttled = throttle({
-      ...{ limitMs: 1_000, windowMs: 86_400_000, subject: (req) => req.get('X-User') as string },
-      ...options,
-      store: redisStore(`redis://127.0.0.1:${redis.port}`),
-    })
-    const app = express().use(throttled)
-    app.get('/', throttleTest())
-    const { get, close } = await listen(app)
-    t.after(async () => {
-      await close()
-      await throttled.close()
-    })
-    await until(async () => (await throttled.usage('nobody'))[0]?.degraded === false)
-    return {
-      throttled,
-      ask: async (user: string, ms = 0) => (await get(`/?processingTime=${ms}`, { 'X-User': user })).status,
-    }
+    const store = redisStore(`redis://127.0.0.1:${redis.port}`)
+    const { throttled, ask } = await throttledApp(t, { limitMs: 1_000, windowMs: 86_400_000, ...options, store })
+    return { throttled, ask: async (user: string, ms = 0) => (await ask(user, ms)).status }
   }
 
   for (const options of [{ hold: true }, { hold: false }, { wait: false }] as const) {

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import express from 'express'
 import { Redis } from 'ioredis'
-import { redisStore, throttle, throttleTest } from '../../../lib/index'
+import { redisStore } from '../../../lib/index'
 import { subjectId } from '../../../lib/throttle/window/subject-id'
 import { LONG_WINDOW_MS, sharedTotalMs } from '../../chaos/shared-total'
-import { listen } from '../../support/listen'
 import { startRedis } from '../../support/redis'
+import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
 
 const LIMIT_MS = 2_000
@@ -58,27 +57,21 @@ class OldProcess {
 it('counts apart from processes of 0.1.0 while they are replaced, and each side lets in one budget', async (t) => {
   const redis = await startRedis()
   const admin = new Redis(redis.port)
-  const throttled = throttle({
-    ...{ limitMs: LIMIT_MS, windowMs: LONG_WINDOW_MS, name: 'month', subject: () => USER, wait: false },
+  const { ask } = await throttledApp(t, {
+    ...{ limitMs: LIMIT_MS, windowMs: LONG_WINDOW_MS, name: 'month', wait: false },
     store: redisStore(`redis://127.0.0.1:${redis.port}`),
   })
-  const app = express().use(throttled)
-  app.get('/', throttleTest())
-  const { get, close } = await listen(app)
   t.after(async () => {
-    await close()
-    await throttled.close()
     admin.disconnect()
     await redis.stop()
   })
-  await until(async () => (await throttled.usage(USER))[0]?.degraded === false)
 
   const old = [new OldProcess(admin, 'process1'), new OldProcess(admin, 'process2')]
   let admitted = 0
   let refused = 0
   while (refused < 3) {
     await Promise.all(old.map((process) => process.request()))
-    const { status } = await get(`/?processingTime=${REQUEST_MS}`)
+    const { status } = await ask(USER, REQUEST_MS)
     if (status === 200) admitted++
     else refused++
   }
