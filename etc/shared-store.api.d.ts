@@ -50,6 +50,7 @@ interface ThrottleStore {
 interface StoreShard {
     readonly name: string | undefined;
     readonly place?: string;
+    readonly isOnly?: boolean;
     sync(window: string, command: SyncCommand): Promise<SyncReply>;
     beat(): Promise<{
         readonly time: number;

@@ -15,11 +15,10 @@ export interface BearerEvent {
 }
 
 /** Hears of each request that was looked at. */
-const bearerEvents = channel('express-tollgate:bearer')
+export const bearerEvents = channel('express-tollgate:bearer')
 
-/** Tells who listens, if anybody does. Node keeps a listener's error from the request. */
+/** Tells who listens. Node keeps a listener's error from the request. */
 export function publish(request: Request, outcome: Session | Refusal | undefined): void {
-  if (!bearerEvents.hasSubscribers) return
   const refusal = outcome && 'refused' in outcome ? outcome : undefined
   const session = outcome && !refusal ? (outcome as Session) : undefined
   bearerEvents.publish({ request, session, reason: refusal?.refused, cause: refusal?.cause } satisfies BearerEvent)

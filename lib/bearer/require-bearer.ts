@@ -6,7 +6,7 @@ import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
 import type { RequestView } from './credentials/credentials'
-import { publish } from './diagnostics'
+import { bearerEvents, publish } from './diagnostics'
 import type { IssuerKey } from './issuers/token-verifier'
 import type { Refusal } from './refusal/refusal'
 import { isUnauthenticatedPermitted, recordSession } from './request-session'
@@ -70,7 +70,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
   }
 
   function letIn(session: Session | undefined, req: Request, next: NextFunction): void {
-    publish(req, session)
+    if (bearerEvents.hasSubscribers) publish(req, session) // most requests come here, and mostly nobody listens
     recordSession(req, session, config)
     const target: { auth?: unknown } = req // another package's types may say otherwise
     target.auth = session

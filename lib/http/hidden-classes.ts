@@ -13,9 +13,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 /** True on a V8 that has the flaw. */
 const NEEDED = Number.parseInt(process.versions.v8, 10) < 13
 
-/** Lets a request and its response share hidden classes with others. Does nothing where V8 does so by itself. */
-export function shareHiddenClasses(req: IncomingMessage, res: ServerResponse): void {
-  if (!NEEDED) return
+/** Lets a request and its response share hidden classes with others. Undefined where V8 does so by itself. */
+export const shareHiddenClasses = NEEDED ? giveUpBoth : undefined
+
+function giveUpBoth(req: IncomingMessage, res: ServerResponse): void {
   giveUpAndTakeBack(req, 'complete')
   giveUpAndTakeBack(res, 'finished')
 }

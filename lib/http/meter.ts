@@ -60,7 +60,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     super(nowUs(clock))
     const { req } = res
     if (req !== undefined) {
-      shareHiddenClasses(req, res)
+      shareHiddenClasses?.(req, res)
       if (hasBody(req)) watchUpload(req, this)
     }
     hookResponse(res, this)

@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import { windowKey } from '../../lib/throttle/redis/window-key'
+import { windowKey } from '../../lib/throttle/redis/window-record'
 import { type ProcessFigures, parseFigures, parseTotals } from '../../lib/throttle/redis/window-record'
 import { subjectId } from '../../lib/throttle/window/subject-id'
 

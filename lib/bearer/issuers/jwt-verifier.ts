@@ -76,7 +76,7 @@ export function jwtVerifier(issuers: TrustedIssuers, tokens: KnownTokens, clock:
     const presented = known ?? present(token)
     if ('refused' in presented) return presented
     const { jws, keys } = presented
-    const key = keys.find(jws.kid, jws.algorithm)
+    const key = known && keys.isFixed ? known.key : keys.find(jws.kid, jws.algorithm)
     if (key instanceof Promise) return key.then((found) => check(presented, found, known))
     return check(presented, key, known)
   }

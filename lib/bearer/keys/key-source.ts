@@ -22,6 +22,8 @@ export interface KeySource {
   reload(): Promise<void>
   /** The keys at hand. */
   all(): readonly VerifyKey[]
+  /** The keys are always the same, and so is what `find()` says. */
+  readonly isFixed?: true | undefined
   /** The issuer's name as its own metadata writes it; undefined while that is not known, or is not asked. */
   readonly issuer?: string | undefined
   /** The type that the issuer's metadata say all of its access tokens have. */
@@ -75,5 +77,6 @@ export function staticKeys(set: KeySet): KeySource {
     ready: () => Promise.resolve(),
     reload: () => Promise.resolve(),
     all: () => set.all,
+    isFixed: true,
   }
 }

@@ -1,4 +1,4 @@
-import { parseWindowKey } from '../redis/window-key'
+import { parseWindowKey } from '../redis/window-record'
 import { parseFigures, parseTotals } from '../redis/window-record'
 
 /** What Redis holds of one subject's open window: the sum of what the processes have published. */

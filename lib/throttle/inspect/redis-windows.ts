@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis'
 import type { RedisClient } from '../../redis/redis-client'
-import { windowKeyPattern } from '../redis/window-key'
+import { windowKeyPattern } from '../redis/window-record'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
 
 /** Keys looked at by one SCAN: small, so that no request of the throttle waits behind it. */

@@ -5,8 +5,7 @@ import type { StoreShard } from '../sync/store'
 import type { SyncCommand, SyncReply } from '../sync/sync-protocol'
 import type { ServerInfo } from './server-advice'
 import { ServerWatch } from './server-watch'
-import { windowKey } from './window-key'
-import { packCommand } from './window-record'
+import { packCommand, windowKey } from './window-record'
 
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
@@ -134,6 +133,8 @@ export abstract class RedisShard implements StoreShard {
 
 /** The one server of a plain connection, or the primary that the sentinels name. */
 export class SingleShard extends RedisShard {
+  readonly isOnly = true
+
   protected beatTag(): string {
     return 'beat' // behind one address there may be several servers
   }

@@ -29,9 +29,27 @@ export interface RecordTotals {
 /** The parameters of the script's sync(), in their order, whose names are the command's. */
 const PARAMETERS = (/function sync\(key, process, ([^)]*)\)/.exec(syncLua)?.[1] ?? '').split(/,\s*/) as Figure[]
 type Figure = Exclude<keyof SyncCommand, 'id' | 'number' | 'process'>
+/** Names the format of the records in their keys. One that this version could not read or would damage has another name. */
+const FORMAT = 'w2'
 /** The version of the format: see TOTALS in sync.lua. */
 const VERSION = 2
 const WORD = 2 ** 32
+
+/** The key of a subject's window. On a Cluster all windows of a subject are in one slot. */
+export function windowKey(prefix: string, id: string, number: number, window: string): string {
+  return `${prefix}${FORMAT}:{${id}}:${number}:${window}`
+}
+
+/** A pattern of SCAN that all windows' keys match. */
+export function windowKeyPattern(prefix: string): string {
+  return `${prefix.replace(/[\\*?[\]^]/g, '\\$&')}${FORMAT}:{*}:*:*`
+}
+
+/** What a key says; undefined for one that is no window's. */
+export function parseWindowKey(prefix: string, key: string): { id: string; window: string } | undefined {
+  const [, id, window] = /^w2:\{([\w-]{24})\}:\d+:(.*)$/s.exec(key.slice(prefix.length)) ?? []
+  return id === undefined || window === undefined ? undefined : { id, window }
+}
 
 /** Packs a command as sync.lua takes it. @throws {RangeError} where a figure is not a whole number */
 export function packCommand(command: SyncCommand): Buffer {

@@ -30,6 +30,7 @@ export class ShardHealth implements Shard {
   isDown = true
   downSince: number
   processes = 1
+  readonly isOnly: boolean
   readonly #deadlines: Deadlines<object>
   readonly #startedAt: number
   #wasUp = false
@@ -51,6 +52,7 @@ export class ShardHealth implements Shard {
     readonly meanwhile: () => string,
   ) {
     this.#startedAt = this.downSince = nowUs(machine)
+    this.isOnly = server.isOnly ?? false
     this.#deadlines = new Deadlines(
       machine,
       DEADLINE_MS,

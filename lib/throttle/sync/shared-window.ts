@@ -46,7 +46,13 @@ export class SharedWindow {
     readonly health?: StoreHealth,
   ) {
     const windowUs = windowMs * 1_000
-    const memory = { clock: new StoreClock(wallOffsetUs(clock), 0), isDown: true, downSince: -Infinity, processes: 1 }
+    const memory = {
+      clock: new StoreClock(wallOffsetUs(clock), 0),
+      isDown: true,
+      downSince: -Infinity,
+      isOnly: true,
+      processes: 1,
+    }
     this.#clock = clock
     this.#engine = new Engine({
       windowUs,
@@ -55,8 +61,8 @@ export class SharedWindow {
       identify: (subject) => subjectId(subject, windowUs),
       shardOf: health ? (id) => (this.#sync as SyncClient).shardOf(id) : () => memory,
     })
-    this.#sync = health && new SyncClient(name, this.#engine, health, clock)
-    this.#line = new WaitingLine(this.#engine, clock, (s) => this.#sync?.askAgain(s))
+    this.#line = new WaitingLine(this.#engine, clock, (s) => this.#sync?.again(s))
+    this.#sync = health && new SyncClient(name, this.#engine, health, clock, this.#line)
   }
 
   /** True while this process decides about the subject without the store it was given. */

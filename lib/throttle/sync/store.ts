@@ -35,6 +35,8 @@ export interface StoreShard {
   readonly name: string | undefined
   /** Where it is, for messages: `host:port`. Default: its name. */
   readonly place?: string
+  /** No other server keeps any windows, so that `ThrottleStore.shardOf()` always says this one. Default false. */
+  readonly isOnly?: boolean
   /**
    * Publishes a process's figures and brings the others'. Must be atomic, and do nothing for a command that is older
    * than the one it knows.

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { type Clock, nowUs } from '../../http/clock'
 import { type SyncedMessage, channels } from '../diagnostics'
 import type { Answers, Waiter } from '../window/decision'
-import type { Engine } from '../window/engine'
+import { type Engine, answer } from '../window/engine'
 import type { Sent, Shard, SubjectWindow } from '../window/subject-window'
 import { Deadlines } from './deadlines'
-import { DEADLINE_MS, type ShardHealth, type ShardListener } from './shard-health'
+import { DEADLINE_MS, ShardHealth, type ShardListener } from './shard-health'
 import type { StoreHealth } from './store-health'
 import { giveUp, nextCommand, takeReply } from './sync-protocol'
-import { answer } from './waiting-line'
+import type { WaitingLine } from './waiting-line'
 
 /** So many subjects may be under way: more would keep the store busy beyond the deadline of those who wait. */
 const AT_ONCE = 250
@@ -37,6 +37,7 @@ export class SyncClient implements ShardListener {
   readonly #engine: Engine
   readonly #health: StoreHealth
   readonly #clock: Clock
+  readonly #line: WaitingLine
   readonly #tickMs: number
   readonly #waiters: Deadlines<Waiter>
   readonly #commands: Deadlines<UnderWay>
@@ -53,11 +54,12 @@ export class SyncClient implements ShardListener {
   #warnedAt = -Infinity
   #onQuiet: (() => void) | undefined
 
-  constructor(window: string, engine: Engine, health: StoreHealth, clock: Clock) {
+  constructor(window: string, engine: Engine, health: StoreHealth, clock: Clock, line: WaitingLine) {
     this.#window = window
     this.#engine = engine
     this.#health = health
     this.#clock = clock
+    this.#line = line
     this.#tickMs = engine.freshUs > 0 ? engine.freshUs / 2_000 : TICK_WHEN_ALWAYS_ASKING_MS
     this.#waiters = new Deadlines(clock, DEADLINE_MS, isUndecided, (waiter) => this.#waitedTooLong(waiter))
     this.#commands = new Deadlines(clock, DEADLINE_MS, isUnderWay, ({ s, shard }) => this.#failed(s, late(), shard))
@@ -79,13 +81,13 @@ export class SyncClient implements ShardListener {
   #waitedTooLong(waiter: Waiter): void {
     const s = waiter.subjectWindow
     if (!s.waiting.includes(waiter)) return // its client has gone
-    if (s.sent) this.#failed(s, late(), this.#health.shardOf(s.id))
+    if (s.sent) this.#failed(s, late(), s.shard)
     else this.#giveUp(s) // the store answers; it is the window that has not begun there
   }
 
-  /** Asks again about requests that wait for room. */
-  askAgain(s: SubjectWindow): void {
-    this.#again(s)
+  /** Asks again, and publishes what is due. */
+  again(s: SubjectWindow): void {
+    if (s.sent === undefined && !this.#isClosing && !s.shard.isDown) this.#sync(s)
   }
 
   /** Publishes now, or as soon as the command under way is answered. */
@@ -121,8 +123,17 @@ export class SyncClient implements ShardListener {
     this.#isClosing = true // also where the store missed a deadline a moment ago: it may answer now
     await this.#handOver()
     await this.#health.leave(this)
-    this.#nobody = { clock: this.#health.shardOf('').clock, isDown: true, downSince: -Infinity, processes: 1 }
-    for (const s of this.#engine.subjects.active.values()) if (s.sent) this.#giveUp(s)
+    this.#nobody = {
+      clock: this.#health.shardOf('').clock,
+      isDown: true,
+      downSince: -Infinity,
+      isOnly: true,
+      processes: 1,
+    }
+    for (const s of this.#engine.subjects.active.values()) {
+      s.moveTo(this.#nobody)
+      if (s.sent) this.#giveUp(s)
+    }
   }
 
   /**
@@ -162,9 +173,8 @@ export class SyncClient implements ShardListener {
   /** @param untold called where the store did not take it */
   #sync(s: SubjectWindow, untold?: () => void): void {
     const command = nextCommand(this.#engine, s, this.#process, nowUs(this.#clock), this.#isClosing)
-    const { sent } = s
-    if (sent === undefined) return
-    const shard = this.#health.shardOf(s.id)
+    const { sent, shard } = s
+    if (sent === undefined || !(shard instanceof ShardHealth)) return
     this.#underWay++
     this.#commands.add({ s, sent, shard })
     shard.server
@@ -178,8 +188,8 @@ export class SyncClient implements ShardListener {
           const { answers, againInUs } = takeReply(this.#engine, s, sent, reply, nowUs(this.#clock))
           this.#answer(s, answers)
           if (this.#isClosing) return
-          if (againInUs === 0) this.#again(s)
-          else if (againInUs !== undefined) this.#clock.after(againInUs / 1_000, () => this.#again(s))
+          if (againInUs === 0) this.again(s)
+          else if (againInUs !== undefined) this.#clock.after(againInUs / 1_000, () => this.again(s))
         },
         (err: unknown) => {
           untold?.()
@@ -216,12 +226,8 @@ export class SyncClient implements ShardListener {
     channels.synced.publish(message satisfies SyncedMessage)
   }
 
-  #again(s: SubjectWindow): void {
-    if (s.sent === undefined && !this.#isClosing && !s.shard.isDown) this.#sync(s)
-  }
-
-  #failed(s: SubjectWindow, cause: unknown, shard: ShardHealth): void {
-    shard.failed(cause) // first: a request by itself is admitted where the server has been down for a while
+  #failed(s: SubjectWindow, cause: unknown, shard: Shard): void {
+    if (shard instanceof ShardHealth) shard.failed(cause) // first: a request by itself is admitted where the server has been down for a while
     this.#giveUp(s)
   }
 
@@ -231,6 +237,7 @@ export class SyncClient implements ShardListener {
 
   #answer(s: SubjectWindow, answers: Answers): void {
     answer(answers)
+    if (this.#engine.waiting.size > 0) this.#line.arm()
     const refreshed = this.#refreshed.get(s)
     if (refreshed) {
       this.#refreshed.delete(s)
@@ -252,7 +259,7 @@ export class SyncClient implements ShardListener {
       const [s] = this.#queue.size > 0 ? this.#queue : this.#engine.publishAgain(nowUs(this.#clock), 1)
       if (s === undefined) return
       this.#queue.delete(s)
-      this.#again(s)
+      this.again(s)
     }
   }
 }

@@ -1,6 +1,5 @@
 import { type Clock, nowUs } from '../../http/clock'
-import type { Answers } from '../window/decision'
-import type { Engine } from '../window/engine'
+import { type Engine, answer } from '../window/engine'
 import type { SubjectWindow } from '../window/subject-window'
 
 /** How often waiting requests are looked at, beside whenever a request of their subject ends here. */
@@ -52,14 +51,5 @@ export class WaitingLine {
     this.#engine.enter(s, now)
     answer(this.#engine.decideWaiting(s, 'memory', now))
     if (s.waiting.length > 0 && s.isAskDue(now)) this.#ask(s)
-  }
-}
-
-/** Tells waiting requests what was decided. */
-export function answer(answers: Answers): void {
-  for (const [waiter, decision] of answers) {
-    const { applicant } = waiter
-    waiter.applicant = undefined // the waiter may be kept for longer than its request
-    applicant?.decided(decision)
   }
 }

@@ -51,7 +51,7 @@ export class Engine {
   readonly #lostAgain = new Set<Shard>()
   /** Published again, and not answered since. */
   readonly #publishedAgain = new Set<SubjectWindow>()
-  /** Subjects of whom requests wait. */
+  /** Subjects of whom requests wait for room. */
   readonly waiting = new Set<SubjectWindow>()
   #waiters = 0
   #seq = 0
@@ -79,6 +79,7 @@ export class Engine {
 
   /** Makes sure that the shard is the one that keeps the subject's windows now: on a Cluster that changes. */
   locate(s: SubjectWindow): void {
+    if (s.shard.isOnly) return
     const shard = this.#shardOf(s.id)
     if (shard === s.shard) return
     s.moveTo(shard)
@@ -230,7 +231,7 @@ export class Engine {
   #leaveWaiting(s: SubjectWindow, waiting: Waiter[]): void {
     this.#waiters += waiting.length - s.waiting.length
     s.keepWaiting(waiting)
-    if (waiting.length > 0) this.waiting.add(s)
+    if (waiting.some(({ isConsidered }) => isConsidered)) this.waiting.add(s)
     else this.waiting.delete(s)
   }
 
@@ -390,6 +391,15 @@ export class Engine {
       if (!this.#due.has(s)) return true
       return s.shard.isDown && this.#due.delete(s) // all is published again when the store is back
     })
+  }
+}
+
+/** Tells waiting requests what was decided. */
+export function answer(answers: Answers): void {
+  for (const [waiter, decision] of answers) {
+    const { applicant } = waiter
+    waiter.applicant = undefined // the waiter may be kept for longer than its request
+    applicant?.decided(decision)
   }
 }
 

@@ -22,6 +22,8 @@ export interface Shard {
   readonly isDown: boolean
   /** Since when, by this process's clock. */
   readonly downSince: number
+  /** No other server keeps windows: a subject's never move. */
+  readonly isOnly: boolean
   /** How many processes it has heard lately, this one included: each has its share while the server is down. */
   readonly processes: number
 }
@@ -128,7 +130,8 @@ export class SubjectWindow {
     this.#shown = rest?.shown ?? 0
     // What was put to rest had been published. A store that lacks it now has lost it.
     if (rest !== undefined && rest.spent !== 0) this.#storedSeq = 1
-    this.own = new OwnFigures(rest?.number ?? this.#numberAt(now), rest?.spent ?? 0, now)
+    const number = rest?.number ?? terms.calendar.numberAt(phase, shard.clock.at(now))
+    this.own = new OwnFigures(number, rest?.spent ?? 0, now)
     this.#end = terms.calendar.end(phase, this.own.number)
   }
 
@@ -219,7 +222,7 @@ export class SubjectWindow {
 
   /** When the window begins, in the store's time. */
   get start(): number {
-    return this.#terms.calendar.start(this.phase, this.own.number)
+    return this.#end - this.#terms.calendar.windowUs
   }
 
   /** When the window ends, in the store's time. */
@@ -242,8 +245,10 @@ export class SubjectWindow {
     return Math.min(this.#shard.clock.error(now), this.#terms.calendar.windowUs / 4)
   }
 
-  #numberAt(now: number): number {
-    return this.#terms.calendar.numberAt(this.phase, this.#shard.clock.at(now))
+  /** The number of the window that is open at this time of the store. */
+  #numberAt(time: number): number {
+    const isOpen = time >= this.start && time < this.#end
+    return isOpen ? this.own.number : this.#terms.calendar.numberAt(this.phase, time)
   }
 
   /**
@@ -252,8 +257,9 @@ export class SubjectWindow {
    */
   enter(now: number, number?: number): boolean {
     if (number === undefined) {
-      if (this.#shard.clock.at(now) < this.#end) return false
-      number = this.#numberAt(now)
+      const time = this.#shard.clock.at(now)
+      if (time < this.#end) return false
+      number = this.#numberAt(time)
     }
     const { own } = this
     if (own.number >= number) return false
@@ -413,13 +419,13 @@ export class SubjectWindow {
 
   /** Enters the window that is open at the store's time `time`, or by its clock as known here, whichever is later. */
   follow(time: number, now: number): boolean {
-    const number = this.#terms.calendar.numberAt(this.phase, time)
+    const number = this.#numberAt(time)
     // The store's clock was set back: its window is the one that counts, and these are its figures.
     if (this.start - time > SET_BACK_US) {
       this.own.renumber(number)
       this.#end = this.#terms.calendar.end(this.phase, number)
     }
-    return this.enter(now, Math.max(number, this.#numberAt(now)))
+    return this.enter(now, Math.max(number, this.#numberAt(this.#shard.clock.at(now))))
   }
 
   /**

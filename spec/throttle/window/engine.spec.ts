@@ -25,7 +25,7 @@ function alone() {
   return { engine, windows }
 }
 
-const memory = { clock: new StoreClock(0, 0), isDown: true, downSince: -Infinity, processes: 1 }
+const memory = { clock: new StoreClock(0, 0), isDown: true, downSince: -Infinity, isOnly: true, processes: 1 }
 
 const NO_WAIT: WaitRule = { maxUs: 0, perSubject: 0 }
 
@@ -249,7 +249,7 @@ describe('Engine', () => {
 describe('Engine that decides alone by a clock that may be off', () => {
   /** The store was last heard at 0, and its time is known to `errorUs` (which grows from there). */
   function alone(windowUs: number, errorUs: number) {
-    const shard = { clock: new StoreClock(0, errorUs), isDown: true, downSince: -Infinity, processes: 1 }
+    const shard = { clock: new StoreClock(0, errorUs), isDown: true, downSince: -Infinity, isOnly: true, processes: 1 }
     const identify = (id: string) => ({ id, phase: PHASE })
     const engine = new Engine({ windowUs, freshUs: 250_000, shared: true, identify, shardOf: () => shard })
     const subjectWindow = (now: number) => engine.subjectWindow('s', LIMIT, now)
@@ -287,7 +287,7 @@ describe('sync protocol', () => {
   /** Two engines over one model of the store. */
   function two() {
     const hashes = new Map<number, HashModel>()
-    const shard = { clock: new StoreClock(0, 1_000), isDown: false, downSince: 0, processes: 1 }
+    const shard = { clock: new StoreClock(0, 1_000), isDown: false, downSince: 0, isOnly: true, processes: 1 }
     const make = (id: string) => {
       const engine = new Engine({
         windowUs: WINDOW,
@@ -332,7 +332,7 @@ describe('sync protocol', () => {
   })
 
   it('leaves to a request that missed an answer no more than its share, however long ago the last outage began', () => {
-    const shard = { clock: new StoreClock(0, 1_000), isDown: false, downSince: 0, processes: 8 }
+    const shard = { clock: new StoreClock(0, 1_000), isDown: false, downSince: 0, isOnly: true, processes: 8 }
     const engine = new Engine({
       ...{ windowUs: WINDOW, freshUs: 250_000, shared: true, shardOf: () => shard },
       identify: (id) => ({ id, phase: PHASE }),
@@ -523,8 +523,8 @@ describe('sync protocol', () => {
 
   it('says again to the server that is up now what an idle subject owed to one that was down', () => {
     const [down, up] = [
-      { ...memory, clock: new StoreClock(0, 0) },
-      { ...memory, clock: new StoreClock(0, 0), isDown: false },
+      { ...memory, clock: new StoreClock(0, 0), isOnly: false },
+      { ...memory, clock: new StoreClock(0, 0), isDown: false, isOnly: false },
     ]
     let keeper = down
     const identify = (id: string) => ({ id, phase: PHASE })

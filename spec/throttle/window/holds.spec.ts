@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type Held, Holds } from '../../../lib/throttle/window/holds'
+import { type Held, Holds } from '../../../lib/throttle/window/own-figures'
 
 type Step =
   | { readonly do: 'add'; readonly us: number }

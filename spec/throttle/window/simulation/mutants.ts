@@ -1,5 +1,4 @@
 import { mock } from 'node:test'
-import { SyncClient } from '../../../../lib/throttle/sync/sync-client'
 import type { SyncCommand } from '../../../../lib/throttle/sync/sync-protocol'
 import { WaitingLine } from '../../../../lib/throttle/sync/waiting-line'
 import type { Waiter } from '../../../../lib/throttle/window/decision'
@@ -85,7 +84,7 @@ export const WAITING_MUTANTS: readonly Mutant[] = [
   {
     lacks: 'asking the store again',
     mode: 'waiting',
-    patch: () => mock.method(SyncClient.prototype, 'askAgain', nothing),
+    patch: () => mock.method(SubjectWindow.prototype, 'isAskDue', () => false),
   },
   {
     lacks: 'asking the store again soon',

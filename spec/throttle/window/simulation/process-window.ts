@@ -52,8 +52,8 @@ export class ProcessWindow {
       shardOf: (id) => this.#sync.shardOf(id),
       ended: (s, us) => this.#ended(s, us),
     })
-    this.#sync = new SyncClient('default', this.engine, health, clock)
-    this.#line = new WaitingLine(this.engine, clock, (s) => this.#sync.askAgain(s))
+    this.#line = new WaitingLine(this.engine, clock, (s) => this.#sync.again(s))
+    this.#sync = new SyncClient('default', this.engine, health, clock, this.#line)
     this.shard = health.shardOf('')
   }
 
