@@ -93,7 +93,8 @@ describe('requireBearer() with keys from the issuer', () => {
 
   it('shows the keys at hand, and fetches them anew when told to', async () => {
     const { state, issuer, token } = await serveIssuer(a)
-    const { ask, bearer } = await api({ issuer })
+    const clock = manualClock()
+    const { ask, bearer } = await api({ issuer, clock })
     assert.deepEqual(bearer.keys(), [])
     await bearer.ready()
     assert.deepEqual(bearer.keys(), [{ issuer, kid: 'a', algorithms: ['ES256'] }])
@@ -105,6 +106,7 @@ describe('requireBearer() with keys from the issuer', () => {
       bearer.keys().map(({ kid }) => kid),
       ['b'],
     )
+    clock.advance(2_000) // from then on an unknown key is asked for at once
     assert.deepEqual([(await ask(token(a))).status, (await ask(token(b))).status], [401, 200])
     state.down = true
     await assert.rejects(bearer.reload(), /the keys of the issuer http.+ cannot be had: .+ answered 503: see the log/)
