@@ -105,7 +105,7 @@ export function overview(
     routes: routes.sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests).slice(0, ROUTES),
     store: {
       shared: inside.health !== undefined,
-      down: (inside.health?.down ?? []).map((server) => server ?? 'Redis'),
+      down: (inside.health?.downServers ?? []).map((server) => server ?? 'Redis'),
       syncMs: activity.syncMs.points(now).map((ms, i) => (asked[i] ? ms / asked[i] : null)),
     },
   }

@@ -88,7 +88,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     isHoldRefused: wait === false,
     onOutage,
     dryRun,
-    stalls: stalls === 'shared' ? StallSharing.of(clock) : undefined,
+    stalls: stalls === 'shared' ? StallSharing.forClock(clock) : undefined,
     headers,
     deny: options,
     clock,

@@ -37,14 +37,14 @@ export async function proofThumbprint(
 export function recordProofs(records: Records): SeenProofs {
   return {
     async note(name, untilSec, nowSec) {
-      const ttlMs = Math.ceil((untilSec - nowSec) / STEP_SEC) * STEP_SEC * 1_000 + CLOCKS_APART_MS
+      const ttlMs = Math.ceil((untilSec - nowSec) / KEPT_STEP_SEC) * KEPT_STEP_SEC * 1_000 + CLOCKS_APART_MS
       return (await records.count('proof', name, 1, ttlMs)).total === 1 ? 'new' : 'replay'
     },
   }
 }
 
 /** Proofs are remembered for a multiple of this: the memory store expires entries of a few lifetimes without a search. */
-const STEP_SEC = 30
+const KEPT_STEP_SEC = 30
 /** How far the clocks of the processes may be apart: so much longer a proof is remembered. */
 const CLOCKS_APART_MS = 30_000
 

@@ -5,7 +5,7 @@ const OWN_SAMPLES = 8
 const OWN_ALONE = 4
 /** Subjects whose latest requests the route's price follows, and from how many on it leaves the highest out. */
 const ROUTE_SUBJECTS = 32
-const ROUTE_ROBUST = 4
+const ROUTE_ROBUST_FROM = 4
 /** The share of a route's subjects whose price is left out: one in so many, rounded up. */
 const OUTLIERS = 8
 /** Subjects whose own history is kept in each of two generations, and routes kept of each subject. */
@@ -49,14 +49,14 @@ export class RoutePrice {
    * a price that no single one of them can move.
    */
   takeNews(): number | undefined {
-    if (!this.#hasNews || this.#latest.size < ROUTE_ROBUST) return undefined
+    if (!this.#hasNews || this.#latest.size < ROUTE_ROBUST_FROM) return undefined
     this.#hasNews = false
     return this.#robust()
   }
 
   /** What any subject's request is expected to take at most; `coldUs` bounds what fewer than four subjects can say. */
   us(coldUs: number): number {
-    if (this.#latest.size >= ROUTE_ROBUST) return this.#robust()
+    if (this.#latest.size >= ROUTE_ROBUST_FROM) return this.#robust()
     if (this.#importedUs !== undefined) return this.#importedUs
     if (this.#latest.size === 0) return coldUs
     return Math.min(coldUs, this.#robust())
@@ -66,13 +66,13 @@ export class RoutePrice {
   #robust(): number {
     if (this.#robustUs !== undefined) return this.#robustUs
     const known = this.#latest.size
-    const leftOut = known < ROUTE_ROBUST ? 0 : Math.ceil(known / OUTLIERS)
+    const leftOut = known < ROUTE_ROBUST_FROM ? 0 : Math.ceil(known / OUTLIERS)
     return (this.#robustUs = withMargin(highestBut(leftOut, this.#latest.values()), known))
   }
 
   /** True where the price is not a guess any more. */
   get isKnown(): boolean {
-    return this.#latest.size >= ROUTE_ROBUST || this.#importedUs !== undefined
+    return this.#latest.size >= ROUTE_ROBUST_FROM || this.#importedUs !== undefined
   }
 }
 

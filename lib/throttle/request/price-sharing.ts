@@ -35,17 +35,17 @@ export class PriceSharing implements ShardListener {
   async close(): Promise<void> {
     this.#cancel()
     await this.#underWay
-    if (this.#health.down.length === 0) await this.#exchange()
+    if (this.#health.downServers.length === 0) await this.#exchange()
     await this.#health.leave(this)
   }
 
   // --- ShardListener
 
-  up(): void {
+  shardUp(): void {
     if (!this.#isLoaded) void this.#exchange()
   }
 
-  down(): void {
+  shardDown(): void {
     // The prices known so far stay.
   }
 

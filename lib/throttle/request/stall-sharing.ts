@@ -31,7 +31,7 @@ export class StallSharing {
   }
 
   /** All requests that go by one clock share. */
-  static of(clock: Clock): StallSharing {
+  static forClock(clock: Clock): StallSharing {
     let sharing = StallSharing.#byClock.get(clock)
     if (sharing === undefined) StallSharing.#byClock.set(clock, (sharing = new StallSharing(clock)))
     return sharing

@@ -18,9 +18,9 @@ const WALL_ERROR_US = 1_000_000
 /** Hears about the health of servers. */
 export interface ShardListener {
   /** It does not answer: decide alone about the subjects it keeps. */
-  down(shard: Shard): void
+  shardDown(shard: Shard): void
   /** It answers again, or has lost what it knew: publish everything again. */
-  up(shard: Shard): void
+  shardUp(shard: Shard): void
 }
 
 /** Watches one server: whether it answers in time, what time it has, and whether it lost anything. */
@@ -72,7 +72,7 @@ export class ShardHealth implements Shard {
     if (!this.isDown) {
       this.isDown = true
       this.downSince = nowUs(this.machine)
-      this.listener.down(this)
+      this.listener.shardDown(this)
       this.#beatIn(BEAT_DOWN_MS)
     }
     this.#report(cause)
@@ -81,7 +81,7 @@ export class ShardHealth implements Shard {
   /** A connection was made: what the server was told before may be gone. */
   ready(): void {
     if (this.#isClosed) return
-    if (!this.isDown) this.listener.up(this)
+    if (!this.isDown) this.listener.shardUp(this)
     this.#beat()
   }
 
@@ -138,7 +138,7 @@ export class ShardHealth implements Shard {
     if (this.#isClosed || (!this.isDown && whole)) return
     this.isDown = false
     this.#wasUp = true
-    this.listener.up(this)
+    this.listener.shardUp(this)
     this.#reportEnd()
   }
 

@@ -47,7 +47,7 @@ export class StoreHealth {
   /** Resolves when every server answers. @throws {Error} where one is reported not to, with the warning's message */
   async ready(): Promise<void> {
     do await Promise.all([...this.#shards.values()].map((shard) => shard.answers()))
-    while (!this.#isClosed && this.down.length > 0)
+    while (!this.#isClosed && this.downServers.length > 0)
   }
 
   #meanwhile(): string {
@@ -62,14 +62,14 @@ export class StoreHealth {
   }
 
   /** Its servers that do not answer; undefined stands for the one that needs no name. */
-  get down(): (string | undefined)[] {
+  get downServers(): (string | undefined)[] {
     return [...this.#shards.values()].filter(({ isDown }) => isDown).map(({ server }) => server.name)
   }
 
   /** Tells the listener from now on what becomes of the servers, and now which ones answer. */
   join(listener: ShardListener): void {
     this.#listeners.add(listener)
-    for (const shard of this.#shards.values()) if (!shard.isDown) listener.up(shard)
+    for (const shard of this.#shards.values()) if (!shard.isDown) listener.shardUp(shard)
   }
 
   /** The last listener that leaves closes the store. */
@@ -85,8 +85,8 @@ export class StoreHealth {
     let health = this.#shards.get(server)
     if (health === undefined) {
       const listener: ShardListener = {
-        down: (shard) => this.#listeners.forEach((each) => each.down(shard)),
-        up: (shard) => this.#listeners.forEach((each) => each.up(shard)),
+        shardDown: (shard) => this.#listeners.forEach((each) => each.shardDown(shard)),
+        shardUp: (shard) => this.#listeners.forEach((each) => each.shardUp(shard)),
       }
       health = new ShardHealth(server, this.store, this.clock, listener, () => this.#meanwhile())
       this.#shards.set(server, health)

@@ -159,11 +159,11 @@ export class SyncClient implements ShardListener {
 
   // --- ShardListener
 
-  down(shard: Shard): void {
+  shardDown(shard: Shard): void {
     for (const s of this.#engine.subjects.active.values()) if (s.sent && s.shard === shard) this.#giveUp(s)
   }
 
-  up(shard: Shard): void {
+  shardUp(shard: Shard): void {
     this.#engine.republish(shard, nowUs(this.#clock))
     this.#tick()
   }

@@ -101,7 +101,9 @@ export class Engine {
       this.#due.add(s)
       if (s.shard.isDown) this.locate(s)
     }
-    const verdict = s.shard.isDown ? this.#alone(s, cost, limitUs, now) : this.#fromMemory(s, cost, limitUs, now)
+    const verdict = s.shard.isDown
+      ? this.#decideAlone(s, cost, limitUs, now)
+      : this.#decideFromMemory(s, cost, limitUs, now)
     if (verdict === 'admit') return { ticket: this.#shared ? s.begin(cost, now) : s.beginLone(cost, now) }
     if (verdict === 'spent') return { refusal: this.#refusal(s, limitUs, 'spent', now) }
     const isConsidered = verdict === 'wait'
@@ -116,7 +118,7 @@ export class Engine {
     return { waiter, asks: !isConsidered }
   }
 
-  #fromMemory(s: SubjectWindow, cost: number, limitUs: number, now: number): 'admit' | 'spent' | 'wait' | 'ask' {
+  #decideFromMemory(s: SubjectWindow, cost: number, limitUs: number, now: number): 'admit' | 'spent' | 'wait' | 'ask' {
     const used = s.used(now)
     if (used > limitUs) return s.isSurelyOpen(now) ? 'spent' : 'ask'
     if (now - s.asOf > this.freshUs) return 'ask'
@@ -136,7 +138,7 @@ export class Engine {
    * heard. Where the window may have ended the next one is entered, early rather than late: a request must not be
    * refused to whom another process promised a new window.
    */
-  #alone(s: SubjectWindow, cost: number, limitUs: number, now: number): 'admit' | 'spent' | 'wait' {
+  #decideAlone(s: SubjectWindow, cost: number, limitUs: number, now: number): 'admit' | 'spent' | 'wait' {
     while (!s.isSurelyOpen(now)) this.enter(s, now, s.own.number + 1)
     if (s.used(now) > limitUs) return 'spent'
     if (s.waiting.length > 0) return 'wait'
