@@ -48,7 +48,7 @@ export function userDirectory(
   const hashCosts = new Set<number>()
   const byName = new Map<string, { user: User; hash: Promise<string> }>()
   for (const registration of registrations as readonly UserRegistration[]) {
-    const user = register(registration)
+    const user = checkedUser(registration)
     const name = foldedUsername(user.username)
     if (byId.has(user.id) || byName.has(name))
       throw new TypeError(`userDirectory: ${user.username} is registered twice`)
@@ -71,7 +71,7 @@ export function userDirectory(
   }
 }
 
-function register(registration: UserRegistration): User {
+function checkedUser(registration: UserRegistration): User {
   optionNames('a user in userDirectory', registration, ['id', 'username', 'password', 'passwordHash', 'claims'])
   const { id, username, password, passwordHash, claims } = registration
   if (typeof id !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(id)) {

@@ -120,7 +120,7 @@ export class Engine {
 
   #decideFromMemory(s: SubjectWindow, cost: number, limitUs: number, now: number): 'admit' | 'spent' | 'wait' | 'ask' {
     const used = s.used(now)
-    if (used > limitUs) return s.isSurelyOpen(now) ? 'spent' : 'ask'
+    if (used > limitUs) return s.isWindowSurelyOpen(now) ? 'spent' : 'ask'
     if (now - s.asOf > this.freshUs) return 'ask'
     // Don't admit past the queue: a later request would spend the waiters' grant.
     const last = s.waiting.at(-1)
@@ -139,7 +139,7 @@ export class Engine {
    * refused to whom another process promised a new window.
    */
   #decideAlone(s: SubjectWindow, cost: number, limitUs: number, now: number): 'admit' | 'spent' | 'wait' {
-    while (!s.isSurelyOpen(now)) this.enter(s, now, s.own.number + 1)
+    while (!s.isWindowSurelyOpen(now)) this.enter(s, now, s.own.number + 1)
     if (s.used(now) > limitUs) return 'spent'
     if (s.waiting.length > 0) return 'wait'
     return this.#fitsAlone(s, cost, limitUs, now) ? 'admit' : 'wait'
@@ -161,8 +161,8 @@ export class Engine {
     let lone = typeof by === 'object' && by.lone
     let fullUpTo = -1
     this.dropGone(s)
-    if (isAlone) while (!s.isSurelyOpen(now)) this.enter(s, now, s.own.number + 1)
-    const isSurelyOpen = s.isSurelyOpen(now)
+    if (isAlone) while (!s.isWindowSurelyOpen(now)) this.enter(s, now, s.own.number + 1)
+    const isWindowSurelyOpen = s.isWindowSurelyOpen(now)
     for (const waiter of s.waiting) {
       const { applicant, limitUs } = waiter
       if (applicant === undefined) continue
@@ -170,7 +170,7 @@ export class Engine {
       if (isAlone || (typeof by === 'object' && waiter.after < by.seq)) waiter.isConsidered = true
       const refuse = (reason: RefusalReason) =>
         answers.push([waiter, { refusal: this.#refusal(s, limitUs, reason, now) }])
-      if (s.used(now) > limitUs && isSurelyOpen) {
+      if (s.used(now) > limitUs && isWindowSurelyOpen) {
         refuse('spent')
         continue
       }

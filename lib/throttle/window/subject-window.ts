@@ -236,7 +236,7 @@ export class SubjectWindow {
   }
 
   /** Whether the window is open even where the clock's error is against it. */
-  isSurelyOpen(now: number): boolean {
+  isWindowSurelyOpen(now: number): boolean {
     return this.#shard.clock.at(now) + this.#clockError(now) < this.#end
   }
 
