@@ -41,6 +41,27 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
     const answer = (n = 0) => page.locator('#log > li').nth(n)
     const leftMs = async (window: string) =>
       Number(await page.locator(`#gauges [data-window="${window}"] [role=meter]`).getAttribute('aria-valuenow'))
+    /** Watches from now on, in the page itself: what comes first, the window's gauge that falls, or an answer in the log? */
+    async function gaugeOrAnswer(window: string): Promise<() => Promise<string>> {
+      const meter = `#gauges [data-window="${window}"] [role=meter]`
+      const watch = await page.evaluateHandle((selector) => {
+        const first = new Promise<string>((resolve) => {
+          const meter = document.querySelector(selector) as Element
+          let before = Number(meter.getAttribute('aria-valuenow'))
+          const gauge = new MutationObserver(() => {
+            const left = Number(meter.getAttribute('aria-valuenow'))
+            if (left < before) resolve('gauge')
+            before = left // more, where the window has ended
+          })
+          gauge.observe(meter, { attributeFilter: ['aria-valuenow'] })
+          new MutationObserver(() => resolve('answer')).observe(document.querySelector('#log') as Element, {
+            childList: true,
+          })
+        })
+        return { first }
+      }, meter)
+      return () => watch.evaluate(({ first }) => first)
+    }
     async function signIn() {
       await page.click('#sign-in')
       await page.fill('#username', 'ada')
@@ -137,13 +158,9 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
         before = await leftMs(window)
       } while (before > 4_400 && searches < 3)
       assert.ok(before <= 4_400 && before > 3_000, `${before} ms left of 5,000 after a search of 600 ms`)
+      const comesFirst = await gaugeOrAnswer(window)
       await call('Search')
-      // Before the answer has come. A window that ends meanwhile drains from the top.
-      await until(async () => {
-        const ms = await leftMs(window)
-        return ms <= before - 200 || (ms > before && ms < 4_900)
-      })
-      assert.equal(await page.locator('#log > li').count(), searches)
+      assert.equal(await comesFirst(), 'gauge')
       await answer(searches).waitFor()
       await call('Current user')
       await page.locator('#gauges [data-window=default]').waitFor()
