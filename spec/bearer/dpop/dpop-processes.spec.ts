@@ -76,6 +76,16 @@ describe('redisProofs() over two processes', async () => {
     client.disconnect()
   })
 
+  it('says which right is missing', async (t) => {
+    await redis.command('ACL', 'SETUSER', 'reader', 'on', '>pw', '~*', '+@read', '+@connection')
+    const proofs = redisProofs(`redis://reader:pw@127.0.0.1:${redis.port}`)
+    t.after(() => proofs.close())
+    await assert.rejects(
+      async () => proofs.note('x', 10, 0),
+      /denies its user a right .*: allow the user ~tollgate:\* \+set$/,
+    )
+  })
+
   it('answers 503 while Redis is out of reach, within its time limit, and recovers', async () => {
     redis.signal('SIGSTOP')
     const begun = performance.now()

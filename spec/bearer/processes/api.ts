@@ -46,6 +46,8 @@ const bearer = requireBearer({
 const app = express().use(bearer, (req, res) => void res.send(sessionOf(req).sub))
 const server = app.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
 
+process.once('disconnect', () => process.exit()) // a killed spec leaves nothing behind
+
 const now = () => Number(process.hrtime.bigint()) / 1e6
 process.on('message', (order: Order) => void ('revoke' in order ? revoke(order.revoke) : watch(order.watch)))
 
