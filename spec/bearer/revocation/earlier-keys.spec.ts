@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import { type Session, redisRevocations } from '../../../lib/index'
+import { EarlierKeys } from '../../../lib/bearer/revocation/earlier-keys'
 import { entryOf } from '../../../lib/bearer/revocation/revocation-list'
+import { RedisConnection } from '../../../lib/redis/redis-connection'
 import { type Server, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
 
@@ -54,5 +56,38 @@ describe('redisRevocations() where version 0.1.0 revoked', () => {
     await client.zadd('{rolling:revoked}:log', 1, entry('late'))
     await until(() => made.state(bearer('late')) === 'revoked')
     await until(async () => (await client.zscore('rolling:{revoked}:log', entry('late'))) !== null)
+  })
+
+  function reading(t: TestContext, prefix: string, user = '') {
+    const connection = new RedisConnection(`redis://${user}127.0.0.1:${redis.port}`, {
+      ...{ prefix, rights: '', silentMs: 800, deadlineMs: 5_000, firstConnectionMs: 5_000 },
+    })
+    t.after(() => connection.close())
+    return new EarlierKeys(connection, prefix)
+  }
+
+  it('reads each revocation once, from both names', async (t) => {
+    const earlier = reading(t, 'once:')
+    assert.deepEqual(await earlier.read(), [])
+    await client.zadd('{once:revoked}:log', 1, 'a', 2, 'b')
+    await client.zadd('{once::revoked}:log', 1, 'c')
+    assert.deepEqual(await earlier.read(), ['a', 'b', 'c'])
+    await client.zadd('{once:revoked}:log', 3, 'd')
+    assert.deepEqual(await earlier.read(), ['d'])
+    assert.deepEqual(await earlier.read(), [])
+  })
+
+  it('asks no more where its user may not read them', async (t) => {
+    await redis.command('ACL', 'SETUSER', 'narrow', 'on', '>pw', '~narrow:*', '+@all')
+    const earlier = reading(t, 'narrow:', 'narrow:pw@')
+    assert.deepEqual(await earlier.read(), [])
+    await redis.command('ACL', 'SETUSER', 'narrow', '~*')
+    await client.zadd('{narrow:revoked}:log', 1, 'a')
+    assert.deepEqual(await earlier.read(), [])
+  })
+
+  it('rejects where the answer is any other error', async (t) => {
+    await client.set('{text:revoked}:log', 'x')
+    await assert.rejects(reading(t, 'text:').read(), /WRONGTYPE/)
   })
 })
