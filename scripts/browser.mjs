@@ -14,11 +14,12 @@ const redis = needRedis()
 const env = { ...process.env, ...redis.env, REDIS_SERVER: redis.server, REDIS_CLI: redis.cli }
 const flags = [
   '--require',
-  'tsx/cjs',
+  './scripts/typescript.cjs',
   '--test',
   '--test-reporter=spec',
   '--test-timeout=240000',
   '--test-concurrency=3',
 ]
+spawnSync(process.execPath, ['scripts/transpile.mjs', '.cache/js'], { cwd: root, stdio: 'inherit' })
 const { status } = spawnSync(process.execPath, [...flags, ...files], { cwd: root, stdio: 'inherit', env })
 process.exit(status ?? 1)

@@ -41,6 +41,7 @@ rmSync(env.CHAOS_TABLE, { force: true })
 const loops = busy ? availableParallelism() : 0
 for (let i = 0; i < loops; i++) spawn(process.execPath, ['scripts/busy-loop.mjs'], { cwd: root, stdio: 'ignore' })
 const beside = busy ? `beside ${loops} busy loops` : 'quiet'
+spawnSync(process.execPath, ['scripts/transpile.mjs', '.cache/js'], { cwd: root, stdio: 'inherit' })
 const begun = performance.now()
 const failed = []
 for (const file of files) {
@@ -51,7 +52,7 @@ for (const file of files) {
   )
   const { status } = spawnSync(
     process.execPath,
-    ['--require', 'tsx/cjs', '--test', ...reporters, '--test-timeout=3600000', file],
+    ['--require', './scripts/typescript.cjs', '--test', ...reporters, '--test-timeout=3600000', file],
     { cwd: root, stdio: 'inherit', env },
   )
   console.log(`${file}: ${Math.round((performance.now() - from) / 1_000)} s, ${status === 0 ? 'passed' : 'FAILED'}\n`)

@@ -12,6 +12,7 @@ import { throttleDashboard } from '../lib/dashboard'
 import { devIssuer } from '../lib/testing'
 import { listen } from './support/listen'
 import { until } from './support/until'
+import { TYPESCRIPT } from './support/typescript'
 
 /**
  * What people get wrong in their first hour, and what they are told. Each message names the thing that is wrong and says
@@ -191,7 +192,7 @@ describe('a mistake is told by one warning:', () => {
 
   it('and not for allowUnauthenticated() on a route with a requireBearer() of its own', async () => {
     // In a process of its own, because a warning is said once in each.
-    const { stderr } = await promisify(execFile)(process.execPath, ['--require', 'tsx/cjs', '--eval', SECOND_BEARER])
+    const { stderr } = await promisify(execFile)(process.execPath, [...TYPESCRIPT, '--eval', SECOND_BEARER])
     assert.equal(stderr, '')
   })
 })

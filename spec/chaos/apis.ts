@@ -11,6 +11,7 @@ import { until } from '../support/until'
 import type { ApiConfig, Place } from './api'
 import { shoot } from './load'
 import { type Log, LogReader } from './log'
+import { TYPESCRIPT } from '../support/typescript'
 
 /** A process of the API, as its clients and its operator see it. */
 export interface Api {
@@ -68,7 +69,7 @@ async function warm(api: Api, path: string): Promise<void> {
 
 async function start(owner: Owner, { env, reachable: _, ...options }: ApisOptions, log: string): Promise<Api> {
   const config: ApiConfig = { ...options, log }
-  const child = spawn(process.execPath, ['--require', 'tsx/cjs', join(__dirname, 'api.ts'), JSON.stringify(config)], {
+  const child = spawn(process.execPath, [...TYPESCRIPT, join(__dirname, 'api.ts'), JSON.stringify(config)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1', ...env },
   })

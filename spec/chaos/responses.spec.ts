@@ -12,6 +12,7 @@ import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { PER_REQUEST_MS } from './balance'
 import { LONG_WINDOW_MS, heldBy, totals } from './shared-total'
+import { TYPESCRIPT } from '../support/typescript'
 
 /** What a timer, the way through Express and a busy machine add to a handler that says itself what it worked. */
 const BUSY_MS = 40
@@ -29,7 +30,7 @@ describe('throttle() charges every kind of response, over real processes and soc
     const config = JSON.stringify({ redis: `redis://127.0.0.1:${redis.port}`, windowMs: LONG_WINDOW_MS })
     for (let i = 0; i < 2; i++) {
       const child = fork(join(__dirname, 'responses-api.ts'), [config], {
-        execArgv: ['--require', 'tsx/cjs'],
+        execArgv: TYPESCRIPT,
         env: { ...process.env, NODE_ENV: 'test' }, // or Express prints what is thrown on purpose
       })
       children.push(child)

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Owner } from './apis'
+import { TYPESCRIPT } from '../support/typescript'
 
 export interface Stalls {
   /** The longest time by which the machine let the control process wake late, since the last call, in milliseconds. */
@@ -10,7 +11,7 @@ export interface Stalls {
 
 /** Starts the control process: a machine that stops for 100 ms makes every request on it wait for 100 ms. */
 export async function watchStalls(owner: Owner): Promise<Stalls> {
-  const child = fork(join(__dirname, 'control.ts'), { execArgv: ['--require', 'tsx/cjs'] })
+  const child = fork(join(__dirname, 'control.ts'), { execArgv: TYPESCRIPT })
   owner.after(() => void child.kill('SIGKILL'))
   const longestMs = async () => {
     child.send('')

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { type Server, freePort, startRedis } from '../support/redis'
+import { TYPESCRIPT } from '../support/typescript'
 
 const LIB = join(__dirname, '../../lib')
 let redis: Server
@@ -17,7 +18,7 @@ function run(script: string): Promise<string> {
     void (async () => { ${script} })()`
   const env = { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' }
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, ['--require', 'tsx/cjs', '-e', source], { env, timeout: 25_000 }, (err, stdout) => {
+    execFile(process.execPath, [...TYPESCRIPT, '-e', source], { env, timeout: 25_000 }, (err, stdout) => {
       if (err) reject(new Error(`it did not end by itself, or failed: ${err.message}`, { cause: err }))
       else resolve(stdout)
     })

@@ -14,13 +14,14 @@ import { chargedMs } from '../chaos/shared-total'
 import { until } from '../support/until'
 import { packFigures, packTotals } from '../support/window-record'
 import { type Server, freePort, startRedis } from '../support/redis'
+import { TYPESCRIPT } from '../support/typescript'
 
 const MAIN = join(process.cwd(), 'lib/top/main.ts')
 
 function top(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const env = { ...process.env }
   delete env.REDIS_URL
-  const child = spawn(process.execPath, ['--require', 'tsx/cjs', MAIN, ...args], { env })
+  const child = spawn(process.execPath, [...TYPESCRIPT, MAIN, ...args], { env })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (data: Buffer) => (stdout += data.toString()))
   child.stderr.on('data', (data: Buffer) => (stderr += data.toString()))
@@ -29,7 +30,7 @@ function top(...args: string[]): Promise<{ code: number | null; stdout: string; 
 
 /** Runs it in a pseudo-terminal of that size: that of script(1), which every Linux has. */
 function inTerminal(columns: number, rows: number, ...args: string[]) {
-  const line = [process.execPath, '--require', 'tsx/cjs', MAIN, ...args].map((arg) => `'${arg}'`).join(' ')
+  const line = [process.execPath, ...TYPESCRIPT, MAIN, ...args].map((arg) => `'${arg}'`).join(' ')
   const sized = `stty cols ${columns} rows ${rows}; exec ${line}`
   const child = spawn('script', ['-qefc', sized, '/dev/null'])
   let shown = ''

@@ -1,8 +1,10 @@
 /** An unknown route is priced at half the limit, but at most at this. Microseconds. */
 const COLD_MOST_US = 3_000_000
-/** A subject's latest requests on a route that its own price follows, and from how many on nothing else counts. */
+/**
+ * A subject's latest requests on a route that its own price follows; from so many on nothing else counts. Of those that
+ * come at once the shortest end first: fewer of them would say little of the others.
+ */
 const OWN_SAMPLES = 8
-const OWN_ALONE = 4
 /** Subjects whose latest requests the route's price follows, and from how many on it leaves the highest out. */
 const ROUTE_SUBJECTS = 32
 const ROUTE_ROBUST_FROM = 4
@@ -115,7 +117,7 @@ export class Prices {
   /** The price of a request, at most `limitUs`. */
   of(route: RoutePrice, subject: string, limitUs: number): number {
     const own = historyOf(route, this.#recent.get(subject) ?? this.#earlier.get(subject))
-    if (own !== undefined && own.known >= OWN_ALONE) return Math.min(limitUs, own.us)
+    if (own !== undefined && own.known === OWN_SAMPLES) return Math.min(limitUs, own.us)
     const coldUs = Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
     const known = own?.known ?? 0
     // A few short requests of the subject say little of its next where others' take longer: they may all come at once.

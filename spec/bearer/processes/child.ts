@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { extname, join } from 'node:path'
 import { get } from '../../support/listen'
 import type { ApiConfig, Order, Report } from './api'
+import { TYPESCRIPT } from '../../support/typescript'
 
 /** A process of the API. */
 export interface Child {
@@ -19,7 +20,7 @@ export interface Child {
 /** Starts the API in a process of its own, and waits until it listens. */
 export async function startChild(owner: { after(fn: () => Promise<void>): void }, config: ApiConfig): Promise<Child> {
   const child = fork(join(__dirname, `api${extname(__filename)}`), [JSON.stringify(config)], {
-    execArgv: ['--require', 'tsx/cjs'],
+    execArgv: TYPESCRIPT,
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })
   const exit = once(child, 'exit')

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { TYPESCRIPT } from '../../support/typescript'
 
 export interface ChildServer {
   readonly origin: string
@@ -10,7 +11,7 @@ export interface ChildServer {
 
 /** Starts a program of this folder in a process of its own; its first line says on which port it listens. */
 export async function startChild(program: string, args: object): Promise<ChildServer> {
-  const child = spawn(process.execPath, ['--require', 'tsx/cjs', join(__dirname, program), JSON.stringify(args)], {
+  const child = spawn(process.execPath, [...TYPESCRIPT, join(__dirname, program), JSON.stringify(args)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })

@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test'
 import type { ThrottleOptions } from '../../../lib'
 import { type Answer, get } from '../../support/listen'
 import { until } from '../../support/until'
+import { TYPESCRIPT } from '../../support/typescript'
 
 export interface Child {
   readonly pid: number
@@ -26,7 +27,7 @@ export async function startApi(
   bearer?: { issuer: string; audience: string; secret: string },
 ): Promise<Child> {
   const args = JSON.stringify({ redis: `redis://127.0.0.1:${redisPort}`, options, bearer })
-  const child = spawn(process.execPath, ['--require', 'tsx/cjs', join(__dirname, 'api.ts'), args], {
+  const child = spawn(process.execPath, [...TYPESCRIPT, join(__dirname, 'api.ts'), args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })

@@ -22,23 +22,23 @@ describe("Prices, by a subject's own history", () => {
     assert.equal(prices.of(route, 'ada', LIMIT_US), 112_500)
   })
 
-  it('counts alone from the fourth request on, whatever the route takes others', () => {
+  it('counts alone from the eighth request on, whatever the route takes others', () => {
     const [prices, route] = [new Prices(), new RoutePrice()]
     for (let n = 0; n < 32; n++) prices.learn(route, `slow-${n}`, 10_000_000)
-    for (let n = 0; n < 3; n++) prices.learn(route, 'ada', 40_000)
+    for (let n = 0; n < 7; n++) prices.learn(route, 'ada', 40_000)
     assert.ok(prices.of(route, 'ada', LIMIT_US) > 100_000)
     prices.learn(route, 'ada', 40_000)
-    assert.equal(prices.of(route, 'ada', LIMIT_US), 50_000)
+    assert.equal(prices.of(route, 'ada', LIMIT_US), 45_000)
   })
 
   it('is kept for each route apart, while no more than 10,000 others ask', () => {
     const [prices, route, other] = [new Prices(), new RoutePrice(), new RoutePrice()]
-    for (let n = 0; n < 4; n++) prices.learn(route, 'ada', 40_000)
+    for (let n = 0; n < 8; n++) prices.learn(route, 'ada', 40_000)
     assert.equal(prices.of(other, 'ada', LIMIT_US), 3_000_000)
     for (let n = 0; n < 10_000; n++) prices.learn(other, `user-${n}`, 10)
-    assert.equal(prices.of(route, 'ada', LIMIT_US), 50_000)
+    assert.equal(prices.of(route, 'ada', LIMIT_US), 45_000)
     for (let n = 10_000; n <= 20_000; n++) prices.learn(other, `user-${n}`, 10)
-    assert.ok(prices.of(route, 'ada', LIMIT_US) > 50_000, 'forgotten')
+    assert.ok(prices.of(route, 'ada', LIMIT_US) > 45_000, 'forgotten')
   })
 })
 

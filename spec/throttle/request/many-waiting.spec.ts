@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { until } from '../../support/until'
 import type { WaitingLook, WaitingQuestion } from '../processes/waiting-server'
+import { TYPESCRIPT } from '../../support/typescript'
 
 const SUBJECTS = 200
 const EACH = 50
@@ -28,7 +29,7 @@ describe('throttle() where 10,000 requests of 200 subjects would wait', { timeou
   let server: ChildProcess
   let port: number
   before(async () => {
-    const execArgv = ['--expose-gc', '--require', 'tsx/cjs']
+    const execArgv = ['--expose-gc', ...TYPESCRIPT]
     server = fork(join(__dirname, '../processes/waiting-server.ts'), {
       execArgv,
       env: { ...process.env, NODE_OPTIONS: '' },

@@ -1,0 +1,25 @@
+// Loads the TypeScript of specs and of the processes they start: --require scripts/typescript.cjs. What
+// scripts/transpile.mjs has put into .cache/js it takes from there where that is as new as the source, as to compile
+// each file anew would cost every one of some hundreds of processes half a second.
+const { readFileSync, statSync } = require('node:fs')
+const Module = require('node:module')
+const { join, relative } = require('node:path')
+const { OPTIONS } = require('./esbuild-options.cjs')
+
+const root = join(__dirname, '..')
+
+Module._extensions['.ts'] = (module, file) => module._compile(ahead(file) ?? now(file), file)
+
+function ahead(file) {
+  const made = join(root, '.cache/js', relative(root, file).replace(/\.ts$/, '.js'))
+  try {
+    return statSync(made).mtimeMs >= statSync(file).mtimeMs ? readFileSync(made, 'utf8') : undefined
+  } catch {
+    return undefined // not compiled ahead
+  }
+}
+
+function now(file) {
+  const source = readFileSync(file, 'utf8')
+  return require('esbuild').transformSync(source, { ...OPTIONS, loader: 'ts', sourcefile: file }).code
+}
