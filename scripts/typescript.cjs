@@ -8,6 +8,13 @@ const { OPTIONS } = require('./esbuild-options.cjs')
 
 const root = join(__dirname, '..')
 
+/** The package by its own name is its source, as tsconfig.json's `paths` say. */
+const resolve = Module._resolveFilename
+Module._resolveFilename = function (request, ...rest) {
+  const own = /^express-tollgate(\/.+)?$/.exec(request)
+  return resolve.call(this, own ? join(root, 'lib', own[1] ?? '', 'index.ts') : request, ...rest)
+}
+
 Module._extensions['.ts'] = (module, file) => module._compile(ahead(file) ?? now(file), file)
 
 function ahead(file) {
