@@ -44,7 +44,7 @@ export class Activity {
   readonly refusals = new Map<string, Refusals>()
   readonly #now: () => number
   readonly #listeners: Record<string, ChannelListener>
-  #lookUps = { second: 0, left: 0 }
+  #lookUps = { second: -1, left: 0 }
 
   /**
    * @param windows names of those that count

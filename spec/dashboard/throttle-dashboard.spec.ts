@@ -6,6 +6,7 @@ import { Cluster, Redis } from 'ioredis'
 import { budgetOf, redisStore, throttle, type ThrottleOptions, type ThrottleStore } from '../../lib'
 import { throttleDashboard, type DashboardOptions } from '../../lib/dashboard'
 import { Series } from '../../lib/dashboard/series'
+import { type Clock, systemClock } from '../../lib/http/clock'
 import type { Snapshot } from '../../lib/dashboard/snapshot'
 import type { ShownSubject } from '../../lib/dashboard/subjects'
 import { manualClock } from '../../lib/testing'
@@ -20,12 +21,14 @@ const who = (req: Request) => req.get('X-Who') ?? 'nobody'
 interface Given extends Partial<DashboardOptions> {
   readonly store?: ThrottleStore
   readonly routes?: ThrottleOptions['routes']
+  readonly clock?: Clock
 }
 
 /** An API whose dashboard stands at /admin/throttle. */
-async function start(t: TestContext, { store, routes = {}, ...options }: Given = {}) {
+async function start(t: TestContext, { store, routes = {}, clock = systemClock, ...options }: Given = {}) {
   const app = express()
-  const throttled = throttle({ limitMs: 1_000, windowMs: 3_600_000, subject: who, routes, ...(store && { store }) })
+  const terms = { limitMs: 1_000, windowMs: 3_600_000, subject: who, routes, clock }
+  const throttled = throttle({ ...terms, ...(store && { store }) })
   const dashboard = throttleDashboard(throttled, { guard: open, ...options })
   app.use(cors({ origin: true, credentials: true }))
   app.use('/admin/throttle', dashboard)
@@ -160,7 +163,7 @@ describe('throttleDashboard()', () => {
 
   it('shows names where that is wanted', async (t) => {
     const { at, spend } = await start(t, { names: (subject) => (subject === 'grace' ? undefined : subject) })
-    await spend('<img src=x onerror=alert(1)>', 5)
+    await spend('<img src=x onerror=alert(1)>', 500)
     await spend('grace', 1)
     const { subjects } = await seen(at)
     assert.deepEqual([subjects[0]?.name, subjects[1]?.name], ['<img src=x onerror=alert(1)>', undefined])
@@ -207,8 +210,8 @@ describe('throttleDashboard()', () => {
     assert.deepEqual(shown, [['/api/slow 500', 'default 1000'], ['default 1000']])
   })
 
-  it('tells who is refused, on which route, by which window', async (t) => {
-    const { at, spend } = await start(t, { names: (subject) => subject })
+  it('tells who is refused, on which route, by which window, from the first second on', async (t) => {
+    const { at, spend } = await start(t, { names: (subject) => subject, clock: manualClock() })
     await spend('ada', 1_200)
     await spend('grace', 1_200)
     for (let i = 0; i < 3; i++) assert.equal(await spend('ada', 1), 429)

@@ -18,7 +18,10 @@ const MOST_ROUTES_OF_SUBJECT = 8
 export class RoutePrice {
   /** The route's name in the store: a hash, as a path may name somebody. Empty: its price stays in this process. */
   readonly id: string
-  readonly #latest = new Map<string, number>()
+  readonly #subjects: string[] = []
+  readonly #latestUs: number[] = []
+  /** The place of the subject that has been known the longest: the next newcomer takes it. */
+  #oldest = 0
   /** The route's robust price; undefined until asked for again after a request has ended. */
   #robustUs: number | undefined
   /** What other processes, or an earlier one, found: stands in until this process knows enough subjects. */
@@ -31,14 +34,25 @@ export class RoutePrice {
 
   /** How many subjects the price rests on. */
   get subjects(): number {
-    return this.#latest.size
+    return this.#subjects.length
   }
 
-  learn(subject: string, us: number): void {
-    this.#latest.set(subject, us) // a subject that is known keeps its place: moving it would cost more than all the rest
-    if (this.#latest.size > ROUTE_SUBJECTS) dropOldest(this.#latest)
+  /**
+   * Takes in what a subject's request took.
+   *
+   * @param place what this said the last time, which spares a search; undefined where it was not asked for the subject
+   * @returns where the subject's figure is now: a subject that is known keeps its place until a newcomer takes it
+   */
+  learn(subject: string, us: number, place = this.#subjects.indexOf(subject)): number {
+    if (place < 0 || this.#subjects[place] !== subject) {
+      place = this.#oldest
+      this.#oldest = (this.#oldest + 1) % ROUTE_SUBJECTS
+      this.#subjects[place] = subject
+    }
+    this.#latestUs[place] = us
     this.#robustUs = undefined
     this.#hasNews = true
+    return place
   }
 
   /** Takes over a price that rests on at least four subjects elsewhere. */
@@ -51,54 +65,60 @@ export class RoutePrice {
    * a price that no single one of them can move.
    */
   takeNews(): number | undefined {
-    if (!this.#hasNews || this.#latest.size < ROUTE_ROBUST_FROM) return undefined
+    if (!this.#hasNews || this.#subjects.length < ROUTE_ROBUST_FROM) return undefined
     this.#hasNews = false
     return this.#robust()
   }
 
   /** What any subject's request is expected to take at most; `coldUs` bounds what fewer than four subjects can say. */
   us(coldUs: number): number {
-    if (this.#latest.size >= ROUTE_ROBUST_FROM) return this.#robust()
+    if (this.#subjects.length >= ROUTE_ROBUST_FROM) return this.#robust()
     if (this.#importedUs !== undefined) return this.#importedUs
-    if (this.#latest.size === 0) return coldUs
+    if (this.#subjects.length === 0) return coldUs
     return Math.min(coldUs, this.#robust())
   }
 
   /** The highest figure, from four subjects on without the outliers, with a margin that shrinks as more are known. */
   #robust(): number {
     if (this.#robustUs !== undefined) return this.#robustUs
-    const known = this.#latest.size
+    const known = this.#subjects.length
     const leftOut = known < ROUTE_ROBUST_FROM ? 0 : Math.ceil(known / OUTLIERS)
-    return (this.#robustUs = withMargin(highestBut(leftOut, this.#latest.values()), known))
+    return (this.#robustUs = withMargin(highestBut(leftOut, this.#latestUs), known))
   }
 
   /** True where the price is not a guess any more. */
   get isKnown(): boolean {
-    return this.#latest.size >= ROUTE_ROBUST_FROM || this.#importedUs !== undefined
+    return this.#subjects.length >= ROUTE_ROBUST_FROM || this.#importedUs !== undefined
   }
 }
 
 /** One subject's latest requests on one route. */
 class OwnHistory {
-  readonly #samples: number[] = []
+  /** All places from the start: an array that grows by one takes twice the room, and there may be many thousands. */
+  readonly #samples = [0, 0, 0, 0, 0, 0, 0, 0]
+  #known = 0
   #next = 0
   #mostUs = 0
+
+  /** Where the route has the subject's latest figure. */
+  place: number | undefined
 
   constructor(readonly route: RoutePrice) {}
 
   get known(): number {
-    return this.#samples.length
+    return this.#known
   }
 
   /** What the subject's next request is expected to take at most. */
   get us(): number {
-    return withMargin(this.#mostUs, this.#samples.length)
+    return withMargin(this.#mostUs, this.#known)
   }
 
   learn(us: number): void {
-    const replaced = this.#samples[this.#next] ?? 0
+    const replaced = this.#samples[this.#next] as number
     this.#samples[this.#next] = us
     this.#next = (this.#next + 1) % OWN_SAMPLES
+    if (this.#known < OWN_SAMPLES) this.#known++
     this.#mostUs =
       us >= this.#mostUs || replaced < this.#mostUs ? Math.max(us, this.#mostUs) : Math.max(...this.#samples)
   }
@@ -128,8 +148,9 @@ export class Prices {
 
   /** Takes in what a request took. */
   learn(route: RoutePrice, subject: string, us: number): void {
-    route.learn(subject, us)
-    this.#history(subject, route).learn(us)
+    const history = this.#history(subject, route)
+    history.learn(us)
+    history.place = route.learn(subject, us, history.place)
   }
 
   #history(subject: string, route: RoutePrice): OwnHistory {
@@ -159,7 +180,7 @@ function historyOf(route: RoutePrice, histories: readonly OwnHistory[] | undefin
 }
 
 /** The highest of some figures, but for so many higher ones. */
-function highestBut(leftOut: number, figures: Iterable<number>): number {
+function highestBut(leftOut: number, figures: readonly number[]): number {
   const highest = new Array<number>(leftOut + 1).fill(0) // descending
   for (let figure of figures) {
     for (let i = 0; i <= leftOut && figure > 0; i++) {
@@ -174,8 +195,4 @@ function highestBut(leftOut: number, figures: Iterable<number>): number {
 
 function withMargin(us: number, samples: number): number {
   return Math.ceil(us * (1 + 1 / samples))
-}
-
-function dropOldest<K>(map: Map<K, unknown>): void {
-  for (const oldest of map.keys()) return void map.delete(oldest)
 }

@@ -75,6 +75,33 @@ describe("Prices, by a route's subjects", () => {
     )
   })
 
+  it('counts a subject once, also one of so many routes that its own history is forgotten again and again', () => {
+    const prices = new Prices()
+    const routes = Array.from({ length: 12 }, () => new RoutePrice())
+    const [route] = routes as [RoutePrice]
+    for (let n = 0; n < 10; n++) prices.learn(route, `user-${n}`, 40_000)
+    for (let n = 0; n < 100; n++) for (const each of routes) prices.learn(each, 'slow', 20_000_000)
+    assert.equal(route.subjects, 11)
+    assert.ok(prices.of(route, 'fresh', LIMIT_US) <= 50_000)
+  })
+
+  it('law: who knows where it stands is found there, or it is not there any more', () => {
+    const took = fc.tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 1_000_000 }))
+    fc.assert(
+      fc.property(fc.array(took, { maxLength: 300 }), (all) => {
+        const [searched, told] = [new RoutePrice(), new RoutePrice()]
+        const places = new Map<number, number>()
+        for (const [subject, us] of all) {
+          const found = searched.learn(`user-${subject}`, us)
+          const place = told.learn(`user-${subject}`, us, places.get(subject))
+          assert.equal(place, found)
+          places.set(subject, place)
+          assert.equal(told.us(500_000), searched.us(500_000))
+        }
+      }),
+    )
+  })
+
   it('takes a figure from elsewhere until four subjects are known here', () => {
     const [prices, route] = [new Prices(), new RoutePrice()]
     route.import(60_000)
