@@ -2,13 +2,11 @@ import { Calendar } from './calendar'
 import type { Answers, Applicant, Decision, RefusalReason, ThrottleRefusal, Ticket, Waiter } from './decision'
 import { type IdentifySubject, SubjectTable } from './subject-table'
 import { retryAfterUs } from './retry-after'
-import type { Shard, SubjectWindow, WindowTerms } from './subject-window'
+import { LONG_OUTAGE_US, type Shard, type SubjectWindow, type WindowTerms } from './subject-window'
 
 /** Requests that may wait in one window, over all subjects; each subject may take a share of the places left. */
 const MOST_WAITING = 4_096
 const WAITING_SHARE = 16
-/** A store that does not answer for so long leaves a subject's only request to this process alone. */
-const LONE_AFTER_US = 1_000_000
 /** A subject that is asked for is synced at least so often, also where its limit is exceeded. */
 const UNHEARD_US = 2_000_000
 /** So many subjects are looked at in one go for those to be published again. */
@@ -147,7 +145,7 @@ export class Engine {
 
   #fitsAlone(s: SubjectWindow, cost: number, limitUs: number, now: number): boolean {
     if (cost === 0 || cost <= s.shareLeft(limitUs, now)) return true
-    return s.own.running === 0 && s.shard.isDown && now - s.shard.downSince > LONE_AFTER_US
+    return s.own.running === 0 && s.shard.isDown && now - s.shard.downSince > LONG_OUTAGE_US
   }
 
   /**

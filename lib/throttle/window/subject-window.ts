@@ -10,6 +10,10 @@ const SET_BACK_US = 1_000_000
 const RESET_SHARE = 1 / 8
 /** For so long after the other processes were last heard, what they hold is left to them where this one decides alone. */
 const HELD_US = 5_000_000
+/** From then on an outage is no short stop any more, amid which the store may just have granted much to others. */
+export const LONG_OUTAGE_US = 1_000_000
+/** In a short one others may have used up this part of the limit of a subject that was never heard of in its window. */
+const UNHEARD_PART = 1 / 2
 /** How soon the store is asked again for requests that wait, and how rarely at last. */
 const ASK_AGAIN_US = 25_000
 const ASK_AGAIN_GROWTH = 1.5
@@ -322,10 +326,15 @@ export class SubjectWindow {
    * heard, less what it has committed since.
    */
   shareLeft(limit: number, now: number): number {
-    const othersHeld = now - this.#asOf < HELD_US ? this.#othersHeld : 0
+    const othersHeld = this.#isUnheard(now) ? limit * UNHEARD_PART : now - this.#asOf < HELD_US ? this.#othersHeld : 0
     const leftWhenHeard = limit - this.#othersSpent - othersHeld - this.#ownWhenHeard
     const since = this.own.total(now) + this.own.held(now) - this.#ownWhenHeard
     return Math.max(0, leftWhenHeard) / this.#shard.processes - since
+  }
+
+  #isUnheard(now: number): boolean {
+    const { isDown, downSince, processes } = this.#shard
+    return this.#asOf === -Infinity && processes > 1 && !(isDown && now - downSince > LONG_OUTAGE_US)
   }
 
   /** Whether so much is left under `limit`, beside all that was used and is set aside as far as is known here. */

@@ -351,6 +351,19 @@ describe('sync protocol', () => {
     assert.ok(answer && 'ticket' in answer[1])
   })
 
+  it('takes half for used up of what it never heard of, where the store has only just stopped answering', () => {
+    const { a } = two()
+    const s = a.engine.subjectWindow('s', LIMIT, 0)
+    const shard = { clock: new StoreClock(0, 0), isDown: true, downSince: 0, isOnly: true, processes: 8 }
+    s.moveTo(shard)
+    assert.equal(s.shareLeft(LIMIT, 1_000_000), LIMIT / 16)
+    assert.equal(s.shareLeft(LIMIT, 1_000_001), LIMIT / 8)
+    s.moveTo({ ...shard, isDown: false })
+    assert.equal(s.shareLeft(LIMIT, 5_000_000), LIMIT / 16, 'one answer is late')
+    s.moveTo({ ...shard, processes: 1 })
+    assert.equal(s.shareLeft(LIMIT, 1), LIMIT)
+  })
+
   it('tells of what was used a figure that does not fall within a window, but by a reset', () => {
     const { a } = two()
     const s = a.engine.subjectWindow('s', LIMIT, 0)

@@ -109,7 +109,8 @@ describe('the engine keeps its laws in the simulator', () => {
   it('a burst as Redis goes away comes to no more than one limit over all processes', async () => {
     for (const processes of [1, 4, 12]) {
       const budgets = work(await outage(processes, 300_000, 10_000, 50_000))
-      assert.ok(budgets <= 1 && budgets >= 0.5, `${processes} processes: ${budgets} budgets`)
+      const least = processes === 1 ? 0.5 : 0.25 // half of the limit is left for what others may have been granted
+      assert.ok(budgets <= 1 && budgets >= least, `${processes} processes: ${budgets} budgets`)
     }
   })
 })
