@@ -1,6 +1,7 @@
 // One process of an API under chaos: started by apis.ts, driven over HTTP. What its handlers did, it writes to a file of
 // its own at the end of each turn, so that not even a killed process forgets: that log alone is what conservation is
 // held to. Not at once, or the writing itself would count as processing time that the handlers do not see.
+import { createHook } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import { openSync, writeSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
@@ -59,10 +60,12 @@ function client(place: Exclude<Place, string>): Redis | Cluster {
 }
 
 subscribe('express-tollgate:degraded', () => void process.stdout.write('degraded\n'))
-// One that did not wait is charged from when it came, or a little later: the machine may stop a process in between.
+// A request is charged from within the callback that lets it in: the machine may stop a process before it says so.
+let calledAt = 0
+createHook({ before: () => void (calledAt = now()) }).enable()
 subscribe('express-tollgate:admitted', (told) => {
   const { locals } = (told as AdmittedMessage).req.res!
-  locals.admitted = locals.hasWaited === false ? (locals.came as number) : now()
+  locals.admitted = calledAt
 })
 subscribe('express-tollgate:synced', (told) => heard(((told as SyncedMessage).latencyMs * 1_000) / 2))
 
@@ -109,9 +112,7 @@ app.use((req, res, next) => {
     if (locals.started !== true)
       note('refused', locals.id as number, user(req), now(), res.writableFinished ? res.statusCode : 0, waited(res))
   })
-  locals.hasWaited = false
   next()
-  locals.hasWaited = true
 })
 Object.keys(throttles).forEach((name, i) => app.use(`/${name}`, all[i] as ReturnType<typeof throttle>))
 for (const name of chain) app.use('/chain', all[Object.keys(throttles).indexOf(name)] as ReturnType<typeof throttle>)
