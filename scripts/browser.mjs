@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { needRedis } from './redis.mjs'
+import { transpile } from './transpile.mjs'
 
 const root = join(import.meta.dirname, '..')
 const wanted = process.argv.slice(2)
@@ -20,6 +21,6 @@ const flags = [
   '--test-timeout=240000',
   '--test-concurrency=3',
 ]
-spawnSync(process.execPath, ['scripts/transpile.mjs', '.cache/js'], { cwd: root, stdio: 'inherit' })
+await transpile()
 const { status } = spawnSync(process.execPath, [...flags, ...files], { cwd: root, stdio: 'inherit', env })
 process.exit(status ?? 1)

@@ -12,6 +12,7 @@ import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
 import { needFaketime } from './faketime.mjs'
 import { needRedis } from './redis.mjs'
+import { transpile } from './transpile.mjs'
 
 const root = join(import.meta.dirname, '..')
 const args = process.argv.slice(2)
@@ -41,7 +42,7 @@ rmSync(env.CHAOS_TABLE, { force: true })
 const loops = busy ? availableParallelism() : 0
 for (let i = 0; i < loops; i++) spawn(process.execPath, ['scripts/busy-loop.mjs'], { cwd: root, stdio: 'ignore' })
 const beside = busy ? `beside ${loops} busy loops` : 'quiet'
-spawnSync(process.execPath, ['scripts/transpile.mjs', '.cache/js'], { cwd: root, stdio: 'inherit' })
+await transpile()
 const begun = performance.now()
 const failed = []
 for (const file of files) {

@@ -4,7 +4,7 @@
 const { readFileSync, statSync } = require('node:fs')
 const Module = require('node:module')
 const { join, relative } = require('node:path')
-const { OPTIONS } = require('./esbuild-options.cjs')
+const { AHEAD, OPTIONS } = require('./esbuild-options.cjs')
 
 const root = join(__dirname, '..')
 
@@ -18,7 +18,7 @@ Module._resolveFilename = function (request, ...rest) {
 Module._extensions['.ts'] = (module, file) => module._compile(ahead(file) ?? now(file), file)
 
 function ahead(file) {
-  const made = join(root, '.cache/js', relative(root, file).replace(/\.ts$/, '.js'))
+  const made = join(root, AHEAD, relative(root, file).replace(/\.ts$/, '.js'))
   try {
     return statSync(made).mtimeMs >= statSync(file).mtimeMs ? readFileSync(made, 'utf8') : undefined
   } catch {
@@ -28,5 +28,5 @@ function ahead(file) {
 
 function now(file) {
   const source = readFileSync(file, 'utf8')
-  return require('esbuild').transformSync(source, { ...OPTIONS, loader: 'ts', sourcefile: file }).code
+  return require('esbuild').transformSync(source, { ...OPTIONS, sourcefile: file }).code
 }

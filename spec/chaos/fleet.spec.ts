@@ -3,15 +3,13 @@ import { freemem } from 'node:os'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { windowKey } from '../../lib/throttle/redis/window-record'
-import { subjectId } from '../../lib/throttle/window/subject-id'
 import { startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { type Api, endedLogs, startApis } from './apis'
 import { balance } from './balance'
 import { Load } from './load'
 import { workByUser } from './log'
-import { LONG_WINDOW_MS, totals } from './shared-total'
+import { LONG_WINDOW_MS, openWindowKey, totals } from './shared-total'
 import { FULL, tell } from './table'
 
 /** A process takes so much memory, in bytes. */
@@ -47,10 +45,7 @@ it(`${PROCESSES} processes with one hot subject charge it for all of its work, e
     next: () => ({ api: apis[asked++ % PROCESSES] as Api, path: `/shared/work/${REQUEST_MS}`, user: 'hot' }),
   })
   t.after(() => load.stop())
-  const { id, phase } = subjectId('hot', LONG_WINDOW_MS * 1_000)
-  const number = Math.floor((Date.now() * 1_000 + phase) / (LONG_WINDOW_MS * 1_000))
-  const fields = async () =>
-    (await admin.hkeys(windowKey('tollgate:', id, number, 'shared'))).filter((f) => f.length > 1)
+  const fields = async () => (await admin.hkeys(openWindowKey('hot', 'shared'))).filter((f) => f.length > 1)
   await until(async () => (await fields()).length === PROCESSES, 30_000)
 
   const [before, startedAt] = [await used(admin), performance.now()]

@@ -6,13 +6,11 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { windowKey } from '../../lib/throttle/redis/window-record'
-import { subjectId } from '../../lib/throttle/window/subject-id'
 import { type Server, startRedis } from '../support/redis'
+import { TYPESCRIPT } from '../support/typescript'
 import { until } from '../support/until'
 import { PER_REQUEST_MS } from './balance'
-import { LONG_WINDOW_MS, heldBy, totals } from './shared-total'
-import { TYPESCRIPT } from '../support/typescript'
+import { LONG_WINDOW_MS, heldBy, openWindowKey, totals } from './shared-total'
 
 /** What a timer, the way through Express and a busy machine add to a handler that says itself what it worked. */
 const BUSY_MS = 40
@@ -78,10 +76,9 @@ describe('throttle() charges every kind of response, over real processes and soc
       const charged = await total(user)
       return charged >= ms - times * PER_REQUEST_MS && charged <= ms + BUSY_MS
     }).catch(async () => assert.equal(await total(user), ms))
-    const { id, phase } = subjectId(user, LONG_WINDOW_MS * 1_000)
-    const number = Math.floor((Date.now() * 1_000 + phase) / (LONG_WINDOW_MS * 1_000))
+    const key = openWindowKey(user, 'responses')
     await until(async () => {
-      const held = heldBy(await admin.hgetallBuffer(windowKey('tollgate:', id, number, 'responses')))
+      const held = heldBy(await admin.hgetallBuffer(key))
       return held.length > 0 && held.every(([hold, running]) => hold === 0 && running === 0)
     })
   }

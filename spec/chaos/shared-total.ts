@@ -1,6 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import { windowKey } from '../../lib/throttle/redis/window-record'
-import { type ProcessFigures, parseFigures, parseTotals } from '../../lib/throttle/redis/window-record'
+import { type ProcessFigures, parseFigures, parseTotals, windowKey } from '../../lib/throttle/redis/window-record'
 import { subjectId } from '../../lib/throttle/window/subject-id'
 
 /** A month: no trial crosses a window's end. */

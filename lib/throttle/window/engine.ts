@@ -2,7 +2,7 @@ import { Calendar } from './calendar'
 import type { Answers, Applicant, Decision, RefusalReason, ThrottleRefusal, Ticket, Waiter } from './decision'
 import { type IdentifySubject, SubjectTable } from './subject-table'
 import { retryAfterUs } from './retry-after'
-import { LONG_OUTAGE_US, type Shard, type SubjectWindow, type WindowTerms } from './subject-window'
+import type { Shard, SubjectWindow, WindowTerms } from './subject-window'
 
 /** Requests that may wait in one window, over all subjects; each subject may take a share of the places left. */
 const MOST_WAITING = 4_096
@@ -145,7 +145,7 @@ export class Engine {
 
   #fitsAlone(s: SubjectWindow, cost: number, limitUs: number, now: number): boolean {
     if (cost === 0 || cost <= s.shareLeft(limitUs, now)) return true
-    return s.own.running === 0 && s.shard.isDown && now - s.shard.downSince > LONG_OUTAGE_US
+    return s.own.running === 0 && s.isLongOutage(now)
   }
 
   /**

@@ -11,7 +11,7 @@ const RESET_SHARE = 1 / 8
 /** For so long after the other processes were last heard, what they hold is left to them where this one decides alone. */
 const HELD_US = 5_000_000
 /** From then on an outage is no short stop any more, amid which the store may just have granted much to others. */
-export const LONG_OUTAGE_US = 1_000_000
+const LONG_OUTAGE_US = 1_000_000
 /** In a short one others may have used up this part of the limit of a subject that was never heard of in its window. */
 const UNHEARD_PART = 1 / 2
 /** How soon the store is asked again for requests that wait, and how rarely at last. */
@@ -333,8 +333,13 @@ export class SubjectWindow {
   }
 
   #isUnheard(now: number): boolean {
-    const { isDown, downSince, processes } = this.#shard
-    return this.#asOf === -Infinity && processes > 1 && !(isDown && now - downSince > LONG_OUTAGE_US)
+    return this.#asOf === -Infinity && this.#shard.processes > 1 && !this.isLongOutage(now)
+  }
+
+  /** Whether the server has been down for longer than it stops for now and then. */
+  isLongOutage(now: number): boolean {
+    const { isDown, downSince } = this.#shard
+    return isDown && now - downSince > LONG_OUTAGE_US
   }
 
   /** Whether so much is left under `limit`, beside all that was used and is set aside as far as is known here. */
