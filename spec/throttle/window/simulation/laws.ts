@@ -7,6 +7,9 @@ import { type Work, allWork, endOf, sum } from './work'
 const ROUNDING_US = 10
 /** Redis may know of a process's running time a little more than the process's figures of the same moment. */
 const PROCESS_US = 2_000
+/** A command that was not answered so soon is given up, at the latest a little later. */
+const DEADLINE_US = 70_000
+const DECIDED_US = 100_000
 /** A loss so soon after a close may have it charged twice: RELIABILITY.md. */
 const AMBIGUOUS_US = 700_000
 /** All is whole again so long after something went wrong, in Redis or in a process. */
@@ -131,10 +134,11 @@ function missing({ everyProcess, faults, scenario, loop }: Simulation, work: Wor
   let handedOver = 0
   for (const process of everyProcess) {
     const ended = Math.min(process.diedUs, loop.now)
-    const toldUs = Math.min(ended, endUs) - scenario.lagUs
+    const toldUs = toldUntil(process, Math.min(ended, endUs), scenario.lagUs)
     const spent = hash?.fields.get(process.store.field)?.spent ?? 0
     // Where its last commands get lost, it leaves what a killed process does.
-    const closedUs = process.closingUs - (scenario.network.latestUs === undefined ? 0 : scenario.lagUs)
+    const isLossy = scenario.network.latestUs !== undefined
+    const closedUs = isLossy ? toldUntil(process, process.closingUs, scenario.lagUs) : process.closingUs
     if (process.stoodStill) continue // its own clock did, so that it charged less
     if (process.closingUs < endUs)
       handedOver += process.isClosed ? work.of(process, Math.min(toldUs, closedUs)) - spent : 0
@@ -156,6 +160,28 @@ function missing({ everyProcess, faults, scenario, loop }: Simulation, work: Wor
   const known = isLost ? knownOfEnded(work, since) : handedOver - everyProcess.length * scenario.boundaryUs
   if (told < known - PROCESS_US * everyProcess.length) found.push({ subject, number, told, known })
   return found
+}
+
+/**
+ * Until when Redis has all that a process had charged at `atUs`. While the network loses one command after another it is
+ * told nothing, and all at once when one is answered again.
+ */
+function toldUntil({ store }: SimulatedProcess, atUs: number, lagUs: number): number {
+  const silences: { fromUs: number; toUs: number }[] = []
+  let silence: { fromUs: number; toUs: number } | undefined
+  for (const { sentUs, answeredUs } of store.sent) {
+    if (sentUs >= atUs) break
+    if (answeredUs - sentUs > DEADLINE_US) {
+      if (silence === undefined) silences.push((silence = { fromUs: sentUs, toUs: Infinity }))
+    } else if (silence && sentUs > silence.fromUs + DECIDED_US) {
+      silence.toUs = answeredUs
+      silence = undefined
+    }
+  }
+  return silences.reduceRight(
+    (told, { fromUs, toUs }) => (toUs > told ? Math.min(told, fromUs - lagUs) : told),
+    atUs - lagUs,
+  )
 }
 
 /** What those who live on had heard of ended processes' charges when data was lost last. */

@@ -44,6 +44,8 @@ export class SimulatedProcess implements Clock {
   readonly #rate: number
   readonly #wallOffsetMs: number
   #offsetUs: number
+  /** What its monotonic clock shows while it stands still. */
+  #standsAtUs: number | undefined
   /** While it is stopped: what is to happen when it goes on, timers first. */
   #stopped: { readonly timers: (() => void)[]; readonly messages: (() => void)[] } | undefined
 
@@ -74,7 +76,7 @@ export class SimulatedProcess implements Clock {
 
   /** Its monotonic clock, in microseconds. */
   nowUs(): number {
-    return Math.round(this.#loop.now * this.#rate + this.#offsetUs)
+    return this.#standsAtUs ?? Math.round(this.#loop.now * this.#rate + this.#offsetUs)
   }
 
   after(ms: number, fn: () => void): () => void {
@@ -108,8 +110,9 @@ export class SimulatedProcess implements Clock {
     const stopped = { timers: [], messages: [] }
     this.#stopped = stopped
     this.stoodStill ||= withMachine
+    if (withMachine) this.#standsAtUs = this.nowUs()
     this.#loop.after(us, () => {
-      this.#stopped = undefined
+      this.#stopped = this.#standsAtUs = undefined
       this.resumedUs = this.#loop.now
       if (withMachine) this.#offsetUs -= us * this.#rate
       for (const run of [...stopped.timers, ...stopped.messages] as (() => void)[]) {

@@ -17,6 +17,8 @@ export class SimulatedStore implements ThrottleStore, StoreShard {
   field = ''
   /** What ended processes have charged to each window, as the process heard last. */
   readonly endedKnown = new Map<string, { seq: number; ended: number }>()
+  /** All that it sent, with when it was answered. */
+  readonly sent: { readonly sentUs: number; answeredUs: number }[] = []
   readonly #process: SimulatedProcess
   readonly #world: World
   #watcher: StoreWatcher | undefined
@@ -90,6 +92,8 @@ export class SimulatedStore implements ThrottleStore, StoreShard {
     const { loop, redis } = this.#world
     const process = this.#process
     const isCutOff = process.isPartitioned
+    const sent = { sentUs: loop.now, answeredUs: Infinity }
+    this.sent.push(sent)
     return new Promise<T>((resolve, reject) => {
       send(
         this.#world,
@@ -97,8 +101,9 @@ export class SimulatedStore implements ThrottleStore, StoreShard {
         (reply) =>
           process.receive(() => {
             loop.hasMicrotasks = true
-            if (process.isPartitioned) reject(CUT_OFF)
-            else resolve(reply)
+            if (process.isPartitioned) return reject(CUT_OFF)
+            sent.answeredUs = loop.now
+            resolve(reply)
           }),
         (reason) =>
           process.receive(() => {

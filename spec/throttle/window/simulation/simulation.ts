@@ -153,7 +153,8 @@ export class Simulation {
     const fault = this.fault('close', Infinity)
     const closeWhenIdle = () => {
       if (process.isDead) return
-      if (loop.now < until && this.watch.isBusy(process)) return loop.after(20_000, closeWhenIdle)
+      const isBusy = process.isStopped || (loop.now < until && this.watch.isBusy(process))
+      if (isBusy) return loop.after(20_000, closeWhenIdle)
       void process.close().then(() => (fault.toUs = loop.now))
     }
     closeWhenIdle()

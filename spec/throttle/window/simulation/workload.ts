@@ -66,7 +66,7 @@ export function randomScenario(seed: number, mode: Mode): Scenario {
     // A tick and the way to Redis, looked at now and then; what a killed process held stays for two stretches of 2 s.
     ...(isQuiet && { idleUs: TICK_US + 25_000 + roundTripUs }),
     ...(mode === 'killed' && { idleUs: TICK_US + 25_000 + roundTripUs + 4_000_000 }),
-    lagUs: freshUs / 2 + roundTripUs + (isLate ? 1_500_000 : 150_000),
+    lagUs: freshUs / 2 + roundTripUs + 150_000,
     boundaryUs: 2 * (delayUs + 3 * jitterUs) + 1_000,
     reconnectsUnseen: random.chance(0.5),
     begin(simulation) {
