@@ -96,7 +96,8 @@ export class Slack {
   }
 
   /**
-   * How much to ask for ahead, under `limit`, beside the `want` of those who wait. What is kept is no more than that.
+   * How much to ask for ahead, under `limit`, beside the `want` of those who wait. What is kept is no more than that, and
+   * nothing of what a larger limit allowed.
    *
    * @param isLarge a request is expected to take so much that nothing is granted ahead
    */
@@ -104,7 +105,7 @@ export class Slack {
     this.#wishLimit = limit
     const demanded = this.#demand > this.#unit ? this.#demand - want : 0
     const wish = isLarge ? 0 : Math.floor(Math.max(AHEAD * this.#lastDemand, demanded))
-    this.#left = Math.min(this.#left, wish)
+    this.#left = limit < this.#limit ? 0 : Math.min(this.#left, wish)
     return wish
   }
 }

@@ -441,6 +441,17 @@ describe('sync protocol', () => {
     assert.equal(s.slack.left, 99_990)
   })
 
+  it('keeps nothing of what was granted under a larger limit when it asks under a smaller one', () => {
+    const { a } = two()
+    const s = a.engine.subjectWindow('s', LIMIT, 0)
+    for (let i = 0; i < 3; i++) a.engine.admit('s', applicant(20_000), 0)
+    s.keepWaiting([])
+    hear(a.engine, s, 1, { granted: 50_000 })
+    assert.equal(a.sync(2).asked.keep, 50_000)
+    a.engine.admit('s', applicant(20_000, LIMIT / 2), 3)
+    assert.equal(a.sync(3).asked.keep, 0)
+  })
+
   it('judges each of those who wait by its own limit, in the order in which they came', () => {
     const { a, b } = two()
     b.engine.charge(b.engine.subjectWindow('s', LIMIT, 0), 500_000, 0)

@@ -140,6 +140,7 @@ function missing({ everyProcess, faults, scenario, loop }: Simulation, work: Wor
     const isLossy = scenario.network.latestUs !== undefined
     const closedUs = isLossy ? toldUntil(process, process.closingUs, scenario.lagUs) : process.closingUs
     if (process.stoodStill) continue // its own clock did, so that it charged less
+    if (work.parts.some(({ one }) => one.process === process && one.startUs < heardFirst(process))) continue
     if (process.closingUs < endUs)
       handedOver += process.isClosed ? work.of(process, Math.min(toldUs, closedUs)) - spent : 0
     else if (isDamaged || (process.isDead && ended < endUs && isLost)) continue
@@ -160,6 +161,11 @@ function missing({ everyProcess, faults, scenario, loop }: Simulation, work: Wor
   const known = isLost ? knownOfEnded(work, since) : handedOver - everyProcess.length * scenario.boundaryUs
   if (told < known - PROCESS_US * everyProcess.length) found.push({ subject, number, told, known })
   return found
+}
+
+/** Before that it may have taken a window for over that was not. */
+function heardFirst({ store }: SimulatedProcess): number {
+  return store.sent.reduce((first, { answeredUs }) => Math.min(first, answeredUs), Infinity)
 }
 
 /**
