@@ -85,9 +85,9 @@ export class SyncClient implements ShardListener {
     else this.#giveUp(s) // the store answers; it is the window that has not begun there
   }
 
-  /** Asks again, and publishes what is due. */
+  /** Asks again, and publishes what is due. Not what was put to rest: its subject may have newer figures by now. */
   again(s: SubjectWindow): void {
-    if (s.sent === undefined && !this.#isClosing && !s.shard.isDown) this.#sync(s)
+    if (s.sent === undefined && !s.evicted && !this.#isClosing && !s.shard.isDown) this.#sync(s)
   }
 
   /** Publishes now, or as soon as the command under way is answered. */
