@@ -191,6 +191,10 @@ export class Engine {
       }
     }
     if (answers.length > 0) this.markDue(s)
+    if (lone) {
+      s.markDirty() // who it was granted to has gone, and the store holds it for them
+      this.markDue(s)
+    }
     if (answers.some(([, decision]) => 'ticket' in decision)) s.askAgainSoon()
     this.#leaveWaiting(s, left)
     return answers

@@ -468,6 +468,23 @@ describe('sync protocol', () => {
     )
   })
 
+  it('gives back at once what was granted to a request by itself that has gone meanwhile', () => {
+    const { a, b } = two()
+    a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 900_000, 0)
+    let gone = false
+    const patient = { ...applicant(500_000), wait: { maxUs: 5_000_000, perSubject: 1 } }
+    assert.ok('waiter' in a.engine.admit('s', Object.defineProperty(patient, 'gone', { get: () => gone }), 1))
+    const { reply, take } = a.sync(2)
+    assert.equal(reply.written?.lone, true)
+    gone = true
+    assert.deepEqual(take(3).answers, [])
+    assert.equal(b.sync(4).reply.written?.othersHeld, 500_000)
+    a.engine.tick(5) // what was asked for keeps it due until here
+    assert.equal(a.engine.tick(6).length, 1)
+    a.sync(6).take()
+    assert.equal(b.sync(7).reply.written?.othersHeld, 0)
+  })
+
   it('hands its charges over at the end, and heals a store that loses what closed processes had charged', () => {
     const { a, b, hashes } = two()
     for (const [who, us] of [[a, 300_000] as const, [b, 20_000] as const]) {

@@ -86,7 +86,8 @@ function brokenPromises({ refusals, faults, scenario }: Simulation): unknown[] {
 }
 
 /** Redis's record against what the processes themselves made of that window. */
-function excess({ everyProcess, faults }: Simulation, work: Work): unknown[] {
+function excess(simulation: Simulation, work: Work): unknown[] {
+  const { everyProcess, faults } = simulation
   const { record, subject, number } = work
   if (record === undefined) return []
   const { fields, gone, inherited } = record.hash
@@ -100,7 +101,7 @@ function excess({ everyProcess, faults }: Simulation, work: Work): unknown[] {
   const isAmbiguous = faults.some(
     (loss) => isLoss(loss) && faults.some((one) => one.kind === 'close' && isSoonAfter(loss, one)),
   )
-  if (isAmbiguous) return found
+  if (isAmbiguous || mayBeDoubled(simulation, work)) return found
   const stored =
     Math.max(
       record.hash.sum,
@@ -111,6 +112,12 @@ function excess({ everyProcess, faults }: Simulation, work: Work): unknown[] {
   const own = sum(everyProcess, of)
   if (stored > own + PROCESS_US * everyProcess.length) found.push({ subject, number, stored, gone, inherited, own })
   return found
+}
+
+/** A process's field was lost before it heard that it had been written: to Redis the next command is its first. */
+function mayBeDoubled({ faults, scenario }: Simulation, { startUs, endUs }: Work): boolean {
+  const isDamaged = faults.some(({ kind, fromUs }) => kind === 'damage' && fromUs > startUs && fromUs < endUs)
+  return isDamaged && scenario.network.latestUs !== undefined
 }
 
 function isLoss({ kind }: Fault): boolean {
@@ -146,15 +153,9 @@ function missing({ everyProcess, faults, scenario, loop }: Simulation, work: Wor
     else if (isDamaged || (process.isDead && ended < endUs && isLost)) continue
     else {
       const workUs = work.of(process, toldUs)
-      if (spent < workUs - allowed(process, work, scenario.boundaryUs))
-        found.push({
-          process: process.id,
-          subject,
-          number,
-          spent,
-          workUs,
-          own: process.window.chargedTo(subject, number),
-        })
+      const own = process.window.chargedTo(subject, number) // less where it was early to enter the next window
+      if (spent < Math.min(workUs - allowed(process, work, scenario.boundaryUs), own - PROCESS_US))
+        found.push({ process: process.id, subject, number, spent, workUs, own })
     }
   }
   const told = (hash?.gone ?? 0) + (hash?.inherited ?? 0)
@@ -225,13 +226,14 @@ function misplaced({ everyProcess, scenario }: Simulation, work: Work): unknown[
 }
 
 /** By what was done in the window, over all processes. */
-function refusedEarly({ refusals, scenario, everyProcess }: Simulation, all: readonly Work[]): unknown[] {
+function refusedEarly(simulation: Simulation, all: readonly Work[]): unknown[] {
+  const { refusals, scenario, everyProcess } = simulation
   const windows = new Map(all.map((work) => [`${work.subject}/${work.redisEndUs}`, work]))
   const reached = new Map<string, number>()
   return refusals.flatMap(({ asked, refused, decidedUs, process, limitUs }) => {
     const window = `${asked.subject}/${refused?.endUs}`
     const work = windows.get(window)
-    if (refused?.reason !== 'spent' || work === undefined) return []
+    if (refused?.reason !== 'spent' || work === undefined || mayBeDoubled(simulation, work)) return []
     const key = `${window}/${limitUs}`
     let at = reached.get(key)
     if (at === undefined) {

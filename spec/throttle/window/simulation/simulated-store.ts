@@ -21,6 +21,8 @@ export class SimulatedStore implements ThrottleStore, StoreShard {
   readonly sent: { readonly sentUs: number; answeredUs: number }[] = []
   readonly #process: SimulatedProcess
   readonly #world: World
+  /** A client that repeats a heartbeat hears the second one's answer. */
+  readonly #once: World
   #watcher: StoreWatcher | undefined
   #beats = 0
   #beatsHeard = 0
@@ -30,6 +32,7 @@ export class SimulatedStore implements ThrottleStore, StoreShard {
   constructor(process: SimulatedProcess, world: World) {
     this.#process = process
     this.#world = world
+    this.#once = { ...world, network: { ...world.network, duplicates: 0 } }
   }
 
   shardOf(): StoreShard {
@@ -78,7 +81,7 @@ export class SimulatedStore implements ThrottleStore, StoreShard {
   async beat(): Promise<{ time: number; whole: boolean; processes: number }> {
     const beat = ++this.#beats
     const { redis } = this.#world
-    const reply: Beat = await this.#call(() => redis.beat(this.#process.id, beat))
+    const reply: Beat = await this.#call(() => redis.beat(this.#process.id, beat), this.#once)
     this.#world.loop.hasMicrotasks = true
     const isSame = this.#runId === 0 || (this.#runId === reply.runId && reply.evicted <= this.#evicted)
     this.#runId = reply.runId
@@ -88,15 +91,15 @@ export class SimulatedStore implements ThrottleStore, StoreShard {
     return { time: reply.time, whole, processes: reply.processes }
   }
 
-  #call<T>(execute: () => T): Promise<T> {
-    const { loop, redis } = this.#world
+  #call<T>(execute: () => T, world: World = this.#world): Promise<T> {
+    const { loop, redis } = world
     const process = this.#process
     const isCutOff = process.isPartitioned
     const sent = { sentUs: loop.now, answeredUs: Infinity }
     this.sent.push(sent)
     return new Promise<T>((resolve, reject) => {
       send(
-        this.#world,
+        world,
         () => (redis.isUp && !isCutOff ? execute() : undefined),
         (reply) =>
           process.receive(() => {
