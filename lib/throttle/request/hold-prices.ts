@@ -22,8 +22,8 @@ export class RoutePrice {
   readonly #latestUs: number[] = []
   /** The place of the subject that has been known the longest: the next newcomer takes it. */
   #oldest = 0
-  /** The route's robust price; undefined until asked for again after a request has ended. */
-  #robustUs: number | undefined
+  /** The figure that the route's price rests on; undefined where it is to be looked for again. */
+  #highestUs: number | undefined
   /** What other processes, or an earlier one, found: stands in until this process knows enough subjects. */
   #importedUs: number | undefined
   #hasNews = false
@@ -49,8 +49,12 @@ export class RoutePrice {
       this.#oldest = (this.#oldest + 1) % ROUTE_SUBJECTS
       this.#subjects[place] = subject
     }
+    const replaced = this.#latestUs[place] ?? Infinity
     this.#latestUs[place] = us
-    this.#robustUs = undefined
+    // Most requests neither are the highest figure nor take its place.
+    if (this.#highestUs !== undefined && (replaced >= this.#highestUs || us > this.#highestUs)) {
+      this.#highestUs = undefined
+    }
     this.#hasNews = true
     return place
   }
@@ -80,10 +84,12 @@ export class RoutePrice {
 
   /** The highest figure, from four subjects on without the outliers, with a margin that shrinks as more are known. */
   #robust(): number {
-    if (this.#robustUs !== undefined) return this.#robustUs
     const known = this.#subjects.length
-    const leftOut = known < ROUTE_ROBUST_FROM ? 0 : Math.ceil(known / OUTLIERS)
-    return (this.#robustUs = withMargin(highestBut(leftOut, this.#latestUs), known))
+    if (this.#highestUs === undefined) {
+      const leftOut = known < ROUTE_ROBUST_FROM ? 0 : Math.ceil(known / OUTLIERS)
+      this.#highestUs = highestBut(leftOut, this.#latestUs)
+    }
+    return withMargin(this.#highestUs, known)
   }
 
   /** True where the price is not a guess any more. */
@@ -124,6 +130,8 @@ class OwnHistory {
   }
 }
 
+const NONE: readonly OwnHistory[] = []
+
 /**
  * What requests are expected to take at most, so that so much can be held while they run: by the subject's own history
  * on the route, else by a figure of the route in which each subject counts once, else cold. Nobody moves another
@@ -154,22 +162,17 @@ export class Prices {
   }
 
   #history(subject: string, route: RoutePrice): OwnHistory {
-    const histories = this.#recent.get(subject) ?? this.#makeRecent(subject)
+    const recent = this.#recent.get(subject)
+    const histories = recent ?? this.#earlier.get(subject) ?? NONE
     const known = historyOf(route, histories)
-    if (known !== undefined) return known
-    const history = new OwnHistory(route)
-    this.#recent.set(subject, [...histories.slice(1 - MOST_ROUTES_OF_SUBJECT), history])
-    return history
-  }
-
-  #makeRecent(subject: string): readonly OwnHistory[] {
-    if (this.#recent.size >= MOST_SUBJECTS) {
+    if (recent !== undefined && known !== undefined) return known
+    if (recent === undefined && this.#recent.size >= MOST_SUBJECTS) {
       this.#earlier = this.#recent
       this.#recent = new Map()
     }
-    const histories = this.#earlier.get(subject) ?? []
-    this.#recent.set(subject, histories)
-    return histories
+    const history = known ?? new OwnHistory(route)
+    this.#recent.set(subject, known ? histories : [...histories.slice(1 - MOST_ROUTES_OF_SUBJECT), history])
+    return history
   }
 }
 

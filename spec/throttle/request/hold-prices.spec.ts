@@ -57,6 +57,21 @@ describe("Prices, by a route's subjects", () => {
     )
   })
 
+  it('law: a route says the same however often it was asked before', () => {
+    const took = fc.tuple(fc.integer({ min: 0, max: 40 }), fc.oneof(fc.integer({ min: 0, max: 9 }), fc.nat()))
+    fc.assert(
+      fc.property(fc.array(took, { maxLength: 120 }), (all) => {
+        const [often, once] = [new RoutePrice(), new RoutePrice()]
+        for (const [subject, us] of all) {
+          for (const route of [often, once]) route.learn(`s${subject}`, us)
+          often.us(0)
+        }
+        assert.equal(often.us(1_000), once.us(1_000))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
   it('law: however slow one subject is, and however often it asks, a fresh one pays no more than cold', () => {
     fc.assert(
       fc.property(
