@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type TestContext, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
-import { redisStore } from '../../../lib/index'
+import { type ThrottleOptions, redisStore } from '../../../lib/index'
 import { LONG_WINDOW_MS, openWindowKey, sharedTotalMs } from '../../chaos/shared-total'
 import { startRedis } from '../../support/redis'
 import { throttledApp } from '../../support/throttled-app'
@@ -12,7 +12,7 @@ const LIMIT_MS = 10_000
 const SMALL_MS = 1_000
 
 /** An app in one process over a Redis, with what its throttle warns of and announces; plan `small` has a smaller limit. */
-async function api(t: TestContext) {
+async function api(t: TestContext, options: ThrottleOptions = {}) {
   const redis = await startRedis()
   const admin = new Redis(redis.port)
   const warnings: (Error & { code?: string })[] = []
@@ -25,6 +25,7 @@ async function api(t: TestContext) {
     ...{ windowMs: LONG_WINDOW_MS, name: 'month' },
     limitMs: (req) => (req.get('X-Plan') === 'small' ? SMALL_MS : LIMIT_MS),
     store: redisStore(`redis://127.0.0.1:${redis.port}`, { warnings: false }),
+    ...options,
   })
   t.after(async () => {
     process.off('warning', warned)
@@ -79,13 +80,27 @@ describe('throttle() over a Redis in which one key is bad', () => {
   })
 })
 
-it('throttle() judges each request over Redis by its own limit, where one subject has two', async (t) => {
-  const { charge, totalMs } = await api(t)
-  assert.equal(await charge('ada', SMALL_MS + 1), 200)
-  await until(async () => (await totalMs('ada')) > SMALL_MS)
-  const statuses: Record<string, number[]> = { small: [], large: [] }
-  for (let i = 0; i < 20; i++) {
-    for (const plan of ['small', 'large']) statuses[plan]?.push(await charge('ada', 1, plan))
-  }
-  assert.deepEqual(statuses, { small: Array<number>(20).fill(429), large: Array<number>(20).fill(200) })
+describe('throttle() judges each request over Redis by its own limit, where one subject has two', () => {
+  const PLANS = ['small', 'large']
+  const RIGHT = { small: Array<number>(20).fill(429), large: Array<number>(20).fill(200) }
+
+  it('one after the other', async (t) => {
+    const { charge, totalMs } = await api(t)
+    assert.equal(await charge('ada', SMALL_MS + 1), 200)
+    await until(async () => (await totalMs('ada')) > SMALL_MS)
+    const statuses: Record<string, number[]> = { small: [], large: [] }
+    for (let i = 0; i < 20; i++) for (const plan of PLANS) statuses[plan]?.push(await charge('ada', 1, plan))
+    assert.deepEqual(statuses, RIGHT)
+  })
+
+  it('all at once, where one answer decides many', async (t) => {
+    const { charge } = await api(t, { maxStaleMs: 0, hold: false })
+    assert.equal(await charge('ada', SMALL_MS + 1), 200)
+    for (let round = 0; round < 10; round++) {
+      const statuses: Record<string, number[]> = { small: [], large: [] }
+      const one = async (plan: string) => statuses[plan]?.push(await charge('ada', 1, plan))
+      await Promise.all(RIGHT.small.flatMap(() => PLANS.map(one)))
+      assert.deepEqual(statuses, RIGHT, `round ${round}`)
+    }
+  })
 })
