@@ -109,7 +109,11 @@ class OwnHistory {
   /** Where the route has the subject's latest figure. */
   place: number | undefined
 
-  constructor(readonly route: RoutePrice) {}
+  /** @param subject as it was first asked for: the route keeps that text, and not one of each request */
+  constructor(
+    readonly route: RoutePrice,
+    readonly subject: string,
+  ) {}
 
   get known(): number {
     return this.#known
@@ -158,7 +162,7 @@ export class Prices {
   learn(route: RoutePrice, subject: string, us: number): void {
     const history = this.#history(subject, route)
     history.learn(us)
-    history.place = route.learn(subject, us, history.place)
+    history.place = route.learn(history.subject, us, history.place)
   }
 
   #history(subject: string, route: RoutePrice): OwnHistory {
@@ -170,7 +174,7 @@ export class Prices {
       this.#earlier = this.#recent
       this.#recent = new Map()
     }
-    const history = known ?? new OwnHistory(route)
+    const history = known ?? new OwnHistory(route, subject)
     this.#recent.set(subject, known ? histories : [...histories.slice(1 - MOST_ROUTES_OF_SUBJECT), history])
     return history
   }

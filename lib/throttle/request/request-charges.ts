@@ -62,12 +62,14 @@ export interface ChargedWindow {
   tookUs: number
 }
 
+const NONE: readonly WindowPlace[] = []
+
 /** All windows that a request is charged to. It hears from the meter, and the app sees it as `req.throttle`. */
 export class RequestCharges implements RequestBudget, MeterObserver {
   readonly #meter: Meter
   readonly #req: Request
   readonly #windows: ChargedWindow[] = []
-  readonly #givenBack: WindowPlace[] = []
+  #givenBack: readonly WindowPlace[] = NONE
   #isRefused = false
   #stalls: StallSharing | undefined
   #abort: AbortController | undefined
@@ -121,7 +123,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
       charged.window.release(charged.ticket)
       this.#emitCharged(charged, 0, charged.heldUs)
       charged.ticket = undefined
-      this.#givenBack.push(charged.admission)
+      this.#givenBack = [...this.#givenBack, charged.admission]
     }
   }
 
@@ -139,7 +141,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
       charged.window.excuse(ticket, now - ticket.start)
       this.#emitCharged(charged, 0, -ticket.cost)
     }
-    this.#givenBack.length = 0
+    this.#givenBack = NONE
   }
 
   /** A window does not let the request in: see {@link refuse}. */
