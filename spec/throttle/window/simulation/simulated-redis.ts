@@ -12,6 +12,8 @@ export interface WindowRecord {
   readonly startUs: number
   readonly endUs: number
   hash: HashModel
+  /** Redis's clock was set since it was made. */
+  isOld?: boolean
 }
 
 /** What a heartbeat is answered. */
@@ -63,6 +65,7 @@ export class SimulatedRedis {
   /** Its clock is set. */
   setClock(byUs: number): void {
     this.#offsetUs += byUs
+    for (const record of this.#windows.values()) record.isOld = true
   }
 
   syncs = 0

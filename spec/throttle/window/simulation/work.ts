@@ -101,13 +101,14 @@ export function allWork(simulation: Simulation): Work[] {
     for (let number = Math.floor((offsetUs + phase) / windowUs); ; number++) {
       const startUs = number * windowUs - phase - offsetUs
       if (startUs + windowUs + NOTICED_US > loop.now) break
-      if (startUs < fromUs) continue
+      const record = redis.record(id, number)
+      if (startUs < fromUs || record?.isOld) continue // a window may come again where the clock is set back and forth
       all.push(
         new Work(
           simulation,
           subject,
           number,
-          redis.record(id, number),
+          record,
           startUs,
           startUs + windowUs,
           startUs + windowUs + offsetUs,
