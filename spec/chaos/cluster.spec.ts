@@ -9,8 +9,8 @@ import { until } from '../support/until'
 import { type Api, startApis } from './apis'
 import { shoot } from './load'
 import { LONG_WINDOW_MS, totals } from './shared-total'
-import { type Stalls, watchStalls } from './stalls'
-import { FULL } from './table'
+import { type Stalls, longestStallMs, stoppedMs, watchStalls } from './stalls'
+import { FULL, quantile } from './table'
 import { type Fault, type Waits, judgeWaits, trial } from './trial'
 
 const SEEN_MS = 1_000
@@ -95,13 +95,18 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
     const [a] = apis as [Api]
     await shoot(a, '/shared/work/20', 'sleeper')
     const total = totals(admin, 'shared')
-    await until(async () => (await total('sleeper')) > 15)
-    const known = await total('sleeper')
     const master = await cluster.masterOf(tagOf('sleeper'))
     for (let i = 0; i < 2; i++) {
-      await sleep(1_100) // what is dirty is said, and the heartbeat has been there
+      await sleep(1_100) // all of it is said, not only what was worked until a tick; and the heartbeat has been there
+      const known = await total('sleeper')
+      assert.ok(known > 15, `${known} ms`)
+      await longestStallMs(apis, stalls)
       await master.admin.flushall()
-      await until(async () => (await total('sleeper')) === known, 1_400)
+      const flushed = performance.now()
+      await until(async () => (await total('sleeper')) === known)
+      const tookMs = performance.now() - flushed
+      const withinMs = HIDDEN_MS + stoppedMs(await longestStallMs(apis, stalls))
+      assert.ok(tookMs <= withinMs, `after ${tookMs} ms, not ${withinMs}`)
     }
   })
 
@@ -152,7 +157,6 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
       ),
     )
     const degraded = a.degraded()
-    await stalls.longestMs()
     const took: number[] = []
     for (const user of bystanders) {
       const before = a.log().runs.length
@@ -167,10 +171,10 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
       assert.equal((await a.usage(user, 1)).degraded, false, user)
       await until(async () => (await b.usage(user, 1)).spentMs >= (await a.usage(user, 1)).spentMs, 1_000)
     }
-    const stallMs = await stalls.longestMs()
-    const longest = Math.max(...took)
-    t.diagnostic(`${bystanders.length} bystanders waited ${longest} ms at most; the machine stalled for ${stallMs} ms`)
-    assert.ok(longest < 50 || stallMs > 30, `${longest} ms`)
+    // Who waited for the dead master would wait for 70 ms, and each of them; a busy machine holds up one or another.
+    const longMs = quantile(took, 0.95)
+    t.diagnostic(`of ${took.length} requests 19 of 20 waited up to ${longMs} ms, all up to ${Math.max(...took)} ms`)
+    assert.ok(longMs < 50, `${longMs} ms`)
     assert.equal(a.degraded(), degraded)
     victim.server.signal('SIGCONT')
     await cluster.whole()

@@ -1,8 +1,11 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import type { Owner } from './apis'
+import type { Api, Owner } from './apis'
 import { TYPESCRIPT } from '../support/typescript'
+
+/** Later than this the control process or one of the API's was stopped: whoever had to answer then could not. */
+const STALLED_MS = 30
 
 export interface Stalls {
   /** The longest time by which the machine let the control process wake late, since the last call, in milliseconds. */
@@ -20,4 +23,14 @@ export async function watchStalls(owner: Owner): Promise<Stalls> {
   }
   await longestMs()
   return { longestMs }
+}
+
+/** By how much the control process or one of the API's woke late at most, since the last call, in milliseconds. */
+export async function longestStallMs(apis: readonly Api[], stalls: Stalls): Promise<number> {
+  return Math.max(await stalls.longestMs(), ...(await Promise.all(apis.map((api) => api.stallMs()))))
+}
+
+/** What it takes a process and a server to do may be late by twice the longest stall seen: each may have been stopped. */
+export function stoppedMs(stallMs: number): number {
+  return stallMs > STALLED_MS ? 2 * stallMs : 0
 }

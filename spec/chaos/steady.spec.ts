@@ -5,7 +5,7 @@ import { type Server, startRedis } from '../support/redis'
 import { type Api, endedLogs, monotonicUs, startApis } from './apis'
 import { type Shot, shoot } from './load'
 import { LONG_WINDOW_MS } from './shared-total'
-import { type Stalls, watchStalls } from './stalls'
+import { type Stalls, longestStallMs, watchStalls } from './stalls'
 import { FULL, quantile, tell } from './table'
 
 const PROCESSES = 4
@@ -59,11 +59,6 @@ describe('throttle() under steady load over four processes', { timeout: 600_000 
     return shots
   }
 
-  /** The longest that the machine, or a process's own event loop, let nobody run since the last call. */
-  async function longestStallMs(): Promise<number> {
-    return Math.max(await stalls.longestMs(), ...(await Promise.all(apis.map((api) => api.stallMs()))))
-  }
-
   /** How long requests that began after `from` waited for a decision, 99 of 100, in milliseconds. */
   async function waitMs(from: number, isWanted: (user: string) => boolean): Promise<number> {
     const runs = (await endedLogs(apis, isWanted)).flatMap((log) => log.runs)
@@ -77,7 +72,7 @@ describe('throttle() under steady load over four processes', { timeout: 600_000 
     what: string,
     { shots, from, isWanted }: { shots: readonly Shot[]; from: number; isWanted: (user: string) => boolean },
   ): Promise<void> {
-    const stallMs = await longestStallMs()
+    const stallMs = await longestStallMs(apis, stalls)
     for (const { status } of shots) assert.equal(status, 200)
     const p99 = await waitMs(from, isWanted)
     tell(t, {
@@ -95,7 +90,7 @@ describe('throttle() under steady load over four processes', { timeout: 600_000 
       return (await Promise.all(tabs)).flat()
     }
     for (const { status } of await ask(WARM_MS)) assert.equal(status, 200)
-    await longestStallMs()
+    await longestStallMs(apis, stalls)
     const from = monotonicUs()
     const shots = await ask(STEADY_MS)
     const what = `${TABS} tabs at 80 % of ${LIMIT_MS / 1_000} s in ${WINDOW_MS / 1_000} s`
@@ -109,7 +104,7 @@ describe('throttle() under steady load over four processes', { timeout: 600_000 
       return (await Promise.all(users)).flat()
     }
     await ask(1_000) // connections are open and the route is known
-    await longestStallMs()
+    await longestStallMs(apis, stalls)
     const from = monotonicUs()
     const crowd = Array.from({ length: CROWD }, (_, i) => shoot(apis[i % PROCESSES] as Api, '/long/crowd/300', 'crowd'))
     const shots = await ask(3_000)

@@ -6,7 +6,7 @@ import { Load, type Shot, shoot } from './load'
 import { balance, isRight } from './balance'
 import { type Log, type Work, workByUser } from './log'
 import type { Total } from './shared-total'
-import type { Stalls } from './stalls'
+import { type Stalls, longestStallMs, stoppedMs } from './stalls'
 import { FULL, quantile, tell } from './table'
 
 /** Nobody waits longer for a decision, 999 of 1,000, where neither machine nor process stands still meanwhile. */
@@ -14,8 +14,6 @@ const LONGEST_WAIT_MS = 100
 /** The deadline, and what a process that stood still has longer to read what has come. */
 const DEADLINE_MS = 70
 const GRACE_MS = 20
-/** The control process or one of the API's woke this late: whoever had to answer then could not. */
-const STALLED_MS = LONGEST_WAIT_MS - DEADLINE_MS
 const PER_SECOND = FULL ? 500 : 300
 const USERS = 8
 /** So many of a witness's requests in every process: one stall of the machine is not to be taken for a charge. */
@@ -81,9 +79,7 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   const witnessed = async () => (await work((user) => user === witness)).get(witness) as Work
   let broken = false
 
-  const longestStallMs = async () =>
-    Math.max(await stalls.longestMs(), ...(await Promise.all(apis.map((api) => api.stallMs()))))
-  await longestStallMs()
+  await longestStallMs(apis, stalls)
   const load = new Load(plan)
   t.after(async () => {
     if (broken) await fault.mend()
@@ -110,7 +106,7 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   const during = load.shots.length
   await until(() => load.shots.length > during + PER_SECOND / 4)
   const shots = [...(await load.stop()), ...asked]
-  const stallMs = await longestStallMs()
+  const stallMs = await longestStallMs(apis, stalls)
 
   const { lostMs, doubledMs } = await balance(await work((user) => user.endsWith(names)), total)
   const waits = apis.flatMap((api, i) => {
@@ -138,8 +134,7 @@ export async function trial(t: TestContext, { apis, total, stalls, mount }: Worl
   assert.equal(waits.length, shots.length, 'every request is in the log')
   assert.equal(lostMs, 0, 'charges lost')
   assert.equal(doubledMs, 0, 'charges doubled')
-  // It takes a process and a server to be right again; each may be stopped for as long as the control process was.
-  const withinMs = fault.withinMs + (stallMs > STALLED_MS ? 2 * stallMs : 0)
+  const withinMs = fault.withinMs + stoppedMs(stallMs)
   assert.ok(recoveredMs <= withinMs, `the shared total was right after ${recoveredMs} ms, not ${withinMs}`)
   return { ms: waits, stallMs }
 }
@@ -158,7 +153,7 @@ export function judgeWaits(t: TestContext, trials: readonly Waits[]): void {
   const stallMs = Math.max(...trials.map((each) => each.stallMs))
   t.diagnostic(`999 of 1,000 waited up to ${p999Ms} ms; machine or process stood still for up to ${stallMs} ms`)
   assert.ok(
-    p999Ms <= Math.max(LONGEST_WAIT_MS, DEADLINE_MS + GRACE_MS + stallMs),
+    p999Ms <= Math.max(LONGEST_WAIT_MS, DEADLINE_MS + GRACE_MS + stoppedMs(stallMs)),
     `999 of 1,000 waited up to ${p999Ms} ms`,
   )
 }

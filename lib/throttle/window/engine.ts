@@ -190,11 +190,8 @@ export class Engine {
         if (isNew && waiter.isConsidered) applicant.waits()
       }
     }
-    if (answers.length > 0) this.markDue(s)
-    if (lone) {
-      s.markDirty() // who it was granted to has gone, and the store holds it for them
-      this.markDue(s)
-    }
+    if (lone) s.markDirty() // who it was granted to has gone, and the store holds it for them
+    if (lone || answers.length > 0) this.markDue(s)
     if (answers.some(([, decision]) => 'ticket' in decision)) s.askAgainSoon()
     this.#leaveWaiting(s, left)
     return answers

@@ -1,15 +1,14 @@
 import type { SimulatedProcess } from './simulated-process'
-import type { Bounds, Fault, Simulation } from './simulation'
-import type { Violations } from './watch'
+import type { Bounds, Fault, Scenario, Simulation } from './simulation'
+import { DECIDED_US, type Violations } from './watch'
 import { type Work, allWork, endOf, sum } from './work'
 
 /** Rounding costs each request some microseconds. */
 const ROUNDING_US = 10
 /** Redis may know of a process's running time a little more than the process's figures of the same moment. */
 const PROCESS_US = 2_000
-/** A command that was not answered so soon is given up, at the latest a little later. */
+/** A command that was not answered so soon is given up, within DECIDED_US at the latest. */
 const DEADLINE_US = 70_000
-const DECIDED_US = 100_000
 /** A loss so soon after a close may have it charged twice: RELIABILITY.md. */
 const AMBIGUOUS_US = 700_000
 /** All is whole again so long after something went wrong, in Redis or in a process. */
@@ -116,8 +115,12 @@ function excess(simulation: Simulation, work: Work): unknown[] {
 
 /** A process's field was lost before it heard that it had been written: to Redis the next command is its first. */
 function mayBeDoubled({ faults, scenario }: Simulation, { startUs, endUs }: Work): boolean {
-  const isDamaged = faults.some(({ kind, fromUs }) => kind === 'damage' && fromUs > startUs && fromUs < endUs)
-  return isDamaged && scenario.network.latestUs !== undefined
+  return isLossy(scenario) && faults.some(({ kind, fromUs }) => kind === 'damage' && fromUs > startUs && fromUs < endUs)
+}
+
+/** Commands and replies get lost, or come late. */
+function isLossy({ network }: Scenario): boolean {
+  return network.latestUs !== undefined
 }
 
 function isLoss({ kind }: Fault): boolean {
@@ -143,14 +146,14 @@ function missing({ everyProcess, faults, scenario, loop }: Simulation, work: Wor
     const ended = Math.min(process.diedUs, loop.now)
     const toldUs = toldUntil(process, Math.min(ended, endUs), scenario.lagUs)
     const spent = hash?.fields.get(process.store.field)?.spent ?? 0
-    // Where its last commands get lost, it leaves what a killed process does.
-    const isLossy = scenario.network.latestUs !== undefined
-    const closedUs = isLossy ? toldUntil(process, process.closingUs, scenario.lagUs) : process.closingUs
     if (process.stoodStill) continue // its own clock did, so that it charged less
-    if (work.parts.some(({ one }) => one.process === process && one.startUs < heardFirst(process))) continue
-    if (process.closingUs < endUs)
+    // Before it has heard of Redis it may take a window for over that is not.
+    if (work.parts.some(({ one }) => one.process === process && one.startUs < process.store.heardFirstUs)) continue
+    if (process.closingUs < endUs) {
+      // Where its last commands get lost, it leaves what a killed process does.
+      const closedUs = isLossy(scenario) ? toldUntil(process, process.closingUs, scenario.lagUs) : process.closingUs
       handedOver += process.isClosed ? work.of(process, Math.min(toldUs, closedUs)) - spent : 0
-    else if (isDamaged || (process.isDead && ended < endUs && isLost)) continue
+    } else if (isDamaged || (process.isDead && ended < endUs && isLost)) continue
     else {
       const workUs = work.of(process, toldUs)
       const own = process.window.chargedTo(subject, number) // less where it was early to enter the next window
@@ -162,11 +165,6 @@ function missing({ everyProcess, faults, scenario, loop }: Simulation, work: Wor
   const known = isLost ? knownOfEnded(work, since) : handedOver - everyProcess.length * scenario.boundaryUs
   if (told < known - PROCESS_US * everyProcess.length) found.push({ subject, number, told, known })
   return found
-}
-
-/** Before that it may have taken a window for over that was not. */
-function heardFirst({ store }: SimulatedProcess): number {
-  return store.sent.reduce((first, { answeredUs }) => Math.min(first, answeredUs), Infinity)
 }
 
 /**

@@ -19,6 +19,8 @@ export class SimulatedStore implements ThrottleStore, StoreShard {
   readonly endedKnown = new Map<string, { seq: number; ended: number }>()
   /** All that it sent, with when it was answered. */
   readonly sent: { readonly sentUs: number; answeredUs: number }[] = []
+  /** When it was answered for the first time. */
+  heardFirstUs = Infinity
   readonly #process: SimulatedProcess
   readonly #world: World
   /** A client that repeats a heartbeat hears the second one's answer. */
@@ -106,6 +108,7 @@ export class SimulatedStore implements ThrottleStore, StoreShard {
             loop.hasMicrotasks = true
             if (process.isPartitioned) return reject(CUT_OFF)
             sent.answeredUs = loop.now
+            this.heardFirstUs = Math.min(this.heardFirstUs, loop.now)
             resolve(reply)
           }),
         (reason) =>
