@@ -5,7 +5,6 @@ import { shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
 import { stayAlive } from '../http/stay-alive'
 import { exposeForInspection } from './introspection'
-import { Prices } from './request/hold-prices'
 import { PriceSharing } from './request/price-sharing'
 import { RequestAdmission } from './request/request-admission'
 import { RequestCharges } from './request/request-charges'
@@ -50,7 +49,6 @@ interface ThrottleWindow {
   readonly policy: WindowPolicy
   /** In microseconds; or the app's function, in milliseconds. */
   readonly limit: number | ((req: Request) => number)
-  readonly prices: Prices
   readonly routes: RouteTable
   readonly window: SharedWindow
   /** Undefined where prices stay in this process: there is no store, or it keeps none. */
@@ -111,13 +109,13 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const who = subjectOf(req)
     if (who === null) return next()
 
-    const { window, prices, routes, limit } = chosen
+    const { window, routes, limit } = chosen
     const charges = RequestCharges.of(res) ?? new RequestCharges(meter, req)
     if (charges.has(window)) return next()
     const limitUs = typeof limit === 'number' ? limit : requestLimitUs(limit, req)
     const route = routes.of(req.method, req.baseUrl + req.path)
     const keptAs = window.keptAs(subjectKey(who), maxSubjects, req)
-    const asks = { window, prices, route, limitUs, subject: who, keptAs }
+    const asks = { window, route, limitUs, subject: who, keptAs }
     new RequestAdmission(rules, asks, charges, req, res, next).ask()
   }
 
@@ -128,7 +126,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const { health } = window
     const isShared = hold && health?.store.sharePrices !== undefined
     const sharing = isShared ? new PriceSharing(policy.name, routes, health, clock) : undefined
-    const opened = { policy, limit, prices: new Prices(), routes, window, sharing }
+    const opened = { policy, limit, routes, window, sharing }
     windows.push(opened)
     return opened
   }

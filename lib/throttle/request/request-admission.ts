@@ -5,9 +5,9 @@ import { type DenyOptions, deny } from '../../http/deny'
 import { type AdmittedMessage, type RefusedMessage, channels } from '../diagnostics'
 import type { SharedWindow } from '../sync/shared-window'
 import type { Applicant, Decision, ThrottleRefusal, Ticket, WaitRule } from '../window/decision'
+import { type RoutePrice, holdPrice, learnPrice } from '../window/hold-prices'
 import { wholeSeconds } from '../window/retry-after'
 import type { SubjectWindow } from '../window/subject-window'
-import type { Prices, RoutePrice } from './hold-prices'
 import type { ChargedWindow, RequestCharges } from './request-charges'
 import { refusalMessage } from './refusal-message'
 import type { ThrottleHeaders } from './response-headers'
@@ -37,7 +37,6 @@ export interface AdmissionRules {
 /** What one request asks of one window. */
 export interface AdmissionRequest {
   readonly window: SharedWindow
-  readonly prices: Prices
   readonly route: RoutePrice
   readonly limitUs: number
   /** As `req.throttle.subject`. */
@@ -100,9 +99,9 @@ export class RequestAdmission implements Applicant, WindowPlace {
     return this.#rules.wait
   }
 
-  price(): number {
-    const { prices, route, keptAs, limitUs } = this.#asks
-    return this.#rules.hold ? prices.of(route, keptAs, limitUs) : 0
+  price({ histories }: SubjectWindow): number {
+    const { route, limitUs } = this.#asks
+    return this.#rules.hold ? holdPrice(route, histories, limitUs) : 0
   }
 
   get gone(): boolean {
@@ -193,8 +192,9 @@ export class RequestAdmission implements Applicant, WindowPlace {
   }
 
   /** Learns from what the request took. */
-  learn(us: number): void {
-    this.#asks.prices.learn(this.#asks.route, this.keptAs, us)
+  learn(of: SubjectWindow, us: number, now: number): void {
+    const s = this.window.current(of, now)
+    s.histories = learnPrice(this.#asks.route, s.subject, s.histories, us)
   }
 
   #deny(status: 429 | 503, code: string, message: string, retryAfterSec: number, refusal?: ThrottleRefusal): void {

@@ -41,7 +41,7 @@ export interface RequestBudget {
 /** What a window's charge leads back to. */
 export interface ChargedAdmission extends WindowPlace {
   /** Takes in what the request took, in microseconds. */
-  learn(us: number): void
+  learn(of: SubjectWindow, us: number, now: number): void
 }
 
 /** One window that a request is charged to. */
@@ -271,7 +271,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
 
   #end(charged: ChargedWindow, now: number): void {
     this.#stop(charged, now)
-    if (!this.#isRefused) charged.admission.learn(charged.tookUs)
+    if (!this.#isRefused) charged.admission.learn(charged.subjectWindow, charged.tookUs, now)
   }
 
   /**

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { RoutePrice } from './hold-prices'
+import { RoutePrice } from '../window/hold-prices'
 
 /** Routes told apart; what comes later shares one price. */
 const MOST_ROUTES = 512

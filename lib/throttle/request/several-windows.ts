@@ -1,5 +1,6 @@
 import type { SharedWindow } from '../sync/shared-window'
 import type { Decision, ThrottleRefusal, Ticket, WaitRule } from '../window/decision'
+import type { SubjectWindow } from '../window/subject-window'
 
 /** One window that a request is to be admitted to. */
 export interface WindowPlace {
@@ -8,7 +9,7 @@ export interface WindowPlace {
   readonly keptAs: string
   readonly limitUs: number
   /** What the request is expected to take there, in microseconds. */
-  price(): number
+  price(of: SubjectWindow): number
 }
 
 /** Admitted to all windows, or refused by one. */
@@ -67,7 +68,7 @@ async function fillUp(
 function decisionOf(place: WindowPlace, wait: WaitRule, isGone: () => boolean): Promise<Decision> {
   return new Promise((resolve) => {
     const verdict = place.window.admit(place.keptAs, {
-      price: () => place.price(),
+      price: (of) => place.price(of),
       limitUs: place.limitUs,
       wait,
       get gone() {

@@ -95,6 +95,13 @@ export class SharedWindow {
     return s
   }
 
+  /** The subject's window that is open now, also where the subject was put to rest since. */
+  current(of: SubjectWindow, now: number): SubjectWindow {
+    if (of.evicted) return this.#engine.subjectWindow(of.subject, of.limit, now)
+    this.#engine.enter(of, now)
+    return of
+  }
+
   /** Decides at once where it can; else the request waits, and hears of the decision. */
   admit(subject: string, applicant: Applicant, now = nowUs(this.#clock)): Decision | Waiter {
     const verdict = this.#engine.admit(subject, applicant, now)
@@ -107,7 +114,7 @@ export class SharedWindow {
   /** Puts a request in flight whatever the figures say: it was in flight before, or nothing is to be refused. */
   begin(of: SubjectWindow): Ticket {
     const now = nowUs(this.#clock)
-    const ticket = this.#engine.begin(this.#current(of, now), 0, now)
+    const ticket = this.#engine.begin(this.current(of, now), 0, now)
     this.#arm()
     return ticket
   }
@@ -146,7 +153,7 @@ export class SharedWindow {
   /** Adds time that no request took, and publishes it at once. */
   charge(of: SubjectWindow, us: number): void {
     const now = nowUs(this.#clock)
-    const s = this.#current(of, now)
+    const s = this.current(of, now)
     this.#engine.charge(s, us, now)
     this.#sync?.publish(s)
     this.#arm()
@@ -154,18 +161,18 @@ export class SharedWindow {
 
   /** What the subject has used in the window open now, in microseconds. */
   usedUs(of: SubjectWindow, now: number): number {
-    return this.#current(of, now).used(now)
+    return this.current(of, now).used(now)
   }
 
   /** The same as clients are told it: it does not fall within a window but by a reset. */
   shownUs(of: SubjectWindow, now: number): number {
-    return this.#current(of, now).shown(now)
+    return this.current(of, now).shown(now)
   }
 
   /** Microseconds until the subject's window is over, at the latest. */
   endsInUs(of: SubjectWindow): number {
     const now = nowUs(this.#clock)
-    return this.#current(of, now).endsInUs(now)
+    return this.current(of, now).endsInUs(now)
   }
 
   /** The subject's window with the other processes' newest figures, if the store answers within the deadline. */
@@ -187,13 +194,6 @@ export class SharedWindow {
   /** Publishes what is not published, and lets go of the store. Safe to call twice. */
   close(): Promise<void> {
     return (this.#closed ??= this.#sync?.close() ?? Promise.resolve())
-  }
-
-  /** The subject's window that is open now, also where the subject was put to rest since. */
-  #current(of: SubjectWindow, now: number): SubjectWindow {
-    if (of.evicted) return this.#engine.subjectWindow(of.subject, of.limit, now)
-    this.#engine.enter(of, now)
-    return of
   }
 
   #arm(): void {

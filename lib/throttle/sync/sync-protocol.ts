@@ -86,7 +86,7 @@ export function nextCommand(
   engine.dropGone(s)
   const { stored, incarnation, ended } = s
   const { seq } = s.send(engine.nextSeq(), now)
-  for (const waiter of s.waiting) waiter.cost = Math.min(waiter.applicant?.price() ?? 0, waiter.limitUs)
+  for (const waiter of s.waiting) waiter.cost = Math.min(waiter.applicant?.price(s) ?? 0, waiter.limitUs)
   const want = s.waiting.reduce((sum, { cost }) => sum + cost, 0)
   const unit = s.waiting[0]?.cost ?? s.slack.unit
   const limit = s.waiting.reduce((most, { limitUs }) => Math.max(most, limitUs), 0) || s.limit

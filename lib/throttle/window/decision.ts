@@ -41,8 +41,8 @@ export interface WaitRule {
 
 /** A request that asks to be admitted. Where it has to wait it is asked again for its price, and told what was decided. */
 export interface Applicant {
-  /** What it is expected to take, in microseconds. It may fall while it waits. */
-  price(): number
+  /** What it is expected to take, in microseconds, by what is known of its subject. It may fall while it waits. */
+  price(of: SubjectWindow): number
   readonly limitUs: number
   readonly wait: WaitRule
   /** The client has gone: no decision is needed any more. */

@@ -93,7 +93,7 @@ export class Engine {
   admit(subject: string, applicant: Applicant, now: number): Verdict {
     const { limitUs } = applicant
     const s = this.subjectWindow(subject, limitUs, now)
-    const cost = Math.min(applicant.price(), limitUs)
+    const cost = Math.min(applicant.price(s), limitUs)
     if (this.#shared) {
       s.slack.ask(cost)
       this.#due.add(s)
@@ -173,7 +173,7 @@ export class Engine {
         continue
       }
       if (limitUs > fullUpTo) {
-        waiter.cost = Math.min(applicant.price(), limitUs)
+        waiter.cost = Math.min(applicant.price(s), limitUs)
         const isPatienceOver = waiter.isConsidered && now >= waiter.until
         if (lone) answers.push([waiter, { ticket: s.beginLone(waiter.cost, now) }])
         else if (this.#fits(s, waiter, isAlone, isPatienceOver, typeof by === 'object', now))

@@ -1,8 +1,11 @@
+import type { Histories } from './hold-prices'
 import type { RestingFigures } from './subject-window'
 
 /** A generation is a quarter of a window: what is older than so many belongs to a window that is over. */
 const GENERATIONS = 6
 const PER_WINDOW = 4
+/** Subjects whose histories are kept in each of two generations. */
+const MOST_HISTORIES = 10_000
 
 /**
  * Subjects at rest: nothing runs, all is published. Each is a small object, and a whole generation is dropped at a time,
@@ -56,5 +59,30 @@ export class IdleSubjects {
     for (const generation of [...this.#generations]) {
       for (const [subject, { spent, closed }] of generation) if (spent !== 0 || closed) yield subject
     }
+  }
+}
+
+/** Histories of subjects at rest: who does not come again before as many others have is forgotten. */
+export class IdleHistories {
+  #recent = new Map<string, Histories>()
+  #earlier = new Map<string, Histories>()
+
+  put(subject: string, histories: Histories): void {
+    if (this.#recent.size >= MOST_HISTORIES) {
+      this.#earlier = this.#recent
+      this.#recent = new Map()
+    }
+    this.#recent.set(subject, histories)
+  }
+
+  /** The subject's histories, which are kept here no longer. */
+  take(subject: string): Histories | undefined {
+    for (const generation of [this.#recent, this.#earlier]) {
+      const histories = generation.get(subject)
+      if (histories === undefined) continue
+      generation.delete(subject)
+      return histories
+    }
+    return undefined
   }
 }

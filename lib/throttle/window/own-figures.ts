@@ -4,6 +4,9 @@ export interface Held {
   heldUntil: number
   /** Whether it still counts. */
   isHeld: boolean
+  /** Its neighbours among those that count. */
+  sooner: Held | undefined
+  later: Held | undefined
 }
 
 /** A request in flight, as its subject's figures know it. */
@@ -174,13 +177,13 @@ export class OwnFigures {
 
 /**
  * What the requests in flight are still expected to take: Σ max(0, heldUntil − now), each request by itself, so that one
- * that takes longer than its price does not use up what is held for the others. Sorted by `heldUntil`; requests come
- * nearly in that order, so adding one costs little, and the sum costs as much as there are requests whose price has
- * been used up since the last time.
+ * that takes longer than its price does not use up what is held for the others. Linked in the order of `heldUntil`;
+ * requests come nearly in that order, so adding one costs little, and the sum costs as much as there are requests whose
+ * price has been used up since the last time.
  */
 export class Holds {
-  #sorted: Held[] = []
-  #first = 0
+  #soonest: Held | undefined
+  #latest: Held | undefined
   #count = 0
   #sum = 0
 
@@ -193,60 +196,47 @@ export class Holds {
   /** When the next price is used up; undefined where nothing is held. */
   soonestEnd(now: number): number | undefined {
     this.#expire(now)
-    return this.#sorted[this.#first]?.heldUntil
+    return this.#soonest?.heldUntil
   }
 
   add(request: Held): void {
-    const sorted = this.#sorted
+    let sooner = this.#latest
+    while (sooner !== undefined && sooner.heldUntil > request.heldUntil) sooner = sooner.sooner
+    const later = sooner === undefined ? this.#soonest : sooner.later
+    this.#join(sooner, request)
+    this.#join(request, later)
     request.isHeld = true
     this.#count++
     this.#sum += request.heldUntil
-    let at = sorted.length
-    while (at > this.#first && (sorted[at - 1] as Held).heldUntil > request.heldUntil) at--
-    if (at === sorted.length) sorted.push(request)
-    else sorted.splice(at, 0, request)
   }
 
   /** Ends a hold, used up or not. */
   remove(request: Held): void {
     if (!request.isHeld) return
+    this.#join(request.sooner, request.later)
+    request.sooner = request.later = undefined
     request.isHeld = false
     this.#count--
     this.#sum -= request.heldUntil
-    if (this.#count === 0) this.#clear()
-    else if (this.#sorted.length > 2 * this.#count + 16) this.#compact()
   }
 
   /** Lets a hold end later by `us`. */
   postpone(request: Held, us: number): void {
     if (!request.isHeld) return
-    const at = this.#sorted.indexOf(request, this.#first)
-    this.#sorted.splice(at, 1)
-    this.#count--
-    this.#sum -= request.heldUntil
+    this.remove(request)
     request.heldUntil += us
     this.add(request)
   }
 
   #expire(now: number): void {
-    for (; this.#first < this.#sorted.length; this.#first++) {
-      const request = this.#sorted[this.#first] as Held
-      if (request.isHeld && request.heldUntil > now) break
-      if (!request.isHeld) continue
-      request.isHeld = false
-      this.#count--
-      this.#sum -= request.heldUntil
-    }
-    if (this.#count === 0) this.#clear()
+    while (this.#soonest !== undefined && this.#soonest.heldUntil <= now) this.remove(this.#soonest)
   }
 
-  #clear(): void {
-    if (this.#sorted.length > 0) this.#sorted.length = 0
-    this.#first = 0
-  }
-
-  #compact(): void {
-    this.#sorted = this.#sorted.filter(({ isHeld }) => isHeld)
-    this.#first = 0
+  /** Makes two neighbours; with none, the other is the first or the last. */
+  #join(sooner: Held | undefined, later: Held | undefined): void {
+    if (sooner === undefined) this.#soonest = later
+    else sooner.later = later
+    if (later === undefined) this.#latest = sooner
+    else later.sooner = sooner
   }
 }

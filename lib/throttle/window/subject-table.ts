@@ -1,4 +1,4 @@
-import { IdleSubjects } from './idle-subjects'
+import { IdleHistories, IdleSubjects } from './idle-subjects'
 import { type Shard, SubjectWindow, type WindowTerms } from './subject-window'
 
 /** A subject whose figures have not moved for so long is put to rest. */
@@ -11,6 +11,7 @@ export type IdentifySubject = (subject: string) => { readonly id: string; readon
 export class SubjectTable {
   readonly #active = new Map<string, SubjectWindow>()
   readonly #idle: IdleSubjects
+  readonly #histories = new IdleHistories()
   readonly #terms: WindowTerms
   readonly #identify: IdentifySubject
   readonly #shardOf: (id: string) => Shard
@@ -41,7 +42,8 @@ export class SubjectTable {
     let s = this.#active.get(subject)
     if (s === undefined) {
       const { id, phase } = this.#identify(subject)
-      s = new SubjectWindow(subject, id, phase, this.#terms, this.#shardOf(id), now, this.#idle.take(subject))
+      const [figures, histories] = [this.#idle.take(subject), this.#histories.take(subject)]
+      s = new SubjectWindow(subject, id, phase, this.#terms, this.#shardOf(id), now, figures, histories)
       this.#active.set(subject, s)
     }
     return s
@@ -87,6 +89,7 @@ export class SubjectTable {
       if (!isIdle(s) || now - s.touched < REST_AFTER_US) continue
       this.#active.delete(s.subject)
       const figures = s.evict()
+      if (s.histories.length > 0) this.#histories.put(s.subject, s.histories)
       // Where nothing was spent here, two things are worth keeping: what ended processes have charged, to heal a store
       // that loses it, and an exceeded limit, which refuses without asking.
       const { spent, othersSpent, closed } = figures

@@ -1,5 +1,6 @@
 import type { Calendar } from './calendar'
 import type { Ticket, Waiter } from './decision'
+import type { Histories } from './hold-prices'
 import { OwnFigures } from './own-figures'
 import { Slack } from './slack'
 import type { StoreClock } from './store-clock'
@@ -18,6 +19,8 @@ const UNHEARD_PART = 1 / 2
 const ASK_AGAIN_US = 25_000
 const ASK_AGAIN_GROWTH = 1.5
 const ASK_AGAIN_MOST_US = 125_000
+
+const NONE: Histories = []
 
 /** The server that keeps a subject's windows, as far as the arithmetic has to know it. */
 export interface Shard {
@@ -83,6 +86,8 @@ export interface OthersFigures {
 export class SubjectWindow {
   readonly own: OwnFigures
   readonly slack = new Slack()
+  /** What the subject's latest requests took. */
+  histories: Histories
   /** Requests that wait, in the order in which they came. */
   #waiting: Waiter[] = []
   /** When the store is to be asked again for those that wait, and the pause after that. */
@@ -124,7 +129,9 @@ export class SubjectWindow {
     shard: Shard,
     now: number,
     rest?: RestingFigures,
+    histories: Histories = NONE,
   ) {
+    this.histories = histories
     this.#terms = terms
     this.#shard = shard
     this.#touched = now
@@ -305,6 +312,8 @@ export class SubjectWindow {
       openedAt,
       heldUntil: now + cost,
       isHeld: false,
+      sooner: undefined,
+      later: undefined,
       isPaused: false,
       pausedHold: 0,
     }

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { giveUp, nextCommand, takeReply } from '../../../lib/throttle/sync/sync-protocol'
 import type { Applicant, Ticket, WaitRule } from '../../../lib/throttle/window/decision'
 import { Engine } from '../../../lib/throttle/window/engine'
+import { RoutePrice, learnPrice } from '../../../lib/throttle/window/hold-prices'
 import { StoreClock } from '../../../lib/throttle/window/store-clock'
 import type { OthersFigures, SubjectWindow } from '../../../lib/throttle/window/subject-window'
 import { type HashModel, syncModel } from './simulation/model'
@@ -243,6 +244,17 @@ describe('Engine', () => {
     for (let now = 5_000_000; now < 3 * WINDOW; now += 100_000) engine.rest(now, 30)
     assert.deepEqual([...engine.subjects.active.keys()], ['runs'])
     assert.equal(engine.subjects.size, 1)
+  })
+
+  it('rest() keeps what the requests of a subject took, a window later, too', () => {
+    const { engine } = alone()
+    const route = new RoutePrice()
+    const [ada] = ['ada', 'grace'].map((subject) => engine.subjectWindow(subject, LIMIT, 0)) as [SubjectWindow]
+    ada.histories = learnPrice(route, 'ada', [], 40_000)
+    for (let now = 0; now < 3 * WINDOW; now += 100_000) engine.rest(now, 30)
+    assert.equal(engine.subjects.size, 0)
+    assert.equal(engine.subjectWindow('ada', LIMIT, 3 * WINDOW).histories, ada.histories)
+    assert.equal(engine.subjectWindow('grace', LIMIT, 3 * WINDOW).histories.length, 0)
   })
 })
 

@@ -15,6 +15,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('pass' as const), us }),
 )
 
+const held = (heldUntil: number): Held => ({ heldUntil, isHeld: false, sooner: undefined, later: undefined })
+
 describe('Holds', () => {
   it('law: is the sum of what each held request has left, whatever the others take', () => {
     fc.assert(
@@ -27,7 +29,7 @@ describe('Holds', () => {
           const one = 'which' in s ? running[s.which % Math.max(1, running.length)] : undefined
           if (s.do === 'pass') now += s.us
           else if (s.do === 'add') {
-            const request = { heldUntil: now + s.us, isHeld: false }
+            const request = held(now + s.us)
             running.push(request)
             plain.set(request, request.heldUntil)
             holds.add(request)
@@ -51,8 +53,8 @@ describe('Holds', () => {
 
   it('lets one request that takes longer than its price use up nothing of what is held for another', () => {
     const holds = new Holds()
-    holds.add({ heldUntil: 100, isHeld: false })
-    holds.add({ heldUntil: 1_000, isHeld: false })
+    holds.add(held(100))
+    holds.add(held(1_000))
     assert.equal(holds.at(0), 1_100)
     assert.equal(holds.at(600), 400)
   })

@@ -12,6 +12,8 @@ function begun(own: OwnFigures, cost: number, start: number): InFlight {
     pausedHold: 0,
     heldUntil: start + cost,
     isHeld: false,
+    sooner: undefined,
+    later: undefined,
   }
   own.begin(request)
   return request

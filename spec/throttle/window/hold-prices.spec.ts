@@ -1,25 +1,42 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { Prices, RoutePrice } from '../../../lib/throttle/request/hold-prices'
+import { type Histories, RoutePrice, holdPrice, learnPrice } from '../../../lib/throttle/window/hold-prices'
 
 const LIMIT_US = 18_000_000
 
-describe('Prices, where nothing is known', () => {
+/** Subjects with their histories. */
+class Prices {
+  readonly #histories = new Map<string, Histories>()
+
+  of(route: RoutePrice, subject: string, limitUs: number): number {
+    return holdPrice(route, this.#histories.get(subject) ?? [], limitUs)
+  }
+
+  learn(route: RoutePrice, subject: string, us: number): void {
+    this.#histories.set(subject, learnPrice(route, subject, this.#histories.get(subject) ?? [], us))
+  }
+}
+
+describe('holdPrice(), where nothing is known', () => {
   it('asks for half of a small limit, and for three seconds of a large one', () => {
     assert.equal(new Prices().of(new RoutePrice(), 'ada', 1_000_000), 500_000)
     assert.equal(new Prices().of(new RoutePrice(), 'ada', LIMIT_US), 3_000_000)
   })
 })
 
-describe("Prices, by a subject's own history", () => {
-  it('follows the longest of the latest eight, with an eighth more', () => {
-    const [prices, route] = [new Prices(), new RoutePrice()]
-    for (const us of [900_000, 100_000, 100_000, 100_000, 100_000, 100_000, 100_000, 80_000])
-      prices.learn(route, 'ada', us)
-    assert.equal(prices.of(route, 'ada', LIMIT_US), 1_012_500)
-    prices.learn(route, 'ada', 80_000) // takes the place of the longest
-    assert.equal(prices.of(route, 'ada', LIMIT_US), 112_500)
+describe("holdPrice(), by a subject's own history", () => {
+  it('follows the longest of the latest eight at least and sixteen at most, with an eighth more', () => {
+    const us = fc.integer({ min: 0, max: 4_000_000 })
+    fc.assert(
+      fc.property(fc.array(us, { minLength: 8, maxLength: 60 }), (all) => {
+        const [prices, route] = [new Prices(), new RoutePrice()]
+        for (const each of all) prices.learn(route, 'ada', each)
+        const price = prices.of(route, 'ada', LIMIT_US)
+        const [least, most] = [8, 16].map((n) => Math.ceil(Math.max(...all.slice(-n)) * 1.125)) as [number, number]
+        assert.ok(price >= least && price <= most, `${price} is not between ${least} and ${most}`)
+      }),
+    )
   })
 
   it('counts alone from the eighth request on, whatever the route takes others', () => {
@@ -31,18 +48,19 @@ describe("Prices, by a subject's own history", () => {
     assert.equal(prices.of(route, 'ada', LIMIT_US), 45_000)
   })
 
-  it('is kept for each route apart, while no more than 10,000 others ask', () => {
-    const [prices, route, other] = [new Prices(), new RoutePrice(), new RoutePrice()]
-    for (let n = 0; n < 8; n++) prices.learn(route, 'ada', 40_000)
-    assert.equal(prices.of(other, 'ada', LIMIT_US), 3_000_000)
-    for (let n = 0; n < 10_000; n++) prices.learn(other, `user-${n}`, 10)
-    assert.equal(prices.of(route, 'ada', LIMIT_US), 45_000)
-    for (let n = 10_000; n <= 20_000; n++) prices.learn(other, `user-${n}`, 10)
-    assert.ok(prices.of(route, 'ada', LIMIT_US) > 45_000, 'forgotten')
+  it('is kept for each route apart, of the eight that were used last', () => {
+    const prices = new Prices()
+    const routes = Array.from({ length: 9 }, () => new RoutePrice())
+    const [first, second, ...others] = routes as [RoutePrice, RoutePrice, ...RoutePrice[]]
+    for (let n = 0; n < 8; n++) for (const route of [first, second]) prices.learn(route, 'ada', 40_000)
+    assert.equal(prices.of(others[0] as RoutePrice, 'ada', LIMIT_US), 3_000_000)
+    for (const route of others) prices.learn(route, 'ada', 10)
+    assert.ok(prices.of(first, 'ada', LIMIT_US) > 45_000, 'forgotten')
+    assert.equal(prices.of(second, 'ada', LIMIT_US), 45_000)
   })
 })
 
-describe("Prices, by a route's subjects", () => {
+describe("holdPrice(), by a route's subjects", () => {
   it('never exceeds the limit nor falls below zero, and is whole', () => {
     const took = fc.tuple(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 120_000_000 }))
     fc.assert(

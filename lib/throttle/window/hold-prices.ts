@@ -1,0 +1,181 @@
+/** An unknown route is priced at half the limit, but at most at this. Microseconds. */
+const COLD_MOST_US = 3_000_000
+/**
+ * From so many requests of a subject on a route on only its own count, the latest so many at least. Of those that come at
+ * once the shortest end first: fewer of them would say little of the others.
+ */
+const OWN_SAMPLES = 8
+/** Subjects whose latest requests the route's price follows, and from how many on it leaves the highest out. */
+const ROUTE_SUBJECTS = 32
+const ROUTE_ROBUST_FROM = 4
+/** Routes whose history is kept of each subject. */
+const MOST_ROUTES_OF_SUBJECT = 8
+/** The share of a route's subjects whose price is left out: one in so many, rounded up. */
+const OUTLIERS = 8
+
+/** What a request of the route took, by subject: each subject counts once, by its latest. Processing time in µs. */
+export class RoutePrice {
+  /** The route's name in the store: a hash, as a path may name somebody. Empty: its price stays in this process. */
+  readonly id: string
+  readonly #subjects: string[] = []
+  readonly #latestUs: number[] = []
+  /** The place of the subject that has been known the longest: the next newcomer takes it. */
+  #oldest = 0
+  /** The subjects' figures, the highest first. */
+  readonly #highestUs: number[] = []
+  /** What other processes, or an earlier one, found: stands in until this process knows enough subjects. */
+  #importedUs: number | undefined
+  #hasNews = false
+
+  constructor(id = '') {
+    this.id = id
+  }
+
+  /** How many subjects the price rests on. */
+  get subjects(): number {
+    return this.#subjects.length
+  }
+
+  /**
+   * Takes in what a subject's request took.
+   *
+   * @param place what this said the last time, which spares a search; undefined where it was not asked for the subject
+   * @returns where the subject's figure is now: a subject that is known keeps its place until a newcomer takes it
+   */
+  learn(subject: string, us: number, place = this.#subjects.indexOf(subject)): number {
+    if (place < 0 || this.#subjects[place] !== subject) {
+      place = this.#oldest
+      this.#oldest = (this.#oldest + 1) % ROUTE_SUBJECTS
+      this.#subjects[place] = subject
+    }
+    replaceIn(this.#highestUs, this.#latestUs[place], us)
+    this.#latestUs[place] = us
+    this.#hasNews = true
+    return place
+  }
+
+  /** Takes over a price that rests on at least four subjects elsewhere. */
+  import(us: number): void {
+    this.#importedUs = us
+  }
+
+  /**
+   * What other processes are to know, once. Undefined where nothing was learned since, or too few subjects are known for
+   * a price that no single one of them can move.
+   */
+  takeNews(): number | undefined {
+    if (!this.#hasNews || this.#subjects.length < ROUTE_ROBUST_FROM) return undefined
+    this.#hasNews = false
+    return this.#robust()
+  }
+
+  /** What any subject's request is expected to take at most; `coldUs` bounds what fewer than four subjects can say. */
+  us(coldUs: number): number {
+    if (this.#subjects.length >= ROUTE_ROBUST_FROM) return this.#robust()
+    if (this.#importedUs !== undefined) return this.#importedUs
+    if (this.#subjects.length === 0) return coldUs
+    return Math.min(coldUs, this.#robust())
+  }
+
+  /** The highest figure, from four subjects on without the outliers, with a margin that shrinks as more are known. */
+  #robust(): number {
+    const known = this.#subjects.length
+    const leftOut = known < ROUTE_ROBUST_FROM ? 0 : Math.ceil(known / OUTLIERS)
+    return withMargin(this.#highestUs[leftOut] as number, known)
+  }
+
+  /** True where the price is not a guess any more. */
+  get isKnown(): boolean {
+    return this.#subjects.length >= ROUTE_ROBUST_FROM || this.#importedUs !== undefined
+  }
+}
+
+/**
+ * One subject's latest requests on one route: the longest of the present eight, and of the eight before. Each by itself
+ * would be an array, which costs every request memory to look at where there are many subjects. Microseconds.
+ */
+class OwnHistory {
+  /** How many of the present eight have come. */
+  #known = 0
+  #mostUs = 0
+  #earlierMostUs: number | undefined
+
+  /** Where the route has the subject's latest figure. */
+  place: number | undefined
+
+  /** @param subject as it was first asked for: the route keeps that text, and not one of each request */
+  constructor(
+    readonly route: RoutePrice,
+    readonly subject: string,
+  ) {}
+
+  get known(): number {
+    return this.#earlierMostUs === undefined ? this.#known : OWN_SAMPLES
+  }
+
+  /** It says enough of the subject's next request. */
+  get isFull(): boolean {
+    return this.known === OWN_SAMPLES
+  }
+
+  /** What the subject's next request is expected to take at most. */
+  get us(): number {
+    return withMargin(Math.max(this.#mostUs, this.#earlierMostUs ?? 0), this.known)
+  }
+
+  learn(us: number): void {
+    if (this.#known === OWN_SAMPLES) {
+      this.#earlierMostUs = this.#mostUs
+      this.#known = this.#mostUs = 0
+    }
+    this.#known++
+    this.#mostUs = Math.max(this.#mostUs, us)
+  }
+}
+
+/** One subject's histories, of the routes that it has used last. */
+export type Histories = readonly OwnHistory[]
+
+/**
+ * What a request is expected to take at most, so that so much can be held while it runs: by the subject's own history
+ * on the route, else by a figure of the route in which each subject counts once, else cold. Nobody moves another
+ * subject's price by more than one subject among the route's latest can. Whole microseconds, at most `limitUs`.
+ */
+export function holdPrice(route: RoutePrice, histories: Histories, limitUs: number): number {
+  const own = historyOf(route, histories)
+  if (own?.isFull) return Math.min(limitUs, own.us)
+  const coldUs = Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
+  const known = own?.known ?? 0
+  // A few short requests of the subject say little of its next where others' take longer: they may all come at once.
+  const all = route.us(coldUs)
+  const cold = route.isKnown ? 0 : coldUs / 2 ** (route.subjects + known)
+  return Math.min(limitUs, Math.ceil(Math.max(own?.us ?? 0, all, cold)))
+}
+
+/** Takes in what a request took. Returns the subject's histories. */
+export function learnPrice(route: RoutePrice, subject: string, histories: Histories, us: number): Histories {
+  const known = historyOf(route, histories)
+  const history = known ?? new OwnHistory(route, subject)
+  history.learn(us)
+  history.place = route.learn(history.subject, us, history.place)
+  return known ? histories : [...histories.slice(1 - MOST_ROUTES_OF_SUBJECT), history]
+}
+
+function historyOf(route: RoutePrice, histories: Histories): OwnHistory | undefined {
+  for (const history of histories) if (history.route === route) return history
+  return undefined
+}
+
+/** Puts a figure in the place of another, or beside all where that is undefined; the highest stay first. */
+function replaceIn(descending: number[], replaced: number | undefined, figure: number): void {
+  let at = replaced === undefined ? descending.push(figure) - 1 : descending.indexOf(replaced)
+  for (; at > 0 && (descending[at - 1] as number) < figure; at--) descending[at] = descending[at - 1] as number
+  const last = descending.length - 1
+  for (; at < last && (descending[at + 1] as number) > figure; at++) descending[at] = descending[at + 1] as number
+  descending[at] = figure
+}
+
+/** What may come takes longer than what is known: the less is known, the longer. */
+export function withMargin(us: number, samples: number): number {
+  return Math.ceil(us * (1 + 1 / samples))
+}
