@@ -45,6 +45,7 @@ const beside = busy ? `beside ${loops} busy loops` : 'quiet'
 await transpile()
 const begun = performance.now()
 const failed = []
+const skipped = []
 for (const file of files) {
   const from = performance.now()
   const tap = join(root, '.cache/chaos.tap')
@@ -57,7 +58,9 @@ for (const file of files) {
     { cwd: root, stdio: 'inherit', env },
   )
   console.log(`${file}: ${Math.round((performance.now() - from) / 1_000)} s, ${status === 0 ? 'passed' : 'FAILED'}\n`)
-  if (status !== 0) failed.push(...failures(file, readFileSync(tap, 'utf8')))
+  const told = readFileSync(tap, 'utf8')
+  if (status !== 0) failed.push(...failures(file, told))
+  for (const [, title, why] of told.matchAll(/^ *ok \d+ - (.*) # SKIP (.*)$/gm)) skipped.push({ title, why })
 }
 
 const ms = (n) => (n == null ? '–' : n === 0 ? '0' : n.toFixed(n < 10 ? 1 : 0))
@@ -72,6 +75,7 @@ const isUsual = name === 'redis-server' && redis.version.startsWith('7.') && !bu
 const head = [
   `\`${['npm run chaos', ...(args.length > 0 ? ['--'] : []), ...args].join(' ')}\` on ${date}: ${machine}, ${beside}, ${minutes} minutes, ${failed.length === 0 ? 'nothing failed' : `${failed.length} failed`}. Times are milliseconds.`,
   ...(failed.length === 0 ? [] : ['', 'Failed:', '', ...failed.map((each) => `- ${each}`), '']),
+  ...(skipped.length === 0 ? [] : ['', 'Not made:', '', ...skipped.map(({ title, why }) => `- ${title}: ${why}`), '']),
 ]
 const faults = [
   ...head,
@@ -135,7 +139,9 @@ function runs(before) {
   const kind = [`${name} ${redis.version}`, beside]
   const figures = [judged.length, sum('requests'), ms(sum('lostMs')), ms(sum('doubledMs'))]
   const times = [most('p999Ms'), most('stallMs'), most('recoveredMs')]
-  const what = failed.length === 0 ? 'nothing' : failed.join('; ')
+  const missing =
+    skipped.length > 0 ? `; ${skipped.length} not made: ${[...new Set(skipped.map(({ why }) => why))].join()}` : ''
+  const what = `${failed.length === 0 ? 'nothing' : failed.join('; ')}${missing}`
   const kept = before
     .split('\n')
     .filter((line) => line.startsWith('| ') && !/^\| (Server|---)/.test(line))

@@ -1,6 +1,6 @@
 // Run by `npm run chaos` alone, which brings libfaketime: LIBFAKETIME is the path of the library.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -31,6 +31,13 @@ function wallClock(owner: Owner): { env: NodeJS.ProcessEnv; set(offset: string):
     ...{ FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1', DONT_FAKE_MONOTONIC: '1' },
   }
   return { env, set }
+}
+
+/** Why this server's clock cannot be set; undefined where it can. `scripts/engine.mjs` writes such a script. */
+function unsettable(): string | undefined {
+  const server = process.env.REDIS_SERVER ?? ''
+  const isScript = server.includes('/') && readFileSync(server).toString('latin1', 0, 2) === '#!'
+  return isScript ? 'libfaketime cannot be loaded into a server that brings a C library of its own' : undefined
 }
 
 describe('throttle() where a wall clock is set', { timeout: 600_000 }, () => {
@@ -64,33 +71,37 @@ describe('throttle() where a wall clock is set', { timeout: 600_000 }, () => {
         )
       })
 
-      it(`loses nothing and charges nothing twice: redis-server, ${offset}, ${mount}`, async (t) => {
-        const clock = wallClock(t)
-        const usual = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-        const args = (dir: string, port: number) => ['--port', String(port), ...usual, '--dir', dir]
-        const redis = await startServer(args, { env: clock.env })
-        const { port } = redis
-        t.after(() => redis.stop())
-        const admin = new Redis(port)
-        t.after(() => admin.disconnect())
-        const says = async () => Number((await admin.time())[0]) * 1_000 - Date.now()
-        assert.ok(Math.abs(await says()) < 2_000)
-        const apis = await startApis(t, 4, { redis: `redis://127.0.0.1:${port}`, throttles: THROTTLES })
-        await trial(
-          t,
-          { apis, total: totals(admin, mount), stalls: await watchStalls(t), mount },
-          {
-            name: `wall clock of redis-server set by ${offset}`,
-            async break() {
-              clock.set(offset)
-              await until(async () => Math.abs((await says()) - ahead) < 2_000)
+      it(
+        `loses nothing and charges nothing twice: redis-server, ${offset}, ${mount}`,
+        { skip: unsettable() },
+        async (t) => {
+          const clock = wallClock(t)
+          const usual = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+          const args = (dir: string, port: number) => ['--port', String(port), ...usual, '--dir', dir]
+          const redis = await startServer(args, { env: clock.env })
+          const { port } = redis
+          t.after(() => redis.stop())
+          const admin = new Redis(port)
+          t.after(() => admin.disconnect())
+          const says = async () => Number((await admin.time())[0]) * 1_000 - Date.now()
+          assert.ok(Math.abs(await says()) < 2_000)
+          const apis = await startApis(t, 4, { redis: `redis://127.0.0.1:${port}`, throttles: THROTTLES })
+          await trial(
+            t,
+            { apis, total: totals(admin, mount), stalls: await watchStalls(t), mount },
+            {
+              name: `wall clock of redis-server set by ${offset}`,
+              async break() {
+                clock.set(offset)
+                await until(async () => Math.abs((await says()) - ahead) < 2_000)
+              },
+              last: () => sleep(3_000),
+              mend: () => clock.set('+0'),
+              withinMs: 1_000,
             },
-            last: () => sleep(3_000),
-            mend: () => clock.set('+0'),
-            withinMs: 1_000,
-          },
-        )
-      })
+          )
+        },
+      )
     }
   }
 })
