@@ -25,7 +25,8 @@ server.listen(port, '127.0.0.1', () => {
 })
 
 async function print(origin: string): Promise<void> {
-  const file = keep(await shellVariables(origin))
+  const variables = await shellVariables(origin)
+  const file = keep(variables)
   console.log(`The demo listens on ${origin}, its windows are ${redisUrl ? 'in Redis' : 'in memory'}.`)
   console.log('\n# try it all in a browser, signed in as one of these:')
   console.log(`${origin}/`)
@@ -34,7 +35,8 @@ async function print(origin: string): Promise<void> {
   }
   console.log(`\n# watch who is spending time, signed in as ada:\n${origin}/admin/throttle/`)
   console.log(`\n# or see no more than how an app signs somebody in:\n${origin}/login`)
-  console.log('\n# for the lines below, good for an hour: $ADA, $GRACE, $VISITOR, $SERVICE, $API')
+  const names = Object.keys(variables).map((name) => `$${name}`)
+  console.log(`\n# for the lines below, good for an hour:\n#   ${names.join(', ')}`)
   console.log(`. ${file}`)
   for (const { shows, command } of pasteLines(limitMs, windowMs)) console.log(`\n# ${shows}\n${command}`)
 }
