@@ -1,6 +1,6 @@
-// What a request costs where throttle() admits it from memory: node bench/admission-cost.mjs LOAD dist/index.js prints
-// µs of processor time. Requests go through Node's HTTP server, over a connection that is no socket: what the kernel
-// does is not measured. Each request comes when the one before is done with, as over a connection that is kept alive. One
+// What a request costs where throttle() admits it from memory: forked as bench/admission-cost.mjs LOAD dist/index.js, it
+// answers each message with µs of processor time, over some thousand requests. They go through Node's HTTP server, over a connection that is no socket: what the kernel
+// does is not measured. Each comes when the one before is done with, as over a connection that is kept alive. One
 // load in a process: what V8 learns of another would slow it down.
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
@@ -8,8 +8,6 @@ import { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import express from 'express'
 
-const WARMING = 4
-const SLICES = 12
 const REQUESTS = 4_000
 const USERS = 10_000
 
@@ -18,13 +16,8 @@ const [load, entry] = process.argv.slice(2)
 const { throttle } = createRequire(import.meta.url)(entry)
 const terms = { limitMs: 86_400_000, windowMs: 2_592_000_000, subject: (req) => req.headers.user }
 const ask = load === 'bare' ? connected() : connected(throttle(terms))
-const slices = []
-for (let i = -WARMING; i < SLICES; i++) {
-  const us = await slice(USER[load])
-  if (i >= 0) slices.push(us)
-}
-console.log(slices.sort((a, b) => a - b)[Math.floor(SLICES / 4)]) // the quarter that others disturbed least, its highest
-process.exit()
+let asked = 0
+process.on('message', async () => process.send(await slice(USER[load])))
 
 /** An app behind the middleware; answers when one request has been answered. */
 function connected(...middleware) {
@@ -52,7 +45,7 @@ function connected(...middleware) {
 async function slice(user) {
   const from = process.cpuUsage()
   for (let i = 0; i < REQUESTS; i++) {
-    await ask(user(i))
+    await ask(user(asked++))
     await setImmediate()
   }
   const { user: app, system } = process.cpuUsage(from)

@@ -1,6 +1,8 @@
 // npm run bench:against -- REF [--node 24] [--rounds N]: what an admission from memory costs in this working tree and in
-// another commit, in turn and on the same Node. Both are compiled as the published package is.
-import { execFileSync, spawnSync } from 'node:child_process'
+// another commit, on the same Node. A process of each works a slice at a time, in turn with the other's. Both are compiled
+// as the published package is.
+import { execFileSync, fork, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
@@ -13,7 +15,7 @@ const option = (name, other) => {
   return at === -1 ? other : (given.splice(at, 2)[1] ?? '')
 }
 const node = needNode(option('--node', process.versions.node.split('.')[0]))
-const rounds = Number(option('--rounds', 10))
+const rounds = Number(option('--rounds', 60))
 const [ref] = given
 if (ref === undefined || given.length > 1 || !(Number.isInteger(rounds) && rounds > 0)) {
   console.error('npm run bench:against -- REF [--node 24] [--rounds N], of which REF names a commit')
@@ -21,35 +23,45 @@ if (ref === undefined || given.length > 1 || !(Number.isInteger(rounds) && round
 }
 
 const commit = git('rev-parse', '--short', `${ref}^{commit}`).toString().trim()
-const sides = [
-  { name: commit, entry: built(commit, (to) => untar(git('archive', commit, 'lib'), to)), us: {} },
-  {
-    name: 'here',
-    entry: built('here', (to) => cpSync(join(root, 'lib'), join(to, 'lib'), { recursive: true })),
-    us: {},
-  },
+const entries = [
+  built(commit, (to) => untar(git('archive', commit, 'lib'), to)),
+  built('here', (to) => cpSync(join(root, 'lib'), join(to, 'lib'), { recursive: true })),
 ]
 const LOADS = ['bare', 'one user', '10,000 users']
-for (let round = 0; round < rounds; round++) {
-  for (const load of LOADS) {
-    for (const { entry, us } of round % 2 === 0 ? sides : [...sides].reverse()) {
-      const args = [join(root, 'bench/admission-cost.mjs'), load, entry]
-      const { stdout, status } = spawnSync(node, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-      if (status !== 0) process.exit(1)
-      ;(us[load] ??= []).push(Number(stdout))
+const WARMING = 5
+const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
+console.log(
+  `Node ${version}, ${rounds} slices in turn; processor time of a request in µs, medians, and that of their ratios:`,
+)
+const bare = []
+for (const load of LOADS) {
+  const pair = entries.map((entry) => fork(join(root, 'bench/admission-cost.mjs'), [load, entry], { execPath: node }))
+  const us = [[], []]
+  for (let round = -WARMING; round < rounds; round++) {
+    for (const i of round % 2 === 0 ? [0, 1] : [1, 0]) {
+      const child = pair[i]
+      child.send('')
+      const [took] = await once(child, 'message')
+      if (round >= 0) us[i].push(took)
     }
   }
-}
-
-const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
-console.log(`Node ${version}, ${rounds} rounds in turn; processor time of a request in µs, medians:`)
-for (const load of LOADS) told(load, ({ us }) => median(us[load]))
-const bare = median(sides.flatMap(({ us }) => us.bare)) // there is no throttle in it, and so no difference
-for (const load of LOADS.slice(1)) told(`the admission alone, ${load}`, ({ us }) => median(us[load]) - bare)
-
-function told(what, figure) {
-  const [then, now] = sides.map(figure)
-  console.log(`${what}: ${then.toFixed(2)} in ${commit}, ${now.toFixed(2)} here: ${(now / then).toFixed(2)} of it`)
+  for (const child of pair) child.kill()
+  const [then, now] = us
+  const quartiles = [0.25, 0.5, 0.75].map((share) =>
+    quantile(
+      then.map((was, i) => now[i] / was),
+      share,
+    ).toFixed(3),
+  )
+  console.log(
+    `${load}: ${median(then).toFixed(2)} in ${commit}, ${median(now).toFixed(2)} here: ${quartiles[1]} of it (half of them ${quartiles[0]} to ${quartiles[2]})`,
+  )
+  if (load === 'bare')
+    bare.push(...then, ...now) // there is no throttle in it, and so no difference
+  else
+    console.log(
+      `  the admission alone: ${[then, now].map((all) => (median(all) - median(bare)).toFixed(2)).join(' and ')}`,
+    )
 }
 
 /** Compiles the lib/ that `fetch` puts into a folder of its own, and says where its entry is. */
@@ -79,6 +91,10 @@ function untar(tar, to) {
 }
 
 function median(values) {
+  return quantile(values, 0.5)
+}
+
+function quantile(values, share) {
   const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)]
+  return sorted[Math.floor(sorted.length * share)]
 }
