@@ -173,6 +173,6 @@ describe('throttle() charges every kind of response, over real processes and soc
       assert.match(answer.toString(), /^HTTP\/1\.1 101 /)
       await sleep(400)
     })
-    await settled('upgrader', 2)
+    await settled('upgrader', 4)
   })
 })

@@ -1,8 +1,8 @@
 /** An unknown route is priced at half the limit, but at most at this. Microseconds. */
 const COLD_MOST_US = 3_000_000
 /**
- * From so many requests of a subject on a route on only its own count, the latest so many at least. Of those that come at
- * once the shortest end first: fewer of them would say little of the others.
+ * Once a subject has made so many requests on a route, its price there rests on them alone: on the latest so many, or up
+ * to twice as many. Fewer would say little of the next one: of those that come at once the shortest end first.
  */
 const OWN_SAMPLES = 8
 /** Subjects whose latest requests the route's price follows, and from how many on it leaves the highest out. */
@@ -91,8 +91,9 @@ export class RoutePrice {
 }
 
 /**
- * One subject's latest requests on one route: the longest of the present eight, and of the eight before. Each by itself
- * would be an array, which costs every request memory to look at where there are many subjects. Microseconds.
+ * One subject's latest requests on one route: the longest of the present eight, and of the eight before. To keep each of
+ * them would take an array, and where there are many subjects a request pays for all memory that it looks at.
+ * Microseconds.
  */
 class OwnHistory {
   /** How many of the present eight have come. */
