@@ -31,7 +31,7 @@ const LOADS = ['bare', 'one user', '10,000 users']
 const WARMING = 5
 const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
 console.log(
-  `Node ${version}, ${rounds} slices in turn; processor time of a request in µs, medians, and that of their ratios:`,
+  `Node ${version}, ${rounds} slices in turn; processor time of a request in µs, where others disturbed it least:`,
 )
 const bare = []
 for (const load of LOADS) {
@@ -46,22 +46,11 @@ for (const load of LOADS) {
     }
   }
   for (const child of pair) child.kill()
-  const [then, now] = us
-  const quartiles = [0.25, 0.5, 0.75].map((share) =>
-    quantile(
-      then.map((was, i) => now[i] / was),
-      share,
-    ).toFixed(3),
-  )
-  console.log(
-    `${load}: ${median(then).toFixed(2)} in ${commit}, ${median(now).toFixed(2)} here: ${quartiles[1]} of it (half of them ${quartiles[0]} to ${quartiles[2]})`,
-  )
+  const [then, now] = us.map(undisturbed)
+  console.log(`${load}: ${then.toFixed(2)} in ${commit}, ${now.toFixed(2)} here: ${(now / then).toFixed(3)} of it`)
   if (load === 'bare')
-    bare.push(...then, ...now) // there is no throttle in it, and so no difference
-  else
-    console.log(
-      `  the admission alone: ${[then, now].map((all) => (median(all) - median(bare)).toFixed(2)).join(' and ')}`,
-    )
+    bare.push(then, now) // there is no throttle in it: what is between them is the error
+  else console.log(`  the admission alone: ${(then - bare[0]).toFixed(2)} and ${(now - bare[1]).toFixed(2)}`)
 }
 
 /** Compiles the lib/ that `fetch` puts into a folder of its own, and says where its entry is. */
@@ -90,11 +79,7 @@ function untar(tar, to) {
   execFileSync('tar', ['-x'], { cwd: to, input: tar })
 }
 
-function median(values) {
-  return quantile(values, 0.5)
-}
-
-function quantile(values, share) {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.floor(sorted.length * share)]
+/** What one slice in ten falls short of: the least would be luck, and half of them may have been disturbed. */
+function undisturbed(values) {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 10)]
 }
