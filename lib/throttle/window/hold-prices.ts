@@ -21,8 +21,8 @@ export class RoutePrice {
   readonly #latestUs: number[] = []
   /** The place of the subject that has been known the longest: the next newcomer takes it. */
   #oldest = 0
-  /** The subjects' figures, the highest first. */
-  readonly #highestUs: number[] = []
+  /** The same figures, the highest first. */
+  readonly #descendingUs: number[] = []
   /** What other processes, or an earlier one, found: stands in until this process knows enough subjects. */
   #importedUs: number | undefined
   #hasNews = false
@@ -48,7 +48,7 @@ export class RoutePrice {
       this.#oldest = (this.#oldest + 1) % ROUTE_SUBJECTS
       this.#subjects[place] = subject
     }
-    replaceIn(this.#highestUs, this.#latestUs[place], us)
+    replaceIn(this.#descendingUs, this.#latestUs[place], us)
     this.#latestUs[place] = us
     this.#hasNews = true
     return place
@@ -81,7 +81,7 @@ export class RoutePrice {
   #robust(): number {
     const known = this.#subjects.length
     const leftOut = known < ROUTE_ROBUST_FROM ? 0 : Math.ceil(known / OUTLIERS)
-    return withMargin(this.#highestUs[leftOut] as number, known)
+    return withMargin(this.#descendingUs[leftOut] as number, known)
   }
 
   /** True where the price is not a guess any more. */

@@ -36,13 +36,7 @@ export class IdleSubjects {
 
   /** The subject's figures, which are kept no longer. */
   take(subject: string): RestingFigures | undefined {
-    for (const generation of this.#generations) {
-      const figures = generation.get(subject)
-      if (figures === undefined) continue
-      generation.delete(subject)
-      return figures
-    }
-    return undefined
+    return takeFrom(this.#generations, subject)
   }
 
   /** Drops what belongs to a window that is over. */
@@ -77,12 +71,17 @@ export class IdleHistories {
 
   /** The subject's histories, which are kept here no longer. */
   take(subject: string): Histories | undefined {
-    for (const generation of [this.#recent, this.#earlier]) {
-      const histories = generation.get(subject)
-      if (histories === undefined) continue
-      generation.delete(subject)
-      return histories
-    }
-    return undefined
+    return takeFrom([this.#recent, this.#earlier], subject)
   }
+}
+
+/** What one of these maps has of the subject, at most, and has no longer. */
+function takeFrom<T>(generations: readonly Map<string, T>[], subject: string): T | undefined {
+  for (const generation of generations) {
+    const kept = generation.get(subject)
+    if (kept === undefined) continue
+    generation.delete(subject)
+    return kept
+  }
+  return undefined
 }

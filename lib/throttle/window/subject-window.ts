@@ -86,8 +86,6 @@ export interface OthersFigures {
 export class SubjectWindow {
   readonly own: OwnFigures
   readonly slack = new Slack()
-  /** What the subject's latest requests took. */
-  histories: Histories
   /** Requests that wait, in the order in which they came. */
   #waiting: Waiter[] = []
   /** When the store is to be asked again for those that wait, and the pause after that. */
@@ -120,6 +118,7 @@ export class SubjectWindow {
    * @param subject as the app names it, or a hash of that
    * @param id names the subject in the store; the subject cannot be read from it
    * @param phase where the subject's windows begin, so that not all subjects' end at once
+   * @param histories what the subject's latest requests took
    */
   constructor(
     readonly subject: string,
@@ -129,9 +128,8 @@ export class SubjectWindow {
     shard: Shard,
     now: number,
     rest?: RestingFigures,
-    histories: Histories = NONE,
+    public histories: Histories = NONE,
   ) {
-    this.histories = histories
     this.#terms = terms
     this.#shard = shard
     this.#touched = now
