@@ -110,7 +110,7 @@ describe('throttle() charges every kind of response, over real processes and soc
       socket.resume()
       await once(socket, 'close')
     })
-    await settled('listener', 4)
+    await settled('listener', 2)
   })
 
   it('a download to a slow reader: not the time that he takes', async () => {
@@ -173,6 +173,6 @@ describe('throttle() charges every kind of response, over real processes and soc
       assert.match(answer.toString(), /^HTTP\/1\.1 101 /)
       await sleep(400)
     })
-    await settled('upgrader', 4)
+    await settled('upgrader', 2)
   })
 })
