@@ -1,7 +1,7 @@
 // What a request costs where throttle() admits it from memory: forked as bench/admission-cost.mjs LOAD dist/index.js, it
-// answers each message with µs of processor time, over some thousand requests. They go through Node's HTTP server, over a connection that is no socket: what the kernel
-// does is not measured. Each comes when the one before is done with, as over a connection that is kept alive. One
-// load in a process: what V8 learns of another would slow it down.
+// answers each message with µs of processor time, over some thousand requests. They go through Node's HTTP server, over a
+// connection that is no socket: what the kernel does is not measured. Each comes when the one before is done with, as over
+// a connection that is kept alive. One load in a process: what V8 learns of another would slow it down.
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { Duplex } from 'node:stream'

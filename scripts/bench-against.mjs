@@ -33,7 +33,7 @@ const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim
 console.log(
   `Node ${version}, ${rounds} slices in turn; processor time of a request in µs, where others disturbed it least:`,
 )
-const bare = []
+let bare // there is no throttle in it: what is between the two is the error
 for (const load of LOADS) {
   const pair = entries.map((entry) => fork(join(root, 'bench/admission-cost.mjs'), [load, entry], { execPath: node }))
   const us = [[], []]
@@ -48,8 +48,7 @@ for (const load of LOADS) {
   for (const child of pair) child.kill()
   const [then, now] = us.map(undisturbed)
   console.log(`${load}: ${then.toFixed(2)} in ${commit}, ${now.toFixed(2)} here: ${(now / then).toFixed(3)} of it`)
-  if (load === 'bare')
-    bare.push(then, now) // there is no throttle in it: what is between them is the error
+  if (load === 'bare') bare = [then, now]
   else console.log(`  the admission alone: ${(then - bare[0]).toFixed(2)} and ${(now - bare[1]).toFixed(2)}`)
 }
 

@@ -74,8 +74,11 @@ const date = new Date().toISOString().slice(0, 10)
 const isUsual = name === 'redis-server' && redis.version.startsWith('7.') && !busy
 const head = [
   `\`${['npm run chaos', ...(args.length > 0 ? ['--'] : []), ...args].join(' ')}\` on ${date}: ${machine}, ${beside}, ${minutes} minutes, ${failed.length === 0 ? 'nothing failed' : `${failed.length} failed`}. Times are milliseconds.`,
-  ...(failed.length === 0 ? [] : ['', 'Failed:', '', ...failed.map((each) => `- ${each}`), '']),
-  ...(skipped.length === 0 ? [] : ['', 'Not made:', '', ...skipped.map(({ title, why }) => `- ${title}: ${why}`), '']),
+  ...listed('Failed', failed),
+  ...listed(
+    'Not made',
+    skipped.map(({ title, why }) => `${title}: ${why}`),
+  ),
 ]
 const faults = [
   ...head,
@@ -172,6 +175,10 @@ function failures(file, tap) {
 function fail(why) {
   console.error(why)
   process.exit(1)
+}
+
+function listed(title, lines) {
+  return lines.length === 0 ? [] : ['', `${title}:`, '', ...lines.map((line) => `- ${line}`), '']
 }
 
 function markdown(head, lines) {
