@@ -1,6 +1,7 @@
-// npm run bench:against -- REF [--node 24] [--rounds N]: what an admission from memory costs in this working tree and in
-// another commit, on the same Node. A process of each works a slice at a time, in turn with the other's. Both are compiled
-// as the published package is.
+// npm run bench:against -- REF [--node 24] [--pairs N]: what an admission from memory costs in this working tree and in
+// another commit, on the same Node. A process of each works a slice at a time, in turn with the other's; some pairs of
+// processes one after the other, since two of the very same build differ by some percent, as their memory lies. Both are
+// compiled as the published package is.
 import { execFileSync, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,10 +16,10 @@ const option = (name, other) => {
   return at === -1 ? other : (given.splice(at, 2)[1] ?? '')
 }
 const node = needNode(option('--node', process.versions.node.split('.')[0]))
-const rounds = Number(option('--rounds', 60))
+const pairs = Number(option('--pairs', 12))
 const [ref] = given
-if (ref === undefined || given.length > 1 || !(Number.isInteger(rounds) && rounds > 0)) {
-  console.error('npm run bench:against -- REF [--node 24] [--rounds N], of which REF names a commit')
+if (ref === undefined || given.length > 1 || !(Number.isInteger(pairs) && pairs > 0)) {
+  console.error('npm run bench:against -- REF [--node 24] [--pairs N], of which REF names a commit')
   process.exit(1)
 }
 
@@ -28,28 +29,44 @@ const entries = [
   built('here', (to) => cpSync(join(root, 'lib'), join(to, 'lib'), { recursive: true })),
 ]
 const LOADS = ['bare', 'one user', '10,000 users']
-const WARMING = 5
+const [WARMING, SLICES] = [5, 24]
 const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
 console.log(
-  `Node ${version}, ${rounds} slices in turn; processor time of a request in µs, where others disturbed it least:`,
+  `Node ${version}, ${pairs} pairs of processes; processor time of a request in µs. What bare is off 1 is the error:`,
 )
-let bare // there is no throttle in it: what is between the two is the error
+let bare // there is no throttle in it
 for (const load of LOADS) {
-  const pair = entries.map((entry) => fork(join(root, 'bench/admission-cost.mjs'), [load, entry], { execPath: node }))
-  const us = [[], []]
-  for (let round = -WARMING; round < rounds; round++) {
-    for (const i of round % 2 === 0 ? [0, 1] : [1, 0]) {
-      const child = pair[i]
-      child.send('')
-      const [took] = await once(child, 'message')
-      if (round >= 0) us[i].push(took)
-    }
-  }
-  for (const child of pair) child.kill()
-  const [then, now] = us.map(undisturbed)
-  console.log(`${load}: ${then.toFixed(2)} in ${commit}, ${now.toFixed(2)} here: ${(now / then).toFixed(3)} of it`)
+  const found = []
+  for (let i = 0; i < pairs; i++) found.push(await compared(load, i % 2 === 1))
+  const [then, now] = [0, 1].map((side) =>
+    at(
+      found.map((us) => us[side]),
+      1 / 2,
+    ),
+  )
+  const ratios = found.map(([before, after]) => after / before)
+  const [low, ratio, high] = [1 / 4, 1 / 2, 3 / 4].map((part) => at(ratios, part).toFixed(3))
+  console.log(`${load}: ${then.toFixed(2)} in ${commit}, ${now.toFixed(2)} here: ${ratio} of it (${low} to ${high})`)
   if (load === 'bare') bare = [then, now]
   else console.log(`  the admission alone: ${(then - bare[0]).toFixed(2)} and ${(now - bare[1]).toFixed(2)}`)
+}
+
+/** What a request costs in a process of each build: a slice in ten falls short of it, as others may have disturbed half. */
+async function compared(load, isHereFirst) {
+  const order = isHereFirst ? [1, 0] : [0, 1]
+  const [children, us] = [[], [[], []]]
+  for (const i of order) {
+    children[i] = fork(join(root, 'bench/admission-cost.mjs'), [load, entries[i]], { execPath: node })
+  }
+  for (let slice = -WARMING; slice < SLICES; slice++) {
+    for (const i of slice % 2 === 0 ? order : order.toReversed()) {
+      children[i].send('')
+      const [took] = await once(children[i], 'message')
+      if (slice >= 0) us[i].push(took)
+    }
+  }
+  for (const child of children) child.kill()
+  return us.map((each) => at(each, 1 / 10))
 }
 
 /** Compiles the lib/ that `fetch` puts into a folder of its own, and says where its entry is. */
@@ -78,7 +95,7 @@ function untar(tar, to) {
   execFileSync('tar', ['-x'], { cwd: to, input: tar })
 }
 
-/** What one slice in ten falls short of: the least would be luck, and half of them may have been disturbed. */
-function undisturbed(values) {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 10)]
+/** What such a part of the values falls short of. */
+function at(values, part) {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * part)]
 }

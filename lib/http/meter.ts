@@ -79,19 +79,14 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
    * @throws {TypeError} where an observer already goes by another clock: their times cannot be compared
    */
   static of(res: ServerResponse, clock: Clock = systemClock): Meter {
-    const meter = Meter.#on(res)
+    const meter = Meter.on(res)
     if (meter === undefined) return new Meter(res, clock)
     if (clock !== systemClock && clock !== meter.clock) meter.#follow(clock)
     return meter
   }
 
-  /** The observer of this response's meter. */
-  static observer(res: ServerResponse): MeterObserver | undefined {
-    const meter = Meter.#on(res)
-    return meter === undefined ? undefined : meter.#observer
-  }
-
-  static #on(res: ServerResponse): Meter | undefined {
+  /** The meter of this response; undefined where there is none yet. */
+  static on(res: ServerResponse): Meter | undefined {
     const hooks = hooksOf(res)
     return hooks instanceof Meter ? hooks : undefined
   }
@@ -105,6 +100,10 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   /** The processing time so far, in microseconds. */
   timeUs(): number {
     return this.countedUs(nowUs(this.clock))
+  }
+
+  get observer(): MeterObserver | undefined {
+    return this.#observer
   }
 
   /** There is at most one observer. */

@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { Denial } from '../errors'
 import { type DenyOptions, checkDenyOptions, deny } from '../http/deny'
+import { Meter } from '../http/meter'
 import { optionNames } from '../http/options'
 import { MOST_CHARGE_MS, RequestCharges } from './request/request-charges'
 
@@ -19,7 +20,7 @@ export function throttleTest(options: DenyOptions = {}): RequestHandler {
   optionNames('throttleTest', options, ['onDenied', 'errorFormat'])
   checkDenyOptions(options)
   return function throttleTest(req, res, next) {
-    const charges = RequestCharges.of(res)
+    const charges = RequestCharges.of(Meter.on(res))
     if (charges === undefined) {
       throw new Error(
         'throttleTest() needs a throttled resource: mount throttle() before it, and not with routes: false',

@@ -110,7 +110,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     if (who === null) return next()
 
     const { window, routes, limit } = chosen
-    const charges = RequestCharges.of(res) ?? new RequestCharges(meter, req)
+    const charges = RequestCharges.of(meter) ?? new RequestCharges(meter, req)
     if (charges.has(window)) return next()
     const limitUs = typeof limit === 'number' ? limit : requestLimitUs(limit, req)
     const route = routes.of(req.method, req.baseUrl + req.path)

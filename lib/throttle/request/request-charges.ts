@@ -62,13 +62,13 @@ export interface ChargedWindow {
   tookUs: number
 }
 
-const NONE: readonly WindowPlace[] = []
+const NONE: readonly never[] = []
 
 /** All windows that a request is charged to. It hears from the meter, and the app sees it as `req.throttle`. */
 export class RequestCharges implements RequestBudget, MeterObserver {
   readonly #meter: Meter
   readonly #req: Request
-  readonly #windows: ChargedWindow[] = []
+  #windows: readonly ChargedWindow[] = NONE
   #givenBack: readonly WindowPlace[] = NONE
   #isRefused = false
   #stalls: StallSharing | undefined
@@ -81,9 +81,9 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     meter.observe(this)
   }
 
-  /** The charges of the request that is answered by `res`; undefined where no throttle has come to it. */
-  static of(res: ServerResponse): RequestCharges | undefined {
-    const observer = Meter.observer(res)
+  /** The charges of the request that is measured so; undefined where no throttle has come to it. */
+  static of(meter: Meter | undefined): RequestCharges | undefined {
+    const observer = meter?.observer
     return observer instanceof RequestCharges ? observer : undefined
   }
 
@@ -94,7 +94,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   }
 
   #add(window: ChargedWindow): void {
-    this.#windows.push(window)
+    this.#windows = [...this.#windows, window]
     this.#req.throttle = this
   }
 

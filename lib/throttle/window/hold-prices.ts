@@ -91,9 +91,9 @@ export class RoutePrice {
 }
 
 /**
- * One subject's latest requests on one route: the longest of the present eight, and of the eight before. To keep each of
- * them would take an array, and where there are many subjects a request pays for all memory that it looks at.
- * Microseconds.
+ * One subject's latest requests on one route: the longest of the present eight, and of the eight before. Of several
+ * routes each leads to the one that was new before it. Neither takes an array: where there are many subjects, a request
+ * pays for each object that it looks at. Microseconds.
  */
 class OwnHistory {
   /** How many of the present eight have come. */
@@ -104,10 +104,9 @@ class OwnHistory {
   /** Where the route has the subject's latest figure. */
   place: number | undefined
 
-  /** @param subject as it was first asked for: the route keeps that text, and not one of each request */
   constructor(
     readonly route: RoutePrice,
-    readonly subject: string,
+    public older: OwnHistory | undefined,
   ) {}
 
   get known(): number {
@@ -135,7 +134,7 @@ class OwnHistory {
 }
 
 /** One subject's histories, of the routes that it has used last. */
-export type Histories = readonly OwnHistory[]
+export type Histories = OwnHistory | undefined
 
 /**
  * What a request is expected to take at most, so that so much can be held while it runs: by the subject's own history
@@ -153,18 +152,31 @@ export function holdPrice(route: RoutePrice, histories: Histories, limitUs: numb
   return Math.min(limitUs, Math.ceil(Math.max(own?.us ?? 0, all, cold)))
 }
 
-/** Takes in what a request took. Returns the subject's histories. */
+/**
+ * Takes in what a request took. Returns the subject's histories.
+ *
+ * @param subject the same text each time: the route keeps it
+ */
 export function learnPrice(route: RoutePrice, subject: string, histories: Histories, us: number): Histories {
   const known = historyOf(route, histories)
-  const history = known ?? new OwnHistory(route, subject)
+  const history = known ?? new OwnHistory(route, histories)
   history.learn(us)
-  history.place = route.learn(history.subject, us, history.place)
-  return known ? histories : [...histories.slice(1 - MOST_ROUTES_OF_SUBJECT), history]
+  history.place = route.learn(subject, us, history.place)
+  if (known) return histories
+  cutOff(history)
+  return history
 }
 
 function historyOf(route: RoutePrice, histories: Histories): OwnHistory | undefined {
-  for (const history of histories) if (history.route === route) return history
-  return undefined
+  let history = histories
+  while (history !== undefined && history.route !== route) history = history.older
+  return history
+}
+
+function cutOff(latest: OwnHistory): void {
+  let history: Histories = latest
+  for (let n = 1; n < MOST_ROUTES_OF_SUBJECT; n++) history = history?.older
+  if (history) history.older = undefined
 }
 
 /** Puts a figure in the place of another, or beside all where that is undefined; the highest stay first. */

@@ -70,7 +70,7 @@ export class IdleHistories {
   }
 
   /** The subject's histories, which are kept here no longer. */
-  take(subject: string): Histories | undefined {
+  take(subject: string): Histories {
     return takeFrom([this.#recent, this.#earlier], subject)
   }
 }

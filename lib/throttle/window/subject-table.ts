@@ -89,7 +89,7 @@ export class SubjectTable {
       if (!isIdle(s) || now - s.touched < REST_AFTER_US) continue
       this.#active.delete(s.subject)
       const figures = s.evict()
-      if (s.histories.length > 0) this.#histories.put(s.subject, s.histories)
+      if (s.histories) this.#histories.put(s.subject, s.histories)
       // Where nothing was spent here, two things are worth keeping: what ended processes have charged, to heal a store
       // that loses it, and an exceeded limit, which refuses without asking.
       const { spent, othersSpent, closed } = figures

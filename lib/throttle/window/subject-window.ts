@@ -20,7 +20,8 @@ const ASK_AGAIN_US = 25_000
 const ASK_AGAIN_GROWTH = 1.5
 const ASK_AGAIN_MOST_US = 125_000
 
-const NONE: Histories = []
+/** Of most subjects none wait: they share this. */
+const NONE: readonly Waiter[] = []
 
 /** The server that keeps a subject's windows, as far as the arithmetic has to know it. */
 export interface Shard {
@@ -87,7 +88,7 @@ export class SubjectWindow {
   readonly own: OwnFigures
   readonly slack = new Slack()
   /** Requests that wait, in the order in which they came. */
-  #waiting: Waiter[] = []
+  #waiting = NONE
   /** When the store is to be asked again for those that wait, and the pause after that. */
   #askAgainAt = 0
   #askAgainUs = 0
@@ -128,7 +129,7 @@ export class SubjectWindow {
     shard: Shard,
     now: number,
     rest?: RestingFigures,
-    public histories: Histories = NONE,
+    public histories?: Histories,
   ) {
     this.#terms = terms
     this.#shard = shard
@@ -371,13 +372,9 @@ export class SubjectWindow {
     return this.#othersSpent + this.own.spent > this.#limit
   }
 
-  wait(waiter: Waiter): void {
-    this.#waiting.push(waiter)
-  }
-
   /** Leaves waiting what is not decided. */
-  keepWaiting(waiting: Waiter[]): void {
-    this.#waiting = waiting
+  keepWaiting(waiting: readonly Waiter[]): void {
+    this.#waiting = waiting.length === 0 ? NONE : waiting
   }
 
   /** Whether the store is to be asked again for those that wait. */

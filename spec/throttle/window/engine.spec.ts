@@ -250,11 +250,11 @@ describe('Engine', () => {
     const { engine } = alone()
     const route = new RoutePrice()
     const [ada] = ['ada', 'grace'].map((subject) => engine.subjectWindow(subject, LIMIT, 0)) as [SubjectWindow]
-    ada.histories = learnPrice(route, 'ada', [], 40_000)
+    ada.histories = learnPrice(route, 'ada', undefined, 40_000)
     for (let now = 0; now < 3 * WINDOW; now += 100_000) engine.rest(now, 30)
     assert.equal(engine.subjects.size, 0)
     assert.equal(engine.subjectWindow('ada', LIMIT, 3 * WINDOW).histories, ada.histories)
-    assert.equal(engine.subjectWindow('grace', LIMIT, 3 * WINDOW).histories.length, 0)
+    assert.equal(engine.subjectWindow('grace', LIMIT, 3 * WINDOW).histories, undefined)
   })
 })
 

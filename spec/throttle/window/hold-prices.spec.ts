@@ -10,11 +10,11 @@ class Prices {
   readonly #histories = new Map<string, Histories>()
 
   of(route: RoutePrice, subject: string, limitUs: number): number {
-    return holdPrice(route, this.#histories.get(subject) ?? [], limitUs)
+    return holdPrice(route, this.#histories.get(subject), limitUs)
   }
 
   learn(route: RoutePrice, subject: string, us: number): void {
-    this.#histories.set(subject, learnPrice(route, subject, this.#histories.get(subject) ?? [], us))
+    this.#histories.set(subject, learnPrice(route, subject, this.#histories.get(subject), us))
   }
 }
 

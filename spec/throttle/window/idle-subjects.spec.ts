@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { type Histories, RoutePrice, learnPrice } from '../../../lib/throttle/window/hold-prices'
 import { IdleHistories } from '../../../lib/throttle/window/idle-subjects'
 
-const some = (subject: string): Histories => learnPrice(new RoutePrice(), subject, [], 1_000)
+const some = (subject: string): Histories => learnPrice(new RoutePrice(), subject, undefined, 1_000)
 
 describe('IdleHistories', () => {
   it('has what was put there, once', () => {
