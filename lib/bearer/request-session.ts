@@ -16,9 +16,11 @@ interface BearerCheck {
 interface RequestRecord {
   /** Whose it is: a copy of a request has what is on the request, and must not have its rights. */
   readonly request: IncomingMessage
-  readonly permissions: Permission[]
+  permissions: readonly Permission[]
   check?: BearerCheck
 }
+
+const NONE: readonly Permission[] = []
 
 /** Not `req.auth`: other packages may write to that, too. */
 const record = Symbol('tollgate.session')
@@ -26,7 +28,8 @@ type RecordedRequest = IncomingMessage & { [record]?: RequestRecord }
 
 /** Records what `allowUnauthenticated()` permits. It is asked at the moment of enforcement, when paths may be other. */
 export function permitUnauthenticated(req: Request, permission: Permission): void {
-  makeRecord(req).permissions.push(permission)
+  const made = makeRecord(req)
+  made.permissions = [...made.permissions, permission]
 }
 
 /** Whether some `allowUnauthenticated()` before permits this request as it now is. */
@@ -50,5 +53,5 @@ function recordOf(req: RecordedRequest): RequestRecord | undefined {
 }
 
 function makeRecord(req: RecordedRequest): RequestRecord {
-  return recordOf(req) ?? (req[record] = { request: req, permissions: [] })
+  return recordOf(req) ?? (req[record] = { request: req, permissions: NONE })
 }

@@ -65,8 +65,9 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
       config.warn(authenticated)
       return deny(denialOf(authenticated, config.challenge), config.deny, req, res, next)
     }
-    for (const [name, value] of Object.entries(authenticated.headers)) res.setHeader(name, value)
-    letIn(authenticated.session, req, next)
+    const { session, headers } = authenticated
+    for (const name in headers) res.setHeader(name, headers[name] as string)
+    letIn(session, req, next)
   }
 
   function letIn(session: Session | undefined, req: Request, next: NextFunction): void {

@@ -25,11 +25,12 @@ export interface RequestView {
   readonly form: object | undefined
 }
 
-/** RFC 9110 §5.6.2: what a scheme's name may be made of. */
-const SCHEME = /[!#$%&'*+.^_`|~0-9A-Za-z-]*/
-/** RFC 6750 §2.1: b64token, after one space or more (RFC 9110 §11.4). */
-const CREDENTIALS = /^ +([A-Za-z0-9._~+/-]+=*)$/
-const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
+/** The scheme's name, and not that of a longer one (RFC 9110 §5.6.2, §11.1). */
+const BEARER = /^bearer(?![!#$%&'*+.^_`|~0-9a-z-])/i
+const DPOP = /^dpop(?![!#$%&'*+.^_`|~0-9a-z-])/i
+/** RFC 6750 §2.1: b64token, to the end of the text. Sticky, so that it is not cut out to be looked at. */
+const TOKEN = /[A-Za-z0-9._~+/-]+=*$/y
+const SPACE = 0x20
 
 /**
  * Finds the token of a request: in its header fields, and where else it may stand. Two are one too many, wherever they
@@ -55,7 +56,7 @@ export function findCredentials(
   const { token } = only
   if (typeof token !== 'string') return refuse('malformed_credentials')
   if (token.length > maxTokenLength) return refuse('malformed_token')
-  return TOKEN.test(token) ? { ...only, token } : refuse('malformed_credentials')
+  return isToken(token) ? { ...only, token } : refuse('malformed_credentials')
 }
 
 /** All that a placement holds under the name of RFC 6750 §2.2 and §2.3, read the same however the app reads it. */
@@ -83,18 +84,31 @@ export function findToken(
   dpop = false,
   maxTokenLength = maxHeaderSize,
 ): Credentials | Refusal {
-  const [field = '', ...more] = fieldsOf(rawHeaders, 'authorization')
-  if (more.length > 0) return refuse('several_tokens')
-  const [scheme] = SCHEME.exec(field) as unknown as [string] // be it empty
-  const bound = dpop && scheme.toLowerCase() === 'dpop'
-  if (!bound && scheme.toLowerCase() !== 'bearer') return refuse('no_token')
+  const fields = fieldsOf(rawHeaders, 'authorization')
+  if (fields.length > 1) return refuse('several_tokens')
+  const [field = ''] = fields
+  const scheme = BEARER.test(field) ? 'Bearer' : dpop && DPOP.test(field) ? 'DPoP' : undefined
+  if (scheme === undefined) return refuse('no_token')
   if (field.length > scheme.length + 1 + maxTokenLength) return refuse('malformed_token')
-  const token = CREDENTIALS.exec(field.slice(scheme.length))?.[1]
-  if (token === undefined) return refuse('malformed_credentials')
-  return { token, scheme: bound ? 'DPoP' : 'Bearer', placement: 'header' }
+  let from = scheme.length
+  while (field.charCodeAt(from) === SPACE) from++ // one or more: RFC 9110 §11.4
+  if (from === scheme.length || !isToken(field, from)) return refuse('malformed_credentials')
+  return { token: field.slice(from), scheme, placement: 'header' }
 }
 
-/** The values of all header fields of a name. */
+function isToken(text: string, from = 0): boolean {
+  TOKEN.lastIndex = from
+  return TOKEN.test(text)
+}
+
+const NONE: readonly string[] = []
+
+/** The values of all header fields of a name, which is given in lower case. */
 export function fieldsOf(rawHeaders: readonly string[], name: string): readonly string[] {
-  return rawHeaders.filter((_, i) => i % 2 === 1 && (rawHeaders[i - 1] as string).toLowerCase() === name)
+  let values = NONE
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const [found, value] = [rawHeaders[i] as string, rawHeaders[i + 1] as string]
+    if (found.length === name.length && found.toLowerCase() === name) values = [...values, value]
+  }
+  return values
 }
