@@ -87,12 +87,18 @@ export const GROUPS = {
   },
   cold: {
     title: 'Bearer, RS256, tokens not seen before',
-    contestants: ['bare', 'processingTime()', 'requireBearer(), cold'],
+    contestants: ['bare', 'processingTime()', 'express-oauth2-jwt-bearer', 'requireBearer(), cold'],
     loads: ['many tokens'],
   },
   tokens: {
-    title: 'Token endpoint, client credentials, RS256',
-    contestants: ['bare', 'authorizationServer()', 'oidc-provider', '@node-oauth/oauth2-server'],
+    title: 'Token endpoint, client credentials, RS256 and ES256',
+    contestants: [
+      'bare',
+      'authorizationServer()',
+      'authorizationServer(), ES256',
+      'oidc-provider',
+      '@node-oauth/oauth2-server',
+    ],
     loads: ['client credentials'],
   },
   tokensOnAllCores: {

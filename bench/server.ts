@@ -42,6 +42,7 @@ const CONTESTANTS = {
   'fast-jwt, cached': async (setup) => (await bearers()).fastJwt(setup),
   'bearer + limit + throttle(), Redis': async (setup) => (await bearers()).tollgateTogether(setup),
   'authorizationServer()': async (setup) => (await tokens()).tollgateTokens(setup),
+  'authorizationServer(), ES256': async (setup) => (await tokens()).tollgateTokensES256(setup),
   'oidc-provider': async (setup) => (await tokens()).oidcProvider(setup),
   '@node-oauth/oauth2-server': async (setup) => (await tokens()).nodeOauth2Server(setup),
 } satisfies Record<string, Contestant>

@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, randomUUID, sign } from 'node:crypto'
+import { createHash, createPrivateKey, generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import OAuth2Server from '@node-oauth/oauth2-server'
 import express from 'express'
 import { authorizationServer, clientDirectory, userDirectory } from 'express-tollgate/oauth'
@@ -6,7 +6,15 @@ import { sign as signJwt } from 'jsonwebtoken'
 import type { Contestant, Setup } from './setup'
 import { CLIENT, SECRET } from './token-request'
 
-export const tollgateTokens: Contestant = ({ issuer, audience, privatePem }) => {
+export const tollgateTokens: Contestant = (setup) => tokensSignedBy({ key: setup.privatePem }, setup)
+
+/** The same with a key of its own on a curve. */
+export const tollgateTokensES256: Contestant = (setup) => {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return tokensSignedBy({ key: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString() }, setup)
+}
+
+function tokensSignedBy(signingKey: { readonly key: string }, { issuer, audience }: Setup) {
   const app = express()
   const client = { clientId: CLIENT, name: 'Bench', secret: SECRET, grants: ['client_credentials' as const] }
   app.use(
@@ -14,7 +22,7 @@ export const tollgateTokens: Contestant = ({ issuer, audience, privatePem }) => 
       issuer,
       clients: clientDirectory([client]),
       users: userDirectory([]),
-      signingKeys: [{ key: privatePem }],
+      signingKeys: [signingKey],
       accessTokens: { format: 'jwt', audience },
     }),
   )
