@@ -152,6 +152,8 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   destroy(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
     // A pipeline destroys a response whose client has gone; that says nothing about the handler.
     if (res.destroyed) this.handlerSeen()
+    // Nor when Node, from 24.21 on, destroys what waited for its turn on a connection that was closed.
+    else if (res.socket === null && res.req?.socket?.destroyed) this.closed(res)
     else this.#last(res)
     return Reflect.apply(original, res, args)
   }
