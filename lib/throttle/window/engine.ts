@@ -165,7 +165,7 @@ export class Engine {
       const { applicant, limitUs } = waiter
       if (applicant === undefined) continue
       const isNew = !waiter.isConsidered
-      if (isAlone || (typeof by === 'object' && waiter.after < by.seq)) waiter.isConsidered = true
+      if (isAlone || isConsideredBy(by, waiter)) waiter.isConsidered = true
       const refuse = (reason: RefusalReason) =>
         answers.push([waiter, { refusal: this.#refusal(s, limitUs, reason, now) }])
       if (s.used(now) > limitUs && isWindowSurelyOpen) {
@@ -173,7 +173,9 @@ export class Engine {
         continue
       }
       if (limitUs > fullUpTo) {
-        waiter.cost = Math.min(applicant.price(s), limitUs)
+        const price = Math.min(applicant.price(s), limitUs)
+        // What was granted is what was asked for: a price that has risen since does not send it round once more.
+        waiter.cost = isConsideredBy(by, waiter) ? Math.min(waiter.cost, price) : price
         const isPatienceOver = waiter.isConsidered && now >= waiter.until
         if (lone) answers.push([waiter, { ticket: s.beginLone(waiter.cost, now) }])
         else if (this.#fits(s, waiter, isAlone, isPatienceOver, typeof by === 'object', now))
@@ -402,6 +404,11 @@ export function answer(answers: Answers): void {
     waiter.applicant = undefined // the waiter may be kept for longer than its request
     applicant?.decided(decision)
   }
+}
+
+/** The store answers a command that asked for this request, too. */
+function isConsideredBy(by: Deciding, { after }: Waiter): boolean {
+  return typeof by === 'object' && after < by.seq
 }
 
 function hasGone({ applicant }: Waiter): boolean {

@@ -673,6 +673,19 @@ describe('sync protocol', () => {
     assert.ok('ticket' in (again.answers[0] as (typeof answers)[0])[1])
   })
 
+  it('admits by what was asked for and granted, though prices have risen meanwhile', () => {
+    const { a } = two()
+    let price = 16_000
+    const asks = { ...applicant(0), price: () => price, wait: { maxUs: 5_000_000, perSubject: 9 } }
+    assert.ok('waiter' in a.engine.admit('s', asks, 0))
+    const { take, s } = a.sync(1)
+    price = 25_000
+    assert.ok('waiter' in a.engine.admit('s', asks, 2), 'it came too late to be in the command')
+    const { answers } = take(3)
+    assert.deepEqual([answers.length, s.own.running, s.own.held(3)], [1, 1, 16_000])
+    assert.equal(a.sync(4).asked.want, 25_000)
+  })
+
   it("decides alone about those who wait when no answer comes, by the others' last known figures", () => {
     const { a, b } = two()
     b.engine.charge(b.engine.subjectWindow('s', LIMIT, 0), 900_000, 0)
