@@ -19,8 +19,8 @@ export class RoutePrice {
   readonly id: string
   readonly #subjects: string[] = []
   readonly #latestUs: number[] = []
-  /** How many subjects have come. Each takes the place of the one that came `ROUTE_SUBJECTS` before it. */
-  #came = 0
+  /** The place of the subject that has been known the longest: the next newcomer takes it. */
+  #oldest = 0
   /** The same figures, the highest first. */
   readonly #descendingUs: number[] = []
   /** What other processes, or an earlier one, found: stands in until this process knows enough subjects. */
@@ -39,25 +39,19 @@ export class RoutePrice {
   /**
    * Takes in what a subject's request took.
    *
-   * @param number what this said the last time, which spares a search; undefined where it was not asked for the subject
-   * @returns the subject's number among those who have come
+   * @param place what this said the last time, which spares a search; undefined where it was not asked for the subject
+   * @returns where the subject's figure is now: a subject that is known keeps its place until a newcomer takes it
    */
-  learn(subject: string, us: number, number = this.#numberOf(subject)): number {
-    if (number === undefined || this.#came - number > ROUTE_SUBJECTS) {
-      number = this.#came++
-      this.#subjects[number % ROUTE_SUBJECTS] = subject
+  learn(subject: string, us: number, place = this.#subjects.indexOf(subject)): number {
+    if (place < 0 || this.#subjects[place] !== subject) {
+      place = this.#oldest
+      this.#oldest = (this.#oldest + 1) % ROUTE_SUBJECTS
+      this.#subjects[place] = subject
     }
-    const place = number % ROUTE_SUBJECTS
     replaceIn(this.#descendingUs, this.#latestUs[place], us)
     this.#latestUs[place] = us
     this.#hasNews = true
-    return number
-  }
-
-  #numberOf(subject: string): number | undefined {
-    const place = this.#subjects.indexOf(subject)
-    const latest = this.#came - 1
-    return place < 0 ? undefined : latest - ((ROUTE_SUBJECTS + latest - place) % ROUTE_SUBJECTS)
+    return place
   }
 
   /** Takes over a price that rests on at least four subjects elsewhere. */
@@ -107,8 +101,8 @@ class OwnHistory {
   #mostUs = 0
   #earlierMostUs: number | undefined
 
-  /** The subject's number among the route's. */
-  number: number | undefined
+  /** Where the route has the subject's latest figure. */
+  place: number | undefined
 
   constructor(
     readonly route: RoutePrice,
@@ -167,7 +161,7 @@ export function learnPrice(route: RoutePrice, subject: string, histories: Histor
   const known = historyOf(route, histories)
   const history = known ?? new OwnHistory(route, histories)
   history.learn(us)
-  history.number = route.learn(subject, us, history.number)
+  history.place = route.learn(subject, us, history.place)
   if (known) return histories
   cutOff(history)
   return history

@@ -118,17 +118,17 @@ describe("holdPrice(), by a route's subjects", () => {
     assert.ok(prices.of(route, 'fresh', LIMIT_US) <= 50_000)
   })
 
-  it('law: who knows its number is found by it, or it is not there any more', () => {
+  it('law: who knows where it stands is found there, or it is not there any more', () => {
     const took = fc.tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 1_000_000 }))
     fc.assert(
       fc.property(fc.array(took, { maxLength: 300 }), (all) => {
         const [searched, told] = [new RoutePrice(), new RoutePrice()]
-        const numbers = new Map<number, number>()
+        const places = new Map<number, number>()
         for (const [subject, us] of all) {
           const found = searched.learn(`user-${subject}`, us)
-          const number = told.learn(`user-${subject}`, us, numbers.get(subject))
-          assert.equal(number, found)
-          numbers.set(subject, number)
+          const place = told.learn(`user-${subject}`, us, places.get(subject))
+          assert.equal(place, found)
+          places.set(subject, place)
           assert.equal(told.us(500_000), searched.us(500_000))
         }
       }),
