@@ -165,7 +165,8 @@ export class Engine {
       const { applicant, limitUs } = waiter
       if (applicant === undefined) continue
       const isNew = !waiter.isConsidered
-      if (isAlone || isConsideredBy(by, waiter)) waiter.isConsidered = true
+      const isAskedFor = typeof by === 'object' && waiter.after < by.seq
+      if (isAlone || isAskedFor) waiter.isConsidered = true
       const refuse = (reason: RefusalReason) =>
         answers.push([waiter, { refusal: this.#refusal(s, limitUs, reason, now) }])
       if (s.used(now) > limitUs && isWindowSurelyOpen) {
@@ -175,7 +176,7 @@ export class Engine {
       if (limitUs > fullUpTo) {
         const price = Math.min(applicant.price(s), limitUs)
         // What was granted is what was asked for: a price that has risen since does not send it round once more.
-        waiter.cost = isConsideredBy(by, waiter) ? Math.min(waiter.cost, price) : price
+        waiter.cost = isAskedFor ? Math.min(waiter.cost, price) : price
         const isPatienceOver = waiter.isConsidered && now >= waiter.until
         if (lone) answers.push([waiter, { ticket: s.beginLone(waiter.cost, now) }])
         else if (this.#fits(s, waiter, isAlone, isPatienceOver, typeof by === 'object', now))
@@ -404,11 +405,6 @@ export function answer(answers: Answers): void {
     waiter.applicant = undefined // the waiter may be kept for longer than its request
     applicant?.decided(decision)
   }
-}
-
-/** The store answers a command that asked for this request, too. */
-function isConsideredBy(by: Deciding, { after }: Waiter): boolean {
-  return typeof by === 'object' && after < by.seq
 }
 
 function hasGone({ applicant }: Waiter): boolean {
