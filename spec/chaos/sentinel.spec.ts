@@ -20,7 +20,7 @@ describe('throttle() behind Sentinel', { timeout: 600_000 }, () => {
       t.after(() => group.stop())
       const { sentinels, name } = group
       const place = { sentinels: [...sentinels], name }
-      const admin = new Redis({ ...place, maxRetriesPerRequest: 0, retryStrategy: () => 50 }) // not the last to know
+      const admin = new Redis({ ...place, maxRetriesPerRequest: 0, retryStrategy: () => 50 }) // its pauses are not what is judged
       admin.on('error', () => undefined)
       t.after(() => admin.disconnect())
       const stalls = await watchStalls(t)

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryStore } from '../../../lib/oauth/stores/memory-store'
 import { manualClock } from '../../../lib/testing'
-import { quantile } from '../../chaos/table'
 import { storeContract } from './store-contract'
 
 describe('memoryStore()', () => {
@@ -25,23 +24,23 @@ describe('memoryStore()', () => {
   })
 
   it('takes no longer for a write when a hundred times as many entries are kept, full or expiring', async () => {
-    /** What half of the writes take: whoever stops the process for a moment stops few of them. */
     const perWriteMs = async (write: (key: string) => Promise<unknown>) => {
-      const took: number[] = []
-      for (let i = 0; i < 1_000; i++) {
-        const startedAt = performance.now()
-        await write(`new:${i}`)
-        took.push(performance.now() - startedAt)
-      }
-      return quantile(took, 1 / 2)
+      const startedAt = performance.now()
+      for (let i = 0; i < 200; i++) await write(`new:${i}`)
+      return (performance.now() - startedAt) / 200
     }
+    /** The least of five stores: what stops the process for a moment does not stop it in each of them. */
     const measured = async (entries: number) => {
-      const clock = manualClock()
-      const store = memoryStore({ clock, maxEntries: entries })
-      for (let i = 0; i < entries; i++) await store.set(`old:${i}`, 'v', 1_000_000 + (i % 10))
-      const full = await perWriteMs((key) => assert.rejects(store.set(key, 'v', 1_000), /is full/))
-      clock.advance(1_000_010)
-      return { full, expiring: await perWriteMs((key) => store.set(key, 'v', 1_000)) }
+      const [full, expiring]: [number[], number[]] = [[], []]
+      for (let round = 0; round < 5; round++) {
+        const clock = manualClock()
+        const store = memoryStore({ clock, maxEntries: entries })
+        for (let i = 0; i < entries; i++) await store.set(`old:${i}`, 'v', 1_000_000 + (i % 10))
+        full.push(await perWriteMs((key) => assert.rejects(store.set(key, 'v', 1_000), /is full/)))
+        clock.advance(1_000_010)
+        expiring.push(await perWriteMs((key) => store.set(key, 'v', 1_000)))
+      }
+      return { full: Math.min(...full), expiring: Math.min(...expiring) }
     }
     const [few, many] = [await measured(1_000), await measured(100_000)]
     assert.ok(many.full < 10 * few.full + 0.1, `${many.full} ms, ${few.full} ms with few`)
