@@ -18,6 +18,14 @@ export interface Jws extends Omit<JwsHead, 'payload'> {
   readonly claims: JsonObject
 }
 
+/** What a token's header says. */
+type JwsHeader = Pick<JwsHead, 'algorithm' | 'kid' | 'type' | 'header'>
+
+/** An issuer writes the same header into all its tokens. By their text; a few issuers, each with a few keys. */
+const knownHeaders = new Map<string, JwsHeader>()
+const MOST_HEADERS = 64
+const LONGEST_HEADER = 512
+
 /**
  * Takes a JWS compact serialization apart (RFC 7515 §7.1), strictly: three parts of canonical base64url, so that no
  * token has two spellings; the header a JSON object without a member named twice; no `crit` and no `b64`, since no
@@ -26,25 +34,38 @@ export interface Jws extends Omit<JwsHead, 'payload'> {
 export function readJwsHead(token: string): JwsHead | Refusal {
   const parts = token.split('.', 4)
   if (parts.length !== 3) return refuse('malformed_token')
-  const [headerBytes, payload, signature] = parts.map(fromBase64url)
-  if (!headerBytes || !payload || !signature || signature.length === 0) return refuse('malformed_token')
+  const [first, second, third] = parts as [string, string, string]
+  const payload = fromBase64url(second)
+  const signature = fromBase64url(third)
+  if (!payload || !signature || signature.length === 0) return refuse('malformed_token')
+  const read = knownHeaders.get(first) ?? readHeader(first)
+  if (isRefusal(read)) return read
+  const { algorithm, kid, type, header } = read
+  return { token, algorithm, kid, type, payload, header }
+}
 
-  const header = readJsonObject(headerBytes)
+function readHeader(text: string): JwsHeader | Refusal {
+  const bytes = fromBase64url(text)
+  const header = bytes && readJsonObject(bytes)
   if (!header) return refuse('malformed_token')
   if ('crit' in header || 'b64' in header) return refuse('critical_header')
   const { alg, kid, typ } = header
   if (typeof alg !== 'string' || !isText(kid) || !isText(typ)) return refuse('malformed_token')
-  const type = typ?.toLowerCase().replace(/^application\//, '')
-  return { token, algorithm: alg, kid, type, payload, header }
+  const read = { algorithm: alg, kid, type: typ?.toLowerCase().replace(/^application\//, ''), header }
+  if (text.length <= LONGEST_HEADER) {
+    if (knownHeaders.size >= MOST_HEADERS) knownHeaders.clear()
+    knownHeaders.set(text, read)
+  }
+  return read
 }
 
 /** Takes a signed JWT apart as {@link readJwsHead} does, with claims that are a JSON object (RFC 7519 §7.2). */
 export function readJws(token: string): Jws | Refusal {
   const head = readJwsHead(token)
   if (isRefusal(head)) return head
-  const { payload, ...rest } = head
-  const claims = readJsonObject(payload)
-  return claims ? { ...rest, claims } : refuse('malformed_token')
+  const { algorithm, kid, type, header } = head
+  const claims = readJsonObject(head.payload)
+  return claims ? { token, algorithm, kid, type, header, claims } : refuse('malformed_token')
 }
 
 function isText(value: unknown): value is string | undefined {

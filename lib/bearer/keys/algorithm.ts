@@ -43,6 +43,8 @@ const CURVES: Readonly<Partial<Record<Algorithm, string>>> = {
 
 /** RFC 7518 §3.3: at least 2,048 bits. Above 8,192 a signature costs more than a request should. */
 const RSA_BITS = { least: 2_048, most: 8_192 }
+/** With an exponent of 1 anybody can write a signature that holds. */
+const RSA_EXPONENT_LEAST = 3
 
 /**
  * Whether a key may check signatures of an algorithm: its type, its curve, and its size (RFC 7518 §3.2: a secret at
@@ -70,7 +72,10 @@ export function keyMismatch(algorithm: Algorithm, key: KeyObject): string | unde
   if (algorithm === 'Ed25519') return type === 'ed25519' ? undefined : 'Ed25519 takes an Ed25519 key'
   // An rsa-pss key brings its own parameters; one that says PS256 and means another hash would be checked as neither.
   if (type !== 'rsa') return `${algorithm} takes an RSA key`
-  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+  const { modulusLength: bits = 0, publicExponent = 0 } = key.asymmetricKeyDetails ?? {}
+  if (publicExponent < RSA_EXPONENT_LEAST) {
+    return `an RSA key's exponent must be at least ${RSA_EXPONENT_LEAST}, and this one is ${publicExponent}`
+  }
   return bits >= RSA_BITS.least && bits <= RSA_BITS.most
     ? undefined
     : `an RSA key must have ${RSA_BITS.least} to ${RSA_BITS.most} bits, and this one has ${bits}`

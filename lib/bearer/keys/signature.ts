@@ -1,5 +1,4 @@
-import { type KeyObject, verify as verifyBytes } from 'node:crypto'
-import { verify as verifyToken } from 'jsonwebtoken'
+import { type KeyObject, constants, createHmac, timingSafeEqual, verify } from 'node:crypto'
 import type { Algorithm } from './algorithm'
 import type { VerifyKey } from './verify-key'
 
@@ -14,16 +13,36 @@ export function isSignedWith(token: string, algorithm: string, { algorithms, key
   return algorithms.some((one) => one === algorithm && isSignedBy(token, one, key))
 }
 
+/** Not with jsonwebtoken: it reads the token once more and verifies as a stream does, which costs half as much again. */
 function isSignedBy(token: string, algorithm: Algorithm, key: KeyObject): boolean {
+  const dot = token.lastIndexOf('.')
+  const signed = Buffer.from(token.slice(0, dot), 'latin1')
+  const signature = Buffer.from(token.slice(dot + 1), 'base64url')
   try {
-    if (algorithm === 'EdDSA' || algorithm === 'Ed25519') {
-      const dot = token.lastIndexOf('.')
-      const signed = Buffer.from(token.slice(0, dot))
-      return verifyBytes(null, signed, key, Buffer.from(token.slice(dot + 1), 'base64url'))
-    }
-    verifyToken(token, key, { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true })
-    return true
+    return matches(signed, signature, algorithm, key)
   } catch {
-    return false // jsonwebtoken throws errors of several classes, plain ones among them
+    return false // node:crypto throws on some keys and signatures that do not belong together
   }
+}
+
+/** RFC 7518 §3, RFC 8037 §3.1. */
+function matches(signed: Buffer, signature: Buffer, algorithm: Algorithm, key: KeyObject): boolean {
+  if (algorithm === 'EdDSA' || algorithm === 'Ed25519') return verify(null, signed, key, signature)
+  const hash = `sha${algorithm.slice(2)}`
+  switch (algorithm.slice(0, 2)) {
+    case 'HS':
+      return isSame(createHmac(hash, key).update(signed).digest(), signature)
+    case 'ES':
+      return verify(hash, signed, { key, dsaEncoding: 'ieee-p1363' }, signature)
+    case 'PS': {
+      const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = constants
+      return verify(hash, signed, { key, padding, saltLength }, signature)
+    }
+    default:
+      return verify(hash, signed, key, signature)
+  }
+}
+
+function isSame(expected: Buffer, received: Buffer): boolean {
+  return expected.length === received.length && timingSafeEqual(expected, received)
 }

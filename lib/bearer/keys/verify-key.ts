@@ -96,7 +96,7 @@ function verifyKey(
   const mismatches = allowed.map((algorithm) => keyMismatch(algorithm, key))
   const algorithms = allowed.filter((_, i) => mismatches[i] === undefined)
   if (algorithms.length > 0) return Object.freeze({ kid, algorithms, issuer, key })
-  const tooWeak = mismatches.find((mismatch) => mismatch?.includes('bits'))
+  const tooWeak = mismatches.find((mismatch) => mismatch?.startsWith('an RSA key'))
   if (tooWeak !== undefined) throw new KeyProblem(tooWeak)
   if (allowed.length === 0) throw new KeyProblem('no algorithm is allowed for it')
   throw new KeyProblem(allowed.length === 1 ? mismatches[0] : `it fits none of ${allowed.join(', ')}`)

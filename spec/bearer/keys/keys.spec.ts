@@ -53,6 +53,7 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
       [jwk, [], 'no algorithm is allowed for it'],
       [rsaOf(2_047), ['RS256'], 'an RSA key must have 2048 to 8192 bits, and this one has 2047'],
       [rsaOf(8_193), ASYMMETRIC, 'an RSA key must have 2048 to 8192 bits, and this one has 8193'],
+      [{ ...rsaOf(2_048), e: 'AQ' }, ASYMMETRIC, "an RSA key's exponent must be at least 3, and this one is 1"],
     ] as const) {
       assert.equal(problemOf(() => keyFromJwk(given, algorithms)).message, message)
     }

@@ -10,7 +10,6 @@ import { readData } from '../../support/data'
 
 /** Where the answer here is another than the vectors' own, and why. */
 const REASONS = {
-  empty: 'an empty payload is no JWT, and jsonwebtoken does not take one',
   pinned: "the JWK names an algorithm other than the token's, or none that there is: ours is pinned to it",
   identical: 'byte for byte the valid tc357: nothing is there to be refused',
   strict: 'characters outside base64url (RFC 7515 §2): refused, so that no token has two spellings',
@@ -81,12 +80,6 @@ describe('the signature step against Project Wycheproof', () => {
       'jws.json',
       { valid: 46, invalid: 355 },
       {
-        259: REASONS.empty,
-        264: REASONS.empty,
-        268: REASONS.empty,
-        272: REASONS.empty,
-        320: REASONS.empty,
-        325: REASONS.empty,
         346: REASONS.pinned,
         347: REASONS.pinned,
         350: REASONS.pinned,
