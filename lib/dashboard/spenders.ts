@@ -2,6 +2,7 @@ import { nowUs } from '../http/clock'
 import { subjectKey } from '../throttle/subject'
 import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../throttle/inspect/published-window'
+import { hashOf } from './subjects'
 
 /** So many are kept when there are twice as many: those who have spent most. */
 const KEPT = 1_000
@@ -14,10 +15,13 @@ export interface Spender extends Omit<PublishedWindow, 'processes' | 'overLimitM
   readonly limitMs: number | null
 }
 
+/** A subject of a window: its name, and the hash by which Redis knows it. */
+type Seen = Pick<Spender, 'window' | 'name' | 'subject'>
+
 /** Who spends time in the windows open now, as far as this process knows. Bounded. */
 export class Spenders {
   readonly #inside: ThrottleIntrospection
-  readonly #seen = new Map<string, { readonly window: string; readonly name: string }>()
+  readonly #seen = new Map<string, Seen>()
 
   constructor(inside: ThrottleIntrospection) {
     this.#inside = inside
@@ -26,7 +30,7 @@ export class Spenders {
   saw(window: string, name: string): void {
     const key = `${window}\n${name}`
     if (this.#seen.has(key)) return
-    this.#seen.set(key, { window, name })
+    this.#seen.set(key, { window, name, subject: hashOf(name) })
     if (this.#seen.size >= 2 * KEPT) for (const each of this.all().slice(KEPT)) this.#forget(each)
   }
 
@@ -34,22 +38,20 @@ export class Spenders {
   all(): Spender[] {
     const now = nowUs(this.#inside.clock)
     const found: Spender[] = []
-    for (const [key, { window, name }] of this.#seen) {
-      const spender = this.#spender(window, name, now)
+    for (const [key, seen] of this.#seen) {
+      const spender = this.#spender(seen, now)
       if (spender === undefined || (spender.spentMs <= 0 && spender.running === 0)) this.#seen.delete(key)
       else found.push(spender)
     }
     return found.sort((a, b) => b.spentMs - a.spentMs)
   }
 
-  #spender(name: string, subject: string, now: number): Spender | undefined {
-    const window = this.#inside.windows.find(({ policy }) => policy.name === name)?.window
+  #spender(seen: Seen, now: number): Spender | undefined {
+    const window = this.#inside.windows.find(({ policy }) => policy.name === seen.window)?.window
     if (window === undefined) return undefined
-    const s = window.subjectWindow(subjectKey(subject))
+    const s = window.subjectWindow(subjectKey(seen.name))
     return {
-      window: name,
-      subject: s.id,
-      name: subject,
+      ...seen,
       spentMs: Math.max(0, Math.round(window.usedUs(s, now) / 1_000)),
       limitMs: s.limit > 0 ? s.limit / 1_000 : null,
       holdMs: Math.round(s.own.held(now) / 1_000),

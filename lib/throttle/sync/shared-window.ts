@@ -53,12 +53,13 @@ export class SharedWindow {
       isOnly: true,
       processes: 1,
     }
+    const identify = (subject: string) => subjectId(subject, windowUs)
     this.#clock = clock
     this.#engine = new Engine({
       windowUs,
       freshUs: maxStaleMs * 1_000,
       shared: health !== undefined,
-      identify: (subject) => subjectId(subject, windowUs),
+      identify: health ? identify : (subject) => ({ id: '', phase: identify(subject).phase }),
       shardOf: health ? (id) => (this.#sync as SyncClient).shardOf(id) : () => memory,
     })
     this.#line = new WaitingLine(this.#engine, clock, (s) => this.#sync?.again(s))

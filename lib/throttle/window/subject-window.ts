@@ -45,6 +45,9 @@ export interface WindowTerms {
 
 /** What is kept of a subject at rest, enough to go on in its window. Whole microseconds. */
 export interface RestingFigures {
+  /** To work these two out anew takes longer than all else that wakes a subject. */
+  readonly id: string
+  readonly phase: number
   readonly number: number
   readonly spent: number
   readonly othersSpent: number
@@ -117,7 +120,7 @@ export class SubjectWindow {
 
   /**
    * @param subject as the app names it, or a hash of that
-   * @param id names the subject in the store; the subject cannot be read from it
+   * @param id names the subject in the store; the subject cannot be read from it. Empty where there is no store
    * @param phase where the subject's windows begin, so that not all subjects' end at once
    * @param histories what the subject's latest requests took
    */
@@ -473,7 +476,8 @@ export class SubjectWindow {
   evict(): RestingFigures {
     this.#evicted = true
     const [incarnation, ended] = [this.#incarnation, this.#ended]
-    const figures = { number: this.own.number, spent: this.own.spent, othersSpent: this.#othersSpent }
+    const { id, phase, own } = this
+    const figures = { id, phase, number: own.number, spent: own.spent, othersSpent: this.#othersSpent }
     const shown = this.#shown > figures.spent + figures.othersSpent && { shown: this.#shown }
     return ended > 0 || shown ? { ...figures, ...(ended > 0 && { closed: { incarnation, ended } }), ...shown } : figures
   }
