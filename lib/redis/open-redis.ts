@@ -25,6 +25,7 @@ export interface NativeRedis {
   readonly isCluster?: boolean
   connect(): Promise<unknown>
   call(command: string, ...args: RedisArgument[]): Promise<unknown>
+  callBuffer(command: string, ...args: RedisArgument[]): Promise<unknown>
   on(event: string, listener: (...args: unknown[]) => void): unknown
   once(event: string, listener: (...args: unknown[]) => void): unknown
   disconnect(): void

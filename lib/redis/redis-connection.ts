@@ -89,11 +89,25 @@ export class RedisConnection {
    *
    * @throws {Error} as {@link call} does
    */
-  async run({ sha, text }: Script, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+  async run(script: Script, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+    return this.#run('call', script, keys, args)
+  }
+
+  /** As {@link run}, with the bytes of what would be text. */
+  async runForBytes(script: Script, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+    return this.#run('callBuffer', script, keys, args)
+  }
+
+  async #run(
+    call: 'call' | 'callBuffer',
+    { sha, text }: Script,
+    keys: readonly string[],
+    args: readonly RedisArgument[],
+  ): Promise<unknown> {
     const rest = [keys.length, ...keys, ...args]
     return this.#answer(() =>
-      this.#redis.call('evalsha', sha, ...rest).catch((err: unknown) => {
-        if (err instanceof Error && err.message.startsWith('NOSCRIPT')) return this.#redis.call('eval', text, ...rest)
+      this.#redis[call]('evalsha', sha, ...rest).catch((err: unknown) => {
+        if (err instanceof Error && err.message.startsWith('NOSCRIPT')) return this.#redis[call]('eval', text, ...rest)
         throw err
       }),
     )

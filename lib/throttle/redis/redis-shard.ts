@@ -5,7 +5,7 @@ import type { StoreShard } from '../sync/store'
 import type { SyncCommand, SyncReply } from '../sync/sync-protocol'
 import type { ServerInfo } from './server-advice'
 import { ServerWatch } from './server-watch'
-import { packCommand, windowKey } from './window-record'
+import { checkCommand, packCommands, readReplies, windowKey } from './window-record'
 
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
@@ -37,8 +37,7 @@ export interface ShardOptions {
 /** A subject's command that is to be sent, and who waits for its reply. */
 interface PendingSync {
   readonly key: string
-  readonly process: string
-  readonly packed: Buffer
+  readonly command: SyncCommand
   readonly resolve: (reply: SyncReply) => void
   readonly reject: (err: unknown) => void
 }
@@ -65,12 +64,12 @@ export abstract class RedisShard implements StoreShard {
     this.#watch = new ServerWatch(info, warns)
   }
 
-  sync(window: string, c: SyncCommand): Promise<SyncReply> {
-    const key = windowKey(this.keys.prefix, c.id, c.number, window)
-    const packed = packCommand(c)
-    this.#longestUs = Math.max(this.#longestUs, c.ends - c.starts)
+  sync(window: string, command: SyncCommand): Promise<SyncReply> {
+    const key = windowKey(this.keys.prefix, command.id, command.number, window)
+    this.#longestUs = Math.max(this.#longestUs, command.ends - command.starts)
     return new Promise((resolve, reject) => {
-      const waiting = this.#pending.push({ key, process: c.process, packed, resolve, reject })
+      checkCommand(command)
+      const waiting = this.#pending.push({ key, command, resolve, reject })
       if (waiting >= this.mostTogether) this.#send()
       else if (waiting === 1) this.#sendSoon()
     })
@@ -92,12 +91,14 @@ export abstract class RedisShard implements StoreShard {
   }
 
   #run(batch: readonly PendingSync[]): void {
-    const args = batch.flatMap(({ process, packed }) => [process, packed])
     this.#underWay++
     const keys = batch.map(({ key }) => key)
     this.redis
-      .run(SYNC, keys, args)
-      .then((replies) => batch.forEach(({ key, resolve }, i) => resolve(replyOf(key, (replies as unknown[][])[i]))))
+      .runForBytes(SYNC, keys, [packCommands(batch.map(({ command }) => command))])
+      .then((reply) => {
+        const replies = readReplies(keys, reply)
+        batch.forEach(({ resolve }, i) => resolve(replies[i] as SyncReply))
+      })
       .catch((err: unknown) => {
         if (batch.length === 1 || !isCrossSlot(err)) return batch.forEach(({ reject }) => reject(err))
         this.mostTogether = 1
@@ -144,20 +145,3 @@ export class SingleShard extends RedisShard {
 function isCrossSlot(err: unknown): boolean {
   return err instanceof Error && err.message.startsWith('CROSSSLOT')
 }
-
-function replyOf(key: string, reply: unknown[] | undefined): SyncReply {
-  const [time, ...figures] = reply ?? []
-  if (typeof time !== 'number') throw new Error('sync.lua answered nothing')
-  if (figures.length === 0) return { time }
-  if (figures.length === 1) return { time, unreadable: `${key}: ${String(figures[0])}` }
-  const [othersSpent, othersRunning, othersHeld, granted, more, lone, found, incarnation, ended] = figures as Figures
-  return {
-    time,
-    written: {
-      ...{ othersSpent, othersRunning, othersHeld, granted, more, lone: lone === 1, found },
-      ...{ incarnation, ended },
-    },
-  }
-}
-
-type Figures = [number, number, number, number, number, number, number, number, number]

@@ -1,4 +1,4 @@
-import type { SyncCommand } from '../sync/sync-protocol'
+import type { SyncCommand, SyncReply } from '../sync/sync-protocol'
 import { syncLua } from './assets'
 
 /** What a process has in a subject's record. Whole microseconds, but for the counts. */
@@ -34,6 +34,11 @@ const FORMAT = 'w2'
 /** The version of the format: see TOTALS in sync.lua. */
 const VERSION = 2
 const WORD = 2 ** 32
+const DOUBLE_BYTES = 8
+/** REPLY in sync.lua: eleven doubles. The second says what the others are. */
+const REPLY_BYTES = 11 * DOUBLE_BYTES
+const NOTHING = 0
+const WRITTEN = 1
 
 /** The key of a subject's window. On a Cluster all windows of a subject are in one slot. */
 export function windowKey(prefix: string, id: string, number: number, window: string): string {
@@ -51,16 +56,58 @@ export function parseWindowKey(prefix: string, key: string): { id: string; windo
   return id === undefined || window === undefined ? undefined : { id, window }
 }
 
-/** Packs a command as sync.lua takes it. @throws {RangeError} where a figure is not a whole number */
-export function packCommand(command: SyncCommand): Buffer {
-  const packed = Buffer.allocUnsafe(PARAMETERS.length * 8)
-  PARAMETERS.forEach((name, i) => {
+/** @throws {RangeError} where a figure is not a whole number */
+export function checkCommand(command: SyncCommand): void {
+  for (const name of PARAMETERS) {
     const n = Number(command[name])
     if (!Number.isSafeInteger(n)) throw new RangeError(`sync: ${name} must be a whole number; received ${n}`)
-    packed.writeUInt32LE(n >>> 0, i * 8)
-    packed.writeInt32LE(Math.floor(n / WORD), i * 8 + 4)
-  })
+  }
+}
+
+/** Packs commands as sync.lua takes them. */
+export function packCommands(commands: readonly SyncCommand[]): Buffer {
+  let bytes = 0
+  for (const { process } of commands) bytes += Buffer.byteLength(process) + 1 + PARAMETERS.length * DOUBLE_BYTES
+  const packed = Buffer.allocUnsafe(bytes)
+  let at = 0
+  for (const command of commands) {
+    at = packed.writeUInt8(0, at + packed.write(command.process, at))
+    for (const name of PARAMETERS) at = packed.writeDoubleLE(Number(command[name]), at)
+  }
   return packed
+}
+
+/**
+ * Reads what sync.lua answers.
+ *
+ * @param keys that were asked about
+ * @throws {Error} where it is no answer to so many
+ */
+export function readReplies(keys: readonly string[], reply: unknown): SyncReply[] {
+  const [packed, ...causes] = Array.isArray(reply) ? (reply as unknown[]) : []
+  if (!Buffer.isBuffer(packed) || packed.length !== keys.length * REPLY_BYTES) {
+    throw new Error('sync.lua answered something else than replies')
+  }
+  let unreadable = 0
+  return keys.map((key, i) => {
+    const at = i * REPLY_BYTES
+    const figure = (n: number) => packed.readDoubleLE(at + n * DOUBLE_BYTES)
+    const [time, state] = [figure(0), figure(1)]
+    if (state === NOTHING) return { time }
+    if (state !== WRITTEN) return { time, unreadable: `${key}: ${String(causes[unreadable++])}` }
+    const written = {
+      othersSpent: figure(2),
+      othersRunning: figure(3),
+      othersHeld: figure(4),
+      granted: figure(5),
+      more: figure(6),
+      lone: figure(7) === 1,
+      found: figure(8),
+      incarnation: figure(9),
+      ended: figure(10),
+    }
+    return { time, written }
+  })
 }
 
 /** Reads a process's field; undefined where it is none. */

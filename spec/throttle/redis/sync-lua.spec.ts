@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
 import { syncLua } from '../../../lib/throttle/redis/assets'
-import { packCommand, parseFigures } from '../../../lib/throttle/redis/window-record'
-import type { SyncCommand } from '../../../lib/throttle/sync/sync-protocol'
+import { checkCommand, packCommands, parseFigures, readReplies } from '../../../lib/throttle/redis/window-record'
+import type { SyncCommand, SyncReply } from '../../../lib/throttle/sync/sync-protocol'
 import { type Server, startRedis } from '../../support/redis'
 import { syncCommand } from '../../support/sync-command'
 import { packTotals } from '../../support/window-record'
@@ -21,9 +21,6 @@ function random(seed: number): () => number {
   }
 }
 
-/** What EVAL is given for these commands after the keys. */
-const packed = (...commands: SyncCommand[]) => commands.flatMap((c) => [c.process, packCommand(c)])
-
 describe('sync.lua', () => {
   let server: Server
   let redis: Redis
@@ -36,11 +33,14 @@ describe('sync.lua', () => {
     await server.stop()
   })
 
+  async function sync(keys: readonly string[], commands: readonly SyncCommand[]): Promise<SyncReply[]> {
+    return readReplies(keys, await redis.callBuffer('eval', syncLua, keys.length, ...keys, packCommands(commands)))
+  }
+
   it('answers and writes as its model does, over random commands, alone and several together', async () => {
     const timed = syncLua
       .replace("local clock = call('TIME')\n", '')
-      .replace('local time = clock[1] * 1000000 + clock[2]', 'local time = tonumber(ARGV[#ARGV])')
-      .replace('if #ARGV ~= 2 * #KEYS', 'if #ARGV ~= 2 * #KEYS + 1')
+      .replace('local time = clock[1] * 1000000 + clock[2]', 'local time = tonumber(ARGV[2])')
     assert.notEqual(timed, syncLua, 'the script reads TIME where this spec puts its own')
     const seed = Date.now() % 1e6
     const r = random(seed)
@@ -81,21 +81,17 @@ describe('sync.lua', () => {
     }
 
     const keyOf = ({ id, number }: SyncCommand) => `${id}:${number}`
-    function modelled(c: SyncCommand): number[] {
+    function modelled(c: SyncCommand): SyncReply {
       const { hash, reply } = syncModel(hashes.get(keyOf(c)), time, c)
       if (hash) hashes.set(keyOf(c), hash)
-      const { written, time: said } = reply
+      const { written } = reply
       const kind = !written ? 'not written' : written.lone ? 'lone' : written.granted ? 'granted' : 'published'
       kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-      if (!written) return [said]
+      if (!written) return reply
       if (c.closing) kinds.set('closed', (kinds.get('closed') ?? 0) + 1)
       if (c.closing) ended.add(keyOf(c))
-      const { othersSpent, othersRunning, othersHeld, granted, more, lone, found } = written
       stored.set(keyOf(c) + c.process, { seq: c.seq, incarnation: written.incarnation, ended: written.ended })
-      return [
-        ...[said, othersSpent, othersRunning, othersHeld, granted, more, +lone, found],
-        ...[written.incarnation, written.ended],
-      ]
+      return reply
     }
 
     for (let i = 0; i < 3_000; i++) {
@@ -103,8 +99,9 @@ describe('sync.lua', () => {
       const process = `p${r() < 0.3 ? int(0, 40) : int(0, 5)}`
       const commands = Array.from({ length: r() < 0.5 ? 1 : int(2, 5) }, () => randomCommand(process))
       const expected = commands.map(modelled)
-      const actual = await redis.eval(timed, commands.length, ...commands.map(keyOf), ...packed(...commands), time)
-      assert.deepEqual(actual, expected, `seed ${seed}, step ${i}: ${JSON.stringify(commands)}`)
+      const keys = commands.map(keyOf)
+      const actual = await redis.callBuffer('eval', timed, keys.length, ...keys, packCommands(commands), time)
+      assert.deepEqual(readReplies(keys, actual), expected, `seed ${seed}, step ${i}: ${JSON.stringify(commands)}`)
       const last = commands.at(-1) as SyncCommand
       const hash = hashes.get(keyOf(last))
       // A field, a record or a whole key is lost now and then; the model loses it, too.
@@ -129,34 +126,37 @@ describe('sync.lua', () => {
 
   it('sets the expiry again at every write', async () => {
     const c = syncCommand({ spent: 1_000 })
-    await redis.eval(syncLua, 1, 'expiry', ...packed(c))
+    await sync(['expiry'], [c])
     await redis.persist('expiry')
     assert.equal(await redis.pttl('expiry'), -1)
-    await redis.eval(syncLua, 1, 'expiry', ...packed({ ...c, seq: 2 }))
+    await sync(['expiry'], [{ ...c, seq: 2 }])
     assert.ok((await redis.pttl('expiry')) > 0)
   })
 
   it('refuses what is no command, and writes nothing, of what is beside it neither', async () => {
     const c = syncCommand({ spent: 1_000 })
-    const good = packed(c)
-    for (const bad of [[''], ['{}'], [], [packCommand(c).subarray(8)], [Buffer.alloc(152)]]) {
-      await assert.rejects(redis.eval(syncLua, 2, 'good', 'bad', ...good, 'process1', ...bad), /ERR sync/)
+    const good = packCommands([c])
+    for (const bad of ['', '{}', 'process1', 'process1\0', good.subarray(8), good.subarray(0, -1)]) {
+      const commands = Buffer.concat([good, Buffer.from(bad)])
+      await assert.rejects(redis.eval(syncLua, 2, 'good', 'bad', commands), /ERR sync/)
     }
+    await assert.rejects(redis.eval(syncLua, 1, 'good', Buffer.concat([good, good])), /ERR sync/)
+    await assert.rejects(redis.eval(syncLua, 1, 'good'), /ERR sync/)
     assert.equal(await redis.exists('good', 'bad'), 0)
-    assert.ok(await redis.eval(syncLua, 1, 'good', ...good))
+    assert.ok(await redis.eval(syncLua, 1, 'good', good))
     assert.equal(await redis.exists('good'), 1)
   })
 
   it('takes whole numbers only, of either sign, up to the largest', async () => {
     for (const bad of [NaN, Infinity, -Infinity, 1.5, 2 ** 53]) {
       assert.throws(
-        () => packCommand(syncCommand({ spent: bad })),
+        () => checkCommand(syncCommand({ spent: bad })),
         /^RangeError: sync: spent must be a whole number; rec/,
       )
     }
     for (const spent of [0, -1, 2 ** 31, 2 ** 32 - 1, -(2 ** 32), 9e14, -9e14]) {
       await redis.del('numbers')
-      await redis.eval(syncLua, 1, 'numbers', ...packed(syncCommand({ spent, limit: Number.MAX_SAFE_INTEGER })))
+      await sync(['numbers'], [syncCommand({ spent, limit: Number.MAX_SAFE_INTEGER })])
       const { process1 } = await redis.hgetallBuffer('numbers')
       assert.equal(parseFigures(process1 as Buffer)?.spent, spent)
     }
@@ -167,43 +167,43 @@ describe('sync.lua', () => {
     const later = packTotals({ incarnation: 0, gone: 0, inherited: 0, sum: 5, limit: undefined }, 3)
     await redis.set('text', 'not a hash')
     await redis.hset('later', 't', later, 'other', 'as it will be')
-    const [text, other, well] = (await redis.eval(
-      syncLua,
-      3,
-      'text',
-      'later',
-      'well',
-      ...packed(c, c, c),
-    )) as unknown[][]
-    assert.match(String(text?.[1]), /WRONGTYPE/)
-    assert.match(String(other?.[1]), /later version/)
-    assert.deepEqual([text?.length, other?.length, well?.length], [2, 2, 10])
+    const [text, other, well] = await sync(['text', 'later', 'well'], [c, c, c])
+    assert.match(text?.unreadable as string, /^text: .*WRONGTYPE/)
+    assert.match(other?.unreadable as string, /^later: .*later version/)
+    assert.deepEqual([text?.written, other?.written, well?.unreadable], [undefined, undefined, undefined])
+    assert.equal(well?.written?.found, 0)
     assert.equal(await redis.get('text'), 'not a hash')
     assert.deepEqual(await redis.hgetallBuffer('later'), { t: later, other: Buffer.from('as it will be') })
   })
 
   it('mends fields that are damaged, and sums what can be read', async () => {
-    const command = (process: string, seq: number, stored: number) =>
-      packed(syncCommand({ process, seq, stored, spent: 1_000, hold: 500, running: 1 }))
-    const sync = async (...of: Parameters<typeof command>) =>
-      (await redis.eval(syncLua, 1, 'damaged', ...command(...of))) as number[][]
-    for (const process of ['one', 'two', 'three']) await sync(process, 1, 0)
+    const synced = async (process: string, seq: number, stored: number) => {
+      const command = syncCommand({ process, seq, stored, spent: 1_000, hold: 500, running: 1 })
+      return (await sync(['damaged'], [command]))[0]?.written?.othersSpent
+    }
+    for (const process of ['one', 'two', 'three']) await synced(process, 1, 0)
     for (const damage of ['', 'x', 'not figures', 'v3:1:2:3', '\u0000'.repeat(300)]) {
       await redis.hset('damaged', 't', damage, 'h', damage, 'two', damage, 'one', damage)
-      const [[, others] = []] = await sync('one', 2, 1)
+      const others = await synced('one', 2, 1)
       assert.equal(others, 1_000, `${damage}: only the third can be read`)
-      const [[, all] = []] = await sync('two', 2, 1)
+      const all = await synced('two', 2, 1)
       assert.equal(all, 2_000)
       await redis.del('damaged')
-      for (const process of ['one', 'two', 'three']) await sync(process, 1, 0)
+      for (const process of ['one', 'two', 'three']) await synced(process, 1, 0)
     }
     for (const figures of [Buffer.alloc(12, 1), Buffer.alloc(35, 2)]) {
       for (const name of ['t', 'h', 'x'])
         await redis.hset('damaged', { t: '', h: '', x: 'abcdefgh@12,', [name]: figures })
-      const [[, others] = []] = await sync('one', 3, 1)
+      const others = await synced('one', 3, 1)
       assert.equal(others, 2_000, 'none of the sums is taken for a process')
       await redis.del('damaged')
-      for (const process of ['one', 'two', 'three']) await sync(process, 1, 0)
+      for (const process of ['one', 'two', 'three']) await synced(process, 1, 0)
+    }
+  })
+
+  it('is told by what it answers', () => {
+    for (const reply of [undefined, [], ['text'], [Buffer.alloc(87)], [Buffer.alloc(176)], 'OK']) {
+      assert.throws(() => readReplies(['key'], reply), /^Error: sync.lua answered something else than replies$/)
     }
   })
 })
