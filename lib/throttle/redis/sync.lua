@@ -24,8 +24,8 @@ local call, match, format, pack, unpacked = redis.call, string.match, string.for
 local floor, max, min, byte = math.floor, math.max, math.min, string.byte
 local STRETCH_MS, FENCED_MS = 2000, 10000
 
-local COMMAND, COMMAND_BYTES = '<s' .. string.rep('d', 18), 144 -- beside the process
-local REPLY, NOTHING, WRITTEN, UNREADABLE = '<' .. string.rep('d', 11), 0, 1, 2
+local COMMAND, COMMAND_BYTES = '<sdddddddddddddddddd', 144 -- beside the process
+local REPLY, NOTHING, WRITTEN, UNREADABLE = '<ddddddddddd', 0, 1, 2
 -- seq, spent
 local FIGURES, FIGURES_BYTES = '<I5i7', 12
 -- hold, running, slack, at: when it was written, in milliseconds from the window's start
