@@ -56,8 +56,9 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   private constructor(
     readonly res: ServerResponse,
     public clock: Clock,
+    now: number,
   ) {
-    super(nowUs(clock))
+    super(now)
     const { req } = res
     if (req !== undefined) {
       shareHiddenClasses?.(req, res)
@@ -76,11 +77,12 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   /**
    * The meter of this response, started now if there is none yet. A clock that a test brings replaces the usual one.
    *
+   * @param now by that clock, where it is known
    * @throws {TypeError} where an observer already goes by another clock: their times cannot be compared
    */
-  static of(res: ServerResponse, clock: Clock = systemClock): Meter {
+  static of(res: ServerResponse, clock: Clock = systemClock, now?: number): Meter {
     const meter = Meter.on(res)
-    if (meter === undefined) return new Meter(res, clock)
+    if (meter === undefined) return new Meter(res, clock, now ?? nowUs(clock))
     if (clock !== systemClock && clock !== meter.clock) meter.#follow(clock)
     return meter
   }

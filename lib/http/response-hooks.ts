@@ -15,13 +15,16 @@ export interface ResponseHooks {
   destroy(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown
 }
 
-const METHODS = ['writeHead', 'write', 'end', 'destroy'] as const
-
-type Methods = Partial<Record<(typeof METHODS)[number], ResponseMethod>>
+interface Methods {
+  writeHead?: ResponseMethod
+  write?: ResponseMethod
+  end?: ResponseMethod
+  destroy?: ResponseMethod
+}
 
 /** What Node's responses share, whatever prototype an Express app gives them. */
 const shared = ServerResponse.prototype as unknown as Methods
-const inherited = OutgoingMessage.prototype as unknown as Methods
+const inherited = OutgoingMessage.prototype as unknown as Required<Methods>
 
 const hooked = Symbol('tollgate.hooks')
 type Hooked = ServerResponse & { [hooked]?: ResponseHooks }
@@ -40,9 +43,13 @@ export function hookResponse(res: ServerResponse, hooks: ResponseHooks): void {
   if (!sharedIsHooked) hookMethods(shared, false)
   sharedIsHooked = true
   const methods = res as unknown as Methods
-  hooks.own = METHODS.some((method) => methods[method] !== shared[method])
+  hooks.own = !isAsShared(methods)
   ;(res as Hooked)[hooked] = hooks
   if (hooks.own) hookMethods(methods, true)
+}
+
+function isAsShared({ writeHead, write, end, destroy }: Methods): boolean {
+  return writeHead === shared.writeHead && write === shared.write && end === shared.end && destroy === shared.destroy
 }
 
 /** The hooks that are on a response. */
@@ -51,14 +58,35 @@ export function hooksOf(res: Hooked): ResponseHooks | undefined {
   return hooks?.res === res ? hooks : undefined
 }
 
+/** Four functions, not one made four times: V8 would take what it learns of each for all of them. */
 function hookMethods(target: Methods, own: boolean): void {
-  for (const method of METHODS) {
-    // What is inherited is looked up at each call: somebody else may replace it later.
-    const replaced = own || Object.hasOwn(target, method) ? target[method] : undefined
-    target[method] = function (this: Hooked, ...args: unknown[]): unknown {
-      const original = (replaced ?? inherited[method]) as ResponseMethod
-      const hooks = hooksOf(this)
-      return hooks?.own !== own ? Reflect.apply(original, this, args) : hooks[method](this, original, args)
-    }
+  const writeHead = replacedIn(target, 'writeHead', own)
+  target.writeHead = function (this: Hooked, ...args: unknown[]): unknown {
+    const original = writeHead ?? inherited.writeHead
+    const hooks = hooksOf(this)
+    return hooks?.own === own ? hooks.writeHead(this, original, args) : Reflect.apply(original, this, args)
   }
+  const write = replacedIn(target, 'write', own)
+  target.write = function (this: Hooked, ...args: unknown[]): unknown {
+    const original = write ?? inherited.write
+    const hooks = hooksOf(this)
+    return hooks?.own === own ? hooks.write(this, original, args) : Reflect.apply(original, this, args)
+  }
+  const end = replacedIn(target, 'end', own)
+  target.end = function (this: Hooked, ...args: unknown[]): unknown {
+    const original = end ?? inherited.end
+    const hooks = hooksOf(this)
+    return hooks?.own === own ? hooks.end(this, original, args) : Reflect.apply(original, this, args)
+  }
+  const destroy = replacedIn(target, 'destroy', own)
+  target.destroy = function (this: Hooked, ...args: unknown[]): unknown {
+    const original = destroy ?? inherited.destroy
+    const hooks = hooksOf(this)
+    return hooks?.own === own ? hooks.destroy(this, original, args) : Reflect.apply(original, this, args)
+  }
+}
+
+/** Undefined where the method is inherited: then it is looked up at each call, as somebody may replace it later. */
+function replacedIn(target: Methods, method: keyof Methods, own: boolean): ResponseMethod | undefined {
+  return own || Object.hasOwn(target, method) ? target[method] : undefined
 }

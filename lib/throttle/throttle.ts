@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { systemClock } from '../http/clock'
+import { nowUs, systemClock } from '../http/clock'
 import { Meter } from '../http/meter'
 import { shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
@@ -103,7 +103,8 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   let closed: Promise<void> | undefined
 
   function throttle(req: Request, res: Response, next: NextFunction): void {
-    const meter = Meter.of(res, clock)
+    const now = nowUs(clock)
+    const meter = Meter.of(res, clock, now)
     const chosen = entries.length === 0 ? general : (routed(req) ?? general)
     if (chosen === false) return next()
     const who = subjectOf(req)
@@ -116,7 +117,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const route = routes.of(req.method, req.baseUrl + req.path)
     const keptAs = window.keptAs(subjectKey(who), maxSubjects, req)
     const asks = { window, route, limitUs, subject: who, keptAs }
-    new RequestAdmission(rules, asks, charges, req, res, next).ask()
+    new RequestAdmission(rules, asks, charges, req, res, next).ask(now)
   }
 
   function open(policy: WindowPolicy): ThrottleWindow {

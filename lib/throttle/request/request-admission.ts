@@ -72,9 +72,9 @@ export class RequestAdmission implements Applicant, WindowPlace {
     this.#next = next
   }
 
-  ask(): void {
-    this.#askedAt = nowUs(this.#rules.clock)
-    const verdict = this.#asks.window.admit(this.#asks.keptAs, this, this.#askedAt)
+  ask(now: number): void {
+    this.#askedAt = now
+    const verdict = this.#asks.window.admit(this.#asks.keptAs, this, now)
     if (!('until' in verdict)) return this.#proceed(verdict)
     // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
     void new Promise<Decision>((resolve) => (this.#decide = resolve)).then((decided) => this.#decidedLater(decided))

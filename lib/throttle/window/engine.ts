@@ -2,6 +2,7 @@ import { Calendar } from './calendar'
 import type { Answers, Applicant, Decision, RefusalReason, ThrottleRefusal, Ticket, Waiter } from './decision'
 import { type IdentifySubject, SubjectTable } from './subject-table'
 import { retryAfterUs } from './retry-after'
+import { Slack } from './slack'
 import type { Shard, SubjectWindow, WindowTerms } from './subject-window'
 
 /** Requests that may wait in one window, over all subjects; each subject may take a share of the places left. */
@@ -58,7 +59,7 @@ export class Engine {
     this.freshUs = freshUs
     this.#shared = shared
     this.#shardOf = shardOf
-    const terms = { calendar: new Calendar(windowUs), ...(ended && { ended }) }
+    const terms = { calendar: new Calendar(windowUs), ...(!shared && { slack: new Slack() }), ...(ended && { ended }) }
     this.subjects = new SubjectTable(terms, identify, shardOf)
   }
 

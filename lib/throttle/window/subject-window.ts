@@ -39,6 +39,8 @@ export interface Shard {
 /** What all subjects' windows of one name have in common. */
 export interface WindowTerms {
   readonly calendar: Calendar
+  /** Without a store nothing is granted ahead: then all share this one, which stays empty. */
+  readonly slack?: Slack
   /** Told when a subject's window ends here, with what this process charged to it: for tests. */
   readonly ended?: (s: SubjectWindow, us: number) => void
 }
@@ -89,7 +91,7 @@ export interface OthersFigures {
  */
 export class SubjectWindow {
   readonly own: OwnFigures
-  readonly slack = new Slack()
+  readonly slack: Slack
   /** Requests that wait, in the order in which they came. */
   #waiting = NONE
   /** When the store is to be asked again for those that wait, and the pause after that. */
@@ -135,6 +137,7 @@ export class SubjectWindow {
     public histories?: Histories,
   ) {
     this.#terms = terms
+    this.slack = terms.slack ?? new Slack()
     this.#shard = shard
     this.#touched = now
     this.#othersSpent = rest?.othersSpent ?? 0
