@@ -32,9 +32,10 @@ export function authenticate(
   request: RequestView,
   config: BearerConfig,
 ): Authenticated | Refusal | Promise<Authenticated | Refusal> {
-  const credentials = findCredentials(request, config.tokenFrom, config.dpop !== undefined, config.maxTokenLength)
+  const { tokenFrom, dpop, maxTokenLength, verifier } = config
+  const credentials = findCredentials(request, tokenFrom, dpop !== undefined, maxTokenLength, verifier)
   if ('refused' in credentials) return credentials
-  const verified = config.verifier.verify(credentials.token)
+  const verified = verifier.verify(credentials.token)
   if (verified instanceof Promise) return verified.then((late) => bind(late, credentials, request, config))
   return bind(verified, credentials, request, config)
 }

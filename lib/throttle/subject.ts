@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type { Request } from 'express'
 import { bearerCheckOf } from '../bearer/request-session'
+import type { Session } from '../bearer/session/session'
 import { checkTrustProxy } from './trust-proxy'
 
 /**
@@ -13,6 +14,15 @@ import { checkTrustProxy } from './trust-proxy'
 export function defaultSubject(req: Request): string {
   const session = bearerCheckOf(req)?.session
   if (session === undefined) return addressSubject(req)
+  let subject = subjects.get(session)
+  if (subject === undefined) subjects.set(session, (subject = sessionSubject(session)))
+  return subject
+}
+
+/** A session is the same for all requests of a token; so is its text then, whose hash V8 keeps in it. */
+const subjects = new WeakMap<Session, string>()
+
+function sessionSubject(session: Session): string {
   const { kind, issuer } = session
   if (kind === 'user') return `user:${issuer.length}:${issuer}:${session.userId}`
   return `client:${issuer.length}:${issuer}:${session.clientId}`

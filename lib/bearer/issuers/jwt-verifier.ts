@@ -69,7 +69,7 @@ function issuerName(iss: string): string {
  * looked at each time, and nothing else: nothing else can have changed.
  */
 export function jwtVerifier(issuers: TrustedIssuers, tokens: KnownTokens, clock: Clock): TokenVerifier {
-  return { verify, ready, reload, keys }
+  return { verify, knows: (text) => tokens.get(text) !== undefined, ready, reload, keys }
 
   function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
     const known = tokens.get(token)

@@ -38,6 +38,8 @@ const LOOKED_UP_BY = 43
 export class KnownTokens {
   #recent = new Map<string, KnownToken>()
   #earlier = new Map<string, KnownToken>()
+  /** What was looked up last: it is asked for twice in a request. */
+  #latest: KnownToken | undefined
 
   /** @param maxTokens how many tokens it holds; 0: none */
   constructor(readonly maxTokens: number) {}
@@ -48,6 +50,11 @@ export class KnownTokens {
 
   /** What is known of a token; the caller sees to it that it still holds. */
   get(token: string): KnownToken | undefined {
+    if (this.#latest?.jws.token === token) return this.#latest
+    return (this.#latest = this.#find(token))
+  }
+
+  #find(token: string): KnownToken | undefined {
     const end = token.slice(-LOOKED_UP_BY)
     const recent = this.#recent.get(end)
     if (recent?.jws.token === token) return recent
@@ -59,6 +66,7 @@ export class KnownTokens {
 
   add(known: KnownToken): void {
     if (this.maxTokens === 0) return
+    this.#latest = undefined
     const end = known.jws.token.slice(-LOOKED_UP_BY)
     this.#earlier.delete(end)
     if (this.#recent.size >= this.maxTokens / 2 && !this.#recent.has(end)) {
@@ -70,6 +78,7 @@ export class KnownTokens {
 
   /** Forgets all that was verified with keys no longer in use. */
   drop(keys: ReadonlySet<VerifyKey>): void {
+    this.#latest = undefined
     for (const half of [this.#recent, this.#earlier]) {
       for (const [end, { key }] of half) if (keys.has(key)) half.delete(end)
     }

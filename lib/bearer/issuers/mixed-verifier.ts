@@ -14,6 +14,7 @@ export function mixedVerifier(
 ): TokenVerifier {
   return {
     verify,
+    knows: (text) => byKeys.knows?.(text) ?? false,
     ready: () => byKeys.ready(),
     reload: () => byKeys.reload(),
     keys: () => byKeys.keys(),

@@ -101,7 +101,9 @@ describe('KnownTokens', () => {
 
   it('holds one where it may hold one', () => {
     const tokens = new KnownTokens(1)
-    for (const name of 'aab') tokens.add(known(name))
+    for (const name of 'aa') tokens.add(known(name))
+    assert.ok(tokens.get('a'))
+    tokens.add(known('b'))
     assert.deepEqual([tokens.size, held(tokens, 'ab')], [1, 'b'])
   })
 
@@ -118,6 +120,7 @@ describe('KnownTokens', () => {
     const other = {} as VerifyKey
     for (const name of 'abc') tokens.add(known(name))
     tokens.add(known('d', other))
+    assert.ok(tokens.get('a'), 'it was looked up last')
     tokens.drop(new Set([key]))
     assert.deepEqual([tokens.size, tokens.get('a'), tokens.get('d')?.key], [1, undefined, other])
   })
