@@ -26,7 +26,11 @@ if (write && !whole && wanted.join() !== 'burst')
 const files = readdirSync(join(root, 'spec/chaos'))
   .filter((f) => /\.(spec|chaos)\.ts$/.test(f))
   .map((f) => join('spec/chaos', f))
-  .concat(['simulation', 'simulation-faults', 'simulation-mutants'].map((f) => `spec/throttle/window/${f}.spec.ts`))
+  .concat(
+    ['simulation', 'simulation-faults', 'simulation-processes', 'simulation-mutants'].map(
+      (f) => `spec/throttle/window/${f}.spec.ts`,
+    ),
+  )
   .filter((f) => wanted.length === 0 || wanted.some((w) => f.includes(w)))
   .sort()
 if (files.length === 0) fail(`no file matches: ${wanted.join(' ')}`)

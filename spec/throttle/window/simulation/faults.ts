@@ -110,6 +110,12 @@ export const FAULTS = {
   everything: [loss, eviction, damage, rollback, outage, partition, kill, close, close, stop],
 } as const satisfies Record<string, readonly Fault[]>
 
+type FaultMode = keyof typeof FAULTS
+
+/** Those of processes alone, and all others: each half is a file of specs, so that they run side by side. */
+export const PROCESS_FAULTS: readonly FaultMode[] = ['killed', 'closed', 'paused']
+export const STORE_FAULTS = (Object.keys(FAULTS) as FaultMode[]).filter((mode) => !PROCESS_FAULTS.includes(mode))
+
 /** From time to time one of these happens. */
 export function injectFaults(simulation: Simulation, faults: readonly Fault[], windowUs: number): void {
   const { loop, random } = simulation
