@@ -49,9 +49,9 @@ export class IdleSubjects {
   }
 
   /** All idle subjects that have spent time. */
-  *spenders(): Generator<readonly [string, RestingFigures]> {
+  *spenders(): Generator<string> {
     for (const generation of [...this.#generations]) {
-      for (const rest of generation) if (rest[1].spent !== 0 || rest[1].closed) yield rest
+      for (const [subject, { spent, closed }] of generation) if (spent !== 0 || closed) yield subject
     }
   }
 }

@@ -43,7 +43,7 @@ export class SubjectTable {
     if (s === undefined) {
       const figures = this.#idle.take(subject)
       const histories = this.#histories.take(subject)
-      const { id, phase } = figures ?? this.#identify(subject)
+      const { id, phase } = figures?.phase === undefined ? this.#identify(subject) : { id: '', phase: figures.phase }
       s = new SubjectWindow(subject, id, phase, this.#terms, this.#shardOf(id), now, figures, histories)
       this.#active.set(subject, s)
     }
@@ -60,13 +60,15 @@ export class SubjectTable {
     const over = new Set([...this.#active.values()].filter((s) => s.used(now) > s.limit))
     for (const s of over) yield isWanted(s) ? s : undefined
     for (const s of this.#active.values()) yield !over.has(s) && isWanted(s) ? s : undefined
-    for (const [subject, { id }] of this.#idle.spenders()) yield isKept(id) ? this.find(subject, now) : undefined
+    for (const subject of this.#idle.spenders()) {
+      yield isKept(this.#identify(subject).id) ? this.find(subject, now) : undefined
+    }
   }
 
   /** The active subjects and the idle ones that have spent time, which are woken. */
   *holders(now: number): Generator<SubjectWindow> {
     yield* this.#active.values()
-    for (const [subject] of this.#idle.spenders()) yield this.find(subject, now)
+    for (const subject of this.#idle.spenders()) yield this.find(subject, now)
   }
 
   /**

@@ -47,9 +47,8 @@ export interface WindowTerms {
 
 /** What is kept of a subject at rest, enough to go on in its window. Whole microseconds. */
 export interface RestingFigures {
-  /** To work these two out anew takes longer than all else that wakes a subject. */
-  readonly id: string
-  readonly phase: number
+  /** Only without a store: to work it out anew takes longer than all else that wakes a subject there. */
+  readonly phase?: number
   readonly number: number
   readonly spent: number
   readonly othersSpent: number
@@ -479,8 +478,10 @@ export class SubjectWindow {
   evict(): RestingFigures {
     this.#evicted = true
     const [incarnation, ended] = [this.#incarnation, this.#ended]
-    const { id, phase, own } = this
-    const figures = { id, phase, number: own.number, spent: own.spent, othersSpent: this.#othersSpent }
+    const { id, phase } = this
+    const { number, spent } = this.own
+    const othersSpent = this.#othersSpent
+    const figures = id === '' ? { number, spent, othersSpent, phase } : { number, spent, othersSpent }
     const shown = this.#shown > figures.spent + figures.othersSpent && { shown: this.#shown }
     return ended > 0 || shown ? { ...figures, ...(ended > 0 && { closed: { incarnation, ended } }), ...shown } : figures
   }
