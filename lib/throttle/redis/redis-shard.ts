@@ -68,7 +68,7 @@ export abstract class RedisShard implements StoreShard {
     const key = windowKey(this.keys.prefix, command.id, command.number, window)
     this.#longestUs = Math.max(this.#longestUs, command.ends - command.starts)
     return new Promise((resolve, reject) => {
-      checkCommand(command)
+      checkCommand(command) // here, so that those beside it are sent all the same
       const waiting = this.#pending.push({ key, command, resolve, reject })
       if (waiting >= this.mostTogether) this.#send()
       else if (waiting === 1) this.#sendSoon()

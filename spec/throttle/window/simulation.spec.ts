@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { subjectId } from '../../../lib/throttle/window/subject-id'
-import { runSeeds, SEEDS } from './simulation/seeds'
+import { runAllSeeds } from './simulation/seeds'
 import { Simulation } from './simulation/simulation'
 import { EPOCH_US } from './simulation/simulated-redis'
 
@@ -17,10 +17,7 @@ function windowStartUs(subject: string): number {
 }
 
 describe('the engine keeps its laws in the simulator', () => {
-  for (const mode of ['clean', 'waiting', 'late'] as const) {
-    it(`${mode}: charges, bursts, staleness, the order of those who wait, Retry-After over ${SEEDS} seeds`, (t) =>
-      runSeeds(t, mode))
-  }
+  runAllSeeds(['clean', 'waiting', 'late'], 'charges, bursts, staleness, the order of those who wait, Retry-After')
 
   interface Burst {
     readonly processes?: number

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import { tell } from '../../../chaos/table'
 import { violations } from './laws'
 import { type Changes, Simulation } from './simulation'
@@ -21,8 +21,13 @@ export async function runSeed(mode: Mode, seed: number, changes?: Changes): Prom
   return { simulation, violations: violations(simulation) }
 }
 
+/** A test for each mode, with all its seeds. @param laws what each of them is held to */
+export function runAllSeeds(modes: readonly Mode[], laws: string): void {
+  for (const mode of modes) it(`${mode}: ${laws} over ${SEEDS} seeds`, (t) => runSeeds(t, mode))
+}
+
 /** Runs all seeds of a mode; none may break a law. */
-export async function runSeeds(t: TestContext, mode: Mode): Promise<void> {
+async function runSeeds(t: TestContext, mode: Mode): Promise<void> {
   let admitted = 0
   let waited = 0
   let retried = 0
