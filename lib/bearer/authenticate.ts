@@ -33,7 +33,7 @@ export function authenticate(
   config: BearerConfig,
 ): Authenticated | Refusal | Promise<Authenticated | Refusal> {
   const { tokenFrom, dpop, maxTokenLength, verifier } = config
-  const credentials = findCredentials(request, tokenFrom, dpop !== undefined, maxTokenLength, verifier)
+  const credentials = findCredentials(request, tokenFrom, dpop !== undefined, maxTokenLength, verifier.knows)
   if ('refused' in credentials) return credentials
   const verified = verifier.verify(credentials.token)
   if (verified instanceof Promise) return verified.then((late) => bind(late, credentials, request, config))

@@ -32,27 +32,22 @@ const DPOP = /^dpop(?![!#$%&'*+.^_`|~0-9a-z-])/i
 const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
 const SPACE = 0x20
 
-/** Spares a look at the syntax of a token that was found good before: of a long one that takes most of the time. */
-interface Known {
-  knows?(text: string): boolean
-}
-
 /**
  * Finds the token of a request: in its header fields, and where else it may stand. Two are one too many, wherever they
  * stand (RFC 6750 §2, §3.1).
  *
  * @param dpop whether the scheme DPoP is taken too
  * @param maxTokenLength in characters
- * @param known knows well-formed tokens
+ * @param isKnown whether a text is known to be a token: then its syntax, which takes longest, is not looked at
  */
 export function findCredentials(
   request: RequestView,
   placements: readonly Placement[],
   dpop: boolean,
   maxTokenLength = maxHeaderSize,
-  known?: Known,
+  isKnown?: (text: string) => boolean,
 ): Credentials | Refusal {
-  const found = findToken(request.rawHeaders, dpop, maxTokenLength, known)
+  const found = findToken(request.rawHeaders, dpop, maxTokenLength, isKnown)
   if (placements.length === 0) return found
   const elsewhere = placements.flatMap((placement) =>
     tokensIn(placement, request).map((token) => ({ token, placement, scheme: 'Bearer' as const })),
@@ -85,13 +80,13 @@ function tokensIn(placement: Placement, { target, method, form }: RequestView): 
  * @param rawHeaders names and values in turn, as `req.rawHeaders` has them
  * @param dpop whether the scheme DPoP is taken too
  * @param maxTokenLength in characters
- * @param known knows well-formed tokens
+ * @param isKnown whether a text is known to be a token: then its syntax, which takes longest, is not looked at
  */
 export function findToken(
   rawHeaders: readonly string[],
   dpop = false,
   maxTokenLength = maxHeaderSize,
-  known?: Known,
+  isKnown?: (text: string) => boolean,
 ): Credentials | Refusal {
   const fields = fieldsOf(rawHeaders, 'authorization')
   if (fields.length > 1) return refuse('several_tokens')
@@ -102,7 +97,7 @@ export function findToken(
   let from = scheme.length
   while (field.charCodeAt(from) === SPACE) from++ // one or more: RFC 9110 §11.4
   const token = field.slice(from)
-  if (from === scheme.length || !(known?.knows?.(token) || isToken(token))) return refuse('malformed_credentials')
+  if (from === scheme.length || !(isKnown?.(token) || isToken(token))) return refuse('malformed_credentials')
   return { token, scheme, placement: 'header' }
 }
 

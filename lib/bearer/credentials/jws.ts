@@ -21,7 +21,7 @@ export interface Jws extends Omit<JwsHead, 'payload'> {
 /** What a token's header says. */
 type JwsHeader = Pick<JwsHead, 'algorithm' | 'kid' | 'type' | 'header'>
 
-/** An issuer writes the same header into all its tokens. By their text; a few issuers, each with a few keys. */
+/** Headers read before, by their text: an issuer writes the same one into all its tokens. */
 const knownHeaders = new Map<string, JwsHeader>()
 const MOST_HEADERS = 64
 const LONGEST_HEADER = 512

@@ -21,7 +21,7 @@ export interface TokenVerifier {
   /** Refuses what does not hold; throws nothing. */
   verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal>
   /** Whether this text was found to be a good token before: then it is well-formed, whatever else holds now. */
-  knows?(text: string): boolean
+  readonly knows?: (text: string) => boolean
   /**
    * Resolves when tokens can be verified.
    *
