@@ -7,10 +7,20 @@ export interface UploadObserver {
   uploadArrived(): void
 }
 
-interface Methods {
-  read: (this: IncomingMessage, size?: number) => unknown
-  /** Node calls it with what it has received, and at the end with null. */
-  push: (this: IncomingMessage, chunk: Uint8Array | null, ...rest: unknown[]) => unknown
+type Read = (this: Watched, size?: number) => unknown
+/** Node calls it with what it has received, and at the end with null. */
+type Push = (this: Watched, chunk: Uint8Array | null, ...rest: unknown[]) => unknown
+
+const watched = Symbol('tollgate.upload')
+/** A request whose methods are replaced. */
+type Watched = Omit<IncomingMessage, 'read' | 'push'> & { [watched]: Upload; read: Read; push: Push }
+
+/** The body of a request as far as it is seen, and the methods that were replaced. */
+interface Upload {
+  missing: number
+  readonly observer: UploadObserver
+  readonly read: Read
+  readonly push: Push
 }
 
 /**
@@ -20,21 +30,30 @@ interface Methods {
  * One whose body is empty is left as it is.
  */
 export function watchUpload(req: IncomingMessage, observer: UploadObserver): void {
-  let missing = announcedBytes(req)
+  const missing = announcedBytes(req)
   if (missing === 0 || req.complete) return
-  const methods = req as unknown as Methods
-  const { read, push } = methods
-  methods.read = function (size) {
-    const chunk = Reflect.apply(read, this, [size])
-    if (chunk === null && missing > 0 && wantsMore(this, size)) observer.uploadAwaited()
-    return chunk
-  }
-  methods.push = function (...args) {
-    const [chunk] = args
-    missing = chunk === null ? 0 : missing - chunk.length
-    observer.uploadArrived()
-    return Reflect.apply(push, this, args)
-  }
+  const methods = req as unknown as Watched
+  methods[watched] = { missing, observer, read: methods.read, push: methods.push }
+  methods.read = watchedRead
+  methods.push = watchedPush
+}
+
+// Shared by all requests: with functions of its own V8 keeps a request until the next full collection, and copies it at
+// each collection before.
+
+function watchedRead(this: Watched, size?: number): unknown {
+  const { read, missing, observer } = this[watched]
+  const chunk = Reflect.apply(read, this, [size])
+  if (chunk === null && missing > 0 && wantsMore(this, size)) observer.uploadAwaited()
+  return chunk
+}
+
+function watchedPush(this: Watched, ...args: Parameters<Push>): unknown {
+  const upload = this[watched]
+  const [chunk] = args
+  upload.missing = chunk === null ? 0 : upload.missing - chunk.length
+  upload.observer.uploadArrived()
+  return Reflect.apply(upload.push, this, args)
 }
 
 /** RFC 9112 §6.3. Infinity where the body's length is not known before its end. */
@@ -43,7 +62,7 @@ function announcedBytes({ headers }: IncomingMessage): number {
 }
 
 /** Node itself calls `read(0)` to fetch ahead, also for a reader that is at work on what it has read. */
-function wantsMore(req: IncomingMessage, size: number | undefined): boolean {
+function wantsMore(req: Watched, size: number | undefined): boolean {
   if (size !== 0) return true
   if (req.readableLength > 0) return false
   return req.readableFlowing === true || (!req.readableDidRead && req.listenerCount('readable') > 0)
