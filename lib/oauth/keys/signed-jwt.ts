@@ -1,5 +1,6 @@
 import { type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
+import { rawSignature } from './ecdsa-signature'
 import type { RingKey } from './keyring'
 
 /** RSA signs in libuv's thread pool: a signature takes longer than the rest of issuing a token. */
@@ -20,7 +21,7 @@ export async function signedJwt(typ: string, claims: object, { alg, kid, private
 function signature(alg: RingKey['alg'], text: Buffer, key: KeyObject): Buffer | Promise<Buffer> {
   if (alg === 'RS256') return signedWithRsa('sha256', text, key)
   if (alg === 'EdDSA') return sign(null, text, key)
-  return sign('sha256', text, { key, dsaEncoding: 'ieee-p1363' }) // RFC 7518 §3.4
+  return rawSignature(sign('sha256', text, key))
 }
 
 function encoded(part: object): string {
