@@ -1,6 +1,7 @@
 import { type KeyObject, generateKeyPairSync, randomBytes, sign as signBytes } from 'node:crypto'
 import { sign } from 'jsonwebtoken'
 import type { Algorithm } from '../bearer/keys/algorithm'
+import { ownKey } from '../bearer/keys/own-key'
 import type { Jwk } from '../bearer/keys/verify-key'
 
 /** The algorithms of a public key. */
@@ -19,7 +20,8 @@ const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const
 export function makeKey(algorithm: DevAlgorithm): DevKey {
   const { privateKey, publicKey } = pairFor(algorithm)
   const kid = `dev-${randomBytes(4).toString('hex')}`
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid, alg: algorithm, use: 'sig' } as unknown as DevKey['jwk']
+  const members = ownKey(publicKey).export({ format: 'jwk' })
+  const jwk = { ...members, kid, alg: algorithm, use: 'sig' } as unknown as DevKey['jwk']
   return { algorithm, privateKey, jwk }
 }
 

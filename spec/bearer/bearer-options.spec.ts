@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createPublicKey, generateKeyPairSync, createSecretKey, randomBytes } from 'node:crypto'
+import { createPublicKey, createSecretKey, randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import {
@@ -14,11 +14,12 @@ import {
   type ProtectedResourceOptions,
 } from '../../lib'
 import { devIssuer } from '../../lib/testing'
+import { generateKeys } from '../support/generate-keys'
 
 const { options: dev } = devIssuer()
 const issuer = 'https://as.test'
 const audience = 'https://api.test'
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const rsa = generateKeys('rsa')
 /** A public key of 1,024 bits, made beforehand: small keys can take OpenSSL for ever. */
 const weak = {
   publicKey: createPublicKey({
@@ -30,7 +31,7 @@ const weak = {
     },
   }),
 }
-const k256 = generateKeyPairSync('ec', { namedCurve: 'secp256k1' })
+const k256 = generateKeys('ec', 'secp256k1')
 const jwk = rsa.publicKey.export({ format: 'jwk' })
 const secretText = 'not-to-be-shown-'.repeat(4)
 

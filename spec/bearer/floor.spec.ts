@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHmac, createSecretKey, generateKeyPairSync } from 'node:crypto'
+import { createHmac, createSecretKey } from 'node:crypto'
 import { maxHeaderSize } from 'node:http'
 import { describe, it } from 'node:test'
 import { claimPolicy } from '../../lib/bearer/claims/claim-options'
@@ -20,6 +20,7 @@ import {
 } from '../../lib/bearer/session/session'
 import { isSignedWith } from '../../lib/bearer/keys/signature'
 import { keyFromJwk, keyFromSecret, type VerifyKey } from '../../lib/bearer/keys/verify-key'
+import { generateKeys } from '../support/generate-keys'
 
 const read = (text: string | Buffer) => readJsonObject(Buffer.from(text as string))
 
@@ -244,7 +245,7 @@ describe('claimProblem()', () => {
 })
 
 describe('findKey()', () => {
-  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { publicKey } = generateKeys('ec')
   const key = (kid: string | undefined, algorithm: Algorithm = 'ES256'): VerifyKey => ({
     kid,
     algorithms: [algorithm],
@@ -436,11 +437,11 @@ describe('identityFromClaims()', () => {
 
 describe('keyMismatch() and isSignedWith()', () => {
   it('bound the size and the type of keys', () => {
-    const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey
-    const pss = generateKeyPairSync('rsa-pss', { modulusLength: 2_048 }).publicKey
-    const curves = ['P-256', 'P-384', 'P-521'].map((namedCurve) => generateKeyPairSync('ec', { namedCurve }).publicKey)
-    const ed = generateKeyPairSync('ed25519').publicKey
-    const x = generateKeyPairSync('x25519').publicKey
+    const rsa = generateKeys('rsa').publicKey
+    const pss = generateKeys('rsa-pss').publicKey
+    const curves = ['P-256', 'P-384', 'P-521'].map((namedCurve) => generateKeys('ec', namedCurve).publicKey)
+    const ed = generateKeys('ed25519').publicKey
+    const x = generateKeys('x25519').publicKey
     const keys = [rsa, pss, ...curves, ed, x]
     const fits = ASYMMETRIC.map((algorithm) =>
       keys.map((key) => (keyMismatch(algorithm, key) === undefined ? 1 : 0)).join(''),

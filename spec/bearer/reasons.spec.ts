@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHmac, generateKeyPairSync, hash, randomUUID } from 'node:crypto'
+import { createHmac, hash, randomUUID } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, it } from 'node:test'
 import express, { type RequestHandler } from 'express'
@@ -15,9 +15,10 @@ import {
 import { thumbprint } from '../../lib/bearer/dpop/thumbprint'
 import { devIssuer, type DevTokenOptions } from '../../lib/testing'
 import { serve } from '../support/serve'
+import { generateKeys } from '../support/generate-keys'
 
 const dev = devIssuer()
-const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const { privateKey, publicKey } = generateKeys('ec')
 const jwk = publicKey.export({ format: 'jwk' }) as JWK
 const bound = dev.token('ada', { claims: { cnf: { jkt: thumbprint(publicKey) } } })
 const down = () => Promise.reject(new Error('down'))

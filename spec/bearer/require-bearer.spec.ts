@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import express from 'express'
@@ -14,6 +13,7 @@ import {
 } from '../../lib'
 import { devIssuer, manualClock } from '../../lib/testing'
 import { serve } from '../support/serve'
+import { generateKeys } from '../support/generate-keys'
 
 const dev = devIssuer()
 
@@ -250,7 +250,7 @@ describe('requireBearer() refuses an unauthenticated session', () => {
 })
 
 describe('requireBearer() takes keys of every form', () => {
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const { privateKey, publicKey } = generateKeys('rsa')
   const base = { issuer: 'https://as.test', audience: 'api' }
   const claims = { iss: 'https://as.test', aud: 'api', sub: 'ada', exp: 4_102_444_800 }
   const pem = publicKey.export({ type: 'spki', format: 'pem' }) as string

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { type JWK, SignJWT, calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+import { type JWK, SignJWT, calculateJwkThumbprint, exportJWK } from 'jose'
 import type { ManualClock } from '../../lib/testing'
+import { generateKeys } from '../support/generate-keys'
 
 /** Somebody with a key of his own, who proves it by DPoP (RFC 9449). */
 export interface KeyHolder {
@@ -10,8 +11,8 @@ export interface KeyHolder {
   proof(url: string, claims?: Record<string, unknown>, method?: string, header?: object): Promise<string>
 }
 
-export async function keyHolder(clock: ManualClock, alg = 'ES256'): Promise<KeyHolder> {
-  const { publicKey, privateKey } = await generateKeyPair(alg)
+export async function keyHolder(clock: ManualClock, alg: 'ES256' | 'EdDSA' = 'ES256'): Promise<KeyHolder> {
+  const { publicKey, privateKey } = generateKeys(alg === 'ES256' ? 'ec' : 'ed25519')
   const jwk = await exportJWK(publicKey)
   return {
     jwk,

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type KeyObject, generateKeyPairSync } from 'node:crypto'
+import { type KeyObject, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { type Server, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
@@ -17,9 +17,8 @@ import {
 export const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
 export const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
 
-/** Made once: each costs a tenth of a second. */
-export const SIGNING_KEY: KeyObject = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
-export const CLIENT_KEYS = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+export const SIGNING_KEY: KeyObject = rsaKeys(0).privateKey
+export const CLIENT_KEYS = rsaKeys(1)
 
 export const CLIENTS: readonly ClientRegistration[] = [
   {
@@ -129,4 +128,11 @@ export const AS_WEB = { authorization: `Basic ${Buffer.from('web:secret').toStri
 
 export async function json(response: Response): Promise<Record<string, unknown>> {
   return (await response.json()) as Record<string, unknown>
+}
+
+/** Those that `npm test` has made for all files, or where a file is run by itself new ones. */
+function rsaKeys(n: number) {
+  const made = (JSON.parse(process.env.SPEC_RSA_KEYS ?? '[]') as string[])[n]
+  if (made === undefined) return generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  return { privateKey: createPrivateKey(made), publicKey: createPublicKey(made) }
 }

@@ -1,11 +1,12 @@
-import { type KeyObject, generateKeyPairSync } from 'node:crypto'
+import { type KeyObject } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { sign } from 'jsonwebtoken'
 import { serve } from './serve'
+import { generateKeys } from './generate-keys'
 
 /** A key pair on P-256 and its JWK. */
 export function keyPair(kid: string) {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { privateKey, publicKey } = generateKeys('ec')
   return { kid, privateKey, jwk: { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig' } }
 }
 

@@ -1,6 +1,7 @@
 import { KeyObject, createPublicKey, createSecretKey } from 'node:crypto'
 import { type Algorithm, keyMismatch } from './algorithm'
 import { type JsonObject, isJsonObject } from '../../http/json'
+import { ownKey } from './own-key'
 
 /** A key as it is checked with: made once, for the algorithms it may be used with, whatever a token says. */
 export interface VerifyKey {
@@ -59,7 +60,7 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
   if (typeof material !== 'string') {
     if (material.type === 'private') throw new KeyProblem('it is a private key; give its public half')
     if (material.type === 'secret') throw new KeyProblem('it is a shared secret; give that as the option secret')
-    return verifyKey(material, undefined, algorithms, undefined)
+    return verifyKey(ownKey(material), undefined, algorithms, undefined)
   }
   if (material.includes('PRIVATE KEY-----')) throw new KeyProblem('it is a private key; give its public half')
   let key: KeyObject

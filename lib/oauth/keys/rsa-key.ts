@@ -1,4 +1,5 @@
 import { type JsonWebKey, KeyObject, createPublicKey } from 'node:crypto'
+import { ownKey } from '../../bearer/keys/own-key'
 
 /** An RSA key as PEM, as JWK or as Node's own object. */
 export type RsaKeyInput = string | JsonWebKey | KeyObject
@@ -25,6 +26,6 @@ export function rsaPublicKey(option: string, input: RsaKeyInput): KeyObject {
 }
 
 function parse(input: RsaKeyInput): KeyObject {
-  if (input instanceof KeyObject) return input.type === 'private' ? createPublicKey(input) : input
+  if (input instanceof KeyObject) return ownKey(input.type === 'private' ? createPublicKey(input) : input)
   return typeof input === 'string' ? createPublicKey(input) : createPublicKey({ key: input, format: 'jwk' })
 }

@@ -1,5 +1,6 @@
 import { type JsonWebKey, KeyObject, createPrivateKey } from 'node:crypto'
 import { thumbprint } from '../../bearer/dpop/thumbprint'
+import { ownKey } from '../../bearer/keys/own-key'
 
 /** The signing algorithms (RFC 7518 §3.1, RFC 8037 §3.1). */
 export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA'
@@ -18,7 +19,7 @@ const LEAST_RSA_BITS = 2_048
 export function signingPrivateKey(input: SigningKeyInput): KeyObject {
   let key: KeyObject
   try {
-    if (input instanceof KeyObject) key = input
+    if (input instanceof KeyObject) key = ownKey(input)
     else key = typeof input === 'string' ? createPrivateKey(input) : createPrivateKey({ key: input, format: 'jwk' })
   } catch {
     throw new TypeError('signingKeys must be private keys: PEM, JWK or KeyObject; this one could not be read')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync, hash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { after, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
 import { SignJWT, type JWK } from 'jose'
@@ -9,12 +9,13 @@ import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
 import { startRedis } from '../../support/redis'
 import { until } from '../../support/until'
 import { type Child, startChild } from '../processes/child'
+import { generateKeys } from '../../support/generate-keys'
 
 const issuer = 'https://as.test'
 const audience = 'api'
 const secret = 's'.repeat(32)
 const origin = 'https://api.test'
-const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const { privateKey, publicKey } = generateKeys('ec')
 const jwk = publicKey.export({ format: 'jwk' }) as JWK
 const cnf = { jkt: thumbprint(publicKey) }
 const token = sign({ iss: issuer, aud: audience, sub: 'ada', exp: 4_102_444_800, cnf }, secret)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createPublicKey, generateKeyPairSync, hash, randomUUID } from 'node:crypto'
+import { createPublicKey, hash, randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { SignJWT, calculateJwkThumbprint, type JWK } from 'jose'
@@ -8,11 +8,12 @@ import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
 import { devIssuer, manualClock } from '../../../lib/testing/index'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
+import { generateKeys } from '../../support/generate-keys'
 
 const NOW = 1_800_000_000
 const clock = manualClock(NOW * 1_000)
 const dev = devIssuer({ date: () => clock.date() })
-const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const { privateKey, publicKey } = generateKeys('ec')
 const jwk = publicKey.export({ format: 'jwk' }) as JWK
 const jkt = thumbprint(publicKey)
 const bound = dev.token('ada', { claims: { cnf: { jkt } } })
@@ -57,7 +58,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
 
   it('refuses every proof that is not for this request, this token and now (§4.3)', async () => {
     const { ask, proof, uri } = await api()
-    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const other = generateKeys('ec')
     const privateJwk = privateKey.export({ format: 'jwk' })
     const bad: [string, string | undefined][] = [
       ['none', undefined],
@@ -141,7 +142,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     const withProof = await ask(await proof(), bound, 'Bearer')
     assert.equal(withProof.status, 401)
     assert.match(withProof.headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
-    const other = generateKeyPairSync('ed25519')
+    const other = generateKeys('ed25519')
     const theirs = await proof({}, { alg: 'EdDSA', jwk: other.publicKey.export({ format: 'jwk' }) }, other.privateKey)
     assert.match((await ask(theirs)).headers.get('www-authenticate') ?? '', /^DPoP error="invalid_token"/)
     for (const cnf of [undefined, {}, { jkt: 7 }, { 'x5t#S256': 'x' }, { jkt, 'x5t#S256': 'x' }, jkt]) {
@@ -220,7 +221,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
         (await ask(await proof({ htm: 'POST' }))).headers.get('www-authenticate') ?? '',
         /invalid_dpop_proof/,
       )
-      const other = generateKeyPairSync('ed25519')
+      const other = generateKeys('ed25519')
       const header = { alg: 'EdDSA', jwk: other.publicKey.export({ format: 'jwk' }) }
       const nonce = (await ask(await proof({}, header, other.privateKey))).headers.get('dpop-nonce')
       assert.ok(nonce)
@@ -341,11 +342,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
 
 describe('thumbprint() (RFC 7638)', () => {
   it('is that of another library, for every type of key', async () => {
-    const keys = [
-      publicKey,
-      generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey,
-      generateKeyPairSync('ed25519').publicKey,
-    ]
+    const keys = [publicKey, generateKeys('rsa').publicKey, generateKeys('ed25519').publicKey]
     for (const key of keys)
       assert.equal(thumbprint(key), await calculateJwkThumbprint(key.export({ format: 'jwk' }) as JWK))
   })

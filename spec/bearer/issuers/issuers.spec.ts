@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { sign } from 'jsonwebtoken'
 import { type BearerOptions, type KeyMaterial, requireBearer, sessionOf } from '../../../lib/index'
 import { keyPair, serveIssuer } from '../../support/issuer'
 import { serve } from '../../support/serve'
+import { generateKeys } from '../../support/generate-keys'
 
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const rsa = generateKeys('rsa')
 const one = {
   issuer: 'https://one.test',
   audience: 'api-1',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHmac, generateKeyPairSync, sign as signBytes } from 'node:crypto'
+import { createHmac, sign as signBytes } from 'node:crypto'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import { type BearerOptions, type IssuerOptions, requireBearer, sessionOf } from
 import { page } from '../../support/markdown'
 import { serve } from '../../support/serve'
 import { readData } from '../../support/data'
+import { generateKeys } from '../../support/generate-keys'
 
 interface Case {
   readonly id: string
@@ -80,9 +81,9 @@ function besides({ id, recipe: { issuer, audience, requirements } }: Case): Part
   return {}
 }
 
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
-const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+const rsa = generateKeys('rsa')
+const p256 = generateKeys('ec')
+const p384 = generateKeys('ec', 'P-384')
 const pairs: Readonly<Record<string, typeof rsa>> = { RS256: rsa, RS512: rsa, ES256: p256, ES384: p384 }
 
 function timed(claims: unknown, nowSec: number): unknown {

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
-import { type KeyObject, generateKeyPairSync, sign as signBytes, randomBytes, createSecretKey } from 'node:crypto'
+import { type KeyObject, sign as signBytes, randomBytes, createSecretKey } from 'node:crypto'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { SignJWT } from 'jose'
 import { requireBearer, type Algorithm, type BearerOptions, type KeyMaterial } from '../../../lib/index'
 import { serve } from '../../support/serve'
+import { generateKeys } from '../../support/generate-keys'
 
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
-const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve })
+const rsa = generateKeys('rsa')
+const ec = (namedCurve: string) => generateKeys('ec', namedCurve)
 const pairs: Readonly<Record<Exclude<Algorithm, `HS${string}`>, { privateKey: KeyObject; publicKey: KeyObject }>> = {
   RS256: rsa,
   RS384: rsa,
@@ -18,8 +19,8 @@ const pairs: Readonly<Record<Exclude<Algorithm, `HS${string}`>, { privateKey: Ke
   ES256: ec('P-256'),
   ES384: ec('P-384'),
   ES512: ec('P-521'),
-  EdDSA: generateKeyPairSync('ed25519'),
-  Ed25519: generateKeyPairSync('ed25519'),
+  EdDSA: generateKeys('ed25519'),
+  Ed25519: generateKeys('ed25519'),
 }
 const names = Object.keys(pairs) as (keyof typeof pairs)[]
 const claims = { iss: 'https://as.test', aud: 'api', sub: 'ada', exp: 4_102_444_800 }
@@ -56,7 +57,7 @@ describe('requireBearer() takes tokens signed by another library', () => {
   }
 
   it('EdDSA on Ed448 (RFC 8037 §3.1), and no forged or cut signature', async () => {
-    const { publicKey, privateKey } = generateKeyPairSync('ed448')
+    const { publicKey, privateKey } = generateKeys('ed448')
     const ask = await asking({ ...base, key: publicKey })
     const head = [{ alg: 'EdDSA' }, claims]
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
@@ -84,7 +85,7 @@ describe('requireBearer() takes tokens signed by another library', () => {
         assert.equal(await ask(await signed(name, privateKey)), 200, `${alg} for ${name}`)
       }
     }
-    const ed448 = generateKeyPairSync('ed448').publicKey.export({ format: 'jwk' })
+    const ed448 = generateKeys('ed448').publicKey.export({ format: 'jwk' })
     for (const [key, algorithms] of [
       [{ ...ed448, alg: 'EdDSA' }, ['Ed25519']],
       [{ ...jwk, alg: 'ES256' }, ['EdDSA']],

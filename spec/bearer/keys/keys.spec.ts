@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { sign } from 'jsonwebtoken'
 import { ASYMMETRIC, keyMismatch } from '../../../lib/bearer/keys/algorithm'
@@ -11,10 +10,11 @@ import { type KnownToken, KnownTokens } from '../../../lib/bearer/issuers/known-
 import { KeyProblem, keyFromJwk, keyFromMaterial, keyFromSecret } from '../../../lib/bearer/keys/verify-key'
 import { systemClock } from '../../../lib/http/clock'
 import { devIssuer, manualClock } from '../../../lib/testing/index'
+import { generateKeys } from '../../support/generate-keys'
 
-const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey
-const ed = generateKeyPairSync('ed25519').publicKey
-const x = generateKeyPairSync('x25519').publicKey
+const ec = generateKeys('ec').publicKey
+const ed = generateKeys('ed25519').publicKey
+const x = generateKeys('x25519').publicKey
 const jwk = ec.export({ format: 'jwk' })
 /** An RSA key of so many bits; nobody knows its factors. */
 const rsaOf = (bits: number) => {
