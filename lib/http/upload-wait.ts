@@ -18,7 +18,8 @@ type Watched = Omit<IncomingMessage, 'read' | 'push'> & { [watched]: Upload; rea
 /** The body of a request as far as it is seen, and the methods that were replaced. */
 interface Upload {
   missing: number
-  readonly observer: UploadObserver
+  /** More than one where the app has a second response made of the first. */
+  readonly observers: UploadObserver[]
   readonly read: Read
   readonly push: Push
 }
@@ -33,7 +34,8 @@ export function watchUpload(req: IncomingMessage, observer: UploadObserver): voi
   const missing = announcedBytes(req)
   if (missing === 0 || req.complete) return
   const methods = req as unknown as Watched
-  methods[watched] = { missing, observer, read: methods.read, push: methods.push }
+  if (Object.hasOwn(methods, watched)) return void methods[watched].observers.push(observer)
+  methods[watched] = { missing, observers: [observer], read: methods.read, push: methods.push }
   methods.read = watchedRead
   methods.push = watchedPush
 }
@@ -42,9 +44,11 @@ export function watchUpload(req: IncomingMessage, observer: UploadObserver): voi
 // each collection before.
 
 function watchedRead(this: Watched, size?: number): unknown {
-  const { read, missing, observer } = this[watched]
+  const { read, missing, observers } = this[watched]
   const chunk = Reflect.apply(read, this, [size])
-  if (chunk === null && missing > 0 && wantsMore(this, size)) observer.uploadAwaited()
+  if (chunk === null && missing > 0 && wantsMore(this, size)) {
+    for (const observer of observers) observer.uploadAwaited()
+  }
   return chunk
 }
 
@@ -52,7 +56,7 @@ function watchedPush(this: Watched, ...args: Parameters<Push>): unknown {
   const upload = this[watched]
   const [chunk] = args
   upload.missing = chunk === null ? 0 : upload.missing - chunk.length
-  upload.observer.uploadArrived()
+  for (const observer of upload.observers) observer.uploadArrived()
   return Reflect.apply(upload.push, this, args)
 }
 

@@ -9,7 +9,7 @@ import busboy from 'busboy'
 import type express from 'express'
 import type { RequestHandler } from 'express'
 import multer from 'multer'
-import { throttle } from '../../lib'
+import { processingTime, throttle } from '../../lib'
 import { type ManualClock, manualClock } from '../../lib/testing'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
 import { listen } from '../support/listen'
@@ -36,6 +36,11 @@ const form = { type: 'multipart/form-data; boundary=part', body: file }
 
 const UPLOADS: Record<string, Upload> = {
   'express.json()': { ...json, reader: (express) => express.json() },
+  'express.json() behind a second response made of the first': {
+    ...json,
+    reader: (express) => (req, res, next) =>
+      processingTime()(req, Object.create(res) as typeof res, () => void express.json()(req, res, next)),
+  },
   'express.raw()': { type: 'application/octet-stream', body: text, reader: (express) => express.raw() },
   'express.text()': { type: 'text/plain', body: text, reader: (express) => express.text() },
   'express.urlencoded()': {
