@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type KeyObject, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { type KeyObject, createPrivateKey, createPublicKey } from 'node:crypto'
 import { type Server, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
@@ -12,6 +12,7 @@ import {
   clientDirectory,
   userDirectory,
 } from '../../lib/oauth'
+import { generateKeys } from '../support/generate-keys'
 
 /** RFC 7636 appendix B. */
 export const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
@@ -133,6 +134,6 @@ export async function json(response: Response): Promise<Record<string, unknown>>
 /** Those that `npm test` has made for all files, or where a file is run by itself new ones. */
 function rsaKeys(n: number) {
   const made = (JSON.parse(process.env.SPEC_RSA_KEYS ?? '[]') as string[])[n]
-  if (made === undefined) return generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  if (made === undefined) return generateKeys('rsa')
   return { privateKey: createPrivateKey(made), publicKey: createPublicKey(made) }
 }
