@@ -1,5 +1,6 @@
 import { type KeyObject, constants, createHmac, timingSafeEqual, verify } from 'node:crypto'
 import type { Algorithm } from './algorithm'
+import { derSignature } from './ecdsa-signature'
 import type { VerifyKey } from './verify-key'
 
 /**
@@ -32,8 +33,10 @@ function matches(signed: Buffer, signature: Buffer, algorithm: Algorithm, key: K
   switch (algorithm.slice(0, 2)) {
     case 'HS':
       return isSame(createHmac(hash, key).update(signed).digest(), signature)
-    case 'ES':
-      return verify(hash, signed, { key, dsaEncoding: 'ieee-p1363' }, signature)
+    case 'ES': {
+      const der = derSignature(signature, algorithm)
+      return der !== undefined && verify(hash, signed, key, der)
+    }
     case 'PS': {
       const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = constants
       return verify(hash, signed, { key, padding, saltLength }, signature)

@@ -1,6 +1,6 @@
 import { type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
-import { rawSignature } from './ecdsa-signature'
+import { rawSignature } from '../../bearer/keys/ecdsa-signature'
 import type { RingKey } from './keyring'
 
 /** RSA signs in libuv's thread pool: a signature takes longer than the rest of issuing a token. */
