@@ -49,7 +49,7 @@ export const GROUPS = {
   },
   redis: {
     title: 'Throttles, on Redis',
-    contestants: ['bare', 'bare+fields', ...REDIS, 'throttle(), Redis, 4 windows'],
+    contestants: ['bare', 'bare+fields', ...REDIS, 'throttle(), Redis, figures of 5 s', 'throttle(), Redis, 4 windows'],
     loads: ['one hot user', '10,000 users', '100,000 users, Zipf'],
   },
   slowRedis: {

@@ -20,6 +20,8 @@ const CONTESTANTS = {
   'throttle(), memory, 1 route': async (setup) => (await throttles()).tollgateRoutes(1)(setup),
   'throttle(), memory, 10 routes': async (setup) => (await throttles()).tollgateRoutes(10)(setup),
   'throttle(), Redis': async (setup) => (await throttles()).tollgate(1, true)(setup),
+  'throttle(), Redis, figures of 5 s': async (setup) =>
+    (await throttles()).tollgate(1, true, { maxStaleMs: 5_000 })(setup),
   'throttle(), Redis, 4 windows': async (setup) => (await throttles()).tollgate(4, true)(setup),
   'throttle(), 1 process': async (setup) => (await throttles()).tollgate(1, true)(setup),
   'throttle(), 3 processes': async (setup) => (await throttles()).tollgate(1, true)(setup),

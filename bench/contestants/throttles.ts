@@ -10,10 +10,10 @@ import { type Contestant, type Setup, appWith, user } from './setup'
 const USUAL = { limitMs: LIMIT_MS, windowMs: WINDOW_MS, subject: user } satisfies ThrottleOptions
 
 /** Throttles by so many windows, each request by all of them. */
-export function tollgate(windows: number, shared: boolean): Contestant {
+export function tollgate(windows: number, shared: boolean, others: ThrottleOptions = {}): Contestant {
   return ({ redisUrl }) => {
     const store = shared ? redisStore(redisUrl) : undefined
-    return appWith(...names(windows).map((name) => throttle({ ...USUAL, name, ...(store && { store }) })))
+    return appWith(...names(windows).map((name) => throttle({ ...USUAL, ...others, name, ...(store && { store }) })))
   }
 }
 
