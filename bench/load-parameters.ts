@@ -62,8 +62,8 @@ export const ZIPF_EXPONENT = 1
 export const LIMIT_MS = 86_400_000
 export const LIMIT_REQUESTS = 1_000_000_000
 export const WINDOW_MS = 60_000
-/** So long that no window ends while requests are refused. */
-export const REFUSED_WINDOW_MS = 2_592_000_000
+/** So long that no window ends while requests are refused: 24 days, about as long as a timer can be. */
+export const REFUSED_WINDOW_MS = 2_073_600_000
 
 /** Tokens that take turns where none is to be found in the cache, which then has room for a tenth of them. */
 export const COLD_TOKENS = 1_000

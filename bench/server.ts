@@ -33,10 +33,12 @@ const CONTESTANTS = {
   'rate-limiter-flexible, Redis': async (setup) => (await throttles()).rateLimiterFlexible(true)(setup),
   'throttle() refusing, memory': async (setup) => (await throttles()).tollgateRefusing(false)(setup),
   'throttle() refusing, Redis': async (setup) => (await throttles()).tollgateRefusing(true)(setup),
-  'express-rate-limit refusing, memory': async (setup) => (await throttles()).expressRateLimit(false, 1)(setup),
-  'express-rate-limit refusing, Redis': async (setup) => (await throttles()).expressRateLimit(true, 1)(setup),
-  'rate-limiter-flexible refusing, memory': async (setup) => (await throttles()).rateLimiterFlexible(false, 1)(setup),
-  'rate-limiter-flexible refusing, Redis': async (setup) => (await throttles()).rateLimiterFlexible(true, 1)(setup),
+  'express-rate-limit refusing, memory': async (setup) => (await throttles()).expressRateLimitRefusing(false)(setup),
+  'express-rate-limit refusing, Redis': async (setup) => (await throttles()).expressRateLimitRefusing(true)(setup),
+  'rate-limiter-flexible refusing, memory': async (setup) =>
+    (await throttles()).rateLimiterFlexibleRefusing(false)(setup),
+  'rate-limiter-flexible refusing, Redis': async (setup) =>
+    (await throttles()).rateLimiterFlexibleRefusing(true)(setup),
   'requireBearer()': async (setup) => (await bearers()).tollgateBearer(setup),
   'requireBearer(), cold': async (setup) => (await bearers()).tollgateBearerCold(setup),
   'express-oauth2-jwt-bearer': async (setup) => (await bearers()).expressOauth2JwtBearer(setup),

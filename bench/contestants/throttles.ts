@@ -37,11 +37,11 @@ export function tollgateRefusing(shared: boolean): Contestant {
   }
 }
 
-export function expressRateLimit(shared: boolean, limit = LIMIT_REQUESTS): Contestant {
+export function expressRateLimit(shared: boolean, limit = LIMIT_REQUESTS, windowMs = WINDOW_MS): Contestant {
   return (setup) =>
     appWith(
       rateLimit({
-        windowMs: WINDOW_MS,
+        windowMs,
         limit,
         keyGenerator: user,
         standardHeaders: 'draft-8',
@@ -51,15 +51,19 @@ export function expressRateLimit(shared: boolean, limit = LIMIT_REQUESTS): Conte
     )
 }
 
+export function expressRateLimitRefusing(shared: boolean): Contestant {
+  return expressRateLimit(shared, 1, REFUSED_WINDOW_MS)
+}
+
 function redisOf({ redisUrl }: Setup): RedisStore {
   const redis = new Redis(redisUrl)
   return new RedisStore({ sendCommand: (command, ...args) => redis.call(command, ...args) as Promise<number> })
 }
 
 /** As its own documentation puts it into Express, with the header fields that it names there. */
-export function rateLimiterFlexible(shared: boolean, points = LIMIT_REQUESTS): Contestant {
+export function rateLimiterFlexible(shared: boolean, points = LIMIT_REQUESTS, windowMs = WINDOW_MS): Contestant {
   return ({ redisUrl }) => {
-    const of = { points, duration: WINDOW_MS / 1_000 }
+    const of = { points, duration: windowMs / 1_000 }
     const limiter = shared
       ? new RateLimiterRedis({ ...of, storeClient: new Redis(redisUrl) })
       : new RateLimiterMemory(of)
@@ -83,6 +87,10 @@ export function rateLimiterFlexible(shared: boolean, points = LIMIT_REQUESTS): C
       )
     })
   }
+}
+
+export function rateLimiterFlexibleRefusing(shared: boolean): Contestant {
+  return rateLimiterFlexible(shared, 1, REFUSED_WINDOW_MS)
 }
 
 function names(count: number): string[] {
