@@ -29,7 +29,7 @@ export interface Throttle extends RequestHandler {
   /**
    * Resets a subject's usage of the windows open now, in every process.
    *
-   * @throws {Error} where the store does not answer: nothing was reset
+   * @throws {Error} where the store does not answer within two seconds: nothing was reset
    */
   reset(subject: string): Promise<void>
   /**

@@ -159,6 +159,21 @@ describe('throttle() while Redis does not answer', () => {
     assert.ok((await a.spent()) < 10_500)
   })
 
+  it('resets once a Redis that missed a deadline answers again', async (t) => {
+    const redis = await start()
+    const a = await api(t, redis.port)
+    await until(async () => !(await a.degraded()))
+    await a.charge(10_001)
+    redis.signal('SIGSTOP')
+    const reset = a.throttled.reset('ada')
+    reset.catch(() => undefined) // awaited below
+    await until(a.degraded)
+    redis.signal('SIGCONT')
+    await reset
+    assert.equal((await a.charge(0)).status, 200)
+    assert.ok((await a.spent()) < 200)
+  })
+
   it('runs nothing and charges nothing where somebody else has answered while the store was asked', async (t) => {
     const redis = await start()
     const throttled = throttle({

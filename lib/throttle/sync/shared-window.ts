@@ -18,6 +18,10 @@ const SWEEP_LEAST = 20
 const MOST_NETWORKS = 4_096
 const EVERYBODY_ELSE = 'network:*'
 
+/** How long a reset waits for a store that does not answer, and how often it asks: no request waits for it. */
+const RESET_WAITS_MS = 2_000
+const RESET_ASKS_MS = 100
+
 /** The store does not answer, and what was asked for needs it. */
 export class StoreDownError extends Error {
   constructor() {
@@ -183,10 +187,19 @@ export class SharedWindow {
     return s
   }
 
-  /** Resets the subject's usage. @throws {StoreDownError} where what the other processes charged cannot be known */
+  /**
+   * Resets the subject's usage. A store that missed a deadline has two seconds to answer again.
+   *
+   * @throws {StoreDownError} where what the other processes charged cannot be known
+   */
   async reset(subject: string): Promise<void> {
-    const s = await this.refresh(subject)
-    if (this.isDegraded(s)) throw new StoreDownError()
+    const until = this.#clock.now() + RESET_WAITS_MS
+    let s = await this.refresh(subject)
+    while (this.isDegraded(s)) {
+      if (this.#clock.now() >= until) throw new StoreDownError()
+      await new Promise<void>((resolve) => this.#clock.after(RESET_ASKS_MS, resolve))
+      s = await this.refresh(subject)
+    }
     const now = nowUs(this.#clock)
     this.#engine.charge(s, -s.used(now), now)
     await this.refresh(subject)
