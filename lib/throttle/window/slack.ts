@@ -14,7 +14,9 @@ export class Slack {
   #unit = 0
   #isAsked = false
   #demand = 0
-  #lastDemand = 0
+  #wasAsked = false
+  /** What was asked for in the tick that passed, by a subject that asks often enough to need it again. */
+  #repeated = 0
 
   /** What is granted and not used. */
   get left(): number {
@@ -82,17 +84,22 @@ export class Slack {
     this.#left = this.#more = 0
   }
 
-  /** A tick has passed. */
+  /**
+   * A tick has passed. One request alone is no reason to grant ahead: most often none follows, and giving it back takes
+   * another command.
+   */
   tick(): void {
-    this.#lastDemand = this.#demand
+    const isRepeated = this.#wasAsked || this.#demand > this.#unit
+    this.#repeated = isRepeated ? this.#demand : 0
+    this.#wasAsked = this.#isAsked
     this.#demand = 0
     this.#isAsked = false
   }
 
   /** Nothing is wished for any more. */
   stop(): void {
-    this.#left = this.#demand = this.#lastDemand = 0
-    this.#isAsked = false
+    this.#left = this.#demand = this.#repeated = 0
+    this.#isAsked = this.#wasAsked = false
   }
 
   /**
@@ -104,7 +111,7 @@ export class Slack {
   wish(want: number, limit: number, isLarge: boolean): number {
     this.#wishLimit = limit
     const demanded = this.#demand > this.#unit ? this.#demand - want : 0
-    const wish = isLarge ? 0 : Math.floor(Math.max(AHEAD * this.#lastDemand, demanded))
+    const wish = isLarge ? 0 : Math.floor(Math.max(AHEAD * this.#repeated, demanded))
     this.#left = limit < this.#limit ? 0 : Math.min(this.#left, wish)
     return wish
   }

@@ -517,6 +517,54 @@ describe('sync protocol', () => {
     assert.equal(b.sync(6_000).reply.written?.othersSpent, 300_000, 'once')
   })
 
+  /** The commands of a subject that asks at these ticks: each tick's, and those that requests wait for. */
+  function commands(askedAt: readonly number[], ticks: number) {
+    const { a } = two()
+    const asks: number[] = []
+    const published: { tick: number; slice: number }[] = []
+    for (let tick = 0; tick < ticks; tick++) {
+      let now = tick * 125_000
+      for (const s of a.engine.tick(now)) {
+        const { asked, take } = a.sync(now)
+        take()
+        assert.equal(s.subject, 's')
+        published.push({ tick, slice: asked.slice })
+      }
+      if (!askedAt.includes(tick)) continue
+      now += 60_000
+      const verdict = a.engine.admit('s', applicant(1_000), now)
+      if ('waiter' in verdict) asks.push(tick)
+      const answers = 'waiter' in verdict ? a.sync(now).take().answers : []
+      const decision = 'waiter' in verdict ? answers[0]?.[1] : verdict
+      assert.ok(decision && 'ticket' in decision)
+      a.engine.settle(decision.ticket, now + 500)
+    }
+    return { asks, published }
+  }
+
+  it('takes two commands for a subject that asks once: one asks, one tells, and nothing is to be given back', () => {
+    assert.deepEqual(commands([1, 9], 14), {
+      asks: [1, 9],
+      published: [
+        { tick: 2, slice: 0 },
+        { tick: 10, slice: 0 },
+      ],
+    })
+  })
+
+  it('grants time ahead to a subject that asks in two ticks together, and takes it back where no more follows', () => {
+    assert.deepEqual(commands([1, 2, 3, 4], 9), {
+      asks: [1, 2],
+      published: [
+        { tick: 2, slice: 0 },
+        { tick: 3, slice: 1_250 },
+        { tick: 4, slice: 1_250 },
+        { tick: 5, slice: 1_250 },
+        { tick: 6, slice: 0 },
+      ],
+    })
+  })
+
   it('tick() publishes whom something has moved for, once at a time, and forgets who is idle', () => {
     const { a } = two()
     const { engine } = a
@@ -657,15 +705,17 @@ describe('sync protocol', () => {
   it('admits nobody past those who wait: a later request would use what is granted to them', () => {
     const { a } = two()
     const s = a.engine.subjectWindow('s', LIMIT, 0)
-    assert.ok('waiter' in a.engine.admit('s', applicant(16_500), 0))
-    a.sync(0).take()
-    a.engine.tick(1)
-    hear(a.engine, s, 1, { granted: 20_600, more: 100_000 })
-    assert.ok('waiter' in a.engine.admit('s', applicant(20_800), 2), 'more than the slack')
-    const sync = a.sync(3)
+    for (const now of [0, 2]) {
+      assert.ok('waiter' in a.engine.admit('s', applicant(16_500), now))
+      a.sync(now).take()
+      a.engine.tick(now + 1)
+    }
+    hear(a.engine, s, 3, { granted: 20_600, more: 100_000 })
+    assert.ok('waiter' in a.engine.admit('s', applicant(20_800), 4), 'more than the slack')
+    const sync = a.sync(5)
     assert.ok(sync.asked.keep > 20_500)
-    assert.ok('waiter' in a.engine.admit('s', applicant(20_500), 4), 'though the slack would do')
-    const { answers } = sync.take(5)
+    assert.ok('waiter' in a.engine.admit('s', applicant(20_500), 6), 'though the slack would do')
+    const { answers } = sync.take(7)
     assert.equal(answers.length, 1)
     assert.ok('ticket' in (answers[0] as (typeof answers)[0])[1])
     assert.equal(s.waiting.length, 1)
