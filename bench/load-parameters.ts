@@ -28,7 +28,7 @@ export const FULL: LoadParameters = {
   subjects: 100_000,
   tokens: 2_000,
   warmRequests: 20_000,
-  restMs: 6_000,
+  restMs: 15_000,
   mostProcesses: 100,
   keepProcesses: false,
 }

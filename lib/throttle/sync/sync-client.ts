@@ -99,6 +99,7 @@ export class SyncClient implements ShardListener {
 
   /** Brings the other processes' newest figures, if the store answers within the deadline. */
   refresh(s: SubjectWindow): Promise<void> {
+    this.#engine.locate(s)
     if (s.shard.isDown) return Promise.resolve()
     return new Promise((resolve) => {
       const waiting = this.#refreshed.get(s)

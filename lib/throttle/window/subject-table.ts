@@ -1,8 +1,13 @@
 import { IdleHistories, IdleSubjects } from './idle-subjects'
 import { type Shard, SubjectWindow, type WindowTerms } from './subject-window'
 
-/** A subject whose figures have not moved for so long is put to rest. */
-const REST_AFTER_US = 1_000_000
+/**
+ * A subject whose figures have not moved for so long, or for half a window, is put to rest: sooner where many are active,
+ * since each takes a kilobyte, but no sooner than it must, since to wake it takes a tenth of its next request.
+ */
+const REST_AFTER_US = 10_000_000
+const REST_SOON_AFTER_US = 1_000_000
+const MANY = 16_384
 
 /** The subject's name in the store and the phase of its windows, both the same in every process. */
 export type IdentifySubject = (subject: string) => { readonly id: string; readonly phase: number }
@@ -79,6 +84,7 @@ export class SubjectTable {
    */
   rest(now: number, most: number, isIdle: (s: SubjectWindow) => boolean): void {
     this.#idle.turn(now)
+    const halfUs = this.#terms.calendar.windowUs / 2 // entering a window counts as moving
     for (let i = 0; i < most; i++) {
       this.#sweep ??= this.#active.values()
       const next = this.#sweep.next()
@@ -87,7 +93,8 @@ export class SubjectTable {
         return
       }
       const s = next.value
-      if (!isIdle(s) || now - s.touched < REST_AFTER_US) continue
+      const restAfterUs = Math.min(halfUs, this.#active.size > MANY ? REST_SOON_AFTER_US : REST_AFTER_US)
+      if (!isIdle(s) || now - s.touched < restAfterUs) continue
       this.#active.delete(s.subject)
       const figures = s.evict()
       if (s.histories) this.#histories.put(s.subject, s.histories)

@@ -246,6 +246,24 @@ describe('Engine', () => {
     assert.equal(engine.subjects.size, 1)
   })
 
+  it('rest() leaves few subjects active for ten seconds or half a window, and many for one second', () => {
+    /** When the last of so many subjects that each asked once is put to rest. */
+    const restedAt = (subjects: number, windowUs: number) => {
+      const identify = (id: string) => ({ id, phase: PHASE })
+      const engine = new Engine({ windowUs, freshUs: 0, shared: false, identify, shardOf: () => memory })
+      for (let i = 0; i < subjects; i++) engine.charge(engine.subjectWindow(`s${i}`, LIMIT, 0), 1, 0)
+      const { active } = engine.subjects
+      let now = 0
+      for (; active.size === subjects && now < 2 * windowUs; now += 500_000) engine.rest(now + 500_000, 2 * subjects)
+      return { us: now, active: active.size }
+    }
+    assert.deepEqual(restedAt(1, 60_000_000), { us: 10_000_000, active: 0 })
+    assert.deepEqual(restedAt(1, 4_000_000), { us: 2_000_000, active: 0 })
+    assert.deepEqual(restedAt(1, 1_000_000), { us: 500_000, active: 0 })
+    assert.deepEqual(restedAt(16_384, 60_000_000), { us: 10_000_000, active: 0 })
+    assert.deepEqual(restedAt(20_000, 60_000_000), { us: 1_000_000, active: 16_384 })
+  })
+
   it('rest() keeps what the requests of a subject took, a window later, too', () => {
     const { engine } = alone()
     const route = new RoutePrice()
@@ -608,7 +626,7 @@ describe('sync protocol', () => {
     for (const subject of ['rests', 'busy', 'over'])
       engine.charge(engine.subjectWindow(subject, LIMIT, 0), subject === 'over' ? LIMIT + 1 : 10, 0)
     for (const s of engine.tick(1)) hear(engine, s, 1, {})
-    for (const now of [1_100_000, 1_200_000]) {
+    for (const now of [5_100_000, 5_200_000]) {
       engine.tick(now)
       for (const subject of ['busy', 'over']) engine.charge(engine.subjectWindow(subject, LIMIT, now), 1, now)
       for (const s of engine.tick(now)) hear(engine, s, now, {})
@@ -616,10 +634,10 @@ describe('sync protocol', () => {
       engine.rest(now, 10)
     }
     assert.deepEqual([...engine.subjects.active.keys()], ['busy', 'over'])
-    engine.republish(shard, 1_300_000)
-    assert.deepEqual(names(engine.publishAgain(1_300_000, 2)), ['over', 'busy'])
-    assert.deepEqual(names(engine.publishAgain(1_300_000, 2)), ['rests'])
-    assert.equal(engine.publishAgain(1_300_000, 2).length, 0)
+    engine.republish(shard, 5_300_000)
+    assert.deepEqual(names(engine.publishAgain(5_300_000, 2)), ['over', 'busy'])
+    assert.deepEqual(names(engine.publishAgain(5_300_000, 2)), ['rests'])
+    assert.equal(engine.publishAgain(5_300_000, 2).length, 0)
   })
 
   it('says again to the server that is up now what an idle subject owed to one that was down', () => {
@@ -691,14 +709,14 @@ describe('sync protocol', () => {
     const { a, hashes } = two()
     for (const subject of ['s', 'other']) a.engine.charge(a.engine.subjectWindow(subject, LIMIT, 0), 300_000, 0)
     a.sync(1).take()
-    for (let now = 2; now < 4_000_000; now += 500_000) {
+    for (let now = 2; now < 8_000_000; now += 500_000) {
       a.engine.tick(now)
       a.engine.rest(now, 10)
     }
     assert.equal(a.engine.subjects.active.has('s'), false)
     hashes.clear()
-    a.sync(4_000_000).take(4_000_001)
-    const again = a.engine.publishAgain(4_000_002, 9).map(({ subject }) => subject)
+    a.sync(8_000_000).take(8_000_001)
+    const again = a.engine.publishAgain(8_000_002, 9).map(({ subject }) => subject)
     assert.deepEqual(again.sort(), ['other', 's'])
   })
 
