@@ -5,12 +5,14 @@ import type { StoreShard } from '../sync/store'
 import type { SyncCommand, SyncReply } from '../sync/sync-protocol'
 import type { ServerInfo } from './server-advice'
 import { ServerWatch } from './server-watch'
-import { checkCommand, packCommands, readReplies, windowKey } from './window-record'
+import { faultIn, packCommands, readReplies, windowKey } from './window-record'
 
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
 /** The canary lives as long as a heartbeat may be late. */
 const CANARY_MS = 60_000
+/** So many subjects whose requests wait do not wait for the end of a turn. */
+const ASKING_TOGETHER = 8
 /** A process that three heartbeats are missed of is counted no more. */
 const LIVING_MS = 3_000
 
@@ -34,13 +36,18 @@ export interface ShardOptions {
   readonly name?: string | undefined
 }
 
-/** A subject's command that is to be sent, and who waits for its reply. */
-interface PendingSync {
-  readonly key: string
-  readonly command: SyncCommand
-  readonly resolve: (reply: SyncReply) => void
-  readonly reject: (err: unknown) => void
+/** Commands that go together, and their replies in the same order. */
+interface Batch {
+  readonly keys: string[]
+  readonly commands: SyncCommand[]
+  readonly replies: Promise<Replies>
+  readonly send: () => void
+  /** So many requests, at least, wait for it. */
+  asking: number
 }
+
+/** A promise stands for one that had to be asked for by itself. */
+type Replies = readonly (SyncReply | Promise<SyncReply>)[]
 
 /** One server, as a connection reaches it: a plain one, or a Cluster's master. */
 export abstract class RedisShard implements StoreShard {
@@ -52,8 +59,8 @@ export abstract class RedisShard implements StoreShard {
   #beats = 0
   #canary = ''
   #beatsHeard = 0
-  #pending: PendingSync[] = []
-  #underWay = 0
+  /** The one that is still filled. */
+  #batch: Batch | undefined
   #longestUs = 0
   readonly #watch: ServerWatch
 
@@ -65,46 +72,43 @@ export abstract class RedisShard implements StoreShard {
   }
 
   sync(window: string, command: SyncCommand): Promise<SyncReply> {
-    const key = windowKey(this.keys.prefix, command.id, command.number, window)
+    const fault = faultIn(command) // found here, so that those beside it are sent all the same
+    if (fault) return Promise.reject(fault)
     this.#longestUs = Math.max(this.#longestUs, command.ends - command.starts)
-    return new Promise((resolve, reject) => {
-      checkCommand(command) // here, so that those beside it are sent all the same
-      const waiting = this.#pending.push({ key, command, resolve, reject })
-      if (waiting >= this.mostTogether) this.#send()
-      else if (waiting === 1) this.#sendSoon()
-    })
+    let batch = this.#batch
+    if (batch === undefined || batch.keys.length >= this.mostTogether) batch = this.#batch = this.#open()
+    const place = batch.keys.push(windowKey(this.keys.prefix, command.id, command.number, window)) - 1
+    batch.commands.push(command)
+    if (command.want > 0 && ++batch.asking === ASKING_TOGETHER) batch.send()
+    return batch.replies.then((replies) => replies[place] as SyncReply)
   }
 
   /**
    * What comes in one turn of the event loop goes together: a command costs more than what is in it. But a turn is long
-   * where many requests come at once, so the first does not wait for its end: its answer is under way meanwhile.
+   * where many requests come at once: then the server answers the first of them while this process reads the others.
    */
-  #sendSoon(): void {
-    if (this.#underWay === 0) queueMicrotask(() => this.#send())
-    else setImmediate(() => this.#send())
+  #open(): Batch {
+    const keys: string[] = []
+    const commands: SyncCommand[] = []
+    let send = (): void => undefined
+    const isFilled = new Promise<void>((resolve) => {
+      send = () => {
+        if (this.#batch?.keys === keys) this.#batch = undefined
+        resolve()
+      }
+      setImmediate(send)
+    })
+    return { keys, commands, replies: isFilled.then(() => this.#run(keys, commands)), send, asking: 0 }
   }
 
-  #send(): void {
-    const pending = this.#pending
-    this.#pending = []
-    if (pending.length > 0) this.#run(pending)
-  }
-
-  #run(batch: readonly PendingSync[]): void {
-    this.#underWay++
-    const keys = batch.map(({ key }) => key)
-    this.redis
-      .runForBytes(SYNC, keys, [packCommands(batch.map(({ command }) => command))])
-      .then((reply) => {
-        const replies = readReplies(keys, reply)
-        batch.forEach(({ resolve }, i) => resolve(replies[i] as SyncReply))
-      })
-      .catch((err: unknown) => {
-        if (batch.length === 1 || !isCrossSlot(err)) return batch.forEach(({ reject }) => reject(err))
-        this.mostTogether = 1
-        for (const one of batch) this.#run([one])
-      })
-      .finally(() => this.#underWay--)
+  async #run(keys: readonly string[], commands: readonly SyncCommand[]): Promise<Replies> {
+    try {
+      return readReplies(keys, await this.redis.runForBytes(SYNC, keys, [packCommands(commands)]))
+    } catch (err) {
+      if (keys.length === 1 || !isCrossSlot(err)) throw err
+      this.mostTogether = 1
+      return keys.map((key, i) => this.#run([key], commands.slice(i, i + 1)).then(([reply]) => reply as SyncReply))
+    }
   }
 
   async beat(): Promise<{ time: number; whole: boolean; processes: number }> {

@@ -56,12 +56,13 @@ export function parseWindowKey(prefix: string, key: string): { id: string; windo
   return id === undefined || window === undefined ? undefined : { id, window }
 }
 
-/** @throws {RangeError} where a figure is not a whole number */
-export function checkCommand(command: SyncCommand): void {
+/** The first figure that is no whole number; undefined where there is none. */
+export function faultIn(command: SyncCommand): RangeError | undefined {
   for (const name of PARAMETERS) {
     const n = Number(command[name])
-    if (!Number.isSafeInteger(n)) throw new RangeError(`sync: ${name} must be a whole number; received ${n}`)
+    if (!Number.isSafeInteger(n)) return new RangeError(`sync: ${name} must be a whole number; received ${n}`)
   }
+  return undefined
 }
 
 /** Packs commands as sync.lua takes them. */
@@ -69,10 +70,14 @@ export function packCommands(commands: readonly SyncCommand[]): Buffer {
   let bytes = 0
   for (const { process } of commands) bytes += Buffer.byteLength(process) + 1 + PARAMETERS.length * DOUBLE_BYTES
   const packed = Buffer.allocUnsafe(bytes)
+  const view = viewOf(packed)
   let at = 0
   for (const command of commands) {
     at = packed.writeUInt8(0, at + packed.write(command.process, at))
-    for (const name of PARAMETERS) at = packed.writeDoubleLE(Number(command[name]), at)
+    for (const name of PARAMETERS) {
+      view.setFloat64(at, Number(command[name]), true)
+      at += DOUBLE_BYTES
+    }
   }
   return packed
 }
@@ -88,10 +93,11 @@ export function readReplies(keys: readonly string[], reply: unknown): SyncReply[
   if (!Buffer.isBuffer(packed) || packed.length !== keys.length * REPLY_BYTES) {
     throw new Error('sync.lua answered something else than replies')
   }
+  const view = viewOf(packed)
   let unreadable = 0
   return keys.map((key, i) => {
     const at = i * REPLY_BYTES
-    const figure = (n: number) => packed.readDoubleLE(at + n * DOUBLE_BYTES)
+    const figure = (n: number) => view.getFloat64(at + n * DOUBLE_BYTES, true)
     const [time, state] = [figure(0), figure(1)]
     if (state === NOTHING) return { time }
     if (state !== WRITTEN) return { time, unreadable: `${key}: ${String(causes[unreadable++])}` }
@@ -108,6 +114,11 @@ export function readReplies(keys: readonly string[], reply: unknown): SyncReply[
     }
     return { time, written }
   })
+}
+
+/** Reads and writes numbers several times as fast as a Buffer does. */
+function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, byteLength)
 }
 
 /** Reads a process's field; undefined where it is none. */

@@ -29,8 +29,19 @@ export class Deadlines<T> {
   }
 
   add(what: T): void {
+    this.#dropKept()
     this.#queue.push({ at: this.#clock.now() + this.#ms, what })
     this.#arm(this.#ms)
+  }
+
+  /**
+   * The first ones, as a rule all. What thousands a second left here until the timer goes off would outlive quick
+   * collections, and V8 then makes its like where only a full collection frees them.
+   */
+  #dropKept(): void {
+    for (let first = this.#queue[0]; first !== undefined && !this.#isOpen(first.what); first = this.#queue[0]) {
+      this.#queue.shift()
+    }
   }
 
   #arm(ms: number): void {

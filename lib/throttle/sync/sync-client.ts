@@ -15,6 +15,9 @@ const AT_ONCE = 250
 /** So many at least, where the store takes so much longer than it can: other processes may ask as much of it. */
 const AT_LEAST = 10
 const SLOW_US = 20_000
+/** Of what is due so much goes at once, or a part of it where that is more: requests that wait are not to wait for it. */
+const DUE_AT_ONCE = 50
+const DUE_PART = 1 / 4
 /** The quickest answer counts for less with each that comes after it: the way to the store may have become longer. */
 const FORGETTING = 1.001
 /** How often at most the last figures are published at the end, where no answer came in time. */
@@ -25,6 +28,9 @@ const CLOSING_MS = 5_000
 const WARNED_EVERY_MS = 60_000
 /** Where every admission asks the store there is no staleness to halve; figures are then published this often. */
 const TICK_WHEN_ALWAYS_ASKING_MS = 125
+/** What is due is looked at in so many parts, so that it does not come all at once; a part takes so long at least. */
+const PARTS = 8
+const PART_LEAST_MS = 15
 
 /**
  * Syncs one window with the store: at most one command of a subject is under way, each has its deadline, and what is not
@@ -38,7 +44,9 @@ export class SyncClient implements ShardListener {
   readonly #health: StoreHealth
   readonly #clock: Clock
   readonly #line: WaitingLine
+  /** A subject is looked at so long after it became due, at the latest, and how long before that at the soonest. */
   readonly #tickMs: number
+  readonly #partMs: number
   readonly #waiters: Deadlines<Waiter>
   readonly #commands: Deadlines<UnderWay>
   readonly #refreshed = new Map<SubjectWindow, (() => void)[]>()
@@ -49,6 +57,8 @@ export class SyncClient implements ShardListener {
   /** To be published as soon as there is room. */
   readonly #queue = new Set<SubjectWindow>()
   #underWay = 0
+  /** Of these what was due. */
+  #dueUnderWay = 0
   #atOnce = AT_ONCE
   #quickestUs = Infinity
   #warnedAt = -Infinity
@@ -61,6 +71,7 @@ export class SyncClient implements ShardListener {
     this.#clock = clock
     this.#line = line
     this.#tickMs = engine.freshUs > 0 ? engine.freshUs / 2_000 : TICK_WHEN_ALWAYS_ASKING_MS
+    this.#partMs = Math.max(this.#tickMs / PARTS, Math.min(this.#tickMs, PART_LEAST_MS))
     this.#waiters = new Deadlines(clock, DEADLINE_MS, isUndecided, (waiter) => this.#waitedTooLong(waiter))
     this.#commands = new Deadlines(clock, DEADLINE_MS, isUnderWay, ({ s, shard }) => this.#failed(s, late(), shard))
     health.join(this)
@@ -87,7 +98,11 @@ export class SyncClient implements ShardListener {
 
   /** Asks again, and publishes what is due. Not what was put to rest: its subject may have newer figures by now. */
   again(s: SubjectWindow): void {
-    if (s.sent === undefined && !s.evicted && !this.#isClosing && !s.shard.isDown) this.#sync(s)
+    if (this.#isToSync(s)) this.#sync(s)
+  }
+
+  #isToSync(s: SubjectWindow): boolean {
+    return s.sent === undefined && !s.evicted && !this.#isClosing && !s.shard.isDown
   }
 
   /** Publishes now, or as soon as the command under way is answered. */
@@ -99,7 +114,7 @@ export class SyncClient implements ShardListener {
 
   /** Brings the other processes' newest figures, if the store answers within the deadline. */
   refresh(s: SubjectWindow): Promise<void> {
-    this.#engine.locate(s)
+    this.#engine.locate(s, nowUs(this.#clock))
     if (s.shard.isDown) return Promise.resolve()
     return new Promise((resolve) => {
       const waiting = this.#refreshed.get(s)
@@ -113,7 +128,7 @@ export class SyncClient implements ShardListener {
   arm(): void {
     if (this.#isTicking || this.#isClosing || !this.#engine.busy) return
     this.#isTicking = true
-    this.#clock.after(this.#tickMs, () => {
+    this.#clock.after(this.#partMs, () => {
       this.#isTicking = false
       this.#tick()
     })
@@ -171,12 +186,16 @@ export class SyncClient implements ShardListener {
 
   // --- one command and its answer
 
-  /** @param untold called where the store did not take it */
-  #sync(s: SubjectWindow, untold?: () => void): void {
+  /**
+   * @param untold called where the store did not take it
+   * @param isDue nothing waits for it
+   */
+  #sync(s: SubjectWindow, untold?: () => void, isDue = false): void {
     const command = nextCommand(this.#engine, s, this.#process, nowUs(this.#clock), this.#isClosing)
     const { sent, shard } = s
     if (sent === undefined || !(shard instanceof ShardHealth)) return
     this.#underWay++
+    if (isDue) this.#dueUnderWay++
     this.#commands.add({ s, sent, shard })
     // Not by finally(): it makes two promises more for each sync.
     shard.server.sync(this.#window, command).then(
@@ -184,7 +203,7 @@ export class SyncClient implements ShardListener {
         try {
           this.#replied(s, sent, reply, untold)
         } finally {
-          this.#ended()
+          this.#ended(isDue)
         }
       },
       (err: unknown) => {
@@ -192,7 +211,7 @@ export class SyncClient implements ShardListener {
           untold?.()
           if (s.sent === sent) this.#failed(s, err, shard)
         } finally {
-          this.#ended()
+          this.#ended(isDue)
         }
       },
     )
@@ -211,9 +230,10 @@ export class SyncClient implements ShardListener {
     else if (againInUs !== undefined) this.#clock.after(againInUs / 1_000, () => this.again(s))
   }
 
-  #ended(): void {
+  #ended(isDue: boolean): void {
+    if (isDue) this.#dueUnderWay--
     if (--this.#underWay === 0) this.#onQuiet?.()
-    if (this.#underWay <= this.#atOnce / 2) this.#drain()
+    if (this.#underWay <= this.#atOnce / 2 && this.#dueUnderWay <= DUE_AT_ONCE / 2) this.#drain()
   }
 
   /** How many may be under way follows from how long the store takes. */
@@ -261,7 +281,9 @@ export class SyncClient implements ShardListener {
   }
 
   #tick(): void {
-    for (const s of this.#engine.tick(nowUs(this.#clock))) this.#queue.add(s)
+    const now = nowUs(this.#clock)
+    const dueSince = now - (this.#tickMs - this.#partMs) * 1_000
+    for (const s of this.#engine.tick(now, dueSince)) this.#queue.add(s)
     this.#drain()
     this.arm()
   }
@@ -269,11 +291,17 @@ export class SyncClient implements ShardListener {
   /** Publishes what is due, then what the store may have lost: as much at a time as it can take. */
   #drain(): void {
     if (this.#isClosing) return
-    while (this.#underWay < this.#atOnce) {
-      const [s] = this.#queue.size > 0 ? this.#queue : this.#engine.publishAgain(nowUs(this.#clock), 1)
-      if (s === undefined) return
+    const most = Math.max(DUE_AT_ONCE, this.#queue.size * DUE_PART)
+    const isRoom = () => this.#underWay < this.#atOnce && this.#dueUnderWay < most
+    for (const s of this.#queue) {
+      if (!isRoom()) return
       this.#queue.delete(s)
-      this.again(s)
+      if (this.#isToSync(s)) this.#sync(s, undefined, true)
+    }
+    while (isRoom()) {
+      const [s] = this.#engine.publishAgain(nowUs(this.#clock), 1)
+      if (s === undefined) return
+      if (this.#isToSync(s)) this.#sync(s, undefined, true)
     }
   }
 }

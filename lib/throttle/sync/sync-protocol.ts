@@ -80,7 +80,7 @@ export function nextCommand(
   now: number,
   closing = false,
 ): SyncCommand {
-  engine.locate(s)
+  engine.locate(s, now)
   engine.enter(s, now)
   if (now - s.asOf > engine.freshUs) s.slack.drop()
   engine.dropGone(s)
@@ -136,11 +136,11 @@ export function takeReply(engine: Engine, s: SubjectWindow, sent: Sent, reply: S
     return { answers: isAwaited ? engine.decideWaiting(s, 'alone', now) : [], againInUs: undefined }
   }
   const startsInUs = s.start - reply.time
-  if (s.follow(reply.time, now)) engine.markDue(s)
+  if (s.follow(reply.time, now)) engine.markDue(s, now)
   const { written } = reply
   if (written === undefined || sent.number !== s.own.number) {
     s.markDirty()
-    engine.markDue(s)
+    engine.markDue(s, now)
     const isNeeded = isAwaited && (s.waiting.length > 0 || s.own.running > 0 || s.urgent)
     return { answers: [], againInUs: isNeeded ? Math.max(0, startsInUs) : undefined }
   }
@@ -159,6 +159,6 @@ export function giveUp(engine: Engine, s: SubjectWindow, now: number): Answers {
   s.unsend()
   s.markDirty()
   engine.enter(s, now)
-  engine.markDue(s)
+  engine.markDue(s, now)
   return engine.decideWaiting(s, 'alone', now)
 }

@@ -13,6 +13,8 @@ const UNHEARD_US = 2_000_000
 /** So many subjects are looked at in one go for those to be published again. */
 const LOOKED_AT = 2_000
 
+const NONE: readonly SubjectWindow[] = []
+
 export interface EngineOptions {
   readonly windowUs: number
   /** How old the others' figures may be for a request to be admitted from memory, in microseconds. */
@@ -42,8 +44,8 @@ export class Engine {
   readonly subjects: SubjectTable
   readonly #shared: boolean
   readonly #shardOf: (id: string) => Shard
-  /** What the next tick looks at. */
-  readonly #due = new Set<SubjectWindow>()
+  /** What ticks look at: the subjects that are marked as due, those that have been for longest first. */
+  #due: SubjectWindow[] = []
   /** Subjects of a shard that may have lost what it was told, and was not told again yet. */
   readonly #unpublished = new Map<Shard, Generator<SubjectWindow | undefined>>()
   /** Shards that may have lost something since their subjects began to be published again. */
@@ -73,16 +75,16 @@ export class Engine {
 
   /** Makes sure that the figures are those of the window open now, or of `number` where that is later. */
   enter(s: SubjectWindow, now: number, number?: number): void {
-    if (s.enter(now, number)) this.markDue(s)
+    if (s.enter(now, number)) this.markDue(s, now)
   }
 
   /** Makes sure that the shard is the one that keeps the subject's windows now: on a Cluster that changes. */
-  locate(s: SubjectWindow): void {
+  locate(s: SubjectWindow, now: number): void {
     if (s.shard.isOnly) return
     const shard = this.#shardOf(s.id)
     if (shard === s.shard) return
     s.moveTo(shard)
-    this.markDue(s)
+    this.markDue(s, now)
   }
 
   /** The number of the next command. */
@@ -97,8 +99,8 @@ export class Engine {
     const cost = Math.min(applicant.price(s), limitUs)
     if (this.#shared) {
       s.slack.ask(cost)
-      this.#due.add(s)
-      if (s.shard.isDown) this.locate(s)
+      this.markDue(s, now)
+      if (s.shard.isDown) this.locate(s, now)
     }
     const verdict = s.shard.isDown
       ? this.#decideAlone(s, cost, limitUs, now)
@@ -195,7 +197,7 @@ export class Engine {
       }
     }
     if (lone) s.markDirty() // who it was granted to has gone, and the store holds it for them
-    if (lone || answers.length > 0) this.markDue(s)
+    if (lone || answers.length > 0) this.markDue(s, now)
     if (answers.some(([, decision]) => 'ticket' in decision)) s.askAgainSoon()
     this.#leaveWaiting(s, left)
     return answers
@@ -254,7 +256,7 @@ export class Engine {
 
   /** Puts a request in flight, whatever the figures say. */
   begin(s: SubjectWindow, cost: number, now: number): Ticket {
-    this.markDue(s)
+    this.markDue(s, now)
     return s.begin(cost, now)
   }
 
@@ -277,7 +279,7 @@ export class Engine {
     const s = ticket.subjectWindow
     this.enter(s, now)
     s.own.resume(ticket, now)
-    this.markDue(s)
+    this.markDue(s, now)
   }
 
   /** Takes the request back as if it had not been admitted: nothing is charged, nothing stays held. */
@@ -302,29 +304,40 @@ export class Engine {
   }
 
   #charge(s: SubjectWindow, us: number, now: number): boolean {
-    this.markDue(s)
+    this.markDue(s, now)
     return s.charge(us, now)
   }
 
-  /** The next tick is to look at this subject. */
-  markDue(s: SubjectWindow): void {
-    if (this.#shared) this.#due.add(s)
+  /** A tick is to look at this subject. */
+  markDue(s: SubjectWindow, now: number): void {
+    if (!this.#shared || s.dueSince !== undefined) return
+    s.dueSince = now
+    this.#due.push(s)
   }
 
-  /** The subjects to publish now; to be called every half `freshUs` while any is due. */
-  tick(now: number): SubjectWindow[] {
+  /**
+   * The subjects to publish now, of those that have been due since `dueSince` or longer: each is to be looked at every
+   * half `freshUs` while it is due.
+   */
+  tick(now: number, dueSince = now): SubjectWindow[] {
     const publish: SubjectWindow[] = []
-    for (const s of this.#due) {
-      this.locate(s)
+    const later = this.#due.findIndex((s) => s.dueSince !== undefined && s.dueSince > dueSince)
+    for (const s of this.#due.splice(0, later === -1 ? this.#due.length : later)) {
+      if (s.dueSince === undefined) continue // it was put to rest since
+      s.dueSince = undefined
+      this.locate(s, now)
       this.enter(s, now)
-      if (s.shard.isDown) continue
+      if (s.shard.isDown) {
+        this.markDue(s, now)
+        continue
+      }
       // Also while all are refused from memory: the store may have lost what refuses them, and nobody else might know.
       const isWanted = s.slack.inDemand && (s.used(now) <= s.limit || now - s.asOf > UNHEARD_US)
       s.slack.tick()
       const isIdle = s.own.running === 0 && !s.dirty && !isWanted
-      if (!isIdle || s.givesSlackBack()) {
-        if (s.sent === undefined) publish.push(s)
-      } else if (!s.slack.inDemand) this.#due.delete(s)
+      if (isIdle && !s.givesSlackBack()) continue
+      if (s.sent === undefined) publish.push(s)
+      this.markDue(s, now)
     }
     return publish
   }
@@ -351,7 +364,8 @@ export class Engine {
   }
 
   /** The next subjects to publish again: those over their limit, then the other active ones, then those at rest. */
-  publishAgain(now: number, most: number): SubjectWindow[] {
+  publishAgain(now: number, most: number): readonly SubjectWindow[] {
+    if (this.#unpublished.size === 0) return NONE
     const publish: SubjectWindow[] = []
     let looks = 0
     for (const [shard, spenders] of this.#unpublished) {
@@ -364,10 +378,10 @@ export class Engine {
         }
         const s = next.value
         if (s === undefined) continue
-        this.locate(s) // it may be with another server still that is down, and would be put to rest untold
+        this.locate(s, now) // it may be with another server still that is down, and would be put to rest untold
         this.enter(s, now)
         s.markDirty()
-        this.markDue(s)
+        this.markDue(s, now)
         this.#publishedAgain.add(s)
         publish.push(s)
       }
@@ -385,7 +399,7 @@ export class Engine {
 
   /** Something is left for `tick()`. */
   get busy(): boolean {
-    return this.#due.size > 0 || this.#unpublished.size > 0
+    return this.#due.length > 0 || this.#unpublished.size > 0
   }
 
   /** Puts subjects to rest that are idle. Looks at no more than `most`, round and round. */
@@ -393,8 +407,9 @@ export class Engine {
     this.subjects.rest(now, most, (s) => {
       this.enter(s, now)
       if (s.own.running > 0 || s.waiting.length > 0 || s.sent !== undefined) return false
-      if (!this.#due.has(s)) return true
-      return s.shard.isDown && this.#due.delete(s) // all is published again when the store is back
+      if (s.dueSince !== undefined && !s.shard.isDown) return false
+      s.dueSince = undefined // all is published again when the store is back
+      return true
     })
   }
 }

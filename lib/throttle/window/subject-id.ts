@@ -5,6 +5,7 @@ import { hash } from 'node:crypto'
  * the UTF-16 code units, so that no two subjects share them, and no subject can be read in the store.
  */
 export function subjectId(subject: string, windowUs: number): { id: string; phase: number } {
-  const digest = hash('sha256', Buffer.from(subject, 'utf16le'), 'buffer')
-  return { id: digest.toString('base64url', 0, 18), phase: digest.readUIntBE(18, 6) % windowUs }
+  const digest = hash('sha256', Buffer.from(subject, 'utf16le'), 'base64url') // as text: bytes take twice as long
+  const phase = Buffer.from(digest.slice(24, 32), 'base64url').readUIntBE(0, 6) % windowUs
+  return { id: digest.slice(0, 24), phase }
 }

@@ -5,7 +5,7 @@ import { type Shard, SubjectWindow, type WindowTerms } from './subject-window'
  * A subject whose figures have not moved for so long, or for half a window, is put to rest: sooner where many are active,
  * since each takes a kilobyte, but no sooner than it must, since to wake it takes a tenth of its next request.
  */
-const REST_AFTER_US = 10_000_000
+const REST_AFTER_US = 30_000_000
 const REST_SOON_AFTER_US = 1_000_000
 const MANY = 16_384
 

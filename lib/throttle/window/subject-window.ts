@@ -91,6 +91,8 @@ export interface OthersFigures {
 export class SubjectWindow {
   readonly own: OwnFigures
   readonly slack: Slack
+  /** Since when a tick of the engine is to look at it; undefined where none is. */
+  dueSince: number | undefined
   /** Requests that wait, in the order in which they came. */
   #waiting = NONE
   /** When the store is to be asked again for those that wait, and the pause after that. */

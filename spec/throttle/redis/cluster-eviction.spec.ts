@@ -9,7 +9,7 @@ import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
 
 /** All is at rest: nothing is due, and the windows' keys are older than the canary, which is written each second. */
-const RESTING_MS = 13_000
+const RESTING_MS = 33_000
 const USERS = Array.from({ length: 100 }, (_, i) => `user-${i}`)
 
 /** A Cluster of one master, which keeps all slots and evicts. */

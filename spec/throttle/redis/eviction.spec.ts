@@ -9,7 +9,7 @@ import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
 
 /** All is at rest: nothing is due, and the windows' keys are older than the canary, which is written each second. */
-const RESTING_MS = 13_000
+const RESTING_MS = 33_000
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS, name: 'month' }
 
 /** An app over a Redis of these settings, and the codes of what was warned of since. */

@@ -8,6 +8,7 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import express, { type Request } from 'express'
 import { budgetOf, type StoreMessage, type Usage, redisStore, throttle } from '../../../lib/index'
+import type { SyncCommand } from '../../../lib/throttle/sync/sync-protocol'
 import { endedLogs, startApis } from '../../chaos/apis'
 import { balance } from '../../chaos/balance'
 import { shoot } from '../../chaos/load'
@@ -128,7 +129,8 @@ describe('redisStore() that is asked about many subjects in one turn', () => {
   before(async () => void (redis = await startRedis()))
   after(() => redis.stop())
 
-  it('sends one command for up to fifty of them, and tells each its own', async (t) => {
+  /** A server that keeps nothing yet, and how many subjects came in each command. */
+  async function watched(t: TestContext) {
     const admin = new Redis(redis.port)
     const store = redisStore(`redis://127.0.0.1:${redis.port}`)
     t.after(async () => {
@@ -137,27 +139,40 @@ describe('redisStore() that is asked about many subjects in one turn', () => {
     })
     const shard = store.shardOf('')
     const starts = Date.now() * 1_000 - 10_000_000
-    const command = (id: string, seq: number, spent: number) => syncCommand({ id, starts, seq, spent })
-    await until(() => shard.sync('w', command('first', 1, 0)).catch(() => undefined)) // connects, and brings the script
+    const sync = (id: string, more: Partial<SyncCommand>) => shard.sync('w', syncCommand({ id, starts, ...more }))
+    await until(() => sync('first', {}).catch(() => undefined)) // connects, and brings the script
     const monitor = await admin.monitor()
     t.after(() => monitor.disconnect())
     const sizes: number[] = []
     monitor.on('monitor', (_time: string, [name, , keys]: string[], source: string) => {
       if (name?.toLowerCase() === 'evalsha' && source !== 'lua') sizes.push(Number(keys))
     })
+    return { sync, sizes }
+  }
+
+  it('sends one command for up to fifty of them, and tells each its own', async (t) => {
+    const { sync, sizes } = await watched(t)
     const ids = Array.from({ length: 120 }, (_, i) => `s${i}`)
-    const all = (seq: number) => Promise.all(ids.map((id, i) => shard.sync('w', command(id, seq, 7 * i))))
+    const all = await Promise.all(ids.map((id, i) => sync(id, { seq: 10, spent: 7 * i })))
     assert.deepEqual(
-      (await all(10)).map(({ written }) => written?.found),
+      all.map(({ written }) => written?.found),
       Array(120).fill(0),
     )
-    const odd = ids.map((id, i) => shard.sync('w', command(id, i % 2 === 0 ? 20 : 5, 7 * i)))
+    const odd = ids.map((id, i) => sync(id, { seq: i % 2 === 0 ? 20 : 5, spent: 7 * i }))
     assert.deepEqual(
       (await Promise.all(odd)).map(({ written }) => written?.found),
       ids.map((_, i) => (i % 2 === 0 ? 10 : undefined)), // a command that is late writes nothing
     )
     await until(() => sizes.length >= 6)
     assert.deepEqual(sizes, [50, 50, 20, 50, 50, 20])
+  })
+
+  it('sends it once requests of eight wait for it, though the turn goes on', async (t) => {
+    const { sync, sizes } = await watched(t)
+    const asks = (n: number, want: number) => Array.from({ length: n }, (_, i) => sync(`${want} ${i}`, { want }))
+    await Promise.all([...asks(10, 0), ...asks(20, 1)]) // with what nobody waits for in one command
+    await until(() => sizes.length >= 3)
+    assert.deepEqual(sizes, [18, 8, 4])
   })
 })
 
@@ -214,7 +229,8 @@ describe('redisStore() with a Redis user of few rights', () => {
       assert.equal(await degraded(), true)
       await admin.call('ACL', 'SETUSER', `not${missing.slice(1)}`, missing)
       await until(async () => !(await degraded()))
-      assert.equal(causes.length, 1)
+      const denied = causes.filter((cause) => /denies its user a right/.test(String(cause)))
+      assert.equal(denied.length, 1) // on a busy machine the server may miss a heartbeat besides
     })
   }
 })

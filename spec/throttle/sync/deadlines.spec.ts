@@ -25,10 +25,14 @@ function deadlines() {
   }
   const missed: [string, number][] = []
   const begun = manual.now()
+  const looks: string[] = []
   const set = new Deadlines<Thing>(
     clock,
     70,
-    ({ open }) => open,
+    ({ name, open }) => {
+      looks.push(name)
+      return open
+    },
     ({ name, settles }) => {
       missed.push([name, Math.round(manual.now() - begun)])
       if (settles) settles.open = false
@@ -39,7 +43,7 @@ function deadlines() {
     set.add(thing)
     return thing
   }
-  return { add, advance: (ms: number) => manual.advance(ms), missed, timers }
+  return { add, advance: (ms: number) => manual.advance(ms), missed, timers, looks }
 }
 
 describe('Deadlines', () => {
@@ -66,6 +70,18 @@ describe('Deadlines', () => {
     first.settles = add('with it')
     advance(100)
     assert.deepEqual(missed, [['first', 70]])
+  })
+
+  it('keep nothing of those that were kept once others are set', () => {
+    const { add, advance, looks } = deadlines()
+    for (let ms = 0; ms < 60; ms++) {
+      const thing = add(String(ms))
+      advance(1)
+      thing.open = false
+    }
+    looks.splice(0)
+    advance(10)
+    assert.deepEqual(new Set(looks), new Set(['59']))
   })
 
   it('wake nobody, where all are kept, but once in their length', () => {

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { ThrottleStore } from '../../../lib/index'
+import { SharedWindow } from '../../../lib/throttle/sync/shared-window'
+import { StoreHealth } from '../../../lib/throttle/sync/store-health'
+import type { SyncCommand, SyncReply } from '../../../lib/throttle/sync/sync-protocol'
+import { manualClock } from '../../../lib/testing/index'
+
+const STARTED = 1_700_000_000_000
+
+/** A window over a store that answers when it is told to. */
+async function window() {
+  const clock = manualClock(STARTED)
+  const timeUs = () => clock.date() * 1_000
+  const asked: { readonly command: SyncCommand; readonly answer: () => void }[] = []
+  const shard = {
+    name: undefined,
+    isOnly: true,
+    beat: () => Promise.resolve({ time: timeUs(), whole: true }),
+    sync: (_window: string, command: SyncCommand) =>
+      new Promise<SyncReply>((resolve) => {
+        const figures = {
+          othersSpent: 0,
+          othersRunning: 0,
+          othersHeld: 0,
+          granted: 0,
+          more: 0,
+          incarnation: 1,
+          ended: 0,
+        }
+        const written = { ...figures, lone: false, found: command.stored }
+        asked.push({ command, answer: () => resolve({ time: timeUs(), written }) })
+      }),
+  }
+  const store: ThrottleStore = { shardOf: () => shard, watch: (w) => w.ready(shard), close: () => Promise.resolve() }
+  const made = new SharedWindow('w', 3_600_000, 250, clock, StoreHealth.of(store, clock))
+  await turn()
+  /** What the store was asked since, and answers now. */
+  const answered = async () => {
+    const now = asked.splice(0)
+    for (const { answer } of now) answer()
+    await turn()
+    return now.length
+  }
+  return { window: made, clock, asked, answered }
+}
+
+/** Whatever promises lead to. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('SyncClient', () => {
+  it('sends what is due a part at a time, and all of it within a tick', async () => {
+    const { window: made, clock, answered } = await window()
+    const settle = (of: string) => made.settle(made.begin(made.subjectWindow(of)), clock.now() * 1_000)
+    for (let i = 0; i < 400; i++) settle(`s${i}`)
+    const sent: number[] = []
+    for (let ms = 0; ms < 125; ms++) {
+      clock.advance(1)
+      const n = await answered()
+      if (n > 0) sent.push(n)
+    }
+    assert.equal(
+      sent.reduce((sum, n) => sum + n, 0),
+      400,
+    )
+    assert.ok(Math.max(...sent) <= 100, sent.join(' '))
+  })
+
+  it('looks at subjects in the order in which they became due, each within a tick', async () => {
+    const { window: made, clock, answered } = await window()
+    const settle = (of: string) => made.settle(made.begin(made.subjectWindow(of)), clock.now() * 1_000)
+    const sent: number[] = []
+    for (let ms = 0; ms < 250; ms++) {
+      if (ms < 125) settle(`s${ms}`)
+      clock.advance(1)
+      sent.push(await answered())
+    }
+    const within = (from: number, to: number) => sent.slice(from, to).reduce((sum, n) => sum + n, 0)
+    assert.equal(within(0, 105), 0)
+    assert.ok(within(0, 126) >= 1 && within(0, 126) <= 33, String(within(0, 126)))
+    assert.equal(within(0, 250), 125)
+    assert.ok(Math.max(...sent) <= 33, sent.join(' '))
+  })
+})
