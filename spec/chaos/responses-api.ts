@@ -1,5 +1,6 @@
 // An API behind throttle() whose handlers answer in every way a response can go; started by responses.spec.ts. Each
-// handler tells its parent what it worked, by its own clock.
+// handler tells its parent that it has begun, and what it worked, by its own clock.
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -23,6 +24,7 @@ const works =
   async (req: Request, res: Response): Promise<void> => {
     const from = performance.now()
     const endedAt = watchEnd(res, endsWith)
+    process.send?.({ user: req.query.user })
     await sleep(40)
     try {
       await then(req, res)
@@ -44,7 +46,10 @@ function watchEnd(res: Response, endsWith: 'end' | 'writeHead'): () => number | 
 
 app.get(
   '/aborted',
-  works((_req, res) => void res.end('nobody reads this')),
+  works(async (_req, res) => {
+    if (!res.closed) await once(res, 'close') // where the client's reset takes longer than the work
+    res.end('nobody reads this')
+  }),
 )
 app.get(
   '/not-modified',

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis'
 import { type RedisStore, redisStore } from '../../../lib/oauth/stores/redis-store'
 import { cutWire } from '../../support/cut-wire'
 import { type Server, startRedis } from '../../support/redis'
+import { until } from '../../support/until'
 import { storeContract } from './store-contract'
 
 describe('redisStore() of the authorization server', () => {
@@ -14,6 +15,13 @@ describe('redisStore() of the authorization server', () => {
     server = await startRedis()
     redis = new Redis(server.port)
     store = redisStore(redis)
+    // A first connection may take longer than a store waits for it where the machine is busy.
+    await until(() =>
+      store
+        .get('nothing')
+        .then(() => 'answered')
+        .catch(() => undefined),
+    )
   })
   after(async () => {
     store.close()

@@ -73,9 +73,10 @@ describe('throttle() shares what requests take through Redis', () => {
     assert.ok(!stored.includes('ada') && !stored.includes('tree'), stored)
 
     // The prices come soon after the connection, and no request waits for them.
+    let processes = 1
     await until(async () => {
       const second = await api(t)
-      await page(second, 'second')
+      await page(second, `fresh-${++processes}`)
       await second.end()
       return second.log.most === 6
     })

@@ -4,8 +4,8 @@ import { FULL, tell } from '../../chaos/table'
 import { type Mutant, WAITING_MUTANTS, WINDOW_MUTANTS } from './simulation/mutants'
 import { runSeed } from './simulation/seeds'
 
-/** A mutant must be found in one of so many runs. */
-const SEEDS = 60
+/** A mutant must be found in one of so many runs: the rarest is in one of fifty. */
+const SEEDS = 120
 
 /** Without `FULL` up to the first run that finds it, which must pass where nothing is left out. */
 async function find(t: TestContext, { lacks, mode, changes, patch }: Mutant): Promise<void> {
