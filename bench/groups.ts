@@ -11,6 +11,8 @@ export interface Group {
   readonly title: string
   readonly contestants: readonly ContestantName[]
   readonly loads: readonly LoadName[]
+  /** A target is about the ratio of its loads: each round has them all. */
+  readonly comparesLoads?: true
   /** The way to Redis is longer. */
   readonly slow?: true
   /** The servers may use every core: the load generator leaves most of its own. */
@@ -111,11 +113,13 @@ export const GROUPS = {
     title: 'Growth with subjects',
     contestants: ['bare', 'bare+fields', 'throttle(), memory', 'throttle(), Redis'],
     loads: ['10,000 users', '100,000 users'],
+    comparesLoads: true,
   },
   routes: {
     title: 'Growth with windows: one of 1 or 10 for each request',
     contestants: ['bare', 'throttle(), memory, 1 route', 'throttle(), memory, 10 routes'],
     loads: ['1 route', '10 routes'],
+    comparesLoads: true,
   },
   processes: {
     title: 'Growth with processes that share a subject: one of them is loaded, the others ask now and then',

@@ -22,11 +22,10 @@ export interface Load {
 }
 
 export interface Loaded {
-  readonly count: number
-  readonly perSec: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly p999Ms: number
+  /** What each request took. */
+  readonly tookMs: readonly number[]
+  /** Until the last answer. */
+  readonly ms: number
   /** Answers with another status than was expected. */
   readonly wrong: Readonly<Record<string, number>>
 }
@@ -86,11 +85,7 @@ function generate(load: Load): Promise<Loaded> {
       socket.on('close', () => {
         if (--open > 0) return
         placeOf.set(place, at)
-        tookMs.sort((a, b) => a - b)
-        const share = (p: number) => tookMs[Math.min(tookMs.length - 1, Math.floor(tookMs.length * p))] ?? NaN
-        const perSec = tookMs.length / ((last - begun) / 1_000)
-        const [p50Ms, p99Ms, p999Ms] = [share(0.5), share(0.99), share(0.999)]
-        resolve({ count: tookMs.length, perSec, p50Ms, p99Ms, p999Ms, wrong })
+        resolve({ tookMs, ms: last - begun, wrong })
       })
     }
   })

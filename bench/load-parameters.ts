@@ -1,8 +1,12 @@
 /** How much is measured, and how. Fixed before the first run; a change says its reason in the commit. */
 export interface LoadParameters {
-  /** Each contestant of a group is loaded once a round, in turn, and a row is the median of its rounds. */
+  /** Each contestant of a group is loaded for a slice of each round, and a row is the median of its rounds. */
   readonly rounds: number
   readonly sliceMs: number
+  /** A slice is taken in so many turns: the machine's speed changes within seconds, and should for all alike. */
+  readonly turns: number
+  /** So long a server with a Redis has for what a turn leaves it to do: it counts as its own, and disturbs nobody. */
+  readonly afterMs: number
   /** Or each contestant by the first load it takes part in. */
   readonly allLoads: boolean
   /** Before the first round, so that code is compiled and connections stand. */
@@ -12,7 +16,7 @@ export interface LoadParameters {
   readonly tokens: number
   /** Before memory is looked at: requests of one subject, so that what is made once is made. */
   readonly warmRequests: number
-  /** In so long the subjects that ask no more are put to rest. */
+  /** In so long the subjects that ask no more are put to rest, all of them. */
   readonly restMs: number
   /** Contestants of more processes than so many are left out. */
   readonly mostProcesses: number
@@ -23,12 +27,14 @@ export interface LoadParameters {
 export const FULL: LoadParameters = {
   rounds: 9,
   sliceMs: 1_000,
+  turns: 4,
+  afterMs: 300,
   allLoads: true,
-  warmMs: 1_500,
+  warmMs: 2_000,
   subjects: 100_000,
   tokens: 2_000,
   warmRequests: 20_000,
-  restMs: 15_000,
+  restMs: 35_000,
   mostProcesses: 100,
   keepProcesses: false,
 }
@@ -37,6 +43,8 @@ export const FULL: LoadParameters = {
 export const QUICK: LoadParameters = {
   rounds: 1,
   sliceMs: 60,
+  turns: 2,
+  afterMs: 0,
   allLoads: false,
   warmMs: 20,
   subjects: 2_000,

@@ -8,7 +8,7 @@ import { COMPANION_MS, HOT_USER, type LoadParameters, REDIS_DELAY_MS } from './l
 import { Worker, pinned } from './processes'
 import type { ContestantName, Question } from './server'
 
-/** One slice. */
+/** One slice, all turns of it. */
 export interface Slice {
   readonly perSec: number
   readonly p50Ms: number
@@ -24,6 +24,21 @@ export interface Slice {
 
 export type Row = { readonly contestant: ContestantName; readonly load: LoadName; readonly slices: readonly Slice[] }
 export type Measured = Readonly<Record<GroupName, readonly Row[]>>
+
+/** What one turn of a slice took. */
+interface Turn {
+  readonly loaded: Loaded
+  readonly cpuUs: number
+  readonly loopMs: number
+  readonly scripts: Scripts | undefined
+}
+
+/** What Redis was sent: scripts, the subjects in them, and the microseconds that they took. */
+interface Scripts {
+  readonly calls: number
+  readonly subjects: number
+  readonly us: number
+}
 
 export type TokenGroup = 'tokens' | 'tokensOnAllCores'
 
@@ -47,6 +62,9 @@ interface SubjectMemory {
   readonly asking: number
   readonly resting: number
 }
+
+/** In so long connections are closed, and what they left on the heap can be collected. */
+const CLOSING_MS = 2_000
 
 type Way = Pick<Group, 'slow' | 'allCores'>
 type Asking = Pick<Load, 'users' | 'tokens'>
@@ -72,8 +90,8 @@ export class Bench {
     readonly manyTokens: readonly string[],
   ) {}
 
-  /** All rows of a group, and in the same rounds whatever `alongside` measures. */
-  async group(name: GroupName, alongside?: (runner: Runner) => Promise<void>): Promise<Row[]> {
+  /** All rows of a group, and in the same rounds of a load whatever `alongside` measures. */
+  async group(name: GroupName, alongside?: (runner: Runner, load: LoadName) => Promise<void>): Promise<Row[]> {
     const group: Group = GROUPS[name]
     const contestants = group.contestants.filter((one) => processesOf(one) <= this.parameters.mostProcesses)
     const runners = await Promise.all(contestants.map((one) => this.#runner(one, group)))
@@ -84,12 +102,14 @@ export class Bench {
       return those.map((runner) => ({ runner, load, slices: [] as Slice[] }))
     })
     try {
-      for (const { runner, load } of rows) await this.#slice(runner, load, this.parameters.warmMs)
-      for (let round = 0; round < this.parameters.rounds; round++) {
-        for (const { runner, load, slices } of rows) {
-          slices.push(await this.#slice(runner, load, this.parameters.sliceMs))
+      // One load after the other: between two turns with the same users, a server should not forget them for long.
+      for (const loads of group.comparesLoads ? [group.loads] : group.loads.map((load) => [load])) {
+        const each = loads.map((load) => rows.filter((row) => row.load === load))
+        for (const { runner, load } of each.flat()) await this.#turn(runner, load, this.parameters.warmMs)
+        for (let round = 0; round < this.parameters.rounds; round++) {
+          for (const those of each) await this.#slices(those)
+          await alongside?.(runners.at(-1) as Runner, loads[0] as LoadName)
         }
-        await alongside?.(runners.at(-1) as Runner)
       }
     } finally {
       await Promise.all(runners.map((runner) => runner.stop()))
@@ -112,7 +132,9 @@ export class Bench {
   }
 
   async redis(limits: Limits): Promise<Row[]> {
-    return this.group('redis', async ({ redis }) => void limits.timeUs.push(await timeUs(redis as Redis)))
+    return this.group('redis', async ({ redis }, load) => {
+      if (load === '10,000 users') limits.timeUs.push(await timeUs(redis as Redis))
+    })
   }
 
   get #raw(): number {
@@ -123,7 +145,7 @@ export class Bench {
   async memory(): Promise<Memory> {
     const { tokens } = this.parameters
     const [warming, measured] = [this.manyTokens.slice(tokens), this.manyTokens.slice(0, tokens)]
-    const [token] = await this.#bytesEach('requireBearer()', tokens, warming.length, [
+    const token = await this.#bytesEach('requireBearer()', tokens, warming.length, [
       { users: 'hot', tokens: warming },
       { users: 'hot', tokens: measured },
     ])
@@ -135,11 +157,12 @@ export class Bench {
   }
 
   async #subjectBytes(name: ContestantName): Promise<SubjectMemory> {
-    const { subjects, warmRequests } = this.parameters
+    const { subjects, warmRequests, restMs } = this.parameters
     const few = subjects / 25 // so few that all have asked within about a second
-    const [asking] = await this.#bytesEach(name, few, warmRequests, [{ users: 'hot' }, { users: few }])
-    const [, resting] = await this.#bytesEach(name, subjects, warmRequests, [{ users: 'hot' }, { users: subjects }])
-    return { asking, resting }
+    return {
+      asking: await this.#bytesEach(name, few, warmRequests, [{ users: 'hot' }, { users: few }]),
+      resting: await this.#bytesEach(name, subjects, warmRequests, [{ users: 'hot' }, { users: subjects }], restMs),
+    }
   }
 
   stop(): void {
@@ -149,7 +172,7 @@ export class Bench {
   }
 
   /**
-   * What each of `count` requests leaves on the heap, at once and after some seconds, after `warmRequests` others which
+   * What each of `count` requests leaves on the heap, at once or after some seconds, after `warmRequests` others which
    * go the same way: what is made once has been made then, code, connections, timers.
    */
   async #bytesEach(
@@ -157,26 +180,38 @@ export class Bench {
     count: number,
     warmRequests: number,
     [others, load]: readonly [Asking, Asking],
-  ): Promise<[atOnce: number, atRest: number]> {
+    afterMs = 0,
+  ): Promise<number> {
     const runner = await this.#start(name, {}, ['--expose-gc'])
     const { port, server } = runner
     const heap = async () => (await server.ask<{ heapBytes: number }>({ ask: 'cost' } satisfies Question)).heapBytes
     const asked = { port, connections: LOADS['one hot user'].connections, expect: 200 }
     try {
       await this.#generator.ask<Loaded>({ ...asked, ...others, count: warmRequests } satisfies Load)
-      await setTimeout(this.parameters.restMs)
+      await setTimeout(Math.min(CLOSING_MS, this.parameters.restMs))
       const before = await heap()
       const loaded = await this.#generator.ask<Loaded>({ ...asked, ...load, count } satisfies Load)
       allAsExpected(name, loaded)
-      const after = await heap()
-      await setTimeout(this.parameters.restMs)
-      return [(after - before) / count, ((await heap()) - before) / count]
+      if (afterMs > 0) await setTimeout(afterMs)
+      return ((await heap()) - before) / count
     } finally {
       await runner.stop()
     }
   }
 
-  async #slice({ name, server, port, redis }: Runner, loadName: LoadName, ms: number): Promise<Slice> {
+  /** Adds a slice to each of these rows, whose servers take turns. */
+  async #slices(rows: readonly (Pick<Row, 'load'> & { readonly runner: Runner; readonly slices: Slice[] })[]) {
+    const { turns, sliceMs } = this.parameters
+    const taken = rows.map(() => [] as Turn[])
+    for (let turn = 0; turn < turns; turn++) {
+      for (const [i, { runner, load }] of rows.entries()) {
+        taken[i]?.push(await this.#turn(runner, load, sliceMs / turns))
+      }
+    }
+    for (const [i, { slices }] of rows.entries()) slices.push(sliceOf(taken[i] as Turn[]))
+  }
+
+  async #turn({ name, server, port, redis }: Runner, loadName: LoadName, ms: number): Promise<Turn> {
     const tokens = { 'one token': this.setup.tokens, 'many tokens': this.manyTokens }[loadName as string]
     const load: Load = { ...LOADS[loadName], port, ms, ...(tokens && { tokens }) }
     const cost = () => server.ask<{ cpuUs: number; loopMs: number }>({ ask: 'cost' } satisfies Question)
@@ -184,14 +219,11 @@ export class Bench {
     await redis?.config('RESETSTAT')
     const before = await cost()
     const loaded = await this.#generator.ask<Loaded>(load)
+    if (redis) await setTimeout(this.parameters.afterMs)
     const after = await cost()
-    const cpuUs = (after.cpuUs - before.cpuUs) / loaded.count
     allAsExpected(name, loaded)
-    const { perSec, p50Ms, p99Ms, p999Ms, count } = loaded
-    const slice = { perSec, p50Ms, p99Ms, p999Ms, cpuUs, loopMs: after.loopMs }
-    if (!redis) return slice
-    const { calls, us } = await scriptsOf(redis)
-    return { ...slice, scripts: { perRequest: calls / count, us } }
+    const scripts = redis && (await scriptsOf(redis))
+    return { loaded, cpuUs: after.cpuUs - before.cpuUs, loopMs: after.loopMs, scripts }
   }
 
   async #runner(name: ContestantName, group: Way): Promise<Runner> {
@@ -241,8 +273,29 @@ export class Bench {
   }
 }
 
-function allAsExpected(name: string, { count, wrong }: Loaded): void {
-  if (count === 0) throw new Error(`${name} answered nothing`)
+function sliceOf(turns: readonly Turn[]): Slice {
+  const sum = (of: (turn: Turn) => number) => turns.reduce((total, turn) => total + of(turn), 0)
+  const tookMs = turns.flatMap(({ loaded }) => loaded.tookMs).sort((a, b) => a - b)
+  const share = (p: number) => tookMs[Math.min(tookMs.length - 1, Math.floor(tookMs.length * p))] ?? NaN
+  const subjects = sum(({ scripts }) => scripts?.subjects ?? 0)
+  return {
+    perSec: tookMs.length / (sum(({ loaded }) => loaded.ms) / 1_000),
+    p50Ms: share(0.5),
+    p99Ms: share(0.99),
+    p999Ms: share(0.999),
+    cpuUs: sum(({ cpuUs }) => cpuUs) / tookMs.length,
+    loopMs: Math.max(...turns.map(({ loopMs }) => loopMs)),
+    ...(turns[0]?.scripts && {
+      scripts: {
+        perRequest: sum(({ scripts }) => scripts?.calls ?? 0) / tookMs.length,
+        us: subjects === 0 ? 0 : sum(({ scripts }) => scripts?.us ?? 0) / subjects,
+      },
+    }),
+  }
+}
+
+function allAsExpected(name: string, { tookMs, wrong }: Loaded): void {
+  if (tookMs.length === 0) throw new Error(`${name} answered nothing`)
   if (Object.keys(wrong).length > 0)
     throw new Error(`${name} answered otherwise than expected: ${JSON.stringify(wrong)}`)
 }
@@ -251,20 +304,17 @@ async function rawUs(server: Worker, ask: 'verifying' | 'signing', forMs: number
   return (await server.ask<{ us: number }>({ ask, forMs } satisfies Question)).us
 }
 
-/**
- * Scripts that were sent since the last RESETSTAT, and what one took for each subject in it: each time that ours takes
- * several subjects on, it writes a field of each.
- */
-async function scriptsOf(redis: Redis): Promise<{ calls: number; us: number }> {
+/** What was sent since the last RESETSTAT. Each time that a script of ours takes several subjects on, it writes a field of each. */
+async function scriptsOf(redis: Redis): Promise<Scripts> {
   const stats = await redis.info('commandstats')
   let calls = 0
-  let usec = 0
-  for (const [, c, u] of stats.matchAll(/^cmdstat_(?:evalsha|eval|fcall):calls=(\d+),usec=(\d+)/gm)) {
+  let us = 0
+  for (const [, c, usec] of stats.matchAll(/^cmdstat_(?:evalsha|eval|fcall):calls=(\d+),usec=(\d+)/gm)) {
     calls += Number(c)
-    usec += Number(u)
+    us += Number(usec)
   }
   const subjects = Math.max(calls, Number(/^cmdstat_hset:calls=(\d+)/m.exec(stats)?.[1] ?? 0))
-  return { calls, us: subjects === 0 ? 0 : usec / subjects }
+  return { calls, subjects, us }
 }
 
 /** The floor for a script: one that returns TIME, sent as syncs are. */
@@ -272,5 +322,6 @@ async function timeUs(redis: Redis): Promise<number> {
   const sha = (await redis.script('LOAD', "return redis.call('TIME')")) as string
   await redis.config('RESETSTAT')
   for (let i = 0; i < 20; i++) await Promise.all(Array.from({ length: 100 }, () => redis.evalsha(sha, 0)))
-  return (await scriptsOf(redis)).us
+  const { calls, us } = await scriptsOf(redis)
+  return us / calls
 }

@@ -51,15 +51,15 @@ function withPart(page: string, how: string, title: string, text: string): strin
 }
 
 function machine({ parameters, minutes }: Results): string {
-  const { rounds, sliceMs, warmMs } = parameters
+  const { rounds, sliceMs, turns, warmMs } = parameters
   const [{ model } = { model: 'unknown' }] = cpus()
   const where = pinned
     ? 'servers on one core, load and Redis on the other, which is kept awake'
     : 'nothing pinned to a core'
   return [
     `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${model.trim()}, ` +
-      `${Math.round(totalmem() / 2 ** 30)} GB; ${where}. ${rounds} rounds of ${sliceMs} ms a row after ${warmMs} ms of ` +
-      `warming, ${CONNECTIONS} connections; ${Math.round(minutes)} minutes in all.`,
+      `${Math.round(totalmem() / 2 ** 30)} GB; ${where}. ${rounds} rounds of ${sliceMs} ms a row, ` +
+      `in ${turns} turns, after ${warmMs} ms of warming, ${CONNECTIONS} connections; ${Math.round(minutes)} minutes in all.`,
   ].join('\n')
 }
 
