@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { after, describe, it } from 'node:test'
 import express from 'express'
 import {
@@ -103,23 +102,26 @@ describe('redisRevocations()', async () => {
     )
   })
 
-  it('is effective everywhere within 250 ms (p99)', async () => {
-    const [here, there] = [follower(redis.port), follower(redis.port)]
-    await Promise.all([here.ready(), there.ready()])
-    const lag = monitorEventLoopDelay({ resolution: 5 })
-    lag.enable()
-    const times: number[] = []
-    for (let i = 0; i < 50; i++) {
-      const started = performance.now()
-      await here.revokeToken(issuer, `timed-${i}`)
-      const one = session('x', { jti: `timed-${i}` })
-      while (there.state(one) !== 'revoked') await new Promise((resolve) => setTimeout(resolve, 1))
-      times.push(performance.now() - started)
-    }
-    lag.disable()
-    times.sort((a, b) => a - b)
-    const p99 = times[Math.ceil(times.length * 0.99) - 1] as number
-    assert.ok(p99 <= 250 + lag.max / 1e6, `p99 ${p99} ms, with the event loop up to ${lag.max / 1e6} ms late`)
+  it('is effective elsewhere a tenth of a second later', async () => {
+    const clock = manualClock(Date.now())
+    const [here, there] = [follower(redis.port), follower(redis.port, { clock })]
+    let isReady = false
+    void there.ready().then(() => (isReady = true))
+    await here.ready()
+    await until(() => isReady || clock.advance(100)) // the first read may fail on a busy machine
+    await new Promise(setImmediate)
+    await here.revokeToken(issuer, 'elsewhere')
+    await here.revokeSubject(issuer, 'turing')
+    await here.revokeClient(issuer, 'elsewhere')
+    const revoked = [
+      session('x', { jti: 'elsewhere' }),
+      session('turing'),
+      { ...session('y'), clientId: 'elsewhere' } as Session,
+    ]
+    const states = () => revoked.map((one) => there.state(one))
+    assert.deepEqual(states(), ['valid', 'valid', 'valid'])
+    clock.advance(100)
+    await until(() => states().every((state) => state === 'revoked'))
   })
 
   it('puts nothing of the subject into Redis, and lets every key expire', async () => {
