@@ -111,6 +111,10 @@ export class SharedWindow {
   admit(subject: string, applicant: Applicant, now = nowUs(this.#clock)): Decision | Waiter {
     const verdict = this.#engine.admit(subject, applicant, now)
     this.#arm()
+    if ('ticket' in verdict) {
+      const { subjectWindow } = verdict.ticket
+      if (subjectWindow.slack.isLow) this.#sync?.again(subjectWindow)
+    }
     if (!('waiter' in verdict)) return verdict
     if (verdict.asks) this.#sync?.ask(verdict.waiter)
     return verdict.waiter

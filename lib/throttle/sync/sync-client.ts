@@ -128,7 +128,9 @@ export class SyncClient implements ShardListener {
   arm(): void {
     if (this.#isTicking || this.#isClosing || !this.#engine.busy) return
     this.#isTicking = true
-    this.#clock.after(this.#partMs, () => {
+    // One subject alone wakes the process once a tick, not with each part.
+    const dueAtMs = this.#engine.dueSince / 1_000 + this.#tickMs - this.#partMs
+    this.#clock.after(Math.max(this.#partMs, Math.ceil(dueAtMs - this.#clock.now())), () => {
       this.#isTicking = false
       this.#tick()
     })

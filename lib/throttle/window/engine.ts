@@ -342,6 +342,11 @@ export class Engine {
     return publish
   }
 
+  /** Since when the subject is due that has been for the longest; -Infinity where others are to be published again. */
+  get dueSince(): number {
+    return this.#unpublished.size > 0 ? -Infinity : (this.#due[0]?.dueSince ?? -Infinity)
+  }
+
   /** All of a shard are to be published again, by and by: it may have lost what it was told. */
   republish(shard: Shard, now: number): void {
     if (this.#unpublished.has(shard)) {

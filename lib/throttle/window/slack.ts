@@ -1,5 +1,10 @@
 /** A subject that is asked for is granted ahead this much more than was asked for since the last tick. */
 const AHEAD = 1.25
+/** One that asks more often than before is granted so many times what was asked for since the last tick. */
+const RAMP = 2
+/** What is granted ahead is asked for anew once no more than this part is left, by who asks so often within a tick. */
+const LOW_PART = 1 / 4
+const OFTEN = 8
 
 /**
  * Time granted ahead of the requests that will use it: a short lease, so that a busy subject's requests are admitted
@@ -7,6 +12,8 @@ const AHEAD = 1.25
  */
 export class Slack {
   #left = 0
+  /** What was left when the store last answered. */
+  #filled = 0
   #more = 0
   /** The limit that it was granted under, and that it is asked for under. */
   #limit = 0
@@ -38,6 +45,11 @@ export class Slack {
     return this.#isAsked
   }
 
+  /** So little is left that it may be used up before the next tick: requests would wait for the store. */
+  get isLow(): boolean {
+    return this.#left < this.#filled * LOW_PART && this.#demand >= OFTEN * this.#unit
+  }
+
   /** What could be had at most when last heard. */
   get obtainable(): number {
     return this.#left + this.#more
@@ -63,7 +75,7 @@ export class Slack {
    */
   hear(granted: number | undefined, more: number): void {
     if (granted !== undefined) {
-      this.#left = Math.max(0, granted)
+      this.#left = this.#filled = Math.max(0, granted)
       this.#limit = this.#wishLimit
     }
     this.#more = more
@@ -76,12 +88,12 @@ export class Slack {
 
   /** Gives up what is granted. */
   drop(): void {
-    this.#left = 0
+    this.#left = this.#filled = 0
   }
 
   /** Forgets what was left when last heard, too: another window begins. */
   reset(): void {
-    this.#left = this.#more = 0
+    this.#left = this.#filled = this.#more = 0
   }
 
   /**
@@ -98,7 +110,7 @@ export class Slack {
 
   /** Nothing is wished for any more. */
   stop(): void {
-    this.#left = this.#demand = this.#repeated = 0
+    this.#left = this.#filled = this.#demand = this.#repeated = 0
     this.#isAsked = this.#wasAsked = false
   }
 
@@ -111,7 +123,7 @@ export class Slack {
   wish(want: number, limit: number, isLarge: boolean): number {
     this.#wishLimit = limit
     const demanded = this.#demand > this.#unit ? this.#demand - want : 0
-    const wish = isLarge ? 0 : Math.floor(Math.max(AHEAD * this.#repeated, demanded))
+    const wish = isLarge ? 0 : Math.floor(Math.max(AHEAD * this.#repeated, RAMP * demanded))
     this.#left = limit < this.#limit ? 0 : Math.min(this.#left, wish)
     return wish
   }
