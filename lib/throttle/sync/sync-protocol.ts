@@ -91,7 +91,7 @@ export function nextCommand(
   const unit = s.waiting[0]?.cost ?? s.slack.unit
   const limit = s.waiting.reduce((most, { limitUs }) => Math.max(most, limitUs), 0) || s.limit
   // No lease on large prices: a few of them would strand the end of a budget in one process.
-  const slice = s.slack.wish(want, limit, unit > limit / LARGE_SHARE)
+  const slice = s.slack.wish(limit, unit > limit / LARGE_SHARE)
   // Not put together by spreading: V8 takes longer for that than for all the arithmetic of a sync.
   return {
     id: s.id,

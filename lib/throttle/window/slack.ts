@@ -115,14 +115,14 @@ export class Slack {
   }
 
   /**
-   * How much to ask for ahead, under `limit`, beside the `want` of those who wait. What is kept is no more than that, and
+   * How much to ask for ahead, under `limit`, beside what those need who wait. What is kept is no more than that, and
    * nothing of what a larger limit allowed.
    *
    * @param isLarge a request is expected to take so much that nothing is granted ahead
    */
-  wish(want: number, limit: number, isLarge: boolean): number {
+  wish(limit: number, isLarge: boolean): number {
     this.#wishLimit = limit
-    const demanded = this.#demand > this.#unit ? this.#demand - want : 0
+    const demanded = this.#demand > this.#unit ? this.#demand : 0
     const wish = isLarge ? 0 : Math.floor(Math.max(AHEAD * this.#repeated, RAMP * demanded))
     this.#left = limit < this.#limit ? 0 : Math.min(this.#left, wish)
     return wish

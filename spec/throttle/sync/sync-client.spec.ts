@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ThrottleStore } from '../../../lib/index'
+import type { Clock, ThrottleStore } from '../../../lib/index'
 import { SharedWindow } from '../../../lib/throttle/sync/shared-window'
 import { StoreHealth } from '../../../lib/throttle/sync/store-health'
 import type { SyncCommand, SyncReply } from '../../../lib/throttle/sync/sync-protocol'
@@ -10,7 +10,15 @@ const STARTED = 1_700_000_000_000
 
 /** A window over a store that answers when it is told to. */
 async function window() {
-  const clock = manualClock(STARTED)
+  const manual = manualClock(STARTED)
+  const timers: number[] = []
+  const clock: Clock & { advance(ms: number): void } = {
+    ...manual,
+    after(ms, fn) {
+      timers.push(ms)
+      return manual.after(ms, fn)
+    },
+  }
   const timeUs = () => clock.date() * 1_000
   const asked: { readonly command: SyncCommand; readonly answer: () => void }[] = []
   const shard = {
@@ -23,8 +31,8 @@ async function window() {
           othersSpent: 0,
           othersRunning: 0,
           othersHeld: 0,
-          granted: 0,
-          more: 0,
+          granted: command.want + command.slice,
+          more: command.limit,
           incarnation: 1,
           ended: 0,
         }
@@ -42,7 +50,7 @@ async function window() {
     await turn()
     return now.length
   }
-  return { window: made, clock, asked, answered }
+  return { window: made, clock, timers, asked, answered }
 }
 
 /** Whatever promises lead to. */
@@ -82,5 +90,37 @@ describe('SyncClient', () => {
     assert.ok(within(0, 126) >= 1 && within(0, 126) <= 33, String(within(0, 126)))
     assert.equal(within(0, 250), 125)
     assert.ok(Math.max(...sent) <= 33, sent.join(' '))
+  })
+  it('has time granted anew before it is used up, where a subject asks often', async () => {
+    const { window: made, clock, answered } = await window()
+    const ask = () => {
+      let isDecided = false
+      const decided = () => (isDecided = true)
+      const wait = { maxUs: 1_000_000, perSubject: 100 }
+      const asks = { price: () => 1_000, limitUs: 3_600_000_000, wait, gone: false, waits: () => undefined, decided }
+      const verdict = made.admit('ada', asks)
+      if ('ticket' in verdict) made.settle(verdict.ticket, clock.now() * 1_000)
+      return 'ticket' in verdict || isDecided ? 0 : 1
+    }
+    let waited = 0
+    let commands = 0
+    for (let ms = 0; ms < 100; ms++) {
+      for (let i = 0; i < 8; i++) waited += ask()
+      clock.advance(1)
+      commands += await answered()
+    }
+    assert.ok(waited <= 16, `${waited} of 800 requests waited`)
+    assert.ok(commands <= 8, `${commands} commands`)
+  })
+
+  it('wakes for one subject alone once a tick', async () => {
+    const { window: made, clock, timers, answered } = await window()
+    made.settle(made.begin(made.subjectWindow('ada')), clock.now() * 1_000)
+    timers.splice(0)
+    for (let ms = 0; ms < 125; ms++) {
+      clock.advance(1)
+      await answered()
+    }
+    assert.equal(timers.filter((ms) => ms < 50).length, 0, timers.join(' '))
   })
 })

@@ -345,7 +345,7 @@ describe('sync protocol', () => {
 
   /** The store answers these figures to a command of `at`. */
   function hear(engine: Engine, s: SubjectWindow, at: number, figures: Partial<OthersFigures>): void {
-    s.slack.wish(0, LIMIT, false)
+    s.slack.wish(LIMIT, false)
     const sent = s.send(engine.nextSeq(), at)
     s.unsend(sent)
     s.hear(sent, { ...NOTHING, ...figures }, true, at)
