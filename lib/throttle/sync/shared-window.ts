@@ -111,9 +111,9 @@ export class SharedWindow {
   admit(subject: string, applicant: Applicant, now = nowUs(this.#clock)): Decision | Waiter {
     const verdict = this.#engine.admit(subject, applicant, now)
     this.#arm()
-    if ('ticket' in verdict) {
+    if ('ticket' in verdict && this.#sync) {
       const { subjectWindow } = verdict.ticket
-      if (subjectWindow.slack.isLow) this.#sync?.again(subjectWindow)
+      if (subjectWindow.slack.isLow) this.#sync.again(subjectWindow)
     }
     if (!('waiter' in verdict)) return verdict
     if (verdict.asks) this.#sync?.ask(verdict.waiter)
