@@ -93,7 +93,8 @@ export class SubjectTable {
         return
       }
       const s = next.value
-      const restAfterUs = Math.min(halfUs, this.#active.size > MANY ? REST_SOON_AFTER_US : REST_AFTER_US)
+      const isSoon = this.#active.size > MANY || s.limit === 0 // no request has brought its limit: it was woken otherwise
+      const restAfterUs = Math.min(halfUs, isSoon ? REST_SOON_AFTER_US : REST_AFTER_US)
       if (!isIdle(s) || now - s.touched < restAfterUs) continue
       this.#active.delete(s.subject)
       const figures = s.evict()

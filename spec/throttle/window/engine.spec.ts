@@ -651,8 +651,14 @@ describe('sync protocol', () => {
     assert.deepEqual([...engine.subjects.active.keys()], ['busy', 'over'])
     engine.republish(shard, 5_300_000)
     assert.deepEqual(names(engine.publishAgain(5_300_000, 2)), ['over', 'busy'])
-    assert.deepEqual(names(engine.publishAgain(5_300_000, 2)), ['rests'])
+    const woken = engine.publishAgain(5_300_000, 2)
+    assert.deepEqual(names(woken), ['rests'])
     assert.equal(engine.publishAgain(5_300_000, 2).length, 0)
+
+    for (const s of [...engine.tick(5_300_000), ...woken]) hear(engine, s, 5_300_000, {})
+    engine.tick(5_400_000)
+    engine.rest(6_400_000, 10)
+    assert.deepEqual([...engine.subjects.active.keys()], ['busy', 'over'], 'who did not ask rests a second later')
   })
 
   it('says again to the server that is up now what an idle subject owed to one that was down', () => {
