@@ -1,5 +1,5 @@
 // An API behind throttle() whose handlers answer in every way a response can go; started by responses.spec.ts. Each
-// handler tells its parent that it has begun, and what it worked, by its own clock.
+// handler tells its parent that it has begun, and by its own clock what it worked, and the most that may be charged.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,6 +16,10 @@ const throttled = throttle({
 const large = Buffer.alloc(8_000_000)
 const app = express()
 app.get('/usage/:who', async (req, res) => void res.json((await throttled.usage(req.params.who))[0]))
+app.use((_req, res, next) => {
+  res.locals.cameAt = performance.now()
+  next()
+})
 app.use(throttled)
 
 /** A handler that works for 40 ms before `then`, whatever the client does; says what it worked in all. */
@@ -24,6 +28,7 @@ const works =
   async (req: Request, res: Response): Promise<void> => {
     const from = performance.now()
     const endedAt = watchEnd(res, endsWith)
+    tellMost(req, res)
     process.send?.({ user: req.query.user })
     await sleep(40)
     try {
@@ -42,6 +47,20 @@ function watchEnd(res: Response, endsWith: 'end' | 'writeHead'): () => number | 
     return end(...args)
   }
   return () => at
+}
+
+/** Tells what passed from before throttle() to the header, or to the end where none can be written: no charge is more. */
+function tellMost(req: Request, res: Response): void {
+  let told = false
+  for (const name of ['writeHead', 'end'] as const) {
+    const method = res[name].bind(res) as (...args: unknown[]) => Response
+    res[name] = (...args: unknown[]) => {
+      const returned = method(...args)
+      if (!told) process.send?.({ user: req.query.user, mostMs: performance.now() - Number(res.locals.cameAt) })
+      told = true
+      return returned
+    }
+  }
 }
 
 app.get(
@@ -75,7 +94,7 @@ app.post(
       bytes += (chunk as Buffer).length
       from = performance.now()
     }
-    process.send?.({ user: req.query.user, ms: -waitedMs }) // not to be charged
+    process.send?.({ user: req.query.user, ms: -waitedMs, mostMs: -waitedMs }) // not to be charged
     res.json(bytes)
   }),
 )
