@@ -11,6 +11,8 @@ export interface Group {
   readonly title: string
   readonly contestants: readonly ContestantName[]
   readonly loads: readonly LoadName[]
+  /** Warmed so many times as long: a command that asks about many users is sent rarely, and its code compiled late. */
+  readonly warms?: number
   /** A target is about the ratio of its loads: each round has them all. */
   readonly comparesLoads?: true
   /** The way to Redis is longer. */
@@ -53,6 +55,7 @@ export const GROUPS = {
     title: 'Throttles, on Redis',
     contestants: ['bare', 'bare+fields', ...REDIS, 'throttle(), Redis, figures of 5 s', 'throttle(), Redis, 4 windows'],
     loads: ['one hot user', '10,000 users', '100,000 users, Zipf'],
+    warms: 4,
   },
   slowRedis: {
     title: 'Throttles, on a Redis that is 1 ms away',

@@ -80,7 +80,7 @@ interface Runner {
 /** Measures group after group. The load generator is one process for all. */
 export class Bench {
   readonly #generator = new Worker('load-generator', 1)
-  readonly #awake = pinned ? new Worker('keep-awake', 1) : undefined
+  readonly #awake = pinned ? new Worker('keep-awake', 1, [], 'idle') : undefined
   readonly #kept = new Map<ContestantName, Runner>()
 
   constructor(
@@ -93,6 +93,7 @@ export class Bench {
   /** All rows of a group, and in the same rounds of a load whatever `alongside` measures. */
   async group(name: GroupName, alongside?: (runner: Runner, load: LoadName) => Promise<void>): Promise<Row[]> {
     const group: Group = GROUPS[name]
+    const warmMs = this.parameters.warmMs * (group.warms ?? 1)
     const contestants = group.contestants.filter((one) => processesOf(one) <= this.parameters.mostProcesses)
     const runners = await Promise.all(contestants.map((one) => this.#runner(one, group)))
     const loaded = (name: ContestantName, load: LoadName) =>
@@ -105,7 +106,7 @@ export class Bench {
       // One load after the other: between two turns with the same users, a server should not forget them for long.
       for (const loads of group.comparesLoads ? [group.loads] : group.loads.map((load) => [load])) {
         const each = loads.map((load) => rows.filter((row) => row.load === load))
-        for (const { runner, load } of each.flat()) await this.#turn(runner, load, this.parameters.warmMs)
+        for (const { runner, load } of each.flat()) await this.#turn(runner, load, warmMs)
         for (let round = 0; round < this.parameters.rounds; round++) {
           for (const those of each) await this.#slices(those)
           await alongside?.(runners.at(-1) as Runner, loads[0] as LoadName)

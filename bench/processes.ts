@@ -6,18 +6,31 @@ import { join } from 'node:path'
 export const pinned =
   !process.argv.includes('--quick') && cpus().length > 1 && spawnSync('taskset', ['--version']).status === 0
 
+/** Where the system has a way to say so: such a process runs while nothing else wants its core, and takes no turn of it. */
+const idle = pinned && spawnSync('chrt', ['--version']).status === 0
+
 /** A process of the bench that answers each message by one. */
 export class Worker {
   readonly #child: ChildProcess
   readonly #name: string
   #waiting: { resolve: (answer: never) => void; reject: (err: Error) => void } | undefined
 
-  constructor(file: string, core: 0 | 1 | undefined, args: readonly string[] = [], flags: readonly string[] = []) {
-    const node = [process.execPath, ...flags, join(__dirname, `${file}.js`), ...args]
-    const [command, ...rest] = (pinned && core !== undefined ? ['taskset', '-c', String(core), ...node] : node) as [
-      string,
-      ...string[],
-    ]
+  /** @param how `idle`: it gets what its core has left. Else the flags of Node. */
+  constructor(
+    file: string,
+    core: 0 | 1 | undefined,
+    args: readonly string[] = [],
+    how: readonly string[] | 'idle' = [],
+  ) {
+    const isIdle = how === 'idle'
+    const [command, ...rest] = [
+      ...(pinned && core !== undefined ? ['taskset', '-c', String(core)] : []),
+      ...(isIdle && idle ? ['chrt', '--idle', '0'] : []),
+      process.execPath,
+      ...(isIdle ? [] : how),
+      join(__dirname, `${file}.js`),
+      ...args,
+    ] as [string, ...string[]]
     this.#name = file
     this.#child = spawn(command, rest, {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -28,9 +28,10 @@ export interface InFlight extends Held {
  * request and for thousands.
  */
 export class OwnFigures {
-  #number: number
-  #openedAt: number
-  #spent: number
+  // Numbers from the start, as in a SubjectWindow.
+  #number = 0
+  #openedAt = 0
+  #spent = 0
   #running = 0
   #paused = 0
   /** Held for paused requests. */

@@ -89,6 +89,8 @@ export interface OthersFigures {
  * what is granted ahead, and which command is under way. Whole microseconds of the process's monotonic clock.
  */
 export class SubjectWindow {
+  // Each number is one from the start: a field that was undefined before leads to a number made anew with each change,
+  // which outlives quick collections.
   readonly own: OwnFigures
   readonly slack: Slack
   /** Since when a tick of the engine is to look at it; undefined where none is. */
@@ -101,23 +103,23 @@ export class SubjectWindow {
   readonly #terms: WindowTerms
   #shard: Shard
   /** When the window ends, in the store's time. */
-  #end: number
+  #end = 0
   #limit = 0
-  #touched: number
+  #touched = 0
   #evicted = false
-  #othersSpent: number
+  #othersSpent = 0
   #othersRunning = 0
   #othersHeld = 0
   #asOf = -Infinity
   #sent: Sent | undefined
   #heardSeq = 0
   #storedSeq = 0
-  #incarnation: number
-  #ended: number
+  #incarnation = 0
+  #ended = 0
   #dirty = false
   #urgent = false
   /** What was told at most in this window. */
-  #shown: number
+  #shown = 0
   /** This process's own commitments when the other processes' were last heard. */
   #ownWhenHeard = 0
 
