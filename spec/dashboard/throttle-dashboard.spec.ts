@@ -279,13 +279,14 @@ describe('throttleDashboard()', () => {
     const two = await start(t, { store: redisStore(url) })
     assert.deepEqual([await one.spend('ada', 300), await two.spend('ada', 400)], [200, 200])
     assert.equal(await two.spend('grace', 100), 200)
-    const all = ({ subjects }: Snapshot) => subjects.length === 2 && spentOf(subjects[0]) >= 700
-    const { source, subjects, trouble, store, totals } = await seen(one.at, all)
-    assert.deepEqual([source, trouble, store.shared, store.down], ['redis', undefined, true, []])
+    // On a busy machine Redis misses a deadline now and then: it is down until the next heartbeat.
+    const all = ({ subjects, totals, store }: Snapshot) =>
+      subjects.length === 2 && spentOf(subjects[0]) >= 700 && totals.spentMs >= 800 && store.down.length === 0
+    const { source, subjects, trouble, store } = await seen(one.at, all)
+    assert.deepEqual([source, trouble, store.shared], ['redis', undefined, true])
     const [ada, grace] = subjects
     assert.ok(ada && grace && spentOf(ada) >= 700 && spentOf(ada) < 1_000, JSON.stringify(subjects))
     assert.deepEqual([ada.known, grace.known], [true, false], 'only the other process has seen grace')
-    assert.ok(totals.spentMs >= 800)
     assert.ok(store.syncMs.some((ms) => ms !== null && ms > 0))
     const headers = await ownHeaders(one.at)
     assert.equal((await reset(one.at, headers, { id: ada.subject })).status, 200)

@@ -35,7 +35,7 @@ describe('browsers and the demo', () => {
   })
 
   it('a page may read what an answer cost and what a refusal says', async (t) => {
-    const { origin: url, visitor, close } = await startDemo()
+    const { origin: url, visitor, close } = await startDemo({ windowMs: 86_400_000 })
     t.after(close)
     const headers = {
       Origin: 'https://app.test',

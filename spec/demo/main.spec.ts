@@ -33,8 +33,10 @@ async function started(t: TestContext, env: NodeJS.ProcessEnv = {}) {
 }
 
 /** What curl prints for a line, pasted into a shell: the last answer's status and fields, and all bodies. */
-async function pasted(command: string) {
-  const { stdout } = await run('sh', ['-c', `${command} -sS --max-time 30`], { encoding: 'utf8' })
+async function pasted(command: string, heard = (_said: string) => {}) {
+  const running = run('sh', ['-c', `${command} -sS --max-time 30`], { encoding: 'utf8' })
+  running.child.stdout?.on('data', heard)
+  const { stdout } = await running
   const heads = [...stdout.matchAll(/^HTTP\/1\.1 (\d+) .*\r\n((?:.+\r\n)*)\r\n/gm)]
   const head = (heads.at(-1)?.[2] ?? '').split('\r\n').map((field) => /^(.+?): (.*)$/.exec(field) ?? [])
   const fields = new Map(head.map(([, name, value]) => [name?.toLowerCase(), value]))
@@ -98,11 +100,14 @@ describe('npm start', () => {
       const { child, said, lines, setting } = await started(t)
       const tokens = setting.replace('. ', '')
       assert.equal(statSync(tokens).mode & 0o777, 0o600, 'only for who started it')
-      const search = pasted([...lines].find(([shows]) => shows?.startsWith('a slow search'))?.[1] ?? '')
+      const slow = [...lines].find(([shows]) => shows?.startsWith('a slow search'))?.[1] ?? ''
       const exited = once(child, 'exit')
-      await new Promise((resolve) => setTimeout(resolve, 400)) // the search takes 1,200 ms
+      let isUnderWay = false
+      const heard = (said: string) => void (isUnderWay ||= said.includes('100 Continue'))
+      const search = pasted(`${slow} --no-buffer --header 'Expect: 100-continue'`, heard)
+      await until(() => isUnderWay) // it takes 1,200 ms
       child.kill(signal)
-      assert.deepEqual((await search).statuses, [200])
+      assert.deepEqual((await search).statuses, [100, 200])
       assert.deepEqual(await exited, [0, null])
       assert.match(said.out, /The demo has stopped\.\n$/)
       assert.equal(said.err, '')

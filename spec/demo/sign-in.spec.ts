@@ -9,7 +9,7 @@ const session = (agent: UserAgent, token: string) => (path: string) =>
 
 describe('the demo as a whole', () => {
   it('login, terms, code, token, id_token, API, throttled: as somebody meets it who opens /login', async (t) => {
-    const { origin, close } = await startDemo({ limitMs: 1_000, windowMs: 60_000 })
+    const { origin, close } = await startDemo({ limitMs: 1_000, windowMs: 86_400_000 })
     t.after(close)
     const agent = new UserAgent(origin)
     const begun = await agent.request('/login')

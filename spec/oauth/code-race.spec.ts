@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { Agent, request as httpRequest } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { type Server, startRedis } from '../support/redis'
+import { until } from '../support/until'
 import type { Args } from './processes/authorization-server'
 import { type ChildServer, startChild } from './processes/spawn'
-import { AS_WEB, SIGNING_KEY } from './support'
+import { AS_WEB, SIGNING_KEY, VERIFIER, post } from './support'
 import { UserAgent, codeForm } from './user-agent'
 
 /** In full, 100 rounds of 1,000: `npm run test:race`. */
@@ -25,6 +26,8 @@ describe(`${REDEMPTIONS} redemptions of one code at once, over two processes on 
     const args: Args = { redis: `redis://127.0.0.1:${redis.port}`, issuer: ISSUER, pem, getThenDel }
     const children = await Promise.all([1, 2].map(() => startChild('authorization-server.ts', args)))
     try {
+      for (const { origin } of children)
+        await until(async () => (await redeem(`${origin}/oauth/token`, 'none')) === 400)
       await use(children)
     } finally {
       await Promise.all(children.map((child) => child.kill()))
@@ -65,6 +68,17 @@ describe(`${REDEMPTIONS} redemptions of one code at once, over two processes on 
     })
   })
 })
+
+/** The answer to a code that was never given: 503 while the store does not answer yet. */
+async function redeem(url: string, code: string): Promise<number> {
+  const form = {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: 'https://client.test/cb',
+    code_verifier: VERIFIER,
+  }
+  return (await post(url, form, AS_WEB)).status
+}
 
 interface Answer {
   readonly status: number

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type RedisStore, redisStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
+import { answering } from '../support/answering'
 import { type Server, startRedis } from '../support/redis'
 import { type RunningServer, startServer } from './support'
 import { UserAgent, request } from './user-agent'
@@ -14,6 +15,7 @@ describe('a device that its user signed in from before', () => {
   before(async () => {
     redis = await startRedis()
     store = redisStore(`redis://127.0.0.1:${redis.port}`)
+    await answering(store)
     running = await startServer({ store, clock, loginLimits: { perAccount: 3, perAddress: 8 } })
   })
   after(async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type RedisStore, redisStore } from '../../lib/oauth'
+import { answering } from '../support/answering'
 import { type CutWire, cutWire } from '../support/cut-wire'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
@@ -17,6 +18,7 @@ describe('with its store gone the authorization server fails closed', () => {
     redis = await startRedis()
     wire = await cutWire(redis.port)
     store = redisStore(`redis://127.0.0.1:${wire.port}`)
+    await answering(store)
     running = await startServer({ store, signingKeys: [{ key: SIGNING_KEY }], onError: (err) => heard.push(err) })
   })
   after(async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type OAuthStore, type RedisStore, memoryStore, redisStore } from '../../lib/oauth'
+import { answering } from '../support/answering'
 import { type Server, startRedis } from '../support/redis'
 import { AS_WEB, SIGNING_KEY, json, post, startServer } from './support'
 import { codeForm } from './user-agent'
@@ -47,6 +48,7 @@ describe('a refresh during which the store fails once', () => {
   before(async () => {
     redis = await startRedis()
     shared = redisStore(`redis://127.0.0.1:${redis.port}`)
+    await answering(shared)
   })
   after(async () => {
     shared.close()

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import express from 'express'
 import { allowUnauthenticated, requireBearer, sessionOf } from '../../lib'
 import { type AuthorizationServer, authorizationServer, clientDirectory, redisStore } from '../../lib/oauth'
+import { answering } from '../support/answering'
 import { type CutWire, cutWire } from '../support/cut-wire'
 import { type Listening, listen } from '../support/listen'
 import { type Server, startRedis } from '../support/redis'
@@ -25,6 +26,7 @@ for (const format of ['jwt', 'opaque'] as const) {
       wire = await cutWire(redis.port)
       const [theirs, ours] = [redis.port, wire.port].map((port) => redisStore(`redis://127.0.0.1:${port}`))
       assert.ok(theirs && ours)
+      await Promise.all([answering(theirs), answering(ours)])
       stores.push(theirs, ours)
       running = await startServer({ ...shared, store: theirs })
       // Not mounted: it only looks tokens up, by a connection of its own.

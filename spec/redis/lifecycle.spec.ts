@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { TYPESCRIPT } from '../support/typescript'
+import { until } from '../support/until'
 
 const LIB = join(__dirname, '../../lib')
 let redis: Server
@@ -45,7 +46,9 @@ describe('a script with a store and no server', { concurrency: 2 }, () => {
     const script = `
       const throttled = throttle({ store: redisStore('${url()}') })
       await throttled.ready()
-      console.log((await throttled.usage('ada'))[0].degraded)
+      // A first answer may come late on a busy machine: then the store is down until the next heartbeat.
+      while ((await throttled.usage('ada'))[0].degraded) await new Promise((resolve) => setTimeout(resolve, 20))
+      console.log('shared')
       await throttled.reset('ada')
       const store = oauth.redisStore('${url()}')
       await store.set('key', 'value', 60_000)
@@ -55,7 +58,7 @@ describe('a script with a store and no server', { concurrency: 2 }, () => {
       await revocations.revokeToken('https://as.test', 'id')
       await throttled.close()
       console.log('done')`
-    assert.equal(await run(script), 'false\nvalue new\ndone\n')
+    assert.equal(await run(script), 'shared\nvalue new\ndone\n')
   })
 })
 
@@ -69,5 +72,5 @@ it('a store that nobody uses opens no connection', async (t) => {
   await run(`${stores}; await new Promise((resolve) => setTimeout(resolve, 300))`)
   assert.equal(connections, 0)
   await run(`throttle({ store: redisStore('${to}') }); await new Promise((resolve) => setTimeout(resolve, 300))`)
-  assert.ok(connections > 0, 'this server would have seen one')
+  await until(() => connections > 0) // this server would have seen one
 })

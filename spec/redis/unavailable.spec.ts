@@ -113,10 +113,17 @@ describe('throttle() over a Redis that cannot be used', () => {
   })
 
   it('ready() resolves once Redis answers, and without a store at once', async (t) => {
-    const throttled = throttle({ store: redisStore(`redis://127.0.0.1:${open.port}/3`) })
+    const store = redisStore(`redis://127.0.0.1:${open.port}/3`)
+    const shard = store.shardOf('')
+    const beat = shard.beat.bind(shard)
+    let answers = 0
+    t.mock.method(shard, 'beat', () => beat().finally(() => answers++))
+    const throttled = throttle({ store })
     t.after(() => throttled.close())
+    assert.equal(answers, 0)
     await throttled.ready()
-    assert.equal((await throttled.usage('ada'))[0]?.degraded, false)
+    assert.ok(answers > 0)
+    await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
     await throttle().ready()
   })
 })

@@ -25,7 +25,11 @@ describe('throttle() in several processes over one Redis', () => {
   it('refuses a user in one within maxStaleMs + 100 ms of being throttled in the other', async (t) => {
     const [a, b] = await processes(t, 2)
     const rounds: number[] = []
-    for (let round = 0; round < 5; round++) {
+    const outages = () => [...a.lines, ...b.lines].filter((line) => line === 'degraded').length
+    for (let round = 0; rounds.length < 5; round++) {
+      assert.ok(round < 30, 'the store misses its deadline all the time: this machine is too busy to tell')
+      for (const child of [a, b]) await until(async () => !(await child.usage('nobody')).degraded)
+      const outagesBefore = outages()
       const user = `spender-${round}`
       // b is asked all along, so it has a standing to be stale
       for (let i = 0; i < 5; i++) assert.equal((await b.get('/throttled', user)).status, 200)
@@ -38,12 +42,11 @@ describe('throttle() in several processes over one Redis', () => {
         letIn = asked - charged
         assert.ok(letIn < 5_000, 'never refused')
       }
-      rounds.push(letIn)
       assert.equal((await a.get('/throttled', user)).status, 429)
+      for (const child of [a, b]) await child.usage('nobody') // what it said before has arrived with this answer
+      if (outages() === outagesBefore) rounds.push(letIn) // the promise is of a store that answers
     }
-    const degraded = [...a.lines, ...b.lines].includes('degraded')
-    assert.ok(degraded || Math.max(...rounds) <= 350, `let in until ${rounds.join(', ')} ms after`)
-    assert.equal(degraded, false, 'the store missed its deadline: this machine was too busy to tell')
+    assert.ok(Math.max(...rounds) <= 350, `let in until ${rounds.join(', ')} ms after`)
   })
 
   it('has a user pay from one budget over two apps in two processes, and another user apart', async (t) => {
@@ -112,8 +115,9 @@ describe('throttle() in several processes over one Redis', () => {
     const { spentMs } = await a.usage('kim')
     await a.get('/work/5', 'kim')
     await a.kill('SIGTERM')
-    const left = await b.usage('kim')
-    const last = Number(a.lines.at(-1)?.split(' ')[2])
+    let left = { spentMs: 0, degraded: true }
+    await until(async () => !(left = await b.usage('kim')).degraded)
+    const last = Number(a.lines.findLast((line) => line.startsWith('worked '))?.split(' ')[2])
     assert.ok(last > 0 && left.spentMs >= spentMs + last, JSON.stringify({ spentMs, left, a: a.lines, b: b.lines }))
     const client = new Redis(redis.port)
     t.after(() => client.disconnect())

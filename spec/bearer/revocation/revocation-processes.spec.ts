@@ -82,7 +82,7 @@ describe('redisRevocations() over two processes', () => {
     t.after(() => redis.stop())
     const wire = await cutWire(redis.port)
     t.after(() => wire.cut())
-    const { here, there, good } = await two(t, config(redis.port), config(wire.port, { maxBehindMs: 1_000 }))
+    const { here, there, good } = await two(t, config(redis.port), config(wire.port, { maxBehindMs: 4_000 }))
     await wire.cut()
     const missed = KINDS.map((kind) => one(kind, `missed-${kind}`))
     for (const each of missed) assert.ok((await revoke(here, each)).written)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
 import { type RedisStore, redisStore } from '../../../lib/oauth/stores/redis-store'
+import { answering } from '../../support/answering'
 import { cutWire } from '../../support/cut-wire'
 import { type Server, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
@@ -15,13 +16,7 @@ describe('redisStore() of the authorization server', () => {
     server = await startRedis()
     redis = new Redis(server.port)
     store = redisStore(redis)
-    // A first connection may take longer than a store waits for it where the machine is busy.
-    await until(() =>
-      store
-        .get('nothing')
-        .then(() => 'answered')
-        .catch(() => undefined),
-    )
+    await answering(store)
   })
   after(async () => {
     store.close()
@@ -51,6 +46,7 @@ describe('redisStore() of the authorization server', () => {
   it('keeps its own options, whatever the client was given', async () => {
     const patient = new Redis(server.port, { maxRetriesPerRequest: null, enableOfflineQueue: true })
     const own = redisStore(patient, { prefix: 'own:' })
+    await answering(own)
     await own.set('k', 'v', 60_000)
     assert.equal(await patient.get('own:k'), '0:v')
     own.close()
@@ -61,6 +57,7 @@ describe('redisStore() of the authorization server', () => {
   it('fails soon when the server is gone, and recovers by itself', async () => {
     const wire = await cutWire(server.port)
     const lost = redisStore(`redis://127.0.0.1:${wire.port}`)
+    await answering(lost)
     await lost.set('once', 'v', 60_000)
     await wire.cut()
     const started = performance.now()

@@ -42,9 +42,9 @@ export function storeContract(under: () => StoreUnderTest): void {
 
   it('lets an idle time slide with each look, and revives nothing', async () => {
     const key = fresh()
-    await store().set(key, 'kept', 300)
+    await store().set(key, 'kept', 1_500)
     assert.equal(await store().get(key, 60_000), 'kept')
-    await under().pass(350)
+    await under().pass(1_550)
     assert.equal(await store().get(key, 20), 'kept')
     await under().pass(60)
     assert.equal(await store().get(key, 60_000), undefined)
@@ -97,12 +97,14 @@ export function storeContract(under: () => StoreUnderTest): void {
   })
 
   it('starts a counter anew after its window, which later counts do not extend', async () => {
-    const key = fresh()
-    await store().count(key, 1, 500)
-    await under().pass(300)
-    await store().count(key, 1, 500)
-    await under().pass(300)
-    assert.equal((await store().count(key, 1, 60_000)).total, 1)
+    const [over, open] = [fresh(), fresh()]
+    await store().count(over, 1, 20)
+    await store().count(open, 1, 60_000)
+    await under().pass(60)
+    assert.equal((await store().count(over, 1, 60_000)).total, 1)
+    const { total, endsInMs } = await store().count(open, 1, 120_000)
+    assert.equal(total, 2)
+    assert.ok(endsInMs > 50_000 && endsInMs <= 59_945, String(endsInMs))
   })
 
   it('lowers a counter, but none that is not there', async () => {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type TestContext, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
-import { type ThrottleOptions, redisStore } from '../../../lib/index'
+import { type StoreMessage, type ThrottleOptions, redisStore } from '../../../lib/index'
 import { LONG_WINDOW_MS, openWindowKey, sharedTotalMs } from '../../chaos/shared-total'
+import { missedDeadline } from '../../support/missed-deadline'
 import { startRedis } from '../../support/redis'
 import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
@@ -16,9 +17,12 @@ async function api(t: TestContext, options: ThrottleOptions = {}) {
   const redis = await startRedis()
   const admin = new Redis(redis.port)
   const warnings: (Error & { code?: string })[] = []
-  const outages: unknown[] = []
+  const outages: StoreMessage[] = []
   const warned = (warning: Error) => void warnings.push(warning)
-  const announced = (told: unknown) => void outages.push(told)
+  const announced = (told: unknown) => {
+    const outage = told as StoreMessage
+    if (!missedDeadline(outage.cause)) outages.push(outage)
+  }
   process.on('warning', warned)
   subscribe('express-tollgate:degraded', announced)
   const { ask } = await throttledApp(t, {
