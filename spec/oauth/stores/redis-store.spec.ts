@@ -5,7 +5,6 @@ import { type RedisStore, redisStore } from '../../../lib/oauth/stores/redis-sto
 import { answering } from '../../support/answering'
 import { cutWire } from '../../support/cut-wire'
 import { type Server, startRedis } from '../../support/redis'
-import { until } from '../../support/until'
 import { storeContract } from './store-contract'
 
 describe('redisStore() of the authorization server', () => {
