@@ -98,6 +98,8 @@ export class Bench {
     const runners = await Promise.all(contestants.map((one) => this.#runner(one, group)))
     const loaded = (name: ContestantName, load: LoadName) =>
       takesPart(name, load) && (this.parameters.allLoads || load === group.loads.find((one) => takesPart(name, one)))
+    // What is left to do after a turn, and what V8 clears away then, counts for all of a group, or for none.
+    const restMs = runners.some(({ redis }) => redis) ? this.parameters.afterMs : 0
     const rows = group.loads.flatMap((load) => {
       const those = runners.filter((runner) => loaded(runner.name, load))
       return those.map((runner) => ({ runner, load, slices: [] as Slice[] }))
@@ -106,9 +108,9 @@ export class Bench {
       // One load after the other: between two turns with the same users, a server should not forget them for long.
       for (const loads of group.comparesLoads ? [group.loads] : group.loads.map((load) => [load])) {
         const each = loads.map((load) => rows.filter((row) => row.load === load))
-        for (const { runner, load } of each.flat()) await this.#turn(runner, load, warmMs)
+        for (const { runner, load } of each.flat()) await this.#turn(runner, load, warmMs, restMs)
         for (let round = 0; round < this.parameters.rounds; round++) {
-          for (const those of each) await this.#slices(those)
+          for (const those of each) await this.#slices(those, restMs)
           await alongside?.(runners.at(-1) as Runner, loads[0] as LoadName)
         }
       }
@@ -201,18 +203,21 @@ export class Bench {
   }
 
   /** Adds a slice to each of these rows, whose servers take turns. */
-  async #slices(rows: readonly (Pick<Row, 'load'> & { readonly runner: Runner; readonly slices: Slice[] })[]) {
+  async #slices(
+    rows: readonly (Pick<Row, 'load'> & { readonly runner: Runner; readonly slices: Slice[] })[],
+    restMs: number,
+  ) {
     const { turns, sliceMs } = this.parameters
     const taken = rows.map(() => [] as Turn[])
     for (let turn = 0; turn < turns; turn++) {
       for (const [i, { runner, load }] of rows.entries()) {
-        taken[i]?.push(await this.#turn(runner, load, sliceMs / turns))
+        taken[i]?.push(await this.#turn(runner, load, sliceMs / turns, restMs))
       }
     }
     for (const [i, { slices }] of rows.entries()) slices.push(sliceOf(taken[i] as Turn[]))
   }
 
-  async #turn({ name, server, port, redis }: Runner, loadName: LoadName, ms: number): Promise<Turn> {
+  async #turn({ name, server, port, redis }: Runner, loadName: LoadName, ms: number, restMs: number): Promise<Turn> {
     const tokens = { 'one token': this.setup.tokens, 'many tokens': this.manyTokens }[loadName as string]
     const load: Load = { ...LOADS[loadName], port, ms, ...(tokens && { tokens }) }
     const cost = () => server.ask<{ cpuUs: number; loopMs: number }>({ ask: 'cost' } satisfies Question)
@@ -220,7 +225,7 @@ export class Bench {
     await redis?.config('RESETSTAT')
     const before = await cost()
     const loaded = await this.#generator.ask<Loaded>(load)
-    if (redis) await setTimeout(this.parameters.afterMs)
+    if (restMs > 0) await setTimeout(restMs)
     const after = await cost()
     allAsExpected(name, loaded)
     const scripts = redis && (await scriptsOf(redis))
