@@ -23,8 +23,8 @@ export interface Api {
   /** When the process was found gone, in microseconds of the machine's monotonic clock. */
   goneAt: number
   usage(user: string, throttle?: number): Promise<{ spentMs: number; degraded: boolean }>
-  /** How often it lost its store so far, or one server of it: `host:port`. */
-  degraded(server?: string): number
+  /** How often it lost its store so far. */
+  degraded(): number
   /** The longest that its event loop stood still since the last call, in milliseconds. */
   stallMs(): Promise<number>
   /** How many clients are connected. */
@@ -97,7 +97,7 @@ async function start(owner: Owner, { env, reachable: _, ...options }: ApisOption
       const { body } = await get(`http://127.0.0.1:${port}/usage/${throttle}/${encodeURIComponent(user)}`)
       return (JSON.parse(body) as [{ spentMs: number; degraded: boolean }])[0]
     },
-    degraded: (server = '') => said.filter((line) => line.startsWith(`degraded ${server}`)).length,
+    degraded: () => said.filter((line) => line === 'degraded').length,
     stallMs: async () => Number((await get(`http://127.0.0.1:${port}/stall`)).body),
     connections: async () => Number((await get(`http://127.0.0.1:${port}/connections`)).body),
     end: async (signal) => {

@@ -156,10 +156,7 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
         (await a.usage(victims[0] as string, 1)).degraded
       ),
     )
-    const outages = () => a.degraded(`127.0.0.1:${victim.port}`)
-    const outagesBefore = outages()
-    assert.ok(outagesBefore > 0)
-    let alone = 0
+    const degraded = a.degraded()
     const took: number[] = []
     for (const user of bystanders) {
       const before = a.log().runs.length
@@ -171,16 +168,14 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
           .runs.slice(before)
           .map(({ waitedUs }) => waitedUs / 1_000),
       )
-      if ((await a.usage(user, 1)).degraded) alone++
+      assert.equal((await a.usage(user, 1)).degraded, false, user)
       await until(async () => (await b.usage(user, 1)).spentMs >= (await a.usage(user, 1)).spentMs, 1_000)
     }
-    // Who waited for the dead master would wait for 70 ms, and each of them, and then be decided about without its own; a
-    // busy machine holds up one or another.
+    // Who waited for the dead master would wait for 70 ms, and each of them; a busy machine holds up one or another.
     const longMs = quantile(took, 0.95)
     t.diagnostic(`of ${took.length} requests 19 of 20 waited up to ${longMs} ms, all up to ${Math.max(...took)} ms`)
     assert.ok(longMs < 50, `${longMs} ms`)
-    assert.ok(alone <= bystanders.length / 20, `${alone} of ${bystanders.length} without their master`)
-    assert.equal(outages(), outagesBefore, 'said once')
+    assert.equal(a.degraded(), degraded)
     victim.server.signal('SIGCONT')
     await cluster.whole()
     for (const user of victims.slice(0, 5)) await until(async () => !(await a.usage(user, 1)).degraded)

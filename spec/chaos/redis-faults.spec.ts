@@ -97,7 +97,7 @@ describe('throttle() over a Redis that fails under load', { timeout: 600_000 }, 
         await pipeline.exec()
         await admin.save()
         await redis.stop()
-        starting = start(redis.port, '--key-load-delay', FULL ? '4000' : '3000')
+        starting = start(redis.port, '--key-load-delay', '4000')
         await until(() => answers('LOADING'))
       },
       last: () => until(async () => !(await answers('LOADING'))),

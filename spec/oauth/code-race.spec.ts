@@ -26,8 +26,7 @@ describe(`${REDEMPTIONS} redemptions of one code at once, over two processes on 
     const args: Args = { redis: `redis://127.0.0.1:${redis.port}`, issuer: ISSUER, pem, getThenDel }
     const children = await Promise.all([1, 2].map(() => startChild('authorization-server.ts', args)))
     try {
-      for (const { origin } of children)
-        await until(async () => (await redeem(`${origin}/oauth/token`, 'none')) === 400)
+      for (const { origin } of children) await until(() => knowsNoSuchCode(origin))
       await use(children)
     } finally {
       await Promise.all(children.map((child) => child.kill()))
@@ -69,15 +68,11 @@ describe(`${REDEMPTIONS} redemptions of one code at once, over two processes on 
   })
 })
 
-/** The answer to a code that was never given: 503 while the store does not answer yet. */
-async function redeem(url: string, code: string): Promise<number> {
-  const form = {
-    grant_type: 'authorization_code',
-    code,
-    redirect_uri: 'https://client.test/cb',
-    code_verifier: VERIFIER,
-  }
-  return (await post(url, form, AS_WEB)).status
+/** Whether its store answers about a code that was never given; until then it says 503. */
+async function knowsNoSuchCode(origin: string): Promise<boolean> {
+  const redirect_uri = 'https://client.test/cb'
+  const form = { grant_type: 'authorization_code', code: 'none', redirect_uri, code_verifier: VERIFIER }
+  return (await post(`${origin}/oauth/token`, form, AS_WEB)).status === 400
 }
 
 interface Answer {

@@ -9,6 +9,11 @@ import { type Child, startApi } from './processes/child'
 
 const OPTIONS = { limitMs: 10_000, windowMs: 86_400_000, maxStaleMs: 250 }
 
+/** Waits until each shares its windows with the others. */
+async function allShare(children: readonly Child[]): Promise<void> {
+  for (const child of children) await until(async () => !(await child.usage('nobody')).degraded)
+}
+
 describe('throttle() in several processes over one Redis', () => {
   let redis: Server
   before(async () => (redis = await startRedis()))
@@ -17,7 +22,7 @@ describe('throttle() in several processes over one Redis', () => {
   async function processes(t: TestContext, n: number): Promise<[Child, Child, ...Child[]]> {
     await redis.command('FLUSHALL')
     const children = await Promise.all(Array.from({ length: n }, () => startApi(t, redis.port, OPTIONS)))
-    for (const child of children) await until(async () => !(await child.usage('nobody')).degraded)
+    await allShare(children)
     assert.equal(new Set(children.map(({ pid }) => pid)).size, n)
     return children as [Child, Child, ...Child[]]
   }
@@ -28,7 +33,7 @@ describe('throttle() in several processes over one Redis', () => {
     const outages = () => [...a.lines, ...b.lines].filter((line) => line === 'degraded').length
     for (let round = 0; rounds.length < 5; round++) {
       assert.ok(round < 30, 'the store misses its deadline all the time: this machine is too busy to tell')
-      for (const child of [a, b]) await until(async () => !(await child.usage('nobody')).degraded)
+      await allShare([a, b])
       const outagesBefore = outages()
       const user = `spender-${round}`
       // b is asked all along, so it has a standing to be stale
@@ -58,7 +63,7 @@ describe('throttle() in several processes over one Redis', () => {
     }
     const [a, b] = await Promise.all([1, 2].map(() => startApi(t, redis.port, OPTIONS, bearer)))
     assert.ok(a && b && a.pid !== b.pid)
-    for (const child of [a, b]) await until(async () => !(await child.usage('nobody')).degraded)
+    await allShare([a, b])
     const token = (sub: string, client_id: string) =>
       sign({ sub, client_id }, bearer.secret, { issuer: bearer.issuer, audience: bearer.audience, expiresIn: 600 })
     const [phone, desk, other] = [token('ada', 'phone'), token('ada', 'desk'), token('bob', 'phone')]

@@ -4,10 +4,10 @@ import { Cluster, Redis } from 'ioredis'
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
 import { Cluster as ValkeyCluster, Redis as ValkeyClient } from 'iovalkey'
 import { type RedisClient, type RedisStore, redisStore } from '../../../lib/oauth'
+import { answering } from '../../support/answering'
 import { type RedisCluster, startCluster } from '../../support/cluster'
 import { type Server, startRedis } from '../../support/redis'
 import { type SentinelGroup, startSentinelGroup } from '../../support/sentinel'
-import { until } from '../../support/until'
 import { storeContract } from './store-contract'
 
 let redis: Server
@@ -42,12 +42,7 @@ for (const [i, [name, client]] of CLIENTS.entries()) {
     before(async () => {
       given = client()
       store = redisStore(given, { prefix: `${i}:` })
-      await until(() =>
-        store.get('nothing').then(
-          () => true,
-          () => false,
-        ),
-      )
+      await answering(store)
     })
     after(() => {
       store.close()
