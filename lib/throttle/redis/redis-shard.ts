@@ -12,7 +12,9 @@ const BEAT = script(beatLua)
 /** The canary lives as long as a heartbeat may be late. */
 const CANARY_MS = 60_000
 /** So many subjects whose requests wait do not wait for the end of a turn. */
-const ASKING_TOGETHER = 8
+const ASKING_TOGETHER = 16
+/** While so many commands are under way, what comes goes together in the next: a command costs more than what is in it. */
+const UNDER_WAY = 2
 /** A process that three heartbeats are missed of is counted no more. */
 const LIVING_MS = 3_000
 
@@ -61,6 +63,9 @@ export abstract class RedisShard implements StoreShard {
   #beatsHeard = 0
   /** The one that is still filled. */
   #batch: Batch | undefined
+  /** Its turn is over: it goes once fewer commands are under way. */
+  #isBatchDue = false
+  #underWay = 0
   #longestUs = 0
   readonly #watch: ServerWatch
 
@@ -75,17 +80,19 @@ export abstract class RedisShard implements StoreShard {
     const fault = faultIn(command) // found here, so that those beside it are sent all the same
     if (fault) return Promise.reject(fault)
     this.#longestUs = Math.max(this.#longestUs, command.ends - command.starts)
-    let batch = this.#batch
-    if (batch === undefined || batch.keys.length >= this.mostTogether) batch = this.#batch = this.#open()
-    const place = batch.keys.push(windowKey(this.keys.prefix, command.id, command.number, window)) - 1
-    batch.commands.push(command)
-    if (command.want > 0 && ++batch.asking === ASKING_TOGETHER) batch.send()
-    return batch.replies.then((replies) => replies[place] as SyncReply)
+    const batch = (this.#batch ??= this.#open())
+    const { keys, commands, replies } = batch
+    const place = keys.push(windowKey(this.keys.prefix, command.id, command.number, window)) - 1
+    commands.push(command)
+    if (command.want > 0) batch.asking++
+    const isAskedEnough = batch.asking >= ASKING_TOGETHER && this.#underWay < UNDER_WAY
+    if (isAskedEnough || keys.length >= this.mostTogether) batch.send()
+    return replies.then((all) => all[place] as SyncReply)
   }
 
   /**
-   * What comes in one turn of the event loop goes together: a command costs more than what is in it. But a turn is long
-   * where many requests come at once: then the server answers the first of them while this process reads the others.
+   * What comes in one turn of the event loop goes together. But a turn is long where many requests come at once: then the
+   * server answers the first of them while this process reads the others.
    */
   #open(): Batch {
     const keys: string[] = []
@@ -93,21 +100,35 @@ export abstract class RedisShard implements StoreShard {
     let send = (): void => undefined
     const isFilled = new Promise<void>((resolve) => {
       send = () => {
-        if (this.#batch?.keys === keys) this.#batch = undefined
+        this.#batch = undefined
+        this.#isBatchDue = false
         resolve()
       }
-      setImmediate(send)
     })
-    return { keys, commands, replies: isFilled.then(() => this.#run(keys, commands)), send, asking: 0 }
+    const batch = { keys, commands, replies: isFilled.then(() => this.#run(keys, commands)), send, asking: 0 }
+    setImmediate(() => {
+      if (this.#batch !== batch) return
+      this.#isBatchDue = true
+      this.#sendDue()
+    })
+    return batch
+  }
+
+  #sendDue(): void {
+    if (this.#isBatchDue && this.#underWay < UNDER_WAY) this.#batch?.send()
   }
 
   async #run(keys: readonly string[], commands: readonly SyncCommand[]): Promise<Replies> {
+    this.#underWay++
     try {
       return readReplies(keys, await this.redis.runForBytes(SYNC, keys, [packCommands(commands)]))
     } catch (err) {
       if (keys.length === 1 || !isCrossSlot(err)) throw err
       this.mostTogether = 1
       return keys.map((key, i) => this.#run([key], commands.slice(i, i + 1)).then(([reply]) => reply as SyncReply))
+    } finally {
+      this.#underWay--
+      this.#sendDue()
     }
   }
 

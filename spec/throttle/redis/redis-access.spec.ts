@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import express, { type Request } from 'express'
 import { budgetOf, type StoreMessage, type Usage, redisStore, throttle } from '../../../lib/index'
@@ -167,12 +168,27 @@ describe('redisStore() that is asked about many subjects in one turn', () => {
     assert.deepEqual(sizes, [50, 50, 20, 50, 50, 20])
   })
 
-  it('sends it once requests of eight wait for it, though the turn goes on', async (t) => {
+  it('sends it once requests of sixteen wait for it, though the turn goes on', async (t) => {
     const { sync, sizes } = await watched(t)
     const asks = (n: number, want: number) => Array.from({ length: n }, (_, i) => sync(`${want} ${i}`, { want }))
-    await Promise.all([...asks(10, 0), ...asks(20, 1)]) // with what nobody waits for in one command
+    await Promise.all([...asks(10, 0), ...asks(36, 1)]) // with what nobody waits for in one command
     await until(() => sizes.length >= 3)
-    assert.deepEqual(sizes, [18, 8, 4])
+    assert.deepEqual(sizes, [26, 16, 4])
+  })
+
+  it('sends in one command what comes while two are under way', async (t) => {
+    const { sync, sizes } = await watched(t)
+    redis.signal('SIGSTOP')
+    t.after(() => redis.signal('SIGCONT'))
+    const answers: Promise<unknown>[] = []
+    for (let turn = 0; turn < 6; turn++) {
+      answers.push(sync(`turn ${turn}`, { want: 1 }))
+      await setImmediate()
+    }
+    redis.signal('SIGCONT')
+    await Promise.all(answers)
+    await until(() => sizes.length >= 3)
+    assert.deepEqual(sizes, [1, 1, 4])
   })
 })
 
