@@ -1,6 +1,7 @@
 // A process of its own that asks one server for a slice of time: CONNECTIONS sockets, on each one request at a time.
 // Where requests differ by their user they are to cost the generator nothing, on the same two cores: all of them lie
-// ready as bytes, and of an answer no more is read than its status and its length.
+// ready as bytes, and of an answer no more is read than its status and its length. With the argument `awake` it does not
+// sleep while it loads: the system charges the server that writes an answer with waking the process that waits for it.
 import { connect } from 'node:net'
 import { EVEN_USERS, HOT_USER, ZIPF_EXPONENT, ZIPF_USERS } from './load-parameters'
 
@@ -30,6 +31,8 @@ export interface Loaded {
   readonly wrong: Readonly<Record<string, number>>
 }
 
+const isAwake = process.argv.includes('awake')
+
 const requestsOf = new Map<string, { readonly requests: readonly Buffer[]; readonly order: Uint32Array }>()
 const placeOf = new Map<string, number>()
 
@@ -58,6 +61,11 @@ function generate(load: Load): Promise<Loaded> {
   return new Promise((resolve, reject) => {
     let open = connections
     for (let i = 0; i < connections; i++) connection()
+    if (isAwake) stayAwake()
+
+    function stayAwake(): void {
+      if (open > 0) setImmediate(stayAwake)
+    }
 
     function connection(): void {
       const socket = connect({ port, host: '127.0.0.1', noDelay: true })

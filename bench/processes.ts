@@ -5,9 +5,11 @@ import { join } from 'node:path'
 /** Where there are two cores and a way to choose, servers have the first, and everything else has the second. A quick run has no figures to keep steady. */
 export const pinned =
   !process.argv.includes('--quick') && cpus().length > 1 && spawnSync('taskset', ['--version']).status === 0
+// Who is started from here stays on the second core, too, each redis-server among them.
+if (pinned) spawnSync('taskset', ['--all-tasks', '--cpu-list', '--pid', '1', String(process.pid)])
 
 /** Where the system has a way to say so: such a process runs while nothing else wants its core, and takes no turn of it. */
-const idle = pinned && spawnSync('chrt', ['--version']).status === 0
+export const idle = pinned && spawnSync('chrt', ['--version']).status === 0
 
 /** A process of the bench that answers each message by one. */
 export class Worker {
@@ -15,7 +17,10 @@ export class Worker {
   readonly #name: string
   #waiting: { resolve: (answer: never) => void; reject: (err: Error) => void } | undefined
 
-  /** @param how `idle`: it gets what its core has left. Else the flags of Node. */
+  /**
+   * @param core undefined: any
+   * @param how `idle`: it gets what its core has left. Else the flags of Node
+   */
   constructor(
     file: string,
     core: 0 | 1 | undefined,
@@ -24,7 +29,7 @@ export class Worker {
   ) {
     const isIdle = how === 'idle'
     const [command, ...rest] = [
-      ...(pinned && core !== undefined ? ['taskset', '-c', String(core)] : []),
+      ...(pinned ? ['taskset', '-c', core === undefined ? `0-${cpus().length - 1}` : String(core)] : []),
       ...(isIdle && idle ? ['chrt', '--idle', '0'] : []),
       process.execPath,
       ...(isIdle ? [] : how),

@@ -54,7 +54,7 @@ function machine({ parameters, minutes }: Results): string {
   const { rounds, sliceMs, turns, warmMs } = parameters
   const [{ model } = { model: 'unknown' }] = cpus()
   const where = pinned
-    ? 'servers on one core, load and Redis on the other, which is kept awake'
+    ? 'servers on one core, load and Redis on the other, which never sleeps'
     : 'nothing pinned to a core'
   return [
     `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${model.trim()}, ` +

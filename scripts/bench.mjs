@@ -30,7 +30,7 @@ rmSync(link, { force: true, recursive: true })
 symlinkSync(root, link, 'junction')
 buildSync({
   absWorkingDir: bench,
-  entryPoints: ['main.ts', 'server.ts', 'load-generator.ts', 'slow-way.ts', 'keep-awake.ts'],
+  entryPoints: ['main.ts', 'server.ts', 'load-generator.ts', 'slow-way.ts'],
   outdir: 'dist',
   bundle: true,
   packages: 'external',
