@@ -274,7 +274,7 @@ export class SyncClient implements ShardListener {
   #answer(s: SubjectWindow, answers: Answers): void {
     answer(answers)
     if (this.#engine.waiting.size > 0) this.#line.arm()
-    const refreshed = this.#refreshed.get(s)
+    const refreshed = this.#refreshed.size > 0 && this.#refreshed.get(s)
     if (refreshed) {
       this.#refreshed.delete(s)
       for (const resolve of refreshed) resolve()
@@ -292,7 +292,7 @@ export class SyncClient implements ShardListener {
 
   /** Publishes what is due, then what the store may have lost: as much at a time as it can take. */
   #drain(): void {
-    if (this.#isClosing) return
+    if (this.#isClosing || (this.#queue.size === 0 && !this.#engine.isRepublishing)) return
     const most = Math.max(DUE_AT_ONCE, this.#queue.size * DUE_PART)
     const isRoom = () => this.#underWay < this.#atOnce && this.#dueUnderWay < most
     for (const s of this.#queue) {

@@ -239,7 +239,7 @@ export class Engine {
     this.#waiters += waiting.length - s.waiting.length
     s.keepWaiting(waiting)
     if (waiting.some(({ isConsidered }) => isConsidered)) this.waiting.add(s)
-    else this.waiting.delete(s)
+    else if (this.waiting.size > 0) this.waiting.delete(s)
   }
 
   #refusal(s: SubjectWindow, limitUs: number, reason: RefusalReason, now: number): ThrottleRefusal {
@@ -364,8 +364,8 @@ export class Engine {
    *   published again that is the loss that is known. One that comes meanwhile is found by the next heartbeat
    */
   answered(s: SubjectWindow, hasLost: boolean, now: number): void {
-    const isKnown = this.#publishedAgain.delete(s) || this.#unpublished.has(s.shard)
-    if (hasLost && !isKnown) this.republish(s.shard, now)
+    const wasPublishedAgain = this.#publishedAgain.size > 0 && this.#publishedAgain.delete(s)
+    if (hasLost && !wasPublishedAgain && !this.#unpublished.has(s.shard)) this.republish(s.shard, now)
   }
 
   /** The next subjects to publish again: those over their limit, then the other active ones, then those at rest. */
@@ -404,7 +404,12 @@ export class Engine {
 
   /** Something is left for `tick()`. */
   get busy(): boolean {
-    return this.#due.length > 0 || this.#unpublished.size > 0
+    return this.#due.length > 0 || this.isRepublishing
+  }
+
+  /** Subjects are to be published again. */
+  get isRepublishing(): boolean {
+    return this.#unpublished.size > 0
   }
 
   /** Puts subjects to rest that are idle. Looks at no more than `most`, round and round. */
