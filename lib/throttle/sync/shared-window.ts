@@ -83,7 +83,7 @@ export class SharedWindow {
    */
   keptAs(subject: string, most: number, req: Request): string {
     const { subjects } = this.#engine
-    if (subjects.size < most || subjects.knows(subject)) return subject
+    if (subjects.active.has(subject) || subjects.size < most || subjects.knows(subject)) return subject
     const network = networkSubject(req)
     return subjects.size < most + MOST_NETWORKS || subjects.knows(network) ? network : EVERYBODY_ELSE
   }
