@@ -19,6 +19,8 @@ export interface Group {
   readonly slow?: true
   /** The servers may use every core: the load generator leaves most of its own. */
   readonly allCores?: true
+  /** Other processes are busy on the load generator's core: one that runs as the last of all would hardly run. */
+  readonly isCoreBusy?: true
 }
 
 type LoadKind = Pick<Load, 'users' | 'connections' | 'expect'> & Partial<Pick<Load, 'paths' | 'raw'>>
@@ -111,6 +113,7 @@ export const GROUPS = {
     contestants: ['bare', 'authorizationServer()', 'oidc-provider', '@node-oauth/oauth2-server'],
     loads: ['client credentials, all cores'],
     allCores: true,
+    isCoreBusy: true,
   },
   subjects: {
     title: 'Growth with subjects',
@@ -134,6 +137,7 @@ export const GROUPS = {
       'throttle(), 100 processes',
     ],
     loads: ['one hot user'],
+    isCoreBusy: true,
   },
 } satisfies Record<string, Group>
 

@@ -66,7 +66,7 @@ interface SubjectMemory {
 /** In so long connections are closed, and what they left on the heap can be collected. */
 const CLOSING_MS = 2_000
 
-type Way = Pick<Group, 'slow' | 'allCores'>
+type Way = Pick<Group, 'slow' | 'allCores' | 'isCoreBusy'>
 type Asking = Pick<Load, 'users' | 'tokens'>
 
 interface Runner {
@@ -74,6 +74,7 @@ interface Runner {
   readonly server: Worker
   readonly port: number
   readonly redis: Redis | undefined
+  readonly generator: Worker
   stop(): Promise<void>
 }
 
@@ -81,7 +82,7 @@ interface Runner {
 export class Bench {
   /** Never sleeps while it loads, and leaves its core at once to a Redis that wants it. */
   readonly #generator = idle ? new Worker('load-generator', 1, ['awake'], 'idle') : new Worker('load-generator', 1)
-  /** For servers that may use its core, too: beside them who runs as the last of all would hardly run. */
+  /** Where its core is busy. */
   readonly #sharingGenerator = new Worker('load-generator', 1)
   readonly #kept = new Map<ContestantName, Runner>()
 
@@ -219,15 +220,19 @@ export class Bench {
     for (const [i, { slices }] of rows.entries()) slices.push(sliceOf(taken[i] as Turn[]))
   }
 
-  async #turn({ name, server, port, redis }: Runner, loadName: LoadName, ms: number, restMs: number): Promise<Turn> {
+  async #turn(
+    { name, server, port, redis, generator }: Runner,
+    loadName: LoadName,
+    ms: number,
+    restMs: number,
+  ): Promise<Turn> {
     const tokens = { 'one token': this.setup.tokens, 'many tokens': this.manyTokens }[loadName as string]
     const load: Load = { ...LOADS[loadName], port, ms, ...(tokens && { tokens }) }
     const cost = () => server.ask<{ cpuUs: number; loopMs: number }>({ ask: 'cost' } satisfies Question)
-    if (loadName === 'refused') await this.#generator.ask<Loaded>({ ...load, count: 50 }) // the first ones pass
+    if (loadName === 'refused') await generator.ask<Loaded>({ ...load, count: 50 }) // the first ones pass
     await redis?.config('RESETSTAT')
     const before = await cost()
-    const isShared = loadName === 'client credentials, all cores'
-    const loaded = await (isShared ? this.#sharingGenerator : this.#generator).ask<Loaded>(load)
+    const loaded = await generator.ask<Loaded>(load)
     if (restMs > 0) await setTimeout(restMs)
     const after = await cost()
     allAsExpected(name, loaded)
@@ -245,7 +250,11 @@ export class Bench {
     return { ...runner, stop }
   }
 
-  async #start(name: ContestantName, { slow, allCores }: Way, flags: readonly string[] = []): Promise<Runner> {
+  async #start(
+    name: ContestantName,
+    { slow, allCores, isCoreBusy }: Way,
+    flags: readonly string[] = [],
+  ): Promise<Runner> {
     const ends: (() => unknown)[] = []
     let redis: Redis | undefined
     let redisUrl = ''
@@ -278,7 +287,7 @@ export class Bench {
     const stop = async () => {
       for (const end of ends) await end()
     }
-    return { name, server, port, redis, stop }
+    return { name, server, port, redis, generator: isCoreBusy ? this.#sharingGenerator : this.#generator, stop }
   }
 }
 
