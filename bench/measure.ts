@@ -80,10 +80,10 @@ interface Runner {
 
 /** Measures group after group. */
 export class Bench {
+  /** Sleeps between answers: for groups whose other processes keep its core busy. */
+  readonly #sleepingGenerator = new Worker('load-generator', 1)
   /** Never sleeps while it loads, and leaves its core at once to a Redis that wants it. */
-  readonly #generator = idle ? new Worker('load-generator', 1, ['awake'], 'idle') : new Worker('load-generator', 1)
-  /** Where its core is busy. */
-  readonly #sharingGenerator = new Worker('load-generator', 1)
+  readonly #generator = idle ? new Worker('load-generator', 1, ['awake'], 'idle') : this.#sleepingGenerator
   readonly #kept = new Map<ContestantName, Runner>()
 
   constructor(
@@ -173,7 +173,7 @@ export class Bench {
 
   stop(): void {
     this.#generator.stop()
-    this.#sharingGenerator.stop()
+    this.#sleepingGenerator.stop()
     for (const { server } of this.#kept.values()) server.stop()
   }
 
@@ -287,7 +287,7 @@ export class Bench {
     const stop = async () => {
       for (const end of ends) await end()
     }
-    return { name, server, port, redis, generator: isCoreBusy ? this.#sharingGenerator : this.#generator, stop }
+    return { name, server, port, redis, generator: isCoreBusy ? this.#sleepingGenerator : this.#generator, stop }
   }
 }
 

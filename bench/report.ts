@@ -6,7 +6,7 @@ import { Figures, type Results, median } from './figures'
 import { GROUPS, type GroupName } from './groups'
 import { CONNECTIONS } from './load-parameters'
 import type { Slice } from './measure'
-import { pinned } from './processes'
+import { idle, pinned } from './processes'
 import { type TargetResult, targets } from './targets'
 
 export interface Report {
@@ -54,7 +54,7 @@ function machine({ parameters, minutes }: Results): string {
   const { rounds, sliceMs, turns, warmMs } = parameters
   const [{ model } = { model: 'unknown' }] = cpus()
   const where = pinned
-    ? 'servers on one core, load and Redis on the other, which never sleeps'
+    ? `servers on one core, load and Redis on the other${idle ? ', which never sleeps' : ''}`
     : 'nothing pinned to a core'
   return [
     `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${model.trim()}, ` +

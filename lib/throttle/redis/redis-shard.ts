@@ -46,6 +46,8 @@ interface Batch {
   readonly send: () => void
   /** So many requests, at least, wait for it. */
   asking: number
+  /** Its turn is over: it goes once fewer commands are under way. */
+  isDue: boolean
 }
 
 /** A promise stands for one that had to be asked for by itself. */
@@ -63,8 +65,6 @@ export abstract class RedisShard implements StoreShard {
   #beatsHeard = 0
   /** The one that is still filled. */
   #batch: Batch | undefined
-  /** Its turn is over: it goes once fewer commands are under way. */
-  #isBatchDue = false
   #underWay = 0
   #longestUs = 0
   readonly #watch: ServerWatch
@@ -101,21 +101,20 @@ export abstract class RedisShard implements StoreShard {
     const isFilled = new Promise<void>((resolve) => {
       send = () => {
         this.#batch = undefined
-        this.#isBatchDue = false
         resolve()
       }
     })
-    const batch = { keys, commands, replies: isFilled.then(() => this.#run(keys, commands)), send, asking: 0 }
+    const replies = isFilled.then(() => this.#run(keys, commands))
+    const batch = { keys, commands, replies, send, asking: 0, isDue: false }
     setImmediate(() => {
-      if (this.#batch !== batch) return
-      this.#isBatchDue = true
+      batch.isDue = true
       this.#sendDue()
     })
     return batch
   }
 
   #sendDue(): void {
-    if (this.#isBatchDue && this.#underWay < UNDER_WAY) this.#batch?.send()
+    if (this.#batch?.isDue && this.#underWay < UNDER_WAY) this.#batch.send()
   }
 
   async #run(keys: readonly string[], commands: readonly SyncCommand[]): Promise<Replies> {

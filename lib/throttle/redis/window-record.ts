@@ -56,38 +56,11 @@ export function parseWindowKey(prefix: string, key: string): { id: string; windo
   return id === undefined || window === undefined ? undefined : { id, window }
 }
 
-/** A command's parameters of the script's sync(). Written out: V8 looks each up by its name otherwise, forty in a sync. */
-function parametersOf(command: SyncCommand): readonly number[] {
-  return [
-    command.starts,
-    command.ends,
-    command.validUntil,
-    command.seq,
-    command.stored,
-    command.spent,
-    command.hold,
-    command.running,
-    command.want,
-    command.unit,
-    command.slice,
-    command.keep,
-    command.limit,
-    command.tolerance,
-    command.leaseMs,
-    command.incarnation,
-    command.ended,
-    command.closing ? 1 : 0,
-  ]
-}
-
 /** The first figure that is no whole number; undefined where there is none. */
 export function faultIn(command: SyncCommand): RangeError | undefined {
-  const parameters = parametersOf(command)
-  for (let i = 0; i < parameters.length; i++) {
-    const n = parameters[i] as number
-    if (!Number.isSafeInteger(n)) {
-      return new RangeError(`sync: ${PARAMETERS[i]} must be a whole number; received ${n}`)
-    }
+  for (const name of PARAMETERS) {
+    const n = Number(command[name])
+    if (!Number.isSafeInteger(n)) return new RangeError(`sync: ${name} must be a whole number; received ${n}`)
   }
   return undefined
 }
@@ -101,8 +74,8 @@ export function packCommands(commands: readonly SyncCommand[]): Buffer {
   let at = 0
   for (const command of commands) {
     at = packed.writeUInt8(0, at + packed.write(command.process, at))
-    for (const n of parametersOf(command)) {
-      view.setFloat64(at, n, true)
+    for (const name of PARAMETERS) {
+      view.setFloat64(at, Number(command[name]), true)
       at += DOUBLE_BYTES
     }
   }

@@ -45,8 +45,6 @@ export interface AdmissionRequest {
   readonly keptAs: string
 }
 
-type AdmittedAgain = { readonly refusal: ThrottleRefusal } | Map<WindowPlace, Ticket>
-
 /** Admits one request to one window: lets it pass, or answers it. */
 export class RequestAdmission implements Applicant, WindowPlace {
   readonly #rules: AdmissionRules
@@ -119,31 +117,28 @@ export class RequestAdmission implements Applicant, WindowPlace {
   }
 
   /** The request waited for the store, or for room. */
-  #decidedLater(decision: Decision): void {
-    if ('refusal' in decision || this.#charges.givenBack.length === 0) return this.#goOn(decision)
-    this.#admitAgain(decision.ticket).then(
-      (again) => this.#goOn('refusal' in again ? again : { ticket: again.get(this) as Ticket }, again),
-      (err: unknown) => this.#next(err),
-    )
-  }
-
-  /** @param again the tickets of all windows, where the request had given some back */
-  #goOn(decision: Decision, again?: AdmittedAgain): void {
+  async #decidedLater(decision: Decision): Promise<void> {
     try {
+      const again = 'ticket' in decision ? await this.#admitAgain(decision.ticket) : undefined
+      const decided =
+        again === undefined ? decision : 'refusal' in again ? again : { ticket: again.get(this) as Ticket }
       const now = nowUs(this.#rules.clock)
       this.#charges.excuse(now - this.#askedAt)
       if (again instanceof Map) this.#charges.takeBack(again, now)
       // One answer may decide many: each begins when the handlers before it have returned.
-      if ('ticket' in decision) this.window.excuse(decision.ticket, now - decision.ticket.start)
-      this.#proceed(decision)
+      if ('ticket' in decided) this.window.excuse(decided.ticket, now - decided.ticket.start)
+      this.#proceed(decided)
     } catch (err) {
       this.#next(err) // what an app's onDenied throws would be caught nowhere else
     }
   }
 
   /** Admits the request again to the windows whose holds it gave back while it waited for this one. */
-  async #admitAgain(ticket: Ticket): Promise<AdmittedAgain> {
+  async #admitAgain(
+    ticket: Ticket,
+  ): Promise<{ readonly refusal: ThrottleRefusal } | Map<WindowPlace, Ticket> | undefined> {
     const places = this.#charges.givenBack
+    if (places.length === 0) return undefined
     const { maxUs, perSubject } = this.wait
     const waitLeft = () => ({ maxUs: this.#askedAt + maxUs - nowUs(this.#rules.clock), perSubject })
     const decision = await admitToAll([...places, this], { place: this, ticket }, waitLeft, () => this.gone)

@@ -274,7 +274,7 @@ export class SyncClient implements ShardListener {
   #answer(s: SubjectWindow, answers: Answers): void {
     answer(answers)
     if (this.#engine.waiting.size > 0) this.#line.arm()
-    const refreshed = this.#refreshed.size > 0 && this.#refreshed.get(s)
+    const refreshed = this.#refreshed.get(s)
     if (refreshed) {
       this.#refreshed.delete(s)
       for (const resolve of refreshed) resolve()

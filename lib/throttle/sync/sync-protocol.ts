@@ -125,7 +125,6 @@ export interface SyncOutcome {
 }
 
 const NOTHING: SyncOutcome = { answers: [], againInUs: undefined }
-const URGENT: SyncOutcome = { answers: [], againInUs: 0 }
 
 /** Takes a reply in. It may be late or out of order, and its window over. */
 export function takeReply(engine: Engine, s: SubjectWindow, sent: Sent, reply: SyncReply, now: number): SyncOutcome {
@@ -149,7 +148,6 @@ export function takeReply(engine: Engine, s: SubjectWindow, sent: Sent, reply: S
   engine.answered(s, s.hasLost(written.found), now)
   s.hear(sent, written, isAwaited, now)
   if (!isAwaited) return NOTHING
-  if (s.waiting.length === 0 && !written.lone) return s.urgent ? URGENT : NOTHING
   const answers = engine.decideWaiting(s, { seq: sent.seq, lone: written.lone }, now)
   const hasNew = s.waiting.some(({ isConsidered }) => !isConsidered)
   if (s.waiting.length > 0) s.askAgainLater(now)

@@ -239,7 +239,7 @@ export class Engine {
     this.#waiters += waiting.length - s.waiting.length
     s.keepWaiting(waiting)
     if (waiting.some(({ isConsidered }) => isConsidered)) this.waiting.add(s)
-    else if (this.waiting.size > 0) this.waiting.delete(s)
+    else this.waiting.delete(s)
   }
 
   #refusal(s: SubjectWindow, limitUs: number, reason: RefusalReason, now: number): ThrottleRefusal {
@@ -344,7 +344,7 @@ export class Engine {
 
   /** Since when the subject is due that has been for the longest; -Infinity where others are to be published again. */
   get dueSince(): number {
-    return this.#unpublished.size > 0 ? -Infinity : (this.#due[0]?.dueSince ?? -Infinity)
+    return this.isRepublishing ? -Infinity : (this.#due[0]?.dueSince ?? -Infinity)
   }
 
   /** All of a shard are to be published again, by and by: it may have lost what it was told. */
@@ -364,8 +364,8 @@ export class Engine {
    *   published again that is the loss that is known. One that comes meanwhile is found by the next heartbeat
    */
   answered(s: SubjectWindow, hasLost: boolean, now: number): void {
-    const wasPublishedAgain = this.#publishedAgain.size > 0 && this.#publishedAgain.delete(s)
-    if (hasLost && !wasPublishedAgain && !this.#unpublished.has(s.shard)) this.republish(s.shard, now)
+    const isKnown = this.#publishedAgain.delete(s) || this.#unpublished.has(s.shard)
+    if (hasLost && !isKnown) this.republish(s.shard, now)
   }
 
   /** The next subjects to publish again: those over their limit, then the other active ones, then those at rest. */

@@ -1,12 +1,9 @@
 import type { Histories } from './hold-prices'
 import type { RestingFigures } from './subject-window'
 
-/**
- * A generation is half a window: what is older than so many belongs to a window that is over. Not more of them: a subject
- * that is not known is looked for in each.
- */
-const GENERATIONS = 3
-const PER_WINDOW = 2
+/** A generation is a quarter of a window: what is older than so many belongs to a window that is over. */
+const GENERATIONS = 6
+const PER_WINDOW = 4
 /** Subjects whose histories are kept in each of two generations. */
 const MOST_HISTORIES = 10_000
 
