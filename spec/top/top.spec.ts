@@ -37,8 +37,12 @@ function inTerminal(columns: number, rows: number, ...args: string[]) {
   child.stdout.on('data', (data: Buffer) => (shown += data.toString()))
   return {
     shown: () => shown,
-    /** The latest whole picture; pictures begin at the top left corner. */
-    lines: () => (shown.split('\x1b[H').at(-1) ?? '').replaceAll('\x1b[K', '').split(/\r*\n/),
+    /** The lines of each picture so far, the last one of which may have come in part; a picture begins at the top left corner. */
+    pictures: () =>
+      shown
+        .split('\x1b[H')
+        .slice(1)
+        .map((picture) => picture.replaceAll('\x1b[K', '').split(/\r*\n/)),
     press: (keys: string) => child.stdin.write(keys),
     ended: new Promise<number | null>((resolve) => child.once('close', resolve)),
   }
@@ -174,15 +178,19 @@ describe('express-tollgate top', () => {
       await spend(url, prefix, 'a window with quite a long name, by any measure', { ada: 2_000, grace: 5_000 })
       const terminal = inTerminal(columns, 12, 'top', '--redis', url, '--prefix', prefix)
       await until(() => terminal.shown().includes('2 open windows'))
-      const lines = terminal.lines()
-      assert.equal(lines.length, 12)
-      for (const line of lines) assert.ok(line.length <= columns, `${line.length}: ${line}`)
-      assert.match(lines.at(-1) ?? '', /^q quit {2}\/ filter {2}.*\[s/)
       terminal.press('/nobody\r')
-      await until(() => terminal.lines()[0]?.startsWith('0 open windows'))
+      await until(() => terminal.pictures().at(-1)?.at(-1)?.startsWith('q quit  / nobody'))
       terminal.press('q')
       assert.equal(await terminal.ended, 0)
-      assert.ok(terminal.shown().trimEnd().endsWith('\x1b[?25h\x1b[?1049l'), 'the cursor and the screen are back')
+      const back = '\x1b[?25h\x1b[?1049l'
+      assert.ok(terminal.shown().trimEnd().endsWith(back), 'the cursor and the screen are back')
+      const pictures = terminal.pictures() // whole ones, now that nothing more comes
+      for (const lines of pictures) {
+        assert.equal(lines.length, 12)
+        for (const line of lines) assert.ok(line.replace(back, '').length <= columns, `${line.length}: ${line}`)
+      }
+      assert.match(pictures[0]?.at(-1) ?? '', /^q quit {2}\/ filter {2}.*\[s/)
+      assert.match(pictures.at(-1)?.[0] ?? '', /^0 open windows/)
     })
   }
 
