@@ -5,7 +5,7 @@ import type { Setup } from './contestants/setup'
 import { GROUPS, type Group, type GroupName, LOADS, type LoadName, processesOf, takesPart } from './groups'
 import type { Load, Loaded } from './load-generator'
 import { COMPANION_MS, HOT_USER, type LoadParameters, REDIS_DELAY_MS } from './load-parameters'
-import { Worker, idle } from './processes'
+import { Worker, idle, stayOn } from './processes'
 import type { ContestantName, Question } from './server'
 
 /** One slice, all turns of it. */
@@ -259,6 +259,7 @@ export class Bench {
     let redis: Redis | undefined
     let redisUrl = ''
     if (/Redis|process(es)?$/.test(name)) {
+      stayOn(isCoreBusy ? undefined : 1)
       const own: RedisServer = await startRedis() // each its own, so that its figures are nobody else's
       redis = new Redis(own.port)
       let { port } = own

@@ -5,8 +5,15 @@ import { join } from 'node:path'
 /** Where there are two cores and a way to choose, servers have the first, and everything else has the second. A quick run has no figures to keep steady. */
 export const pinned =
   !process.argv.includes('--quick') && cpus().length > 1 && spawnSync('taskset', ['--version']).status === 0
-// Who is started from here stays on the second core, too, each redis-server among them.
-if (pinned) spawnSync('taskset', ['--all-tasks', '--cpu-list', '--pid', '1', String(process.pid)])
+
+/** The cores for what is started from here and has none of its own: each redis-server. */
+export function stayOn(core: 1 | undefined): void {
+  if (pinned) spawnSync('taskset', ['--all-tasks', '--cpu-list', '--pid', coresOf(core), String(process.pid)])
+}
+
+function coresOf(core: 0 | 1 | undefined): string {
+  return core === undefined ? `0-${cpus().length - 1}` : String(core)
+}
 
 /** Where the system has a way to say so: such a process runs while nothing else wants its core, and takes no turn of it. */
 export const idle = pinned && spawnSync('chrt', ['--version']).status === 0
@@ -29,7 +36,7 @@ export class Worker {
   ) {
     const isIdle = how === 'idle'
     const [command, ...rest] = [
-      ...(pinned ? ['taskset', '-c', core === undefined ? `0-${cpus().length - 1}` : String(core)] : []),
+      ...(pinned ? ['taskset', '-c', coresOf(core)] : []),
       ...(isIdle && idle ? ['chrt', '--idle', '0'] : []),
       process.execPath,
       ...(isIdle ? [] : how),
