@@ -18,7 +18,7 @@ const flags = [
   './scripts/typescript.cjs',
   '--test',
   '--test-reporter=spec',
-  '--test-timeout=240000',
+  '--test-timeout=600000',
   '--test-concurrency=3',
 ]
 await transpile()

@@ -27,7 +27,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
     async function open(windowMs: number) {
       running = await startDemo({ limitMs: 3_000, windowMs, searchMs: 600 })
       context = await browser.newContext({ viewport })
-      context.setDefaultTimeout(10_000)
+      context.setDefaultTimeout(60_000)
       page = await context.newPage()
       faults = faultsOf(page)
       await page.goto(running.origin)

@@ -47,7 +47,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       context = await browser.newContext({
         ...{ viewport, httpCredentials: { username: 'operator', password: 'hush' } },
       })
-      context.setDefaultTimeout(10_000)
+      context.setDefaultTimeout(60_000)
       page = await context.newPage()
       faults = faultsOf(page)
     })

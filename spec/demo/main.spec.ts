@@ -101,7 +101,7 @@ describe('npm start', () => {
       const tokens = setting.replace('. ', '')
       assert.equal(statSync(tokens).mode & 0o777, 0o600, 'only for who started it')
       const slow = [...lines].find(([shows]) => shows?.startsWith('a slow search'))?.[1] ?? ''
-      const exited = once(child, 'exit')
+      const exited = once(child, 'close')
       let isUnderWay = false
       const heard = (said: string) => void (isUnderWay ||= said.includes('100 Continue'))
       const search = pasted(`${slow} --no-buffer --header 'Expect: 100-continue'`, heard)
@@ -124,7 +124,7 @@ describe('npm start', () => {
     assert.match(said.out, /its windows are in Redis/)
     const user = [...lines].find(([shows]) => shows?.startsWith('a user'))?.[1] ?? ''
     assert.deepEqual((await pasted(user)).statuses, [200])
-    const exited = once(child, 'exit')
+    const exited = once(child, 'close')
     child.kill('SIGTERM')
     assert.deepEqual(await exited, [0, null])
     const keys = await run(process.env.REDIS_CLI ?? 'redis-cli', ['-p', String(redis.port), 'keys', 'tollgate:*'])

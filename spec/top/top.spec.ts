@@ -34,7 +34,7 @@ function inTerminal(columns: number, rows: number, ...args: string[]) {
   const sized = `stty cols ${columns} rows ${rows}; exec ${line}`
   const child = spawn('script', ['-qefc', sized, '/dev/null'])
   let shown = ''
-  child.stdout.on('data', (data: Buffer) => (shown += data.toString()))
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))
   return {
     shown: () => shown,
     /** The lines of each picture so far, the last one of which may have come in part; a picture begins at the top left corner. */
