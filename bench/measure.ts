@@ -255,11 +255,11 @@ export class Bench {
     { slow, allCores, isCoreBusy }: Way,
     flags: readonly string[] = [],
   ): Promise<Runner> {
+    stayOn(isCoreBusy ? undefined : 1)
     const ends: (() => unknown)[] = []
     let redis: Redis | undefined
     let redisUrl = ''
     if (/Redis|process(es)?$/.test(name)) {
-      stayOn(isCoreBusy ? undefined : 1)
       const own: RedisServer = await startRedis() // each its own, so that its figures are nobody else's
       redis = new Redis(own.port)
       let { port } = own

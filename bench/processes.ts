@@ -6,7 +6,7 @@ import { join } from 'node:path'
 export const pinned =
   !process.argv.includes('--quick') && cpus().length > 1 && spawnSync('taskset', ['--version']).status === 0
 
-/** The cores for what is started from here and has none of its own: each redis-server. */
+/** Keeps this process on a core, or on any, and with it what it starts from then on without one: each redis-server. */
 export function stayOn(core: 1 | undefined): void {
   if (pinned) spawnSync('taskset', ['--all-tasks', '--cpu-list', '--pid', coresOf(core), String(process.pid)])
 }

@@ -37,7 +37,7 @@ function inTerminal(columns: number, rows: number, ...args: string[]) {
   child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))
   return {
     shown: () => shown,
-    /** The lines of each picture so far, the last one of which may have come in part; a picture begins at the top left corner. */
+    /** The lines of each picture so far; the last picture may not be whole yet. Each begins at the top left corner. */
     pictures: () =>
       shown
         .split('\x1b[H')
