@@ -91,6 +91,7 @@ async function answer(question: Question, setup: Setup, port: number): Promise<o
 
 /** Asks itself from now on: one of the processes that a subject is busy in. Says so once the first answer is there. */
 function keepAsking(port: number, user: string, everyMs: number): Promise<object> {
+  loop.disable() // nobody asks a companion, and a hundred such timers keep a core busy
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const ask = (answered?: () => void) =>
     get({ port, agent, host: '127.0.0.1', headers: { 'X-User': user } }, (res) => {
