@@ -1,6 +1,6 @@
 import { TOKEN_REQUEST } from './contestants/token-request'
 import { CONNECTIONS, EVEN_USERS, ONE_CONNECTION } from './load-parameters'
-import type { Load } from './load-generator'
+import type { Load } from './load'
 import type { ContestantName } from './server'
 
 /** A kind of load, and how many take part in it. */
@@ -19,6 +19,8 @@ export interface Group {
   readonly slow?: true
   /** The servers may use every core: the load generator leaves most of its own. */
   readonly allCores?: true
+  /** The server's own process asks, over no sockets: a client's part of the kernel is left out, the generator's work is in. */
+  readonly within?: true
   /** Other processes are busy on the load generator's core: one that runs as the last of all would hardly run. */
   readonly isCoreBusy?: true
 }
@@ -58,6 +60,13 @@ export const GROUPS = {
     contestants: ['bare', 'bare+fields', ...REDIS, 'throttle(), Redis, figures of 5 s', 'throttle(), Redis, 4 windows'],
     loads: ['one hot user', '10,000 users', '100,000 users, Zipf'],
     warms: 4,
+  },
+  redisWithin: {
+    title: 'Throttles, on Redis, asked within their own process',
+    contestants: ['bare', 'bare+fields', ...REDIS],
+    loads: ['one hot user', '10,000 users', '100,000 users, Zipf'],
+    warms: 4,
+    within: true,
   },
   slowRedis: {
     title: 'Throttles, on a Redis that is 1 ms away',
@@ -146,6 +155,11 @@ export type GroupName = keyof typeof GROUPS
 /** How many processes share a contestant's subjects. */
 export function processesOf(contestant: ContestantName): number {
   return Number(/(\d+) process/.exec(contestant)?.[1] ?? 1)
+}
+
+/** The servers of the group ask themselves. */
+export function isWithin(name: GroupName): boolean {
+  return (GROUPS[name] as Group).within ?? false
 }
 
 /** Where a contestant has as many routes as its name says, it is loaded in as many and no others. */

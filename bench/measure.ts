@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { Setup } from './contestants/setup'
 import { GROUPS, type Group, type GroupName, LOADS, type LoadName, processesOf, takesPart } from './groups'
-import type { Load, Loaded } from './load-generator'
+import type { Load, Loaded } from './load'
 import { COMPANION_MS, HOT_USER, type LoadParameters, REDIS_DELAY_MS } from './load-parameters'
 import { Worker, idle, stayOn } from './processes'
 import type { ContestantName, Question } from './server'
@@ -66,7 +66,7 @@ interface SubjectMemory {
 /** In so long connections are closed, and what they left on the heap can be collected. */
 const CLOSING_MS = 2_000
 
-type Way = Pick<Group, 'slow' | 'allCores' | 'isCoreBusy'>
+type Way = Pick<Group, 'slow' | 'allCores' | 'within' | 'isCoreBusy'>
 type Asking = Pick<Load, 'users' | 'tokens'>
 
 interface Runner {
@@ -74,7 +74,7 @@ interface Runner {
   readonly server: Worker
   readonly port: number
   readonly redis: Redis | undefined
-  readonly generator: Worker
+  readonly generator: { ask<T>(load: Load): Promise<T> }
   stop(): Promise<void>
 }
 
@@ -252,7 +252,7 @@ export class Bench {
 
   async #start(
     name: ContestantName,
-    { slow, allCores, isCoreBusy }: Way,
+    { slow, allCores, within, isCoreBusy }: Way,
     flags: readonly string[] = [],
   ): Promise<Runner> {
     stayOn(isCoreBusy ? undefined : 1)
@@ -288,7 +288,9 @@ export class Bench {
     const stop = async () => {
       for (const end of ends) await end()
     }
-    return { name, server, port, redis, generator: isCoreBusy ? this.#sleepingGenerator : this.#generator, stop }
+    const itself = { ask: <T>(load: Load) => server.ask<T>({ ask: 'load', load } satisfies Question) }
+    const generator = within ? itself : isCoreBusy ? this.#sleepingGenerator : this.#generator
+    return { name, server, port, redis, generator, stop }
   }
 }
 

@@ -1,8 +1,10 @@
 // The process of one contestant: serves, says what it has cost, and does raw work of the machine for comparison.
-import { Agent, createServer, get } from 'node:http'
+import { Agent, type Server, createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Contestant, Setup } from './contestants/setup'
+import { type Load, generate } from './load'
+import { connectWithin } from './within'
 
 // Each process loads what its contestant needs, and no other's packages.
 const floors = () => import('./contestants/floors.js')
@@ -63,6 +65,7 @@ export type Question =
   | { readonly ask: 'cost' }
   | { readonly ask: 'verifying' | 'signing'; readonly forMs: number }
   | { readonly ask: 'companion'; readonly user: string; readonly everyMs: number }
+  | { readonly ask: 'load'; readonly load: Load }
 
 process.once('message', ({ name, setup }: { name: ContestantName; setup: Setup }) => void serve(name, setup))
 process.on('disconnect', () => process.exit())
@@ -70,15 +73,17 @@ process.on('disconnect', () => process.exit())
 async function serve(name: ContestantName, setup: Setup): Promise<void> {
   const server = createServer(await (CONTESTANTS[name] as Contestant)(setup))
   process.on('message', (question: Question) => {
-    const { port } = server.address() as AddressInfo
-    void answer(question, setup, port).then((answered) => process.send?.(answered))
+    void answer(question, setup, server).then((answered) => process.send?.(answered))
   })
   server.keepAliveTimeout = 600_000
   server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
 }
 
-async function answer(question: Question, setup: Setup, port: number): Promise<object> {
-  if (question.ask === 'companion') return keepAsking(port, question.user, question.everyMs)
+async function answer(question: Question, setup: Setup, server: Server): Promise<object> {
+  if (question.ask === 'load') return generate(question.load, () => connectWithin(server))
+  if (question.ask === 'companion') {
+    return keepAsking((server.address() as AddressInfo).port, question.user, question.everyMs)
+  }
   if (question.ask === 'verifying') return { us: (await bearers()).verifyingUs(setup, question.forMs) }
   if (question.ask === 'signing') return { us: (await tokens()).signingUs(setup, question.forMs) }
   const { user, system } = process.cpuUsage()
