@@ -1,7 +1,5 @@
-// A process of its own that asks one server for a slice of time: CONNECTIONS sockets, on each one request at a time.
-// Where requests differ by their user they are to cost the generator nothing, on the same two cores: all of them lie
-// ready as bytes, and of an answer no more is read than its status and its length. With the argument `awake` it does not
-// sleep while it loads: the system charges the server that writes an answer with waking the process that waits for it.
+// A process of its own that asks one server for a slice of time, over sockets. With the argument `awake` it does not sleep
+// while it loads: the system charges the server that writes an answer with waking the process that waits for it.
 import { connect } from 'node:net'
 import { type Load, generate } from './load'
 

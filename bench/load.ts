@@ -31,9 +31,10 @@ const requestsOf = new Map<string, { readonly requests: readonly Buffer[]; reado
 const placeOf = new Map<string, number>()
 
 /**
- * Keeps the connections busy, one request at a time on each.
+ * Keeps the connections busy, one request at a time on each. Where requests differ by their user they are to cost the
+ * generator nothing: all of them lie ready as bytes, and of an answer no more is read than its status and its length.
  *
- * @param open makes a connection that can be written to
+ * @param open makes a connection, which says `connect` as a socket does
  * @param isAwake does not sleep meanwhile
  */
 export function generate(load: Load, open: () => Duplex, isAwake = false): Promise<Loaded> {
@@ -70,6 +71,7 @@ export function generate(load: Load, open: () => Duplex, isAwake = false): Promi
         socket.write(requests[order[at++ % order.length] as number])
       }
       socket.setEncoding('latin1')
+      socket.on('connect', send)
       socket.on('error', reject)
       socket.on('data', (text: string) => {
         rest = rest === '' ? text : rest + text
@@ -86,7 +88,6 @@ export function generate(load: Load, open: () => Duplex, isAwake = false): Promi
         placeOf.set(place, at)
         resolve({ tookMs, ms: last - begun, wrong })
       })
-      send()
     }
   })
 }

@@ -1,12 +1,16 @@
 import type { Server } from 'node:http'
 import { Duplex } from 'node:stream'
 
-/** A connection to a server of this process, without a socket: what one end writes the other reads a turn later. */
+/**
+ * A connection to a server of this process, without a socket: what one end writes the other reads a turn later. With
+ * duplexPair() of node:stream it would be at once, and the next request come before the server is done with its answer.
+ */
 export function connectWithin(server: Server): Duplex {
   const [client, served] = [new End(), new End()]
   client.other = served
   served.other = client
   server.emit('connection', served)
+  setImmediate(() => client.emit('connect'))
   return client
 }
 

@@ -79,7 +79,7 @@ describe('throttle() over a Redis in which one key is bad', () => {
       assert.equal(await charge('ada', 100), 200)
       await until(async () => (await totalMs('ada').catch(() => 0)) >= 1_000 + 100 * (i + 1))
     }
-    assert.ok((await totalMs('ada')) < 2_500) // 1,500 and what the requests took: nothing came back
+    assert.ok((await totalMs('ada')) < 2_000)
     assert.deepEqual([outages, unreadable()], [[], []])
   })
 })
