@@ -290,11 +290,11 @@ export class Engine {
     this.#charge(s, 0, now)
   }
 
-  /** Leaves out time that the request waited for the throttle itself. */
+  /** Leaves out time that the request waited, until now, for the throttle itself. */
   excuse(ticket: Ticket, us: number, now: number): void {
     const s = ticket.subjectWindow
     this.enter(s, now)
-    s.own.postpone(ticket, us)
+    s.own.postpone(ticket, us, now)
   }
 
   /** Adds time that no request took; a credit is negative. To be published at once. */

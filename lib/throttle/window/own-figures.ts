@@ -154,11 +154,16 @@ export class OwnFigures {
     this.#spent += us
   }
 
-  /** Starts a request later by `us`. One that crossed into this window started at the boundary: it waited before that. */
-  postpone(request: InFlight, us: number): void {
-    if (request.openedAt !== this.#openedAt || request.isPaused) return
-    request.start += us
-    this.#starts += us
+  /**
+   * Starts a request later by `us`, which it waited until `now`. Where a window has begun meanwhile, that part of the wait
+   * which lies in it is left out of it.
+   */
+  postpone(request: InFlight, us: number, now: number): void {
+    if (request.isPaused) return
+    this.#carry(request)
+    const here = Math.min(us, now - request.start)
+    request.start += here
+    this.#starts += here
     this.#holds.postpone(request, us)
   }
 

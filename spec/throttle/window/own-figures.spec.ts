@@ -62,9 +62,9 @@ describe('OwnFigures and a paused request', () => {
   })
 })
 
-describe('OwnFigures, whatever begins, pauses, resumes and ends, and wherever windows begin', () => {
+describe('OwnFigures, whatever begins, waits, pauses, resumes and ends, and wherever windows begin', () => {
   const step = fc.record({
-    what: fc.constantFrom('begin', 'pause', 'resume', 'end', 'next'),
+    what: fc.constantFrom('begin', 'pause', 'resume', 'end', 'next', 'postpone'),
     which: fc.nat(5),
     us: fc.nat(1_000),
     cost: fc.nat(2_000),
@@ -75,19 +75,31 @@ describe('OwnFigures, whatever begins, pauses, resumes and ends, and wherever wi
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const own = new OwnFigures(1, 0, 0)
         const inFlight: InFlight[] = []
-        let [now, ran, earlier] = [0, 0, 0]
+        const since = new Map<InFlight, number>()
+        let [now, ran, earlier, windowBegan] = [0, 0, 0, 0]
         for (const { what, which, us, cost } of steps) {
           ran += us * inFlight.filter(({ isPaused }) => !isPaused).length
           now += us
           const request = inFlight[which % Math.max(1, inFlight.length)]
-          if (what === 'begin') inFlight.push(begun(own, cost, now))
-          else if (what === 'next') {
+          if (what === 'begin') {
+            const last = begun(own, cost, now)
+            inFlight.push(last)
+            since.set(last, now)
+          } else if (what === 'next') {
             earlier += own.total(now)
-            own.next(own.number + 1, now)
+            own.next(own.number + 1, (windowBegan = now))
           } else if (request === undefined) continue
           else if (what === 'pause') own.charge(own.pause(request, now))
-          else if (what === 'resume') own.resume(request, now)
-          else own.charge(own.end(...([inFlight.splice(inFlight.indexOf(request), 1)[0], now] as [InFlight, number])))
+          else if (what === 'resume') {
+            if (request.isPaused) since.set(request, now)
+            own.resume(request, now)
+          } else if (what === 'postpone') {
+            const from = Math.max(since.get(request) as number, windowBegan)
+            const waited = request.isPaused ? 0 : Math.min(cost, now - from)
+            own.postpone(request, cost, now)
+            since.set(request, from + waited)
+            ran -= waited
+          } else own.charge(own.end(...([inFlight.splice(inFlight.indexOf(request), 1)[0], now] as [InFlight, number])))
           assert.equal(earlier + own.total(now), ran)
           assert.equal(own.running, inFlight.length)
           assert.ok(own.held(now) >= 0)
