@@ -13,8 +13,11 @@ export interface Held {
 export interface InFlight extends Held {
   /** Time set aside for it. */
   readonly cost: number
+  /** When it started or was resumed, later by what it has waited since. */
   start: number
-  /** When the window that `start` is counted in was opened here. */
+  /** From when on its time counts in the window that was opened at `openedAt`. */
+  countedFrom: number
+  /** When that window was opened here. */
   openedAt: number
   /** Its time stands still, and what is left of its hold stays set aside. */
   isPaused: boolean
@@ -95,7 +98,7 @@ export class OwnFigures {
   /** Puts a request in flight. */
   begin(request: InFlight): void {
     this.#running++
-    this.#starts += request.start
+    this.#starts += request.countedFrom
     this.#granted += request.cost
     if (request.cost > 0) this.#holds.add(request)
   }
@@ -128,7 +131,7 @@ export class OwnFigures {
     if (!request.isPaused) return
     this.#carry(request)
     request.isPaused = false
-    request.start = now
+    request.start = request.countedFrom = now
     this.#paused--
     this.#starts += now
     this.#pausedHold -= request.pausedHold
@@ -139,15 +142,15 @@ export class OwnFigures {
   #stop(request: InFlight, now: number): number {
     this.#carry(request)
     if (request.isPaused) return 0
-    this.#starts -= request.start
-    return now - request.start
+    this.#starts -= request.countedFrom
+    return now - request.countedFrom
   }
 
-  /** A request that has crossed into this window started at the boundary. */
+  /** Of a request that has crossed into this window only what comes after the boundary counts here. */
   #carry(request: InFlight): void {
     if (request.openedAt === this.#openedAt) return
     request.openedAt = this.#openedAt
-    request.start = this.#openedAt
+    request.countedFrom = this.#openedAt
   }
 
   charge(us: number): void {
@@ -161,9 +164,10 @@ export class OwnFigures {
   postpone(request: InFlight, us: number, now: number): void {
     if (request.isPaused) return
     this.#carry(request)
-    const here = Math.min(us, now - request.start)
-    request.start += here
+    const here = Math.min(us, now - request.countedFrom)
+    request.countedFrom += here
     this.#starts += here
+    request.start += Math.min(us, now - request.start)
     this.#holds.postpone(request, us)
   }
 

@@ -317,6 +317,7 @@ export class SubjectWindow {
       subjectWindow: this,
       cost,
       start: now,
+      countedFrom: now,
       openedAt,
       heldUntil: now + cost,
       isHeld: false,

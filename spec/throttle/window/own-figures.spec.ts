@@ -7,6 +7,7 @@ function begun(own: OwnFigures, cost: number, start: number): InFlight {
   const request = {
     cost,
     start,
+    countedFrom: start,
     openedAt: own.openedAt,
     isPaused: false,
     pausedHold: 0,
@@ -39,6 +40,17 @@ describe('OwnFigures and a paused request', () => {
     assert.equal(own.pause(request, 700), 0)
     assert.equal(own.end(request, 800), 0)
     assert.deepEqual([own.running, own.held(900), own.accrued(900)], [0, 0, 0])
+  })
+
+  it('knows when a request started that ran on into the next window and waited there', () => {
+    const own = new OwnFigures(1, 0, 0)
+    const request = begun(own, 500, 100)
+    own.next(2, 1_000)
+    own.postpone(request, 30, 1_200)
+    assert.deepEqual([request.start, own.total(1_200)], [130, 170])
+    own.postpone(request, 300, 1_250)
+    assert.deepEqual([request.start, own.total(1_250)], [430, 0])
+    assert.equal(own.end(request, 1_300), 50)
   })
 
   it("charges a request in flight what it took, also where the store's clock is set back meanwhile", () => {
