@@ -3,9 +3,7 @@ export interface LoadParameters {
   /** Each contestant of a group is loaded for a slice of each round, and a row is the median of its rounds. */
   readonly rounds: number
   readonly sliceMs: number
-  /** A slice is taken in so many turns: the machine's speed changes within seconds, and should for all alike. */
-  readonly turns: number
-  /** So long a server with a Redis has for what a turn leaves it to do: it counts as its own, and disturbs nobody. */
+  /** So long a server with a Redis has for what a slice leaves it to do: it counts as its own, and disturbs nobody. */
   readonly afterMs: number
   /** Or each contestant by the first load it takes part in. */
   readonly allLoads: boolean
@@ -27,7 +25,6 @@ export interface LoadParameters {
 export const FULL: LoadParameters = {
   rounds: 9,
   sliceMs: 1_000,
-  turns: 4,
   afterMs: 300,
   allLoads: true,
   warmMs: 2_000,
@@ -43,7 +40,6 @@ export const FULL: LoadParameters = {
 export const QUICK: LoadParameters = {
   rounds: 1,
   sliceMs: 60,
-  turns: 2,
   afterMs: 0,
   allLoads: false,
   warmMs: 20,

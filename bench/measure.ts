@@ -8,7 +8,7 @@ import { COMPANION_MS, HOT_USER, type LoadParameters, REDIS_DELAY_MS } from './l
 import { Worker, idle, stayOn } from './processes'
 import type { ContestantName, Question } from './server'
 
-/** One slice, all turns of it. */
+/** What was measured in one slice. */
 export interface Slice {
   readonly perSec: number
   readonly p50Ms: number
@@ -24,14 +24,6 @@ export interface Slice {
 
 export type Row = { readonly contestant: ContestantName; readonly load: LoadName; readonly slices: readonly Slice[] }
 export type Measured = Readonly<Record<GroupName, readonly Row[]>>
-
-/** What one turn of a slice took. */
-interface Turn {
-  readonly loaded: Loaded
-  readonly cpuUs: number
-  readonly loopMs: number
-  readonly scripts: Scripts | undefined
-}
 
 /** What Redis was sent: scripts, the subjects in them, and the microseconds that they took. */
 interface Scripts {
@@ -96,24 +88,25 @@ export class Bench {
   /** All rows of a group, and in the same rounds of a load whatever `alongside` measures. */
   async group(name: GroupName, alongside?: (runner: Runner, load: LoadName) => Promise<void>): Promise<Row[]> {
     const group: Group = GROUPS[name]
+    const { sliceMs } = this.parameters
     const warmMs = this.parameters.warmMs * (group.warms ?? 1)
     const contestants = group.contestants.filter((one) => processesOf(one) <= this.parameters.mostProcesses)
     const runners = await Promise.all(contestants.map((one) => this.#runner(one, group)))
     const loaded = (name: ContestantName, load: LoadName) =>
       takesPart(name, load) && (this.parameters.allLoads || load === group.loads.find((one) => takesPart(name, one)))
-    // What is left to do after a turn, and what V8 clears away then, counts for all of a group, or for none.
+    // What is left to do after a slice, and what V8 clears away then, counts for all of a group, or for none.
     const restMs = runners.some(({ redis }) => redis) ? this.parameters.afterMs : 0
     const rows = group.loads.flatMap((load) => {
       const those = runners.filter((runner) => loaded(runner.name, load))
       return those.map((runner) => ({ runner, load, slices: [] as Slice[] }))
     })
     try {
-      // One load after the other: between two turns with the same users, a server should not forget them for long.
+      // One load after the other: between two slices with the same users, a server should not forget them for long.
       for (const loads of group.comparesLoads ? [group.loads] : group.loads.map((load) => [load])) {
-        const each = loads.map((load) => rows.filter((row) => row.load === load))
-        for (const { runner, load } of each.flat()) await this.#turn(runner, load, warmMs, restMs)
+        const those = rows.filter(({ load }) => loads.includes(load))
+        for (const { runner, load } of those) await this.#slice(runner, load, warmMs, restMs)
         for (let round = 0; round < this.parameters.rounds; round++) {
-          for (const those of each) await this.#slices(those, restMs)
+          for (const { runner, load, slices } of those) slices.push(await this.#slice(runner, load, sliceMs, restMs))
           await alongside?.(runners.at(-1) as Runner, loads[0] as LoadName)
         }
       }
@@ -205,27 +198,12 @@ export class Bench {
     }
   }
 
-  /** Adds a slice to each of these rows, whose servers take turns. */
-  async #slices(
-    rows: readonly (Pick<Row, 'load'> & { readonly runner: Runner; readonly slices: Slice[] })[],
-    restMs: number,
-  ) {
-    const { turns, sliceMs } = this.parameters
-    const taken = rows.map(() => [] as Turn[])
-    for (let turn = 0; turn < turns; turn++) {
-      for (const [i, { runner, load }] of rows.entries()) {
-        taken[i]?.push(await this.#turn(runner, load, sliceMs / turns, restMs))
-      }
-    }
-    for (const [i, { slices }] of rows.entries()) slices.push(sliceOf(taken[i] as Turn[]))
-  }
-
-  async #turn(
+  async #slice(
     { name, server, port, redis, generator }: Runner,
     loadName: LoadName,
     ms: number,
     restMs: number,
-  ): Promise<Turn> {
+  ): Promise<Slice> {
     const tokens = { 'one token': this.setup.tokens, 'many tokens': this.manyTokens }[loadName as string]
     const load: Load = { ...LOADS[loadName], port, ms, ...(tokens && { tokens }) }
     const cost = () => server.ask<{ cpuUs: number; loopMs: number }>({ ask: 'cost' } satisfies Question)
@@ -237,7 +215,7 @@ export class Bench {
     const after = await cost()
     allAsExpected(name, loaded)
     const scripts = redis && (await scriptsOf(redis))
-    return { loaded, cpuUs: after.cpuUs - before.cpuUs, loopMs: after.loopMs, scripts }
+    return sliceOf(loaded, after.cpuUs - before.cpuUs, after.loopMs, scripts)
   }
 
   async #runner(name: ContestantName, group: Way): Promise<Runner> {
@@ -294,22 +272,20 @@ export class Bench {
   }
 }
 
-function sliceOf(turns: readonly Turn[]): Slice {
-  const sum = (of: (turn: Turn) => number) => turns.reduce((total, turn) => total + of(turn), 0)
-  const tookMs = turns.flatMap(({ loaded }) => loaded.tookMs).sort((a, b) => a - b)
-  const share = (p: number) => tookMs[Math.min(tookMs.length - 1, Math.floor(tookMs.length * p))] ?? NaN
-  const subjects = sum(({ scripts }) => scripts?.subjects ?? 0)
+function sliceOf({ ms, tookMs }: Loaded, cpuUs: number, loopMs: number, scripts: Scripts | undefined): Slice {
+  const sorted = tookMs.toSorted((a, b) => a - b)
+  const share = (p: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? NaN
   return {
-    perSec: tookMs.length / (sum(({ loaded }) => loaded.ms) / 1_000),
+    perSec: tookMs.length / (ms / 1_000),
     p50Ms: share(0.5),
     p99Ms: share(0.99),
     p999Ms: share(0.999),
-    cpuUs: sum(({ cpuUs }) => cpuUs) / tookMs.length,
-    loopMs: Math.max(...turns.map(({ loopMs }) => loopMs)),
-    ...(turns[0]?.scripts && {
+    cpuUs: cpuUs / tookMs.length,
+    loopMs,
+    ...(scripts && {
       scripts: {
-        perRequest: sum(({ scripts }) => scripts?.calls ?? 0) / tookMs.length,
-        us: subjects === 0 ? 0 : sum(({ scripts }) => scripts?.us ?? 0) / subjects,
+        perRequest: scripts.calls / tookMs.length,
+        us: scripts.subjects === 0 ? 0 : scripts.us / scripts.subjects,
       },
     }),
   }

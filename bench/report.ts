@@ -51,7 +51,7 @@ function withPart(page: string, how: string, title: string, text: string): strin
 }
 
 function machine({ parameters, minutes }: Results): string {
-  const { rounds, sliceMs, turns, warmMs } = parameters
+  const { rounds, sliceMs, warmMs } = parameters
   const [{ model } = { model: 'unknown' }] = cpus()
   const where = pinned
     ? `servers on one core, load and Redis on the other${idle ? ', which never sleeps' : ''}`
@@ -59,7 +59,7 @@ function machine({ parameters, minutes }: Results): string {
   return [
     `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${model.trim()}, ` +
       `${Math.round(totalmem() / 2 ** 30)} GB; ${where}. ${rounds} rounds of ${sliceMs} ms a row, ` +
-      `in ${turns} turns, after ${warmMs} ms of warming, on Redis ${GROUPS.redis.warms} times as long, ${CONNECTIONS} connections; ${Math.round(minutes)} minutes in all.`,
+      `after ${warmMs} ms of warming, on Redis ${GROUPS.redis.warms} times as long, ${CONNECTIONS} connections; ${Math.round(minutes)} minutes in all.`,
   ].join('\n')
 }
 
