@@ -22,6 +22,7 @@ interface SyncCommand {
     readonly running: number;
     readonly want: number;
     readonly unit: number;
+    readonly isAwaited: boolean;
     readonly slice: number;
     readonly keep: number;
     readonly limit: number;

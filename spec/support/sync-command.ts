@@ -6,7 +6,7 @@ export function syncCommand(more: Partial<SyncCommand> = {}): SyncCommand {
   const ends = more.ends ?? starts + 60_000_000
   return {
     ...{ id: 's', number: 1, process: 'process1', starts, ends, validUntil: ends },
-    ...{ seq: 1, stored: 0, spent: 0, hold: 0, running: 0, want: 0, unit: 0, slice: 0, keep: 0 },
+    ...{ seq: 1, stored: 0, spent: 0, hold: 0, running: 0, want: 0, unit: 0, isAwaited: false, slice: 0, keep: 0 },
     ...{ limit: 1_000_000, tolerance: 0, leaseMs: 251, incarnation: 0, ended: 0, closing: false },
     ...more,
   }

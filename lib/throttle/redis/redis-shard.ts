@@ -84,7 +84,7 @@ export abstract class RedisShard implements StoreShard {
     const { keys, commands, replies } = batch
     const place = keys.push(windowKey(this.keys.prefix, command.id, command.number, window)) - 1
     commands.push(command)
-    if (command.want > 0) batch.asking++
+    if (command.isAwaited) batch.asking++
     const isAskedEnough = batch.asking >= ASKING_TOGETHER && this.#underWay < UNDER_WAY
     if (isAskedEnough || keys.length >= this.mostTogether) batch.send()
     return replies.then((all) => all[place] as SyncReply)

@@ -33,6 +33,8 @@ export interface SyncCommand {
   /** What waiting requests need, and what the first of them needs. */
   readonly want: number
   readonly unit: number
+  /** A request waits for the answer. */
+  readonly isAwaited: boolean
   /** Slack wished for ahead of requests, and slack granted before and still wanted. */
   readonly slice: number
   readonly keep: number
@@ -85,13 +87,15 @@ export function nextCommand(
   if (now - s.asOf > engine.freshUs) s.slack.drop()
   engine.dropGone(s)
   const { stored, incarnation, ended } = s
-  const { seq } = s.send(engine.nextSeq(), now)
   for (const waiter of s.waiting) waiter.cost = Math.min(waiter.applicant?.price(s) ?? 0, waiter.limitUs)
-  const want = s.waiting.reduce((sum, { cost }) => sum + cost, 0)
+  const asked = s.waiting.reduce((sum, { cost }) => sum + cost, 0)
   const unit = s.waiting[0]?.cost ?? s.slack.unit
   const limit = s.waiting.reduce((most, { limitUs }) => Math.max(most, limitUs), 0) || s.limit
   // No lease on large prices: a few of them would strand the end of a budget in one process.
   const slice = s.slack.wish(limit, unit > limit / LARGE_SHARE)
+  const ahead = slice + s.slack.left
+  const want = ahead === 0 && isTrifle(s, asked, now) ? 0 : asked
+  const { seq } = s.send(engine.nextSeq(), want + ahead > 0, now)
   // Not put together by spreading: V8 takes longer for that than for all the arithmetic of a sync.
   return {
     id: s.id,
@@ -107,6 +111,7 @@ export function nextCommand(
     running: s.own.running,
     want,
     unit,
+    isAwaited: asked > 0,
     slice,
     keep: s.slack.left,
     limit,
@@ -148,10 +153,23 @@ export function takeReply(engine: Engine, s: SubjectWindow, sent: Sent, reply: S
   engine.answered(s, s.hasLost(written.found), now)
   s.hear(sent, written, isAwaited, now)
   if (!isAwaited) return NOTHING
+  const [first] = s.waiting
+  const isAskedFor = sent.told === -Infinity
+  if (first !== undefined && first.cost > 0 && !isAskedFor && !s.isTrifle(first.cost, first.limitUs, now)) {
+    return { answers: [], againInUs: 0 } // it was taken for a trifle
+  }
   const answers = engine.decideWaiting(s, { seq: sent.seq, lone: written.lone }, now)
   const hasNew = s.waiting.some(({ isConsidered }) => !isConsidered)
   if (s.waiting.length > 0) s.askAgainLater(now)
   return { answers, againInUs: hasNew || s.urgent ? 0 : undefined }
+}
+
+/** Only one request waits, and once the store has been told all, nothing need be granted for it. */
+function isTrifle(s: SubjectWindow, asked: number, now: number): boolean {
+  const [first] = s.waiting
+  return (
+    first !== undefined && s.waiting.length === 1 && s.own.running === 0 && s.isTrifle(asked, first.limitUs, now, 0)
+  )
 }
 
 /** No answer came in time: decides all waiting requests without the store. */

@@ -126,10 +126,8 @@ export class Engine {
     // Don't admit past the queue: a later request would spend the waiters' grant.
     const last = s.waiting.at(-1)
     if (last !== undefined) return last.isConsidered && limitUs <= s.slack.limit ? 'wait' : 'ask'
-    if (cost <= s.slack.left && limitUs >= s.slack.limit) {
-      const othersSince = s.othersRunning * (now - s.asOf)
-      return used + othersSince > limitUs ? 'ask' : 'admit'
-    }
+    if (cost <= s.slack.left && limitUs >= s.slack.limit) return used + s.othersSince(now) > limitUs ? 'ask' : 'admit'
+    if (s.isTrifle(cost, limitUs, now)) return 'admit'
     if (limitUs !== s.slack.limit) return 'ask' // what was left when last heard was left under another limit
     return cost > s.slack.obtainable && s.own.running + s.othersRunning > 0 ? 'wait' : 'ask'
   }
@@ -212,9 +210,10 @@ export class Engine {
     now: number,
   ): boolean {
     if (isAlone) return this.#fitsAlone(s, cost, limitUs, now) || (isPatienceOver && s.own.running === 0)
+    if (!isAnswered && now - s.asOf > this.freshUs) return false
+    if (s.isTrifle(cost, limitUs, now)) return true
     if (s.used(now) > limitUs || cost > s.slack.left) return false
-    if (limitUs < s.slack.limit && !s.isLeft(cost, limitUs, now)) return false
-    return isAnswered || now - s.asOf <= this.freshUs
+    return limitUs >= s.slack.limit || s.isLeft(cost, limitUs, now)
   }
 
   /** Why a request that does not fit may not wait; undefined where it may. */
@@ -332,10 +331,13 @@ export class Engine {
         continue
       }
       // Also while all are refused from memory: the store may have lost what refuses them, and nobody else might know.
-      const isWanted = s.slack.inDemand && (s.used(now) <= s.limit || now - s.asOf > UNHEARD_US)
+      const isWanted = s.isInDemand && (s.used(now) <= s.limit || now - s.asOf > UNHEARD_US)
       s.slack.tick()
       const isIdle = s.own.running === 0 && !s.dirty && !isWanted
-      if (isIdle && !s.givesSlackBack()) continue
+      if (isIdle && !s.givesSlackBack()) {
+        if (s.slack.wasInDemand) this.markDue(s, now) // whether it is again is seen a tick later
+        continue
+      }
       if (s.sent === undefined) publish.push(s)
       this.markDue(s, now)
     }

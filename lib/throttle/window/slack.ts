@@ -45,6 +45,16 @@ export class Slack {
     return this.#isAsked
   }
 
+  /** Requests asked in the tick that passed. */
+  get wasInDemand(): boolean {
+    return this.#wasAsked
+  }
+
+  /** They ask more than once in a tick, or in one after the other: more are likely to come. */
+  get isRepeated(): boolean {
+    return this.#wasAsked || this.#demand > this.#unit
+  }
+
   /** So little is left that it may be used up before the next tick: requests would wait for the store. */
   get isLow(): boolean {
     return this.#left < this.#filled * LOW_PART && this.#demand >= OFTEN * this.#unit
@@ -101,8 +111,7 @@ export class Slack {
    * another command.
    */
   tick(): void {
-    const isRepeated = this.#wasAsked || this.#demand > this.#unit
-    this.#repeated = isRepeated ? this.#demand : 0
+    this.#repeated = this.isRepeated ? this.#demand : 0
     this.#wasAsked = this.#isAsked
     this.#demand = 0
     this.#isAsked = false

@@ -20,6 +20,15 @@ const ASK_AGAIN_US = 25_000
 const ASK_AGAIN_GROWTH = 1.5
 const ASK_AGAIN_MOST_US = 125_000
 
+/**
+ * A trifle: what is expected to take no more than this, and than this part of the limit. So much a process may have charged
+ * to a subject, or let in, without the store's knowing.
+ */
+const TRIFLE_US = 1_000
+const TRIFLE_PART = 1 / 1_000
+/** Only where no more than this part of the limit is used: it is enough for 500 processes' trifles. */
+const FAR_PART = 1 / 2
+
 /** Of most subjects none wait: they share this. */
 const NONE: readonly Waiter[] = []
 
@@ -66,6 +75,8 @@ export interface Sent {
   readonly number: number
   /** All time that this process had set aside when it left. */
   readonly granted: number
+  /** What it says that this process has charged, where there is nothing else to say or to ask for; else -Infinity. */
+  readonly told: number
 }
 
 /** What a reply says of the other processes, and what it grants. Whole microseconds and counts. */
@@ -118,6 +129,8 @@ export class SubjectWindow {
   #ended = 0
   #dirty = false
   #urgent = false
+  /** What the store has of this process's charges, where it has nothing else of it; -Infinity where it has. */
+  #told = -Infinity
   /** What was told at most in this window. */
   #shown = 0
   /** This process's own commitments when the other processes' were last heard. */
@@ -217,6 +230,11 @@ export class SubjectWindow {
     return this.#dirty
   }
 
+  /** Requests ask for whom the store is to be asked at the next tick: not for a single trifle. */
+  get isInDemand(): boolean {
+    return this.slack.inDemand && (this.#told === -Infinity || this.slack.isRepeated)
+  }
+
   /** The store is to be told as soon as the command under way is answered. */
   get urgent(): boolean {
     return this.#urgent
@@ -290,7 +308,7 @@ export class SubjectWindow {
       this.#touched = boundary
       this.#othersSpent = this.#othersRunning = this.#othersHeld = this.#ownWhenHeard = this.#shown = 0
       this.#storedSeq = this.#incarnation = this.#ended = 0
-      this.#asOf = -Infinity
+      this.#asOf = this.#told = -Infinity
       this.slack.reset()
       this.#dirty = own.running > 0
     }
@@ -365,6 +383,25 @@ export class SubjectWindow {
     return this.used(now) + this.own.held(now) + this.#othersHeld + cost <= limit
   }
 
+  /**
+   * Whether so little is asked for, and so much is left, that nothing need be granted for it.
+   *
+   * @param untold what this process has charged or let in since the store was told
+   */
+  isTrifle(cost: number, limit: number, now: number, untold = this.#untold(now)): boolean {
+    if (untold + cost > trifleUs(limit)) return false
+    return this.isLeft(cost + this.othersSince(now), limit * FAR_PART, now)
+  }
+
+  #untold(now: number): number {
+    return this.own.total(now) + this.own.held(now) - this.#told
+  }
+
+  /** What the other processes' requests may have taken since they were heard of. */
+  othersSince(now: number): number {
+    return this.#othersRunning > 0 ? this.#othersRunning * (now - this.#asOf) : 0
+  }
+
   /** Gives up what is granted ahead: nothing asks for it. True where the store is to be told. */
   givesSlackBack(): boolean {
     if (this.slack.left === 0) return false
@@ -378,7 +415,7 @@ export class SubjectWindow {
     this.own.charge(us)
     if (us < 0) this.#shown = 0
     this.#touched = now
-    this.#dirty = true
+    this.#dirty ||= Math.abs(this.own.spent - this.#told) > trifleUs(this.#limit)
     return this.#othersSpent + this.own.spent > this.#limit
   }
 
@@ -424,11 +461,17 @@ export class SubjectWindow {
     this.#urgent = true
   }
 
-  /** A command leaves with all there is to tell. */
-  send(seq: number, now: number): Sent {
+  /**
+   * A command leaves with all there is to tell.
+   *
+   * @param asks for time, granted now or before
+   */
+  send(seq: number, asks: boolean, now: number): Sent {
     this.#dirty = this.#urgent = false
     this.#touched = now
-    return (this.#sent = { seq, at: now, number: this.own.number, granted: this.own.granted })
+    const { number, granted, running, spent } = this.own
+    this.#told = -Infinity
+    return (this.#sent = { seq, at: now, number, granted, told: asks || running > 0 ? -Infinity : spent })
   }
 
   /** The command is not under way any more. False where it was not this one. */
@@ -472,6 +515,7 @@ export class SubjectWindow {
     this.#ownWhenHeard = this.own.total(now) + this.own.held(now)
     const since = this.own.granted - sent.granted
     this.slack.hear(grants ? figures.granted - since : undefined, figures.more)
+    if (grants) this.#told = sent.told
   }
 
   /** The store has lost what it was told, where it has an older command of this process than it had. */
@@ -490,4 +534,9 @@ export class SubjectWindow {
     const shown = this.#shown > figures.spent + figures.othersSpent && { shown: this.#shown }
     return ended > 0 || shown ? { ...figures, ...(ended > 0 && { closed: { incarnation, ended } }), ...shown } : figures
   }
+}
+
+/** What a trifle takes at most, under this limit. */
+function trifleUs(limit: number): number {
+  return Math.min(TRIFLE_US, limit * TRIFLE_PART)
 }

@@ -170,8 +170,9 @@ describe('redisStore() that is asked about many subjects in one turn', () => {
 
   it('sends it once requests of sixteen wait for it, though the turn goes on', async (t) => {
     const { sync, sizes } = await watched(t)
-    const asks = (n: number, want: number) => Array.from({ length: n }, (_, i) => sync(`${want} ${i}`, { want }))
-    await Promise.all([...asks(10, 0), ...asks(36, 1)]) // with what nobody waits for in one command
+    const asks = (n: number, isAwaited: boolean) =>
+      Array.from({ length: n }, (_, i) => sync(`${isAwaited} ${i}`, { isAwaited }))
+    await Promise.all([...asks(10, false), ...asks(36, true)]) // with what nobody waits for in one command
     await until(() => sizes.length >= 3)
     assert.deepEqual(sizes, [26, 16, 4])
   })
@@ -182,7 +183,7 @@ describe('redisStore() that is asked about many subjects in one turn', () => {
     t.after(() => redis.signal('SIGCONT'))
     const answers: Promise<unknown>[] = []
     for (let turn = 0; turn < 6; turn++) {
-      answers.push(sync(`turn ${turn}`, { want: 1 }))
+      answers.push(sync(`turn ${turn}`, { isAwaited: true }))
       await setImmediate()
     }
     redis.signal('SIGCONT')

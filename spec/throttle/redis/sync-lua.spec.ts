@@ -72,6 +72,7 @@ describe('sync.lua', () => {
         running: r() < 0.15 ? int(0, 5) : 0,
         want: unit > 0 && r() < 0.6 ? unit * int(1, 4) : 0,
         unit,
+        isAwaited: false,
         slice: r() < 0.5 ? int(0, 200_000) : 0,
         keep: r() < 0.3 ? int(0, 50_000) : 0,
         limit: 1_000_000,

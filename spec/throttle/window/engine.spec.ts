@@ -346,7 +346,7 @@ describe('sync protocol', () => {
   /** The store answers these figures to a command of `at`. */
   function hear(engine: Engine, s: SubjectWindow, at: number, figures: Partial<OthersFigures>): void {
     s.slack.wish(LIMIT, false)
-    const sent = s.send(engine.nextSeq(), at)
+    const sent = s.send(engine.nextSeq(), (figures.granted ?? 0) > 0, at)
     s.unsend(sent)
     s.hear(sent, { ...NOTHING, ...figures }, true, at)
   }
@@ -373,7 +373,7 @@ describe('sync protocol', () => {
     const verdict = engine.admit('s', waits, now)
     assert.ok('waiter' in verdict)
     const { subjectWindow: s } = verdict.waiter
-    s.send(engine.nextSeq(), now)
+    s.send(engine.nextSeq(), false, now)
     assert.deepEqual(giveUp(engine, s, now + 70_000), [])
     assert.equal(s.waiting.length, 1)
 
@@ -537,7 +537,7 @@ describe('sync protocol', () => {
   })
 
   /** The commands of a subject that asks at these ticks: each tick's, and those that requests wait for. */
-  function commands(askedAt: readonly number[], ticks: number) {
+  function commands(askedAt: readonly number[], ticks: number, priceUs: number, tookUs = priceUs / 2) {
     const { a } = two()
     const asks: number[] = []
     const published: { tick: number; slice: number }[] = []
@@ -551,18 +551,18 @@ describe('sync protocol', () => {
       }
       if (!askedAt.includes(tick)) continue
       now += 60_000
-      const verdict = a.engine.admit('s', applicant(1_000), now)
+      const verdict = a.engine.admit('s', applicant(priceUs), now)
       if ('waiter' in verdict) asks.push(tick)
       const answers = 'waiter' in verdict ? a.sync(now).take().answers : []
       const decision = 'waiter' in verdict ? answers[0]?.[1] : verdict
       assert.ok(decision && 'ticket' in decision)
-      a.engine.settle(decision.ticket, now + 500)
+      a.engine.settle(decision.ticket, now + tookUs)
     }
     return { asks, published }
   }
 
   it('takes two commands for a subject that asks once: one asks, one tells, and nothing is to be given back', () => {
-    assert.deepEqual(commands([1, 9], 14), {
+    assert.deepEqual(commands([1, 9], 14, 2_000), {
       asks: [1, 9],
       published: [
         { tick: 2, slice: 0 },
@@ -571,16 +571,118 @@ describe('sync protocol', () => {
     })
   })
 
+  it('takes one for a trifle, and another where it was none', () => {
+    assert.deepEqual(commands([1, 9], 14, 1_000), { asks: [1, 9], published: [] })
+    const [tick, slice] = [2, 0]
+    assert.deepEqual(commands([1], 14, 1_000, 1_001), { asks: [1], published: [{ tick, slice }] })
+    assert.deepEqual(commands([1], 14, 1_001, 1_000), { asks: [1], published: [{ tick, slice }] }, 'it holds something')
+  })
+
   it('grants time ahead to a subject that asks in two ticks together, and takes it back where no more follows', () => {
-    assert.deepEqual(commands([1, 2, 3, 4], 9), {
+    assert.deepEqual(commands([1, 2, 3, 4], 9, 2_000), {
       asks: [1, 2],
       published: [
         { tick: 2, slice: 0 },
-        { tick: 3, slice: 1_250 },
-        { tick: 4, slice: 1_250 },
-        { tick: 5, slice: 1_250 },
+        { tick: 3, slice: 2_500 },
+        { tick: 4, slice: 2_500 },
+        { tick: 5, slice: 2_500 },
         { tick: 6, slice: 0 },
       ],
+    })
+  })
+
+  it('and so with trifles, but that the second need not ask', () => {
+    assert.deepEqual(commands([1, 2, 3, 4], 9, 200), {
+      asks: [1],
+      published: [
+        { tick: 3, slice: 250 },
+        { tick: 4, slice: 250 },
+        { tick: 5, slice: 250 },
+        { tick: 6, slice: 0 },
+      ],
+    })
+  })
+
+  describe('a trifle', () => {
+    /** Others have charged this and hold that much; of this process a trifle of 900 asks. */
+    function afterOthers(spent: number, held: number) {
+      const { a, b, hashes } = two()
+      b.engine.charge(b.engine.subjectWindow('s', LIMIT, 0), spent, 0)
+      if (held > 0) b.engine.begin(b.engine.subjectWindow('s', LIMIT, 0), held, 0)
+      b.sync(1).take(1)
+      const verdict = a.engine.admit('s', applicant(900), 1)
+      assert.ok('waiter' in verdict)
+      return { a, hashes, ask: a.sync(1) }
+    }
+
+    it('is let in once the others are heard, is granted nothing, and leaves nothing in the store', () => {
+      const { ask, hashes } = afterOthers(300_000, 100_000)
+      assert.deepEqual([ask.asked.want, ask.asked.isAwaited], [0, true])
+      const { answers, againInUs } = ask.take(2)
+      assert.ok(answers[0] && 'ticket' in answers[0][1])
+      assert.equal(againInUs, undefined)
+      const { spent, hold, running, slack } = hashes.get(0)?.fields.get('a') ?? {}
+      assert.deepEqual([spent, hold, running, slack], [0, 0, 0, 0])
+    })
+
+    it('is asked about as any other where more than half of the limit is used or held', () => {
+      const { a, ask } = afterOthers(300_000, 200_000)
+      assert.deepEqual(ask.take(2), { answers: [], againInUs: 0 })
+      const again = a.sync(3)
+      assert.equal(again.asked.want, 900)
+      const [[, decision] = []] = again.take(4).answers
+      assert.ok(decision && 'ticket' in decision)
+    })
+
+    it('where nothing is held for it, is let in by the same answer however much is used', () => {
+      const { a, b } = two()
+      b.engine.charge(b.engine.subjectWindow('s', LIMIT, 0), 900_000, 0)
+      b.sync(1).take(1)
+      assert.ok('waiter' in a.engine.admit('s', applicant(0), 1))
+      const { answers, againInUs } = a.sync(1).take(2)
+      assert.ok(answers[0] && 'ticket' in answers[0][1])
+      assert.equal(againInUs, undefined)
+    })
+
+    it('is let in from memory until what was not told comes to a trifle', () => {
+      const { a } = two()
+      a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 5, 0)
+      a.sync(1).take(1)
+      const first = a.engine.admit('s', applicant(400), 2)
+      assert.ok('ticket' in first)
+      const second = a.engine.admit('s', applicant(400), 2)
+      assert.ok('ticket' in second)
+      assert.ok('waiter' in a.engine.admit('s', applicant(400), 2), 'two are held')
+      for (const { ticket } of [first, second]) a.engine.settle(ticket, 302)
+      assert.equal(first.ticket.subjectWindow.dirty, false)
+      first.ticket.subjectWindow.keepWaiting([])
+      assert.ok('ticket' in a.engine.admit('s', applicant(400), 303), 'these took 600 together')
+      assert.ok('waiter' in a.engine.admit('s', applicant(1), 303))
+    })
+
+    it('is none once the others were heard too long ago, or may have used up much since', () => {
+      const { a, b } = two()
+      a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 5, 0)
+      b.engine.begin(b.engine.subjectWindow('s', LIMIT, 0), 0, 0)
+      b.sync(0).take(0)
+      a.sync(1).take(1)
+      a.engine.subjectWindow('s', LIMIT, 0)
+      assert.equal(a.engine.subjectWindow('s', LIMIT, 2).isTrifle(100, LIMIT, 200_000), true)
+      assert.equal(a.engine.subjectWindow('s', LIMIT, 2).isTrifle(100, LIMIT, 500_000), false, 'one runs elsewhere')
+      assert.ok('waiter' in a.engine.admit('s', applicant(100), 250_002), 'it is asked about')
+    })
+
+    it('where it is told with what runs is no longer one', () => {
+      const { a } = two()
+      a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 5, 0)
+      a.sync(1).take(1)
+      const verdict = a.engine.admit('s', applicant(400), 2)
+      assert.ok('ticket' in verdict)
+      const { subjectWindow } = verdict.ticket
+      assert.deepEqual(a.engine.tick(125_000), [subjectWindow], 'it still runs')
+      assert.equal(a.sync(125_000).take(125_001).againInUs, undefined)
+      a.engine.settle(verdict.ticket, 125_002)
+      assert.equal(subjectWindow.dirty, true, 'the store is to be told that it runs no more')
     })
   })
 
@@ -614,7 +716,7 @@ describe('sync protocol', () => {
     assert.deepEqual(engine.tick(9), [s], 'in flight')
     engine.settle(ticket, 10)
     a.sync(11).take(12)
-    engine.admit('s', applicant(10), 13)
+    for (let i = 0; i < 2; i++) engine.admit('s', applicant(2_000), 13)
     s.keepWaiting([])
     assert.deepEqual(engine.tick(14), [s], 'wanted')
     assert.deepEqual(engine.tick(15), [], 'no longer')

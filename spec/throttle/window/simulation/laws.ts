@@ -189,16 +189,15 @@ function toldUntil({ store }: SimulatedProcess, atUs: number, lagUs: number): nu
   )
 }
 
-/** What those who live on had heard of ended processes' charges when data was lost last. */
+/** What those who live on, and were not ending, had heard of ended processes' charges when data was lost last. */
 function knownOfEnded({ record, endUs, startUs }: Work, faults: readonly Fault[]): number {
   if (faults.some(({ kind, fromUs }) => kind === 'rollback' && fromUs < endUs)) return 0
   const losses = faults.filter(({ kind, fromUs }) => kind === 'data' && fromUs > startUs && fromUs < endUs)
   const key = record && `${record.id}/${record.number}`
-  const known = losses.at(-1)?.known ?? []
-  return known.reduce(
-    (most, one) => (one.key === key && one.process.diedUs > endUs ? Math.max(most, one.ended) : most),
-    0,
-  )
+  const { known = [], fromUs = 0 } = losses.at(-1) ?? {}
+  // One that was ending has handed its figures over, and says nothing again.
+  const canSay = (process: SimulatedProcess) => process.diedUs > endUs && process.closingUs > fromUs
+  return known.reduce((most, one) => (one.key === key && canSay(one.process) ? Math.max(most, one.ended) : most), 0)
 }
 
 /** The processes' clocks differ about where a window begins and ends. */
