@@ -44,6 +44,16 @@ export const WINDOW_MUTANTS: readonly Mutant[] = [
     mode: 'clean',
     patch: () => mock.method(Engine.prototype, 'tick', () => []),
   },
+  {
+    lacks: 'bounds of what is a trifle',
+    mode: 'clean',
+    patch: () => mock.method(SubjectWindow.prototype, 'isTrifle', () => true),
+  },
+  {
+    lacks: 'telling what a trifle took more',
+    mode: 'clean',
+    patch: () => mock.getter(SubjectWindow.prototype, 'dirty', () => false),
+  },
 ]
 
 /** Admission: those who wait. */
