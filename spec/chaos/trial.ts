@@ -13,7 +13,7 @@ import { FULL, quantile, tell } from './table'
 const LONGEST_WAIT_MS = 100
 /** The deadline, and what a process that stood still has longer to read what has come. */
 const DEADLINE_MS = 70
-const GRACE_MS = 20
+const GRACE_MS = 35
 const PER_SECOND = FULL ? 500 : 300
 const USERS = 8
 /** So many of a witness's requests in every process: one stall of the machine is not to be taken for a charge. */

@@ -2,8 +2,8 @@ import type { Clock } from '../../http/clock'
 
 /** A timer that fires later than this was held up by the event loop. */
 const LATE_MS = 5
-/** What was due meanwhile has this much longer. */
-const GRACE_MS = 20
+/** What was due meanwhile has this part of the length longer: it may not have been sent before the process went on. */
+const GRACE_PART = 1 / 2
 
 /**
  * Many deadlines of one length, by one timer: they come due in the order in which they were set. While all of them are
@@ -64,9 +64,9 @@ export class Deadlines<T> {
     }
     // Timers come before what the network brought: an answer that came while this process was busy is read first.
     const read = () => this.#clock.after(0, judge)
-    // A late timer proves nothing: the process was busy, and may not even have sent what it waits for an answer to.
+    // A late timer proves nothing: the process was busy.
     const wasBusy = late.some(({ at }) => now - at > LATE_MS)
-    if (wasBusy) this.#clock.after(GRACE_MS, read)
+    if (wasBusy) this.#clock.after(this.#ms * GRACE_PART, read)
     else read()
   }
 }

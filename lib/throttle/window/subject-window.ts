@@ -129,7 +129,7 @@ export class SubjectWindow {
   #ended = 0
   #dirty = false
   #urgent = false
-  /** What the store has of this process's charges, where it has nothing else of it; -Infinity where it has. */
+  /** What the store has of this process, where that is charges alone, and nothing held or running; else -Infinity. */
   #told = -Infinity
   /** What was told at most in this window. */
   #shown = 0

@@ -15,8 +15,10 @@ interface Thing {
 function deadlines() {
   const manual = manualClock()
   const timers: number[] = []
+  /** For so long the process did nothing, and no timer went off. */
+  let busyMs = 0
   const clock: Clock = {
-    now: () => manual.now(),
+    now: () => manual.now() + busyMs,
     date: () => manual.date(),
     after: (ms, fn) => {
       timers.push(ms)
@@ -43,7 +45,8 @@ function deadlines() {
     set.add(thing)
     return thing
   }
-  return { add, advance: (ms: number) => manual.advance(ms), missed, timers, looks }
+  const isBusy = (ms: number) => void (busyMs += ms)
+  return { add, advance: (ms: number) => manual.advance(ms), isBusy, missed, timers, looks }
 }
 
 describe('Deadlines', () => {
@@ -70,6 +73,22 @@ describe('Deadlines', () => {
     first.settles = add('with it')
     advance(100)
     assert.deepEqual(missed, [['first', 70]])
+  })
+
+  it('where the process was busy meanwhile, have half of their length from when it goes on', () => {
+    const { add, advance, isBusy, missed } = deadlines()
+    const answered = add('answered 34 ms after that')
+    add('not answered')
+    isBusy(700)
+    advance(70) // the timer goes off 700 ms late
+    advance(34)
+    assert.equal(missed.length, 0)
+    answered.open = false
+    advance(3)
+    assert.deepEqual(
+      missed.map(([name]) => name),
+      ['not answered'],
+    )
   })
 
   it('keep nothing of those that were kept once others are set', () => {

@@ -8,7 +8,7 @@ import { sum } from './work'
 export type Violations = Record<string, unknown[]>
 
 /** A request is decided, or told that it waits, within the deadline of 70 ms and what a late timer is granted. */
-export const DECIDED_US = 100_000
+export const DECIDED_US = 115_000
 /** A waiting request's time is looked at so often. */
 const LOOK_US = 25_000
 const SAMPLE_US = 25_000
