@@ -20,6 +20,8 @@ const DUE_AT_ONCE = 50
 const DUE_PART = 1 / 4
 /** The quickest answer counts for less with each that comes after it: the way to the store may have become longer. */
 const FORGETTING = 1.001
+/** A command that left with the request that waits for it is late when the request has waited too long. */
+const ALMOST_LATE_US = (DEADLINE_MS - 5) * 1_000
 /** How often at most the last figures are published at the end, where no answer came in time. */
 const LAST_TRIES = 4
 /** What is not handed over after so long at the end stays as a killed process leaves it. */
@@ -92,8 +94,9 @@ export class SyncClient implements ShardListener {
   #waitedTooLong(waiter: Waiter): void {
     const s = waiter.subjectWindow
     if (!s.waiting.includes(waiter)) return // its client has gone
-    if (s.sent) this.#failed(s, late(), s.shard)
-    else this.#giveUp(s) // the store answers; it is the window that has not begun there
+    const isLate = s.sent !== undefined && nowUs(this.#clock) - s.sent.at > ALMOST_LATE_US
+    if (isLate) this.#failed(s, late(), s.shard)
+    else this.#giveUp(s) // the store answers: the window has not begun there, or it was asked a second time
   }
 
   /** Asks again, and publishes what is due. Not what was put to rest: its subject may have newer figures by now. */

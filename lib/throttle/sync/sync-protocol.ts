@@ -111,7 +111,7 @@ export function nextCommand(
     running: s.own.running,
     want,
     unit,
-    isAwaited: asked > 0,
+    isAwaited: s.waiting.length > 0,
     slice,
     keep: s.slack.left,
     limit,
@@ -153,11 +153,7 @@ export function takeReply(engine: Engine, s: SubjectWindow, sent: Sent, reply: S
   engine.answered(s, s.hasLost(written.found), now)
   s.hear(sent, written, isAwaited, now)
   if (!isAwaited) return NOTHING
-  const [first] = s.waiting
-  const isAskedFor = sent.told === -Infinity
-  if (first !== undefined && first.cost > 0 && !isAskedFor && !s.isTrifle(first.cost, first.limitUs, now)) {
-    return { answers: [], againInUs: 0 } // it was taken for a trifle
-  }
+  if (sent.told !== -Infinity && needsGrant(s, now)) return { answers: [], againInUs: 0 }
   const answers = engine.decideWaiting(s, { seq: sent.seq, lone: written.lone }, now)
   const hasNew = s.waiting.some(({ isConsidered }) => !isConsidered)
   if (s.waiting.length > 0) s.askAgainLater(now)
@@ -170,6 +166,13 @@ function isTrifle(s: SubjectWindow, asked: number, now: number): boolean {
   return (
     first !== undefined && s.waiting.length === 1 && s.own.running === 0 && s.isTrifle(asked, first.limitUs, now, 0)
   )
+}
+
+/** The first of those who wait, for whom nothing was asked: it was taken for a trifle, or came after the command left. */
+function needsGrant(s: SubjectWindow, now: number): boolean {
+  const [first] = s.waiting
+  if (first === undefined || first.cost === 0 || s.used(now) > first.limitUs) return false
+  return !s.isTrifle(first.cost, first.limitUs, now)
 }
 
 /** No answer came in time: decides all waiting requests without the store. */

@@ -331,7 +331,8 @@ export class Engine {
         continue
       }
       // Also while all are refused from memory: the store may have lost what refuses them, and nobody else might know.
-      const isWanted = s.isInDemand && (s.used(now) <= s.limit || now - s.asOf > UNHEARD_US)
+      const isOver = s.used(now) > s.limit
+      const isWanted = isOver ? s.slack.inDemand && now - s.asOf > UNHEARD_US : s.isInDemand
       s.slack.tick()
       const isIdle = s.own.running === 0 && !s.dirty && !isWanted
       if (isIdle && !s.givesSlackBack()) {

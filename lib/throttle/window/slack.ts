@@ -50,7 +50,7 @@ export class Slack {
     return this.#wasAsked
   }
 
-  /** They ask more than once in a tick, or in one after the other: more are likely to come. */
+  /** They ask for more than one in a tick, or in one after the other: more are likely to come. */
   get isRepeated(): boolean {
     return this.#wasAsked || this.#demand > this.#unit
   }

@@ -26,7 +26,7 @@ const ASK_AGAIN_MOST_US = 125_000
  */
 const TRIFLE_US = 1_000
 const TRIFLE_PART = 1 / 1_000
-/** Only where no more than this part of the limit is used: it is enough for 500 processes' trifles. */
+/** Only where no more than this part of the limit is used or held: what is left is enough for 500 processes' trifles. */
 const FAR_PART = 1 / 2
 
 /** Of most subjects none wait: they share this. */
@@ -160,7 +160,7 @@ export class SubjectWindow {
     this.#incarnation = rest?.closed?.incarnation ?? 0
     this.#ended = rest?.closed?.ended ?? 0
     this.#shown = rest?.shown ?? 0
-    // What was put to rest had been published. A store that lacks it now has lost it.
+    // What was put to rest had been published, but for a trifle. A store that lacks it now has lost it.
     if (rest !== undefined && rest.spent !== 0) this.#storedSeq = 1
     const number = rest?.number ?? terms.calendar.numberAt(phase, shard.clock.at(now))
     this.own = new OwnFigures(number, rest?.spent ?? 0, now)
@@ -225,7 +225,7 @@ export class SubjectWindow {
     return this.#sent
   }
 
-  /** Something has changed here that the store was not told. */
+  /** Something has changed here that the store is to be told. */
   get dirty(): boolean {
     return this.#dirty
   }
@@ -394,7 +394,7 @@ export class SubjectWindow {
   }
 
   #untold(now: number): number {
-    return this.own.total(now) + this.own.held(now) - this.#told
+    return Math.abs(this.own.total(now) - this.#told) + this.own.held(now)
   }
 
   /** What the other processes' requests may have taken since they were heard of. */
@@ -446,7 +446,7 @@ export class SubjectWindow {
   moveTo(shard: Shard): void {
     this.#shard = shard
     this.#storedSeq = 0
-    this.#asOf = -Infinity
+    this.#asOf = this.#told = -Infinity
     this.#dirty = true
     this.slack.drop()
   }

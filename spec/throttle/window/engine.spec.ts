@@ -603,6 +603,23 @@ describe('sync protocol', () => {
     })
   })
 
+  it('hears every two seconds of whom it refuses from memory, however rarely that asks', () => {
+    const { a, b } = two()
+    a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 1_100_000, 0)
+    a.sync(1).take(1)
+    const published: number[] = []
+    for (let now = 500_000; now <= 3_000_000; now += 500_000) {
+      assert.ok('refusal' in a.engine.admit('s', applicant(100), now))
+      if (a.engine.tick(now + 125_000).length > 0) published.push(now)
+      a.engine.tick(now + 250_000)
+    }
+    assert.deepEqual(published, [2_000_000, 2_500_000, 3_000_000])
+    b.engine.charge(b.engine.subjectWindow('s', LIMIT, 3_200_000), -1_100_000, 3_200_000)
+    b.sync(3_200_000).take(3_200_000)
+    a.sync(3_300_000).take(3_300_000)
+    assert.ok('ticket' in a.engine.admit('s', applicant(100), 3_300_001), 'it was reset elsewhere')
+  })
+
   describe('a trifle', () => {
     /** Others have charged this and hold that much; of this process a trifle of 900 asks. */
     function afterOthers(spent: number, held: number) {
@@ -632,6 +649,21 @@ describe('sync protocol', () => {
       assert.equal(again.asked.want, 900)
       const [[, decision] = []] = again.take(4).answers
       assert.ok(decision && 'ticket' in decision)
+    })
+
+    it('is refused by the same answer where the limit is used up', () => {
+      const { ask } = afterOthers(1_000_001, 0)
+      const { answers, againInUs } = ask.take(2)
+      assert.ok(answers[0] && 'refusal' in answers[0][1])
+      assert.equal(againInUs, undefined)
+    })
+
+    it('is none after a credit that the store was not told', () => {
+      const { a } = two()
+      a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 400_000, 0)
+      a.sync(1).take(1)
+      a.engine.charge(a.engine.subjectWindow('s', LIMIT, 2), -400_000, 2)
+      assert.equal(a.engine.subjectWindow('s', LIMIT, 2).isTrifle(100, LIMIT, 2), false)
     })
 
     it('where nothing is held for it, is let in by the same answer however much is used', () => {
