@@ -4,12 +4,13 @@ import type { Clock, ThrottleStore } from '../../../lib/index'
 import { SharedWindow } from '../../../lib/throttle/sync/shared-window'
 import { StoreHealth } from '../../../lib/throttle/sync/store-health'
 import type { SyncCommand, SyncReply } from '../../../lib/throttle/sync/sync-protocol'
+import type { Decision } from '../../../lib/throttle/window/decision'
 import { manualClock } from '../../../lib/testing/index'
 
 const STARTED = 1_700_000_000_000
 
-/** A window over a store that answers when it is told to. */
-async function window() {
+/** A window over a store that answers when it is told to. @param othersSpent by other processes, of each subject */
+async function window(othersSpent = 0) {
   const manual = manualClock(STARTED)
   const timers: number[] = []
   const clock: Clock & { advance(ms: number): void } = {
@@ -28,7 +29,7 @@ async function window() {
     sync: (_window: string, command: SyncCommand) =>
       new Promise<SyncReply>((resolve) => {
         const figures = {
-          othersSpent: 0,
+          othersSpent,
           othersRunning: 0,
           othersHeld: 0,
           granted: command.want + command.slice,
@@ -111,6 +112,26 @@ describe('SyncClient', () => {
     }
     assert.ok(waited <= 16, `${waited} of 800 requests waited`)
     assert.ok(commands <= 8, `${commands} commands`)
+  })
+
+  it('takes it for no outage where a request has to be asked about twice, and each answer comes in time', async () => {
+    const { window: made, clock, asked, answered } = await window(600_000)
+    const decisions: Decision[] = []
+    const decided = (decision: Decision) => void decisions.push(decision)
+    const wait = { maxUs: 1_000_000, perSubject: 100 }
+    made.admit('ada', { price: () => 500, limitUs: 1_000_000, wait, gone: false, waits: () => undefined, decided })
+    assert.equal(asked[0]?.command.want, 0, 'it looks like a trifle')
+    clock.advance(40)
+    assert.equal(await answered(), 1)
+    assert.equal(asked[0]?.command.want, 500, 'and is none')
+    clock.advance(35)
+    const [decision] = decisions
+    assert.ok(decision && 'ticket' in decision, 'it is decided within the deadline')
+    assert.equal(made.isDegraded(decision.ticket.subjectWindow), false)
+    assert.equal(await answered(), 1)
+    made.settle(decision.ticket, clock.now() * 1_000)
+    clock.advance(125)
+    assert.equal(await answered(), 1, 'it goes on telling the store')
   })
 
   it('wakes for one subject alone once a tick', async () => {
