@@ -94,7 +94,7 @@ export function nextCommand(
   // No lease on large prices: a few of them would strand the end of a budget in one process.
   const slice = s.slack.wish(limit, unit > limit / LARGE_SHARE)
   const ahead = slice + s.slack.left
-  const want = ahead === 0 && isTrifle(s, asked, now) ? 0 : asked
+  const want = ahead === 0 && isLoneTrifle(s, asked, now) ? 0 : asked
   const { seq } = s.send(engine.nextSeq(), want + ahead > 0, now)
   // Not put together by spreading: V8 takes longer for that than for all the arithmetic of a sync.
   return {
@@ -161,14 +161,14 @@ export function takeReply(engine: Engine, s: SubjectWindow, sent: Sent, reply: S
 }
 
 /** Only one request waits, and once the store has been told all, nothing need be granted for it. */
-function isTrifle(s: SubjectWindow, asked: number, now: number): boolean {
+function isLoneTrifle(s: SubjectWindow, asked: number, now: number): boolean {
   const [first] = s.waiting
   return (
     first !== undefined && s.waiting.length === 1 && s.own.running === 0 && s.isTrifle(asked, first.limitUs, now, 0)
   )
 }
 
-/** The first of those who wait, for whom nothing was asked: it was taken for a trifle, or came after the command left. */
+/** Nothing was asked for the first of those who wait: it was taken for a trifle, or came after the command left. */
 function needsGrant(s: SubjectWindow, now: number): boolean {
   const [first] = s.waiting
   if (first === undefined || first.cost === 0 || s.used(now) > first.limitUs) return false

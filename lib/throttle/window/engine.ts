@@ -331,12 +331,12 @@ export class Engine {
         continue
       }
       // Also while all are refused from memory: the store may have lost what refuses them, and nobody else might know.
-      const isOver = s.used(now) > s.limit
-      const isWanted = isOver ? s.slack.inDemand && now - s.asOf > UNHEARD_US : s.isInDemand
+      const { inDemand } = s.slack
+      const isWanted = s.used(now) > s.limit ? inDemand && now - s.asOf > UNHEARD_US : s.isSyncWanted
       s.slack.tick()
       const isIdle = s.own.running === 0 && !s.dirty && !isWanted
       if (isIdle && !s.givesSlackBack()) {
-        if (s.slack.wasInDemand) this.markDue(s, now) // whether it is again is seen a tick later
+        if (inDemand) this.markDue(s, now) // whether it is again is seen a tick later
         continue
       }
       if (s.sent === undefined) publish.push(s)

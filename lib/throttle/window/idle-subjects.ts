@@ -8,8 +8,8 @@ const PER_WINDOW = 4
 const MOST_HISTORIES = 10_000
 
 /**
- * Subjects at rest: nothing runs, nothing is to be published. Each is a small object, and a whole generation is dropped at a time,
- * so that a million forged addresses cost little, and nothing a window later.
+ * Subjects at rest: nothing runs, nothing is to be published. Each is a small object, and a whole generation is dropped
+ * at a time, so that a million forged addresses cost little, and nothing a window later.
  */
 export class IdleSubjects {
   readonly #generationUs: number

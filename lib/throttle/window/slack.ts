@@ -45,11 +45,6 @@ export class Slack {
     return this.#isAsked
   }
 
-  /** Requests asked in the tick that passed. */
-  get wasInDemand(): boolean {
-    return this.#wasAsked
-  }
-
   /** They ask for more than one in a tick, or in one after the other: more are likely to come. */
   get isRepeated(): boolean {
     return this.#wasAsked || this.#demand > this.#unit

@@ -21,12 +21,12 @@ const ASK_AGAIN_GROWTH = 1.5
 const ASK_AGAIN_MOST_US = 125_000
 
 /**
- * A trifle: what is expected to take no more than this, and than this part of the limit. So much a process may have charged
- * to a subject, or let in, without the store's knowing.
+ * A trifle: what is expected to take no more than this, and than this part of the limit. So much a process may have
+ * charged to a subject, or let in, without the store's knowing.
  */
 const TRIFLE_US = 1_000
 const TRIFLE_PART = 1 / 1_000
-/** Only where no more than this part of the limit is used or held: what is left is enough for 500 processes' trifles. */
+/** Only where no more than this part of the limit is used or held: the rest is enough for 500 processes' trifles. */
 const FAR_PART = 1 / 2
 
 /** Of most subjects none wait: they share this. */
@@ -230,8 +230,8 @@ export class SubjectWindow {
     return this.#dirty
   }
 
-  /** Requests ask for whom the store is to be asked at the next tick: not for a single trifle. */
-  get isInDemand(): boolean {
+  /** Requests ask, and more are likely to come: not after a single trifle. */
+  get isSyncWanted(): boolean {
     return this.slack.inDemand && (this.#told === -Infinity || this.slack.isRepeated)
   }
 

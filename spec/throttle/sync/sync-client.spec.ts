@@ -114,12 +114,27 @@ describe('SyncClient', () => {
     assert.ok(commands <= 8, `${commands} commands`)
   })
 
-  it('takes it for no outage where a request has to be asked about twice, and each answer comes in time', async () => {
-    const { window: made, clock, asked, answered } = await window(600_000)
+  /** A request of half a millisecond asks. Says later how it was decided. */
+  function admit(made: SharedWindow) {
     const decisions: Decision[] = []
     const decided = (decision: Decision) => void decisions.push(decision)
     const wait = { maxUs: 1_000_000, perSubject: 100 }
     made.admit('ada', { price: () => 500, limitUs: 1_000_000, wait, gone: false, waits: () => undefined, decided })
+    return decisions
+  }
+
+  it('takes it for an outage where a request had no answer within the deadline', async () => {
+    const { window: made, clock } = await window()
+    const decisions = admit(made)
+    clock.advance(75)
+    const [decision] = decisions
+    assert.ok(decision && 'ticket' in decision)
+    assert.equal(made.isDegraded(decision.ticket.subjectWindow), true)
+  })
+
+  it('takes it for none where a request has to be asked about twice, and each answer comes in time', async () => {
+    const { window: made, clock, asked, answered } = await window(600_000)
+    const decisions = admit(made)
     assert.equal(asked[0]?.command.want, 0, 'it looks like a trifle')
     clock.advance(40)
     assert.equal(await answered(), 1)

@@ -603,6 +603,17 @@ describe('sync protocol', () => {
     })
   })
 
+  it('hears at the next tick of whom it refused for want of room', () => {
+    const { a, b } = two()
+    b.engine.begin(b.engine.subjectWindow('s', LIMIT, 0), 990_000, 0)
+    b.sync(1).take(1)
+    assert.ok('waiter' in a.engine.admit('s', applicant(100_000), 2))
+    const { s, take } = a.sync(2)
+    const [[, decision] = []] = take(3).answers
+    assert.ok(decision && 'refusal' in decision)
+    assert.deepEqual(a.engine.tick(125_000), [s])
+  })
+
   it('hears every two seconds of whom it refuses from memory, however rarely that asks', () => {
     const { a, b } = two()
     a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 1_100_000, 0)
@@ -621,23 +632,39 @@ describe('sync protocol', () => {
   })
 
   describe('a trifle', () => {
-    /** Others have charged this and hold that much; of this process a trifle of 900 asks. */
-    function afterOthers(spent: number, held: number) {
+    /** Others have charged this and hold that much; of this process a request asks. */
+    function afterOthers(spent: number, held: number, priceUs = 900) {
       const { a, b, hashes } = two()
       b.engine.charge(b.engine.subjectWindow('s', LIMIT, 0), spent, 0)
       if (held > 0) b.engine.begin(b.engine.subjectWindow('s', LIMIT, 0), held, 0)
       b.sync(1).take(1)
-      const verdict = a.engine.admit('s', applicant(900), 1)
+      const verdict = a.engine.admit('s', applicant(priceUs), 1)
       assert.ok('waiter' in verdict)
       return { a, hashes, ask: a.sync(1) }
+    }
+
+    /** Two processes, of which one has told the store of this charge. */
+    function afterTold(us: number) {
+      const both = two()
+      both.a.engine.charge(both.a.engine.subjectWindow('s', LIMIT, 0), us, 0)
+      both.a.sync(1).take(1)
+      return both
+    }
+
+    /** The one request that waits is decided so by this answer, and nothing is left to ask. */
+    function isDecided({ take }: ReturnType<ReturnType<typeof two>['a']['sync']>, how: 'ticket' | 'refusal'): void {
+      const { answers, againInUs } = take(4)
+      assert.deepEqual(
+        answers.map(([, decision]) => how in decision),
+        [true],
+      )
+      assert.equal(againInUs, undefined)
     }
 
     it('is let in once the others are heard, is granted nothing, and leaves nothing in the store', () => {
       const { ask, hashes } = afterOthers(300_000, 100_000)
       assert.deepEqual([ask.asked.want, ask.asked.isAwaited], [0, true])
-      const { answers, againInUs } = ask.take(2)
-      assert.ok(answers[0] && 'ticket' in answers[0][1])
-      assert.equal(againInUs, undefined)
+      isDecided(ask, 'ticket')
       const { spent, hold, running, slack } = hashes.get(0)?.fields.get('a') ?? {}
       assert.deepEqual([spent, hold, running, slack], [0, 0, 0, 0])
     })
@@ -647,39 +674,25 @@ describe('sync protocol', () => {
       assert.deepEqual(ask.take(2), { answers: [], againInUs: 0 })
       const again = a.sync(3)
       assert.equal(again.asked.want, 900)
-      const [[, decision] = []] = again.take(4).answers
-      assert.ok(decision && 'ticket' in decision)
+      isDecided(again, 'ticket')
     })
 
     it('is refused by the same answer where the limit is used up', () => {
-      const { ask } = afterOthers(1_000_001, 0)
-      const { answers, againInUs } = ask.take(2)
-      assert.ok(answers[0] && 'refusal' in answers[0][1])
-      assert.equal(againInUs, undefined)
+      isDecided(afterOthers(1_000_001, 0).ask, 'refusal')
+    })
+
+    it('where nothing is held for it, is let in by the same answer however much is used', () => {
+      isDecided(afterOthers(900_000, 0, 0).ask, 'ticket')
     })
 
     it('is none after a credit that the store was not told', () => {
-      const { a } = two()
-      a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 400_000, 0)
-      a.sync(1).take(1)
+      const { a } = afterTold(400_000)
       a.engine.charge(a.engine.subjectWindow('s', LIMIT, 2), -400_000, 2)
       assert.equal(a.engine.subjectWindow('s', LIMIT, 2).isTrifle(100, LIMIT, 2), false)
     })
 
-    it('where nothing is held for it, is let in by the same answer however much is used', () => {
-      const { a, b } = two()
-      b.engine.charge(b.engine.subjectWindow('s', LIMIT, 0), 900_000, 0)
-      b.sync(1).take(1)
-      assert.ok('waiter' in a.engine.admit('s', applicant(0), 1))
-      const { answers, againInUs } = a.sync(1).take(2)
-      assert.ok(answers[0] && 'ticket' in answers[0][1])
-      assert.equal(againInUs, undefined)
-    })
-
     it('is let in from memory until what was not told comes to a trifle', () => {
-      const { a } = two()
-      a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 5, 0)
-      a.sync(1).take(1)
+      const { a } = afterTold(5)
       const first = a.engine.admit('s', applicant(400), 2)
       assert.ok('ticket' in first)
       const second = a.engine.admit('s', applicant(400), 2)
@@ -693,28 +706,61 @@ describe('sync protocol', () => {
     })
 
     it('is none once the others were heard too long ago, or may have used up much since', () => {
-      const { a, b } = two()
-      a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 5, 0)
-      b.engine.begin(b.engine.subjectWindow('s', LIMIT, 0), 0, 0)
-      b.sync(0).take(0)
-      a.sync(1).take(1)
-      a.engine.subjectWindow('s', LIMIT, 0)
-      assert.equal(a.engine.subjectWindow('s', LIMIT, 2).isTrifle(100, LIMIT, 200_000), true)
-      assert.equal(a.engine.subjectWindow('s', LIMIT, 2).isTrifle(100, LIMIT, 500_000), false, 'one runs elsewhere')
-      assert.ok('waiter' in a.engine.admit('s', applicant(100), 250_002), 'it is asked about')
+      const { a, b } = afterTold(5)
+      b.engine.begin(b.engine.subjectWindow('s', LIMIT, 2), 0, 2)
+      b.sync(2).take(2)
+      a.sync(3).take(3)
+      assert.equal(a.engine.subjectWindow('s', LIMIT, 4).isTrifle(100, LIMIT, 200_000), true)
+      assert.equal(a.engine.subjectWindow('s', LIMIT, 4).isTrifle(100, LIMIT, 500_000), false, 'one runs elsewhere')
+      assert.ok('waiter' in a.engine.admit('s', applicant(100), 250_004), 'it is asked about')
     })
 
     it('where it is told with what runs is no longer one', () => {
-      const { a } = two()
-      a.engine.charge(a.engine.subjectWindow('s', LIMIT, 0), 5, 0)
-      a.sync(1).take(1)
+      const { a } = afterTold(5)
       const verdict = a.engine.admit('s', applicant(400), 2)
       assert.ok('ticket' in verdict)
       const { subjectWindow } = verdict.ticket
-      assert.deepEqual(a.engine.tick(125_000), [subjectWindow], 'it still runs')
-      assert.equal(a.sync(125_000).take(125_001).againInUs, undefined)
-      a.engine.settle(verdict.ticket, 125_002)
+      assert.deepEqual(a.engine.tick(300), [subjectWindow], 'it still runs')
+      assert.equal(a.sync(300).take(301).againInUs, undefined)
+      a.engine.settle(verdict.ticket, 302)
       assert.equal(subjectWindow.dirty, true, 'the store is to be told that it runs no more')
+    })
+
+    it('is a millisecond at most, and a thousandth of the limit', () => {
+      const { a } = afterTold(5)
+      const s = a.engine.subjectWindow('s', LIMIT, 2)
+      const isTrifle = (cost: number, limit: number) => s.isTrifle(cost, limit, 2)
+      assert.deepEqual([isTrifle(100, 100_000), isTrifle(101, 100_000)], [true, false])
+      assert.deepEqual([isTrifle(1_000, 1e9), isTrifle(1_001, 1e9)], [true, false])
+    })
+
+    it('is asked for where another waits, where one runs, and where time is asked for ahead', () => {
+      for (const before of ['waits', 'runs', 'came and went'] as const) {
+        const { a } = two()
+        const s = a.engine.subjectWindow('s', LIMIT, 0)
+        if (before === 'waits') a.engine.admit('s', applicant(300), 1)
+        if (before === 'runs') a.engine.begin(s, 0, 1)
+        if (before === 'came and went') s.slack.ask(300)
+        a.engine.admit('s', applicant(300), 2)
+        assert.equal(a.sync(3).asked.want, before === 'waits' ? 600 : 300, before)
+      }
+    })
+
+    it('is none by what an earlier window was told', () => {
+      const { a } = afterTold(50_000)
+      const s = a.engine.subjectWindow('s', LIMIT, WINDOW + 1_000_000)
+      a.engine.charge(s, 50_000, WINDOW + 1_000_000)
+      assert.equal(s.dirty, true)
+    })
+
+    it('is none by the late answer to a command that was given up', () => {
+      const { a } = two()
+      const early = a.sync(1)
+      giveUp(a.engine, early.s, 2)
+      a.engine.begin(early.s, 0, 3)
+      a.sync(4)
+      early.take(5)
+      assert.equal(early.s.isTrifle(100, LIMIT, 6), false, 'one runs, as the store was told since')
     })
   })
 
