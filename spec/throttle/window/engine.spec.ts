@@ -603,6 +603,18 @@ describe('sync protocol', () => {
     })
   })
 
+  it('lets nobody in who waits by what it heard too long ago', () => {
+    const { a, b } = two()
+    b.engine.begin(b.engine.subjectWindow('s', LIMIT, 0), 990_000, 0)
+    b.sync(1).take(1)
+    a.engine.admit('s', { ...applicant(100_000), wait: { maxUs: 5_000_000, perSubject: 1 } }, 2)
+    const { s, take } = a.sync(2)
+    assert.deepEqual(take(3).answers, [])
+    s.slack.give(100_000)
+    assert.deepEqual(a.engine.decideWaiting(s, 'memory', 250_003), [])
+    assert.equal(a.engine.decideWaiting(s, 'memory', 250_002).length, 1)
+  })
+
   it('hears at the next tick of whom it refused for want of room', () => {
     const { a, b } = two()
     b.engine.begin(b.engine.subjectWindow('s', LIMIT, 0), 990_000, 0)
@@ -742,6 +754,7 @@ describe('sync protocol', () => {
         if (before === 'runs') a.engine.begin(s, 0, 1)
         if (before === 'came and went') s.slack.ask(300)
         a.engine.admit('s', applicant(300), 2)
+        if (before === 'waits') s.slack.stop() // they have waited for so long that nothing is asked for ahead
         assert.equal(a.sync(3).asked.want, before === 'waits' ? 600 : 300, before)
       }
     })
