@@ -32,9 +32,10 @@ export class Figures {
   }
 }
 
+/** Three figures of four are at least as large. */
 export function lowerQuartile(figures: readonly number[]): number {
   const sorted = [...figures].sort((a, b) => a - b)
-  return sorted[Math.floor((sorted.length - 1) / 4)] ?? NaN
+  return sorted[Math.floor(sorted.length / 4)] ?? NaN
 }
 
 export function median(figures: readonly number[]): number {

@@ -11,6 +11,8 @@ export interface Group {
   readonly title: string
   readonly contestants: readonly ContestantName[]
   readonly loads: readonly LoadName[]
+  /** Each contestant is started so often, all rounds with each of its processes: what V8 compiles differs between them. */
+  readonly starts?: number
   /** Warmed so many times as long: a command that asks about many users is sent rarely, and its code compiled late. */
   readonly warms?: number
   /** A target is about the ratio of its loads: each round has them all. */
@@ -54,17 +56,20 @@ export const GROUPS = {
     title: 'Throttles, in memory',
     contestants: ['bare', 'bare+fields', ...MEMORY, 'throttle(), memory, 4 windows'],
     loads: ['one hot user', '10,000 users', '100,000 users, Zipf'],
+    starts: 2,
   },
   redis: {
     title: 'Throttles, on Redis',
     contestants: ['bare', 'bare+fields', ...REDIS, 'throttle(), Redis, figures of 5 s', 'throttle(), Redis, 4 windows'],
     loads: ['one hot user', '10,000 users', '100,000 users, Zipf'],
+    starts: 2,
     warms: 4,
   },
   redisWithin: {
     title: 'Throttles, on Redis, asked within their own process',
     contestants: ['bare', 'bare+fields', ...REDIS],
     loads: ['one hot user', '10,000 users', '100,000 users, Zipf'],
+    starts: 2,
     warms: 4,
     within: true,
   },
@@ -100,6 +105,7 @@ export const GROUPS = {
       'bearer + limit + throttle(), Redis',
     ],
     loads: ['one token'],
+    starts: 2,
   },
   cold: {
     title: 'Bearer, RS256, tokens not seen before',

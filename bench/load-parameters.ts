@@ -1,6 +1,6 @@
 /** How much is measured, and how. Fixed before the first run; a change says its reason in the commit. */
 export interface LoadParameters {
-  /** Each contestant of a group is loaded for a slice of each round, and a row is the median of its rounds. */
+  /** Each process of a contestant is loaded for a slice of each round, and a row is the median of the rounds of all. */
   readonly rounds: number
   readonly sliceMs: number
   /** So long a server with a Redis has for what a slice leaves it to do: it counts as its own, and disturbs nobody. */

@@ -88,6 +88,15 @@ export class Bench {
   /** All rows of a group, and in the same rounds of a load whatever `alongside` measures. */
   async group(name: GroupName, alongside?: (runner: Runner, load: LoadName) => Promise<void>): Promise<Row[]> {
     const group: Group = GROUPS[name]
+    const starts = this.parameters.keepProcesses ? 1 : (group.starts ?? 1)
+    const processes: Row[][] = []
+    for (let i = 0; i < starts; i++) processes.push(await this.#startOf(group, alongside))
+    const slices = (at: number) => processes.flatMap((rows) => rows[at]?.slices ?? [])
+    return (processes[0] ?? []).map((row, at) => ({ ...row, slices: slices(at) }))
+  }
+
+  /** The rounds of a group with one process of each contestant. */
+  async #startOf(group: Group, alongside?: (runner: Runner, load: LoadName) => Promise<void>): Promise<Row[]> {
     const { sliceMs } = this.parameters
     const warmMs = this.parameters.warmMs * (group.warms ?? 1)
     const contestants = group.contestants.filter((one) => processesOf(one) <= this.parameters.mostProcesses)
@@ -104,7 +113,11 @@ export class Bench {
       // One load after the other: between two slices with the same users, a server should not forget them for long.
       for (const loads of group.comparesLoads ? [group.loads] : group.loads.map((load) => [load])) {
         const those = rows.filter(({ load }) => loads.includes(load))
-        for (const { runner, load } of those) await this.#slice(runner, load, warmMs, restMs)
+        // While others are warmed, V8 makes the heap of who rests smaller, and the next second is dearer for it. So
+        // the first round is not counted: in all others everybody has rested equally long.
+        for (const ms of [warmMs, sliceMs]) {
+          for (const { runner, load } of those) await this.#slice(runner, load, ms, restMs)
+        }
         for (let round = 0; round < this.parameters.rounds; round++) {
           for (const { runner, load, slices } of those) slices.push(await this.#slice(runner, load, sliceMs, restMs))
           await alongside?.(runners.at(-1) as Runner, loads[0] as LoadName)
