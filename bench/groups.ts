@@ -11,7 +11,7 @@ export interface Group {
   readonly title: string
   readonly contestants: readonly ContestantName[]
   readonly loads: readonly LoadName[]
-  /** Each contestant is started so often, all rounds with each of its processes: what V8 compiles differs between them. */
+  /** Each contestant is started so many times, and takes all rounds each time: what V8 compiles differs. Else once. */
   readonly starts?: number
   /** Warmed so many times as long: a command that asks about many users is sent rarely, and its code compiled late. */
   readonly warms?: number

@@ -60,6 +60,8 @@ const CLOSING_MS = 2_000
 
 type Way = Pick<Group, 'slow' | 'allCores' | 'within' | 'isCoreBusy'>
 type Asking = Pick<Load, 'users' | 'tokens'>
+/** What else is measured once in each round. */
+type Alongside = (runner: Runner, load: LoadName) => Promise<void>
 
 interface Runner {
   readonly name: ContestantName
@@ -86,17 +88,17 @@ export class Bench {
   ) {}
 
   /** All rows of a group, and in the same rounds of a load whatever `alongside` measures. */
-  async group(name: GroupName, alongside?: (runner: Runner, load: LoadName) => Promise<void>): Promise<Row[]> {
+  async group(name: GroupName, alongside?: Alongside): Promise<Row[]> {
     const group: Group = GROUPS[name]
     const starts = this.parameters.keepProcesses ? 1 : (group.starts ?? 1)
     const processes: Row[][] = []
-    for (let i = 0; i < starts; i++) processes.push(await this.#startOf(group, alongside))
+    for (let i = 0; i < starts; i++) processes.push(await this.#rounds(group, alongside))
     const slices = (at: number) => processes.flatMap((rows) => rows[at]?.slices ?? [])
     return (processes[0] ?? []).map((row, at) => ({ ...row, slices: slices(at) }))
   }
 
   /** The rounds of a group with one process of each contestant. */
-  async #startOf(group: Group, alongside?: (runner: Runner, load: LoadName) => Promise<void>): Promise<Row[]> {
+  async #rounds(group: Group, alongside: Alongside | undefined): Promise<Row[]> {
     const { sliceMs } = this.parameters
     const warmMs = this.parameters.warmMs * (group.warms ?? 1)
     const contestants = group.contestants.filter((one) => processesOf(one) <= this.parameters.mostProcesses)

@@ -58,7 +58,7 @@ function machine({ parameters, minutes }: Results): string {
     : 'nothing pinned to a core'
   return [
     `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${model.trim()}, ` +
-      `${Math.round(totalmem() / 2 ** 30)} GB; ${where}. ${rounds} rounds of ${sliceMs} ms with each process, ${GROUPS.redis.starts} of each throttle and bearer, ` +
+      `${Math.round(totalmem() / 2 ** 30)} GB; ${where}. ${rounds} rounds of ${sliceMs} ms with each process, ` +
       `after ${warmMs} ms of warming, on Redis ${GROUPS.redis.warms} times as long, ${CONNECTIONS} connections; ${Math.round(minutes)} minutes in all.`,
   ].join('\n')
 }
