@@ -1,5 +1,6 @@
 // Written by npm run api-report. Do not edit.
 export { L as LimitMs, R as RouteWindow, T as Throttle, a as ThrottleHeaders, b as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
+import { IncomingMessage } from "node:http";
 import { Request, RequestHandler } from "express";
 import { R as RefusalFigures, c as DenyOptions } from "../shared/deny.js";
 export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, O as OnDenied, T as ThrottledError, g as UnavailableError } from "../shared/deny.js";
@@ -9,7 +10,7 @@ export { S as StoreShard, a as StoreWatcher, b as SyncCommand, c as SyncFigures,
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 export { C as Clock } from "../shared/clock.js";
 import "http-errors";
-declare function addressSubject(req: Request): string;
+declare function addressSubject(req: IncomingMessage): string;
 interface RequestBudget {
     readonly subject: string;
     readonly window: string;

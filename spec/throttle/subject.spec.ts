@@ -5,7 +5,7 @@ import express from 'express'
 import { addressSubject, allowUnauthenticated, budgetOf, requireBearer, throttle } from '../../lib'
 import { devIssuer } from '../../lib/testing'
 import { subjectId } from '../../lib/throttle/window/subject-id'
-import { networkOf, subjectKey } from '../../lib/throttle/subject'
+import { subjectKey } from '../../lib/throttle/subject'
 import { serve } from '../support/serve'
 import { until } from '../support/until'
 
@@ -73,39 +73,6 @@ describe('who pays', () => {
   it('is the address where no bearer is asked for, whoever has written to req.auth', async () => {
     const ask = await asking((_req, _res, next) => next())
     assert.equal(await ask(dev.token('ada')), 'address:127.0.0.1')
-  })
-})
-
-describe('networkOf()', () => {
-  const networks: [address: string, network: string][] = [
-    ['203.0.113.9', '203.0.113.9'],
-    ['::ffff:203.0.113.9', '203.0.113.9'],
-    ['::FFFF:203.0.113.9', '203.0.113.9'],
-    ['2001:db8:1:2ff::1', '2001:db8:1:200::/56'],
-    ['2001:db8:1:2aa:dead:beef:0:1', '2001:db8:1:200::/56'],
-    ['2001:db8:1:300::', '2001:db8:1:300::/56'],
-    ['2001:DB8:1:3::1', '2001:db8:1:0::/56'],
-    ['::1', '0:0:0:0::/56'],
-    ['::', '0:0:0:0::/56'],
-    ['fe80::1%eth0', 'fe80:0:0:0::/56'],
-    ['64:ff9b::192.0.2.33', '64:ff9b:0:0::/56'],
-    ['', ''],
-    ['unix:', 'unix:'],
-  ]
-  for (const [address, network] of networks) {
-    it(`${address || 'no address'} is ${network || 'nothing'}`, () => assert.equal(networkOf(address), network))
-  }
-
-  it('keeps two addresses apart exactly where their first 56 bits differ', () => {
-    const groups = fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 8, maxLength: 8 })
-    fc.assert(
-      fc.property(groups, groups, (a, b) => {
-        const prefix = (g: number[]) => [...g.slice(0, 3), (g[3] as number) >> 8].join()
-        const address = (g: number[]) => g.map((group) => group.toString(16)).join(':')
-        assert.equal(networkOf(address(a)) === networkOf(address(b)), prefix(a) === prefix(b))
-        assert.equal(networkOf(address(a)), networkOf(address([...a.slice(0, 4), ...b.slice(4)])))
-      }),
-    )
   })
 })
 
