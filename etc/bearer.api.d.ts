@@ -2,13 +2,14 @@
 import { RequestHandler, Router, Request } from "express";
 import { C as Clock } from "../shared/clock.js";
 import { c as DenyOptions } from "../shared/deny.js";
-export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, I as InsufficientScopeError, f as InvalidRequestError, O as OnDenied, U as UnauthorizedError, g as UnavailableError } from "../shared/deny.js";
+export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, I as InsufficientScopeError, g as InvalidRequestError, O as OnDenied, U as UnauthorizedError, h as UnavailableError } from "../shared/deny.js";
 import { P as Placement } from "../shared/credentials.js";
 import { I as IssuerOptions, j as TokenOptions, A as Audience, C as CheckClaims, R as ReadSession, S as Session, U as UnauthenticatedMark } from "../shared/trusted-issuer.js";
 export { a as AudienceInstead, b as Auth, c as ClaimPath, d as Claims, e as ClientSession, K as KeyMaterial, f as KeyOptions, g as RequiredValues, h as SessionIdentity, T as Tenants, i as TokenFacts, k as UnauthenticatedSession, l as UserSession } from "../shared/trusted-issuer.js";
 import { A as Algorithm } from "../shared/verify-key.js";
 export { J as JsonObject, a as Jwk } from "../shared/verify-key.js";
 import { R as RedisClient } from "../shared/redis-client.js";
+export { D as Dialect } from "../shared/redis-client.js";
 import { IncomingMessage } from "node:http";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 import "http-errors";

@@ -4,8 +4,8 @@ export { A as Audience, a as AudienceInstead, b as Auth, C as CheckClaims, c as 
 export { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, VerifyToken, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf } from "./bearer/index.js";
 export { P as Placement } from "./shared/credentials.js";
 export { A as Algorithm, J as JsonObject, a as Jwk } from "./shared/verify-key.js";
-export { R as RedisClient } from "./shared/redis-client.js";
-export { D as Denial, a as DenialError, b as DenialHeaders, c as DenyOptions, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, I as InsufficientScopeError, f as InvalidRequestError, O as OnDenied, R as RefusalFigures, T as ThrottledError, U as UnauthorizedError, g as UnavailableError } from "./shared/deny.js";
+export { D as Dialect, R as RedisClient } from "./shared/redis-client.js";
+export { D as Denial, a as DenialError, b as DenialHeaders, c as DenyOptions, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, I as InsufficientScopeError, g as InvalidRequestError, O as OnDenied, R as RefusalFigures, T as ThrottledError, U as UnauthorizedError, h as UnavailableError } from "./shared/deny.js";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "./shared/service-unavailable.js";
 export { C as Clock } from "./shared/clock.js";
 export { L as LimitMs, R as RouteWindow, T as Throttle, a as ThrottleHeaders, b as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";

@@ -2,8 +2,9 @@
 import { Request, Router, RequestHandler } from "express";
 import { JsonWebKey, KeyObject } from "node:crypto";
 import { Clock } from "../bearer/index.js";
-import { Placement } from "../bearer/index.js";
 import { R as RedisClient } from "../shared/redis-client.js";
+import { Dialect } from "../bearer/index.js";
+import { Placement } from "../bearer/index.js";
 type SigningKeyInput = string | JsonWebKey | KeyObject;
 interface SigningKey {
     readonly key: SigningKeyInput;
@@ -186,6 +187,7 @@ interface AuthorizationServerOptions {
     readonly users: UserDirectory;
     readonly store?: OAuthStore;
     readonly signingKeys?: readonly SigningKey[];
+    readonly dialect?: Dialect;
     readonly tokenType?: string;
     readonly scopes?: Readonly<Record<string, readonly string[] | false>>;
     readonly idTokenScopes?: readonly string[] | "all";

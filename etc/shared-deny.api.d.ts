@@ -1,6 +1,7 @@
 // Written by npm run api-report. Do not edit.
 import { Request, Response, NextFunction } from "express";
 import createError from "http-errors";
+import { D as Dialect } from "./redis-client.js";
 type DenialHeaders = Readonly<Record<string, string>>;
 interface Denial {
     readonly status: 400 | 401 | 403 | 429 | 503;
@@ -50,9 +51,12 @@ interface ErrorFormat {
 }
 type ErrorFormatOption = ErrorFormat | "json" | "problem";
 type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => void;
-interface DenyOptions {
-    readonly onDenied?: OnDenied;
+interface ErrorResponseOptions {
     readonly errorFormat?: ErrorFormatOption;
+    readonly dialect?: Dialect;
 }
-export { InsufficientScopeError as I, ThrottledError as T, UnauthorizedError as U, InvalidRequestError as f, UnavailableError as g };
-export type { Denial as D, ErrorForm as E, OnDenied as O, RefusalFigures as R, DenialError as a, DenialHeaders as b, DenyOptions as c, ErrorFormat as d, ErrorFormatOption as e };
+interface DenyOptions extends ErrorResponseOptions {
+    readonly onDenied?: OnDenied;
+}
+export { InsufficientScopeError as I, ThrottledError as T, UnauthorizedError as U, InvalidRequestError as g, UnavailableError as h };
+export type { Denial as D, ErrorForm as E, OnDenied as O, RefusalFigures as R, DenialError as a, DenialHeaders as b, DenyOptions as c, ErrorFormat as d, ErrorFormatOption as e, ErrorResponseOptions as f };

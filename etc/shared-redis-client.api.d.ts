@@ -1,6 +1,7 @@
 // Written by npm run api-report. Do not edit.
+type Dialect = "familysearch" | "standard";
 interface RedisClient {
     readonly isCluster?: boolean;
     duplicate(...args: never[]): unknown;
 }
-export type { RedisClient as R };
+export type { Dialect as D, RedisClient as R };

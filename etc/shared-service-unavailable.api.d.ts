@@ -1,15 +1,14 @@
 // Written by npm run api-report. Do not edit.
 import { RequestHandler, Request, ErrorRequestHandler } from "express";
 import { C as Clock } from "./clock.js";
-import { e as ErrorFormatOption } from "./deny.js";
+import { f as ErrorResponseOptions } from "./deny.js";
 interface ProcessingTimeOptions {
     readonly clock?: Clock;
 }
 declare function processingTime(options?: ProcessingTimeOptions): RequestHandler;
-interface ServiceUnavailableOptions {
+interface ServiceUnavailableOptions extends ErrorResponseOptions {
     readonly retryAfterSec?: number;
     readonly log?: (err: unknown, req: Request) => void;
-    readonly errorFormat?: ErrorFormatOption;
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
 export { processingTime as p, serviceUnavailable as s };

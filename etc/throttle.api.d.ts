@@ -3,8 +3,9 @@ export { L as LimitMs, R as RouteWindow, T as Throttle, a as ThrottleHeaders, b 
 import { IncomingMessage } from "node:http";
 import { Request, RequestHandler } from "express";
 import { R as RefusalFigures, c as DenyOptions } from "../shared/deny.js";
-export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, O as OnDenied, T as ThrottledError, g as UnavailableError } from "../shared/deny.js";
+export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, O as OnDenied, T as ThrottledError, h as UnavailableError } from "../shared/deny.js";
 import { R as RedisClient } from "../shared/redis-client.js";
+export { D as Dialect } from "../shared/redis-client.js";
 import { T as ThrottleStore } from "../shared/store.js";
 export { S as StoreShard, a as StoreWatcher, b as SyncCommand, c as SyncFigures, d as SyncReply } from "../shared/store.js";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";

@@ -49,6 +49,7 @@ const NAMES = [
   'warnings',
   'onDenied',
   'errorFormat',
+  'dialect',
   'clock',
 ]
 
@@ -69,7 +70,14 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     unauthenticated = UNAUTHENTICATED_MARK,
     session,
   } = options
-  const { maxTokenLength = maxHeaderSize, warnings = true, onDenied, errorFormat, clock = systemClock } = options
+  const {
+    maxTokenLength = maxHeaderSize,
+    warnings = true,
+    onDenied,
+    errorFormat,
+    dialect,
+    clock = systemClock,
+  } = options
   checkDenyOptions(options)
   checkClock(clock)
   optionRange('maxTokenLength', maxTokenLength, 256, 1_048_576)
@@ -100,7 +108,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   return {
     verifier,
     challenge: { realm, resourceMetadata, dpop: proofs && (proofs.required ? 'required' : 'accepted') },
-    deny: { ...(onDenied && { onDenied }), ...(errorFormat && { errorFormat }) },
+    deny: { ...(onDenied && { onDenied }), ...(errorFormat && { errorFormat }), ...(dialect && { dialect }) },
     tokenFrom: [...new Set(tokenFrom as Placement[])],
     scope: rule,
     optional,

@@ -54,5 +54,6 @@ export { processingTime, type ProcessingTimeOptions } from '../http/processing-t
 export { serviceUnavailable, type ServiceUnavailableOptions } from '../http/service-unavailable'
 
 export type { Clock } from '../http/clock'
-export type { DenyOptions, OnDenied } from '../http/deny'
+export type { DenyOptions, ErrorResponseOptions, OnDenied } from '../http/deny'
+export type { Dialect } from '../http/dialect'
 export type { ErrorForm, ErrorFormat, ErrorFormatOption } from '../http/error-format'

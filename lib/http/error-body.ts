@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import type { Dialect } from './dialect'
 import { type ErrorForm, type ErrorFormat, type ErrorFormatOption, SERVICE_JSON, completeFormat } from './error-format'
 
 /** An error as it goes on the wire: its `Content-Type` and its text. */
@@ -18,9 +19,10 @@ export function errorBody(
   accept: string | undefined,
   status: number,
   message: string,
-  option?: ErrorFormatOption,
+  option: ErrorFormatOption | undefined,
+  dialect: Dialect,
 ): ErrorBody {
-  const format = completeFormat(option)
+  const format = completeFormat(option, dialect)
   switch (preferredForm(accept, format)) {
     case 'problem':
       return { type: PROBLEM, text: problemDetails(status, message) }
@@ -45,7 +47,8 @@ function json(status: number, message: string, type: string): string {
 
 function xml(status: number, message: string, namespace: string): string {
   const error = `<error><code>${status}</code><message>${escapeXml(message)}</message></error>`
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<errors xmlns="${escapeXml(namespace)}">${error}</errors>\n`
+  const xmlns = namespace === '' ? '' : ` xmlns="${escapeXml(namespace)}"`
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<errors${xmlns}>${error}</errors>\n`
 }
 
 /** The order in which a wildcard takes in the forms that no range names, by the format's default. */

@@ -1,20 +1,21 @@
+import type { Dialect } from './dialect'
 import { optionNames, optionOneOf, optionType, shown } from './options'
 
 /** The forms that an error body may have: the service's XML, JSON, and RFC 9457's problem details. */
 export type ErrorForm = 'xml' | 'json' | 'problem'
 
-/** Which form an error body has for whom, and its media types: `{ default: 'json', json: 'application/json' }`. */
+/** Form of error bodies and their media types: `{ default: 'json', json: 'application/json' }`. */
 export interface ErrorFormat {
   /**
-   * The form for clients that name none of the types: `Accept: *\/*`, curl, browsers. `problem` is
-   * `application/problem+json` (RFC 9457). Default `xml`.
+   * Form for clients whose `Accept` names none of the types: `*\/*`, curl, browsers. `problem` is
+   * `application/problem+json` (RFC 9457). Default `xml`; in the dialect `standard` `json`.
    */
   readonly default?: ErrorForm
-  /** The type of the XML form. Default `application/x-fs-v1+xml`. */
+  /** Media type of the XML form. Default `application/x-fs-v1+xml`; in the dialect `standard` `application/xml`. */
   readonly xml?: string
-  /** The type of the JSON form. Default `application/x-fs-v1+json`. */
+  /** Media type of the JSON form. Default `application/x-fs-v1+json`; in the dialect `standard` `application/json`. */
   readonly json?: string
-  /** The namespace of the XML body. Default `http://familysearch.org/v1/`. */
+  /** XML namespace, `''` for none. Default `http://familysearch.org/v1/`; in the dialect `standard` none. */
   readonly xmlNamespace?: string
 }
 
@@ -27,11 +28,27 @@ export type ErrorFormatOption = ErrorFormat | 'json' | 'problem'
 /** The service's own type of JSON. */
 export const SERVICE_JSON = 'application/x-fs-v1+json'
 
-/** The option with everything filled in. */
-export function completeFormat(option: ErrorFormatOption = {}): Required<ErrorFormat> {
+/** Error format of each dialect. */
+const FORMATS: Readonly<Record<Dialect, Required<ErrorFormat>>> = {
+  familysearch: {
+    default: 'xml',
+    xml: 'application/x-fs-v1+xml',
+    json: SERVICE_JSON,
+    xmlNamespace: 'http://familysearch.org/v1/',
+  },
+  standard: { default: 'json', xml: 'application/xml', json: 'application/json', xmlNamespace: '' },
+}
+
+/** The option `errorFormat`, completed with the dialect's format. */
+export function completeFormat(option: ErrorFormatOption = {}, dialect: Dialect): Required<ErrorFormat> {
   const format: ErrorFormat = typeof option === 'string' ? { default: option, json: 'application/json' } : option
-  const { xml = 'application/x-fs-v1+xml', json = SERVICE_JSON, xmlNamespace = 'http://familysearch.org/v1/' } = format
-  return { default: format.default ?? 'xml', xml, json, xmlNamespace }
+  const defaults = FORMATS[dialect]
+  return {
+    default: format.default ?? defaults.default,
+    xml: format.xml ?? defaults.xml,
+    json: format.json ?? defaults.json,
+    xmlNamespace: format.xmlNamespace ?? defaults.xmlNamespace,
+  }
 }
 
 /** @throws {TypeError} naming what is wrong with `errorFormat` */

@@ -1,17 +1,14 @@
 import type { ErrorRequestHandler, Request } from 'express'
-import { sendError } from './deny'
-import { type ErrorFormatOption, checkErrorFormat } from './error-format'
+import { type ErrorResponseOptions, checkErrorResponseOptions, sendError } from './deny'
 import { Meter } from './meter'
 import { optionNames, optionRange, optionType } from './options'
 
 /** Options of {@link serviceUnavailable}. */
-export interface ServiceUnavailableOptions {
+export interface ServiceUnavailableOptions extends ErrorResponseOptions {
   /** `Retry-After` for errors that have none: whole seconds, 1 to 86,400. Default 10. */
   readonly retryAfterSec?: number
   /** Called with every error answered here: its client is told nothing of it. Default: `console.error`. */
   readonly log?: (err: unknown, req: Request) => void
-  /** The form of the error bodies and their media types: `'json'`, `'problem'`, or in detail. Default: the service's XML. */
-  readonly errorFormat?: ErrorFormatOption
 }
 
 /**
@@ -22,11 +19,11 @@ export interface ServiceUnavailableOptions {
  * @throws {TypeError | RangeError} in the factory, naming the wrong option
  */
 export function serviceUnavailable(options: ServiceUnavailableOptions = {}): ErrorRequestHandler {
-  optionNames('serviceUnavailable', options, ['retryAfterSec', 'log', 'errorFormat'])
-  const { retryAfterSec = 10, log = (err: unknown) => console.error(err), errorFormat } = options
+  optionNames('serviceUnavailable', options, ['retryAfterSec', 'log', 'errorFormat', 'dialect'])
+  const { retryAfterSec = 10, log = (err: unknown) => console.error(err) } = options
   optionRange('retryAfterSec', retryAfterSec, 1, 86_400)
   optionType('log', log, 'function')
-  checkErrorFormat(errorFormat)
+  checkErrorResponseOptions(options)
 
   return function serviceUnavailable(err: unknown, req, res, next) {
     if (isClientError(err) || res.headersSent) return next(err)
@@ -37,7 +34,7 @@ export function serviceUnavailable(options: ServiceUnavailableOptions = {}): Err
       console.error(failure) // else Express would answer the log's failure, with its stack
     }
     const headers = { 'Retry-After': retryAfter(err) ?? String(retryAfterSec) }
-    sendError(req, res, 503, 'Service Unavailable', headers, errorFormat)
+    sendError(req, res, 503, 'Service Unavailable', headers, options)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Router as ExpressRouter } from 'express'
+import { type Dialect, dialectOf } from '../http/dialect'
 import { Router } from '../http/express'
 import { type AccessTokenClaims, AccessTokens } from './tokens/access-tokens'
 import type { ServerContext } from './server-context'
@@ -10,7 +11,7 @@ import { Cookies } from './cookie'
 import { authorizationEndpoint } from './endpoints/authorization'
 import { oauthMetadataEndpoint, openidConfigurationEndpoint } from './endpoints/discovery'
 import { pushedRequestEndpoint } from './endpoints/pushed-request'
-import { type Endpoint, endpointHandler } from './endpoints/endpoint'
+import { type ContextOf, type Endpoint, endpointHandler } from './endpoints/endpoint'
 import { introspectEndpoint } from './endpoints/introspect'
 import { jwksEndpoint } from './endpoints/jwks'
 import { loginEndpoint } from './endpoints/login'
@@ -84,13 +85,15 @@ export interface AuthorizationServer extends ExpressRouter {
 export function authorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
   const settings = serverSettings(options)
   const ctx = buildContext(settings)
+  const contexts = { familysearch: ctx, standard: { ...ctx, ...dialectContext(settings, 'standard') } }
+  const contextOf: ContextOf = (req) => contexts[dialectOf(settings.dialect, req)]
   const router = Router()
   const endpoints = ctx.registration ? [...ENDPOINTS, registerEndpoint, registrationEndpoint] : ENDPOINTS
-  for (const endpoint of endpoints) router.all(endpoint.path, endpointHandler(ctx, endpoint, settings.onError))
+  for (const endpoint of endpoints) router.all(endpoint.path, endpointHandler(contextOf, endpoint, settings.onError))
 
   return Object.assign(router, {
-    wellKnown: wellKnown(ctx, settings),
-    platformLogout: endpointHandler(ctx, platformLogoutEndpoint, settings.onError),
+    wellKnown: wellKnown(contextOf, settings),
+    platformLogout: endpointHandler(contextOf, platformLogoutEndpoint, settings.onError),
     verify: (token: string) => ctx.accessTokens.check(token),
     isRevoked: (claims: Revocable) => ctx.revocations.isRevoked(claims),
     websiteSession: (req: Request) => ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session')),
@@ -99,7 +102,7 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
 }
 
 function buildContext(settings: ServerSettings): ServerContext {
-  const { issuer, clients, users, tokenType, clock, accessTokens, refresh, session } = settings
+  const { issuer, clients, users, clock, accessTokens, refresh, session } = settings
   const { acr, tokenFrom, requirePushedRequests, dpop, registration } = settings
   const url = new URL(issuer)
   const identity = new IdentityScopes(settings.scopes, settings.idTokenScopes)
@@ -116,7 +119,6 @@ function buildContext(settings: ServerSettings): ServerContext {
     clock,
     clients: registration ? withRegistered(clients, registered) : clients,
     users,
-    tokenType,
     identity,
     acr,
     tokenFrom,
@@ -130,7 +132,7 @@ function buildContext(settings: ServerSettings): ServerContext {
     revocations,
     seal: new Seal(() => keyring.published().map(({ privateKey }) => privateKey)),
     cookies: new Cookies(url.protocol === 'https:'),
-    pages: new PageRenderer(pageSettings(settings.pages, url.host)),
+    ...dialectContext(settings, 'familysearch'),
     codes: new Codes(records, settings.codeLifetimeSec * 1_000, tokenMs),
     accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, clock),
     refreshTokens: new RefreshTokens(records, revocations, refreshMs, refresh.graceSec * 1_000),
@@ -142,12 +144,21 @@ function buildContext(settings: ServerSettings): ServerContext {
   }
 }
 
+/** The part of the context that differs by dialect. */
+function dialectContext({ issuer, pages, tokenType }: ServerSettings, dialect: Dialect) {
+  return {
+    tokenType: tokenType ?? (dialect === 'standard' ? 'Bearer' : 'family_search'),
+    isRealmNeeded: dialect === 'familysearch',
+    pages: new PageRenderer(pageSettings(pages, new URL(issuer).host, dialect)),
+  }
+}
+
 /** Discovery at the host's root, with and without the issuer's path appended (RFC 8414 §3.1). */
-function wellKnown(ctx: ServerContext, { onError }: ServerSettings): RequestHandler {
+function wellKnown(contextOf: ContextOf, { issuer, onError }: ServerSettings): RequestHandler {
   const router = Router()
-  const path = new URL(ctx.issuer).pathname.replace(/\/$/, '')
+  const path = new URL(issuer).pathname.replace(/\/$/, '')
   for (const endpoint of [openidConfigurationEndpoint, oauthMetadataEndpoint]) {
-    const handler = endpointHandler(ctx, endpoint, onError)
+    const handler = endpointHandler(contextOf, endpoint, onError)
     for (const place of new Set([endpoint.path, endpoint.path + path])) router.all(literal(place), handler)
   }
   return router

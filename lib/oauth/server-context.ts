@@ -38,6 +38,8 @@ export interface ServerContext {
   readonly users: UserDirectory
   /** `token_type` of responses without an id_token. */
   readonly tokenType: string
+  /** Whether an app without a realm must request no scope. */
+  readonly isRealmNeeded: boolean
   readonly identity: IdentityScopes
   /** What a login here is worth: the `acr` of id_tokens that are asked for one. */
   readonly acr: string

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { type Clock, checkClock, systemClock } from '../http/clock'
+import { type Dialect, checkDialect } from '../http/dialect'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import { isScope } from '../bearer/session/scope'
 import type { Placement } from '../bearer/credentials/credentials'
@@ -32,7 +33,15 @@ export interface AuthorizationServerOptions {
    * key made at start, for one process and its lifetime.
    */
   readonly signingKeys?: readonly SigningKey[]
-  /** `token_type` of responses without an id_token; with one it is `Bearer`. Default `family_search`. */
+  /**
+   * Formats on the wire: `'standard'` needs no realm, has no terms page, and its `token_type` is `Bearer`. Default:
+   * `app.get('tollgate dialect')`, else `'familysearch'`.
+   */
+  readonly dialect?: Dialect
+  /**
+   * `token_type` of responses without an id_token; with one it is `Bearer`. Default `family_search`; in the dialect
+   * `standard` `Bearer`.
+   */
   readonly tokenType?: string
   /**
    * The claims that scopes give, in place of the default ones or beside them; false takes a scope away. Default: OpenID
@@ -111,6 +120,7 @@ const NAMES = [
   'users',
   'store',
   'signingKeys',
+  'dialect',
   'tokenType',
   'scopes',
   'idTokenScopes',
@@ -133,7 +143,7 @@ const DAY_SEC = 86_400
 /** @throws {TypeError | RangeError} naming the invalid option */
 export function serverSettings(options: AuthorizationServerOptions) {
   optionNames('authorizationServer', options, NAMES)
-  const { issuer, clients, users, clock = systemClock, tokenType = 'family_search', codeLifetimeSec = 60 } = options
+  const { issuer, clients, users, clock = systemClock, dialect, tokenType, codeLifetimeSec = 60 } = options
   const { accessTokens = {}, refreshTokens = {}, websiteSession = {}, loginLimits = {}, pages = {} } = options
   const { store = memoryStore({ clock }), signingKeys, onError = logError } = options
   checkClock(clock)
@@ -146,7 +156,8 @@ export function serverSettings(options: AuthorizationServerOptions) {
       'signingKeys are required with a store: all processes that share it must sign with the same keys',
     )
   }
-  if (typeof tokenType !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(tokenType)) {
+  checkDialect(dialect)
+  if (tokenType !== undefined && !(typeof tokenType === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(tokenType))) {
     throw new TypeError(
       `tokenType must be 1 to 64 letters, digits, dots, dashes and underscores; received ${shown(tokenType)}`,
     )
@@ -192,6 +203,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
     clients,
     users,
     store,
+    dialect,
     tokenType,
     scopes,
     idTokenScopes,

@@ -25,5 +25,6 @@ export {
   type RefusalFigures,
 } from '../errors'
 export type { Clock } from '../http/clock'
-export type { DenyOptions, OnDenied } from '../http/deny'
+export type { DenyOptions, ErrorResponseOptions, OnDenied } from '../http/deny'
+export type { Dialect } from '../http/dialect'
 export type { ErrorForm, ErrorFormat, ErrorFormatOption } from '../http/error-format'

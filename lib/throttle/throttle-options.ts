@@ -91,7 +91,7 @@ const NAMES: (keyof ThrottleOptions)[] = [
     'maxStaleMs',
     'maxSubjects',
   ] as const),
-  ...(['onOutage', 'dryRun', 'stalls', 'headers', 'onDenied', 'errorFormat', 'clock'] as const),
+  ...(['onOutage', 'dryRun', 'stalls', 'headers', 'onDenied', 'errorFormat', 'dialect', 'clock'] as const),
 ]
 const ROUTE_NAMES: (keyof RouteWindow)[] = ['limitMs', 'windowMs', 'name']
 const STORE_METHODS = ['shardOf', 'watch', 'close'] as const

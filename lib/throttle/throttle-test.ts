@@ -17,7 +17,7 @@ import { MOST_CHARGE_MS, RequestCharges } from './request/request-charges'
  * @throws {Error} at a request that no throttle stands before
  */
 export function throttleTest(options: DenyOptions = {}): RequestHandler {
-  optionNames('throttleTest', options, ['onDenied', 'errorFormat'])
+  optionNames('throttleTest', options, ['onDenied', 'errorFormat', 'dialect'])
   checkDenyOptions(options)
   return function throttleTest(req, res, next) {
     const charges = RequestCharges.of(Meter.on(res))

@@ -23,6 +23,13 @@ export interface Endpoint {
 /** Called with internal errors, which the client never sees; `report.id` is what stands on the error page. */
 export type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => void
 
+/**
+ * The server's context in the dialect of a request.
+ *
+ * @throws {TypeError} if the app's setting is not a dialect
+ */
+export type ContextOf = (req: Request) => ServerContext
+
 /** Seconds after which a client should retry while a store or directory is unreachable. */
 const RETRY_AFTER_SEC = 5
 
@@ -30,9 +37,15 @@ const RETRY_AFTER_SEC = 5
  * An endpoint's Express handler. It meters the request, forbids caching and answers every error. An error other than an
  * OAuthError comes from a failed store or directory and is answered 503.
  */
-export function endpointHandler(ctx: ServerContext, endpoint: Endpoint, onError: OnError): RequestHandler {
-  return async function authorizationServer(req, res) {
+export function endpointHandler(contextOf: ContextOf, endpoint: Endpoint, onError: OnError): RequestHandler {
+  return async function authorizationServer(req, res, next) {
     Meter.of(res)
+    let ctx
+    try {
+      ctx = contextOf(req)
+    } catch (err) {
+      return next(err)
+    }
     if (!endpoint.cacheable) res.setHeader('Cache-Control', 'no-store').setHeader('Pragma', 'no-cache')
     try {
       const handler = endpoint.methods[req.method === 'HEAD' ? 'GET' : (req.method as keyof Endpoint['methods'])]

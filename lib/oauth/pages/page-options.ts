@@ -1,3 +1,4 @@
+import type { Dialect } from '../../http/dialect'
 import { optionNames, optionType, shown } from '../../http/options'
 import { ENGLISH, type PageTexts } from './texts'
 
@@ -19,11 +20,11 @@ export interface PageOptions {
   readonly css?: string
   /** Replaces the English texts. A function gets the app's `ui_locales`: `['de-AT', 'de']`. */
   readonly texts?: Partial<PageTexts> | ((locales: readonly string[]) => Partial<PageTexts>)
-  /** The terms of access. Default: a short standard text. `false`: none. */
+  /** The terms of access; `false` for none. Default: a short text; in the dialect `standard` none. */
   readonly terms?: TermsOfAccess | false
 }
 
-const STANDARD_TERMS: TermsOfAccess = {
+const SERVICE_TERMS: TermsOfAccess = {
   version: '1',
   paragraphs: [
     'Use what you find here for your own research and for that of the people you work with.',
@@ -45,9 +46,10 @@ export interface PageSettings {
 const LOGO = /^(https:\/\/[^\s"';,]+|data:image\/[^\s"']+)$/
 
 /** @throws {TypeError} naming the invalid option */
-export function pageSettings(options: PageOptions, host: string): PageSettings {
+export function pageSettings(options: PageOptions, host: string, dialect: Dialect): PageSettings {
   optionNames('pages', options, ['brand', 'logo', 'css', 'texts', 'terms'])
-  const { brand = host, logo, css = '', texts = {}, terms = STANDARD_TERMS } = options
+  const { brand = host, logo, css = '', texts = {} } = options
+  const { terms = dialect === 'standard' ? false : SERVICE_TERMS } = options
   optionType('pages.brand', brand, 'string')
   optionType('pages.css', css, 'string')
   if (/<\/style/i.test(css)) throw new TypeError('pages.css must not end the style element')

@@ -74,6 +74,14 @@ export interface AuthorizationRequest {
 /** The values of `prompt` (OIDC Core §3.1.2.1). */
 export const PROMPTS: readonly string[] = ['none', 'login', 'consent', 'select_account']
 
+/** The server's settings that decide about an authorization request. */
+export interface AuthorizationRules {
+  readonly identity: IdentityScopes
+  readonly acr: string
+  readonly audience: readonly string[]
+  readonly isRealmNeeded: boolean
+}
+
 /**
  * Checks an authorization request. The caller has checked its client and redirect URI: errors from here are sent to that
  * URI (RFC 6749 §4.1.2.1).
@@ -84,11 +92,7 @@ export function readAuthorizationRequest(
   params: Params,
   client: Client,
   redirectUri: string,
-  {
-    identity,
-    acr,
-    audience,
-  }: { readonly identity: IdentityScopes; readonly acr: string; readonly audience: readonly string[] },
+  { identity, acr, audience, isRealmNeeded }: AuthorizationRules,
 ): AuthorizationRequest {
   params.refuseRepeated(AUTHORIZATION_PARAMS)
   for (const name of ['request', 'request_uri', 'registration'] as const) {
@@ -101,7 +105,7 @@ export function readAuthorizationRequest(
   }
   const responseMode = responseModeOf(params, responseType, redirectUri)
   const asked = parseScope(params.get('scope'))
-  if (asked.length > 0 && client.realm === undefined) throw realmMissing()
+  if (isRealmNeeded && asked.length > 0 && client.realm === undefined) throw realmMissing()
   const resources = params.all('resource')
   const claims = readClaimsRequest(params.get('claims'), identity.claims, acr)
   return {
