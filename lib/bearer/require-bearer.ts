@@ -1,6 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { deny } from '../http/deny'
-import { dialectOf } from '../http/dialect'
 import { Meter } from '../http/meter'
 import { type Authenticated, authenticate } from './authenticate'
 import { bearerConfig } from './bearer-config'
@@ -53,7 +52,6 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
 
   function requireBearer(req: Request, res: Response, next: NextFunction): void {
     Meter.of(res)
-    dialectOf(options.dialect, req) // a wrong setting of the app is reported at its first request
     const outcome = authenticate(new ExpressRequestView(req), config)
     if (outcome instanceof Promise) outcome.then((late) => settle(late, req, res, next)).catch(next)
     else settle(outcome, req, res, next)

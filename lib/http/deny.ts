@@ -34,10 +34,14 @@ export function checkErrorResponseOptions({ errorFormat, dialect }: ErrorRespons
   checkDialect(dialect)
 }
 
-/** Answers a denied request, or hands it to `onDenied`. */
+/** Answers a denied request, or hands it to `onDenied`. Never throws: a request may be denied outside of Express's stack. */
 export function deny(denial: Denial, options: DenyOptions, req: Request, res: Response, next: NextFunction): void {
-  if (options.onDenied) options.onDenied(denialError(denial), req, res, next)
-  else sendError(req, res, denial.status, denial.message, denial.headers, options)
+  try {
+    if (options.onDenied) options.onDenied(denialError(denial), req, res, next)
+    else sendError(req, res, denial.status, denial.message, denial.headers, options)
+  } catch (err) {
+    next(err)
+  }
 }
 
 /** Fields that a handler may have set for the body that the error replaces. */

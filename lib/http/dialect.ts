@@ -12,7 +12,7 @@ export type Dialect = 'familysearch' | 'standard'
 const SETTING = 'tollgate dialect'
 const DIALECTS: readonly Dialect[] = ['familysearch', 'standard']
 
-/** The setting of each app, read at the app's first request. */
+/** The setting of each app, read when the app first needs it. */
 const settings = new WeakMap<object, Dialect>()
 
 /** @throws {TypeError} if `dialect` is neither a dialect nor undefined */

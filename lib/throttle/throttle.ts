@@ -1,6 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { nowUs, systemClock } from '../http/clock'
-import { dialectOf } from '../http/dialect'
 import { Meter } from '../http/meter'
 import { shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
@@ -104,7 +103,6 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   let closed: Promise<void> | undefined
 
   function throttle(req: Request, res: Response, next: NextFunction): void {
-    dialectOf(options.dialect, req) // a wrong setting of the app is reported at its first request
     const now = nowUs(clock)
     const meter = Meter.of(res, clock, now)
     const chosen = entries.length === 0 ? general : (routed(req) ?? general)

@@ -15,7 +15,6 @@ import { devIssuer } from '../../lib/testing'
 import { get, listen } from '../support/listen'
 
 const dev = devIssuer()
-const ADA = { authorization: `Bearer ${dev.token('ada')}` }
 const DAY_MS = 86_400_000
 
 /** An app with one refusal of each factory: `/` 401, `/spent` 429, `/test` 400 and `/broken` 503. */
@@ -133,7 +132,7 @@ describe("app.set('tollgate dialect')", () => {
     assert.deepEqual(await json('/spent', 'text/xml'), SERVICE_XML(429, SPENT))
   })
 
-  it('is read at the first request of each app, and inherited by mounted apps', async (t) => {
+  it('is read once for each app, and inherited by mounted apps', async (t) => {
     const [outer, inner, other] = [express(), express(), express()]
     const refuse = requireBearer(dev.options)
     for (const app of [inner, other]) app.use(refuse)
@@ -151,20 +150,22 @@ describe("app.set('tollgate dialect')", () => {
   })
 
   for (const [name, mount] of [
-    ['throttle', (app: Express) => app.use(throttle())],
+    // Two requests that do not fit beside each other: the second is refused by a timer, outside of Express's stack.
+    ['throttle', (app: Express) => app.use(throttle({ limitMs: 100, windowMs: DAY_MS, wait: { maxMs: 1 } }))],
     ['requireBearer', (app: Express) => app.use(requireBearer(dev.options))],
   ] as const) {
-    it(`a wrong value is reported by ${name}() at the first request, also at one that would be let in`, async (t) => {
+    it(`a wrong value is reported by ${name}() to the error handler at the first refusal`, async (t) => {
       const app = express()
       app.set('tollgate dialect', 'standart')
       mount(app)
+      app.get('/', () => undefined)
       app.use(((err: Error, _req, res, next) => {
         if (res.headersSent) return next(err)
         res.status(500).end(err.message)
       }) as express.ErrorRequestHandler)
       const { get, close } = await listen(app)
       t.after(close)
-      const { status, body } = await get('/', ADA)
+      const { status, body } = await Promise.race([1, 2, 3].map(() => get('/')))
       const message = "app.get('tollgate dialect') must be 'familysearch' or 'standard'; received 'standart'"
       assert.deepEqual([status, body], [500, message])
     })
