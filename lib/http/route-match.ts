@@ -1,5 +1,6 @@
 import type { Application, Request, Response, Router as ExpressRouter } from 'express'
 import { Router } from './express'
+import { fullPath } from './full-path'
 
 /** A path in Express's own syntax, matched as `app.use()` matches it, for some methods or for all. */
 export interface RouteEntry<T> {
@@ -31,7 +32,7 @@ export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[
 
   return (req) => {
     if (entries.length === 0) return undefined
-    const probe: Probe<T> = { method: req.method, url: req.baseUrl + (req.path ?? ''), found: undefined }
+    const probe: Probe<T> = { method: req.method, url: fullPath(req), found: undefined }
     // The first layer that matches answers and nothing waits, so the answer is there when the call returns. An error is
     // Express's own word that it could not decode the path; it will say so itself where it matters.
     routerFor(req)(probe as unknown as Request, {} as Response, () => undefined)

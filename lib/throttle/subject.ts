@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { Request } from 'express'
 import { bearerCheckOf } from '../bearer/request-session'
 import type { Session } from '../bearer/session/session'
+import { answeredAtOnce } from '../http/callback'
 import { clientNetwork } from '../http/client-network'
+import { shown } from '../http/options'
 
 /**
  * Who pays for a request: the signed-in user; with no user, the client app; with neither, the client's network address.
@@ -43,6 +46,20 @@ export function networkSubject(req: IncomingMessage): string {
   const network = clientNetwork(req)
   const separator = network.includes(':') ? ':' : '.'
   return `network:${network.split(separator).slice(0, 2).join(separator)}`
+}
+
+/**
+ * Who pays for a request, by the option `subject`; null exempts it.
+ *
+ * @throws {TypeError} where the function returned neither a string nor null, or an empty one, or a promise
+ */
+export function subjectOf(req: Request, subject: ((req: Request) => string | null) | undefined): string | null {
+  if (subject === undefined) return defaultSubject(req)
+  const who: unknown = answeredAtOnce('subject', subject(req))
+  if (who === null || (typeof who === 'string' && who !== '')) return who
+  throw new TypeError(
+    `subject(req) must return a string that is not empty, or null to exempt the request; it returned ${shown(who)}`,
+  )
 }
 
 /** Longer subjects are kept in memory by a hash, so that long names cannot fill it. */

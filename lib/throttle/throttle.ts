@@ -1,7 +1,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { asError } from '../http/callback'
 import { nowUs, systemClock } from '../http/clock'
 import { Meter } from '../http/meter'
-import { shown } from '../http/options'
+import { fullPath } from '../http/full-path'
 import { routeMatcher } from '../http/route-match'
 import { stayAlive } from '../http/stay-alive'
 import { exposeForInspection } from './introspection'
@@ -10,11 +11,12 @@ import { RequestAdmission } from './request/request-admission'
 import { RequestCharges } from './request/request-charges'
 import { RouteTable } from './request/route-table'
 import { StallSharing } from './request/stall-sharing'
-import { defaultSubject, subjectKey } from './subject'
+import { subjectKey, subjectOf } from './subject'
 import type { SharedWindow } from './sync/shared-window'
 import { StoreHealth } from './sync/store-health'
 import { NO_WAIT, type ThrottleOptions, checkOptions, routeEntries, waitRule } from './throttle-options'
 import { type Usage, usageOf } from './usage'
+import { orderCheck, warnOfMissingId } from './warnings'
 import { type WindowPolicy, requestLimitUs, windowPolicy } from './window-policy'
 import { WindowRegistry } from './window-registry'
 
@@ -90,7 +92,6 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     headers,
     deny: options,
     clock,
-    isAssumed: subject === undefined,
   }
   const registry = WindowRegistry.of(store)
   const windows: ThrottleWindow[] = []
@@ -105,19 +106,33 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   function throttle(req: Request, res: Response, next: NextFunction): void {
     const now = nowUs(clock)
     const meter = Meter.of(res, clock, now)
+    let asked: ReturnType<typeof ask>
+    try {
+      asked = ask(req, meter)
+    } catch (err) {
+      return next(asError(err)) // a host that is not Express would let the process end
+    }
+    if (asked === undefined) return next()
+    const { asks, charges } = asked
+    new RequestAdmission(rules, asks, charges, req, res, next).ask(now)
+  }
+
+  /** What a request asks of its window; undefined where it is not throttled, or charged to this window already. */
+  function ask(req: Request, meter: Meter) {
     const chosen = entries.length === 0 ? general : (routed(req) ?? general)
-    if (chosen === false) return next()
-    const who = subjectOf(req)
-    if (who === null) return next()
+    if (chosen === false) return undefined
+    const who = subjectOf(req, subject)
+    if (who === null) return undefined
+    if (subject !== undefined) warnOfMissingId(who, subject)
 
     const { window, routes, limit } = chosen
     const charges = RequestCharges.of(meter) ?? new RequestCharges(meter, req)
-    if (charges.has(window)) return next()
+    if (charges.has(window)) return undefined
     const limitUs = typeof limit === 'number' ? limit : requestLimitUs(limit, req)
-    const route = routes.of(req.method, req.baseUrl + req.path)
+    const route = routes.of(req.method, fullPath(req))
     const keptAs = window.keptAs(subjectKey(who), maxSubjects, req)
-    const asks = { window, route, limitUs, subject: who, keptAs }
-    new RequestAdmission(rules, asks, charges, req, res, next).ask(now)
+    const checkOrder = orderCheck(req, who, subject)
+    return { asks: { window, route, limitUs, subject: who, keptAs, checkOrder }, charges }
   }
 
   function open(policy: WindowPolicy): ThrottleWindow {
@@ -130,13 +145,6 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const opened = { policy, limit, routes, window, sharing }
     windows.push(opened)
     return opened
-  }
-
-  function subjectOf(req: Request): string | null {
-    if (subject === undefined) return defaultSubject(req)
-    const who: unknown = subject(req)
-    if (typeof who === 'string' || who === null) return who
-    throw new TypeError(`subject(req) must return a string, or null to exempt the request; it returned ${shown(who)}`)
   }
 
   async function usage(who: string): Promise<Usage[]> {

@@ -1,16 +1,78 @@
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
 import { bearerCheckOf } from '../bearer/request-session'
 import { shown } from '../http/options'
-import type { SharedWindow } from './sync/shared-window'
 import { warnOnce } from '../http/warn-once'
+import { addressSubject } from './subject'
+import type { SharedWindow } from './sync/shared-window'
+import type { ThrottleOptions } from './throttle-options'
 
-/** Where the session is known only after the throttle has run, the address was charged and the user was not. */
-export function warnIfSignedIn(req: Request): void {
-  if (bearerCheckOf(req)?.session === undefined) return
+/**
+ * Looks, when the response has ended, whether an address paid though a user was signed in; undefined where an address
+ * did not pay, or was meant to (`subject: addressSubject`). Warns of it.
+ *
+ * @param who the subject of the request
+ * @param subject the option of the throttle
+ */
+export function orderCheck(
+  req: IncomingMessage,
+  who: string,
+  subject: ThrottleOptions['subject'],
+): (() => void) | undefined {
+  if (subject === addressSubject || !isAddress(who)) return undefined
+  const { session } = req as SignedIn
+  const mayStillSignIn = session !== undefined && session?.passport?.user === undefined
+  return () => {
+    if (subject === undefined && bearerCheckOf(req)?.session !== undefined) return warnOfBearer()
+    const { user, session } = req as SignedIn
+    if (user === undefined || user === null) return
+    const hasSignedIn = mayStillSignIn && session?.passport?.user !== undefined // the request was the login itself
+    if (!hasSignedIn) warnOfUser(subject === undefined)
+  }
+}
+
+/** What Passport and its like leave on a request. */
+interface SignedIn {
+  readonly user?: unknown
+  readonly session?: { readonly passport?: { readonly user?: unknown } } | null
+}
+
+function isAddress(who: string): boolean {
+  return who.startsWith('address:') || isIP(who) !== 0
+}
+
+function warnOfBearer(): void {
   warnOnce(
     'TOLLGATE_ORDER',
     'throttle() ran before requireBearer(), so the address paid and not the user; mount requireBearer() first, ' +
       'or give throttle() a subject of its own',
+  )
+}
+
+function warnOfUser(isAssumed: boolean): void {
+  const remedy = isAssumed ? 'give throttle() a subject that reads req.user, and mount it' : 'mount throttle()'
+  warnOnce(
+    'TOLLGATE_ORDER',
+    'throttle() charged an address, and req.user was set when the response ended, so the address paid and not the ' +
+      `user; ${remedy} after the middleware that sets req.user, such as passport.session(). If addresses are to pay, ` +
+      'set subject: addressSubject',
+    'TOLLGATE_ORDER: req.user',
+  )
+}
+
+/** The text of a value that is not there: `user:${req.user?.id}` where nobody is signed in. */
+const MISSING = /(?:^|:)(undefined|null|NaN|\[object Object\])$/
+
+/** Warns of a subject that names nobody: all such requests share one budget. */
+export function warnOfMissingId(who: string, subject: { readonly name: string }): void {
+  const missing = MISSING.exec(who)?.[1]
+  if (missing === undefined) return
+  const name =
+    subject.name === 'subject' ? 'subject(req)' : `subject, the function ${subject.name || 'without a name'},`
+  warnOnce(
+    'TOLLGATE_SUBJECT',
+    `${name} returned a string that ends in "${missing}": all such requests share one budget; return ` +
+      'addressSubject(req) where there is no id, or null to exempt the request',
   )
 }
 

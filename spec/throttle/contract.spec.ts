@@ -30,7 +30,7 @@ after(async () => {
 const DAY = 86_400_000
 const SUBJECTS = [
   'ada',
-  '',
+  '=',
   ':',
   '{a}',
   '}{',

@@ -295,7 +295,6 @@ describe('throttle() tells subjects apart', () => {
 
   it('keeps apart whatever they are made of', async (t) => {
     const subjects = [
-      '',
       ':',
       'a:b',
       'a',
@@ -333,22 +332,68 @@ describe('throttle() tells subjects apart', () => {
       assert.equal((await get('/work/0')).number('X-THROTTLE-MILLIS-USED'), i + 1)
     }
   })
+})
 
-  it('throws, naming the option, where subject() returns something else', async (t) => {
-    const errors: unknown[] = []
-    const { get } = await appWith(t, (app, clock) => {
-      app.use(throttle({ ...WINDOW, subject: (() => undefined) as unknown as () => string, clock }))
-      app.use(((err, _req, res, _next) => {
-        errors.push(err)
-        res.sendStatus(500)
-      }) satisfies express.ErrorRequestHandler)
+describe('throttle() passes to the error handler what a function of the app', () => {
+  const failed = () => Promise.reject(new Error('no database'))
+  /** As another library's promise: rejects, and cannot be awaited by instanceof. */
+  const thenable = { then: (_done: unknown, fail: (err: Error) => void) => void setImmediate(fail, new Error('no')) }
+  const raise = (thrown: unknown) => () => {
+    throw thrown
+  }
+  const wrong: [what: string, option: 'subject' | 'limitMs', answer: () => unknown, message: RegExp][] = [
+    [
+      'returns: nothing',
+      'subject',
+      () => undefined,
+      /^TypeError: subject\(req\) .*null to exempt.* returned undefined$/,
+    ],
+    ['returns: no text', 'subject', () => '', /^TypeError: subject\(req\) .* not empty.* it returned ''$/],
+    ['returns: a number', 'subject', () => 7, /^TypeError: subject\(req\) must return a string/],
+    ['returns: a promise that rejects', 'subject', failed, /^TypeError: subject returned a promise/],
+    ['returns: a promise', 'subject', () => Promise.resolve('user:ada'), /^TypeError: subject returned a promise/],
+    ['returns: a thenable that rejects', 'subject', () => thenable, /^TypeError: subject returned a promise/],
+    ['throws: an error', 'subject', raise(new Error('no user table')), /^Error: no user table$/],
+    ['throws: undefined', 'subject', raise(undefined), /^Error: thrown: undefined$/],
+    ['throws: what Express takes for a command', 'subject', raise('route'), /^Error: thrown: 'route'$/],
+    [
+      'returns: a text',
+      'limitMs',
+      () => '5000',
+      /^TypeError: limitMs\(req\) must return a number .* it returned '5000'$/,
+    ],
+    ['returns: a list', 'limitMs', () => [5_000], /^TypeError: limitMs\(req\) must return a number/],
+    ['returns: an object with valueOf()', 'limitMs', () => new Date(5_000), /^TypeError: limitMs\(req\) must/],
+    ['returns: a bigint', 'limitMs', () => 5_000n, /^TypeError: limitMs\(req\) must return a number/],
+    [
+      'returns: NaN',
+      'limitMs',
+      () => NaN,
+      /^RangeError: limitMs\(req\) must return a number from 1 to .* returned NaN$/,
+    ],
+    ['returns: a promise that rejects', 'limitMs', failed, /^TypeError: limitMs returned a promise/],
+    ['throws: null', 'limitMs', raise(null), /^Error: thrown: null$/],
+  ]
+  for (const [what, option, answer, message] of wrong) {
+    it(`${what} (${option})`, async (t) => {
+      const errors: unknown[] = []
+      const unhandled: unknown[] = []
+      const note = (err: unknown) => void unhandled.push(err)
+      process.on('unhandledRejection', note)
+      const { get } = await appWith(t, (app, clock) => {
+        app.use(throttle({ ...WINDOW, [option]: answer, clock }))
+        app.use(((err, _req, res, _next) => {
+          errors.push(err)
+          res.sendStatus(500)
+        }) satisfies express.ErrorRequestHandler)
+      })
+      assert.equal((await get('/work/1')).status, 500)
+      await new Promise((resolve) => setImmediate(resolve))
+      process.off('unhandledRejection', note)
+      assert.match(String(errors[0]), message)
+      assert.deepEqual(unhandled, [])
     })
-    assert.equal((await get('/work/1')).status, 500)
-    assert.match(
-      String(errors[0]),
-      /subject\(req\) must return a string, or null to exempt the request; it returned undefined/,
-    )
-  })
+  }
 })
 
 describe('throttle() holds time for requests in flight', () => {

@@ -17,7 +17,7 @@ export interface StoreCheck {
 const SUBJECTS = [
   'ada',
   'Ada',
-  '',
+  '=',
   ':',
   '{a}',
   '}{',

@@ -30,8 +30,6 @@ export interface AdmissionRules {
   readonly headers: ThrottleHeaders
   readonly deny: DenyOptions
   readonly clock: Clock
-  /** The app does not say who pays: it is read from the session, or is the address where there is none. */
-  readonly isAssumed: boolean
 }
 
 /** What one request asks of one window. */
@@ -43,6 +41,8 @@ export interface AdmissionRequest {
   readonly subject: string
   /** What the window keeps the subject as. */
   readonly keptAs: string
+  /** Called when the response has ended. */
+  readonly checkOrder: (() => void) | undefined
 }
 
 /** Admits one request to one window: lets it pass, or answers it. */
@@ -185,10 +185,10 @@ export class RequestAdmission implements Applicant, WindowPlace {
   }
 
   #charged(subjectWindow: SubjectWindow, ticket: Ticket | undefined): ChargedWindow {
-    const { window, subject, limitUs } = this.#asks
-    const { isAssumed, headers } = this.#rules
+    const { window, subject, limitUs, checkOrder } = this.#asks
+    const { headers } = this.#rules
     const heldUs = ticket?.cost ?? 0
-    return { subject, isAssumed, window, limitUs, admission: this, headers, subjectWindow, ticket, heldUs, tookUs: 0 }
+    return { subject, checkOrder, window, limitUs, admission: this, headers, subjectWindow, ticket, heldUs, tookUs: 0 }
   }
 
   /** Learns from what the request took. */

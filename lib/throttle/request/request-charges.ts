@@ -5,7 +5,7 @@ import { Meter, type MeterObserver } from '../../http/meter'
 import { shown } from '../../http/options'
 import { type ChargedMessage, channels } from '../diagnostics'
 import type { SharedWindow } from '../sync/shared-window'
-import { isTwin, warnIfSignedIn } from '../warnings'
+import { isTwin } from '../warnings'
 import type { WindowPlace } from './several-windows'
 import type { Ticket } from '../window/decision'
 import type { SubjectWindow } from '../window/subject-window'
@@ -47,8 +47,8 @@ export interface ChargedAdmission extends WindowPlace {
 /** One window that a request is charged to. */
 export interface ChargedWindow {
   readonly subject: string
-  /** The app did not say who pays: it was read from the session, or is the address where there is none. */
-  readonly isAssumed: boolean
+  /** Called when the response has ended. */
+  readonly checkOrder: (() => void) | undefined
   readonly window: SharedWindow
   readonly limitUs: number
   /** What admitted it: asks again, and learns what the request took. */
@@ -192,7 +192,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     for (const charged of this.#windows) {
       if (this.#isAborted) this.#abandon(charged, now)
       else this.#end(charged, now)
-      if (charged.isAssumed && charged.subject.startsWith('address:')) warnIfSignedIn(this.#req)
+      charged.checkOrder?.()
     }
   }
 

@@ -1,0 +1,22 @@
+import type { IncomingMessage } from 'node:http'
+
+/** What Express and Connect add to a request. */
+type RoutedRequest = IncomingMessage & {
+  readonly baseUrl?: string
+  readonly path?: string
+  readonly originalUrl?: string
+}
+
+/**
+ * The path of a request from the root of the app, without the query. Outside Express it is that of the URL as it came,
+ * since mounts of Connect and Vite cut `req.url`.
+ *
+ * @example '/platform/tree/search'
+ */
+export function fullPath(req: RoutedRequest): string {
+  const { baseUrl, path, originalUrl, url = '' } = req
+  if (baseUrl !== undefined) return baseUrl + (path ?? '')
+  const target = (originalUrl ?? url).replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '') // absolute-form, RFC 9112 §3.2.2
+  const pathname = (/^[^?#]*/.exec(target) as RegExpExecArray)[0]
+  return pathname === '' ? '/' : pathname
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { TYPESCRIPT } from '../support/typescript'
+
+// Each app runs in a process of its own, because a warning is said once in each.
+
+const HEAD = `
+  const express = require('express')
+  const session = require('express-session')
+  const passport = require('passport')
+  const { addressSubject, throttle } = require('./lib')
+  const sessions = session({ secret: 'of 32 random bytes', resave: false, saveUninitialized: false })
+  passport.serializeUser((user, done) => done(null, user.id))
+  passport.deserializeUser((id, done) => done(null, { id }))
+  passport.use('local', { authenticate(req) { this.success({ id: req.query.who }) } })
+  const userOrAddress = (req) => (req.user ? 'user:' + req.user.id : addressSubject(req))
+  const app = express()`
+
+/** Signs in once, then asks twice; prints the subjects. */
+const TAIL = `
+  app.post('/login', passport.authenticate('local'), (req, res) => void res.end(req.throttle.subject))
+  app.post('/token', passport.authenticate('local', { session: false }), (req, res) => void res.end(req.throttle.subject))
+  app.get('/', (req, res) => void res.end(req.throttle?.subject))
+  app.use((err, req, res, next) => void res.status(500).end(err.message))
+  const server = app.listen(0, '127.0.0.1', async () => {
+    const url = 'http://127.0.0.1:' + server.address().port
+    const login = await fetch(url + '/login?who=ada', { method: 'POST' })
+    const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? ''
+    for (const path of paths) {
+      const asks = path === '/' ? { headers: { cookie } } : { method: 'POST' }
+      console.log(await (await fetch(url + path, asks)).text())
+    }
+    server.closeAllConnections()
+    server.close()
+  })`
+
+async function run(app: string, paths = ['/', '/']): Promise<{ stdout: string; warnings: string[] }> {
+  const script = `${HEAD};${app};const paths = ${JSON.stringify(paths)};${TAIL}`
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [...TYPESCRIPT, '--eval', script])
+  return { stdout, warnings: stderr.split('\n').filter((line) => line.includes('[TOLLGATE_')) }
+}
+
+describe('TOLLGATE_ORDER', { concurrency: 2 }, () => {
+  const wrong: [what: string, app: string, remedy: RegExp, paths?: string[]][] = [
+    [
+      'no subject is given',
+      'app.use(sessions, passport.session(), throttle())',
+      /give throttle\(\) a subject that reads req\.user, and mount it after/,
+    ],
+    [
+      'throttle() stands before passport.session()',
+      'app.use(sessions, passport.initialize(), throttle({ subject: userOrAddress }), passport.session())',
+      /the user; mount throttle\(\) after the middleware that sets req\.user/,
+    ],
+    [
+      'throttle() stands before the session itself',
+      'app.use(throttle({ subject: userOrAddress }), sessions, passport.session())',
+      /the user; mount throttle\(\) after/,
+    ],
+    [
+      "a route's own authentication comes after it",
+      'app.use(sessions, passport.session(), throttle({ subject: userOrAddress }))',
+      /the user; mount throttle\(\) after/,
+      ['/token'],
+    ],
+    [
+      'a middleware of the app sets req.user later',
+      `app.use(throttle({ subject: (req) => req.user?.id ?? req.ip }));
+       app.use((req, res, next) => { req.user = { id: 'ada' }; setImmediate(next) })`,
+      /the user; mount throttle\(\) after/,
+    ],
+  ]
+  for (const [what, app, remedy, paths] of wrong) {
+    it(`is warned of once where ${what}`, async () => {
+      const { warnings } = await run(app, paths)
+      assert.equal(warnings.length, 1, warnings.join('\n'))
+      assert.match(warnings[0] as string, /\[TOLLGATE_ORDER\] .*charged an address, and req\.user was set/)
+      assert.match(warnings[0] as string, remedy)
+    })
+  }
+
+  const right: [what: string, app: string, stdout: string][] = [
+    [
+      'the user pays',
+      'app.use(sessions, passport.session(), throttle({ subject: userOrAddress }))',
+      'user:ada\nuser:ada\n',
+    ],
+    [
+      'the address is meant to pay',
+      'app.use(throttle({ subject: addressSubject }), sessions, passport.session())',
+      'address:127.0.0.1\naddress:127.0.0.1\n',
+    ],
+    [
+      'the address is meant to pay first',
+      `app.use(throttle({ subject: addressSubject, name: 'logins' }), sessions, passport.session());
+       app.use(throttle({ subject: userOrAddress, limitMs: 1_000 }))`,
+      'user:ada\nuser:ada\n',
+    ],
+  ]
+  for (const [what, app, stdout] of right) {
+    it(`is not warned of where ${what}, the login included`, async () => {
+      assert.deepEqual(await run(app), { stdout, warnings: [] })
+    })
+  }
+})
+
+describe('TOLLGATE_SUBJECT', { concurrency: 2 }, () => {
+  const missing: [returned: string, subject: string, warning: RegExp][] = [
+    ['user:undefined', '(req) => `user:${req.user?.id}`', /subject\(req\) returned a string that ends in "undefined"/],
+    [
+      'tenant:7:null',
+      'function payer() { return `tenant:7:${null}` }',
+      /subject, the function payer, returned .*"null"/,
+    ],
+    ['key:NaN', '() => `key:${Number("x")}`', /subject\(req\) returned a string that ends in "NaN"/],
+    ['undefined', '(req) => String(req.account)', /subject\(req\) returned a string that ends in "undefined"/],
+    ['user:[object Object]', '() => `user:${{ id: 1 }}`', /ends in "\[object Object\]"/],
+  ]
+  for (const [returned, subject, warning] of missing) {
+    it(`is warned of once where subject returns ${returned}`, async () => {
+      const { stdout, warnings } = await run(`app.use(throttle({ subject: ${subject} }))`)
+      assert.equal(stdout, `${returned}\n${returned}\n`)
+      assert.equal(warnings.length, 1, warnings.join('\n'))
+      assert.match(warnings[0] as string, /\[TOLLGATE_SUBJECT\]/)
+      assert.match(warnings[0] as string, warning)
+    })
+  }
+
+  it('is not warned of where an id only looks like it', async () => {
+    const { warnings } = await run("app.use(throttle({ subject: () => 'user:nullsoft:annul' }))")
+    assert.deepEqual(warnings, [])
+  })
+})
+
+describe('TOLLGATE_WINDOW', () => {
+  it('is warned of once where a window is shorter than a second', async () => {
+    const { warnings } = await run(
+      "throttle({ windowMs: 60 }); throttle({ routes: { '/': { limitMs: 1, windowMs: 10 } } })",
+    )
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0] as string, /windowMs: 60 is a window of 60 milliseconds; 60 seconds are windowMs: 60_000$/)
+  })
+
+  it('is not warned of for a second', async () => {
+    assert.deepEqual((await run('throttle({ windowMs: 1_000 })')).warnings, [])
+  })
+})
