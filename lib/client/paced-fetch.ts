@@ -15,7 +15,7 @@ export interface PacedFetchOptions {
   readonly retries?: number
   /** A wait longer than this is not begun: the request's 429 or 503 is returned. Milliseconds. Default 120,000. */
   readonly maxWaitMs?: number
-  /** Told of each request that was refused and will be sent again. What it throws rejects the request. */
+  /** Told of each request that was refused and will be sent again. What it throws, or rejects with, rejects the request. */
   readonly onRetry?: (retry: Retry) => void
   /** For tests. */
   readonly clock?: ClientClock
@@ -36,6 +36,8 @@ export interface Retry {
 const BACK_OFF_MS = 500
 /** After a pause that the service named, so much more at most, so that not everybody comes at once. */
 const JITTER_MS = 50
+/** Origins whose budgets are remembered. Those without a request under way make room, the one used longest ago first. */
+const MOST_ORIGINS = 100
 /** RFC 9110 §9.2.2. */
 const IDEMPOTENT = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']
 
@@ -45,8 +47,9 @@ const IDEMPOTENT = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']
  * time that is left, and sends again what was answered 429 or 503, when `Retry-After` says.
  *
  * A 429 was not executed, so any method is sent again; a 503 may have been, so only methods that are idempotent
- * (RFC 9110 §9.2.2). A request whose body is a stream is never sent again. Network errors are passed on. An aborted
- * `signal` rejects also while the request waits.
+ * (RFC 9110 §9.2.2). `init.body` that is a stream is never sent again; a `Request` is, since its body is copied before
+ * each time. A response that a redirect to another origin led to is returned as it is: nothing is learned from it. Network
+ * errors are passed on. An aborted `signal` rejects also while the request waits.
  *
  * @throws {RangeError} naming the option that is out of its range
  * @throws {TypeError} naming the option that is of another type or not known
@@ -61,23 +64,27 @@ export function pacedFetch(options: PacedFetchOptions = {}): Fetch {
   return async (input, init) => {
     const { url, method, signal, again } = description(input, init)
     const origin = originOf(url)
-    let pacer = origins.get(origin)
-    if (pacer === undefined) origins.set(origin, (pacer = new Pacer(clock, concurrency, maxWaitMs)))
+    const pacer = origins.get(origin) ?? new Pacer(clock, concurrency, maxWaitMs)
+    origins.delete(origin) // and to the end: the first is the one used longest ago
+    origins.set(origin, pacer)
+    if (origins.size > MOST_ORIGINS) forgetOne(origins)
     const route = `${method} ${url.replace(/[?#].*$/s, '')}`
     for (let attempt = 1; ; attempt++) {
       const passage = await admission(pacer, route, signal)
       const request = again && input instanceof Request ? input.clone() : input
       let response: Response | undefined
+      let isOwn = false
       try {
         response = await send(request, init)
+        isOwn = response.url === '' || originOf(response.url) === origin
       } finally {
-        pacer.left(passage, response && outcome(response, clock))
+        pacer.left(passage, response && isOwn ? outcome(response, clock) : undefined)
       }
-      if (!again || attempt > retries || !repeatable(response.status, method)) return response
+      if (!isOwn || !again || attempt > retries || !repeatable(response.status, method)) return response
       const waitMs = pauseMs(response, attempt, clock)
       if (waitMs > maxWaitMs) return response
-      onRetry?.({ url, status: response.status, waitMs, attempt })
-      await response.body?.cancel()
+      await (onRetry?.({ url, status: response.status, waitMs, attempt }) as unknown) // it may be async
+      await response.body?.cancel().catch(() => undefined) // it may have been cut off: it is not wanted
       await pause(waitMs, clock, signal)
     }
   }
@@ -101,7 +108,16 @@ function isAsyncIterable(body: unknown): boolean {
 
 /** Of a relative URL, as a browser takes one, the page's own. */
 function originOf(url: string): string {
-  return /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i.exec(url)?.[0].toLowerCase() ?? ''
+  const page = (globalThis as { location?: { href?: string } }).location?.href
+  if (!URL.canParse(url, page)) return ''
+  const { protocol, host } = new URL(url, page)
+  return `${protocol}//${host}`
+}
+
+function forgetOne(origins: Map<string, Pacer>): void {
+  for (const [origin, pacer] of origins) {
+    if (pacer.isIdle) return void origins.delete(origin)
+  }
 }
 
 function admission(pacer: Pacer, route: string, signal: AbortSignal | null | undefined): Promise<Passage> {

@@ -4,6 +4,8 @@ import { ClientWindow } from './window'
 
 /** Routes whose cost is remembered; those beyond are taken as new each time. */
 const MOST_ROUTES = 1_000
+/** Windows told apart by name; the one known longest makes room. */
+const MOST_WINDOWS = 64
 /** The weight of the last request in the moving averages. */
 const WEIGHT = 0.2
 /** What is left must do for everybody's requests so many times over. */
@@ -78,6 +80,11 @@ export class Pacer {
     }
   }
 
+  /** Nothing is in flight, and nothing waits. */
+  get isIdle(): boolean {
+    return this.#flying.size === 0 && this.#queue.size === 0
+  }
+
   /** The request is over, or came to nothing where `outcome` is undefined. */
   left(passage: Passage, outcome: Outcome | undefined): void {
     const now = this.#clock.now()
@@ -116,8 +123,11 @@ export class Pacer {
   }
 
   #window(name: string): ClientWindow {
-    let window = this.#windows.get(name)
-    if (window === undefined) this.#windows.set(name, (window = new ClientWindow()))
+    const known = this.#windows.get(name)
+    if (known !== undefined) return known
+    if (this.#windows.size >= MOST_WINDOWS) this.#windows.delete(this.#windows.keys().next().value as string)
+    const window = new ClientWindow()
+    this.#windows.set(name, window)
     return window
   }
 

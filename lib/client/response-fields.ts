@@ -49,18 +49,37 @@ export function retryAfterMs(headers: Headers, date: number): number | undefined
   return Number.isNaN(at) ? undefined : Math.max(0, at - date)
 }
 
-/** `"name";key=value;key="value"` in a list, as RFC 9651 writes one; what is no such thing is left out. */
+/** More windows than any service has for one request. What a service sends must not fill the client's memory. */
+const MOST_ITEMS = 8
+const LONGEST_NAME = 128
+/** A quoted string, a parameter's key, and its value, each read from where the one before ended. */
+const STRING = /"((?:[^"\\]|\\["\\])*)"/y
+const KEY = / *; *([a-z*][a-z0-9_.*-]*)/y
+const VALUE = /=("(?:[^"\\]|\\["\\])*"|[^",;\s]+)/y
+const COMMA = /[ \t]*,[ \t]*/y
+
+/**
+ * The items `"name";key=value;key="value"` of a list (RFC 9651 §3.1), read once from left to right. A field that is no such
+ * list is ignored as a whole (§4.2).
+ */
 function items(field: string | null): { name: string; parameters: Map<string, string> }[] {
-  if (field === null) return []
-  const found = []
-  for (const [, name, rest] of field.matchAll(
-    /"((?:[^"\\]|\\.)*)"((?:;\s*[a-z*][\w.*-]*(?:=(?:"[^"]*"|[^",;\s]+))?)*)/g,
-  )) {
+  const found: { name: string; parameters: Map<string, string> }[] = []
+  if (field === null) return found
+  let at = 0
+  const next = (token: RegExp): RegExpExecArray | null => {
+    token.lastIndex = at
+    const match = token.exec(field)
+    if (match) at = token.lastIndex
+    return match
+  }
+  while (found.length < MOST_ITEMS) {
+    const name = next(STRING)?.[1]
+    if (name === undefined || name.length > LONGEST_NAME) return []
     const parameters = new Map<string, string>()
-    for (const [, key, value] of (rest as string).matchAll(/;\s*([a-z*][\w.*-]*)=("[^"]*"|[^",;\s]+)/g)) {
-      parameters.set(key as string, value as string)
-    }
-    found.push({ name: name as string, parameters })
+    for (let key = next(KEY); key; key = next(KEY)) parameters.set(key[1] as string, next(VALUE)?.[1] ?? '?1')
+    found.push({ name, parameters })
+    if (at === field.length) return found
+    if (!next(COMMA)) return []
   }
   return found
 }

@@ -2,6 +2,8 @@ import type { Application, Request } from 'express'
 import { rootApp } from '../http/root-app'
 
 const LONGEST = 200
+/** A longer path is not looked up: each layer of the router would read all of it. */
+const LONGEST_PATH = 1_000
 
 /** What is looked at of a layer of Express's router, 4 or 5. */
 interface Layer {
@@ -30,19 +32,28 @@ export function routeName(req: Request): string | undefined {
   return `${req.method} ${mountPattern(req, route)}${route.path}`.slice(0, LONGEST)
 }
 
+/** How many layers of Express's router may be tried yet. */
+export interface LookUp {
+  layers: number
+}
+
 /**
  * The route that a request would have reached, named as {@link routeName} does: it was refused before it was routed.
  *
- * @returns undefined where the app has no such route
+ * @param lookUp is counted down by the layers tried
+ * @returns undefined where the app has no such route, or it was not found with so many layers
  */
-export function routeAskedFor(req: Request): string | undefined {
+export function routeAskedFor(req: Request, lookUp: LookUp): string | undefined {
+  const path = req.baseUrl + req.path
+  if (lookUp.layers <= 0 || path.length > LONGEST_PATH) return undefined
   const method = req.method === 'HEAD' ? 'get' : req.method.toLowerCase()
-  const pattern = patternFor(method, stackOf(req.app), req.baseUrl + req.path)
+  const pattern = patternFor(method, stackOf(req.app), path, lookUp)
   return pattern === undefined ? undefined : `${req.method} ${pattern}`.slice(0, LONGEST)
 }
 
-function patternFor(method: string, stack: readonly Layer[], path: string): string | undefined {
+function patternFor(method: string, stack: readonly Layer[], path: string, lookUp: LookUp): string | undefined {
   for (const layer of stack) {
+    if (lookUp.layers-- <= 0) return undefined
     const { route, handle } = layer
     if (route === undefined && handle?.stack === undefined) continue
     const match = matched(layer, path)
@@ -51,7 +62,7 @@ function patternFor(method: string, stack: readonly Layer[], path: string): stri
       if (typeof route.path === 'string' && (route.methods?.[method] || route.methods?._all)) return route.path
       continue
     }
-    const rest = patternFor(method, handle?.stack ?? [], path.slice(match.path.length))
+    const rest = patternFor(method, handle?.stack ?? [], path.slice(match.path.length), lookUp)
     if (rest !== undefined) return patternOf(match) + rest
   }
   return undefined

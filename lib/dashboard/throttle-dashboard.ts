@@ -30,7 +30,8 @@ export interface DashboardOptions {
   /**
    * The name that the page shows for a subject, given as `req.throttle.subject`: `(subject) => subject` shows it as it is.
    * It is asked about those that have asked this process; the others are shown by the hashes that Redis and `top` have.
-   * Default: all are.
+   * One for whom it throws, or returns anything but text, is shown by the hash. At most 200 characters are shown.
+   * Default: all are hashes.
    */
   readonly names?: (subject: string) => string | undefined
 }
@@ -41,6 +42,7 @@ export interface ThrottleDashboard extends ExpressRouter {
   close(): void
 }
 
+const LONGEST_NAME = 200
 const POLICY = [
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:",
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -67,19 +69,23 @@ const OWN_HEADERS = {
  * @throws {TypeError} where there is no guard, or an option is wrong
  */
 export function throttleDashboard(throttle: Throttle, options: DashboardOptions): ThrottleDashboard {
-  const { inside, guard, redis, prefix = 'tollgate:', names: nameOf = () => undefined } = checked(throttle, options)
+  const { inside, guard, redis, prefix = 'tollgate:', names } = checked(throttle, options)
   const spenders = new Spenders(inside)
   const windows = new Set(inside.windows.map(({ policy }) => policy.name))
   const activity = new Activity(
     windows,
     () => inside.clock.now(),
     (window, name) => spenders.saw(window, name),
+    () => viewers.areThere,
   )
   const all = redis === undefined ? undefined : new AllProcesses(redis, prefix)
-  const viewers = new Viewers(inside.clock, async () => overview(inside, activity, spenders, await all?.read(), nameOf))
+  const nameOf = names === undefined ? () => undefined : guardedNames(names)
+  const viewers: Viewers = new Viewers(inside.clock, async () =>
+    overview(inside, activity, spenders, await all?.read(), nameOf),
+  )
 
   const router = Router()
-  router.use(...guard, setOwnHeaders)
+  router.use(...guard.map(guarded), setOwnHeaders)
   router.get('/', (req, res) => {
     // What the page asks for is beside it, wherever a proxy has put it.
     if (!/^[^?]*\/(\?|$)/.test(req.originalUrl)) return res.redirect(302, `./${req.baseUrl.split('/').pop()}/`)
@@ -128,16 +134,38 @@ function checked(throttle: Throttle, options: DashboardOptions) {
   const { redis, prefix, names } = options ?? {}
   const given: unknown = options?.guard
   const guard = (Array.isArray(given) ? given : [given]) as RequestHandler[]
-  if (guard.length === 0 || !guard.every((each) => typeof each === 'function')) {
+  // Express takes a function of four parameters for an error handler, and passes it by.
+  if (guard.length === 0 || !guard.every((each) => typeof each === 'function' && each.length <= 3)) {
     throw new TypeError(
       'throttleDashboard needs a guard: middleware that lets in those who may see it, and answers all others; ' +
-        `received ${shown(given)}`,
+        `received ${typeof given === 'string' ? 'a string' : shown(given)}`, // such as a password
     )
   }
   optionType('prefix', prefix, 'string')
   optionType('names', names, 'function')
   if (redis !== undefined) checkRedis('throttleDashboard({ redis })', redis)
   return { ...options, inside, guard }
+}
+
+/** Express 4 does not look after a guard's promise: one that rejects would end the process. */
+function guarded(guard: RequestHandler): RequestHandler {
+  return (req, res, next) => {
+    Promise.resolve(guard(req, res, next)).catch(next)
+  }
+}
+
+/** The app's names. A subject is text that a client may have chosen, so a name that cannot be made is left out. */
+function guardedNames(names: (subject: string) => string | undefined): (subject: string) => string | undefined {
+  return (subject) => {
+    try {
+      const name: unknown = names(subject)
+      if (typeof name === 'string') return name.slice(0, LONGEST_NAME)
+      Promise.resolve(name).catch(() => undefined)
+    } catch {
+      // shown by its hash
+    }
+    return undefined
+  }
 }
 
 /** An app's cors() is not for this page. */

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Clock } from '../http/clock'
+import { warnOnce } from '../http/warn-once'
 import { type Overview, snapshot } from './snapshot'
 import { type View, viewOf } from './view'
 
@@ -21,6 +22,11 @@ export class Viewers {
   constructor(clock: Clock, look: () => Promise<Overview>) {
     this.#clock = clock
     this.#look = look
+  }
+
+  /** Somebody watches now. */
+  get areThere(): boolean {
+    return this.#viewers.size > 0
   }
 
   /** Keeps the response open and writes to it what there is to see. */
@@ -48,14 +54,22 @@ export class Viewers {
     for (const res of this.#viewers.keys()) res.end()
   }
 
-  /** Each look begins when the one before is over: a slow Redis is asked less often. */
+  /**
+   * Each look begins when the one before is over: a slow Redis is asked less often. A look that fails ends the streams, and
+   * the browsers begin others.
+   */
   async #repeat(): Promise<void> {
     this.#isLooking = this.#viewers.size > 0
     if (!this.#isLooking) {
       this.#latest = undefined // the next viewer must not be shown old figures
       return
     }
-    this.#sendAll(await this.#look())
+    try {
+      this.#sendAll(await this.#look())
+    } catch (err) {
+      warnOnce('TOLLGATE_DASHBOARD', `throttleDashboard() cannot say what there is to see: ${String(err)}`)
+      this.close()
+    }
     this.#clock.after(EVERY_MS, () => void this.#repeat())
   }
 

@@ -1,5 +1,5 @@
-import { type ChannelListener, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Meter } from '@opentelemetry/api'
+import { listenTo } from '../http/channel-listeners'
 import type { LoginMessage, OAuthRefusedMessage, RevokedMessage, TokenIssuedMessage } from '../oauth/diagnostics'
 
 /**
@@ -28,17 +28,12 @@ export function authorizationMetrics(meter: Meter): () => void {
     description: 'Tokens and grants revoked',
   })
 
-  const listeners: Record<string, ChannelListener> = {
-    'express-tollgate:token-issued': (message) => tokens.add(1, { grant: (message as TokenIssuedMessage).grant }),
-    'express-tollgate:login': (message) => logins.add(1, { outcome: (message as LoginMessage).outcome }),
-    'express-tollgate:oauth-refused'(message) {
-      const { endpoint, code } = message as OAuthRefusedMessage
+  return listenTo('authorizationMetrics()', {
+    'express-tollgate:token-issued': ({ grant }: TokenIssuedMessage) => tokens.add(1, { grant }),
+    'express-tollgate:login': ({ outcome }: LoginMessage) => logins.add(1, { outcome }),
+    'express-tollgate:oauth-refused'({ endpoint, code }: OAuthRefusedMessage) {
       refusals.add(1, { endpoint, code })
     },
-    'express-tollgate:revoked': (message) => revocations.add(1, { what: (message as RevokedMessage).what }),
-  }
-  for (const [name, listener] of Object.entries(listeners)) subscribe(name, listener)
-  return () => {
-    for (const [name, listener] of Object.entries(listeners)) unsubscribe(name, listener)
-  }
+    'express-tollgate:revoked': ({ what }: RevokedMessage) => revocations.add(1, { what }),
+  })
 }

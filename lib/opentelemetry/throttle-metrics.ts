@@ -1,5 +1,5 @@
-import { type ChannelListener, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Meter } from '@opentelemetry/api'
+import { listenTo } from '../http/channel-listeners'
 import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/diagnostics'
 
 /**
@@ -31,30 +31,22 @@ export function throttleMetrics(meter: Meter): () => void {
     description: 'Stores that do not answer',
   })
 
-  const listeners: Record<string, ChannelListener> = {
-    'express-tollgate:admitted'(message) {
-      const { window, holdMs } = message as AdmittedMessage
+  return listenTo('throttleMetrics()', {
+    'express-tollgate:admitted'({ window, holdMs }: AdmittedMessage) {
       requests.add(1, { window, outcome: 'admitted' })
       hold.add(holdMs, { window })
     },
-    'express-tollgate:refused'(message) {
-      const { window, status, reason, dryRun } = message as RefusedMessage
+    'express-tollgate:refused'({ window, status, reason, dryRun }: RefusedMessage) {
       requests.add(1, { window, reason, outcome: dryRun ? 'dry_run' : status === 429 ? 'refused' : 'unavailable' })
     },
-    'express-tollgate:charged'(message) {
-      const { window, ms, holdMs } = message as ChargedMessage
+    'express-tollgate:charged'({ window, ms, holdMs }: ChargedMessage) {
       if (ms > 0) time.record(ms, { window })
       hold.add(-holdMs, { window })
     },
-    'express-tollgate:synced'(message) {
-      const { window, latencyMs } = message as SyncedMessage
+    'express-tollgate:synced'({ window, latencyMs }: SyncedMessage) {
       sync.record(latencyMs, { window })
     },
     'express-tollgate:degraded': () => degraded.add(1),
     'express-tollgate:recovered': () => degraded.add(-1),
-  }
-  for (const [name, listener] of Object.entries(listeners)) subscribe(name, listener)
-  return () => {
-    for (const [name, listener] of Object.entries(listeners)) unsubscribe(name, listener)
-  }
+  })
 }

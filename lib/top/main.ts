@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
 import { redisWindows } from '../throttle/inspect/redis-windows'
-import { UNBOUNDED, plain, table } from './screen'
+import { UNBOUNDED, jsonLine, plain, table, withoutUrls } from './screen'
 import { watch } from './terminal'
 
 const USAGE = `express-tollgate top --redis URL [--prefix tollgate:] [--every 2] [--once] [--json]
@@ -22,7 +22,7 @@ class UsageError extends Error {}
 
 main().catch((err: unknown) => {
   const misuse = err instanceof UsageError
-  process.stderr.write(`express-tollgate: ${plain((err as Error).message)}\n${misuse ? `\n${USAGE}` : ''}`)
+  process.stderr.write(`express-tollgate: ${plain(withoutUrls((err as Error).message))}\n${misuse ? `\n${USAGE}` : ''}`)
   process.exitCode = misuse ? 2 : 1
 })
 
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
   const { isTTY, columns } = process.stdout
   try {
     if (json) {
-      process.stdout.write(`${JSON.stringify({ at: new Date().toISOString(), windows: await windows.read() })}\n`)
+      process.stdout.write(`${jsonLine({ at: new Date().toISOString(), windows: await windows.read() })}\n`)
     } else if (isTTY && !once) await watch(windows, everyMs)
     else process.stdout.write(table(await windows.read(), isTTY ? { ...UNBOUNDED, columns } : UNBOUNDED))
   } finally {

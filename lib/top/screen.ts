@@ -94,3 +94,13 @@ function cut(text: string, columns: number): string {
 export function plain(text: string): string {
   return text.replace(/[^\x20-\x7e]/gu, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`)
 }
+
+/** JSON in ASCII: what a terminal would obey is escaped, also inside of the texts of others. */
+export function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replace(/[^\x20-\x7e]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** Cuts every URL in a text: one that was given in the wrong place may hold a password. */
+export function withoutUrls(text: string): string {
+  return text.replace(/(:\/\/)\S+/g, '$1...')
+}

@@ -223,6 +223,13 @@ describe('pacedFetch() asks again', () => {
     assert.equal(seen.length, 1)
   })
 
+  it('but not where `onRetry` throws or rejects: then the request rejects with that', async (t) => {
+    const { clock, client } = await api(t, (app) => retryAfter(app, 429, 99, '1'))
+    const reason = new Error('the user does not want to wait')
+    const fails = [() => { throw reason }, () => Promise.reject(reason) as never] // prettier-ignore
+    for (const onRetry of fails) await assert.rejects(passing(clock, client({ onRetry })('/busy')), reason)
+  })
+
   it('passes errors of the network on, and lets the next one through', async (t) => {
     const { clock } = await api(t, () => {})
     let failed = 0
@@ -231,6 +238,65 @@ describe('pacedFetch() asks again', () => {
     const [one, two] = [fetch('http://api.example/'), fetch('http://api.example/')]
     await assert.rejects(one, /fetch failed/)
     assert.equal((await two).status, 200)
+  })
+})
+
+describe('pacedFetch() and another origin', () => {
+  for (const [status, fields] of [
+    [429, { 'Retry-After': '110' }],
+    [503, { 'Retry-After': '110' }],
+    [200, { 'X-Throttle-Window-Size': '1000', 'X-Throttle-Millis-Left': '0', 'X-Processing-Time': '1000' }],
+  ] as const) {
+    it(`learns nothing from a ${status} that a redirect led to, and does not repeat it`, async (t) => {
+      let asked = 0
+      const other = await listen(express().use((_req, res) => void (asked++, res.set(fields).sendStatus(status))))
+      t.after(other.close)
+      const { clock, client, retries } = await api(t, (app, clock) => {
+        app.use(throttle({ ...WINDOW, clock }))
+        app.get('/avatar', (_req, res) => res.redirect(other.url))
+      })
+      const fetch = client()
+      await passing(clock, fetch('/work/1'))
+      assert.equal((await passing(clock, fetch('/avatar')))[0].status, status)
+      const [response, took] = await passing(clock, fetch('/work/1'))
+      assert.equal(response.status, 200)
+      assert.ok(took < 1_000, `${took} ms`)
+      assert.deepEqual([asked, retries], [1, []])
+    })
+  }
+
+  it('obeys the same origin after a redirect, and one origin however it is written', async (t) => {
+    const { clock, client, retries } = await api(t, (app) => {
+      retryAfter(app, 429, 1, '7')
+      app.get('/moved', (_req, res) => res.redirect('/busy'))
+    })
+    const [response, took] = await passing(clock, client()('/moved'))
+    assert.deepEqual([response.status, retries.length], [200, 1])
+    assert.ok(took >= 7_000, `${took} ms`)
+    const answers = [429, 200]
+    const send = () => {
+      const answer = new Response('', { status: answers.shift() ?? 200, headers: { 'Retry-After': '3' } })
+      return Promise.resolve(Object.defineProperty(answer, 'url', { value: 'https://api.example/a' }))
+    }
+    const [again, waited] = await passing(clock, pacedFetch({ clock, fetch: send })('HTTPS://user@API.example:443/a'))
+    assert.equal(again.status, 200)
+    assert.ok(waited >= 3_000, `${waited} ms`)
+  })
+
+  it('remembers the budgets of a hundred, those used last', async (t) => {
+    const { clock } = await api(t, () => {})
+    const spent = { 'RateLimit-Policy': '"a";q=1000;qu="milliseconds";w=60', RateLimit: '"a";r=0;t=60' }
+    let sent = 0
+    const send = () => Promise.resolve(new Response('', { headers: ++sent <= 101 ? spent : {} }))
+    const fetch = pacedFetch({ clock, fetch: send })
+    for (let i = 0; i <= 100; i++) await fetch(`https://api${i}.example/`)
+    await fetch('https://api0.example/')
+    assert.equal(sent, 102, 'the first is forgotten, so it is asked at once')
+    const stop = new AbortController()
+    const waiting = fetch('https://api100.example/', { signal: stop.signal })
+    stop.abort()
+    await assert.rejects(waiting)
+    assert.equal(sent, 102, 'the last is known to have nothing left')
   })
 })
 

@@ -16,6 +16,17 @@ describe('what a response tells its client', () => {
     )
   })
 
+  it('at most eight windows, and parameters in any spelling that RFC 9651 allows', () => {
+    const list = (item: (name: string) => string) => Array.from({ length: 50 }, (_, i) => item(`w${i}`)).join(' ,\t')
+    const fields = {
+      'RateLimit-Policy': list((name) => `"${name}";q=18000;qu="milliseconds"; w=60;p*;x.y="a,\\"b"`),
+      RateLimit: list((name) => `"${name}" ;  r=17;t=4`),
+    }
+    const told = toldWindows(of(fields))
+    assert.equal(told.length, 8)
+    assert.deepEqual(told[7], { name: 'w7', limitMs: 18_000, leftMs: 17, endsInMs: 4_000, windowMs: 60_000 })
+  })
+
   it('the one window of X-THROTTLE-* where there are no such fields, or they count something else', () => {
     const throttle = { 'X-THROTTLE-WINDOW-SIZE': '1000', 'X-THROTTLE-MILLIS-LEFT': '250' }
     const window = { name: '', limitMs: 1_000, leftMs: 250, endsInMs: undefined, windowMs: undefined }
@@ -31,6 +42,13 @@ describe('what a response tells its client', () => {
     ['RateLimit', '"default";r=-5;t=1'],
     ['RateLimit', '"default";r=1e9;t=1'],
     ['RateLimit', `${'"a";r=1,'.repeat(5_000)}"`],
+    ['RateLimit', '"default";r=5;t=1;'],
+    ['RateLimit', '"default";r=5;t=1 "/search";r=0'],
+    ['RateLimit', `"${'a'.repeat(200)}";r=5;t=1`],
+    // A regular expression that is tried again at each character would take minutes for these.
+    ['RateLimit', '"\\'.repeat(500_000)],
+    ['RateLimit', `"default"${' '.repeat(1_000_000)}x`],
+    ['RateLimit', `"default"${';a=1'.repeat(250_000)};`],
     ['RateLimit-Policy', '"default";q=x;qu="milliseconds"'],
     ['X-THROTTLE-MILLIS-LEFT', 'many'],
   ] as const) {

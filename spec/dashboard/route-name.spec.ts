@@ -28,7 +28,7 @@ for (const [version, framework] of Object.entries({ 'Express 5': express, 'Expre
       const app = framework()
       app.set('env', 'test') // errors are not printed
       app.use((req, _res, next) => {
-        asked.push(routeAskedFor(req))
+        asked.push(routeAskedFor(req, { layers: 100 }))
         next()
       })
       app.use('/users', users)
@@ -64,3 +64,26 @@ for (const [version, framework] of Object.entries({ 'Express 5': express, 'Expre
     })
   })
 }
+
+describe('routeAskedFor()', () => {
+  it('tries no more layers of the router than it may, mounts included', async (t) => {
+    const left: number[] = []
+    const found: (string | undefined)[] = []
+    const app = express()
+    app.use((req, res) => {
+      const lookUp = { layers: Number(req.get('layers')) }
+      found.push(routeAskedFor(req, lookUp))
+      left.push(lookUp.layers)
+      res.end()
+    })
+    const inner = express.Router()
+    for (let i = 0; i < 10; i++) inner.get(`/${i}`, (_req, res) => void res.end())
+    app.use('/:area', inner)
+    const { get, close } = await listen(app)
+    t.after(close)
+    for (const layers of ['12', '11', '3', '0']) await get('/a/9', { layers })
+    await get(`/a/9${'/'.repeat(2_000)}`, { layers: '12' })
+    assert.deepEqual(found, ['GET /:area/9', undefined, undefined, undefined, undefined])
+    assert.ok(left.every((layers) => layers <= 12) && left[4] === 12, left.join())
+  })
+})

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { channel } from 'node:diagnostics_channel'
 import { describe, it, type TestContext } from 'node:test'
 import cors from 'cors'
-import express, { type Request, type RequestHandler } from 'express'
+import express, { type ErrorRequestHandler, type Request, type RequestHandler } from 'express'
 import { Cluster, Redis } from 'ioredis'
 import { budgetOf, redisStore, throttle, type ThrottleOptions, type ThrottleStore } from '../../lib'
 import { throttleDashboard, type DashboardOptions } from '../../lib/dashboard'
+import { Activity } from '../../lib/dashboard/activity'
 import { Series } from '../../lib/dashboard/series'
 import { type Clock, systemClock } from '../../lib/http/clock'
 import type { Snapshot } from '../../lib/dashboard/snapshot'
@@ -50,7 +52,7 @@ async function start(t: TestContext, { store, routes = {}, clock = systemClock, 
   })
   const spend = async (name: string, ms: number) =>
     (await fetch(`${origin}/api/spend/${ms}`, { headers: { 'X-Who': name } })).status
-  return { origin, at: `${origin}/admin/throttle`, spend, dashboard, throttled }
+  return { app, origin, at: `${origin}/admin/throttle`, spend, dashboard, throttled }
 }
 
 /** The first snapshot that a new viewer is told and that will do. */
@@ -88,7 +90,15 @@ describe('throttleDashboard()', () => {
   it('does not start without a guard, or with what it does not know', async () => {
     const throttled = throttle()
     const make = (options: unknown) => () => throttleDashboard(throttled, options as DashboardOptions)
-    for (const options of [undefined, {}, { guard: undefined }, { guard: true }, { guard: [] }, { guard: [open, 1] }]) {
+    for (const options of [
+      undefined,
+      {},
+      { guard: undefined },
+      { guard: true },
+      { guard: [] },
+      { guard: [open, 1] },
+      { guard: ((_err, _req, _res, next) => next()) as ErrorRequestHandler },
+    ]) {
       assert.throws(make(options), /^TypeError: throttleDashboard needs a guard/)
     }
     assert.throws(make({ guard: open, redis: 'redis://ada:hush@[' }), (err: Error) => {
@@ -167,6 +177,71 @@ describe('throttleDashboard()', () => {
     await spend('grace', 1)
     const { subjects } = await seen(at)
     assert.deepEqual([subjects[0]?.name, subjects[1]?.name], ['<img src=x onerror=alert(1)>', undefined])
+  })
+
+  it('goes on where `names` throws, rejects or returns no text for a subject that a client chose', async (t) => {
+    const names = (subject: string): string | undefined => {
+      if (subject === 'rejects') return Promise.reject(new Error('no')) as never
+      return subject === 'number' ? (7 as never) : decodeURIComponent(subject)
+    }
+    const { at, spend } = await start(t, { names })
+    const hostile = ['%E0%A4%A', 'rejects', 'number', 'x'.repeat(5_000)]
+    for (const subject of [...hostile, 'ada']) assert.equal(await spend(subject, 1_200), 200)
+    for (const subject of hostile) assert.equal(await spend(subject, 1), 429)
+    const { subjects, refusals } = await seen(at, ({ subjects }) => subjects.length === 5)
+    const shown = subjects.map(({ name }) => name ?? 'by hash').sort()
+    assert.deepEqual(shown, ['ada', 'by hash', 'by hash', 'by hash', 'x'.repeat(200)])
+    assert.equal(refusals.filter(({ name }) => name === undefined).length, 3)
+  })
+
+  it('leaves a guard that throws or rejects to the error handler', async (t) => {
+    for (const guard of [() => Promise.reject(new Error('no directory')), () => assert.fail('no directory')]) {
+      const { at } = await start(t, { guard: guard as RequestHandler })
+      assert.equal((await fetch(`${at}/`)).status, 500)
+    }
+  })
+
+  it('looks up the routes of refused requests while somebody watches, and few of a large app while nobody does', async (t) => {
+    const clock = manualClock()
+    const { at, spend, app } = await start(t, { clock })
+    for (let i = 0; i < 3_000; i++) app.get(`/area${i}`, (_req, res) => void res.end())
+    app.get('/api/late', (_req, res) => void res.end())
+    const late = () => fetch(`${at.replace('/admin/throttle', '')}/api/late`, { headers: { 'X-Who': 'ada' } })
+    await spend('ada', 1_200)
+    assert.equal((await late()).status, 429)
+    const routes = ({ refusals }: Snapshot) => refusals.map(({ route }) => route)
+    assert.deepEqual(routes(await seen(at)), ['other routes'])
+    const watching = await fetch(`${at}/events`)
+    clock.advance(1_000)
+    assert.equal((await late()).status, 429)
+    clock.advance(2_000) // the next look
+    await watching.body?.cancel()
+    assert.deepEqual(routes(await seen(at)).sort(), ['GET /api/late', 'other routes'])
+  })
+
+  it('tells a bounded number of refused subjects apart, and does not search all of them for each new one', (t) => {
+    const clock = manualClock()
+    const activity = new Activity(new Set(['default']), () => clock.now(), () => {}, () => false) // prettier-ignore
+    t.after(() => activity.close())
+    const totals = t.mock.method(Series.prototype, 'total')
+    const req = { method: 'GET', baseUrl: '', path: '/', app: express() }
+    const refuse = (subject: string) =>
+      channel('express-tollgate:refused').publish({
+        req,
+        subject,
+        window: 'default',
+        reason: 'spent',
+        dryRun: false,
+      })
+    for (let i = 0; i < 3_000; i++) refuse(`subject-${i}`)
+    const { refusals } = activity
+    assert.ok(totals.mock.callCount() <= 1_000, `${totals.mock.callCount()} looks at a count`)
+    assert.equal(refusals.size, 1_001)
+    const others = [...refusals.values()].filter(({ subject }) => subject === undefined)
+    assert.deepEqual([others.length, others[0]?.count.total(clock.now())], [1, 2_000])
+    clock.advance(600_000)
+    refuse('the next day')
+    assert.deepEqual([...refusals.values()].map(({ subject }) => subject), ['the next day']) // prettier-ignore
   })
 
   it('shows as many subjects as fit the view, found by name or hash and sorted as wanted, and says of how many', async (t) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { it } from 'node:test'
 import {
   AggregationTemporality,
@@ -8,7 +9,7 @@ import {
 } from '@opentelemetry/sdk-metrics'
 import express from 'express'
 import { throttle, throttleTest } from '../../lib'
-import { throttleMetrics } from '../../lib/opentelemetry'
+import { authorizationMetrics, throttleMetrics } from '../../lib/opentelemetry'
 import { manualClock } from '../../lib/testing'
 import { listen } from '../support/listen'
 
@@ -52,4 +53,22 @@ it('throttleMetrics() counts requests by outcome, time, holds and outages, and n
   assert.deepEqual(time?.attributes, { window: 'default' })
   assert.equal((time?.value as { sum: number }).sum, 1_120)
   assert.doesNotMatch(JSON.stringify(metrics), /ada/)
+})
+
+it('a meter that throws does not end the process: a warning says so', async (t) => {
+  const broken = { add: () => assert.fail('no exporter'), record: () => assert.fail('no exporter') }
+  const make = () => broken
+  const meter = { createCounter: make, createHistogram: make, createUpDownCounter: make } as never
+  const stops = [throttleMetrics(meter), authorizationMetrics(meter)]
+  t.after(() => stops.forEach((stop) => stop()))
+  const app = express()
+    .use(throttle())
+    .get('/', (_req, res) => void res.end())
+  const { get, close } = await listen(app)
+  t.after(close)
+  const warned = once(process, 'warning')
+  assert.equal((await get('/')).status, 200)
+  const [warning] = (await warned) as [Error & { code: string }]
+  assert.equal(warning.code, 'TOLLGATE_LISTENER')
+  assert.match(warning.message, /^throttleMetrics\(\) failed .*no exporter/)
 })

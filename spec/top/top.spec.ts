@@ -109,7 +109,7 @@ describe('express-tollgate top', () => {
     t.after(() => admin.disconnect())
     await admin.mset('api[1]:w2:{x}:1:text', 'no hash', 'other', '1')
     await admin.hset('api[1]:w2:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
-    const hostile = 'api[1]:w2:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2Jute' // by somebody else who may write there
+    const hostile = 'api[1]:w2:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2J\u009b\u202eute\u{1f600}' // by somebody else who may write there
     await admin.hset(hostile, 't', totals(), 'process', figures(1_000_000))
     await admin.pexpire(hostile, 3_600_000)
     await spend(url, 'api[1]:', 'minute', { ada: 2_000, grace: 5_000 })
@@ -124,12 +124,12 @@ describe('express-tollgate top', () => {
     assert.ok(grace.endsInMs > 0 && grace.endsInMs <= 3_600_000)
     assert.deepEqual([grace.window, grace.processes, grace.running], ['minute', 0, 0]) // its process was closed
     assert.notEqual(grace.subject, ada.subject)
-    assert.equal(theirs.window, 'min\u001b[2Jute')
+    assert.equal(theirs.window, 'min\u001b[2J\u009b\u202eute\u{1f600}')
     const printed = await top('top', '--redis', url, '--prefix', 'api[1]:', '--once')
     assert.match(printed.stdout, /^3 open windows, 0 over the limit, [89]\.\d s spent, 0\.0 s on hold\n\nSUBJECT .*\n/)
     assert.match(printed.stdout, new RegExp(`\n${grace.subject} +5\\.\\d s `))
-    assert.match(printed.stdout, / min\\u\{1b\}\[2Jute\n$/)
-    for (const { stdout } of [json, printed]) assert.equal(stdout.includes('\u001b'), false)
+    assert.match(printed.stdout, / min\\u\{1b\}\[2J\\u\{9b\}\\u\{202e\}ute\\u\{1f600\}\n$/)
+    for (const { stdout } of [json, printed]) assert.match(stdout, /^[\n\x20-\x7e]+$/)
     assert.deepEqual(windowsIn((await top('top', '--redis', url, '--json')).stdout), [])
     assert.deepEqual(await keys(), before)
   })
@@ -226,6 +226,10 @@ describe('express-tollgate top', () => {
       [['bottom', '--redis', url], /the one command is top; received "bottom"/],
       [['top', '--redis', url, '--every', '0'], /--every must be 1 to 3600; received "0"/],
       [['top', '--rows'], /--rows/],
+      [['top', 'redis://:hush@localhost'], /received "top redis:\/\/\.\.\.\n/],
+      [['top', 'redis://localhost?password=hush'], /received "top redis:\/\/\.\.\.\n/],
+      [['top', '--redis', url, '--every', 'redis://:hu/hush@localhost'], /received "redis:\/\/\.\.\./],
+      [['top', '--redisredis://:hush@localhost'], /--redisredis:\/\/\.\.\./],
     ] as const) {
       const { code, stderr } = await top(...args)
       assert.equal(code, 2)
