@@ -1,5 +1,5 @@
 // Written by npm run api-report. Do not edit.
-import { RequestHandler, Router, Request } from "express";
+import { Request, RequestHandler, Router } from "express";
 import { C as Clock } from "../shared/clock.js";
 import { c as DenyOptions } from "../shared/deny.js";
 export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, I as InsufficientScopeError, g as InvalidRequestError, O as OnDenied, U as UnauthorizedError, h as UnavailableError } from "../shared/deny.js";
@@ -15,6 +15,12 @@ export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as proces
 import "http-errors";
 import "node:crypto";
 type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "revocation_unavailable" | "dpop_unavailable";
+type ReadToken = (req: Request) => string | null | undefined;
+type TokenSource = Placement | {
+    readonly header: string;
+} | {
+    readonly cookie: string;
+} | ReadToken;
 type ProofUse = "new" | "replay" | "full";
 interface SeenProofs {
     note(name: string, untilSec: number, nowSec: number): ProofUse | Promise<ProofUse>;
@@ -86,7 +92,7 @@ type ScopeNeeded = string | readonly string[] | {
 type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
     readonly scope?: ScopeNeeded | undefined;
     readonly optional?: boolean | undefined;
-    readonly tokenFrom?: readonly Placement[] | undefined;
+    readonly tokenFrom?: TokenSource | readonly TokenSource[] | undefined;
     readonly dpop?: DpopOptions | boolean | undefined;
     readonly revocation?: RevocationSource | undefined;
     readonly realm?: string | undefined;
@@ -158,4 +164,4 @@ interface BearerEvent {
 }
 declare function sessionOf(req: IncomingMessage): Session;
 export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, IssuerOptions, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
-export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, VerifyToken };
+export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, TokenSource, VerifyToken };

@@ -1,7 +1,8 @@
 import type { DenialHeaders } from '../errors'
 import type { BearerConfig } from './bearer-config'
 import { nonceFields } from './challenge'
-import { type RequestView, type Credentials, findCredentials } from './credentials/credentials'
+import type { Credentials } from './credentials/credentials'
+import { type AppRequestView, findTokenIn } from './credentials/token-sources'
 import type { AcceptedProof } from './dpop/dpop-check'
 import { type Refusal, isRefusal, refuse } from './refusal/refusal'
 import { grantsScope } from './session/scope'
@@ -21,7 +22,7 @@ export interface Authenticated {
 }
 
 const NO_FIELDS: DenialHeaders = {}
-/** RFC 6750 §2.3: an answer to a URL with a token in it is nobody else's. */
+/** RFC 6750 §2.3: an answer to a token is nobody else's. Of `Authorization` caches know that (RFC 9111 §3.5). */
 const PRIVATE: DenialHeaders = { 'Cache-Control': 'private' }
 
 /**
@@ -29,11 +30,11 @@ const PRIVATE: DenialHeaders = { 'Cache-Control': 'private' }
  * session it is, the scope.
  */
 export function authenticate(
-  request: RequestView,
+  request: AppRequestView,
   config: BearerConfig,
 ): Authenticated | Refusal | Promise<Authenticated | Refusal> {
   const { tokenFrom, dpop, maxTokenLength, verifier } = config
-  const credentials = findCredentials(request, tokenFrom, dpop !== undefined, maxTokenLength, verifier.knows)
+  const credentials = findTokenIn(tokenFrom, request, dpop !== undefined, maxTokenLength, verifier.knows)
   if ('refused' in credentials) return credentials
   const verified = verifier.verify(credentials.token)
   if (verified instanceof Promise) return verified.then((late) => bind(late, credentials, request, config))
@@ -44,7 +45,7 @@ export function authenticate(
 function bind(
   verified: VerifiedToken | Refusal,
   { scheme, placement }: Credentials,
-  request: RequestView,
+  request: AppRequestView,
   config: BearerConfig,
 ): Authenticated | Refusal | Promise<Authenticated | Refusal> {
   if ('refused' in verified) return verified
@@ -55,7 +56,7 @@ function bind(
   }
   if (verified.claims.cnf !== undefined) return refuse('sender_constrained')
   if (dpop?.required) return { refused: 'dpop_required', scheme: 'DPoP' }
-  return admit(verified, config, placement === 'query' ? PRIVATE : NO_FIELDS)
+  return admit(verified, config, placement === 'query' || placement === 'own' ? PRIVATE : NO_FIELDS)
 
   function admitBound(shown: AcceptedProof | Refusal): Authenticated | Refusal {
     if (isRefusal(shown)) return shown

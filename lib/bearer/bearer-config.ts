@@ -5,7 +5,7 @@ import { issuerWarnings } from './issuer-warnings'
 import { optionNames, optionOneOf, optionRange, shown } from '../http/options'
 import type { BearerOptions } from './bearer-options'
 import { type ChallengeOptions, isChallengeText } from './challenge'
-import type { Placement } from './credentials/credentials'
+import { type TokenSources, tokenSources } from './credentials/token-sources'
 import { type DpopCheck, dpopCheck } from './dpop/dpop-check'
 import type { Refusal } from './refusal/refusal'
 import type { RevocationSource } from './revocation/revocation-source'
@@ -20,7 +20,7 @@ export interface BearerConfig {
   readonly verifier: TokenVerifier
   readonly challenge: ChallengeOptions
   readonly deny: DenyOptions
-  readonly tokenFrom: readonly Placement[]
+  readonly tokenFrom: TokenSources
   readonly scope: ScopeRule
   readonly optional: boolean
   readonly revocation: RevocationSource | undefined
@@ -86,9 +86,12 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   if (revocation !== undefined && typeof (revocation as Partial<RevocationSource> | null)?.state !== 'function') {
     throw new TypeError(`revocation must be what redisRevocations() returns; received ${shown(revocation)}`)
   }
-  const places: readonly unknown[] = ['form', 'query'] satisfies Placement[]
-  if (!Array.isArray(tokenFrom) || !tokenFrom.every((place) => places.includes(place))) {
-    throw new TypeError(`tokenFrom must be a list of 'form' and 'query'; received ${shown(tokenFrom)}`)
+  const sources = tokenSources(tokenFrom)
+  if (!sources) {
+    throw new TypeError(
+      "tokenFrom must be a list of 'form', 'query', { header: 'X-Forwarded-Access-Token' }, { cookie: 'token' } and " +
+        `functions; the Authorization field is read anyway; received ${shown(tokenFrom)}`,
+    )
   }
   const rule = scopeRule(scope)
   if (!rule) throw new TypeError(`scope must be scopes as RFC 6749 §3.3 writes them; received ${shown(scope)}`)
@@ -109,7 +112,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     verifier,
     challenge: { realm, resourceMetadata, dpop: proofs && (proofs.required ? 'required' : 'accepted') },
     deny: { ...(onDenied && { onDenied }), ...(errorFormat && { errorFormat }), ...(dialect && { dialect }) },
-    tokenFrom: [...new Set(tokenFrom as Placement[])],
+    tokenFrom: sources,
     scope: rule,
     optional,
     revocation,

@@ -1,6 +1,6 @@
 import type { Clock } from '../http/clock'
 import type { DenyOptions } from '../http/deny'
-import type { Placement } from './credentials/credentials'
+import type { TokenSource } from './credentials/token-sources'
 import type { DpopOptions } from './dpop/dpop-check'
 import type { CacheOptions, IssuersOptions } from './issuers/verifier-options'
 import type { RevocationSource } from './revocation/revocation-source'
@@ -16,11 +16,19 @@ export type BearerOptions = IssuersOptions &
     /** Lets in requests without a token, with `req.auth` undefined. A bad token is refused all the same. Default false. */
     readonly optional?: boolean | undefined
     /**
-     * Takes tokens in other places too, for older clients: `['form']` in a form-encoded body (RFC 6750 §2.2), that a
-     * parser before this has read, and not with GET; `['query']` as `?access_token=` (§2.3), where logs and browser
-     * histories keep it; its answers get `Cache-Control: private`. One token in a request: with two, 400. Default none.
+     * Takes tokens in other places too. One place, or a list of:
+     *
+     * - `{ header: 'X-Forwarded-Access-Token' }`: a field that a proxy sets; `Bearer ` before the token may be there
+     * - a function `(req) => string | undefined`: the token, wherever it is; it answers at once
+     * - `'form'`: `access_token` in a form-encoded body (RFC 6750 §2.2) that a parser before this has read, not with GET
+     * - `'query'`: `?access_token=` (§2.3), which logs and browser histories keep
+     * - `{ cookie: 'token' }`: a browser sends cookies with requests of other sites too, so the app needs a protection
+     *   against cross-site request forgery
+     *
+     * A header field and a function come before `Authorization`; a cookie counts only where there is no other token. Two
+     * tokens in `Authorization`, form and query, or twice in one place: 400. Default none: `Authorization` alone.
      */
-    readonly tokenFrom?: readonly Placement[] | undefined
+    readonly tokenFrom?: TokenSource | readonly TokenSource[] | undefined
     /** Takes tokens bound to a key, with a proof (RFC 9449). Default false: such tokens are refused. */
     readonly dpop?: DpopOptions | boolean | undefined
     /** Knows which tokens are revoked: `redisRevocations(redis)`. Default: nothing is. */

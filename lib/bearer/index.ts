@@ -19,6 +19,7 @@ export { redisProofs, type RedisProofs, type RedisProofsOptions } from './dpop/r
 export type { ProofUse, SeenProofs } from './dpop/seen-proofs'
 export type { BearerEvent } from './diagnostics'
 export type { Placement } from './credentials/credentials'
+export type { ReadToken, TokenSource } from './credentials/token-sources'
 export type { ScopeNeeded } from './session/scope'
 export type { ClaimPath } from './session/claim-path'
 export type {

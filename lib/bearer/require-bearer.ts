@@ -5,7 +5,7 @@ import { type Authenticated, authenticate } from './authenticate'
 import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
-import type { RequestView } from './credentials/credentials'
+import type { AppRequestView } from './credentials/token-sources'
 import { bearerEvents, publish } from './diagnostics'
 import type { IssuerKey } from './issuers/token-verifier'
 import type { Refusal } from './refusal/refusal'
@@ -84,25 +84,27 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
 }
 
 /** A request as the check looks at it. A class: an object literal makes its accessors anew each time, at 15 µs. */
-class ExpressRequestView implements RequestView {
+class ExpressRequestView implements AppRequestView {
   readonly method: string
   readonly target: string
-  readonly rawHeaders: readonly string[]
+  readonly rawHeaders: readonly string[] | undefined
+  readonly headers: Request['headers']
 
-  constructor(private readonly req: Request) {
-    this.method = req.method
-    this.target = req.originalUrl
-    this.rawHeaders = req.rawHeaders
+  constructor(readonly request: Request) {
+    this.method = request.method
+    this.target = request.originalUrl
+    this.rawHeaders = request.rawHeaders // an adapter's or a test's request may have none
+    this.headers = request.headers
   }
 
   get origin(): string {
-    const host = this.req.get('host') // RFC 9112 §3.2: HTTP/1.0 need not say it, and then no proof is for it
-    return host ? `${this.req.protocol}://${host}` : ''
+    const host = this.request.get('host') // RFC 9112 §3.2: HTTP/1.0 need not say it, and then no proof is for it
+    return host ? `${this.request.protocol}://${host}` : ''
   }
 
   get form(): object | undefined {
-    const body: unknown = this.req.body
-    return typeof body === 'object' && body !== null && isForm(this.req) ? body : undefined
+    const body: unknown = this.request.body
+    return typeof body === 'object' && body !== null && isForm(this.request) ? body : undefined
   }
 }
 

@@ -41,8 +41,8 @@ export function optionNames(factory: string, options: unknown, known: readonly s
 
 /** Whether a factory received a request where its options should be: `app.use(throttle)` instead of `throttle()`. */
 export function isRequest(value: unknown): boolean {
-  const { method, url, rawHeaders } = (value ?? {}) as { method?: unknown; url?: unknown; rawHeaders?: unknown }
-  return typeof method === 'string' && typeof url === 'string' && Array.isArray(rawHeaders)
+  const { method, url, headers } = (value ?? {}) as { method?: unknown; url?: unknown; headers?: unknown }
+  return typeof method === 'string' && typeof url === 'string' && typeof headers === 'object'
 }
 
 /**

@@ -6,21 +6,28 @@ export interface Credentials {
   readonly token: string
   /** How it was brought: as a bearer token, or bound to a key (RFC 9449 §7.1). */
   readonly scheme: 'Bearer' | 'DPoP'
-  readonly placement: 'header' | Placement
+  /** `own`: a place of the app's, see {@link TokenSources}. */
+  readonly placement: 'header' | 'own' | Placement
 }
 
 /** Where a token may stand beside the `Authorization` field: in a form-encoded body, or in the URL's query. */
 export type Placement = 'form' | 'query'
 
+/** The header fields of a request. */
+interface RequestFields {
+  /** Names and values in turn, as they came. */
+  readonly rawHeaders?: readonly string[] | undefined
+  /** By names in lower case, with what the app's own middleware has made of them. Default: what `rawHeaders` has. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined
+}
+
 /** What of a request is looked at. */
-export interface RequestView {
+export interface RequestView extends RequestFields {
   readonly method: string
   /** The path as it was asked for, with its query. */
   readonly target: string
   /** Protocol and host, as the client knows them. */
   readonly origin: string
-  /** Names and values in turn. */
-  readonly rawHeaders: readonly string[]
   /** The members of a form-encoded body that has been parsed; undefined where there is none. */
   readonly form: object | undefined
 }
@@ -33,7 +40,7 @@ const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
 const SPACE = 0x20
 
 /**
- * Finds the token of a request: in its header fields, and where else it may stand. Two are one too many, wherever they
+ * Finds the token of a request: in its `Authorization` field, and where else RFC 6750 lets it stand. Two are one too many, wherever they
  * stand (RFC 6750 §2, §3.1).
  *
  * @param dpop whether the scheme DPoP is taken too
@@ -47,7 +54,7 @@ export function findCredentials(
   maxTokenLength = maxHeaderSize,
   isKnown?: (text: string) => boolean,
 ): Credentials | Refusal {
-  const found = findToken(request.rawHeaders, dpop, maxTokenLength, isKnown)
+  const found = tokenIn(fieldValues(request, 'authorization'), dpop, maxTokenLength, isKnown)
   if (placements.length === 0) return found
   const elsewhere = placements.flatMap((placement) =>
     tokensIn(placement, request).map((token) => ({ token, placement, scheme: 'Bearer' as const })),
@@ -74,8 +81,7 @@ function tokensIn(placement: Placement, { target, method, form }: RequestView): 
 }
 
 /**
- * Finds the bearer token in a request's header fields (RFC 6750 §2.1). They are looked at raw: Node keeps only the
- * first of two `Authorization` fields, and a proxy in front may have looked at the other.
+ * Finds the bearer token in a request's header fields as they came (RFC 6750 §2.1).
  *
  * @param rawHeaders names and values in turn, as `req.rawHeaders` has them
  * @param dpop whether the scheme DPoP is taken too
@@ -88,7 +94,15 @@ export function findToken(
   maxTokenLength = maxHeaderSize,
   isKnown?: (text: string) => boolean,
 ): Credentials | Refusal {
-  const fields = fieldsOf(rawHeaders, 'authorization')
+  return tokenIn(fieldsOf(rawHeaders, 'authorization'), dpop, maxTokenLength, isKnown)
+}
+
+function tokenIn(
+  fields: readonly string[],
+  dpop: boolean,
+  maxTokenLength: number,
+  isKnown: ((text: string) => boolean) | undefined,
+): Credentials | Refusal {
   if (fields.length > 1) return refuse('several_tokens')
   const [field = ''] = fields
   const scheme = BEARER.test(field) ? 'Bearer' : dpop && DPOP.test(field) ? 'DPoP' : undefined
@@ -101,13 +115,29 @@ export function findToken(
   return { token, scheme, placement: 'header' }
 }
 
-function isToken(text: string): boolean {
+/** Whether a text has the syntax of a token (RFC 6750 §2.1). */
+export function isToken(text: string): boolean {
   return TOKEN.test(text)
 }
 
 const NONE: readonly string[] = []
 
-/** The values of all header fields of a name, which is given in lower case. */
+/**
+ * The values of a header field that count: what the app sees in `req.headers`, since adapters have no raw fields and an
+ * app's own middleware may set or delete a field. All of the raw ones where that is only what Node has made of several:
+ * of two `Authorization` fields it keeps the first, and a proxy in front may have looked at the other.
+ *
+ * @param name in lower case
+ */
+export function fieldValues({ rawHeaders, headers }: RequestFields, name: string): readonly string[] {
+  const raw = fieldsOf(rawHeaders ?? NONE, name)
+  if (headers === undefined) return raw
+  const value = headers[name]
+  if (raw.length > 1 && (value === raw[0] || value === raw.join(', '))) return raw
+  return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string')
+}
+
+/** The values of all raw header fields of a name, which is given in lower case. */
 export function fieldsOf(rawHeaders: readonly string[], name: string): readonly string[] {
   let values = NONE
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { optionNames, optionRange, shown } from '../../http/options'
-import { type RequestView, fieldsOf } from '../credentials/credentials'
+import { type RequestView, fieldValues } from '../credentials/credentials'
 import { isJsonObject } from '../../http/json'
 import type { Refusal } from '../refusal/refusal'
 import type { Claims } from '../session/session'
@@ -82,7 +82,7 @@ export function dpopCheck(
     claims: Claims,
     request: RequestView,
   ): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal> {
-    const [text, ...more] = fieldsOf(request.rawHeaders, 'dpop')
+    const [text, ...more] = fieldValues(request, 'dpop')
     if (text === undefined || more.length > 0) return refusal('dpop_proof') // RFC 9449 §4.3
     const now = nowSec()
     const from = originOf(request)
