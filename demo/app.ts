@@ -10,7 +10,7 @@ import {
   throttleTest,
 } from 'express-tollgate'
 import { throttleDashboard } from 'express-tollgate/dashboard'
-import type { AuthorizationServer, ClientRegistration } from 'express-tollgate/oauth'
+import type { AuthorizationServer, ClientRegistration, OAuthStore } from 'express-tollgate/oauth'
 import { browsers } from './browsers'
 import { consolePages } from './console'
 import { familyApp } from './family-app'
@@ -32,6 +32,12 @@ export interface DemoOptions {
   readonly store?: ThrottleStore
   /** The Redis of that store, for the dashboard. */
   readonly redis?: string
+  /** Where processes share what the authorization server keeps. Default: this process's memory. */
+  readonly tokenStore?: OAuthStore
+  /** PEM of the key that processes share. Default: a key of this process. */
+  readonly signingKey?: string
+  /** A proxy of this machine stands before it, and says who asks. */
+  readonly isBehindProxy?: boolean
   /** Apps beside the demo's own. */
   readonly apps?: readonly ClientRegistration[]
   /** What `token_type` says where no `openid` was asked for. Default `family_search`. */
@@ -49,7 +55,7 @@ export interface Demo {
 
 /** A small genealogy API and the server that its users sign in to, in the order in which a request meets them. */
 export function demo(options: DemoOptions): Demo {
-  const { origin, limitMs = 18_000, windowMs = 60_000, searchMs, store, redis, ...tokens } = options
+  const { origin, limitMs = 18_000, windowMs = 60_000, searchMs, store, redis, isBehindProxy, ...tokens } = options
   const { server, router, throttled: tokensThrottled } = signInServer(origin, tokens)
   const issuer = origin + ISSUER_PATH
   const throttled = throttle({
@@ -71,6 +77,7 @@ export function demo(options: DemoOptions): Demo {
   platform.use(resources(searchMs))
 
   const app = express().disable('x-powered-by')
+  if (isBehindProxy) app.set('trust proxy', 'loopback')
   app.use(cors(browsers))
   app.use(processingTime())
   app.use(router)

@@ -1,11 +1,12 @@
-// npm start. PORT (default 3000), REDIS_URL (default: this process's memory), LIMIT_MS and WINDOW_MS (18 s in 60 s).
+// npm start. PORT (default 3000), ORIGIN (default: http://127.0.0.1 and the port), REDIS_URL (default: this process's
+// memory), LIMIT_MS and WINDOW_MS (18 s in 60 s).
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { redisStore } from 'express-tollgate'
 import { type Demo, demo } from './app'
+import { overRedis } from './over-redis'
 import { pasteLines, shellVariables } from './paste-lines'
 import { type Settings, settingsIn } from './settings'
 import { users } from './sign-in-server'
@@ -15,14 +16,21 @@ const { port, redisUrl, limitMs, windowMs } = settings
 
 const server = createServer()
 let running: Demo | undefined
+let closeShared: (() => void) | undefined
 let folder: string | undefined
 server.on('error', failed)
-server.listen(port, '127.0.0.1', () => {
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  running = demo({ origin, limitMs, windowMs, ...(redisUrl && { store: redisStore(redisUrl), redis: redisUrl }) })
-  server.on('request', running.app)
-  print(origin).catch(failed)
-})
+start().catch(failed)
+
+async function start(): Promise<void> {
+  const shared = redisUrl === undefined ? undefined : await overRedis(redisUrl)
+  closeShared = () => shared?.close()
+  server.listen(port, '127.0.0.1', () => {
+    const origin = settings.origin ?? `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    running = demo({ origin, limitMs, windowMs, isBehindProxy: settings.origin !== undefined, ...shared })
+    server.on('request', running.app)
+    print(origin).catch(failed)
+  })
+}
 
 async function print(origin: string): Promise<void> {
   const variables = await shellVariables(origin)
@@ -60,7 +68,10 @@ function stop(): void {
   running?.end()
   server.close(() => {
     const closed = running?.close() ?? Promise.resolve()
-    closed.then(() => console.log('\nThe demo has stopped.'), failed)
+    closed.then(() => {
+      closeShared?.()
+      console.log('\nThe demo has stopped.')
+    }, failed)
   })
   server.closeIdleConnections()
 }

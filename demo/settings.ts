@@ -1,6 +1,8 @@
 /** How the demo was started. */
 export interface Settings {
   readonly port: number
+  /** Where browsers reach it, where a proxy stands before it: `http://localhost:8080`. Undefined: at its own port. */
+  readonly origin: string | undefined
   /** Undefined: its windows are in memory. */
   readonly redisUrl: string | undefined
   readonly limitMs: number
@@ -8,17 +10,21 @@ export interface Settings {
 }
 
 /**
- * Reads PORT, REDIS_URL, LIMIT_MS and WINDOW_MS.
+ * Reads PORT, ORIGIN, REDIS_URL, LIMIT_MS and WINDOW_MS.
  *
  * @throws {RangeError} naming the variable, what it may be, and what it is
  */
 export function settingsIn(env: NodeJS.ProcessEnv): Settings {
-  const { REDIS_URL } = env
+  const { ORIGIN, REDIS_URL } = env
+  if (ORIGIN && !(URL.canParse(ORIGIN) && new URL(ORIGIN).origin === ORIGIN)) {
+    throw new RangeError(`ORIGIN must be an origin such as http://localhost:8080; it is ${JSON.stringify(ORIGIN)}`)
+  }
   if (REDIS_URL && !/^rediss?:\/\/./.test(REDIS_URL)) {
     throw new RangeError('REDIS_URL must be a redis:// or rediss:// URL') // never shown, since it may hold a password
   }
   return {
     port: whole(env, 'PORT', 3_000, 0, 65_535),
+    origin: ORIGIN || undefined,
     redisUrl: REDIS_URL || undefined,
     limitMs: whole(env, 'LIMIT_MS', 18_000, 1, 86_400_000),
     windowMs: whole(env, 'WINDOW_MS', 60_000, 10, 2_592_000_000),

@@ -3,6 +3,7 @@ import { type Throttle, throttle } from 'express-tollgate'
 import {
   type AuthorizationServer,
   type ClientRegistration,
+  type OAuthStore,
   type UserRegistration,
   authorizationServer,
   clientDirectory,
@@ -60,10 +61,18 @@ export interface SignInServer {
   readonly throttled: Throttle
 }
 
+/** What may be otherwise: by default one process, with a key and a memory of its own. */
+export interface SignInOptions {
+  readonly apps?: readonly ClientRegistration[]
+  readonly tokenType?: string
+  readonly tokenStore?: OAuthStore
+  readonly signingKey?: string
+}
+
 /** The server that issues the tokens, its token endpoint behind a throttle of its own. */
 export function signInServer(
   origin: string,
-  { apps = [], tokenType }: { readonly apps?: readonly ClientRegistration[]; readonly tokenType?: string } = {},
+  { apps = [], tokenType, tokenStore, signingKey }: SignInOptions = {},
 ): SignInServer {
   const server = authorizationServer({
     issuer: origin + ISSUER_PATH,
@@ -71,6 +80,8 @@ export function signInServer(
     users: userDirectory(users),
     pages: { brand: 'Family Records' },
     ...(tokenType !== undefined && { tokenType }),
+    ...(tokenStore && { store: tokenStore }),
+    ...(signingKey !== undefined && { signingKeys: [{ key: signingKey }] }),
   })
   // Signing a token takes a few milliseconds: an app that asks for hundreds a minute is doing something wrong.
   const throttled = throttle({ name: 'token', limitMs: 3_000, windowMs: 60_000, subject: appKeyAndAddress })

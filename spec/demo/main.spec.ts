@@ -136,6 +136,10 @@ describe('npm start', () => {
       [{ LIMIT_MS: 'abc' }, /^LIMIT_MS must be a whole number from 1 to 86,400,000; it is "abc"\n$/],
       [{ WINDOW_MS: '1e4' }, /^WINDOW_MS must be a whole number from 10 to 2,592,000,000; it is "1e4"\n$/],
       [{ PORT: '70000' }, /^PORT must be a whole number from 0 to 65,535; it is "70000"\n$/],
+      [
+        { ORIGIN: 'localhost:8080' },
+        /^ORIGIN must be an origin such as http:\/\/localhost:8080; it is "localhost:8080"\n$/,
+      ],
       [{ REDIS_URL: 'ada:hush@localhost' }, /^REDIS_URL must be a redis:\/\/ or rediss:\/\/ URL\n$/],
     ] as const) {
       const { child, said } = await started(t, env)
