@@ -19,6 +19,7 @@ interface RequestBudget {
     readonly leftMs: number;
     readonly endsInMs: number;
     charge(ms: number): void;
+    settle(): void;
     readonly signal: AbortSignal;
 }
 interface AdmittedMessage {

@@ -1,56 +1,78 @@
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { AbandonedRequest } from './abandoned-request'
+import { forgetQueued, isOver, watchQueued } from './client-gone'
 import { type Clock, nowUs, systemClock } from './clock'
 import { shareHiddenClasses } from './hidden-classes'
 import { watchLateSigns } from './late-signs'
-import { forgetQueued, watchQueued } from './queued-responses'
 import { type ResponseHooks, type ResponseMethod, hookResponse, hooksOf } from './response-hooks'
 import { READER, SENDER, Stopwatch } from './stopwatch'
+import { watchTakeover } from './upgrade-takeover'
 import { type UploadObserver, watchUpload } from './upload-wait'
 
-/** What is told about one request's time. All times are `nowUs()` of the meter's clock. */
+/** Where response header fields are set. */
+export type HeaderFields = Pick<ServerResponse, 'setHeader' | 'statusCode'>
+
+/**
+ * What is told about one request's time, once the observer has begun it. All times are `nowUs()` of the meter's clock.
+ *
+ * | Order of calls | The request |
+ * |---|---|
+ * | `paused` `resumed` … `ended` | was answered |
+ * | `aborted` `ended` | lost its client while its response was piped; or its handler ended it all the same |
+ * | `aborted` `writtenOff` `ended` (`late`)* (`finished`) | lost its client, and nobody saw its handler for some time |
+ * | `ended` `aborted` | was over for the meter (an event stream, `settle()`) when its client went |
+ */
 export interface MeterObserver {
-  /**
-   * The handler waits for a slow client: time stands still until `resumed`.
-   *
-   * @param keepsHold it waits for the request's body, so that its work is still to come
-   */
-  paused(now: number, keepsHold: boolean): void
+  /** The app waits for its client: for more of the body, or for `drain`. Time stands still, see {@link Meter.countFrom}. */
+  paused(now: number): void
+  /** The wait is over. Not called where `countFrom()` has ended the pause before. */
   resumed(now: number): void
-  /** `res.end()` was called, or the response will take no more of the user's time. Called once. */
+  /** Once: the response was ended or destroyed, its piped client has gone, or it takes no more of the user's time. */
   ended(now: number): void
-  /** Time that is to be charged and was not seen while it passed, in microseconds. Also called after `ended`. */
+  /**
+   * Once, before the response was ended: the client has gone, and the handler may work on. Returns how long the meter
+   * waits for a sign of the handler before it writes the request off, in microseconds from now; `Infinity` where nothing
+   * of it runs. Where the response is piped, `ended` follows at once.
+   */
+  aborted(now: number): number
+  /** There was no sign of the handler for that long. Called before `ended`; nothing is learned from the request. */
+  writtenOff(now: number): void
+  /**
+   * After a write-off: time in which a handler turned out to have worked, in microseconds. At most a minute in all.
+   */
   late(us: number): void
-  /** The client went away before the response was ended. Called before `ended`, except for an event stream. */
-  aborted(): void
-  /** The handler whose client had gone has ended its response: nothing late comes any more. Called once, if at all. */
+  /** After a write-off: the handler has ended the response. The real time is known now. */
   finished(now: number): void
   /** The last moment at which response header fields can be set. */
-  headers(res: ServerResponse, now: number): void
+  headers(res: HeaderFields, now: number): void
 }
 
-/** A handler that is seen at work after its client has gone is charged for so long after, at most. */
-const LATE_MOST_US = 60_000_000
+/** How much of an event stream is measured: all of it, or the time to its header. */
+export type EventStreams = 'whole' | 'header'
+
 /**
  * Measures the processing time of one response and sets `X-PROCESSING-TIME`. The first middleware of this package that
  * a request meets starts it.
  *
- * Time ends when `res.end()` is called, not when the client has read the last byte. It stands still while the response
- * waits for a slow reader, and while the handler waits for a slow upload. An event stream or an upgraded connection is
- * measured until its header.
+ * Time ends when `res.end()` or `res.destroy()` is called, not when the client has read the last byte. It stands still
+ * while the app itself waits for its client, as far as the observer allows. A connection that was upgraded is measured
+ * until somebody takes it over.
  *
- * When the client goes away, time ends too: most handlers stop there, unseen. One that touches the response later was at
- * work until then, and that is told as late time.
+ * When the client goes away, a response that is piped ends with it. Any other handler may work on, and its time goes on
+ * until it ends the response, or until there was no sign of it for as long as the observer says.
  */
 export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   own = false
-  #closed = false
-  /** The client went away: time from here on is charged as far as the handler is seen at work. */
-  #lateFrom: number | undefined
-  #lateUntil = 0
+  /** Undefined: a GET, which is what `EventSource` sends, is measured to its header, and all of any other request. */
+  eventStreams: EventStreams | undefined
+  #isBegun = false
+  #isGone = false
+  #isQueued = false
+  #isDrainWatched = false
   /** When the response was ended, or destroyed by its handler: nothing after that is processing. */
   #endedAt: number | undefined
-  #queued = false
+  #abandoned: AbandonedRequest | undefined
   #observer: MeterObserver | undefined
 
   private constructor(
@@ -59,19 +81,15 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     now: number,
   ) {
     super(now)
-    const { req } = res
+    const req = res.req as IncomingMessage | undefined
     if (req !== undefined) {
       shareHiddenClasses?.(req, res)
       if (hasBody(req)) watchUpload(req, this)
     }
     hookResponse(res, this)
-    res.on('close', meteredClose)
-    if (res.socket === null && req?.socket) {
-      this.#queued = true
-      watchQueued(res, this)
-    }
-    // The stand-in response of an upgraded connection is never ended: its handlers have had their turn by then.
-    if ((req as { upgrade?: boolean } | undefined)?.upgrade) clock.after(0, () => this.#finish(nowUs(this.clock)))
+    if (isOver(res)) this.#begunLate(now)
+    else this.#watchClient(req)
+    if ((req as { upgrade?: boolean } | undefined)?.upgrade) watchTakeover(res, clock, () => this.settle())
   }
 
   /**
@@ -83,7 +101,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   static of(res: ServerResponse, clock: Clock = systemClock, now?: number): Meter {
     const meter = Meter.on(res)
     if (meter === undefined) return new Meter(res, clock, now ?? nowUs(clock))
-    if (clock !== systemClock && clock !== meter.clock) meter.#follow(clock)
+    if (clock !== systemClock && clock !== meter.clock) meter.follow(clock)
     return meter
   }
 
@@ -93,7 +111,8 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     return hooks instanceof Meter ? hooks : undefined
   }
 
-  #follow(clock: Clock): void {
+  /** Goes by another clock from now on. */
+  follow(clock: Clock): void {
     if (this.#observer) throw new TypeError('clock: a throttle before this one goes by another; give both the same')
     this.shift(nowUs(clock) - nowUs(this.clock))
     this.clock = clock
@@ -108,17 +127,32 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     return this.#observer
   }
 
-  /** There is at most one observer. */
+  /** There is at most one observer. It hears nothing before it calls {@link begin}, but for `headers`. */
   observe(observer: MeterObserver): void {
     this.#observer = observer
   }
 
+  /**
+   * The observer has let the request in: its time begins now, and the observer hears of it from now on. Where the client
+   * has gone before, it is told so at once.
+   */
+  begin(now: number): void {
+    if (this.stopped) return
+    this.restartAt(now)
+    this.#isBegun = true
+    if (this.#isGone) this.#abandon(now)
+  }
+
+  /** Ends the measuring now, as `res.end()` would. */
+  settle(): void {
+    this.#finish(nowUs(this.clock))
+  }
+
   /** The handler did something. Where its client has gone, that shows that it was at work until now. */
   handlerSeen(): void {
-    if (this.#lateFrom === undefined || this.#endedAt !== undefined) return
-    const until = Math.min(nowUs(this.clock), this.#lateUntil)
-    if (until > this.#lateFrom) this.#observer?.late(until - this.#lateFrom)
-    this.#lateFrom = until
+    if (this.#abandoned === undefined || this.#endedAt !== undefined) return
+    const us = this.#abandoned.seen(nowUs(this.clock))
+    if (us > 0) this.#observer?.late(us)
   }
 
   // --- ResponseHooks
@@ -131,19 +165,16 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
       res.setHeader('X-PROCESSING-TIME', Math.round(this.countedUs(now) / 1_000))
     }
     Reflect.apply(original, res, args)
-    if (this.#endedAt === undefined && endsWithHeader(res)) this.#finish(nowUs(this.clock))
+    if (this.#endedAt === undefined && this.#endsWithHeader(res)) this.#finish(nowUs(this.clock))
     return res
   }
 
   write(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
     this.handlerSeen()
-    const flowing = Reflect.apply(original, res, args)
-    if (!flowing && !this.stopped && !this.waits(READER) && res.writableNeedDrain) {
-      this.#pause(READER)
-      // Not res.on(): compression sends its listeners to its own stream, which drains at another time or never.
-      EventEmitter.prototype.on.call(res, 'drain', meteredDrain)
-    }
-    return flowing
+    const isFlowing = Reflect.apply(original, res, args)
+    // Hosts that are not Node's return undefined: they know no backpressure.
+    if (isFlowing === false && res.writableNeedDrain && this.#canWait(READER)) this.#fullWrite(res)
+    return isFlowing
   }
 
   end(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
@@ -152,10 +183,8 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   }
 
   destroy(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
-    // A pipeline destroys a response whose client has gone; that says nothing about the handler.
-    if (res.destroyed) this.handlerSeen()
-    // Nor when Node, from 24.21 on, destroys what waited for its turn on a connection that was closed.
-    else if (res.socket === null && res.req?.socket?.destroyed) this.closed(res)
+    // Node, from 24.21 on, destroys what waited for its turn on a connection that was closed: no word of the handler's.
+    if (!res.destroyed && res.socket === null && res.req?.socket?.destroyed) this.closed(res)
     else this.#last(res)
     return Reflect.apply(original, res, args)
   }
@@ -167,61 +196,122 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     this.handlerSeen()
     const now = (this.#endedAt = nowUs(this.clock))
     this.#finish(now)
-    if (this.#lateFrom !== undefined) this.#observer?.finished(now)
+    if (this.#abandoned?.isWrittenOff) this.#observer?.finished(now)
   }
 
   // --- UploadObserver
 
   uploadAwaited(): void {
-    if (!this.stopped && !this.waits(SENDER)) this.#pause(SENDER)
+    if (this.#canWait(SENDER)) this.#pause(SENDER)
   }
 
   uploadArrived(): void {
-    if (!this.stopped && this.waits(SENDER)) this.#resume(SENDER)
+    if (this.waits(SENDER)) this.#resume(SENDER)
   }
 
   // --- events
 
-  drained(): void {
-    this.#resume(READER)
+  /** The app listens for `drain` from now on, or a pipe does. */
+  drainAwaited(): void {
+    if (this.res.writableNeedDrain && this.#canWait(READER)) this.#pause(READER)
+  }
+
+  /** The reader goes on, or nobody listens for `drain` any more. */
+  drainAwaitedNoMore(): void {
+    if (this.waits(READER)) this.#resume(READER)
   }
 
   closed(res: ServerResponse): void {
-    if (this.#endedAt !== undefined || this.#closed) return
-    this.#closed = true
-    this.#observer?.aborted()
-    if (this.stopped) return
+    if (this.#endedAt !== undefined || this.#isGone) return
+    this.#isGone = true
     const now = nowUs(this.clock)
-    this.#lateFrom = now
-    this.#lateUntil = now + LATE_MOST_US
-    this.#finish(now)
-    watchLateSigns(res, () => this.handlerSeen())
+    const isPiped = res.listenerCount('unpipe') > 0
+    if (!isPiped) this.#resume(READER | SENDER)
+    if (this.#isBegun) this.#abandon(now, isPiped)
+    else if (isPiped) this.#finish(now)
+  }
+
+  /** A pipe to a response whose client has gone ends at once. */
+  piped(): void {
+    this.handlerSeen()
+    if (!this.stopped) this.#finish(nowUs(this.clock))
   }
 
   // ---
 
+  /** The response is over already: it was ended, or its client has gone. */
+  #begunLate(now: number): void {
+    this.#isGone = true
+    if (!this.res.writableEnded) return
+    this.#endedAt = now
+    this.stop(now)
+  }
+
+  #watchClient(req: IncomingMessage | undefined): void {
+    const { res } = this
+    res.on('close', meteredClose)
+    if (res.socket !== null || !req?.socket) return
+    this.#isQueued = true
+    watchQueued(res, this)
+  }
+
+  /** The client has gone while the handler may work on. */
+  #abandon(now: number, isPiped = false): void {
+    const { res } = this
+    const waitUs = this.#observer?.aborted(now) ?? Infinity
+    if (this.stopped) return
+    if (isPiped) return this.#finish(now)
+    this.#abandoned = new AbandonedRequest(this.clock, now, waitUs, (at) => this.#writeOff(at))
+    res.on('pipe', meteredPipe)
+    watchLateSigns(res, () => this.handlerSeen())
+  }
+
+  #writeOff(now: number): void {
+    if (this.stopped) return
+    this.#observer?.writtenOff(now)
+    this.#finish(now)
+  }
+
+  /** Nothing is excused on a response that waits behind others in a pipeline: it has no reader yet. */
+  #canWait(whom: number): boolean {
+    return !this.stopped && !this.#isGone && Boolean(this.res.socket) && !this.waits(whom)
+  }
+
+  #fullWrite(res: ServerResponse): void {
+    if (res.listenerCount('drain') > (this.#isDrainWatched ? 1 : 0)) this.#pause(READER)
+    if (this.#isDrainWatched) return
+    this.#isDrainWatched = true
+    // Not res.on(): compression sends its listeners to its own stream, which drains at another time or never.
+    EventEmitter.prototype.prependListener.call(res, 'drain', meteredDrain)
+    EventEmitter.prototype.on.call(res, 'newListener', meteredNewListener)
+    EventEmitter.prototype.on.call(res, 'removeListener', meteredRemoveListener)
+  }
+
   #pause(whom: number): void {
     const now = nowUs(this.clock)
-    if (this.waitFor(whom, now)) this.#observer?.paused(now, whom === SENDER)
+    if (this.waitFor(whom, now) && this.#isBegun) this.#observer?.paused(now)
   }
 
   #resume(whom: number): void {
+    if (this.stopped || !this.waitsNoMore(whom)) return
     const now = nowUs(this.clock)
-    if (whom === SENDER) this.#tellLongWait(now)
-    if (this.goOn(whom, now)) this.#observer?.resumed(now)
-  }
-
-  #tellLongWait(now: number): void {
-    const us = this.countLongWait(now)
-    if (us > 0) this.#observer?.late(us)
+    if (this.#isBegun) this.#observer?.resumed(now)
+    this.countFrom(now)
   }
 
   #finish(now: number): void {
     if (this.stopped) return
-    if (this.waits(SENDER)) this.#tellLongWait(now)
-    if (this.#queued) forgetQueued(this.res)
-    const at = this.stop(now)
-    this.#observer?.ended(at)
+    if (this.#isQueued) forgetQueued(this.res)
+    this.#abandoned?.settle()
+    this.stop(now)
+    if (this.#isBegun) this.#observer?.ended(now)
+  }
+
+  /** Upgraded connections, and event streams where the app wants it so, last as long as the client likes. */
+  #endsWithHeader(res: ServerResponse): boolean {
+    if (res.statusCode === 101) return true
+    if (!isEventStream(res.getHeader('content-type'))) return false
+    return (this.eventStreams ?? (res.req.method === 'GET' ? 'header' : 'whole')) === 'header'
   }
 }
 
@@ -230,22 +320,31 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 }
 
-/** Server-sent events and upgrades last as long as the client likes: what is measured is the time to their header. */
-function endsWithHeader(res: ServerResponse): boolean {
-  if (res.statusCode === 101) return true
-  const type = res.getHeader('content-type')
-  return typeof type === 'string' && /^text\/event-stream\b/i.test(type)
+/** @param type the field `Content-Type`, which an app may set as an array */
+function isEventStream(type: unknown): boolean {
+  const first: unknown = Array.isArray(type) ? type[0] : type
+  return typeof first === 'string' && /^\s*text\/event-stream\b/i.test(first)
 }
 
 // Shared by all responses: no closure is made for one.
 
-function meteredDrain(this: ServerResponse): void {
-  this.removeListener('drain', meteredDrain)
-  const hooks = hooksOf(this)
-  if (hooks instanceof Meter) hooks.drained()
+function meteredClose(this: ServerResponse): void {
+  Meter.on(this)?.closed(this)
 }
 
-function meteredClose(this: ServerResponse): void {
-  const hooks = hooksOf(this)
-  if (hooks instanceof Meter) hooks.closed(this)
+function meteredPipe(this: ServerResponse): void {
+  Meter.on(this)?.piped()
+}
+
+function meteredDrain(this: ServerResponse): void {
+  Meter.on(this)?.drainAwaitedNoMore()
+}
+
+function meteredNewListener(this: ServerResponse, event: string | symbol): void {
+  if (event === 'drain') Meter.on(this)?.drainAwaited()
+}
+
+/** One listener for `drain` is the meter's own. */
+function meteredRemoveListener(this: ServerResponse, event: string | symbol): void {
+  if (event === 'drain' && this.listenerCount('drain') <= 1) Meter.on(this)?.drainAwaitedNoMore()
 }

@@ -1,23 +1,19 @@
-/** A handler waits for a slow reader of its response. */
+/** The app waits for a slow reader of its response. */
 export const READER = 1
-/** A handler waits for a slow sender of its request. */
+/** The app waits for a slow sender of its request. */
 export const SENDER = 2
 
-/** A handler may wait this long, over the whole request, for the client to send the body. More is counted. */
-const SENDER_MOST_US = 60_000_000
-
 /**
- * Counts the time of one request, in whole microseconds. It stands still while the handler waits for its client, and
- * stops once.
+ * Counts the time of one request, in whole microseconds. It stands still while the app waits for its client, and stops
+ * once.
  */
 export class Stopwatch {
   #startedAt: number
   #excludedUs = 0
   /** {@link READER}, {@link SENDER}, both (3) or neither (0). */
   #waitsFor = 0
+  /** Since when time stands still. Undefined while the app waits at its own expense. */
   #pausedAt: number | undefined
-  #senderAwaitedAt = 0
-  #senderLeftUs = SENDER_MOST_US
   #stoppedAt: number | undefined
 
   constructor(now: number) {
@@ -30,19 +26,29 @@ export class Stopwatch {
 
   /** The time counted so far. */
   countedUs(now: number): number {
-    return (this.#stoppedAt ?? this.#pausedAt ?? now) - this.#startedAt - this.#excludedUs
+    return (this.#pausedAt ?? this.#stoppedAt ?? now) - this.#startedAt - this.#excludedUs
   }
 
-  /** Counts from zero again. */
-  restartAt(now: number): void {
-    this.#waitsFor = 0
+  /**
+   * The present wait for the client is excused no longer: it goes on, and its time counts from `at`. `at` may lie in the
+   * past, but not before the wait. An observer may call it at any time, also from its own methods.
+   */
+  countFrom(at: number): void {
+    if (this.#pausedAt === undefined) return
+    this.#excludedUs += at - this.#pausedAt
     this.#pausedAt = undefined
-    this.#excludedUs = now - this.#startedAt
   }
 
   /** Leaves out some time that has passed. */
   exclude(us: number): void {
     this.#excludedUs += us
+  }
+
+  /** Counts from zero again. */
+  protected restartAt(now: number): void {
+    this.#waitsFor = 0
+    this.#pausedAt = undefined
+    this.#excludedUs = now - this.#startedAt
   }
 
   /** Goes by another clock from now on, which is ahead by `us`. */
@@ -54,40 +60,22 @@ export class Stopwatch {
     return (this.#waitsFor & whom) !== 0
   }
 
-  /** The handler waits. True where the time stands still from now on, and did not before. */
+  /** The app waits. True where the time stands still from now on, and did not before. */
   protected waitFor(whom: number, now: number): boolean {
-    if (this.stopped || this.waits(whom)) return false
-    if (whom === SENDER) this.#senderAwaitedAt = now
     this.#waitsFor |= whom
     if (this.#pausedAt !== undefined) return false
     this.#pausedAt = now
     return true
   }
 
-  /** The handler waits no more. True where the time goes on from now. */
-  protected goOn(whom: number, now: number): boolean {
-    if (this.stopped || !this.waits(whom)) return false
+  /** The app waits no more. True where the time, which stands still, is to go on. */
+  protected waitsNoMore(whom: number): boolean {
     this.#waitsFor &= ~whom
-    if (this.#waitsFor !== 0 || this.#pausedAt === undefined) return false
-    this.#excludedUs += now - this.#pausedAt
-    this.#pausedAt = undefined
-    return true
+    return this.#waitsFor === 0 && this.#pausedAt !== undefined
   }
 
-  /**
-   * To be asked when a wait for the sender ends. How much of it is counted all the same: a handler may work while its
-   * client keeps the last byte of the body back.
-   */
-  protected countLongWait(now: number): number {
-    const waitUs = now - this.#senderAwaitedAt
-    const countedUs = Math.max(0, waitUs - this.#senderLeftUs)
-    this.#senderLeftUs -= waitUs - countedUs
-    this.#excludedUs -= countedUs
-    return countedUs
-  }
-
-  /** Stops for good; where it stood still, at that time. Returns when. */
-  protected stop(now: number): number {
-    return (this.#stoppedAt = this.#pausedAt ?? now)
+  /** Stops for good. Time that stood still is not counted. */
+  protected stop(now: number): void {
+    this.#stoppedAt = now
   }
 }

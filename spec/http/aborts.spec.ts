@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable, pipeline } from 'node:stream'
 import { type TestContext, describe, it } from 'node:test'
-import type { Request, RequestHandler, Response } from 'express'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { budgetOf, throttle } from '../../lib'
 import { manualClock } from '../../lib/testing'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
@@ -20,6 +20,7 @@ writeFileSync(join(folder, 'photo'), Buffer.alloc(300_000, 'x'))
 interface Handling {
   readonly req: Request
   readonly res: Response
+  readonly next: NextFunction
   readonly express: (typeof EXPRESS_VERSIONS)[number][1]
   readonly work: (ms: number) => void
   /** The client goes away, and the server has noticed. */
@@ -30,8 +31,15 @@ interface Way {
   /** Resolves when the handler, and what it called, does no more. */
   readonly handle: (handling: Handling) => unknown
   readonly workedMs: number
+  /** What is charged in the end where the handler does not end its response. Default: what was worked. */
+  readonly chargedMs?: number
   readonly request?: string
 }
+
+/** The price of a route that nobody knows: after so long without a sign of its handler a request is written off. */
+const PRICE_MS = 3_000
+/** What is charged of a handler that works 40 ms, loses its client, gives a sign after 500 ms and is not seen again. */
+const SEEN_ONCE_MS = 540 + (PRICE_MS - 40)
 
 /** No window ends amid a spec. */
 const DAY_MS = 86_400_000
@@ -47,23 +55,31 @@ const afterWork = (go: (handling: Handling) => unknown) => async (handling: Hand
   await go(handling)
 }
 
+const hasFile = (res: Response) => Object.hasOwn(res.getHeaders(), 'last-modified')
+
 const called = (start: (done: (err?: unknown) => void) => void) => new Promise<unknown>((resolve) => start(resolve))
 
 const WAYS: Record<string, Way> = {
   'res.sendFile()': {
     workedMs: 540,
-    handle: afterWork(({ res }) => called((done) => res.sendFile(join(folder, 'photo'), done))),
+    handle: afterWork(async ({ res }) => {
+      await called((done) => res.sendFile(join(folder, 'photo'), done))
+      await until(() => hasFile(res)) // which Express opens all the same
+    }),
   },
   'res.sendFile() without a callback, which nobody ever ends': {
     workedMs: 540,
     handle: afterWork(async ({ res }) => {
       res.sendFile(join(folder, 'photo'))
-      await until(() => Object.hasOwn(res.getHeaders(), 'last-modified'))
+      await until(() => hasFile(res))
     }),
   },
   'res.download()': {
     workedMs: 540,
-    handle: afterWork(({ res }) => called((done) => res.download(join(folder, 'photo'), done))),
+    handle: afterWork(async ({ res }) => {
+      await called((done) => res.download(join(folder, 'photo'), done))
+      await until(() => hasFile(res))
+    }),
   },
   'express.static()': {
     workedMs: 540,
@@ -96,18 +112,22 @@ const WAYS: Record<string, Way> = {
   },
   'early return, by the signal': {
     workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
     handle: afterWork(({ req }) => assert.equal(budgetOf(req).signal.aborted, true)),
   },
   'early return, by res.closed': {
     workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
     handle: afterWork(({ res }) => assert.equal(res.closed, true)),
   },
   'early return, by req.destroyed': {
     workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
     handle: afterWork(({ req }) => assert.equal(req.destroyed, true)),
   },
   'nothing more, which nobody can see': {
     workedMs: 40,
+    chargedMs: PRICE_MS,
     handle: async ({ work, clientLeaves }) => {
       work(40)
       await clientLeaves()
@@ -124,15 +144,21 @@ const WAYS: Record<string, Way> = {
       res.end()
     }),
   },
-  'budgetOf(req).charge()': { workedMs: 540, handle: afterWork(({ req }) => budgetOf(req).charge(0)) },
+  'budgetOf(req).charge()': {
+    workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
+    handle: afterWork(({ req }) => budgetOf(req).charge(0)),
+  },
   'a thrown error': {
     workedMs: 540,
-    handle: afterWork(() => {
-      throw Object.assign(new Error('on purpose'), { status: 400 })
+    handle: afterWork(async ({ res, next }) => {
+      next(Object.assign(new Error('on purpose'), { status: 400 }))
+      await until(() => res.writableEnded)
     }),
   },
   'req.destroy()': {
     workedMs: 90,
+    chargedMs: PRICE_MS,
     handle: async ({ req, res, work }) => {
       work(90)
       const closed = once(res, 'close')
@@ -142,6 +168,7 @@ const WAYS: Record<string, Way> = {
   },
   'req.socket.destroy()': {
     workedMs: 90,
+    chargedMs: PRICE_MS,
     handle: async ({ req, res, work }) => {
       work(90)
       const closed = once(res, 'close')
@@ -152,16 +179,18 @@ const WAYS: Record<string, Way> = {
   'an upload that express.json() was reading': {
     request: halfUpload,
     workedMs: 40,
-    handle: async ({ req, res, express, work, clientLeaves }) => {
+    handle: async ({ req, res, next, express, work, clientLeaves }) => {
       work(40)
       const read = called((done) => void express.json()(req, res, done))
       await clientLeaves()
-      throw await read // as Express goes on with it
+      next(await read)
+      await until(() => res.writableEnded)
     },
   },
   'an upload that was piped': {
     request: halfUpload,
     workedMs: 40,
+    chargedMs: PRICE_MS,
     handle: async ({ req, work, clientLeaves }) => {
       work(40)
       req.on('error', () => undefined).on('data', () => undefined)
@@ -183,7 +212,7 @@ async function charged(t: TestContext, express: Handling['express'], { handle, w
       await until(() => signal.aborted)
     }
     const work = (ms: number) => clock.advance(ms)
-    void Promise.resolve(handle({ req, res, express, work, clientLeaves }))
+    void Promise.resolve(handle({ req, res, next, express, work, clientLeaves }))
       .catch(next)
       .then(() => (signals.push(signal), undefined))
   }
@@ -204,9 +233,10 @@ async function charged(t: TestContext, express: Handling['express'], { handle, w
 }
 
 for (const [version, express] of EXPRESS_VERSIONS) {
-  describe(`throttle() on ${version} charges what was worked where the client goes away, and the signal fires`, () => {
+  describe(`throttle() on ${version} charges what was worked, or a price, where the client goes away, and the signal fires`, () => {
     for (const [name, way] of Object.entries(WAYS)) {
-      it(name, async (t) => assert.deepEqual(await charged(t, express, way), [way.workedMs, way.workedMs]))
+      const { workedMs, chargedMs = workedMs } = way
+      it(name, async (t) => assert.deepEqual(await charged(t, express, way), [workedMs, chargedMs]))
     }
   })
 }

@@ -7,11 +7,14 @@ import { type TestContext, describe, it } from 'node:test'
 import compression from 'compression'
 import express, { type RequestHandler } from 'express'
 import { nowUs } from '../../lib/http/clock'
-import { Meter, type MeterObserver } from '../../lib/http/meter'
+import { type HeaderFields, Meter, type MeterObserver } from '../../lib/http/meter'
 import { processingTime } from '../../lib/http/processing-time'
 import { listen } from '../support/listen'
 import { manualClock } from '../../lib/testing'
 import { until } from '../support/until'
+
+/** How long a meter waits here for a sign of a handler whose client has gone. */
+const SIGN_MS = 1_000
 
 /** What a throttle would charge, by what the meter tells it: time in flight, less pauses, and what comes late. */
 class Ledger implements MeterObserver {
@@ -20,8 +23,10 @@ class Ledger implements MeterObserver {
   lastHeaderMs: number | undefined
   #since: number | undefined
 
-  begin(now: number): void {
-    this.#since = now
+  constructor(readonly meter: Meter) {
+    this.#since = nowUs(meter.clock)
+    meter.observe(this)
+    meter.begin(this.#since)
   }
   paused(now: number): void {
     this.heard.push('paused')
@@ -35,17 +40,21 @@ class Ledger implements MeterObserver {
     this.heard.push('ended')
     this.#stop(now)
   }
+  aborted(): number {
+    this.heard.push('aborted')
+    return SIGN_MS * 1_000
+  }
+  writtenOff(): void {
+    this.heard.push('writtenOff')
+  }
   late(us: number): void {
     this.heard.push('late')
     this.chargedMs += us / 1_000
   }
-  aborted(): void {
-    this.heard.push('aborted')
-  }
   finished(): void {
     this.heard.push('finished')
   }
-  headers(_res: ServerResponse, now: number): void {
+  headers(_res: HeaderFields, now: number): void {
     this.lastHeaderMs = now / 1_000
   }
   get isPaused(): boolean {
@@ -77,11 +86,7 @@ async function metered(
   clock.advance(1_000)
   for (const middleware of before) app.use(middleware)
   app.use((_req, res, next) => {
-    const meter = Meter.of(res, clock)
-    const ledger = new Ledger()
-    ledgers.push(ledger)
-    ledger.begin(nowUs(clock))
-    meter.observe(ledger)
+    ledgers.push(new Ledger(Meter.of(res, clock)))
     next()
   })
   for (const middleware of after) app.use(middleware)
@@ -109,6 +114,14 @@ const request = (path = '/', ...fields: string[]) =>
 
 /** More than the kernel takes from one side of a connection while the other does not read. */
 const MORE_THAN_BUFFERS = Buffer.alloc(48 * 2 ** 20, 'x')
+
+/** A stream of so many parts, each more than the kernel takes. */
+function parts(count: number): Readable {
+  return Readable.from(
+    Array.from({ length: count }, () => MORE_THAN_BUFFERS),
+    { objectMode: false },
+  )
+}
 
 describe('Meter times a response to the call of res.end()', () => {
   it('from its start, by its own clock', async (t) => {
@@ -168,11 +181,11 @@ describe('Meter times a response to the call of res.end()', () => {
     )
   })
 
-  it('restartAt() and exclude() leave out what was not processing', async (t) => {
+  it('begin() and exclude() leave out what was not processing', async (t) => {
     const { get } = await metered(t, (_req, res, clock) => {
       const meter = Meter.of(res)
       clock.advance(1_000)
-      meter.restartAt(nowUs(clock))
+      meter.begin(nowUs(clock))
       clock.advance(50)
       meter.exclude(20_000)
       assert.equal(meter.stopped, false)
@@ -214,9 +227,10 @@ describe('Meter stands still while the response waits for a slow reader', () => 
     const { open, clock, ledgers } = await metered(t, async (_req, res, clock, ledger) => {
       clock.advance(100)
       res.write(MORE_THAN_BUFFERS)
-      assert.ok(ledger.isPaused)
+      assert.ok(!ledger.isPaused) // a full write alone is no wait
+      clock.advance(20)
       await once(res, 'drain')
-      clock.advance(40)
+      clock.advance(20)
       res.end()
     })
     const socket = await open()
@@ -229,19 +243,61 @@ describe('Meter stands still while the response waits for a slow reader', () => 
     assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['paused', 'resumed', 'ended'], 140])
   })
 
-  it('and charges nothing of it where the client goes away instead', async (t) => {
-    const { open, clock, ledgers } = await metered(t, (_req, res, clock) => {
-      clock.advance(100)
-      res.write(MORE_THAN_BUFFERS)
-    })
+  it('where a pipe waits, too, and at each full write again', async (t) => {
+    const { open, clock, ledgers } = await metered(t, (_req, res) => void parts(4).pipe(res))
     const socket = await open()
     socket.pause()
     socket.write(request())
     await until(() => ledgers[0]?.isPaused)
     clock.advance(60_000)
-    socket.destroy()
+    socket.resume()
     await until(() => ledgers[0]?.heard.includes('ended'))
-    assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['paused', 'aborted', 'ended'], 100])
+    assert.deepEqual(ledgers[0]?.heard.slice(0, 3), ['paused', 'resumed', 'paused'])
+    assert.equal(ledgers[0]?.chargedMs, 0)
+  })
+
+  it('and not where nobody listens for `drain`, nor where somebody does no more', async (t) => {
+    const responses: ServerResponse[] = []
+    const { open, clock, ledgers } = await metered(t, (_req, res, clock) => {
+      responses.push(res)
+      res.write(MORE_THAN_BUFFERS)
+      clock.advance(100)
+    })
+    const socket = await open()
+    socket.pause()
+    socket.write(request())
+    await until(() => responses.length === 1)
+    const [res] = responses as [ServerResponse]
+    const patient = () => undefined
+    res.on('drain', patient)
+    assert.ok(ledgers[0]?.isPaused)
+    clock.advance(1_000)
+    res.off('drain', patient)
+    assert.deepEqual(ledgers[0]?.heard, ['paused', 'resumed'])
+    clock.advance(10)
+    res.end()
+    assert.equal(ledgers[0]?.chargedMs, 110)
+  })
+
+  it('as long as the observer excuses it: from then on the wait is counted, in the field, too', async (t) => {
+    const responses: ServerResponse[] = []
+    const { open, clock, ledgers } = await metered(t, async (req, res, clock) => {
+      clock.advance(10)
+      responses.push(res)
+      await once(req.resume(), 'end')
+      clock.advance(10)
+      res.end()
+    })
+    const socket = await open()
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na')
+    await until(() => ledgers[0]?.isPaused)
+    clock.advance(1_000)
+    Meter.on(responses[0] as ServerResponse)?.countFrom(nowUs(clock) - 200_000)
+    clock.advance(500)
+    socket.write('bc')
+    const [head] = (await once(socket, 'data')) as [Buffer]
+    assert.match(head.toString(), /x-processing-time: 720\r\n/i)
+    assert.deepEqual(ledgers[0]?.heard, ['paused', 'ended'])
   })
 
   it('and goes on after the last pause, also where compression came between', async (t) => {
@@ -308,68 +364,127 @@ describe('Meter stands still while the handler waits for a slow sender', () => {
 })
 
 describe('Meter and a client that goes away', () => {
-  it('before the header: it ends there, and res.end() shows that the handler worked on until then', async (t) => {
-    const { open, ledgers } = await metered(t, async (_req, res, clock) => {
-      clock.advance(50)
-      await once(res, 'close')
-      clock.advance(700)
-      res.end('nobody hears it')
-      clock.advance(100)
-      res.end()
+  /** An app whose handler does nothing, a client that has gone after 25 ms, and what was charged then. */
+  async function left(
+    t: TestContext,
+    handler: (req: IncomingMessage, res: ServerResponse) => unknown = () => undefined,
+  ) {
+    const handled: [IncomingMessage, ServerResponse][] = []
+    const { open, clock, ledgers } = await metered(t, (req, res) => {
+      handled.push([req, res])
+      handler(req, res)
     })
     const socket = await open()
     socket.write(request())
-    await until(() => ledgers.length === 1)
-    socket.destroy()
-    await until(() => ledgers[0]?.heard.includes('finished'))
-    assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['aborted', 'ended', 'late', 'finished'], 750])
-  })
-
-  it('before the header, and a handler that is seen to work for longer: a minute of it is counted', async (t) => {
-    let response: ServerResponse | undefined
-    const { open, clock, ledgers } = await metered(t, (_req, res) => void (response = res))
-    const socket = await open()
-    socket.write(request())
-    await until(() => response)
+    await until(() => handled.length === 1)
     clock.advance(25)
     socket.destroy()
-    await until(() => ledgers[0]?.heard.includes('ended'))
-    assert.equal(ledgers[0]?.chargedMs, 25)
+    await until(() => ledgers[0]?.heard.includes('aborted'))
+    const [[req, res]] = handled as [[IncomingMessage, ServerResponse]]
+    return { req, res, clock, ledger: ledgers[0] as Ledger }
+  }
+
+  it('time goes on until the handler ends the response', async (t) => {
+    const { res, clock, ledger } = await left(t)
+    clock.advance(700)
+    res.end('nobody hears it')
+    clock.advance(100)
+    res.end()
     clock.advance(90_000)
-    assert.equal(response?.headersSent, false)
-    assert.equal(ledgers[0]?.chargedMs, 60_025)
-    clock.advance(90_000)
-    response?.end()
-    assert.equal(ledgers[0]?.chargedMs, 60_025)
+    assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'ended'], 725])
   })
 
-  it('while its response waits for another in the pipeline: it ends there too', async (t) => {
+  it('a handler that gives no sign is written off after as long as the observer says', async (t) => {
+    const { clock, ledger } = await left(t)
+    clock.advance(SIGN_MS - 1)
+    assert.deepEqual(ledger.heard, ['aborted'])
+    clock.advance(90_000)
+    assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'writtenOff', 'ended'], 25 + SIGN_MS])
+  })
+
+  it('a handler that looks at the response now and then is written off after the last look', async (t) => {
+    const { res, clock, ledger } = await left(t)
+    for (let look = 0; look < 5; look++) {
+      clock.advance(SIGN_MS - 100)
+      assert.equal(res.closed, true)
+    }
+    assert.deepEqual(ledger.heard, ['aborted'])
+    clock.advance(90_000)
+    assert.deepEqual(ledger.heard, ['aborted', 'writtenOff', 'ended'])
+    assert.equal(ledger.chargedMs, 25 + 5 * (SIGN_MS - 100) + SIGN_MS)
+  })
+
+  it('a handler that ends the response after that has worked until then', async (t) => {
+    const { res, clock, ledger } = await left(t)
+    clock.advance(SIGN_MS + 5_000)
+    assert.equal(res.headersSent, false)
+    clock.advance(5_000)
+    res.end()
+    clock.advance(100)
+    res.end()
+    assert.deepEqual(ledger.heard, ['aborted', 'writtenOff', 'ended', 'late', 'late', 'finished'])
+    assert.equal(ledger.chargedMs, 25 + SIGN_MS + 10_000)
+  })
+
+  it('a handler that was not seen for an hour has worked for a minute of it', async (t) => {
+    const { res, clock, ledger } = await left(t)
+    clock.advance(3_600_000)
+    res.end()
+    assert.equal(ledger.chargedMs, 25 + SIGN_MS + 60_000)
+    assert.equal(ledger.heard.at(-1), 'finished')
+  })
+
+  it('a handler that writes for ever is charged for a minute, and is written off then', async (t) => {
+    const { res, clock, ledger } = await left(t, (_req, res) => void res.write('first'))
+    for (let second = 0; second < 90; second += 0.9) {
+      clock.advance(900)
+      res.write('still here?')
+    }
+    assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'writtenOff', 'ended'], 25 + SIGN_MS + 60_000])
+  })
+
+  it('a response that is piped ends with its client', async (t) => {
+    const source = new Readable({ read: () => undefined })
+    const { clock, ledger } = await left(t, (_req, res) => void source.pipe(res))
+    clock.advance(90_000)
+    assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'ended'], 25])
+  })
+
+  it('a response that is piped later ends there', async (t) => {
+    const { res, clock, ledger } = await left(t)
+    clock.advance(500)
+    new Readable({ read: () => undefined }).pipe(res)
+    clock.advance(90_000)
+    assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'ended'], 525])
+  })
+
+  it('a response that was piped before, and no more, does not end with its client', async (t) => {
+    const source = new Readable({ read: () => undefined })
+    const { clock, ledger } = await left(t, (_req, res) => source.pipe(res) && source.unpipe(res))
+    clock.advance(90_000)
+    assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'writtenOff', 'ended'], 25 + SIGN_MS])
+  })
+
+  it('while its response waits for another in the pipeline, it goes away all the same', async (t) => {
     const { open, clock, ledgers } = await metered(t, () => undefined)
     const socket = await open()
     socket.write(request('/1') + request('/2'))
     await until(() => ledgers.length === 2)
     clock.advance(30)
-    socket.destroy()
-    await until(() => ledgers.every(({ heard }) => heard.includes('ended')))
+    socket.resetAndDestroy()
+    await until(() => ledgers.every(({ heard }) => heard.includes('aborted')))
     clock.advance(30_000)
     assert.deepEqual(
       ledgers.map(({ heard, chargedMs }) => [heard, chargedMs]),
       [
-        [['aborted', 'ended'], 30],
-        [['aborted', 'ended'], 30],
+        [['aborted', 'writtenOff', 'ended'], 30 + SIGN_MS],
+        [['aborted', 'writtenOff', 'ended'], 30 + SIGN_MS],
       ],
     )
   })
 
-  it('and leaves every property of request and response as it was', async (t) => {
-    let seen: [IncomingMessage, ServerResponse] | undefined
-    const { open, ledgers } = await metered(t, (req, res) => void (seen = [req, res]))
-    const socket = await open()
-    socket.write(request())
-    await until(() => seen)
-    socket.destroy()
-    await until(() => ledgers[0]?.heard.includes('ended'))
-    const [req, res] = seen as [IncomingMessage, ServerResponse]
+  it('leaves every property of request and response as it was', async (t) => {
+    const { req, res } = await left(t)
     assert.deepEqual([res.destroyed, res.closed, res.headersSent, res.writableEnded], [true, true, false, false])
     assert.deepEqual([req.destroyed, req.socket.destroyed], [true, true])
     res.setHeader('X-Late', 'a')
@@ -380,46 +495,22 @@ describe('Meter and a client that goes away', () => {
     assert.equal(res.getHeader('x-late'), 'replaced')
   })
 
-  it('amid the body: it ends there, and what the handler writes after adds the time since', async (t) => {
-    let response: ServerResponse | undefined
+  it('while the handler waits for it: time goes on then', async (t) => {
     const { open, clock, ledgers } = await metered(t, (_req, res, clock) => {
-      clock.advance(200)
-      res.write('half')
-      response = res
+      clock.advance(100)
+      res.on('drain', () => undefined)
+      res.write(MORE_THAN_BUFFERS)
     })
     const socket = await open()
+    socket.pause()
     socket.write(request())
-    await once(socket, 'data')
+    await until(() => ledgers[0]?.isPaused)
+    clock.advance(60_000)
     socket.destroy()
-    await until(() => ledgers[0]?.heard.includes('ended'))
-    assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['aborted', 'ended'], 200])
-    clock.advance(500)
-    response?.write('more')
-    assert.equal(ledgers[0]?.chargedMs, 700)
-    clock.advance(100)
-    response?.end()
-    assert.equal(ledgers[0]?.chargedMs, 800)
-    clock.advance(100)
-    response?.end()
-    assert.deepEqual([ledgers[0]?.heard.slice(2), ledgers[0]?.chargedMs], [['late', 'late', 'finished'], 800])
-  })
-
-  it('amid a body that is written for ever: a minute after is the most that is counted', async (t) => {
-    let response: ServerResponse | undefined
-    const { open, clock, ledgers } = await metered(t, (_req, res) => {
-      res.write('first')
-      response = res
-    })
-    const socket = await open()
-    socket.write(request())
-    await once(socket, 'data')
-    socket.destroy()
-    await until(() => ledgers[0]?.heard.includes('ended'))
-    for (let second = 0; second < 90; second += 9) {
-      clock.advance(9_000)
-      response?.write('still here?')
-    }
-    assert.equal(ledgers[0]?.chargedMs, 60_000)
+    await until(() => ledgers[0]?.heard.includes('aborted'))
+    clock.advance(60_000)
+    assert.deepEqual(ledgers[0]?.heard, ['paused', 'resumed', 'aborted', 'writtenOff', 'ended'])
+    assert.equal(ledgers[0]?.chargedMs, 100 + SIGN_MS)
   })
 
   it('after res.end(): that is no abort', async (t) => {
@@ -498,8 +589,8 @@ describe('Meter and an error', () => {
     assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['ended'], 33])
   })
 
-  it('thrown after the header: measured until Express cuts the connection', async (t) => {
-    const { open, ledgers } = await metered(t, (_req, res, clock) => {
+  it('thrown after the header: Express cuts the connection, and the request is written off', async (t) => {
+    const { open, clock, ledgers } = await metered(t, (_req, res, clock) => {
       clock.advance(10)
       res.write('half')
       clock.advance(10)
@@ -508,7 +599,8 @@ describe('Meter and an error', () => {
     const socket = (await open()).resume()
     socket.write(request())
     await once(socket, 'close')
-    await until(() => ledgers[0]?.heard.includes('ended'))
-    assert.equal(ledgers[0]?.chargedMs, 20)
+    await until(() => ledgers[0]?.heard.includes('aborted'))
+    clock.advance(90_000)
+    assert.equal(ledgers[0]?.chargedMs, 20 + SIGN_MS)
   })
 })

@@ -184,29 +184,6 @@ for (const [version, express] of EXPRESS_VERSIONS) {
       await send([head('text/plain', `Content-Length: ${text.length}`) + first, ...rest], app, 500)
       assert.equal(await app.spentMs(), 200)
     })
-
-    it('and for waiting beyond a minute: it may work while the client keeps the last byte', async (t) => {
-      const app = await uploading(t, express, express.text(), 5)
-      const parts = [
-        head('text/plain', `Content-Length: ${text.length}`) + text.slice(0, 1),
-        text.slice(1, 2),
-        text.slice(2),
-      ]
-      const answer = await send(parts, app, 50_000)
-      assert.match(answer, /X-PROCESSING-TIME: 40005\r\n/i)
-      assert.equal(await app.spentMs(), 40_005)
-    })
-
-    it('and for waiting beyond a minute, where the client goes away instead', async (t) => {
-      const app = await uploading(t, express, express.text())
-      app.socket.write(head('text/plain', 'Content-Length: 2') + 'x')
-      await until(() => app.requests[0]?.socket.bytesRead)
-      for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
-      app.clock.advance(61_000)
-      app.socket.destroy()
-      await until(() => app.requests[0]?.destroyed)
-      await until(async () => (await app.spentMs()) === 1_000)
-    })
   })
 
   describe(`throttle() on ${version} and a request whose body needs no waiting`, () => {

@@ -1,7 +1,6 @@
-import type { ServerResponse } from 'node:http'
 import type { Request } from 'express'
 import { nowUs } from '../../http/clock'
-import { Meter, type MeterObserver } from '../../http/meter'
+import { type HeaderFields, Meter, type MeterObserver } from '../../http/meter'
 import { shown } from '../../http/options'
 import { type ChargedMessage, channels } from '../diagnostics'
 import type { SharedWindow } from '../sync/shared-window'
@@ -12,6 +11,9 @@ import type { SubjectWindow } from '../window/subject-window'
 import type { StallSharing } from './stall-sharing'
 import { type ThrottleHeaders, type WindowUse, rateLimitFields, throttleFields } from './response-headers'
 
+/** A handler whose client has gone counts as running for a part of the limit, at least, and at most for so long. */
+const UNSEEN_PART = 1 / 32
+const UNSEEN_MOST_US = 3_000_000
 /** The longest charge in one call: a day. */
 export const MOST_CHARGE_MS = 86_400_000
 
@@ -34,6 +36,11 @@ export interface RequestBudget {
    * @throws {RangeError} for anything else, and charges nothing
    */
   charge(ms: number): void
+  /**
+   * Ends the measuring of this request now, for a response that ends when its client likes: a stream of pictures, a
+   * multipart subscription. What its handler works from then on is to be charged with `charge()`.
+   */
+  settle(): void
   /** Aborted when the client goes away before the response was ended. */
   readonly signal: AbortSignal
 }
@@ -55,7 +62,7 @@ export interface ChargedWindow {
   readonly admission: ChargedAdmission
   readonly headers: ThrottleHeaders
   readonly subjectWindow: SubjectWindow
-  /** While the request is in flight, and its hold set aside; not while it waits for a slow reader. */
+  /** While the request is in flight, and its hold set aside. */
   ticket: Ticket | undefined
   /** What is still to be told as set aside no more. */
   heldUs: number
@@ -74,6 +81,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   #stalls: StallSharing | undefined
   #abort: AbortController | undefined
   #isAborted = false
+  #isWrittenOff = false
 
   constructor(meter: Meter, req: Request) {
     this.#meter = meter
@@ -89,8 +97,10 @@ export class RequestCharges implements RequestBudget, MeterObserver {
 
   /** Charges the request to a window, too, from `now` on. Its processing time begins with the first. */
   enter(window: ChargedWindow, now: number): void {
-    if (this.#windows.length === 0) this.#meter.restartAt(now)
+    const isFirst = this.#windows.length === 0
     this.#add(window)
+    if (this.#meter.stopped) this.#release(window)
+    else if (isFirst) this.#meter.begin(now)
   }
 
   #add(window: ChargedWindow): void {
@@ -119,10 +129,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   /** Gives back what is held in every window: the request waits for another. */
   giveBack(): void {
     for (const charged of this.#windows) {
-      if (charged.ticket === undefined) continue
-      charged.window.release(charged.ticket)
-      this.#emitCharged(charged, 0, charged.heldUs)
-      charged.ticket = undefined
+      if (!this.#release(charged)) continue
       this.#givenBack = [...this.#givenBack, charged.admission]
     }
   }
@@ -155,12 +162,8 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     let longestUs = 0
     this.#isRefused = true
     for (const charged of this.#windows) {
-      const { window, subjectWindow, ticket, limitUs } = charged
-      if (ticket) {
-        window.release(ticket)
-        this.#emitCharged(charged, 0, charged.heldUs)
-      }
-      charged.ticket = undefined
+      const { window, subjectWindow, limitUs } = charged
+      this.#release(charged)
       const isSpent = subjectWindow.used(nowUs(this.#meter.clock)) > limitUs
       if (isSpent) longestUs = Math.max(longestUs, window.endsInUs(subjectWindow))
     }
@@ -169,31 +172,42 @@ export class RequestCharges implements RequestBudget, MeterObserver {
 
   // --- MeterObserver
 
-  /** What a slow reader waits for is worked; what a slow sender sends is yet to be worked on, and keeps its hold. */
-  paused(now: number, keepsHold: boolean): void {
+  paused(now: number): void {
     this.#stalls?.stops(this, now)
-    for (const charged of this.#windows)
-      if (keepsHold) this.#pause(charged, now)
-      else this.#stop(charged, now)
+    for (const charged of this.#windows) this.#pause(charged, now)
   }
 
   resumed(now: number): void {
     if (this.#isRefused) return
     this.#stalls?.begins(this, now)
-    for (const charged of this.#windows) {
-      const { window, ticket, subjectWindow } = charged
-      if (ticket === undefined) charged.ticket = window.begin(subjectWindow)
-      else window.resume(ticket, now)
-    }
+    for (const { window, ticket } of this.#windows) if (ticket) window.resume(ticket, now)
   }
 
   ended(now: number): void {
     this.#stalls?.stops(this, now)
     for (const charged of this.#windows) {
-      if (this.#isAborted) this.#abandon(charged, now)
-      else this.#end(charged, now)
+      this.#stop(charged, now)
+      if (!this.#isWrittenOff) this.#learn(charged, now)
       charged.checkOrder?.()
     }
+  }
+
+  /** Nobody may ever see the handler end: it counts as running for as long as it was expected to take. */
+  aborted(now: number): number {
+    this.#isAborted = true
+    this.#abort?.abort()
+    let waitUs: number | undefined
+    for (const { ticket, limitUs, tookUs } of this.#windows) {
+      if (ticket === undefined) continue
+      const expectedUs = Math.max(ticket.cost, Math.min(limitUs * UNSEEN_PART, UNSEEN_MOST_US))
+      const soFarUs = tookUs + (ticket.isPaused ? 0 : now - ticket.start)
+      waitUs = Math.max(waitUs ?? 0, expectedUs - soFarUs)
+    }
+    return waitUs ?? Infinity
+  }
+
+  writtenOff(): void {
+    this.#isWrittenOff = true
   }
 
   late(us: number): void {
@@ -205,15 +219,10 @@ export class RequestCharges implements RequestBudget, MeterObserver {
   }
 
   finished(now: number): void {
-    for (const charged of this.#windows) this.#end(charged, now)
+    for (const charged of this.#windows) this.#learn(charged, now)
   }
 
-  aborted(): void {
-    this.#isAborted = true
-    this.#abort?.abort()
-  }
-
-  headers(res: ServerResponse, now: number): void {
+  headers(res: HeaderFields, now: number): void {
     this.#stalls?.look(now)
     if (this.#windows.length === 0 || (this.#isRefused && res.statusCode !== 429)) return
     const least = this.#least(now)
@@ -261,6 +270,10 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     return this.#abort.signal
   }
 
+  settle(): void {
+    this.#meter.settle()
+  }
+
   charge(ms: number): void {
     if (!(typeof ms === 'number' && ms >= 0 && ms <= MOST_CHARGE_MS)) {
       throw new RangeError(`charge(ms) takes a number from 0 to 86,400,000; received ${shown(ms)}`)
@@ -269,27 +282,18 @@ export class RequestCharges implements RequestBudget, MeterObserver {
     for (const charged of this.#windows) this.#charge(charged, Math.round(ms * 1_000), 'charge')
   }
 
-  #end(charged: ChargedWindow, now: number): void {
-    this.#stop(charged, now)
+  #learn(charged: ChargedWindow, now: number): void {
     if (!this.#isRefused) charged.admission.learn(charged.subjectWindow, charged.tookUs, now)
   }
 
-  /**
-   * The client has gone. The handler may work on, unseen, for as long as it was expected to take: so long its hold stays,
-   * or else clients that go at once could have more work begun than the limit allows.
-   */
-  #abandon(charged: ChargedWindow, now: number): void {
-    this.#pause(charged, now)
-    if (charged.ticket === undefined) return
-    this.#stopAt(charged, now + charged.ticket.pausedHold)
-  }
-
-  /** A timer may fire early: Node counts from the beginning of the event loop's turn in which it was set. */
-  #stopAt(charged: ChargedWindow, at: number): void {
-    const { clock } = this.#meter
-    const now = nowUs(clock)
-    if (now >= at) this.#stop(charged, now)
-    else clock.after((at - now) / 1_000, () => this.#stopAt(charged, at))
+  /** True where something was held. */
+  #release(charged: ChargedWindow): boolean {
+    const { ticket, window } = charged
+    if (ticket === undefined) return false
+    window.release(ticket)
+    charged.ticket = undefined
+    this.#emitCharged(charged, 0, charged.heldUs)
+    return true
   }
 
   #pause(charged: ChargedWindow, now: number): void {

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { HeaderFields } from '../../http/meter'
 import { wholeSeconds } from '../window/retry-after'
 
 /** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
@@ -24,7 +24,7 @@ export interface WindowUse {
 }
 
 /** The service's own fields. The "window size" is the budget, not the window's length. Microseconds. */
-export function throttleFields(res: ServerResponse, limitUs: number, usedUs: number): void {
+export function throttleFields(res: HeaderFields, limitUs: number, usedUs: number): void {
   const limitMs = Math.round(limitUs / 1_000)
   const usedMs = Math.max(0, Math.round(usedUs / 1_000))
   res.setHeader('X-THROTTLE-WINDOW-SIZE', limitMs)
@@ -36,7 +36,7 @@ export function throttleFields(res: ServerResponse, limitUs: number, usedUs: num
  * The fields of draft-ietf-httpapi-ratelimit-headers-10. It knows no unit of time and takes a missing `qu` as requests,
  * so the unit is named.
  */
-export function rateLimitFields(res: ServerResponse, uses: readonly WindowUse[]): void {
+export function rateLimitFields(res: HeaderFields, uses: readonly WindowUse[]): void {
   const policies = uses.map(({ name, limitUs, windowMs }) => {
     return `"${name}";q=${Math.round(limitUs / 1_000)};qu="milliseconds";w=${Math.ceil(windowMs / 1_000)}`
   })

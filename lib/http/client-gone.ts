@@ -1,6 +1,18 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
+/**
+ * Whether nobody waits for a response any more: it was ended or destroyed, or its client has gone. Everybody who wants
+ * to know that asks here.
+ *
+ * Node does not say so on a response that waits for its turn in a pipeline: its connection does. The connection is asked
+ * first, because reading a property of a response whose client has gone counts as a sign of the handler (late-signs.ts).
+ */
+export function isOver(res: ServerResponse): boolean {
+  const socket = (res.req as ServerResponse['req'] | undefined)?.socket
+  return socket?.destroyed === true || res.writableEnded || res.closed || res.destroyed
+}
+
 /** Told when the connection is closed on which a response waited for its turn. */
 export interface QueuedResponse {
   closed(res: ServerResponse): void
