@@ -12,7 +12,14 @@ async function errors(t: Pick<TestContext, 'after'>, format?: ErrorFormatOption)
   const app = express()
   app.use((req, res) => {
     const { searchParams } = new URL(req.url, 'http://x')
-    sendError(req, res, Number(searchParams.get('status')), searchParams.get('message') ?? '', {}, format ? { errorFormat: format } : {})
+    sendError(
+      req,
+      res,
+      Number(searchParams.get('status')),
+      searchParams.get('message') ?? '',
+      {},
+      format ? { errorFormat: format } : {},
+    )
   })
   const listening = await listen(app)
   t.after(() => listening.close())

@@ -31,7 +31,7 @@ export function examplesOf(page: Page, home: string): Example[] {
       const promised = [...text.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)].map(([, said]) => `${said}\n`).join('')
       const tests = /from 'node:test'/.test(text)
       const isModule = language === 'js' && /^import /m.test(text)
-      const esm = isModule || /^[^\s/].*\bawait\b/m.test(text.replace(/^.*\basync\b.*$/gm, ''))
+      const esm = isModule || /^(?=[^\s/]).*\bawait\b/m.test(text.replace(/^.*\basync\b.*$/gm, ''))
       const given = /\bapp\b/.test(text) && !/express\(\)|\bapp:/.test(text)
       let code = text
       if (given)
