@@ -50,7 +50,7 @@ interface ErrorFormat {
     readonly xmlNamespace?: string;
 }
 type ErrorFormatOption = ErrorFormat | "json" | "problem";
-type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => void;
+type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => unknown;
 interface ErrorResponseOptions {
     readonly errorFormat?: ErrorFormatOption;
     readonly dialect?: Dialect;

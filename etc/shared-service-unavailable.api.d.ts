@@ -8,7 +8,7 @@ interface ProcessingTimeOptions {
 declare function processingTime(options?: ProcessingTimeOptions): RequestHandler;
 interface ServiceUnavailableOptions extends ErrorResponseOptions {
     readonly retryAfterSec?: number;
-    readonly log?: (err: unknown, req: Request) => void;
+    readonly log?: (err: unknown, req: Request) => unknown;
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
 export { processingTime as p, serviceUnavailable as s };

@@ -18,6 +18,19 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
+ * Calls a function of the app that may be async, and hands on what it throws or rejects with: uncaught, either would end
+ * the process.
+ */
+export function callGuarded(call: () => unknown, failed: (failure: unknown) => void): void {
+  try {
+    const answer = call()
+    if (isThenable(answer)) answer.then(undefined, failed)
+  } catch (failure) {
+    failed(failure)
+  }
+}
+
+/**
  * A failure as an error to pass to `next()`, for which `undefined`, `'route'` and `'router'` are no errors: they would
  * let the request go on.
  */

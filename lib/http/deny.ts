@@ -1,12 +1,17 @@
+import type { ServerResponse } from 'node:http'
 import type { NextFunction, Request, Response } from 'express'
 import { type Denial, type DenialError, denialError } from '../errors'
+import { asError, callGuarded } from './callback'
 import { type Dialect, checkDialect, dialectOf } from './dialect'
 import { errorBody } from './error-body'
 import { type ErrorFormatOption, checkErrorFormat } from './error-format'
 import { optionType } from './options'
 
-/** Answers a denied request instead of the package: `(err, req, res, next) => next(err)` passes the error to the app. */
-export type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => void
+/**
+ * Answers a denied request instead of the package: `(err, req, res, next) => next(err)` passes the error to the app. May
+ * be async; its failure is passed to `next()`.
+ */
+export type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => unknown
 
 /** Format of error responses. */
 export interface ErrorResponseOptions {
@@ -36,24 +41,27 @@ export function checkErrorResponseOptions({ errorFormat, dialect }: ErrorRespons
 
 /** Answers a denied request, or hands it to `onDenied`. Never throws: a request may be denied outside of Express's stack. */
 export function deny(denial: Denial, options: DenyOptions, req: Request, res: Response, next: NextFunction): void {
-  try {
-    if (options.onDenied) options.onDenied(denialError(denial), req, res, next)
-    else sendError(req, res, denial.status, denial.message, denial.headers, options)
-  } catch (err) {
-    next(err)
-  }
+  const { onDenied } = options
+  const answer = () =>
+    onDenied
+      ? onDenied(denialError(denial), req, res, next)
+      : sendError(req, res, denial.status, denial.message, denial.headers, options)
+  callGuarded(answer, (failure) => next(asError(failure)))
 }
 
 /** Fields that a handler may have set for the body that the error replaces. */
 const BODY_FIELDS = new Set([
   ...['content-encoding', 'content-language', 'content-range', 'content-location', 'content-disposition'],
-  ...['etag', 'last-modified', 'cache-control', 'expires', 'accept-ranges', 'transfer-encoding', 'trailer'],
+  ...['etag', 'last-modified', 'accept-ranges', 'transfer-encoding', 'trailer'],
 ])
 
-/** Sends an error with a body in the media type that `Accept` prefers. Removes the fields of any other body. */
+/**
+ * Sends an error with a body in the media type that `Accept` prefers. Removes the fields of any other body. What
+ * the app says of caching stays, unless a shared cache could answer others with the error.
+ */
 export function sendError(
   req: Request,
-  res: Response,
+  res: ServerResponse,
   status: number,
   message: string,
   headers: Readonly<Record<string, string>>,
@@ -62,9 +70,22 @@ export function sendError(
   const dialect = dialectOf(options.dialect, req)
   const { type, text } = errorBody(req.headers.accept, status, message, options.errorFormat, dialect)
   for (const name of res.getHeaderNames()) if (BODY_FIELDS.has(name)) res.removeHeader(name)
-  res.status(status).vary('Accept')
+  res.statusCode = status
+  varyByAccept(res)
   for (const name in headers) res.setHeader(name, headers[name] as string)
+  if (!isCachingRestricted(res)) res.setHeader('Cache-Control', 'no-store')
   res.setHeader('Content-Type', type)
   res.setHeader('Content-Length', Buffer.byteLength(text))
   res.end(req.method === 'HEAD' ? undefined : text)
+}
+
+function varyByAccept(res: ServerResponse): void {
+  const fields = [res.getHeader('Vary') ?? []].flat().join(', ')
+  if (!/(?:^|,)\s*(?:\*|accept)\s*(?:,|$)/i.test(fields)) res.setHeader('Vary', fields ? `${fields}, Accept` : 'Accept')
+}
+
+function isCachingRestricted(res: ServerResponse): boolean {
+  const directives = [res.getHeader('Cache-Control') ?? []].flat().join()
+  if (/\b(?:private|no-store|no-cache)\b/i.test(directives)) return true
+  return directives !== '' && !/\bpublic\b|\bs-maxage\b|\bmax-age="?0*[1-9]/i.test(directives)
 }

@@ -1,4 +1,5 @@
 import type { ErrorRequestHandler, Request } from 'express'
+import { callGuarded } from './callback'
 import { type ErrorResponseOptions, checkErrorResponseOptions, sendError } from './deny'
 import { Meter } from './meter'
 import { optionNames, optionRange, optionType } from './options'
@@ -7,8 +8,8 @@ import { optionNames, optionRange, optionType } from './options'
 export interface ServiceUnavailableOptions extends ErrorResponseOptions {
   /** `Retry-After` for errors that have none: whole seconds, 1 to 86,400. Default 10. */
   readonly retryAfterSec?: number
-  /** Called with every error answered here: its client is told nothing of it. Default: `console.error`. */
-  readonly log?: (err: unknown, req: Request) => void
+  /** Logs every error answered here, of which its client is told nothing. May be async. Default: `console.error`. */
+  readonly log?: (err: unknown, req: Request) => unknown
 }
 
 /**
@@ -28,11 +29,8 @@ export function serviceUnavailable(options: ServiceUnavailableOptions = {}): Err
   return function serviceUnavailable(err: unknown, req, res, next) {
     if (isClientError(err) || res.headersSent) return next(err)
     Meter.of(res)
-    try {
-      log(err, req)
-    } catch (failure) {
-      console.error(failure) // else Express would answer the log's failure, with its stack
-    }
+    // Passed to next(), Express would answer the log's failure, with its stack.
+    callGuarded(() => log(err, req), console.error)
     const headers = { 'Retry-After': retryAfter(err) ?? String(retryAfterSec) }
     sendError(req, res, 503, 'Service Unavailable', headers, options)
   }

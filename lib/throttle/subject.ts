@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
 import type { Request } from 'express'
 import { bearerCheckOf } from '../bearer/request-session'
 import type { Session } from '../bearer/session/session'
@@ -39,6 +40,11 @@ function sessionSubject(session: Session): string {
  */
 export function addressSubject(req: IncomingMessage): string {
   return `address:${clientNetwork(req)}`
+}
+
+/** Whether a subject is an address, and no user or app. */
+export function isAddressSubject(who: string): boolean {
+  return who.startsWith('address:') || isIP(who) !== 0
 }
 
 /** The network that a request came from, a /16 or an IPv6 /32: it pays where there are too many addresses to tell apart. */

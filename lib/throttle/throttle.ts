@@ -11,7 +11,7 @@ import { RequestAdmission } from './request/request-admission'
 import { RequestCharges } from './request/request-charges'
 import { RouteTable } from './request/route-table'
 import { StallSharing } from './request/stall-sharing'
-import { subjectKey, subjectOf } from './subject'
+import { isAddressSubject, subjectKey, subjectOf } from './subject'
 import type { SharedWindow } from './sync/shared-window'
 import { StoreHealth } from './sync/store-health'
 import { NO_WAIT, type ThrottleOptions, checkOptions, routeEntries, waitRule } from './throttle-options'
@@ -131,7 +131,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const limitUs = typeof limit === 'number' ? limit : requestLimitUs(limit, req)
     const route = routes.of(req.method, fullPath(req))
     const keptAs = window.keptAs(subjectKey(who), maxSubjects, req)
-    const checkOrder = orderCheck(req, who, subject)
+    const checkOrder = isAddressSubject(who) ? orderCheck(req, subject) : undefined
     return { asks: { window, route, limitUs, subject: who, keptAs, checkOrder }, charges }
   }
 

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { isIP } from 'node:net'
 import { bearerCheckOf } from '../bearer/request-session'
 import { shown } from '../http/options'
 import { warnOnce } from '../http/warn-once'
@@ -8,18 +7,13 @@ import type { SharedWindow } from './sync/shared-window'
 import type { ThrottleOptions } from './throttle-options'
 
 /**
- * Looks, when the response has ended, whether an address paid though a user was signed in; undefined where an address
- * did not pay, or was meant to (`subject: addressSubject`). Warns of it.
+ * For a request that an address pays for: looks, when the response has ended, whether a user was signed in, and warns
+ * of it. Undefined where addresses are meant to pay (`subject: addressSubject`).
  *
- * @param who the subject of the request
  * @param subject the option of the throttle
  */
-export function orderCheck(
-  req: IncomingMessage,
-  who: string,
-  subject: ThrottleOptions['subject'],
-): (() => void) | undefined {
-  if (subject === addressSubject || !isAddress(who)) return undefined
+export function orderCheck(req: IncomingMessage, subject: ThrottleOptions['subject']): (() => void) | undefined {
+  if (subject === addressSubject) return undefined
   const { session } = req as SignedIn
   const mayStillSignIn = session !== undefined && session?.passport?.user === undefined
   return () => {
@@ -35,10 +29,6 @@ export function orderCheck(
 interface SignedIn {
   readonly user?: unknown
   readonly session?: { readonly passport?: { readonly user?: unknown } } | null
-}
-
-function isAddress(who: string): boolean {
-  return who.startsWith('address:') || isIP(who) !== 0
 }
 
 function warnOfBearer(): void {

@@ -4,6 +4,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { type ServiceUnavailableOptions, UnavailableError, serviceUnavailable } from '../../lib'
 import { listen } from '../support/listen'
+import { until } from '../support/until'
 
 async function appWith(t: TestContext, handler: RequestHandler, options: ServiceUnavailableOptions = {}) {
   const logged: unknown[] = []
@@ -19,6 +20,10 @@ async function appWith(t: TestContext, handler: RequestHandler, options: Service
   const listening = await listen(app)
   t.after(() => listening.close())
   return { ...listening, logged, passed }
+}
+
+function raise(thrown: unknown): never {
+  throw thrown
 }
 
 const failing =
@@ -88,24 +93,38 @@ describe('serviceUnavailable() answers an internal problem', () => {
     })
     const answer = await get('/', { Accept: 'application/json' })
     assert.deepEqual(JSON.parse(answer.body), { errors: [{ code: 503, message: 'Service Unavailable' }] })
-    const left = ['Content-Encoding', 'Content-Language', 'Content-Disposition', 'ETag', 'Cache-Control', 'Expires']
+    const left = ['Content-Encoding', 'Content-Language', 'Content-Disposition', 'ETag', 'Last-Modified']
     assert.deepEqual(
       left.filter((name) => answer.headers.has(name)),
       [],
     )
     assert.equal(answer.headers.get('X-Kept'), 'yes')
+    assert.equal(answer.headers.get('Cache-Control'), 'no-store', 'no shared cache keeps it')
   })
 
-  it('also where its log fails', async (t) => {
-    const { get } = await appWith(t, failing(new Error('on purpose')), {
-      log: () => {
-        throw new Error('the log is full')
-      },
+  const full = new Error('the log is full')
+  const logs: [what: string, log: () => unknown, said: unknown][] = [
+    ['throws', () => raise(full), full],
+    ['rejects', () => Promise.reject(full), full],
+    ['throws nothing', () => raise(undefined), undefined],
+    [
+      'is no promise of Node and rejects',
+      () => ({ then: (_: unknown, fail: (err: Error) => void) => fail(full) }),
+      full,
+    ],
+  ]
+  for (const [what, log, said] of logs) {
+    it(`also where its log ${what}, and says that to the console`, async (t) => {
+      const { get } = await appWith(t, failing(new Error('on purpose')), { log })
+      const printed = t.mock.method(console, 'error', () => undefined)
+      assert.equal((await get('/')).status, 503)
+      await until(() => printed.mock.calls.length > 0)
+      assert.deepEqual(
+        printed.mock.calls.map((call) => call.arguments),
+        [[said]],
+      )
     })
-    const said = t.mock.method(console, 'error', () => undefined)
-    assert.equal((await get('/')).status, 503)
-    assert.match(String(said.mock.calls[0]?.arguments[0]), /the log is full/)
-  })
+  }
 
   it('and says it to the console unless there is a log', async (t) => {
     const said = t.mock.method(console, 'error', () => undefined)
