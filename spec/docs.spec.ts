@@ -68,7 +68,6 @@ describe('links of README and docs', () => {
         if (/^https:\/\/[^\s/]+(\/|$)/.test(link)) continue
         const [to = '', anchor] = link.split('#')
         const target = to === '' ? path : normalize(join(dirname(path), to)).replaceAll('\\', '/')
-        if (target === 'docs/api/index.md') continue // written by typedoc
         assert.ok(existsSync(join(root, target)), `${path}: ${link}`)
         if (anchor === undefined) continue
         const page = all.find((each) => each.path === target)
@@ -77,9 +76,9 @@ describe('links of README and docs', () => {
     })
   }
 
-  it('lead to every page of docs/ from its index or README', () => {
+  it('lead to every page of docs/ from its index, README or CONTRIBUTING', () => {
     const linked = all
-      .filter(({ path }) => path === 'README.md' || path === 'docs/README.md')
+      .filter(({ path }) => ['README.md', 'docs/README.md', 'CONTRIBUTING.md'].includes(path))
       .flatMap(({ path, links }) => links.map((link) => normalize(join(dirname(path), link.split('#')[0] ?? ''))))
     for (const { path } of all.filter(({ path }) => path.startsWith('docs/') && path !== 'docs/README.md')) {
       assert.ok(linked.includes(normalize(path)), path)
@@ -114,10 +113,12 @@ function wrongWith(line: string): string | undefined {
   const there = (path: string) => (existsSync(join(root, path)) ? undefined : `there is no ${path}`)
   if (command === undefined || command === '' || command.startsWith('#')) return undefined
   if (command === 'npm') {
-    if (['ci', 'install', 'publish', 'pack', 'sbom'].includes(first)) return undefined
+    if (['ci', 'install', 'publish', 'pack', 'sbom', 'version'].includes(first)) return undefined
     const script = first === 'run' ? (rest[0] ?? '') : first
     return script in scripts ? undefined : `package.json has no script ${script}`
   }
+  if (command === 'npx' && /^-p node@\d+ npm /.test([first, ...rest].join(' ')))
+    return wrongWith(rest.slice(1).join(' '))
   if (command === 'npx') return first in bin ? undefined : `package.json has no bin ${first}`
   if (command === 'node' && first === 'app.mjs') return undefined // what the reader has just saved
   if (command === 'node') return there([first, ...rest].find((each) => !each.startsWith('-')) ?? '')

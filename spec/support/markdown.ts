@@ -34,6 +34,7 @@ export function pages(root: string): Page[] {
   const alone = [
     'README.md',
     'CHANGELOG.md',
+    'CODE_OF_CONDUCT.md',
     'CONTRIBUTING.md',
     'SECURITY.md',
     'examples/README.md',

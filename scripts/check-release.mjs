@@ -1,0 +1,22 @@
+// Runs before `npm publish` (prepublishOnly): package.json says where the project lives, and the changelog has the
+// version. No tool that people know checks either. docs/releasing.md has the steps.
+import { readFileSync } from 'node:fs'
+
+const pkg = JSON.parse(readFileSync('package.json', 'utf8'))
+const missing = ['repository', 'homepage', 'bugs'].filter((field) => !pkg[field])
+if (missing.length > 0) {
+  fail(`package.json lacks ${missing.join(', ')}: put the public address there, as docs/releasing.md shows.`)
+}
+const sections = readFileSync('CHANGELOG.md', 'utf8').split(/^## /m)
+const of = (version) => sections.find((section) => section.startsWith(`[${version}]`))
+if (!/^\S+ - \d{4}-\d\d-\d\d\n[^]*^- /m.test(of(pkg.version) ?? '')) {
+  fail(`CHANGELOG.md has no entries under "## [${pkg.version}] - YYYY-MM-DD": move those of Unreleased there.`)
+}
+if (/^- /m.test(of('Unreleased') ?? '')) {
+  fail(`CHANGELOG.md has entries under Unreleased: move them below ${pkg.version}, or keep them on a branch.`)
+}
+
+function fail(why) {
+  console.error(why)
+  process.exit(1)
+}
