@@ -11,6 +11,7 @@ interface DashboardOptions {
     readonly redis?: RedisClient | string;
     readonly prefix?: string;
     readonly names?: (subject: string) => string | undefined;
+    readonly title?: string;
 }
 interface ThrottleDashboard extends Router {
     close(): void;

@@ -35,6 +35,8 @@ export interface Refusals {
   /** Nobody was refused: the throttle is on a dry run. */
   readonly dryRun: boolean
   readonly count: Series
+  /** When the last one may come back, by its Retry-After. */
+  againAt: number
 }
 
 /**
@@ -48,6 +50,8 @@ export class Activity {
   readonly syncMs = new Series()
   readonly routes = new Map<string, RouteActivity>()
   readonly refusals = new Map<string, Refusals>()
+  /** As of the last refusal. */
+  isDryRun = false
   readonly #now: () => number
   readonly #isWatched: () => boolean
   /** Ends all subscriptions. */
@@ -82,7 +86,10 @@ export class Activity {
       }),
       'express-tollgate:refused': ours<RefusedMessage>((message) => {
         this.refused.add(now(), 1)
-        this.#refusal(message).count.add(now(), 1)
+        this.isDryRun = message.dryRun
+        const refusals = this.#refusal(message)
+        refusals.count.add(now(), 1)
+        refusals.againAt = now() + message.retryAfterSec * 1_000
       }),
       'express-tollgate:charged': ours<ChargedMessage>(({ req, ms, by }) => {
         const route = this.#route(
@@ -117,7 +124,7 @@ export class Activity {
     const others = this.refusals.size >= MOST_REFUSALS
     const made = { subject: others ? undefined : subject, route: others ? OTHER_ROUTES : route, window, reason, dryRun }
     const place = others ? [window, reason, dryRun].join('\n') : key
-    const found = this.refusals.get(place) ?? { ...made, count: new Series() }
+    const found = this.refusals.get(place) ?? { ...made, count: new Series(), againAt: 0 }
     this.refusals.set(place, found)
     return found
   }

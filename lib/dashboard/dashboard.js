@@ -1,6 +1,14 @@
 'use strict'
 const SVG = 'http://www.w3.org/2000/svg'
 const STEP_MS = 5_000
+/** From this share of the limit on, a subject is near it. */
+const NEAR = 0.8
+const REASONS = {
+  spent: 'limit used up',
+  hold: 'the rest is held by running requests',
+  places: 'too many requests wait already',
+  outage: 'the store does not answer, and this process’s share is used up',
+}
 /** @type {(id: string) => any} every element that is asked for stands in the page */
 const $ = (id) => document.getElementById(id)
 const csrf = /** @type {HTMLMetaElement} */ (document.querySelector('meta[name=csrf]')).content
@@ -10,6 +18,11 @@ const view = { find: '', sort: 'spent', most: 25 }
 const charts = new WeakMap()
 let events
 let typing
+/** The newest figures. */
+let latest
+const app = /** @type {HTMLMetaElement} */ (document.querySelector('meta[name=app]')).content || location.host
+document.title = `${app} · throttle`
+$('app').textContent = app
 
 $('pause').addEventListener('click', () => {
   const paused = events !== undefined
@@ -33,8 +46,14 @@ $('more').addEventListener('click', () => look({ most: Math.min(400, view.most *
 $('reset').addEventListener('submit', (event) => {
   event.preventDefault()
   const name = $('reset-name').value
-  if (confirm(`Reset the usage of ${name}, in every process?`)) void reset({ name })
+  if (confirm(`Reset the usage of ${name}, in every process?`)) void reset({ name }, name)
 })
+$('dismiss').addEventListener('click', () => {
+  $('said').hidden = true
+  $('pause').focus()
+})
+// The rows keep their places while the pointer is over them: nobody clicks on a row that was another's a moment ago.
+$('subjects').addEventListener('pointerleave', () => latest && showSubjects(latest))
 document.addEventListener('keydown', ({ key }) => {
   const tip = /** @type {HTMLElement} */ (document.activeElement)
   if (key === 'Escape' && tip.classList.contains('tip')) tip.blur()
@@ -60,46 +79,54 @@ function listen() {
   }
 }
 
-async function reset(who) {
+/** @param label whose usage it is, as the page shows it */
+async function reset(who, label) {
   try {
     const headers = { 'X-CSRF-Token': csrf }
     const answer = await fetch('reset', { method: 'POST', headers, body: new URLSearchParams(who) })
+    if (answer.ok) return say(`The usage of ${label} was reset.`, false)
     const json = (answer.headers.get('Content-Type') ?? '').startsWith('application/json')
-    say(json ? (await answer.json()).message : `It was not done: ${answer.status}`, !answer.ok)
+    say(`${label}: ${json ? (await answer.json()).message : `not reset, ${answer.status}`}`, true)
   } catch (err) {
-    say(`It was not done: ${err.message}`, true)
+    say(`${label}: not reset, ${err.message}`, true)
   }
 }
 
-function show({ at, source, trouble, subjects, found, totals, admitted, refused, refusals, routes, store }) {
-  $('live').textContent = source === 'redis' ? 'Live, all processes' : 'Live, this process'
+function show(news) {
+  latest = news
+  const { at, source, trouble, totals, admitted, refused, refusals, routes, store } = news
+  $('live').textContent = 'Live'
   $('trouble').hidden = !trouble
   write($('trouble'), trouble ? `${trouble}. Subjects are as this process knows them.` : '')
   write($('refused'), String(refused.aMinute))
   write($('admitted'), String(admitted.aMinute))
   write($('hold'), duration(totals.holdMs))
-  write($('hold-note'), `for ${totals.running} running`)
+  write($('hold-note'), `for ${totals.running} running, ${whose(source)}`)
   chart($('refused-chart'), 'Refused requests', refused.points, at, count)
   chart($('admitted-chart'), 'Admitted requests', admitted.points, at, count)
   showStore(store, at)
-  const all = `${totals.more ? 'more than ' : ''}${totals.subjects}`
-  write($('totals'), `${all} with time spent, ${duration(totals.spentMs)} in all`)
-  write($('count'), view.find ? `${subjects.length} of ${found} found` : `${subjects.length} of ${all}`)
-  $('more').hidden = subjects.length === found || view.most >= 400
-  write($('no-subjects'), view.find ? 'No subject fits.' : 'Nobody has spent time in a window that is open now.')
-  $('no-subjects').hidden = subjects.length > 0
+  showSubjects(news)
   $('no-refusals').hidden = refusals.length > 0
   $('no-routes').hidden = routes.length > 0
-  keep($('subjects'), subjects, ({ subject }) => subject, subjectItem, showSubject)
-  const kind = (one) => [one.subject, one.route, one.window, one.reason, one.dryRun].join('\n')
-  keep($('refusals'), refusals, kind, refusalItem, showRefusal)
+  const share = (ms) => ms / routes.reduce((sum, { ms }) => sum + ms.aMinute, 0)
+  keep(
+    $('refusals'),
+    refusals,
+    ({ subject }) => subject ?? '',
+    refusalItem,
+    (item, refusal) => showRefusal(item, refusal, at),
+  )
   keep(
     $('routes'),
     routes,
     ({ route }) => route,
     routeItem,
-    (item, route) => showRoute(item, route, at),
+    (item, route) => showRoute(item, route, share(route.ms.aMinute), at),
   )
+}
+
+function whose(source) {
+  return source === 'redis' ? 'all processes' : 'this process'
 }
 
 function showStore({ shared, down, syncMs }, at) {
@@ -107,63 +134,118 @@ function showStore({ shared, down, syncMs }, at) {
   $('store-chart').hidden = !shared
   if (!shared) {
     write($('store'), 'in memory')
-    return write($('store-note'), 'of this process alone')
+    return write($('store-note'), 'each process for itself')
   }
   const newest = syncMs.slice(-12).findLast((ms) => ms !== null)
   const state = newest === undefined ? 'idle' : milliseconds(newest)
   write($('store'), down.length > 0 ? 'not answering' : state)
-  const note = newest === undefined ? 'not asked for a minute' : 'to answer, on average'
+  const note = newest === undefined ? 'not asked for a minute' : 'average answer time, this process'
   write($('store-note'), down.length > 0 ? `${down.join(', ')}: each process decides alone` : note)
   chart($('store-chart'), 'Answer time of the store', syncMs, at, milliseconds)
 }
 
+// --- The table
+
+function showSubjects({ at, source, dryRun, subjects, found, totals }) {
+  const all = `${totals.more ? 'more than ' : ''}${totals.subjects}`
+  write($('totals'), `${all} subjects used ${duration(totals.spentMs)}, ${whose(source)}`)
+  write($('count'), view.find ? `${subjects.length} of ${found} found` : `${subjects.length} of ${all}`)
+  $('more').hidden = subjects.length === found || view.most >= 400
+  write($('no-subjects'), view.find ? 'No subject fits.' : 'Nobody has used time in an open window.')
+  $('no-subjects').hidden = subjects.length > 0
+  $('subjects').hidden = subjects.length === 0
+  const update = (group, subject) => showSubject(group, subject, dryRun, at)
+  const stays = $('subjects').matches(':hover')
+  keep($('subjects'), subjects, ({ subject }) => subject, subjectGroup, update, stays)
+}
+
+/** The cells of each subject that stand in its first row, whichever that is. */
+const own = new WeakMap()
+
+function subjectGroup({ subject }) {
+  const group = element('tbody', { role: 'rowgroup' })
+  const name = element('code', { class: 'who' }, element('span', { class: 'who-begins' }), element('span', {}))
+  const button = element('button', { class: 'small' }, 'Reset', element('span', { class: 'unseen' }, ` ${subject}`))
+  button.addEventListener('click', () => {
+    const label = String(name.textContent)
+    if (confirm(`Reset the usage of ${label}, in every process?`)) void reset({ id: subject }, label)
+  })
+  const who = element('th', { role: 'rowheader', scope: 'rowgroup' }, name)
+  own.set(group, { name, button, who, action: element('td', { role: 'cell', class: 'action' }, button) })
+  return group
+}
+
+function showSubject(group, { subject, name: given, known, windows }, dryRun, at) {
+  const { name, button, who, action } = own.get(group)
+  const isFocused = document.activeElement === button
+  const label = given ?? subject
+  write(name.firstElementChild, label.slice(0, -12))
+  write(name.lastElementChild, label.slice(-12))
+  who.title = given === undefined ? '' : `${given}, ${subject}`
+  button.hidden = !known
+  const update = (row, window) => showWindow(row, window, dryRun, at)
+  keep(group, windows, ({ window }) => window, windowRow, update)
+  const [first] = group.children
+  if (who.parentNode !== first) first.prepend(who)
+  if (action.parentNode !== first) first.append(action)
+  for (const cell of [who, action]) cell.setAttribute('rowspan', String(windows.length))
+  if (isFocused) button.focus()
+}
+
+function windowRow() {
+  const cell = (name, ...children) => element('td', { role: 'cell', class: name }, ...children)
+  const bar = element('div', { class: 'bar', 'aria-hidden': 'true' }, element('div', { class: 'fill' }))
+  const used = cell('used', element('div', { class: 'amount' }, bar, element('span', { class: 'spent' })))
+  return element('tr', { role: 'row' }, cell('name'), used, cell('state'), cell('running'), cell('held'))
+}
+
+function showWindow(row, { window, spentMs, limitMs, holdMs, running, waiting, endsInMs }, dryRun, at) {
+  const { kind, text } = stateOf(spentMs, limitMs, waiting, at + endsInMs, dryRun)
+  row.className = kind
+  write(row.querySelector('.name'), window)
+  write(row.querySelector('.spent'), seconds(spentMs) + (limitMs === null ? '' : ` of ${seconds(limitMs)}`))
+  write(row.querySelector('.state'), text)
+  row.querySelector('.state').title = `window ends at ${clockTime(at + endsInMs, at)}`
+  write(row.querySelector('.running'), String(running))
+  write(row.querySelector('.held'), holdMs > 0 ? duration(holdMs) : '–')
+  row.querySelector('.bar').hidden = limitMs === null
+  row.querySelector('.fill').style.transform = `scaleX(${Math.min(1, spentMs / (limitMs ?? Infinity))})`
+
+  function stateOf(spentMs, limitMs, waiting, endsAt, dryRun) {
+    if (limitMs !== null && spentMs > limitMs) {
+      return { kind: 'over', text: dryRun ? 'over limit, dry run' : `refused until ${clockTime(endsAt, at)}` }
+    }
+    if (waiting > 0) return { kind: 'waits', text: `waiting ${waiting}` }
+    if (limitMs !== null && spentMs >= NEAR * limitMs) return { kind: 'near', text: 'near limit' }
+    return { kind: 'ok', text: 'ok' }
+  }
+}
+
 // --- Lists
 
-function subjectItem({ subject }) {
-  const who = element('code', { class: 'who' })
-  const button = element('button', { class: 'small' }, 'Reset', element('span', { class: 'unseen' }, ` ${subject}`))
-  const hash = element('code', { class: 'hash' })
-  const head = element('div', { class: 'head' }, element('p', {}, who, hash), button)
-  const item = element('li', { class: 'subject' }, head, element('ul', { class: 'windows' }))
-  button.addEventListener('click', () => {
-    if (confirm(`Reset the usage of ${who.textContent}, in every process?`)) void reset({ id: subject })
-  })
-  return item
-}
-
-function showSubject(item, { subject, name, known, windows }) {
-  write(item.querySelector('.who'), name ?? subject)
-  write(item.querySelector('.hash'), name === undefined ? '' : subject)
-  item.querySelector('button').hidden = !known
-  keep(item.querySelector('.windows'), windows, ({ window }) => window, windowItem, showWindow)
-}
-
-function windowItem() {
-  const text = element('div', { class: 'text' }, element('p', { class: 'name' }), element('p', { class: 'note' }))
-  const bar = element('div', { class: 'bar', 'aria-hidden': 'true' }, element('div', { class: 'fill' }))
-  return element('li', {}, text, bar, element('p', { class: 'spent' }))
-}
-
-function showWindow(item, { window, spentMs, limitMs, holdMs, running, endsInMs }) {
-  write(item.querySelector('.name'), window)
-  const now = running > 0 ? `, ${running} running, ${duration(holdMs)} on hold` : ''
-  write(item.querySelector('.note'), `ends in ${duration(endsInMs)}${now}`)
-  write(item.querySelector('.spent'), seconds(spentMs) + (limitMs === null ? '' : ` of ${seconds(limitMs)}`))
-  item.querySelector('.bar').hidden = limitMs === null
-  item.querySelector('.fill').style.transform = `scaleX(${Math.min(1, spentMs / (limitMs ?? Infinity))})`
-  item.classList.toggle('over', limitMs !== null && spentMs > limitMs)
-}
-
 function refusalItem() {
-  const text = element('div', { class: 'text' }, element('code', { class: 'who' }), element('p', { class: 'note' }))
-  return element('li', { class: 'refusal' }, text, element('p', { class: 'spent' }))
+  const head = element('p', { class: 'head' }, element('code', { class: 'who' }), element('span', { class: 'spent' }))
+  return element('li', { class: 'refusal' }, head, element('p', { class: 'until' }), element('ul', { class: 'kinds' }))
 }
 
-function showRefusal(item, { subject, name, route, window, reason, dryRun, count }) {
+function showRefusal(item, { subject, name, count, againInMs, kinds }, at) {
   write(item.querySelector('.who'), name ?? subject ?? 'other subjects')
-  const parts = [route, `window ${window}`, ...(reason ? [reason] : []), ...(dryRun ? ['dry run: let through'] : [])]
-  write(item.querySelector('.note'), parts.join(' · '))
-  write(item.querySelector('.spent'), count === 1 ? '1 request' : `${count} requests`)
+  write(item.querySelector('.spent'), requests(count))
+  write(item.querySelector('.until'), againInMs > 0 ? `until ${clockTime(at + againInMs, at)}` : '')
+  const key = ({ route, window, reason, dryRun }) => [route, window, reason, dryRun].join('\n')
+  keep(item.querySelector('.kinds'), kinds, key, kindItem, showKind)
+}
+
+function kindItem() {
+  const route = element('p', {}, element('code', { class: 'route-name' }), element('span', { class: 'spent' }))
+  return element('li', {}, route, element('p', { class: 'note' }))
+}
+
+function showKind(item, { route, window, reason, dryRun, count }) {
+  write(item.querySelector('.route-name'), route)
+  write(item.querySelector('.spent'), String(count))
+  const why = REASONS[reason] ?? 'the store does not answer'
+  write(item.querySelector('.note'), `${why}, window ${window}${dryRun ? '; let in, dry run' : ''}`)
 }
 
 function routeItem() {
@@ -171,26 +253,43 @@ function routeItem() {
   return element('li', { class: 'route' }, text, element('div', { class: 'chart' }), element('p', { class: 'spent' }))
 }
 
-function showRoute(item, { route, requests, ms }, at) {
+function showRoute(item, { route, requests: n, ms }, share, at) {
   write(item.querySelector('.who'), route)
-  write(item.querySelector('.note'), requests === 1 ? '1 request' : `${requests} requests`)
-  write(item.querySelector('.spent'), duration(ms.aMinute))
+  write(item.querySelector('.note'), requests(n))
+  const part = ms.aMinute > 0 ? `, ${Math.round(share * 100)} %` : ''
+  write(item.querySelector('.spent'), duration(ms.aMinute) + part)
   chart(item.querySelector('.chart'), `Processing time of ${route}`, ms.points, at, duration)
 }
 
-/** Brings a list up to date and keeps the elements that stay, and the focus where it was. */
-function keep(list, items, keyOf, make, update) {
-  const old = new Map([...list.children].map((child) => [child.dataset.key, child]))
+/**
+ * Brings a list up to date and keeps the elements that stay, and the focus where it was.
+ *
+ * @param stays each element keeps its place, also one that is no more; new ones come last
+ */
+function keep(list, items, keyOf, make, update, stays = false) {
+  const keys = items.map(keyOf)
+  const old = new Map()
   const focused = /** @type {HTMLElement} */ (document.activeElement)
+  let last = null
+  for (const child of [...list.children]) {
+    const { key } = child.dataset
+    const wanted = key === undefined || keys.includes(key)
+    if (!wanted && !stays) child.remove()
+    else if (key !== undefined) old.set(key, child)
+    child.classList.toggle('gone', !wanted)
+    if (key === undefined || (stays && child.isConnected)) last = child
+  }
   for (const [i, item] of items.entries()) {
-    const key = keyOf(item)
-    const child = old.get(key) ?? make(item)
-    child.dataset.key = key
-    old.delete(key)
-    if (list.children[i] !== child) list.insertBefore(child, list.children[i] ?? null)
+    const known = old.get(keys[i])
+    const child = known ?? make(item)
+    child.dataset.key = keys[i]
+    if (!(stays && known)) {
+      const next = last === null ? list.firstElementChild : last.nextElementSibling
+      if (next !== child) list.insertBefore(child, next)
+      last = child
+    }
     update(child, item)
   }
-  for (const child of old.values()) child.remove()
   if (document.activeElement !== focused && list.contains(focused)) focused.focus()
 }
 
@@ -269,8 +368,19 @@ function point(box, shown) {
 
 function say(text, isBad) {
   $('said').hidden = false
-  $('said').textContent = text
+  $('said').firstElementChild.textContent = text
   $('said').classList.toggle('bad', isBad)
+}
+
+function requests(n) {
+  return n === 1 ? '1 request' : `${n} requests`
+}
+
+/** The time of day, and the day where it is not within twelve hours. */
+function clockTime(ms, now) {
+  const rounded = new Date(Math.round(ms / 1_000) * 1_000)
+  const time = rounded.toLocaleTimeString([], { hourCycle: 'h23' })
+  return ms - now < 43_200_000 ? time : `${rounded.toLocaleDateString()}, ${time}`
 }
 
 function count(n) {

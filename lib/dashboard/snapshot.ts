@@ -7,7 +7,8 @@ import type { View } from './view'
 
 /** So many are shown of each. */
 const ROUTES = 20
-const REFUSALS = 20
+const REFUSED = 20
+const KINDS = 5
 
 /** A figure of the last minute, and how it came about: five minutes in steps of five seconds, oldest first. */
 interface Charted {
@@ -15,15 +16,22 @@ interface Charted {
   readonly points: readonly number[]
 }
 
-/** Requests of one subject to one route that were refused by one window, in the last five minutes. */
-interface ShownRefusals {
+/** Requests of one subject that were refused in the last five minutes. */
+interface RefusedSubject {
+  /** Its hash; undefined where they are of several. */
   readonly subject: string | undefined
   readonly name: string | undefined
-  readonly route: string
-  readonly window: string
-  readonly reason: string | undefined
-  readonly dryRun: boolean
   readonly count: number
+  /** The longest Retry-After that has not passed yet: the subject is refused for so long. 0: it may come back. */
+  readonly againInMs: number
+  /** By route, window and reason; the most first. */
+  readonly kinds: readonly {
+    readonly route: string
+    readonly window: string
+    readonly reason: string | undefined
+    readonly dryRun: boolean
+    readonly count: number
+  }[]
 }
 
 /** All that there is to see at one moment, whoever looks. */
@@ -34,6 +42,8 @@ export interface Overview {
   readonly source: 'redis' | 'process'
   /** Why the figures of all processes cannot be shown. */
   readonly trouble: string | undefined
+  /** Whoever is over the limit is let in all the same. */
+  readonly dryRun: boolean
   readonly subjects: readonly ShownSubject[]
   readonly totals: {
     readonly subjects: number
@@ -45,7 +55,7 @@ export interface Overview {
   }
   readonly admitted: Charted
   readonly refused: Charted
-  readonly refusals: readonly ShownRefusals[]
+  readonly refusals: readonly RefusedSubject[]
   readonly routes: readonly { readonly route: string; readonly requests: number; readonly ms: Charted }[]
   readonly store: {
     readonly shared: boolean
@@ -94,6 +104,7 @@ export function overview(
     at: inside.clock.date(),
     source: fromRedis ? 'redis' : 'process',
     trouble: shared?.trouble,
+    dryRun: activity.isDryRun,
     subjects,
     totals: {
       ...{ subjects: subjects.length, spentMs: sum('spentMs'), holdMs: sum('holdMs'), running: sum('running') },
@@ -117,16 +128,33 @@ export function snapshot(overview: Overview, view: View): Snapshot {
   return { ...overview, subjects: found.slice(0, view.most), found: found.length }
 }
 
-function refusalsOf(activity: Activity, now: number, nameOf: (subject: string) => string | undefined): ShownRefusals[] {
-  return [...activity.refusals.values()]
-    .map(({ subject, count, ...of }) => ({ ...of, who: subject, count: count.total(now) }))
-    .filter(({ count }) => count > 0)
+function refusalsOf(
+  activity: Activity,
+  now: number,
+  nameOf: (subject: string) => string | undefined,
+): RefusedSubject[] {
+  const groups = new Map<string | undefined, { kinds: RefusedSubject['kinds'][number][]; againInMs: number }>()
+  for (const { subject, count: series, againAt, ...kind } of activity.refusals.values()) {
+    const count = series.total(now)
+    if (count === 0) continue
+    const group = groups.get(subject) ?? { kinds: [], againInMs: 0 }
+    group.kinds.push({ ...kind, count })
+    group.againInMs = Math.max(group.againInMs, againAt - now)
+    groups.set(subject, group)
+  }
+  return [...groups]
+    .map(([who, { kinds, againInMs }]) => ({
+      who,
+      count: kinds.reduce((sum, { count }) => sum + count, 0),
+      againInMs,
+      kinds: kinds.sort((a, b) => b.count - a.count).slice(0, KINDS),
+    }))
     .sort((a, b) => b.count - a.count)
-    .slice(0, REFUSALS)
-    .map(({ who, ...refusals }) => ({
+    .slice(0, REFUSED)
+    .map(({ who, ...refused }) => ({
       subject: who === undefined ? undefined : hashOf(who),
       name: who === undefined ? undefined : nameOf(who),
-      ...refusals,
+      ...refused,
     }))
 }
 
@@ -137,14 +165,15 @@ function ourWindows(
   own: readonly Spender[],
 ): FoundWindow[] {
   const limits = new Map(inside.windows.map(({ policy: { name, limitMs } }) => [name, limitMs]))
-  const latest = new Map(own.map(({ window, subject, limitMs }) => [`${window}\n${subject}`, limitMs]))
+  const known = new Map(own.map((each) => [`${each.window}\n${each.subject}`, each]))
   return windows
     .filter(({ window, spentMs, running }) => limits.has(window) && (spentMs > 0 || running > 0))
     .map((found) => {
       const { window, subject, spentMs, holdMs, running, endsInMs } = found
       const exceeded = 'overLimitMs' in found ? found.overLimitMs : null
       const limit = limits.get(window)
-      const limitMs = typeof limit === 'number' ? limit : (latest.get(`${window}\n${subject}`) ?? exceeded)
-      return { window, subject, spentMs, holdMs, running, endsInMs, limitMs }
+      const here = known.get(`${window}\n${subject}`)
+      const limitMs = typeof limit === 'number' ? limit : (here?.limitMs ?? exceeded)
+      return { window, subject, spentMs, holdMs, running, waiting: here?.waiting ?? 0, endsInMs, limitMs }
     })
 }

@@ -13,6 +13,8 @@ export interface Spender extends Omit<PublishedWindow, 'processes' | 'overLimitM
   readonly name: string
   /** Of the latest request; null before the first. */
   readonly limitMs: number | null
+  /** Requests that wait for time, in this process. */
+  readonly waiting: number
 }
 
 /** A subject of a window: its name, and the hash by which Redis knows it. */
@@ -56,6 +58,7 @@ export class Spenders {
       limitMs: s.limit > 0 ? s.limit / 1_000 : null,
       holdMs: Math.round(s.own.held(now) / 1_000),
       running: s.own.running + s.othersRunning,
+      waiting: s.waiting.length,
       endsInMs: Math.round(window.endsInUs(s) / 1_000),
     }
   }

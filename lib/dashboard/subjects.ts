@@ -1,11 +1,13 @@
 import { subjectKey } from '../throttle/subject'
 import { subjectId } from '../throttle/window/subject-id'
-import type { PublishedWindow } from '../throttle/inspect/published-window'
 import type { Spender } from './spenders'
 import type { View } from './view'
 
 /** Of one window of a subject, as Redis or this process has it. */
-export type FoundWindow = Omit<PublishedWindow, 'processes' | 'overLimitMs'> & { readonly limitMs: number | null }
+export interface FoundWindow extends ShownWindow {
+  /** The hash by which Redis knows it. */
+  readonly subject: string
+}
 
 /** One window of a subject, as the page shows it. */
 export interface ShownWindow {
@@ -15,6 +17,8 @@ export interface ShownWindow {
   readonly limitMs: number | null
   readonly holdMs: number
   readonly running: number
+  /** Requests that wait for time, in this process. */
+  readonly waiting: number
   readonly endsInMs: number
 }
 

@@ -34,6 +34,8 @@ export interface DashboardOptions {
    * Default: all are hashes.
    */
   readonly names?: (subject: string) => string | undefined
+  /** The app's name, for the page's title and heading. Default: the host that the page is opened at. */
+  readonly title?: string
 }
 
 /** The dashboard, to be mounted: `app.use('/admin/throttle', dashboard)`. */
@@ -69,7 +71,7 @@ const OWN_HEADERS = {
  * @throws {TypeError} where there is no guard, or an option is wrong
  */
 export function throttleDashboard(throttle: Throttle, options: DashboardOptions): ThrottleDashboard {
-  const { inside, guard, redis, prefix = 'tollgate:', names } = checked(throttle, options)
+  const { inside, guard, redis, prefix = 'tollgate:', names, title = '' } = checked(throttle, options)
   const spenders = new Spenders(inside)
   const windows = new Set(inside.windows.map(({ policy }) => policy.name))
   const activity = new Activity(
@@ -90,7 +92,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     // What the page asks for is beside it, wherever a proxy has put it.
     if (!/^[^?]*\/(\?|$)/.test(req.originalUrl)) return res.redirect(302, `./${req.baseUrl.split('/').pop()}/`)
     const token = csrfToken(req, res)
-    res.type('html').send(pageHtml.replace('{{csrf}}', token))
+    res.type('html').send(pageHtml.replace('{{csrf}}', token).replace('{{title}}', () => escaped(title)))
   })
   router.get('/dashboard.js', (_req, res) => void res.type('text/javascript').send(dashboardJs))
   router.get('/style.css', (_req, res) => void res.type('css').send(styleCss))
@@ -130,8 +132,8 @@ function checked(throttle: Throttle, options: DashboardOptions) {
   if (isRequest(throttle)) throw uncalled('throttleDashboard', 'throttled, { guard }')
   if (inside === undefined)
     throw new TypeError(`throttleDashboard takes what throttle() returned; received ${shown(throttle)}`)
-  optionNames('throttleDashboard', options ?? {}, ['guard', 'redis', 'prefix', 'names'])
-  const { redis, prefix, names } = options ?? {}
+  optionNames('throttleDashboard', options ?? {}, ['guard', 'redis', 'prefix', 'names', 'title'])
+  const { redis, prefix, names, title } = options ?? {}
   const given: unknown = options?.guard
   const guard = (Array.isArray(given) ? given : [given]) as RequestHandler[]
   // Express takes a function of four parameters for an error handler, and passes it by.
@@ -143,6 +145,7 @@ function checked(throttle: Throttle, options: DashboardOptions) {
   }
   optionType('prefix', prefix, 'string')
   optionType('names', names, 'function')
+  optionType('title', title, 'string')
   if (redis !== undefined) checkRedis('throttleDashboard({ redis })', redis)
   return { ...options, inside, guard }
 }
@@ -178,4 +181,8 @@ function setOwnHeaders(_req: Request, res: Response, next: NextFunction): void {
 
 function answer(res: Response, status: number, message: string): void {
   res.status(status).json({ message })
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
 }

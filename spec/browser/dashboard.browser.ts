@@ -59,25 +59,31 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
     })
 
     const ask = async (path: string, who: string) => (await fetch(origin + path, { headers: { 'X-Who': who } })).status
-    const subject = (who: string) => page.locator('#subjects > li', { hasText: who })
+    const subject = (who: string) => page.locator('#subjects > tbody', { hasText: who })
 
     it('shows live who spends and who is refused, and what is on hold', async () => {
       await page.goto(`${origin}/admin/throttle`)
-      await page.locator('#live', { hasText: 'Live, all processes' }).waitFor()
+      await page.locator('#live', { hasText: 'Live' }).waitFor()
+      await page.locator('#totals', { hasText: 'all processes' }).waitFor()
       await looksWell(page, `${width}-dashboard-empty`)
       const [grace, ada] = ['user:25:https://ident.example.org:grace', 'user:25:https://ident.example.org:ada']
       for (const [who, ms] of [[grace, 700], [HOSTILE, 300], [ada, 2_400]] as const) await ask(`/spend/${ms}`, who) // prettier-ignore
       for (let i = 0; i < 3; i++) assert.equal(await ask('/persons/LWB1-ADA', ada), 429)
       assert.equal(await ask('/persons/LWB1-ADA', grace), 200)
       const slow = ask('/slow', grace)
-      await subject('grace').locator('.note', { hasText: '1 running' }).waitFor()
+      await subject('grace').locator('.running', { hasText: '1' }).waitFor()
       await until(async () => (await page.locator('#refused').innerText()) === '3')
       await subject(HOSTILE).waitFor()
-      assert.equal(await page.title(), 'Throttle', 'a name is text')
+      assert.equal(await page.title(), `${new URL(origin).host} · throttle`, 'a name is text')
       assert.match(await subject('ada').innerText(), /2\.[4-9] s of 2\.0 s/) // and what the request itself took
+      assert.match(await subject('ada').locator('.state').innerText(), /^refused until (.*, )?\d\d:\d\d:\d\d$/)
+      assert.equal(await subject('grace').locator('.state').innerText(), 'ok')
       const refusals = await page.locator('#refusals > li').allInnerTexts()
       assert.equal(refusals.length, 1)
-      assert.match(String(refusals[0]), /ada\s+GET \/persons\/:id · window default[^]*3 requests/)
+      const words =
+        /ada\s+3 requests\s+until .*\d\d:\d\d:\d\d\s+GET \/persons\/:id\s+3\s+limit used up, window default$/
+      assert.match(String(refusals[0]), words)
+      for (const tile of await page.locator('.tile').allInnerTexts()) assert.match(tile, /(this|all|each) process/)
       assert.equal(await page.locator('#count').innerText(), '3 of 3')
       assert.match(await page.locator('#routes').innerText(), /GET \/spend\/:ms[^]*3 requests/)
       assert.equal(await page.locator('#trouble').isVisible(), false)
@@ -92,6 +98,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       page.once('dialog', (dialog) => void dialog.dismiss())
       await subject('ada').locator('button').click()
       assert.equal(await ask('/spend/0', 'ada'), 429, 'not without a yes')
+      await page.locator('summary', { hasText: 'by its full name' }).click()
       await page.fill('#reset-name', 'ada')
       const asked: string[] = []
       page.on('dialog', (dialog) => {
@@ -102,13 +109,32 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       const said = page.locator('#said')
       await until(async () => {
         const [answer] = await Promise.all([page.waitForResponse(/\/reset$/), page.keyboard.press('Enter')])
-        await said
-          .filter({ hasText: answer.ok() ? 'The usage of the subject was reset.' : 'does not answer' })
-          .waitFor()
+        await said.filter({ hasText: answer.ok() ? 'The usage of ada was reset.' : 'does not answer' }).waitFor()
         return answer.ok()
       })
       assert.equal(asked[0], 'Reset the usage of ada, in every process?')
       assert.deepEqual([await ask('/spend/0', 'ada'), await ask('/spend/0', 'grace')], [200, 429])
+      await page.keyboard.press('Tab')
+      await page.click('#dismiss')
+      assert.equal(await said.isVisible(), false)
+    })
+
+    it('keeps every row in its place while the pointer is over the table', async () => {
+      for (const [who, ms] of [['ada', 900], ['grace', 500]] as const) await ask(`/spend/${ms}`, who) // prettier-ignore
+      await page.goto(`${origin}/admin/throttle/`)
+      await subject('grace').waitFor()
+      const rows = async () => (await page.locator('#subjects .who').allInnerTexts()).map((text) => text.trim())
+      assert.deepEqual(await rows(), ['ada', 'grace'])
+      await subject('ada').hover()
+      await ask('/spend/950', 'grace')
+      await ask('/spend/1700', 'mary')
+      await subject('mary').waitFor()
+      await subject('grace').locator('.used', { hasText: '1.4' }).or(subject('grace').locator('.used', { hasText: '1.5' })).waitFor() // prettier-ignore
+      assert.deepEqual(await rows(), ['ada', 'grace', 'mary'])
+      assert.equal(await subject('mary').locator('.state').innerText(), 'near limit')
+      await page.mouse.move(1, 1)
+      await page.locator('#subjects > tbody:first-of-type', { hasText: 'mary' }).waitFor()
+      assert.deepEqual(await rows(), ['mary', 'grace', 'ada'])
     })
 
     if (width === 'phone') return
@@ -125,7 +151,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       assert.match(await page.locator('#subjects').innerText(), /user-7/)
       await page.fill('#find', '')
       await page.selectOption('#sort', 'share')
-      await page.locator('#subjects > li:first-child', { hasText: 'ada' }).waitFor()
+      await page.locator('#subjects > tbody:first-of-type', { hasText: 'ada' }).waitFor()
       await page.focus('.tip')
       assert.match(await page.locator('#hold-tip').innerText(), /expected to take/)
       await page.keyboard.press('Escape')
@@ -164,8 +190,8 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       await page.goto(`${origin}/admin/throttle/`)
       await subject('grace').locator('button').focus()
       assert.equal(await ask('/spend/600', 'grace'), 200)
-      await page.locator('#subjects > li:first-child', { hasText: 'grace' }).waitFor()
-      const focused = 'document.activeElement.closest("li")?.innerText ?? "none"'
+      await page.locator('#subjects > tbody:first-of-type', { hasText: 'grace' }).waitFor()
+      const focused = 'document.activeElement.closest("tbody")?.innerText ?? "none"'
       assert.match(await page.evaluate(focused), /^grace/)
     })
 

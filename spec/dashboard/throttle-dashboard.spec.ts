@@ -108,9 +108,17 @@ describe('throttleDashboard()', () => {
       return /redis.* takes an ioredis client or a redis:\/\/ URL/.test(err.message) && !err.message.includes('hush')
     })
     assert.throws(make({ guard: open, names: 'all' }), /names must be a function/)
+    assert.throws(make({ guard: open, title: 7 }), /title must be a string; received 7/)
+    assert.throws(make({ guard: 'hush' }), (err: Error) => !err.message.includes('hush'))
     assert.throws(make({ guard: open, gaurd: open }), /no option "gaurd"/)
     assert.throws(() => throttleDashboard(open as never, { guard: open }), /takes what throttle\(\) returned/)
     await throttled.close()
+  })
+
+  it('has the title it is given, as text', async (t) => {
+    const { at } = await start(t, { title: '"><script>$&</script>' })
+    const html = await (await fetch(`${at}/`)).text()
+    assert.match(html, /<meta name="app" content="&#34;&#62;&#60;script&#62;\$&#38;&#60;\/script&#62;" \/>/)
   })
 
   it('lets the guard answer for the page, its files, the stream and the reset', async (t) => {
@@ -209,7 +217,7 @@ describe('throttleDashboard()', () => {
     const late = () => fetch(`${at.replace('/admin/throttle', '')}/api/late`, { headers: { 'X-Who': 'ada' } })
     await spend('ada', 1_200)
     assert.equal((await late()).status, 429)
-    const routes = ({ refusals }: Snapshot) => refusals.map(({ route }) => route)
+    const routes = ({ refusals }: Snapshot) => refusals.flatMap(({ kinds }) => kinds.map(({ route }) => route))
     assert.deepEqual(routes(await seen(at)), ['other routes'])
     const watching = await fetch(`${at}/events`)
     clock.advance(1_000)
@@ -292,13 +300,15 @@ describe('throttleDashboard()', () => {
     for (let i = 0; i < 3; i++) assert.equal(await spend('ada', 1), 429)
     assert.equal(await spend('grace', 1), 429)
     const { refusals } = await seen(at)
+    const kind = { route: 'GET /api/spend/:ms', window: 'default', reason: 'spent', dryRun: false }
     assert.deepEqual(
-      refusals.map(({ name, route, window, count, dryRun }) => ({ name, route, window, count, dryRun })),
+      refusals.map(({ name, count, kinds }) => ({ name, count, kinds })),
       [
-        { name: 'ada', route: 'GET /api/spend/:ms', window: 'default', count: 3, dryRun: false },
-        { name: 'grace', route: 'GET /api/spend/:ms', window: 'default', count: 1, dryRun: false },
+        { name: 'ada', count: 3, kinds: [{ ...kind, count: 3 }] },
+        { name: 'grace', count: 1, kinds: [{ ...kind, count: 1 }] },
       ],
     )
+    for (const { againInMs } of refusals) assert.ok(againInMs > 0 && againInMs <= 3_600_000, `${againInMs}`)
     for (const { subject } of refusals) assert.match(subject ?? '', /^[\w-]{24}$/)
   })
 
