@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
+import { sharedSymbol } from '../http/package-copies'
 import type { BearerConfig } from './bearer-config'
 import type { Session } from './session/session'
 
@@ -23,7 +24,7 @@ interface RequestRecord {
 const NONE: readonly Permission[] = []
 
 /** Not `req.auth`: other packages may write to that, too. */
-const record = Symbol('tollgate.session')
+const record: unique symbol = sharedSymbol('session') as never
 type RecordedRequest = IncomingMessage & { [record]?: RequestRecord }
 
 /** Records what `allowUnauthenticated()` permits. It is asked at the moment of enforcement, when paths may be other. */

@@ -3,15 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AbandonedRequest } from './abandoned-request'
 import { forgetQueued, isOver, watchQueued } from './client-gone'
 import { type Clock, nowUs, systemClock } from './clock'
+import { GivenFields, type HeaderFields } from './given-fields'
 import { shareHiddenClasses } from './hidden-classes'
 import { watchLateSigns } from './late-signs'
 import { type ResponseHooks, type ResponseMethod, hookResponse, hooksOf } from './response-hooks'
 import { READER, SENDER, Stopwatch } from './stopwatch'
 import { watchTakeover } from './upgrade-takeover'
 import { type UploadObserver, watchUpload } from './upload-wait'
-
-/** Where response header fields are set. */
-export type HeaderFields = Pick<ServerResponse, 'setHeader' | 'statusCode'>
 
 /**
  * What is told about one request's time, once the observer has begun it. All times are `nowUs()` of the meter's clock.
@@ -107,8 +105,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** The meter of this response; undefined where there is none yet. */
   static on(res: ServerResponse): Meter | undefined {
-    const hooks = hooksOf(res)
-    return hooks instanceof Meter ? hooks : undefined
+    return hooksOf(res) as Meter | undefined // of whichever copy of this package: nobody else hooks a response
   }
 
   /** Goes by another clock from now on. */
@@ -159,14 +156,18 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   writeHead(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
     this.handlerSeen()
-    if (!res.headersSent) {
-      const now = this.#endedAt ?? nowUs(this.clock)
-      this.#observer?.headers(res, now)
-      res.setHeader('X-PROCESSING-TIME', Math.round(this.countedUs(now) / 1_000))
-    }
-    Reflect.apply(original, res, args)
-    if (this.#endedAt === undefined && this.#endsWithHeader(res)) this.#finish(nowUs(this.clock))
-    return res
+    if (res.headersSent) return Reflect.apply(original, res, args)
+    const given = GivenFields.of(res, args)
+    this.#setFields(given ?? res)
+    const returned = Reflect.apply(original, res, given?.arguments() ?? args)
+    if (!this.stopped && this.#endsWithHeader(res, given)) this.#finish(nowUs(this.clock))
+    return returned
+  }
+
+  #setFields(res: HeaderFields): void {
+    const now = this.#endedAt ?? nowUs(this.clock)
+    this.#observer?.headers(res, now)
+    res.setHeader('X-PROCESSING-TIME', Math.round(this.countedUs(now) / 1_000))
   }
 
   write(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
@@ -308,9 +309,9 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   }
 
   /** Upgraded connections, and event streams where the app wants it so, last as long as the client likes. */
-  #endsWithHeader(res: ServerResponse): boolean {
+  #endsWithHeader(res: ServerResponse, given: GivenFields | undefined): boolean {
     if (res.statusCode === 101) return true
-    if (!isEventStream(res.getHeader('content-type'))) return false
+    if (!isEventStream(given?.get('content-type') ?? res.getHeader('content-type'))) return false
     return (this.eventStreams ?? (res.req.method === 'GET' ? 'header' : 'whole')) === 'header'
   }
 }

@@ -1,4 +1,5 @@
 import { OutgoingMessage, ServerResponse } from 'node:http'
+import { isFirstCopy, sharedSymbol } from './package-copies'
 
 /** A response's method as it was before it was hooked. */
 export type ResponseMethod = (this: ServerResponse, ...args: unknown[]) => unknown
@@ -26,22 +27,22 @@ interface Methods {
 const shared = ServerResponse.prototype as unknown as Methods
 const inherited = OutgoingMessage.prototype as unknown as Required<Methods>
 
-const hooked = Symbol('tollgate.hooks')
+const hooked: unique symbol = sharedSymbol('hooks') as never
 type Hooked = ServerResponse & { [hooked]?: ResponseHooks }
 
-let sharedIsHooked = false
+let isShared = false
 
 /**
- * Puts hooks on one response. The methods that look for them are Node's own, replaced once in a process, because every
- * Express app gives a response a prototype of its own: methods of one app's prototype are lost in an app called inside
+ * Puts hooks on one response. The methods that look for them are Node's own, replaced once in a process by whichever
+ * copy of this package comes first, because every Express app gives a response a prototype of its own: methods of one app's prototype are lost in an app called inside
  * it. A response without hooks pays one property lookup a call.
  *
  * Where a middleware has replaced a method already, such as compression, the response gets methods of its own instead:
  * the hooks have to see a call when it is made, not when the middleware passes it on.
  */
 export function hookResponse(res: ServerResponse, hooks: ResponseHooks): void {
-  if (!sharedIsHooked) hookMethods(shared, false)
-  sharedIsHooked = true
+  if (!isShared && isFirstCopy(shared)) hookMethods(shared, false)
+  isShared = true
   const methods = res as unknown as Methods
   hooks.own = !isAsShared(methods)
   ;(res as Hooked)[hooked] = hooks

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { nowUs } from '../../http/clock'
-import { type HeaderFields, Meter, type MeterObserver } from '../../http/meter'
+import type { HeaderFields } from '../../http/given-fields'
+import type { Meter, MeterObserver } from '../../http/meter'
 import { shown } from '../../http/options'
 import { type ChargedMessage, channels } from '../diagnostics'
 import type { SharedWindow } from '../sync/shared-window'
@@ -91,8 +92,7 @@ export class RequestCharges implements RequestBudget, MeterObserver {
 
   /** The charges of the request that is measured so; undefined where no throttle has come to it. */
   static of(meter: Meter | undefined): RequestCharges | undefined {
-    const observer = meter?.observer
-    return observer instanceof RequestCharges ? observer : undefined
+    return meter?.observer as RequestCharges | undefined // of whichever copy of this package: nobody else observes
   }
 
   /** Charges the request to a window, too, from `now` on. Its processing time begins with the first. */

@@ -1,4 +1,4 @@
-import type { HeaderFields } from '../../http/meter'
+import type { HeaderFields } from '../../http/given-fields'
 import { wholeSeconds } from '../window/retry-after'
 
 /** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */

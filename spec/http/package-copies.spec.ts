@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
+import { type TestContext, describe, it } from 'node:test'
+import express, { type RequestHandler } from 'express'
+import * as first from '../../lib'
+import { PROTOCOL, isFirstCopy } from '../../lib/http/package-copies'
+import { devIssuer } from '../../lib/testing'
+import { listen } from '../support/listen'
+import { until } from '../support/until'
+
+const require = createRequire(__filename)
+
+/** Loads another copy of the package, or of a module of it, as package managers, reloads and test runners do. */
+function reload(module: string): unknown {
+  for (const path of Object.keys(require.cache)) if (/[/\\]lib[/\\]/.test(path)) delete require.cache[path]
+  return require(module)
+}
+
+function copy(): typeof first {
+  const loaded = reload('../../lib') as typeof first
+  assert.notEqual(loaded.throttle, first.throttle)
+  return loaded
+}
+
+async function serve(t: TestContext, ...handlers: RequestHandler[]) {
+  const app = express()
+  for (const handler of handlers) app.use(handler)
+  const { get, close } = await listen(app)
+  t.after(close)
+  return get
+}
+
+const methods = () =>
+  ['writeHead', 'write', 'end', 'destroy'].map((name) => Reflect.get(ServerResponse.prototype, name) as unknown)
+
+describe('copies of the package in one process', () => {
+  it('share the session that requireBearer() of one has found', async (t) => {
+    const dev = devIssuer()
+    const get = await serve(t, first.requireBearer(dev.options), copy().throttle(), (req, res) => {
+      res.send(req.throttle?.subject)
+    })
+    const { body } = await get('/', { authorization: `Bearer ${dev.token('ada')}` })
+    assert.match(body, /^user:.*ada$/)
+  })
+
+  it('share the meter, so that throttles of both charge a request', async (t) => {
+    const subject = () => 'ada'
+    const throttled = [first.throttle({ subject, name: 'a' }), copy().throttle({ subject, name: 'b', limitMs: 1_000 })]
+    const other = copy()
+    const get = await serve(t, first.processingTime(), ...throttled, other.processingTime(), (req, res) => {
+      other.budgetOf(req).charge(100)
+      res.end()
+    })
+    const { headers } = await get('/')
+    assert.equal(headers.get('x-throttle-window-size'), '1000') // the one with the least left
+    for (const each of throttled) {
+      const [usage] = await each.usage('ada')
+      assert.ok(usage && usage.spentMs >= 100 && usage.spentMs < 1_000, JSON.stringify(usage))
+    }
+  })
+
+  it('free what both hold when the client goes away', async (t) => {
+    let heldMs = 0
+    const hold = (message: unknown) => void (heldMs += (message as { holdMs: number }).holdMs)
+    const free = (message: unknown) => void (heldMs -= (message as { holdMs: number }).holdMs)
+    subscribe('express-tollgate:admitted', hold)
+    subscribe('express-tollgate:charged', free)
+    t.after(() => unsubscribe('express-tollgate:admitted', hold))
+    t.after(() => unsubscribe('express-tollgate:charged', free))
+    const terms = { subject: () => 'ada', limitMs: 1_000 }
+    const throttled = [first.throttle({ ...terms, name: 'a' }), copy().throttle({ ...terms, name: 'b' })]
+    const get = await serve(t, ...throttled, (_req, res) => {
+      assert.ok(heldMs > 500) // of both
+      res.destroy()
+    })
+    await assert.rejects(get('/'))
+    await until(() => heldMs === 0)
+  })
+
+  it('replace the methods of Node’s responses once', async (t) => {
+    await (
+      await serve(t, first.processingTime())
+    )('/')
+    const before = methods()
+    for (let i = 0; i < 100; i++) {
+      const { processingTime } = reload('../../lib/http/processing-time') as typeof first
+      const answer = await (await serve(t, processingTime()))('/')
+      assert.ok(answer.number('x-processing-time') >= 0)
+    }
+    assert.deepEqual(methods(), before)
+  })
+})
+
+describe('isFirstCopy()', () => {
+  it('is true once for each protocol, and warns of the second one', async () => {
+    const owner = {}
+    assert.deepEqual([isFirstCopy(owner), isFirstCopy(owner)], [true, false])
+    const elder = {}
+    const seen = Symbol.for('express-tollgate.protocols')
+    Object.defineProperty(elder, seen, { value: new Set([PROTOCOL + 1]) })
+    const warning = once(process, 'warning') as Promise<[Error & { code: string }]>
+    assert.deepEqual([isFirstCopy(elder), isFirstCopy(elder)], [true, false])
+    const [{ code, message }] = await warning
+    assert.equal(code, 'TOLLGATE_COPIES')
+    assert.match(message, /two versions of express-tollgate/)
+  })
+})
