@@ -29,7 +29,7 @@ export function pages(root: string): Page[] {
   const below = (folder: string) =>
     readdirSync(join(root, folder), { recursive: true })
       .map((name) => `${folder}/${String(name).replaceAll('\\', '/')}`)
-      .filter((path) => path.endsWith('.md') && !path.includes('node_modules/'))
+      .filter((path) => path.endsWith('.md') && !/node_modules\/|^docs\/api\//.test(path))
       .sort()
   const alone = [
     'README.md',
