@@ -1,69 +1,157 @@
-// npm run bench [-- --quick | --rounds N] [--node N] [GROUP … | bytes]: measures, prints the tables, and writes them and
-// the chart into docs/PERFORMANCE.md: in full on Node 24, in short on any other. With --quick it shows in half a minute
-// that all of it works, and like GROUP and bytes (the memory alone) it writes nothing.
+// npm run bench [-- --quick | --rounds N] [QUESTION …]: answers the questions below, and prints the tables of
+// docs/PERFORMANCE.md. --quick shows in half a minute that all of it works; its figures say nothing.
+import { execFileSync } from 'node:child_process'
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { GROUPS, type GroupName } from './groups'
-import { COLD_TOKENS, FULL, QUICK, WARMING_TOKENS } from './load-parameters'
-import { Bench, type Limits, type Measured, type Row } from './measure'
-import { report, writeReport } from './report'
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { COLD_TOKENS, type LoadName } from './loads'
+import { type Extent, type Rounds, type Slice, measure } from './measure'
+import type { ContestantName } from './server'
+import { pinned, stayBesideServers } from './worker'
 
-const OPTIONS = ['--quick', '--rounds', 'bytes']
+const FULL: Extent = { rounds: 9, sliceMs: 1_000, warmMs: 4_000, afterMs: 300 }
+const QUICK: Extent = { rounds: 1, sliceMs: 100, warmMs: 50, afterMs: 300 }
 
-async function main(args: readonly string[]): Promise<void> {
-  const quick = args.includes('--quick')
-  const all = Object.keys(GROUPS) as GroupName[]
-  const unknown = args.find((arg, i) => args[i - 1] !== '--rounds' && ![...all, ...OPTIONS].includes(arg))
-  if (unknown !== undefined) {
-    throw new RangeError(`there is no ${unknown}; there are ${[...all, ...OPTIONS].join(', ')}`)
+interface Question {
+  readonly title: string
+  readonly loads: readonly LoadName[]
+  /** The first is what the others are compared with. */
+  readonly contestants: readonly [ContestantName, ...ContestantName[]]
+}
+
+const LIMITERS = ['throttle()', 'express-rate-limit', 'rate-limiter-flexible'] as const
+const all = (store: 'memory' | 'Redis') => LIMITERS.map((limiter) => `${limiter}, ${store}` as const)
+
+const QUESTIONS: Readonly<Record<string, Question>> = {
+  memory: {
+    title: 'What does a limit cost, in memory?',
+    loads: ['one user', '10,000 users'],
+    contestants: ['bare Express', 'bare Express, with the fields', ...all('memory')],
+  },
+  redis: {
+    title: 'What does a limit cost, over Redis?',
+    loads: ['one user', '10,000 users'],
+    contestants: ['bare Express', 'bare Express, with the fields', ...all('Redis')],
+  },
+  commands: {
+    title: 'How many commands does a request send to Redis?',
+    loads: ['one user', '10,000 users'],
+    contestants: [
+      'throttle(), Redis, handler of 0.2 ms',
+      'throttle(), Redis, handler of 5 ms',
+      'throttle(), Redis, handler of 20 ms',
+      'throttle(), Redis, handler of 200 ms',
+    ],
+  },
+  refused: {
+    title: 'What does a refusal cost?',
+    loads: ['refused'],
+    contestants: [
+      'bare Express, 429',
+      'throttle(), memory, refusing',
+      'express-rate-limit, memory, refusing',
+      'throttle(), Redis, refusing',
+      'express-rate-limit, Redis, refusing',
+    ],
+  },
+  bearer: {
+    title: 'What does a token cost that was seen before (RS256)?',
+    loads: ['one token'],
+    contestants: [
+      'bare Express',
+      'requireBearer()',
+      'fast-jwt, cached',
+      'express-oauth2-jwt-bearer',
+      'express-jwt + jwks-rsa',
+      'requireBearer() + throttle(), Redis',
+    ],
+  },
+  cold: {
+    title: 'What does a new token cost (RS256)?',
+    loads: ['1,000 tokens'],
+    contestants: ['bare Express', 'requireBearer(), nothing cached', 'express-oauth2-jwt-bearer'],
+  },
+  tokens: {
+    title: 'What does it cost to issue a token (client credentials)?',
+    loads: ['client credentials'],
+    contestants: [
+      'bare Express',
+      'authorizationServer(), RS256',
+      'authorizationServer(), ES256',
+      'oidc-provider, RS256',
+      '@node-oauth/oauth2-server, RS256',
+    ],
+  },
+}
+
+async function main(): Promise<void> {
+  const options = { quick: { type: 'boolean' }, rounds: { type: 'string' } } as const
+  const { values, positionals } = parseArgs({ options, allowPositionals: true })
+  const asked = positionals.length > 0 ? positionals : Object.keys(QUESTIONS)
+  const rounds = values.rounds === undefined ? {} : { rounds: Number(values.rounds) }
+  if (asked.some((name) => !(name in QUESTIONS)) || !((rounds.rounds ?? 1) >= 1)) {
+    throw new RangeError(`--rounds takes a number from 1; questions are ${Object.keys(QUESTIONS).join(', ')}`)
   }
-  const only = all.filter((name) => args.includes(name))
-  const whole = only.length === 0 && !args.includes('bytes')
-  const { rounds = FULL.rounds } = roundsOf(args)
-  const parameters = quick ? QUICK : { ...FULL, rounds }
-  const begun = performance.now()
-  const { setup, manyTokens, close } = await issuer(
-    quick ? 2 * parameters.tokens : Math.max(COLD_TOKENS, parameters.tokens + WARMING_TOKENS),
+  const extent = { ...(values.quick ? QUICK : FULL), ...rounds }
+  stayBesideServers()
+  const { setup, close } = await issuer()
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  const cores = pinned ? 'servers on one core, load and Redis on the other' : 'nothing pinned to a core'
+  console.log(
+    `Commit ${commit}, ${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model.trim()}; ${cores}. ${extent.rounds} rounds of ${extent.sliceMs} ms.`,
   )
-  const bench = new Bench(parameters, setup, manyTokens)
-  const limits: Limits = { verifyUs: [], signUs: { tokens: [], tokensOnAllCores: [] }, timeUs: [] }
-  const measured: Partial<Measured> = {}
-  try {
-    for (const name of whole ? all : only) {
-      console.error(`${GROUPS[name].title} …`)
-      Object.assign(measured, { [name]: await rowsOf(bench, name, limits) })
+  for (const name of asked) {
+    const { title, loads, contestants } = QUESTIONS[name] as Question
+    console.log(`\n### ${title}`)
+    for (const load of loads) {
+      const found = await measure(contestants, load, extent, setup)
+      if (loads.length > 1) console.log(`\nAsked by ${load}:`)
+      console.log(`\n${name === 'commands' ? commandTable(found) : costTable(found, contestants[0])}`)
     }
-    if (whole || args.includes('bytes')) console.error('Memory …')
-    const memory = whole || args.includes('bytes') ? await bench.memory() : undefined
-    const minutes = (performance.now() - begun) / 60_000
-    const made = report({ measured, limits, memory, parameters, minutes })
-    console.log(made.text)
-    if (!quick && whole) writeReport(made)
-  } finally {
-    bench.stop()
-    close()
   }
+  close()
 }
 
-/** Fewer rounds, for a look; the report says how many they were. */
-function roundsOf(args: readonly string[]): { rounds?: number } {
-  const at = args.indexOf('--rounds')
-  if (at === -1) return {}
-  const rounds = Number(args[at + 1])
-  if (Number.isInteger(rounds) && rounds >= 1) return { rounds }
-  throw new RangeError(`--rounds must be a whole number from 1; received ${args[at + 1]}`)
+/** Ratios of slices of the same round; medians over the rounds. */
+function costTable(rounds: Rounds, floor: ContestantName): string {
+  const floors = rounds.get(floor) ?? []
+  const to = (slices: readonly Slice[], of: (slice: Slice, floor: Slice) => number, digits: number) =>
+    median(slices.map((slice, round) => of(slice, floors[round] as Slice))).toFixed(digits)
+  const rows = [...rounds].map(([name, slices]) => [
+    name,
+    to(slices, (slice) => slice.perSec, 0),
+    to(slices, (slice, bare) => slice.perSec / bare.perSec, 2),
+    to(slices, (slice) => slice.cpuUs, 1),
+    to(slices, (slice, bare) => slice.cpuUs / bare.cpuUs, 2),
+  ])
+  return table([['', 'Requests/s', `× ${floor}`, 'CPU µs', `× ${floor}`], ...rows])
 }
 
-async function rowsOf(bench: Bench, name: GroupName, limits: Limits): Promise<readonly Row[]> {
-  if (name === 'redis') return bench.redis(limits)
-  if (name === 'cold') return bench.cold(limits)
-  if (name === 'tokens' || name === 'tokensOnAllCores') return bench.tokens(name, limits)
-  return bench.group(name)
+function commandTable(rounds: Rounds): string {
+  const rows = [...rounds].map(([name, slices]) => [
+    name,
+    median(slices.map(({ perSec }) => perSec)).toFixed(0),
+    median(slices.map(({ commands }) => commands)).toFixed(3),
+  ])
+  return table([['', 'Requests/s', 'Commands per request'], ...rows])
+}
+
+function table([head = [], ...rows]: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n')
+}
+
+function median(figures: readonly number[]): number {
+  const sorted = figures.toSorted((a, b) => a - b)
+  return (
+    ((sorted[Math.floor((sorted.length - 1) / 2)] ?? NaN) + (sorted[Math.ceil((sorted.length - 1) / 2)] ?? NaN)) / 2
+  )
 }
 
 /** A key, tokens signed by it, and where the peers fetch its public half. */
-async function issuer(count: number) {
+async function issuer() {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'RS256', use: 'sig' }
   const server = createServer((_req, res) => {
@@ -76,10 +164,9 @@ async function issuer(count: number) {
   const part = (of: object) => Buffer.from(JSON.stringify(of)).toString('base64url')
   const token = (who: number) => {
     const iat = Math.floor(Date.now() / 1_000)
-    const exp = iat + 86_400
     const whose = { iss: url, aud: audience, sub: `u${who}`, client_id: 'bench', scope: 'read write' }
-    const header = part({ alg: 'RS256', typ: 'at+jwt', kid: 'bench' })
-    const data = `${header}.${part({ ...whose, iat, exp, jti: randomUUID() })}`
+    const claims = part({ ...whose, iat, exp: iat + 86_400, jti: randomUUID() })
+    const data = `${part({ alg: 'RS256', typ: 'at+jwt', kid: 'bench' })}.${claims}`
     return `${data}.${sign('sha256', Buffer.from(data), privateKey).toString('base64url')}`
   }
   return {
@@ -89,16 +176,15 @@ async function issuer(count: number) {
       jwksUri: `${url}/keys`,
       publicPem: publicKey.export({ format: 'pem', type: 'spki' }).toString(),
       privatePem: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
-      tokens: [token(0)],
+      tokens: Array.from({ length: COLD_TOKENS }, (_, i) => token(i)),
     },
-    manyTokens: Array.from({ length: count }, (_, i) => token(i + 1)),
     close: () => void server.close(),
   }
 }
 
 // What ends with this process, such as each redis-server, is told by its exit: a signal alone would leave them behind.
 process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
-main(process.argv.slice(2)).then(
+main().then(
   () => process.exit(),
   (err: unknown) => {
     console.error(err)

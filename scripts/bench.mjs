@@ -1,17 +1,12 @@
-// npm run bench [-- --quick] [-- --node 24] [-- GROUP …]: gets the peers, builds the package as it is published, and
-// runs bench/, on another Node than this one where one is named.
+// npm run bench: gets the peers, builds the package as it is published, and runs bench/main.ts, compiled.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'
-import { needNode } from './node-versions.mjs'
 import { needRedis } from './redis.mjs'
 
 const root = join(import.meta.dirname, '..')
 const bench = join(root, 'bench')
-const given = process.argv.slice(2)
-const at = given.indexOf('--node')
-const node = at === -1 ? process.execPath : needNode(given.splice(at, 2)[1] ?? '')
 const run = (command, args, cwd) => {
   const { status } = spawnSync(command, args, { cwd, stdio: ['ignore', 2, 2] })
   if (status !== 0) process.exit(status ?? 1)
@@ -30,7 +25,7 @@ rmSync(link, { force: true, recursive: true })
 symlinkSync(root, link, 'junction')
 buildSync({
   absWorkingDir: bench,
-  entryPoints: ['main.ts', 'server.ts', 'load-generator.ts', 'slow-way.ts'],
+  entryPoints: ['main.ts', 'server.ts', 'load-generator.ts'],
   outdir: 'dist',
   bundle: true,
   packages: 'external',
@@ -41,7 +36,10 @@ buildSync({
 })
 const redis = needRedis()
 const env = { ...process.env, ...redis.env, REDIS_SERVER: redis.server, REDIS_CLI: redis.cli }
-const args = [join(bench, 'dist/main.js'), ...given]
-const child = spawn(node, args, { cwd: root, stdio: 'inherit', env })
+const child = spawn(process.execPath, [join(bench, 'dist/main.js'), ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: 'inherit',
+  env,
+})
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
 child.on('exit', (code) => process.exit(code ?? 1))

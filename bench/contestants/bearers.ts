@@ -1,11 +1,10 @@
-import { type KeyObject, createPublicKey, verify } from 'node:crypto'
 import { createRequire } from 'node:module'
 import type { RequestHandler } from 'express'
 import { expressjwt } from 'express-jwt'
 import { allowUnauthenticated, redisStore, requireBearer, throttle } from 'express-tollgate'
 import { createVerifier } from 'fast-jwt'
 import { expressJwtSecret } from 'jwks-rsa'
-import { COLD_CACHE, LIMIT_MS, WINDOW_MS } from '../load-parameters'
+import { COLD_CACHE, LIMIT_MS, WINDOW_MS } from '../loads'
 import { type Contestant, type Setup, appWith } from './setup'
 
 /** Not imported: its types say of all requests what its own middleware alone makes true. */
@@ -54,22 +53,4 @@ export const fastJwt: Contestant = ({ issuer, audience, publicPem }) => {
     }
     next()
   })
-}
-
-/** For how long the machine verifies one signature, and nothing else: microseconds of this process. */
-export function verifyingUs({ publicPem, tokens }: Setup, forMs: number): number {
-  const key: KeyObject = createPublicKey(publicPem)
-  const signed = tokens.map((token) => {
-    const [header, payload, signature] = token.split('.') as [string, string, string]
-    return { data: Buffer.from(`${header}.${payload}`), signature: Buffer.from(signature, 'base64url') }
-  })
-  const before = process.cpuUsage()
-  const until = performance.now() + forMs
-  let count = 0
-  while (performance.now() < until) {
-    const { data, signature } = signed[count++ % signed.length] as (typeof signed)[0]
-    if (!verify('sha256', data, key, signature)) throw new Error('a token of the bench does not verify')
-  }
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / count
 }

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Request, RequestHandler } from 'express'
-import { processingTime } from 'express-tollgate'
-import { LIMIT_MS, REFUSED_WINDOW_MS } from '../load-parameters'
+import { LIMIT_MS, REFUSED_WINDOW_MS } from '../loads'
 import { type Contestant, appWith } from './setup'
 
 /** Express, and nothing else. */
@@ -33,9 +32,6 @@ export const bareWithFields: Contestant = () => {
   }
   return app
 }
-
-/** `X-PROCESSING-TIME` by this package. */
-export const processingTimeOnly: Contestant = () => appWith(processingTime())
 
 const BODY =
   '<?xml version="1.0" encoding="UTF-8"?>\n<errors xmlns="http://familysearch.org/v1/">' +

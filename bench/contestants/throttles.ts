@@ -4,24 +4,24 @@ import { type ThrottleOptions, budgetOf, redisStore, throttle } from 'express-to
 import { Redis } from 'ioredis'
 import { RedisStore } from 'rate-limit-redis'
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible'
-import { LIMIT_MS, LIMIT_REQUESTS, REFUSED_WINDOW_MS, WINDOW_MS } from '../load-parameters'
+import { LIMIT_MS, LIMIT_REQUESTS, REFUSED_WINDOW_MS, WINDOW_MS } from '../loads'
 import { type Contestant, type Setup, appWith, user } from './setup'
 
 const USUAL = { limitMs: LIMIT_MS, windowMs: WINDOW_MS, subject: user } satisfies ThrottleOptions
 
-/** Throttles by so many windows, each request by all of them. */
-export function tollgate(windows: number, shared: boolean, others: ThrottleOptions = {}): Contestant {
-  return ({ redisUrl }) => {
-    const store = shared ? redisStore(redisUrl) : undefined
-    return appWith(...names(windows).map((name) => throttle({ ...USUAL, ...others, name, ...(store && { store }) })))
-  }
+export function tollgate(shared: boolean): Contestant {
+  return ({ redisUrl }) => appWith(throttle({ ...USUAL, ...(shared && { store: redisStore(redisUrl) }) }))
 }
 
-/** One throttle with so many windows, each request in the one of its path. */
-export function tollgateRoutes(windows: number): Contestant {
-  return () => {
-    const routes = names(windows).map((name) => [`/${name}`, { limitMs: LIMIT_MS, windowMs: WINDOW_MS }] as const)
-    return appWith(throttle({ ...USUAL, routes: Object.fromEntries(routes) }))
+/** Before a handler that takes so long: at most a millisecond of work, or a wait. */
+export function tollgateBefore(handlerMs: number): Contestant {
+  return ({ redisUrl }) => {
+    const handler: RequestHandler = (_req, _res, next) => {
+      if (handlerMs > 1) return void setTimeout(next, handlerMs)
+      for (const end = performance.now() + handlerMs; performance.now() < end;);
+      next()
+    }
+    return appWith(throttle({ ...USUAL, store: redisStore(redisUrl) }), handler)
   }
 }
 
@@ -87,12 +87,4 @@ export function rateLimiterFlexible(shared: boolean, points = LIMIT_REQUESTS, wi
       )
     })
   }
-}
-
-export function rateLimiterFlexibleRefusing(shared: boolean): Contestant {
-  return rateLimiterFlexible(shared, 1, REFUSED_WINDOW_MS)
-}
-
-function names(count: number): string[] {
-  return Array.from({ length: count }, (_, i) => `w${i}`)
 }

@@ -1,10 +1,10 @@
-import { createHash, createPrivateKey, generateKeyPairSync, randomUUID, sign } from 'node:crypto'
+import { createHash, createPrivateKey, generateKeyPairSync, randomUUID } from 'node:crypto'
 import OAuth2Server from '@node-oauth/oauth2-server'
 import express from 'express'
 import { authorizationServer, clientDirectory, userDirectory } from 'express-tollgate/oauth'
 import { sign as signJwt } from 'jsonwebtoken'
 import type { Contestant, Setup } from './setup'
-import { CLIENT, SECRET } from './token-request'
+import { CLIENT, SECRET } from '../loads'
 
 export const tollgateTokens: Contestant = (setup) => tokensSignedBy({ key: setup.privatePem }, setup)
 
@@ -92,16 +92,4 @@ export const nodeOauth2Server: Contestant = ({ issuer, audience, privatePem }) =
     )
   })
   return app
-}
-
-/** How long the machine signs one token, and nothing else: microseconds of this process. */
-export function signingUs({ privatePem, tokens: [token] }: Setup, forMs: number): number {
-  const key = createPrivateKey(privatePem)
-  const data = Buffer.from((token as string).slice(0, (token as string).lastIndexOf('.')))
-  const before = process.cpuUsage()
-  const until = performance.now() + forMs
-  let count = 0
-  for (; performance.now() < until; count++) sign('sha256', data, key)
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / count
 }
