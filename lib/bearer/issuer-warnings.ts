@@ -17,9 +17,10 @@ export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
   const warnedAt = new Map<string, number>()
   return ({ refused, about = {}, cause }) => {
     const explain = MESSAGES[refused]
-    if (!explain) return
+    if (!explain || (refused === 'unknown_key' && cause === undefined)) return
     // Of few values, whatever clients send: it is remembered.
-    const name = [refused, about.issuer, fetchFailure(cause).remedy].join(' ')
+    const { remedy } = fetchFailure(cause, 'documents')
+    const name = [refused, about.issuer, remedy].join(' ')
     if (clock.now() - (warnedAt.get(name) ?? -Infinity) < EVERY_MS) return
     warnedAt.set(name, clock.now())
     process.emitWarning(explain(about, cause), { code: 'TOLLGATE_ISSUER' })
@@ -28,12 +29,21 @@ export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
 
 const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknown) => string } = {
   keys_unavailable({ issuer }, cause) {
-    const { why, remedy } = fetchFailure(cause)
+    const { why, remedy } = fetchFailure(cause, 'documents')
     return `the keys of the issuer ${shown(issuer)} cannot be had: ${why}. Requests get 503 meanwhile: ${remedy}`
   },
 
+  /** With a cause: the issuer shows the key, and it is left out. */
+  unknown_key({ issuer }, cause) {
+    const { message } = cause as Error
+    return (
+      `a token of the issuer ${shown(issuer)} was refused with 401: ${message}. If its tokens should be let in, have the ` +
+      'issuer sign with another key, or set algorithms'
+    )
+  },
+
   introspection_unavailable({ issuer }, cause) {
-    const { why, remedy } = fetchFailure(cause)
+    const { why, remedy } = fetchFailure(cause, 'introspection')
     return `the issuer ${shown(issuer)} cannot be asked about tokens: ${why}. Requests get 503 meanwhile: ${remedy}`
   },
 

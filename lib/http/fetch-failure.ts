@@ -1,19 +1,6 @@
-/** What a failed fetch is called by those who read logs, and what to do about it. */
-const REMEDIES: readonly [RegExp, remedy: string][] = [
-  [/ENOTFOUND|EAI_AGAIN/, 'correct the host name, or the DNS of this machine'],
-  [/ECONNREFUSED/, 'start the server, or correct the port'],
-  [/CERT|UNABLE_TO/, 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
-  [/EPROTO|ERR_SSL/, 'the server there does not speak TLS: correct the port'],
-  [/no answer within|TIMEDOUT|TIMEOUT/, 'check the address, and firewalls and proxies on the way'],
-  [/answered 3\d\d/, 'redirects are not followed: give the address that it leads to'],
-  [/answered 40[013]/, 'correct the client id and the secret that it is asked with'],
-  [/answered 404/, 'correct the address'],
-  [/answered (429|5\d\d)/, 'see the log of the server there'],
-  [/name another issuer/, 'set issuer to the name that its metadata say'],
-]
-const OTHERWISE = 'check that this is the right address'
+import { FetchProblem } from './fetch-json'
 
-/** Why an issuer's server could not be used, in words of one line: address, cause and remedy. */
+/** Why a server could not be used, in words of one line: address, cause and remedy. */
 export interface FetchFailure {
   /** `https://as.test/keys could not be fetched (ECONNREFUSED)`. */
   readonly why: string
@@ -21,12 +8,75 @@ export interface FetchFailure {
   readonly remedy: string
 }
 
+/** A failure of which it is known what to do about it. */
+export class RemediedProblem extends Error {
+  constructor(
+    message: string,
+    readonly remedy: string,
+  ) {
+    super(message)
+  }
+}
+
+/** What is asked for: public documents, such as keys and metadata; or about tokens, as a client of the server. */
+export type Asked = 'documents' | 'introspection'
+
+type Remedies = readonly (readonly [cause: RegExp, remedy: string])[]
+
+const REFUSES_MACHINE =
+  'the server or a firewall refuses this machine: allow its IP address, or give fetch, to go by a proxy or to send ' +
+  'another User-Agent'
+const ADDRESS = 'correct the address'
+const REDIRECT = 'redirects are not followed: give the address that it leads to'
+const SERVER_FAILS = 'see the log of the server there'
+
+/** By the code of a failed connection. */
+const CONNECTIONS: Remedies = [
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'correct the host name, or the DNS of this machine'],
+  [/^ECONNREFUSED$/, 'start the server, or correct the port'],
+  [/ALTNAME|HOSTNAME_MISMATCH/, 'its certificate is for another host: correct the address, or the certificate there'],
+  [/CERT_HAS_EXPIRED/, 'its certificate has expired: renew it there, or correct the clock of this machine'],
+  [
+    /CERT_NOT_YET_VALID/,
+    'its certificate is not valid yet: correct the clock of this machine, or the certificate there',
+  ],
+  [/CERT_(REVOKED|REJECTED)|INVALID_PURPOSE/, 'its certificate is not accepted: replace it there'],
+  [/SELF_SIGNED|UNABLE_TO|CERT|INVALID_CA/, 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
+  [/^EPROTO$|^ERR_SSL/, 'the server there does not speak TLS: correct the port'],
+  [/no answer within|TIMEDOUT|TIMEOUT/, 'check the address, and firewalls and proxies on the way'],
+]
+
+/** By the status that was answered. */
+const STATUSES: Readonly<Record<Asked, Remedies>> = {
+  documents: [
+    [/^3/, REDIRECT],
+    [/^40[13]$/, REFUSES_MACHINE],
+    [/^(429|5..)$/, SERVER_FAILS],
+    [/^4/, ADDRESS],
+  ],
+  introspection: [
+    [/^3/, REDIRECT],
+    [/^40[013]$/, 'correct the client id and the secret that it is asked with, or set introspection.clientAuth'],
+    [/^(429|5..)$/, SERVER_FAILS],
+    [/^4/, ADDRESS],
+  ],
+}
+
+const OTHERWISE = 'check that this is the right address'
+
 /** Explains what {@link fetchJson}, or what reads its answers, threw. */
-export function fetchFailure(problem: unknown): FetchFailure {
+export function fetchFailure(problem: unknown, asked: Asked): FetchFailure {
+  if (problem instanceof RemediedProblem) return { why: problem.message, remedy: problem.remedy }
   const { message } = errorOf(problem)
+  const status = problem instanceof FetchProblem ? problem.status : undefined
+  if (status !== undefined) return { why: message, remedy: remedyOf(STATUSES[asked], String(status)) }
   const detail = detailOf(problem)
-  const why = detail === undefined ? message : `${message} (${detail})`
-  return { why, remedy: REMEDIES.find(([pattern]) => pattern.test(why))?.[1] ?? OTHERWISE }
+  if (detail === undefined) return { why: message, remedy: OTHERWISE }
+  return { why: `${message} (${detail})`, remedy: remedyOf(CONNECTIONS, detail) }
+}
+
+function remedyOf(remedies: Remedies, cause: string): string {
+  return remedies.find(([pattern]) => pattern.test(cause))?.[1] ?? OTHERWISE
 }
 
 /** The innermost cause, by its code or message: fetch() itself says no more than `fetch failed`. */
@@ -34,7 +84,6 @@ function detailOf(problem: unknown): string | undefined {
   let innermost = problem
   while (innermost instanceof Error && innermost.cause !== undefined) innermost = innermost.cause
   if (innermost === problem) return undefined
-  if (innermost instanceof SyntaxError) return 'not JSON' // its message shows a part of the answer
   const { code, message } = errorOf(innermost)
   return typeof code === 'string' ? code : message
 }

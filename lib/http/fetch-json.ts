@@ -39,19 +39,13 @@ export interface Fetched {
  * @throws {FetchProblem}
  */
 export async function fetchJson(url: string, limits: FetchLimits, init: RequestInit = {}): Promise<Fetched> {
-  const { clock, timeoutMs, maxBytes, fetch = globalThis.fetch } = limits
+  const { clock, timeoutMs } = limits
   const aborter = new AbortController()
+  const { signal } = aborter
   const cancel = clock.after(timeoutMs, () => aborter.abort(new Error(`no answer within ${timeoutMs} ms`)))
+  const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
   try {
-    const headers = { accept: 'application/json', ...(init.headers as Record<string, string>) }
-    const response = await fetch(url, { ...init, headers, redirect: 'manual', signal: aborter.signal })
-    if (response.status !== 200) {
-      await response.body?.cancel()
-      throw new FetchProblem(`${url} answered ${response.status}`, response.status)
-    }
-    const body: unknown = JSON.parse(await readText(response, maxBytes))
-    if (!isJsonObject(body)) throw new FetchProblem(`${url} answered with something else than a JSON object`, 200)
-    return { body, freshMs: freshness(response.headers.get('cache-control')) }
+    return await Promise.race([fetchWithin(url, limits, { ...init, signal }), late]) // a fetch of the app's may not listen
   } catch (cause) {
     if (cause instanceof FetchProblem) throw cause
     throw new FetchProblem(`${url} could not be fetched`, undefined, cause)
@@ -60,12 +54,42 @@ export async function fetchJson(url: string, limits: FetchLimits, init: RequestI
   }
 }
 
-async function readText(response: Response, maxBytes: number): Promise<string> {
+async function fetchWithin(url: string, { maxBytes, fetch = globalThis.fetch }: FetchLimits, init: RequestInit) {
+  const headers = { accept: 'application/json', ...(init.headers as Record<string, string>) }
+  const response = await fetch(url, { ...init, headers, redirect: 'manual' })
+  if (response.status !== 200) {
+    void discard(response)
+    throw new FetchProblem(`${url} answered ${response.status}`, response.status)
+  }
+  const body = parsed(await readText(response, url, maxBytes))
+  if (body === undefined) throw new FetchProblem(`${url} answered with something that is not JSON`, 200)
+  if (!isJsonObject(body)) throw new FetchProblem(`${url} answered with something else than a JSON object`, 200)
+  return { body, freshMs: freshness(response.headers.get('cache-control')) }
+}
+
+/** Frees the connection. Bodies of other libraries' `fetch` have no `cancel()`, and Node's may fail at it. */
+async function discard({ body }: Response): Promise<void> {
+  try {
+    await body?.cancel()
+  } catch {
+    // nobody reads it
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\ufeff/, '')) // a byte order mark
+  } catch {
+    return undefined
+  }
+}
+
+async function readText(response: Response, url: string, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     length += chunk.length
-    if (length > maxBytes) throw new FetchProblem(`${response.url} is larger than ${maxBytes} bytes`, 200)
+    if (length > maxBytes) throw new FetchProblem(`${url} is larger than ${maxBytes} bytes`, 200)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

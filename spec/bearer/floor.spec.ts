@@ -3,13 +3,13 @@ import { createHmac, createSecretKey } from 'node:crypto'
 import { maxHeaderSize } from 'node:http'
 import { describe, it } from 'node:test'
 import { claimPolicy } from '../../lib/bearer/claims/claim-options'
-import { isRefusal } from '../../lib/bearer/refusal/refusal'
+import { type Refusal, isRefusal } from '../../lib/bearer/refusal/refusal'
 import { ASYMMETRIC, type Algorithm, keyMismatch } from '../../lib/bearer/keys/algorithm'
 import { claimProblem, opaqueClaimProblem, type ClaimPolicy } from '../../lib/bearer/claims/claims'
 import { fieldsOf, findToken } from '../../lib/bearer/credentials/credentials'
 import { readJsonObject } from '../../lib/http/json'
 import { readJws, type Jws } from '../../lib/bearer/credentials/jws'
-import { findKey, keySet } from '../../lib/bearer/keys/key-source'
+import { findKey, keySet, leftOutKeys } from '../../lib/bearer/keys/key-source'
 import { scopeOf, scopeRule, grantsScope } from '../../lib/bearer/session/scope'
 import {
   identityFromClaims,
@@ -245,19 +245,14 @@ describe('claimProblem()', () => {
 })
 
 describe('findKey()', () => {
-  const { publicKey } = generateKeys('ec')
-  const key = (kid: string | undefined, algorithm: Algorithm = 'ES256'): VerifyKey => ({
+  const key = (kid: string | undefined, algorithm: Algorithm = 'ES256', of = generateKeys('ec')): VerifyKey => ({
     kid,
     algorithms: [algorithm],
     issuer: undefined,
-    key: publicKey,
+    key: of.publicKey,
   })
   const find = (keys: VerifyKey[], kid: string | undefined, algorithm = 'ES256') => {
-    const found = findKey(
-      keySet(keys, () => undefined),
-      kid,
-      algorithm,
-    )
+    const found = findKey(keySet(keys), kid, algorithm)
     return 'refused' in found ? found.refused : keys.indexOf(found)
   }
 
@@ -287,10 +282,41 @@ describe('findKey()', () => {
     assert.equal(find([key(undefined), key('a')], 'a'), 1)
   })
 
-  it('leaves out kids that stand on two keys, and says which', () => {
-    const twice: string[] = []
-    const set = keySet([key('a'), key('a'), key('b'), key(undefined)], (kid) => twice.push(kid))
-    assert.deepEqual([twice, set.all.length, [...set.byKid.keys()]], [['a'], 2, ['b']])
+  it('tells keys of one kid apart by their algorithms, and takes the same key twice for one', () => {
+    const pair = generateKeys('ec')
+    const keys = [key('a'), key('a', 'RS256'), key('b', 'RS256', pair), key('b', 'RS256', pair)]
+    assert.deepEqual([find(keys, 'a'), find(keys, 'a', 'RS256'), find(keys, 'b', 'RS256')], [0, 1, 2])
+    assert.equal(find([key('a', 'ES256', pair), key('b', 'ES256', pair)], undefined), 0)
+    const ofIssuers = ['one', 'other'].map((issuer) => ({ ...key('a', 'ES256', pair), issuer }))
+    assert.equal(find(ofIssuers, 'a'), 'unknown_key')
+  })
+
+  it('leaves out keys that a token cannot tell apart, and says why', () => {
+    const set = keySet([key('a'), key('a'), key('b'), key(undefined), key(undefined)])
+    assert.deepEqual(
+      [set.all.map(({ kid }) => kid), set.leftOut.map(({ kid, why }) => `${kid}: ${why}`)],
+      [
+        ['b'],
+        [
+          ...Array<string>(2).fill('a: another key for ES256 has its kid'),
+          ...Array<string>(2).fill('undefined: another key for ES256 has no kid either'),
+        ],
+      ],
+    )
+    for (const kid of ['a', 'x', undefined]) {
+      assert.equal((findKey(set, kid, 'ES256') as Refusal).refused, 'unknown_key', kid)
+    }
+    assert.match(
+      String((findKey(set, 'a', 'ES256') as Refusal).cause),
+      /the key 'a' is left out: another key for ES256/,
+    )
+    assert.equal((findKey(set, 'x', 'ES256') as Refusal).cause, undefined)
+  })
+
+  it('names a few of the keys left out, and counts the others', () => {
+    const leftOut = ['a', undefined, 'c', 'd', 'e'].map((kid) => ({ kid, why: 'x' }))
+    const said = "the key 'a' is left out: x; a key without kid is left out: x; the key 'c' is left out: x"
+    assert.deepEqual([leftOutKeys(leftOut.slice(0, 3)), leftOutKeys(leftOut)], [said, `${said}; 2 more are left out`])
   })
 })
 
@@ -469,7 +495,7 @@ describe('keyMismatch() and isSignedWith()', () => {
       assert.match(keyMismatch(algorithm, rsa) ?? '', /takes a shared secret/)
     }
     assert.throws(() => keyFromJwk({ ...ed.export({ format: 'jwk' }), key_ops: 'verify' }, ASYMMETRIC), /key_ops/)
-    assert.throws(() => keyFromJwk({ ...ed.export({ format: 'jwk' }), kid: '' }, ASYMMETRIC), /kid/)
+    assert.throws(() => keyFromJwk({ ...ed.export({ format: 'jwk' }), kid: 7 }, ASYMMETRIC), /kid/)
   })
 
   it('check nothing but the signature', () => {

@@ -54,7 +54,7 @@ function ours({ alg, verify }: Signer) {
   const key = verify instanceof Uint8Array ? keyFromSecret(verify, 'HS256') : keyFromMaterial(verify, [alg])
   assert.ok((key.algorithms as readonly string[]).includes(alg))
   const policy = claimPolicy({ issuer, audience, clockToleranceSec: TOLERANCE }, {})
-  const keys = staticKeys(keySet([key], () => undefined))
+  const keys = staticKeys(keySet([key]))
   const issuers = new TrustedIssuers()
   issuers.add({ policy, keys: { of: () => keys, known: () => [] } })
   return jwtVerifier(issuers, new KnownTokens(1_000), manualClock(NOW * 1_000))

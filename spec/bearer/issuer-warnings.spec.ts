@@ -7,7 +7,7 @@ import { serveIssuer } from '../support/issuer'
 import { freePort } from '../support/redis'
 import { serve } from '../support/serve'
 import { until } from '../support/until'
-import { a, api } from './remote-issuer'
+import { a, api, b } from './remote-issuer'
 
 /** The warnings that this process emits from now on, without other tests' ones. */
 function listening(t: TestContext) {
@@ -36,7 +36,11 @@ describe('requireBearer() tells the operator', () => {
       302,
       /\/keys answered 302\. Requests get 503 meanwhile: redirects are not followed: give the address/,
     ],
-    ['no JSON', '<html>', /\/keys could not be fetched \(not JSON\)\. Requests get 503 meanwhile: check that this is/],
+    [
+      'no JSON',
+      '<html>',
+      /\/keys answered with something that is not JSON\. Requests get 503 meanwhile: check that this is/,
+    ],
   ]
   for (const [title, answer, message] of unreachable) {
     it(`of an issuer that answers with ${title}, in ready() too`, async (t) => {
@@ -89,14 +93,24 @@ describe('requireBearer() tells the operator', () => {
     })
   })
 
+  const CA = 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'
+  const OTHER_HOST = 'its certificate is for another host: correct the address, or the certificate there'
   const remedies: readonly [code: string, remedy: string][] = [
     ['ENOTFOUND', 'correct the host name, or the DNS of this machine'],
     ['EAI_AGAIN', 'correct the host name, or the DNS of this machine'],
-    ['CERT_HAS_EXPIRED', 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
-    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
-    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
-    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
+    ['CERT_HAS_EXPIRED', 'its certificate has expired: renew it there, or correct the clock of this machine'],
+    [
+      'CERT_NOT_YET_VALID',
+      'its certificate is not valid yet: correct the clock of this machine, or the certificate there',
+    ],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', OTHER_HOST],
+    ['HOSTNAME_MISMATCH', OTHER_HOST],
+    ['CERT_REVOKED', 'its certificate is not accepted: replace it there'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', CA],
+    ['SELF_SIGNED_CERT_IN_CHAIN', CA],
+    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', CA],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', CA],
+    ['CERT_UNTRUSTED', CA],
     ['EPROTO', 'the server there does not speak TLS: correct the port'],
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'the server there does not speak TLS: correct the port'],
     ['ETIMEDOUT', 'check the address, and firewalls and proxies on the way'],
@@ -144,17 +158,21 @@ describe('requireBearer() tells the operator', () => {
     const { ask } = await api({ issuer })
     assert.equal((await ask(token())).status, 503)
     assert.deepEqual(await flushed(), [
-      `the keys of the issuer '${issuer}' cannot be had: its JWK Set shows no key that can be used. ` +
-        'Requests get 503 meanwhile: check that this is the right address',
+      `the keys of the issuer '${issuer}' cannot be had: its JWK Set has no key. Requests get 503 meanwhile: ` +
+        'correct the address; an issuer that signs with a shared secret (HS256) needs the option secret',
     ])
   })
 
+  const REFUSED =
+    'the server or a firewall refuses this machine: allow its IP address, or give fetch, to go by a proxy or to send ' +
+    'another User-Agent'
   it('what to do, by the status that the address answered with', async () => {
     for (const [status, remedy] of [
       [307, 'redirects are not followed: give the address that it leads to'],
-      [400, 'correct the client id and the secret that it is asked with'],
-      [403, 'correct the client id and the secret that it is asked with'],
-      [405, 'check that this is the right address'],
+      [400, 'correct the address'],
+      [401, REFUSED],
+      [403, REFUSED],
+      [405, 'correct the address'],
       [429, 'see the log of the server there'],
       [502, 'see the log of the server there'],
     ] as const) {
@@ -173,7 +191,7 @@ describe('requireBearer() tells the operator', () => {
     assert.equal((await ask(token())).status, 503)
     assert.match(
       (await flushed()).join(),
-      /name another issuer: 'https:\/\/other\.test'\. .*: set issuer to the name that its/,
+      /names another issuer: 'https:\/\/other\.test'; .*: set issuer to the name that its/,
     )
   })
 
@@ -230,6 +248,40 @@ describe('requireBearer() tells the operator', () => {
     }
   })
 
+  it('of a key that its issuer shows and that cannot be used', async (t) => {
+    const flushed = listening(t)
+    const { state, issuer, token } = await serveIssuer(a)
+    state.keys = [{ ...a.jwk, use: 'enc' }, b.jwk]
+    const { ask } = await api({ issuer })
+    assert.equal((await ask(token())).status, 401)
+    assert.deepEqual(await flushed(), [
+      `a token of the issuer '${issuer}' was refused with 401: the key 'a' is left out: its use is not sig. If its ` +
+        'tokens should be let in, have the issuer sign with another key, or set algorithms',
+    ])
+    assert.equal((await ask(token({ ...a, kid: 'forged' }))).status, 401)
+    assert.deepEqual(await flushed(), [])
+  })
+
+  it('what to do about introspection, by the status that it answered with', async (t) => {
+    const flushed = listening(t)
+    const client = 'correct the client id and the secret that it is asked with, or set introspection.clientAuth'
+    for (const [status, remedy] of [
+      [400, client],
+      [401, client],
+      [403, client],
+      [404, 'correct the address'],
+      [405, 'correct the address'],
+      [302, 'redirects are not followed: give the address that it leads to'],
+      [500, 'see the log of the server there'],
+    ] as const) {
+      const { url: endpoint } = await serve((_req, res) => void res.writeHead(status).end())
+      const introspection = { endpoint, clientId: 'api', clientSecret: 'hush' }
+      const { ask } = await api({ issuer: 'https://as.test', introspection })
+      assert.equal((await ask('opaque')).status, 503)
+      assert.match((await flushed()).join(), new RegExp(`answered ${status}\\. Requests get 503 meanwhile: ${remedy}$`))
+    }
+  })
+
   it('of introspection that is refused, and of verify that throws', async (t) => {
     const flushed = listening(t)
     const { url: endpoint } = await serve((_req, res) => void res.writeHead(401).end())
@@ -243,7 +295,7 @@ describe('requireBearer() tells the operator', () => {
     assert.equal(
       await asking({ introspection }),
       `the issuer 'https://as.test' cannot be asked about tokens: ${endpoint} answered 401. Requests get 503 meanwhile: ` +
-        'correct the client id and the secret that it is asked with',
+        'correct the client id and the secret that it is asked with, or set introspection.clientAuth',
     )
     const verify = (token: string) => {
       throw new RangeError(token)

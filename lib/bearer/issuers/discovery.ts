@@ -1,5 +1,7 @@
 import type { Clock } from '../../http/clock'
+import { RemediedProblem, fetchFailure } from '../../http/fetch-failure'
 import { type Fetch, FetchProblem, fetchJson } from '../../http/fetch-json'
+import type { JsonObject } from '../../http/json'
 import { shown } from '../../http/options'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 
@@ -16,8 +18,9 @@ const TIMEOUT_MS = 5_000
 const MAX_BYTES = 256 * 1_024
 
 /**
- * Asks an issuer for its metadata: OpenID Connect Discovery §4, and where that is not there RFC 8414 §3. They must name
- * the issuer they were asked of (RFC 8414 §3.3), give or take a slash at its end, which configurations tend to lose.
+ * Asks an issuer for its metadata: as OpenID Connect Discovery §4 and RFC 8414 §3 have them, with the issuer's path
+ * before the well-known one or behind it. They must name the issuer they were asked of (RFC 8414 §3.3), give or take a
+ * slash at its end, which configurations tend to lose. A server that fails, or does not answer, is asked once.
  *
  * @param fetch default: Node's own
  * @throws {Error} where they cannot be had, or are another's
@@ -29,20 +32,48 @@ export async function discover(
   fetch?: Fetch,
 ): Promise<IssuerMetadata> {
   const base = issuer.replace(/\/$/, '')
-  const { origin, pathname } = new URL(base)
-  const path = pathname === '/' ? '' : pathname
   const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, fetch }
-  const { body } = await fetchJson(`${base}/.well-known/openid-configuration`, limits).catch((problem: unknown) => {
-    if (!(problem instanceof FetchProblem) || problem.status !== 404) throw problem
-    return fetchJson(`${origin}/.well-known/oauth-authorization-server${path}`, limits)
-  })
-  if (typeof body.issuer !== 'string' || body.issuer.replace(/\/$/, '') !== base) {
-    throw new Error(`the metadata of ${issuer} name another issuer: ${shown(body.issuer)}`)
+  const problems: string[] = []
+  let remedy = 'correct issuer, or give jwksUri'
+  for (const url of addressesOf(base)) {
+    try {
+      const { body } = await fetchJson(url, limits)
+      if (isOf(body, base)) return metadataOf(body, issuer, allowHttp)
+      const { issuer: other } = body
+      problems.push(`${url} ${typeof other === 'string' ? `names another issuer: ${shown(other)}` : 'names no issuer'}`)
+      if (typeof other === 'string') remedy = 'set issuer to the name that its metadata say'
+    } catch (problem) {
+      if (!isElsewhere(problem)) throw problem
+      problems.push(problem.message)
+      if (problem.status === 401 || problem.status === 403) remedy = fetchFailure(problem, 'documents').remedy
+    }
   }
-  if (!isSecureUrl(body.jwks_uri, allowHttp)) {
-    throw new Error(`the metadata of ${issuer} have no https jwks_uri${allowHttpHint(body.jwks_uri)}`)
+  throw new RemediedProblem(problems.join('; '), remedy)
+}
+
+/** Without a path the forms are the same. */
+function addressesOf(base: string): ReadonlySet<string> {
+  const { origin, pathname } = new URL(base)
+  const path = pathname.replace(/\/$/, '')
+  const [openid, oauth] = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
+  return new Set([base + openid, origin + oauth + path, origin + openid + path, base + oauth])
+}
+
+/** Whether a server has answered, and has no metadata there. */
+function isElsewhere(problem: unknown): problem is FetchProblem & { readonly status: number } {
+  return problem instanceof FetchProblem && problem.status !== undefined && problem.status < 500
+}
+
+function isOf({ issuer }: JsonObject, base: string): boolean {
+  return typeof issuer === 'string' && issuer.replace(/\/$/, '') === base
+}
+
+function metadataOf(body: JsonObject, issuer: string, allowHttp: boolean): IssuerMetadata {
+  const { jwks_uri: jwksUri, access_token_typ_values_supported: types } = body
+  if (!isSecureUrl(jwksUri, allowHttp)) {
+    const remedy = 'give jwksUri, or for opaque tokens introspection'
+    throw new RemediedProblem(`the metadata of ${issuer} have no https jwks_uri${allowHttpHint(jwksUri)}`, remedy)
   }
-  const { access_token_typ_values_supported: types } = body
   const typ = Array.isArray(types) && types.length === 1 && types[0] === 'at+jwt' ? 'at+jwt' : undefined
-  return { issuer: body.issuer, jwksUri: body.jwks_uri, typ }
+  return { issuer: body.issuer as string, jwksUri, typ }
 }

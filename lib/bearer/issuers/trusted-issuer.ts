@@ -8,7 +8,7 @@ import { type IssuerDefaults, type TokenOptions, claimPolicy } from '../claims/c
 import type { TrustedIssuer } from './jwt-verifier'
 import type { KnownTokens } from './known-tokens'
 import { tenantKeys } from './tenant-keys'
-import { type KeySource, keySet, staticKeys } from '../keys/key-source'
+import { type KeySource, keySet, sharedAlgorithms, staticKeys } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from '../keys/verify-key'
@@ -106,16 +106,13 @@ function discovered(issuer: string, allowHttp: boolean, remote: Omit<RemoteKeysO
 }
 
 function fixed(keys: readonly VerifyKey[]): KeySource {
-  const unnamed = new Set<Algorithm>()
-  for (const { kid, algorithms } of keys) {
-    if (kid !== undefined) continue
-    const twice = algorithms.find((algorithm) => unnamed.has(algorithm))
-    if (twice) throw new TypeError(`keys has two keys for ${twice} without a kid to tell them apart`)
-    for (const algorithm of algorithms) unnamed.add(algorithm)
+  const set = keySet(keys)
+  for (const key of keys) {
+    const [algorithm] = sharedAlgorithms(key, set.byKid)
+    if (algorithm === undefined) continue
+    const named = key.kid === undefined ? 'without a kid to tell them apart' : `with the kid ${shown(key.kid)}`
+    throw new TypeError(`keys has two keys for ${algorithm} ${named}`)
   }
-  const set = keySet(keys, (kid) => {
-    throw new TypeError(`keys has two keys with the kid ${shown(kid)}`)
-  })
   return staticKeys(set)
 }
 

@@ -1,9 +1,9 @@
 import type { Clock } from '../../http/clock'
 import type { Algorithm } from './algorithm'
-import { fetchFailure } from '../../http/fetch-failure'
+import { RemediedProblem, fetchFailure } from '../../http/fetch-failure'
 import { type Fetch, fetchJson } from '../../http/fetch-json'
 import { readJwks } from './jwks'
-import { type KeySet, type KeySource, findKey } from './key-source'
+import { type KeySet, type KeySource, findKey, leftOutKeys } from './key-source'
 import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { VerifyKey } from './verify-key'
 
@@ -33,7 +33,10 @@ const UNKNOWN_KID_MS = 2_000
 const MOST_WAITING = 1_000
 const BACK_OFF_MS = { first: 1_000, most: 60_000 }
 const TIMEOUT_MS = 5_000
-const MAX_BYTES = 512 * 1_024
+const MAX_BYTES = 2_048 * 1_024
+/** Supabase, for one, shows an empty set where it signs with a shared secret. */
+const NO_KEYS = 'correct the address; an issuer that signs with a shared secret (HS256) needs the option secret'
+const OTHER_KEYS = 'have the issuer sign with another key, or set algorithms'
 
 /**
  * The keys of an issuer's JWK Set (RFC 7517 §5), kept through its outages. One fetch at a time; ahead of the end of the
@@ -88,20 +91,32 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   }
 
   async function ready(): Promise<void> {
-    if (!usable() || clock.now() - fetchedAt > lifeMs) await refresh()
-    if (!usable()) throw notToBeHad()
+    if (!usable() || isEmpty() || clock.now() - fetchedAt > lifeMs) await refresh()
+    if (!usable() || isEmpty()) throw notToBeHad()
   }
 
   async function reload(): Promise<void> {
     await flight
     retryAt = -Infinity
     await refresh()
-    if (failures > 0) throw notToBeHad()
+    if (failures > 0 || isEmpty()) throw notToBeHad()
   }
 
   function notToBeHad(): Error {
-    const { why, remedy } = fetchFailure(problem)
-    return new Error(`the keys of the issuer cannot be had: ${why}: ${remedy}`, { cause: problem })
+    const cause = problem ?? noKey()
+    const { why, remedy } = fetchFailure(cause, 'documents')
+    return new Error(`the keys of the issuer cannot be had: ${why}: ${remedy}`, { cause })
+  }
+
+  /** Whether there is a set and it has no key that can be used. */
+  function isEmpty(): boolean {
+    return set?.all.length === 0
+  }
+
+  function noKey(): Error {
+    const leftOut = set?.leftOut ?? []
+    if (leftOut.length === 0) return new RemediedProblem('its JWK Set has no key', NO_KEYS)
+    return new RemediedProblem(`its JWK Set has no key that can be used: ${leftOutKeys(leftOut)}`, OTHER_KEYS)
   }
 
   function usable(): boolean {
@@ -111,13 +126,12 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   /** A key that is not known may exist all the same while the issuer cannot be asked, or shows no key at all. */
   function settle(found: VerifyKey | Refusal): VerifyKey | Refusal {
     if (!isRefusal(found) || found.refused !== 'unknown_key') return found
-    return failures > 0 || set?.all.length === 0 ? unavailable() : found
+    return failures > 0 || isEmpty() ? unavailable() : found
   }
 
   function unavailable(): Refusal {
     const retryAfterSec = Math.max(1, Math.ceil((retryAt - clock.now()) / 1_000))
-    const cause = problem ?? new Error('its JWK Set shows no key that can be used')
-    return { refused: 'keys_unavailable', retryAfterSec, cause }
+    return { refused: 'keys_unavailable', retryAfterSec, cause: problem ?? noKey() }
   }
 
   /** Resolves when there is nothing more to wait for: never rejects. */
@@ -133,8 +147,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     try {
       const url = await locate(failures > 0)
       const { body, freshMs } = await fetchJson(url, { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, fetch })
-      const read = readJwks(body, algorithms, byJwk)
-      if (!read) throw new Error(`${url} answered with something else than a JWK Set`)
+      const read = readJwks(body, algorithms, byJwk, url)
       const before = set?.all ?? []
       ;({ set, byJwk } = read)
       const gone = before.filter((key) => !read.set.all.includes(key))

@@ -22,12 +22,15 @@ export class KeyProblem extends Error {}
 
 /**
  * A key for checking signatures, out of a JWK (RFC 7517). One without `alg` is for those of `algorithms` that fit it.
+ * Members that are null or empty count as absent.
  *
  * @throws {KeyProblem} where it is no key, a private or shared one, not meant for signatures (`use`, `key_ops`), too
  *   weak, or of an algorithm that is not among `algorithms`
  */
-export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[]): VerifyKey {
-  if (!isJsonObject(jwk) || typeof jwk.kty !== 'string') throw new KeyProblem('it is no JWK: it has no kty')
+export function keyFromJwk(material: unknown, algorithms: readonly Algorithm[]): VerifyKey {
+  const jwk = isJsonObject(material) ? withoutEmpty(material) : {}
+  const { kid } = jwk
+  if (typeof jwk.kty !== 'string') throw new KeyProblem('it is no JWK: it has no kty')
   if (jwk.kty === 'oct') throw new KeyProblem('it is a shared secret; give that as the option secret')
   if ('d' in jwk) throw new KeyProblem('it is a private key; give its public half')
   if (jwk.use !== undefined && jwk.use !== 'sig') throw new KeyProblem('its use is not sig')
@@ -35,9 +38,7 @@ export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[]): Veri
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) {
     throw new KeyProblem('its key_ops do not include verify')
   }
-  if (jwk.kid !== undefined && (typeof jwk.kid !== 'string' || jwk.kid === '')) {
-    throw new KeyProblem('its kid is not a text')
-  }
+  if (kid !== undefined && typeof kid !== 'string') throw new KeyProblem('its kid is not a text')
   let key: KeyObject
   try {
     key = createPublicKey({ key: jwk, format: 'jwk' })
@@ -45,10 +46,16 @@ export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[]): Veri
     throw new KeyProblem(`node:crypto does not take it as a JWK of kty ${jwk.kty.slice(0, 20)}`, { cause })
   }
   const issuer = typeof jwk.issuer === 'string' ? jwk.issuer : undefined
-  if (jwk.alg === undefined) return verifyKey(key, jwk.kid, algorithms, issuer)
+  if (jwk.alg === undefined) return verifyKey(key, kid, algorithms, issuer)
   const named = algorithms.filter((algorithm) => algorithm === jwk.alg || isSameAlgorithm(algorithm, jwk))
   if (named.length === 0) throw new KeyProblem(`its alg is not among ${algorithms.join(', ')}`)
-  return verifyKey(key, jwk.kid, named, issuer)
+  return verifyKey(key, kid, named, issuer)
+}
+
+/** Serializers write `null`, `""` or `[]` for members that a key does not have. */
+function withoutEmpty(jwk: JsonObject): JsonObject {
+  const isEmpty = (value: unknown) => value === null || value === '' || (Array.isArray(value) && value.length === 0)
+  return Object.fromEntries(Object.entries(jwk).filter(([, value]) => !isEmpty(value)))
 }
 
 /**

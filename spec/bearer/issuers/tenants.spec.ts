@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { IssuerOptions, Jwk } from '../../../lib'
 import { tenantPattern } from '../../../lib/bearer/claims/tenants'
 import { tenantKeys } from '../../../lib/bearer/issuers/tenant-keys'
-import { staticKeys } from '../../../lib/bearer/keys/key-source'
+import { keySet, staticKeys } from '../../../lib/bearer/keys/key-source'
 import { keyPair, serveIssuer } from '../../support/issuer'
 import { api } from '../remote-issuer'
 
@@ -135,7 +135,7 @@ describe('tenantKeys()', () => {
   const made: string[] = []
   const keysOf = (issuer: string) => {
     made.push(issuer)
-    return staticKeys({ all: [], byKid: new Map() })
+    return staticKeys(keySet([]))
   }
   const keysFor = (accepted: IssuerOptions['tenants']) => {
     const pattern = tenantPattern(['https://as.test/{tid}'], accepted)

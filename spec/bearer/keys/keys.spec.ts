@@ -43,7 +43,8 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
       [{ ...jwk, use: 'enc' }, ASYMMETRIC, 'its use is not sig'],
       [{ ...jwk, key_ops: ['sign'] }, ASYMMETRIC, 'its key_ops do not include verify'],
       [{ ...jwk, key_ops: 'verify' }, ASYMMETRIC, 'its key_ops do not include verify'],
-      [{ ...jwk, kid: '' }, ASYMMETRIC, 'its kid is not a text'],
+      [{ ...jwk, kid: 7 }, ASYMMETRIC, 'its kid is not a text'],
+      [[], ASYMMETRIC, 'it is no JWK: it has no kty'],
       [{ ...jwk, alg: 'XX' }, ASYMMETRIC, `its alg is not among ${all}`],
       [{ kty: long }, ASYMMETRIC, `node:crypto does not take it as a JWK of kty ${long.slice(0, 20)}`],
       [jwk, ['RS256', 'EdDSA'], 'it fits none of RS256, EdDSA'],
@@ -91,7 +92,7 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
 describe('jwtVerifier() and what it knows from before', () => {
   const dev = devIssuer()
   const key = keyFromJwk(dev.options.key, ASYMMETRIC)
-  const keys = staticKeys(keySet([key], () => undefined))
+  const keys = staticKeys(keySet([key]))
   const policy = claimPolicy(dev, {})
   const verifier = (tokens: KnownTokens, source: KeySource = keys) => {
     const issuers = new TrustedIssuers()
@@ -126,7 +127,7 @@ describe('jwtVerifier() and what it knows from before', () => {
     const clock = manualClock(1_000_000_000_000)
     const now = 1_000_000_000
     const secret = 's'.repeat(32)
-    const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')], () => undefined))
+    const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')]))
     const judge = (options: TokenOptions, claims: object) => {
       const issuers = new TrustedIssuers()
       const { issuer, audience } = dev
@@ -164,7 +165,7 @@ describe('jwtVerifier() and what it knows from before', () => {
 
   it('takes tokens of that type alone which the issuer says all of its tokens have', () => {
     const secret = 's'.repeat(32)
-    const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')], () => undefined))
+    const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')]))
     const claims = { iss: dev.issuer, aud: dev.audience, sub: 'ada', exp: 4_102_444_800 }
     const judged = (typ: string | undefined, source: KeySource) =>
       verifier(new KnownTokens(9), source).verify(sign(claims, secret, { header: { alg: 'HS256', typ } }))

@@ -34,29 +34,6 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.equal((await ask(token(a, { iss: issuer }))).status, 401)
   })
 
-  it('also without a path, and from nobody else than who answers 404', async () => {
-    const { state, issuer, token } = await serveIssuer(a)
-    const oauth = '/.well-known/oauth-authorization-server'
-    const openid = '/.well-known/openid-configuration'
-    let status = 404
-    state.instead = (req, res) => {
-      if (req.url === openid) res.writeHead(status).end()
-      else if (req.url === oauth) res.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/keys` }))
-      else return false
-      return true
-    }
-    const { ask } = await api({ issuer: `${issuer}/` })
-    assert.equal((await ask(token())).status, 200)
-    assert.deepEqual(state.fetches.splice(0), [openid, oauth, '/keys'])
-    for (status of [500, 403, 302]) {
-      assert.equal((await (await api({ issuer })).ask(token())).status, 503)
-      assert.deepEqual(state.fetches.splice(0), [openid], String(status))
-    }
-    state.instead = (req) => (req.socket.destroy(), true)
-    assert.equal((await (await api({ issuer })).ask(token())).status, 503)
-    assert.deepEqual(state.fetches, [openid])
-  })
-
   it('or at jwksUri, without asking for metadata', async () => {
     const { state, issuer, token } = await serveIssuer(a)
     const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
@@ -166,14 +143,18 @@ describe('requireBearer() with keys from the issuer', () => {
     for (const [metadata, why] of [
       [
         { issuer: 'https://evil.test', jwks_uri: `${issuer}/keys` },
-        /the metadata of http.+ name another issuer: 'https:\/\/evil\.test'$/,
+        /openid-configuration names another issuer: 'https:\/\/evil\.test'; .*oauth-authorization-server answered 404$/,
       ],
-      [{ jwks_uri: `${issuer}/keys` }, /name another issuer: undefined$/],
-      [{ issuer: 7, jwks_uri: `${issuer}/keys` }, /name another issuer: 7$/],
+      [{ jwks_uri: `${issuer}/keys` }, /openid-configuration names no issuer/],
+      [{ issuer: 7, jwks_uri: `${issuer}/keys` }, /openid-configuration names no issuer/],
       [{ issuer, jwks_uri: 'http://evil.test/keys' }, /the metadata of http.+ have no https jwks_uri.*allowHttp/s],
       [{ issuer }, /have no https jwks_uri$/],
     ] as const) {
-      state.instead = (req, res) => (res.end(JSON.stringify(metadata)), req.url?.includes('openid') ?? false)
+      state.instead = (req, res) => {
+        if (!req.url?.includes('openid')) return false
+        res.end(JSON.stringify(metadata))
+        return true
+      }
       const { ask, bearer } = await api({ issuer })
       assert.equal((await ask(token())).status, 503)
       await assert.rejects(bearer.ready(), (err: Error) => {
@@ -362,15 +343,15 @@ describe('remoteKeys()', () => {
     assert.deepEqual([accept, timers], ['application/json', 0])
   })
 
-  it('takes a hundred keys, and 512 KB', async () => {
+  it('takes a thousand keys, and 2 MB', async () => {
     const { state, find } = await source()
-    const keys: object[] = Array.from({ length: 100 }, (_, i) => ({ ...b.jwk, kid: `b-${i}` }))
-    const room = 524_288 - JSON.stringify({ keys: [...keys.slice(1), { x: '' }] }).length
+    const keys: object[] = Array.from({ length: 1_000 }, (_, i) => ({ ...b.jwk, kid: `b-${i}` }))
+    const room = 2_097_152 - JSON.stringify({ keys: [...keys.slice(1), { x: '' }] }).length
     state.instead = (_req, res) => {
       res.end(JSON.stringify({ keys: [...keys.slice(1), { x: 'x'.repeat(room) }] }))
       return true
     }
-    assert.equal(await find('b-99'), 'b-99')
+    assert.equal(await find('b-999'), 'b-999')
   })
 
   it('tells which keys the issuer no longer shows, and of no others', async () => {
@@ -432,38 +413,18 @@ describe('remoteKeys()', () => {
     assert.equal(await find('b'), 'keys_unavailable')
   })
 
-  it('leaves out keys that are not for this, and kids that stand there twice', async () => {
-    const { state, find, clock } = await source()
-    const jwk = (kid: string, more: object) => ({ ...b.jwk, kid, ...more })
-    state.keys = [
-      jwk('enc', { use: 'enc' }),
-      jwk('ops', { use: undefined, key_ops: ['sign'] }),
-      jwk('alg', { alg: 'RS256' }),
-      jwk('unknown', { kty: 'XX' }),
-      { kty: 'oct', k: 'AAAA', kid: 'oct' },
-      jwk('private', { d: 'AAAA' }),
-      jwk('twice', {}),
-      { ...a.jwk, kid: 'twice' },
-      jwk('good', { key_ops: ['verify'], alg: 'ES256' }),
-      'no key',
-      null,
-    ] as object[]
-    for (const kid of ['enc', 'ops', 'alg', 'unknown', 'oct', 'private', 'twice']) {
-      const found = find(kid)
-      clock.advance(2_000)
-      assert.equal(await found, 'unknown_key', kid)
-    }
-    assert.equal(await find('good'), 'good')
-  })
-
   const broken: readonly [string, (res: import('node:http').ServerResponse) => void, RegExp][] = [
     ['a redirect', (res) => res.writeHead(302, { location: '/elsewhere' }).end(), /answered 302/],
     ['another status', (res) => res.writeHead(404).end(), /answered 404/],
-    ['what is no JSON', (res) => res.end('<html>'), /could not be fetched/],
+    ['what is no JSON', (res) => res.end('<html>'), /\/keys answered with something that is not JSON/],
     ['what is no object', (res) => res.end('[]'), /something else than a JSON object/],
     ['what is no JWK Set', (res) => res.end('{"keys":{}}'), /something else than a JWK Set/],
-    ['hundreds of keys', (res) => res.end(JSON.stringify({ keys: Array(101).fill(a.jwk) })), /than a JWK Set/],
-    ['more than 512 KB', (res) => res.end(`{"x":"${'x'.repeat(524_288)}"}`), /larger than 524288 bytes/],
+    [
+      'too many keys',
+      (res) => res.end(JSON.stringify({ keys: Array(1_001).fill(a.jwk) })),
+      /has 1001 keys, and at most 1000/,
+    ],
+    ['more than 2 MB', (res) => res.end(`{"x":"${'x'.repeat(2_097_152)}"}`), /\/keys is larger than 2097152 bytes/],
     [
       'half an answer',
       (res) => (res.writeHead(200, { 'content-length': '99' }).write('{'), res.destroy()),

@@ -48,11 +48,7 @@ function accepts({ private: secret, public: open }: Group['keys'], token: unknow
     .filter((key) => key !== undefined)
   const head = readJwsHead(token)
   if (isRefusal(head)) return false
-  const key = findKey(
-    keySet(keys, () => undefined),
-    head.kid,
-    head.algorithm,
-  )
+  const key = findKey(keySet(keys), head.kid, head.algorithm)
   return !isRefusal(key) && isSignedWith(token, head.algorithm, key)
 }
 

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { describe, it } from 'node:test'
+import { a, api } from '../remote-issuer'
+import { serveIssuer } from '../../support/issuer'
+
+const OPENID = '/.well-known/openid-configuration'
+const OAUTH = '/.well-known/oauth-authorization-server'
+
+/** An issuer below `path`, whose metadata are at one address only; at all others it answers as told. */
+async function issuerWith(path: string, address: string | undefined, otherwise: (res: ServerResponse) => void) {
+  const { state, issuer: origin, token } = await serveIssuer(a)
+  const issuer = origin + path
+  state.instead = (req, res) => {
+    if (req.url === '/keys') return false
+    if (req.url === address) res.end(JSON.stringify({ issuer, jwks_uri: `${origin}/keys` }))
+    else otherwise(res)
+    return true
+  }
+  const { ask, bearer } = await api({ issuer })
+  return { issuer, origin, state, bearer, ask: () => ask(token(a, { iss: issuer })) }
+}
+
+describe('requireBearer() finds an issuer by its metadata', () => {
+  const addresses = [`/t/x${OPENID}`, `${OAUTH}/t/x`, `${OPENID}/t/x`, `/t/x${OAUTH}`]
+
+  it('with its path before the well-known one, and behind it (OpenID Connect Discovery §4, RFC 8414 §3)', async () => {
+    for (const [i, address] of addresses.entries()) {
+      const { ask, state } = await issuerWith('/t/x', address, (res) => res.writeHead(404).end())
+      assert.equal((await ask()).status, 200, address)
+      assert.deepEqual(state.fetches, [...addresses.slice(0, i + 1), '/keys'])
+    }
+    for (const path of ['', '/']) {
+      const { ask, state } = await issuerWith(path, OAUTH, (res) => res.writeHead(404).end())
+      assert.equal((await ask()).status, 200)
+      assert.deepEqual(state.fetches, [OPENID, OAUTH, '/keys'])
+    }
+  })
+
+  const status = (code: number) => (res: ServerResponse) => void res.writeHead(code, { location: '/login' }).end()
+  const statuses = [301, 302, 400, 401, 403, 404, 405, 406, 410, 429]
+  const elsewhere: readonly [string, (res: ServerResponse) => void][] = [
+    ...statuses.map((code): [string, (res: ServerResponse) => void] => [String(code), status(code)]),
+    ['a page', (res) => res.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>')],
+    ['nothing', (res) => res.end()],
+    ['no object', (res) => res.end('"not found"')],
+    ['no metadata', (res) => res.end('{"error":"not_found"}')],
+    ['metadata of another', (res) => res.end('{"issuer":"https://other.test","jwks_uri":"https://other.test/keys"}')],
+  ]
+  for (const [title, otherwise] of elsewhere) {
+    it(`also where its other addresses answer ${title}`, async () => {
+      for (const address of addresses) {
+        assert.equal((await (await issuerWith('/t/x', address, otherwise)).ask()).status, 200, address)
+      }
+    })
+  }
+
+  it('asks no further where the server fails, or does not answer', async () => {
+    for (const otherwise of [
+      (res: ServerResponse) => res.writeHead(500).end(),
+      (res: ServerResponse) => res.writeHead(503).end(),
+      (res: ServerResponse) => res.destroy(),
+    ]) {
+      const { ask, state } = await issuerWith('/t/x', addresses[1], otherwise)
+      assert.equal((await ask()).status, 503)
+      assert.deepEqual(state.fetches, [addresses[0]])
+    }
+  })
+
+  it('takes a byte order mark before the JSON', async () => {
+    const { state, issuer, token } = await serveIssuer(a)
+    const mark = '\ufeff'
+    state.instead = (req, res) => {
+      const body = req.url === '/keys' ? { keys: [a.jwk] } : { issuer, jwks_uri: `${issuer}/keys` }
+      res.end(mark + JSON.stringify(body))
+      return true
+    }
+    assert.equal((await (await api({ issuer })).ask(token())).status, 200)
+  })
+})
+
+describe('bearer.ready() of an issuer without metadata', () => {
+  it('names each address and what it answered', async () => {
+    const answers = [
+      (res: ServerResponse) => res.writeHead(404).end(),
+      (res: ServerResponse) => res.end('<html>'),
+      (res: ServerResponse) => res.end('{"issuer":"https://other.test"}'),
+      (res: ServerResponse) => res.end('{}'),
+    ]
+    const { bearer, origin, issuer } = await issuerWith('/t', undefined, (res) => answers.shift()?.(res))
+    const said = [
+      `${origin}/t${OPENID} answered 404`,
+      `${origin}${OAUTH}/t answered with something that is not JSON`,
+      `${origin}${OPENID}/t names another issuer: 'https://other.test'`,
+      `${origin}/t${OAUTH} names no issuer`,
+    ]
+    await assert.rejects(bearer.ready(), {
+      message:
+        `the keys of the issuer ${issuer} cannot be had: ${said.join('; ')}: ` +
+        'set issuer to the name that its metadata say',
+    })
+  })
+
+  it('says what to do', async () => {
+    for (const [otherwise, remedy] of [
+      [(res: ServerResponse) => res.writeHead(404).end(), /answered 404: correct issuer, or give jwksUri$/],
+      [
+        (res: ServerResponse) => res.writeHead(403).end(),
+        /answered 403: the server or a firewall refuses this machine/,
+      ],
+    ] as const) {
+      await assert.rejects((await issuerWith('', undefined, otherwise)).bearer.ready(), { message: remedy })
+    }
+    const { state, issuer } = await serveIssuer(a)
+    state.metadata = { jwks_uri: undefined }
+    await assert.rejects((await api({ issuer })).bearer.ready(), {
+      message: /the metadata of .* have no https jwks_uri: give jwksUri, or for opaque tokens introspection$/,
+    })
+  })
+})

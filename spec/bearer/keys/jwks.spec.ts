@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { SignJWT } from 'jose'
+import type { DenialError } from '../../../lib'
+import { ownKey } from '../../../lib/bearer/keys/own-key'
+import { generateKeys } from '../../support/generate-keys'
+import { api, source } from '../remote-issuer'
+
+type Pair = ReturnType<typeof generateKeys>
+
+const issuer = 'https://as.test'
+const [rsa, other, ec] = [generateKeys('rsa'), generateKeys('rsa'), generateKeys('ec')]
+const jwkOf = ({ publicKey }: Pair, more: object = {}) => ({
+  ...publicKey.export({ format: 'jwk' }),
+  kid: 'k',
+  ...more,
+})
+
+const sign = ({ privateKey }: Pair, alg: string, kid: string | undefined = 'k') =>
+  new SignJWT({ iss: issuer, aud: 'api', sub: 'ada', exp: 4_102_444_800 })
+    .setProtectedHeader({ alg, kid })
+    .sign(privateKey)
+
+/** An API that trusts an issuer with this JWK Set. */
+async function apiWith(keys: unknown) {
+  const causes: unknown[] = []
+  const onDenied = (err: DenialError, _req: unknown, res: { sendStatus(status: number): void }) => {
+    causes.push(err.cause)
+    res.sendStatus(err.status)
+  }
+  const set = { issuer, jwksUri: `${issuer}/keys`, fetch: () => Promise.resolve(Response.json({ keys })) }
+  return { ...(await api({ ...set, onDenied, warnings: false })), causes }
+}
+
+describe('requireBearer() and a JWK Set with one kid on several keys', () => {
+  const sets: readonly [string, readonly object[], readonly [Pair, string][]][] = [
+    [
+      'one key for two algorithms',
+      [jwkOf(rsa, { alg: 'RS256' }), jwkOf(rsa, { alg: 'RS512' })],
+      [
+        [rsa, 'RS256'],
+        [rsa, 'RS512'],
+      ],
+    ],
+    [
+      'keys of two types',
+      [jwkOf(rsa), jwkOf(ec)],
+      [
+        [rsa, 'RS256'],
+        [rsa, 'PS256'],
+        [ec, 'ES256'],
+      ],
+    ],
+    [
+      'two keys for two algorithms',
+      [jwkOf(rsa, { alg: 'RS256' }), jwkOf(other, { alg: 'PS256' })],
+      [
+        [rsa, 'RS256'],
+        [other, 'PS256'],
+      ],
+    ],
+    ['the same JWK twice', [jwkOf(rsa), jwkOf(rsa)], [[rsa, 'RS256']]],
+    ['the same key in other words', [jwkOf(rsa), { alg: 'RS256', ...jwkOf(rsa), x5c: ['x'] }], [[rsa, 'RS256']]],
+    ['a key for signatures and one for encryption', [jwkOf(other, { use: 'enc' }), jwkOf(rsa)], [[rsa, 'RS256']]],
+  ]
+  for (const [title, keys, tokens] of sets) {
+    it(`takes ${title}`, async () => {
+      const { ask, bearer } = await apiWith(keys)
+      await bearer.ready()
+      for (const [pair, alg] of tokens) assert.equal((await ask(await sign(pair, alg))).status, 200, alg)
+    })
+  }
+
+  it('never tries two keys that a token cannot tell apart, and says so', async () => {
+    for (const keys of [
+      [jwkOf(rsa), jwkOf(other)],
+      [jwkOf(rsa, { alg: 'RS256' }), jwkOf(other)],
+      [jwkOf(rsa, { kid: undefined }), jwkOf(other, { kid: null })],
+    ]) {
+      const { ask, causes } = await apiWith([...keys, jwkOf(ec, { kid: 'good' })])
+      for (const pair of [rsa, other]) assert.equal((await ask(await sign(pair, 'RS256'))).status, 401)
+      assert.equal((await ask(await sign(ec, 'ES256', 'good'))).status, 200)
+      if (keys[0]?.kid === 'k')
+        assert.match(String(causes[0]), /the key 'k' is left out: another key for RS256 has its kid/)
+    }
+  })
+})
+
+describe('requireBearer() and members of a JWK that say nothing', () => {
+  const nothing = [
+    { key_ops: [], oth: [], x5c: [] },
+    { use: null, alg: null, kid: null, key_ops: null },
+    { d: null, p: null, q: null, dp: null, dq: null, qi: null },
+    { d: '', use: '', alg: '', x5t: '' },
+    { 'x5t#S256': null, x5u: null, issuer: null, exp: null },
+  ]
+  for (const members of nothing) {
+    it(`takes ${JSON.stringify(members)}`, async () => {
+      for (const [pair, alg] of [
+        [rsa, 'RS256'],
+        [ec, 'ES256'],
+      ] as const) {
+        const { ask } = await apiWith([jwkOf(pair, members)])
+        assert.equal((await ask(await sign(pair, alg))).status, 200)
+      }
+    })
+  }
+})
+
+describe('requireBearer() and keys that are left out', () => {
+  const { publicKey: weak } = generateKeyPairSync('rsa', { modulusLength: 1_024 })
+  const unusable: readonly [object | string | null, string][] = [
+    [jwkOf(rsa, { use: 'enc' }), "the key 'k' is left out: its use is not sig"],
+    [jwkOf(rsa, { key_ops: ['sign'] }), "the key 'k' is left out: its key_ops do not include verify"],
+    [jwkOf(rsa, { alg: 'RSA-OAEP' }), "the key 'k' is left out: its alg is not among RS256"],
+    [jwkOf(rsa, { kty: 'XX' }), "the key 'k' is left out: node:crypto does not take it as a JWK of kty XX"],
+    [jwkOf(rsa, { d: 'AAAA' }), "the key 'k' is left out: it is a private key"],
+    [{ kty: 'oct', k: 'AAAA', kid: 'k' }, "the key 'k' is left out: it is a shared secret"],
+    [jwkOf({ ...rsa, publicKey: ownKey(weak) }), "the key 'k' is left out: an RSA key must have 2048"],
+    ['no key', 'a key without kid is left out: it is no JWK'],
+    [null, 'a key without kid is left out: it is no JWK'],
+  ]
+
+  for (const [jwk, why] of unusable) {
+    it(`says why in cause and in ready(): ${why}`, async () => {
+      const { ask, bearer, causes } = await apiWith([jwk])
+      assert.equal((await ask(await sign(rsa, 'RS256'))).status, 503)
+      assert.ok(String(causes[0]).includes(why), String(causes[0]))
+      for (const asked of [bearer.ready(), bearer.reload()]) {
+        await assert.rejects(asked, (err: Error) => {
+          assert.ok(err.message.includes(`its JWK Set has no key that can be used: ${why}`), err.message)
+          assert.match(err.message, /: have the issuer sign with another key, or set algorithms$/)
+          return true
+        })
+      }
+      assert.deepEqual(bearer.keys(), [])
+    })
+  }
+
+  it('refuses their tokens with the reason as the cause, where there are other keys', async () => {
+    const { ask, bearer, causes } = await apiWith([jwkOf(rsa, { use: 'enc' }), jwkOf(ec, { kid: 'good' })])
+    await bearer.ready()
+    assert.equal((await ask(await sign(rsa, 'RS256'))).status, 401)
+    assert.match(String(causes[0]), /the key 'k' is left out: its use is not sig/)
+    assert.equal((await ask(await sign(rsa, 'RS256', 'nobody'))).status, 401)
+    assert.equal(causes[1], undefined)
+  })
+
+  it('shows them again when the issuer has mended them', async () => {
+    const { state, keys, clock } = await source()
+    state.keys = []
+    await assert.rejects(
+      keys.ready(),
+      /its JWK Set has no key: correct the address; an issuer .* needs the option secret/,
+    )
+    state.keys = [jwkOf(ec)]
+    clock.advance(2_000)
+    await keys.ready()
+    assert.equal(keys.all().length, 1)
+  })
+})
