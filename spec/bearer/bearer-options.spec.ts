@@ -68,13 +68,17 @@ describe('requireBearer() throws at startup and names the option', () => {
         issuer,
         audience,
         keys: [
-          { ...jwk, kid: 'a' },
+          { ...devIssuer().options.key, kid: 'a' },
           { ...dev.key, kid: 'a' },
         ],
       },
       /keys.*kid 'a'/,
     ],
-    ['keys that cannot be told apart', { issuer, audience, keys: [jwk, rsa.publicKey] }, /keys.*RS256.*kid/],
+    [
+      'keys that cannot be told apart',
+      { issuer, audience, keys: [jwk, generateKeys('rsa').publicKey] },
+      /keys.*RS256.*kid/,
+    ],
     ['key a private KeyObject', { issuer, audience, key: rsa.privateKey }, /key.*private/],
     [
       'key a private PEM',
@@ -180,7 +184,7 @@ describe('requireBearer() throws at startup and names the option', () => {
       ...['key', 'keys'],
       ...['secret', 'jwksUri', 'algorithms', 'lastGoodSec', 'issuers', 'introspection', 'verify', 'cache', 'scope'],
       ...['optional', 'revocation', 'tokenFrom', 'dpop', 'realm', 'resourceMetadata', 'unauthenticated'],
-      ...['maxTokenLength', 'warnings', 'onDenied', 'errorFormat', 'clock'],
+      ...['maxTokenLength', 'warnings', 'onDenied', 'errorFormat', 'dialect', 'clock'],
     ]
     const message = `requireBearer() has no option "nope"; it has ${names.join(', ')}`
     assert.throws(() => requireBearer({ ...dev, nope: 1 } as BearerOptions), { message })
@@ -208,6 +212,7 @@ describe('requireBearer() throws at startup and names the option', () => {
       { issuer, audience, jwksUri: 'http://as.test/keys', allowHttp: true },
       { issuer: 'http://as.test', audience, allowHttp: true },
       { issuer, audience, keys: [{ ...jwk, kid: 'a' }, { ...jwk, kid: 'b' }, jwk] },
+      { issuer, audience, keys: [{ ...jwk, kid: 'a' }, { ...dev.key, kid: 'a' }, jwk, rsa.publicKey, dev.key] },
       ...['guest', 7, true].map((value) => ({ ...dev, unauthenticated: { claim: 'kind', value } })),
       { ...dev, session: () => ({ kind: 'user' }) },
       { ...dev, revocation: { state: () => undefined } },

@@ -94,7 +94,7 @@ const CASES: Record<Reason, Case> = {
   subject: { ...invalid, token: tokenWith({ sub: 7 }) },
   client: { ...invalid, token: tokenWith({ client_id: 7 }) },
   token_id: { ...invalid, token: tokenWith({ jti: 7 }) },
-  sender_constrained: { ...invalid, token: dev.attack('bound-to-a-key') },
+  sender_constrained: { ...invalid, token: dev.attack('bound-to-a-key'), cause: /\[ 'jkt' \]; set the option dpop$/ },
   required_claim: { ...invalid, options: { requiredClaims: ['tenant'] }, token: dev.token('ada') },
   claim_check: { ...invalid, options: { checkClaims: () => false }, token: dev.token('ada') },
   session_kind: { ...invalid, token: tokenWith({ session_kind: 'robot' }) },
@@ -201,6 +201,22 @@ describe('the reason of a refusal', () => {
       const { answer, event } = await told({ ...invalid, options, token })
       assert.deepEqual([event.reason, answer.status], [reason, 401])
       assert.match(String(event.cause), cause)
+    }
+  })
+
+  it('advises dpop only for a token that is bound by the thumbprint of a key', async () => {
+    for (const [cnf, dpop, cause] of [
+      [{ jkt: 'x' }, true, "[ 'jkt' ]; it came without a DPoP proof"],
+      [{ 'x5t#S256': 'x' }, undefined, "[ 'x5t#S256' ]; only jkt is supported"],
+      [{ 'x5t#S256': 'x' }, true, "[ 'x5t#S256' ]; only jkt is supported"],
+      [{ kid: 'x', jwk: {} }, undefined, "[ 'kid', 'jwk' ]; only jkt is supported"],
+      [{}, undefined, '[]; only jkt is supported'],
+      ['text', undefined, '[]; only jkt is supported'],
+    ] as const) {
+      const options = { dpop: dpop && { origin: 'https://api.test' } }
+      const { event } = await told({ ...invalid, options, token: tokenWith({ cnf }) })
+      assert.equal(event.reason, 'sender_constrained')
+      assert.equal((event.cause as Error).message, `the token is bound by cnf ${cause}`)
     }
   })
 
