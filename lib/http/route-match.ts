@@ -1,4 +1,4 @@
-import type { Application, Request, Response, Router as ExpressRouter } from 'express'
+import type { Application, NextFunction, Request, Response, Router as ExpressRouter } from 'express'
 import { Router } from './express'
 import { fullPath } from './full-path'
 
@@ -9,46 +9,69 @@ export interface RouteEntry<T> {
   readonly value: T
 }
 
+/** Express's own word that it could not decode the path. It will say so itself where that matters. */
+const UNDECODED = Symbol('undecoded')
+
 /** What Express's router is asked with: it reads and writes these and nothing else of a request. */
 interface Probe<T> {
   method: string
   url: string
-  found: T | undefined
+  found: T | undefined | typeof UNDECODED
+}
+
+/** Finds the first entry for a request, by its full path or by another. */
+export type RouteMatcher<T> = (req: Request, path?: string) => T | undefined
+
+/** The entries that take a method, as one router and each by itself. */
+interface Routers {
+  readonly all: ExpressRouter
+  readonly each: readonly ExpressRouter[]
 }
 
 /**
  * Finds the first entry that Express itself would route this request to, by its full path (`baseUrl + path`), whatever
  * router the middleware stands in. The matching is Express's: its path syntax, its treatment of case, of a trailing
- * slash and of encoded characters, with the app's own routing settings.
+ * slash and of encoded characters, with the app's own routing settings. An entry that cannot decode the path is skipped.
  *
  * @param option names the option in errors
  * @throws {TypeError} where Express does not take a path
  */
-export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[]): (req: Request) => T | undefined {
-  const routers = new Map<string, ExpressRouter>()
+export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[]): RouteMatcher<T> {
+  const routers = new Map<string, Routers>()
   const named = new Set(entries.flatMap(({ methods }) => [...(methods ?? [])]))
   if (named.has('GET')) named.add('HEAD')
   build(entries, false, false) // a wrong path shows now, not at the first request
 
-  return (req) => {
+  return (req, path = fullPath(req)) => {
     if (entries.length === 0) return undefined
-    const probe: Probe<T> = { method: req.method, url: fullPath(req), found: undefined }
-    // The first layer that matches answers and nothing waits, so the answer is there when the call returns. An error is
-    // Express's own word that it could not decode the path; it will say so itself where it matters.
-    routerFor(req)(probe as unknown as Request, {} as Response, () => undefined)
+    const { all, each } = routersFor(req)
+    const found = ask(all, req, path)
+    if (found !== UNDECODED) return found
+    for (const one of each) {
+      const foundHere = ask(one, req, path)
+      if (foundHere !== UNDECODED && foundHere !== undefined) return foundHere
+    }
+    return undefined
+  }
+
+  /** The first layer that matches answers and nothing waits, so the answer is there when the call returns. */
+  function ask(router: ExpressRouter, { method }: Request, url: string): Probe<T>['found'] {
+    const probe: Probe<T> = { method, url, found: undefined }
+    router(probe as unknown as Request, {} as Response, () => undefined)
     return probe.found
   }
 
-  function routerFor({ app, method }: Request): ExpressRouter {
+  function routersFor({ app, method }: Request): Routers {
     const caseSensitive = enabled(app, 'case sensitive routing')
     const strict = enabled(app, 'strict routing')
     const key = `${caseSensitive} ${strict} ${named.has(method) ? method : 'any other'}`
-    let router = routers.get(key)
-    if (!router) {
+    let known = routers.get(key)
+    if (!known) {
       const taking = entries.filter(({ methods }) => !methods || takes(methods, method))
-      routers.set(key, (router = build(taking, caseSensitive, strict)))
+      const each = taking.map((entry) => build([entry], caseSensitive, strict))
+      routers.set(key, (known = { all: build(taking, caseSensitive, strict), each }))
     }
-    return router
+    return known
   }
 
   function build(taking: readonly RouteEntry<T>[], caseSensitive: boolean, strict: boolean): ExpressRouter {
@@ -61,8 +84,16 @@ export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[
         throw new TypeError(`${option}: Express does not take the path ${JSON.stringify(path)}: ${why}`, { cause })
       }
     }
-    return router
+    return router.use(nothingFound, undecoded)
   }
+}
+
+/** Ends the search here: Express would end it in another turn. */
+function nothingFound(): void {}
+
+// Express takes a function of four parameters for one that handles errors.
+function undecoded(_err: unknown, req: Request, _res: Response, _next: NextFunction): void {
+  ;(req as unknown as Probe<unknown>).found = UNDECODED
 }
 
 /** Express routes HEAD to what answers GET. */

@@ -41,6 +41,7 @@ export interface ThrottleOptions extends DenyOptions {
   /**
    * Windows of their own for some routes, or `false` where nothing is throttled; the first match wins. A key is
    * `'[METHOD ]path'` in Express's syntax, and stands for what lies below it as in `app.use()`.
+   * A path with dot segments is exempt from nothing: the strictest window that it may fall into counts.
    */
   readonly routes?: Readonly<Record<string, RouteWindow | false>>
   /** Where processes share their windows: `redisStore(…)`. Default: this throttle's own windows, in memory. */

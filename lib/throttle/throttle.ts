@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { asError } from '../http/callback'
 import { nowUs, systemClock } from '../http/clock'
+import { hasDotSegments, pathReadings } from '../http/dot-segments'
 import { Meter } from '../http/meter'
 import { fullPath } from '../http/full-path'
 import { routeMatcher } from '../http/route-match'
@@ -44,6 +45,11 @@ export interface Throttle extends RequestHandler {
   ready(): Promise<void>
   /** Publishes the last charges and closes the store's connection. Safe to call twice. */
   close(): Promise<void>
+}
+
+/** How much of a window's length may be used. */
+function shareOf({ limit, policy }: ThrottleWindow, req: Request): number {
+  return (typeof limit === 'number' ? limit : requestLimitUs(limit, req)) / policy.windowMs
 }
 
 /** One window of a throttle. */
@@ -119,7 +125,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
   /** What a request asks of its window; undefined where it is not throttled, or charged to this window already. */
   function ask(req: Request, meter: Meter) {
-    const chosen = entries.length === 0 ? general : (routed(req) ?? general)
+    const chosen = entries.length === 0 ? general : windowFor(req)
     if (chosen === false) return undefined
     const who = subjectOf(req, subject)
     if (who === null) return undefined
@@ -133,6 +139,18 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const keptAs = window.keptAs(subjectKey(who), maxSubjects, req)
     const checkOrder = isAddressSubject(who) ? orderCheck(req, subject) : undefined
     return { asks: { window, route, limitUs, subject: who, keptAs, checkOrder }, charges }
+  }
+
+  /** A path with dot segments may be taken for another: then nothing is exempt, and the strictest window counts. */
+  function windowFor(req: Request): ThrottleWindow | false {
+    const path = fullPath(req)
+    if (!hasDotSegments(path)) return routed(req, path) ?? general
+    let strictest = general
+    for (const reading of pathReadings(path)) {
+      const found = routed(req, reading)
+      if (found && shareOf(found, req) < shareOf(strictest, req)) strictest = found
+    }
+    return strictest
   }
 
   function open(policy: WindowPolicy): ThrottleWindow {
