@@ -29,6 +29,11 @@ interface OAuthStore {
 interface Revocable {
     readonly jti: string;
     readonly grant_id?: string;
+    readonly sid?: string;
+    readonly sub?: string;
+    readonly client_id?: string;
+    readonly auth_time?: number;
+    readonly user_mark?: string;
 }
 interface AccessTokenClaims {
     readonly iss: string;
@@ -42,6 +47,7 @@ interface AccessTokenClaims {
     readonly scope?: string;
     readonly auth_time?: number;
     readonly sid?: string;
+    readonly user_mark?: string;
     readonly session_kind?: "unauthenticated";
     readonly userinfo_claims?: readonly string[];
     readonly cnf?: {
@@ -72,6 +78,9 @@ interface Client {
     readonly requirePkce?: boolean;
     readonly plainPkce?: boolean;
     readonly onwardOrigins?: readonly string[];
+    readonly identityScopes?: readonly string[];
+    readonly approval?: "ask" | "auto";
+    readonly anyLocalhostPort?: boolean;
 }
 interface ClientDirectory {
     findClient(clientId: string): Promise<Client | undefined>;
@@ -107,9 +116,11 @@ interface User {
 interface UserDirectory {
     authenticate(username: string, password: string): Promise<User | undefined>;
     findUser(id: string): Promise<User | undefined>;
+    findAccount?(username: string): Promise<string | undefined>;
 }
 interface PageTexts {
     readonly lang: string;
+    readonly dir: "ltr" | "rtl";
     readonly loginTitle: string;
     readonly loginLead: string;
     readonly username: string;
@@ -122,11 +133,27 @@ interface PageTexts {
     readonly tooManyLogins: string;
     readonly pageExpired: string;
     readonly cookiesNeeded: string;
+    readonly otherUser: string;
+    readonly otherAddress: string;
     readonly termsTitle: string;
     readonly termsLead: string;
     readonly termsAccept: string;
     readonly termsDecline: string;
     readonly signedInAs: string;
+    readonly approvalTitle: string;
+    readonly approvalLead: string;
+    readonly approvalWhere: string;
+    readonly approvalWhereDevice: string;
+    readonly approvalUnchecked: string;
+    readonly approvalMay: string;
+    readonly approvalAct: string;
+    readonly scopes: Readonly<Record<string, string>>;
+    readonly approvalScope: string;
+    readonly approvalAccept: string;
+    readonly approvalDecline: string;
+    readonly leaveTitle: string;
+    readonly leaveLead: string;
+    readonly leaveGo: string;
     readonly continueTitle: string;
     readonly continueLead: string;
     readonly continue: string;
@@ -153,6 +180,7 @@ interface PageOptions {
     readonly css?: string;
     readonly texts?: Partial<PageTexts> | ((locales: readonly string[]) => Partial<PageTexts>);
     readonly terms?: TermsOfAccess | false;
+    readonly openerPolicy?: "unsafe-none" | "same-origin-allow-popups" | "same-origin";
 }
 interface LoginLimits {
     readonly perAccount: number;
@@ -177,7 +205,7 @@ interface OAuthRefusedMessage {
     readonly status: number;
 }
 interface RevokedMessage {
-    readonly what: "token" | "grant";
+    readonly what: "token" | "grant" | "session" | "client" | "user";
     readonly id: string;
 }
 type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => void;
@@ -223,6 +251,7 @@ interface AuthorizationServer extends Router {
     readonly wellKnown: RequestHandler;
     readonly platformLogout: RequestHandler;
     readonly verify: (token: string) => Promise<AccessTokenClaims | undefined>;
+    readonly revokeUser: (userId: string) => Promise<void>;
     readonly isRevoked: (claims: Revocable) => Promise<boolean>;
     readonly websiteSession: (req: Request) => Promise<WebsiteSession | undefined>;
     readonly setSigningKeys: (keys: readonly SigningKey[]) => void;

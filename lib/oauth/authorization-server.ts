@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Router as ExpressRouter } from 'express'
 import { type Dialect, dialectOf } from '../http/dialect'
 import { Router } from '../http/express'
+import { shown } from '../http/options'
 import { type AccessTokenClaims, AccessTokens } from './tokens/access-tokens'
 import type { ServerContext } from './server-context'
 import { TimestampSecrets } from './client-auth/timestamp-secret'
@@ -8,6 +9,7 @@ import { IdentityScopes } from './identity-scopes'
 import { type DpopCheck, dpopCheck } from '../bearer/dpop/dpop-check'
 import { recordProofs } from './client-auth/dpop-proof'
 import { Cookies } from './cookie'
+import { approvalEndpoint } from './endpoints/approval'
 import { authorizationEndpoint } from './endpoints/authorization'
 import { oauthMetadataEndpoint, openidConfigurationEndpoint } from './endpoints/discovery'
 import { pushedRequestEndpoint } from './endpoints/pushed-request'
@@ -28,6 +30,7 @@ import { Keyring, type SigningKey } from './keys/keyring'
 import { pageSettings } from './pages/page-options'
 import { PageRenderer } from './pages/page-renderer'
 import { AcceptedTerms } from './records/accepted-terms'
+import { Approvals } from './records/approvals'
 import { Codes } from './records/codes'
 import { LoginAttempts } from './records/login-attempts'
 import { Records } from './records/records'
@@ -44,6 +47,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   pushedRequestEndpoint,
   loginEndpoint,
   termsEndpoint,
+  approvalEndpoint,
   userinfoEndpoint,
   revokeEndpoint,
   introspectEndpoint,
@@ -64,7 +68,12 @@ export interface AuthorizationServer extends ExpressRouter {
   readonly platformLogout: RequestHandler
   /** The claims of an active token of either format, else undefined: `requireBearer({ verify: server.verify })`. */
   readonly verify: (token: string) => Promise<AccessTokenClaims | undefined>
-  /** Whether the token with these claims, or its grant, has been revoked. */
+  /**
+   * Ends every session and grant of a user that began before, as when the password was changed; devices are known no more.
+   * Rejects if the store is unreachable: try again.
+   */
+  readonly revokeUser: (userId: string) => Promise<void>
+  /** Whether the token with these claims, its grant, website session, user or app, has been revoked. */
   readonly isRevoked: (claims: Revocable) => Promise<boolean>
   /** The website session of a request, so that other pages of the same host share the login. Undefined without one. */
   readonly websiteSession: (req: Request) => Promise<WebsiteSession | undefined>
@@ -95,10 +104,23 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     wellKnown: wellKnown(contextOf, settings),
     platformLogout: endpointHandler(contextOf, platformLogoutEndpoint, settings.onError),
     verify: (token: string) => ctx.accessTokens.check(token),
+    revokeUser: (userId: string) => revokeUser(ctx, userId),
     isRevoked: (claims: Revocable) => ctx.revocations.isRevoked(claims),
-    websiteSession: (req: Request) => ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session')),
+    websiteSession: (req: Request) => websiteSession(ctx, req),
     setSigningKeys: (keys: readonly SigningKey[]) => ctx.keyring.replace(keys),
   })
+}
+
+async function revokeUser(ctx: ServerContext, userId: string): Promise<void> {
+  if (typeof userId !== 'string' || userId === '') {
+    throw new TypeError(`revokeUser takes the id of a user, a text; received ${shown(userId)}`)
+  }
+  await ctx.revocations.revokeUser(userId)
+}
+
+async function websiteSession(ctx: ServerContext, req: Request): Promise<WebsiteSession | undefined> {
+  const session = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))
+  return session && { sid: session.sid, userId: session.userId, authTimeMs: session.authTimeMs }
 }
 
 function buildContext(settings: ServerSettings): ServerContext {
@@ -108,12 +130,16 @@ function buildContext(settings: ServerSettings): ServerContext {
   const identity = new IdentityScopes(settings.scopes, settings.idTokenScopes)
   const tokenMs = (accessTokens.lifetimeSec + SKEW_SEC) * 1_000
   const refreshMs = refresh.lifetimeSec * 1_000
-  const records = new Records(settings.store)
+  const records = new Records(settings.store, issuer)
   const registered = new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000)
   const dpopOptions = { maxAgeSec: dpop.maxAgeSec, proofs: recordProofs(records), origin: url.origin }
   const check = dpopCheck(dpopOptions, () => clock.date() / 1_000) as DpopCheck
   const keyring = new Keyring(settings.signingKeys, clock, tokenMs)
-  const revocations = new RevocationRecords(records, tokenMs, Math.max(tokenMs, refreshMs + SKEW_SEC * 1_000))
+  const revocations = new RevocationRecords(
+    records,
+    tokenMs,
+    Math.max(tokenMs, refreshMs + SKEW_SEC * 1_000, session.lifetimeSec * 1_000),
+  )
   return {
     issuer,
     clock,
@@ -130,17 +156,18 @@ function buildContext(settings: ServerSettings): ServerContext {
     keyring,
     records,
     revocations,
-    seal: new Seal(() => keyring.published().map(({ privateKey }) => privateKey)),
-    cookies: new Cookies(url.protocol === 'https:'),
+    seal: new Seal(issuer, () => keyring.all().map(({ privateKey }) => privateKey)),
+    cookies: new Cookies(issuer),
     ...dialectContext(settings, 'familysearch'),
     codes: new Codes(records, settings.codeLifetimeSec * 1_000, tokenMs),
     accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, clock),
     refreshTokens: new RefreshTokens(records, revocations, refreshMs, refresh.graceSec * 1_000),
     idTokens: new IdTokens(issuer, accessTokens.lifetimeSec, keyring, identity, clock),
-    sessions: new WebsiteSessions(records, clock, session.lifetimeSec * 1_000, session.idleSec * 1_000),
+    sessions: new WebsiteSessions(records, revocations, clock, session.lifetimeSec * 1_000, session.idleSec * 1_000),
     attempts: new LoginAttempts(records, settings.limits),
     timestampSecrets: new TimestampSecrets(),
     acceptedTerms: new AcceptedTerms(records),
+    approvals: new Approvals(records),
   }
 }
 

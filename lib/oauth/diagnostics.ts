@@ -36,11 +36,14 @@ export interface OAuthRefusedMessage {
   readonly status: number
 }
 
-/** A token or a grant was revoked: `express-tollgate:revoked`. */
+/** Tokens were revoked: `express-tollgate:revoked`. */
 export interface RevokedMessage {
-  /** An access token alone, or all tokens of a user's authorization. */
-  readonly what: 'token' | 'grant'
-  /** The token's `jti` or the `grant_id`. */
+  /**
+   * An access token alone, all tokens of a user's authorization, of a website session, of an app that registered itself, or
+   * of a user.
+   */
+  readonly what: 'token' | 'grant' | 'session' | 'client' | 'user'
+  /** The token's `jti`, the `grant_id`, the `sid`, the app key or the user's id. */
   readonly id: string
 }
 

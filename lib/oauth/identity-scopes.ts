@@ -1,3 +1,4 @@
+import type { Client } from './directories/client'
 import type { ClaimValue, User } from './directories/user'
 
 /** The claims that each scope gives: `{ profile: ['name', 'picture'], membership: ['member_since'] }`. */
@@ -52,9 +53,19 @@ export class IdentityScopes {
 
   /** Every claim that a scope may give, as it stands in tokens. */
   get claims(): readonly string[] {
-    const names = new Set([...this.#claims.values()].flat())
+    return this.claimsOf(this.names)
+  }
+
+  /** The claims that these scopes may give. */
+  claimsOf(scopes: readonly string[]): readonly string[] {
+    const names = new Set(scopes.flatMap((scope) => this.#claims.get(scope) ?? []))
     if (names.has('givenName')) names.add('given_name')
     return [...names]
+  }
+
+  /** The claims that an app may have by its registration, or undefined: any. */
+  claimsFor({ identityScopes, scopes = [] }: Client): readonly string[] | undefined {
+    return identityScopes && this.claimsOf([...identityScopes, ...scopes])
   }
 
   has(scope: string): boolean {

@@ -16,6 +16,7 @@ export type OAuthErrorCode =
   | 'temporarily_unavailable'
   | 'login_required'
   | 'interaction_required'
+  | 'consent_required'
   | 'unmet_authentication_requirements'
   | 'request_not_supported'
   | 'request_uri_not_supported'

@@ -9,11 +9,16 @@ const LEAST_TAG_BYTES = 16
  * keys derive from the signing keys: all processes have the same ones, and they rotate together.
  */
 export class Seal {
+  readonly #issuer: string
   readonly #keys: () => readonly KeyObject[]
   readonly #derived = new WeakMap<KeyObject, Buffer>()
 
-  /** @param keys returns the private keys, current first */
-  constructor(keys: () => readonly KeyObject[]) {
+  /**
+   * @param issuer other issuers may have the same keys
+   * @param keys returns the private keys, current first
+   */
+  constructor(issuer: string, keys: () => readonly KeyObject[]) {
+    this.#issuer = issuer
     this.#keys = keys
   }
 
@@ -32,27 +37,40 @@ export class Seal {
     return JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown
   }
 
-  /** A short signature of a text, for this use only. */
+  /** The value of a seal that nobody has verified, or undefined. */
+  static unverified(sealed: string): unknown {
+    try {
+      return JSON.parse(Buffer.from(sealed.split('.', 1)[0] as string, 'base64url').toString()) as unknown
+    } catch {
+      return undefined
+    }
+  }
+
+  /** A signature of a text, for this use only. @param bytes at most 64 */
   tag(use: string, text: string, bytes: number): Buffer {
-    return Buffer.from(this.#mac(this.#keys()[0] as KeyObject, use, text), 'base64url').subarray(0, bytes)
+    return this.#macBytes(this.#keys()[0] as KeyObject, 'sha512', use, text).subarray(0, bytes)
   }
 
   /** Whether the tag is a signature of the text for this use, of whatever length it has. */
   isTag(use: string, text: string, tag: Buffer): boolean {
     const given = tag.toString('base64url')
     return this.#keys().some((key) => {
-      const mac = Buffer.from(this.#mac(key, use, text), 'base64url')
+      const mac = this.#macBytes(key, 'sha512', use, text)
       return tag.length >= LEAST_TAG_BYTES && sameSecret(mac.toString('base64url', 0, tag.length), given)
     })
   }
 
   #mac(key: KeyObject, use: string, payload: string): string {
+    return this.#macBytes(key, 'sha256', use, payload).toString('base64url')
+  }
+
+  #macBytes(key: KeyObject, hash: 'sha256' | 'sha512', use: string, text: string): Buffer {
     let derived = this.#derived.get(key)
     if (!derived) {
       const material = key.export({ type: 'pkcs8', format: 'der' })
       derived = Buffer.from(hkdfSync('sha256', material, '', 'express-tollgate seal', 32))
       this.#derived.set(key, derived)
     }
-    return createHmac('sha256', derived).update(`${use}\n${payload}`).digest('base64url')
+    return createHmac(hash, derived).update(`${this.#issuer}\n${use}\n${text}`).digest()
   }
 }

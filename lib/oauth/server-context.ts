@@ -10,6 +10,7 @@ import type { Cookies } from './cookie'
 import type { IdTokens } from './tokens/id-tokens'
 import type { Keyring } from './keys/keyring'
 import type { PageRenderer } from './pages/page-renderer'
+import type { Approvals } from './records/approvals'
 import type { AcceptedTerms } from './records/accepted-terms'
 import type { Codes } from './records/codes'
 import type { LoginAttempts } from './records/login-attempts'
@@ -68,4 +69,5 @@ export interface ServerContext {
   readonly attempts: LoginAttempts
   readonly timestampSecrets: TimestampSecrets
   readonly acceptedTerms: AcceptedTerms
+  readonly approvals: Approvals
 }

@@ -44,7 +44,8 @@ describe('errors that a person can report', () => {
     const onError = (err: unknown, _req: unknown, { id }: OAuthRefusedMessage) => void told.push([err, id])
     const running = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }], onError })
     const agent = new UserAgent(running.issuer)
-    agent.cookies.set('tollgate-session', 'x'.repeat(43))
+    await agent.authorize(running.issuer, request())
+    agent.cookies.set(agent.cookieName('session'), 'x'.repeat(43))
     const page = await agent.authorize(running.issuer, request())
     const [code, id] = reportOn(page.text) ?? []
     assert.deepEqual([page.status, code], [503, 'temporarily_unavailable'])

@@ -24,13 +24,11 @@ describe('a device that its user signed in from before', () => {
     await redis.stop()
   })
 
-  const DEVICE = 'tollgate-device'
   /** A browser that keeps of an earlier login only what outlives the browser's session. */
   const reopened = (agent: UserAgent) => {
-    const device = agent.cookies.get(DEVICE)
-    assert.ok(device !== undefined)
+    const name = agent.cookieName('device')
     const next = new UserAgent(running.issuer)
-    next.cookies.set(DEVICE, device)
+    next.cookies.set(name, agent.cookies.get(name) ?? '')
     return next
   }
   const page = (agent = new UserAgent(running.issuer)) => agent.authorize(running.issuer, request())
@@ -42,7 +40,7 @@ describe('a device that its user signed in from before', () => {
 
   it('keeps a budget of its own when strangers have locked the account and its address', async () => {
     const first = await (await page()).logIn()
-    const cookie = first.response.headers.getSetCookie().find((line) => line.startsWith(DEVICE)) ?? ''
+    const cookie = first.response.headers.getSetCookie().find((line) => line.startsWith('tollgate-device-')) ?? ''
     assert.match(cookie, /; Path=\/; HttpOnly; SameSite=Lax; Max-Age=34560000$/)
 
     assert.equal(await guess(4), 429)
@@ -62,14 +60,16 @@ describe('a device that its user signed in from before', () => {
 
   it('is known for its own user only, and by a cookie that nobody can forge', async () => {
     const own = await startServer({ clock, loginLimits: { perAccount: 1, perAddress: 100 } })
+    const first = await (await new UserAgent(own.issuer).authorize(own.issuer, request())).logIn()
+    const name = first.agent.cookieName('device')
     const agent = (cookie: string | undefined) => {
       const one = new UserAgent(own.issuer)
-      if (cookie !== undefined) one.cookies.set(DEVICE, cookie)
+      if (cookie !== undefined) one.cookies.set(name, cookie)
       return one
     }
     const login = async (cookie: string | undefined, username: string, password: string) =>
       (await agent(cookie).authorize(own.issuer, request())).logIn(username, password)
-    const device = (await login(undefined, 'ada', 'analytical engine')).agent.cookies.get(DEVICE) ?? ''
+    const device = first.agent.cookies.get(name) ?? ''
     for (const username of ['ada', 'bob']) await login(undefined, username, 'a guess')
     assert.equal((await login(device, ' ADA ', 'analytical engine')).response.status, 200, 'as the name is compared')
     assert.equal((await login(device, 'bob', 'builder')).status, 429, 'it is Ada’s')

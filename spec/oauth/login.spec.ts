@@ -14,7 +14,6 @@ describe('the login page', () => {
   after(() => running.close())
 
   const open = (agent = new UserAgent(running.issuer)) => agent.authorize(running.issuer, request())
-  const signedIn = (agent: UserAgent) => [...agent.cookies.keys()].some((name) => name.endsWith('session'))
 
   it('a wrong password and an unknown name get the same answer, byte for byte (O151)', async () => {
     const answers = []
@@ -56,7 +55,7 @@ describe('the login page', () => {
     for (const [what, form] of forms) {
       const answer = await form
       assert.equal(answer.status, 403, what)
-      assert.equal(signedIn(victim), false, what)
+      assert.equal(victim.hasSession, false, what)
     }
     const cookieless = new UserAgent(issuer)
     const body = new URLSearchParams({ ...page.fields, username: 'ada', password: 'analytical engine' })
@@ -93,15 +92,18 @@ describe('the login page', () => {
   it('the session id is renewed at login, and the one before is worth nothing (fixation) (O143)', async () => {
     const agent = new UserAgent(running.issuer)
     const fixed = 'A'.repeat(43)
-    agent.cookies.set('tollgate-session', fixed)
+    const other = new UserAgent(running.issuer)
+    await (await open(other)).logIn()
+    const name = other.cookieName('session')
+    agent.cookies.set(name, fixed)
     await (await open(agent)).logIn()
-    const first = agent.cookies.get('tollgate-session')
+    const first = agent.cookies.get(name)
     assert.notEqual(first, fixed)
     clock.advance(1_000)
     await (await agent.authorize(running.issuer, request({ prompt: 'login' }))).logIn()
-    assert.notEqual(agent.cookies.get('tollgate-session'), first)
+    assert.notEqual(agent.cookies.get(name), first)
     const old = new UserAgent(running.issuer)
-    old.cookies.set('tollgate-session', first ?? '')
+    old.cookies.set(name, first ?? '')
     assert.equal((await open(old)).title, 'Sign in')
   })
 
@@ -109,7 +111,7 @@ describe('the login page', () => {
     const http = await open()
     assert.match(
       http.response.headers.get('set-cookie') ?? '',
-      /^tollgate-browser=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/,
+      /^tollgate-browser-[\w-]{8}=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/,
     )
     const https = await startServer({ issuer: 'https://ident.test/oauth' })
     const agent = new UserAgent(https.origin)
@@ -118,7 +120,7 @@ describe('the login page', () => {
     for (const line of [...page.response.headers.getSetCookie(), ...answer.response.headers.getSetCookie()]) {
       assert.match(
         line,
-        /^__Host-tollgate-(browser|session|device)=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure(; Max-Age=34560000)?$/,
+        /^__Host-tollgate-(browser|session|device)-[\w-]{8}=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure(; Max-Age=34560000)?$/,
       )
     }
     assert.equal(agent.cookies.size, 3)
@@ -132,7 +134,7 @@ describe('the login page', () => {
       /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; img-src data:; base-uri 'none'; frame-ancestors 'none'; form-action 'self' https:\/\/client\.test$/,
     )
     assert.equal(headers.get('x-frame-options'), 'DENY')
-    assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin')
+    assert.equal(headers.get('cross-origin-opener-policy'), null, 'a popup keeps its opener')
     assert.equal(headers.get('cache-control'), 'no-store')
     const native = await new UserAgent(running.issuer).authorize(
       running.issuer,
@@ -152,15 +154,16 @@ describe('the login page', () => {
     assert.notEqual(back.params.get('code'), null)
   })
 
-  it('a page is good for one login: sent again, it asks anew and starts no session', async () => {
+  it('a page is good for one login: sent again later, it asks anew and starts no session', async () => {
     const agent = new UserAgent(running.issuer)
     const page = await open(agent)
     const answer = await page.logIn()
-    const session = agent.cookies.get('tollgate-session')
+    const session = agent.cookies.get(agent.cookieName('session'))
+    clock.advance(31_000)
     const again = await page.logIn()
     assert.equal(again.status, 400)
     assert.equal(again.title, 'Sign in')
-    assert.equal(agent.cookies.get('tollgate-session'), session)
+    assert.equal(agent.cookies.get(agent.cookieName('session')), session)
     assert.notEqual((await answer.finish()).params.get('code'), null)
   })
 
@@ -187,7 +190,7 @@ describe('the login page', () => {
     const agent = new UserAgent(running.issuer)
     const terms = await (await open(agent)).logIn('bob', 'builder')
     assert.equal((await terms.submit({ action: 'accept' }, { 'sec-fetch-site': 'cross-site' })).status, 403)
-    agent.cookies.delete('tollgate-session')
+    agent.cookies.delete(agent.cookieName('session'))
     assert.equal((await terms.accept()).title, 'Sign in')
     assert.equal((await (await open()).logIn('bob', 'builder')).title, 'Terms of access', 'not accepted')
   })

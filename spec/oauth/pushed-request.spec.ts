@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { clientDirectory, memoryStore } from '../../lib/oauth'
+import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
 import { AS_WEB, CLIENTS, type Form, type RunningServer, VERIFIER, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
@@ -121,7 +122,7 @@ describe('pushed authorization requests', () => {
     assert.equal((await pushFrom('192.0.2.2')).status, 201)
     assert.equal((await pushFrom('192.0.2.1', 'web', AS_WEB)).status, 201)
 
-    await store.count('attempts:pushed.all', 6_000, 60_000)
+    await new Records(store, busy.issuer).count('attempts', 'pushed.all', 6_000, 60_000)
     assert.equal((await pushFrom('192.0.2.3')).status, 429)
     assert.equal((await pushFrom('192.0.2.3', 'web', AS_WEB)).status, 201)
     clock.advance(60_000)

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
+import { type ClientRegistration, clientDirectory, memoryStore, redisStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { AS_WEB, type Form, type RunningServer, json, post, startServer } from './support'
+import { answering } from '../support/answering'
+import { type Server, startRedis } from '../support/redis'
+import { AS_WEB, CLIENTS, type Form, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
 import { codeForm } from './user-agent'
+
+const WEB = CLIENTS[0] as ClientRegistration
 
 describe('the refresh token grant', () => {
   const clock = manualClock()
@@ -104,5 +109,93 @@ describe('the refresh token grant', () => {
     for (const token of ['nonsense', access, '__proto__'])
       assert.equal((await json(await refresh(token))).error, 'invalid_grant')
     assert.equal((await json(await refresh(''))).error, 'invalid_request')
+  })
+
+  it('what the app may no longer have is not in its next refresh: scope, claims, realm, resource, grant', async (t) => {
+    let app: ClientRegistration = { ...WEB, audiences: ['https://a.test', 'https://b.test'] }
+    const clients = { findClient: (id: string) => clientDirectory([app]).findClient(id) }
+    const changing = await startServer({ clients })
+    t.after(() => changing.close())
+    const claims = JSON.stringify({ userinfo: { email: null } })
+    const form = await codeForm(changing.issuer, { scope: 'openid email tree.read', claims })
+    let { refresh_token: token } = await json(await post(`${changing.issuer}/token`, form, AS_WEB))
+    const next = async () => {
+      const body = { grant_type: 'refresh_token', refresh_token: token as string }
+      const tokens = await json(await post(`${changing.issuer}/token`, body, AS_WEB))
+      token = tokens.refresh_token ?? token
+      return tokens
+    }
+    assert.equal((await next()).scope, 'openid email tree.read')
+    app = { ...app, scopes: [], identityScopes: ['openid'], audiences: ['https://b.test'] }
+    const less = await next()
+    assert.equal(less.scope, 'openid')
+    const payload = decodeJwt(less.access_token as string)
+    assert.deepEqual([payload.aud, payload.userinfo_claims], ['https://b.test', undefined])
+    app = { ...app, realm: undefined as never }
+    assert.equal((await next()).scope, undefined)
+    app = { ...app, grants: ['authorization_code'] }
+    assert.equal((await next()).error, 'unauthorized_client')
+  })
+
+  it('a granted resource that the app may have no more is invalid_target', async (t) => {
+    let app: ClientRegistration = { ...WEB, audiences: ['https://a.test', 'https://b.test'] }
+    const changing = await startServer({ clients: { findClient: (id) => clientDirectory([app]).findClient(id) } })
+    t.after(() => changing.close())
+    const form = await codeForm(changing.issuer, { resource: 'https://a.test' })
+    const tokens = await json(await post(`${changing.issuer}/token`, form, AS_WEB))
+    app = { ...app, audiences: ['https://b.test'] }
+    const body = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
+    assert.equal((await json(await post(`${changing.issuer}/token`, body, AS_WEB))).error, 'invalid_target')
+  })
+
+  it('a grant has two records, however often it is refreshed and whoever asks at once', async (t) => {
+    const keys = new Set<string>()
+    const store = memoryStore({ maxEntries: 1_000 })
+    const counting = {
+      ...store,
+      set: (key: string, ...rest: [string, number]) => (keys.add(key), store.set(key, ...rest)),
+    }
+    const small = await startServer({ store: counting, signingKeys: [{ key: SIGNING_KEY }] })
+    t.after(() => small.close())
+    let { refresh_token: token } = await json(await post(`${small.issuer}/token`, await codeForm(small.issuer), AS_WEB))
+    keys.clear()
+    for (let i = 0; i < 300; i++) {
+      const body = { grant_type: 'refresh_token', refresh_token: token as string }
+      const all = await Promise.all(
+        Array.from({ length: i % 50 === 0 ? 5 : 1 }, async () =>
+          json(await post(`${small.issuer}/token`, body, AS_WEB)),
+        ),
+      )
+      assert.equal(new Set(all.map((tokens) => tokens.refresh_token)).size, 1, 'siblings are one token')
+      token = all[0]?.refresh_token
+    }
+    assert.equal([...keys].filter((key) => key.startsWith('refresh:')).length, 2)
+    assert.ok(keys.size <= 2, [...keys].join())
+  })
+})
+
+describe('refreshTokens: { graceSec: 0 }', () => {
+  let redis: Server
+  before(async () => {
+    redis = await startRedis()
+  })
+  after(() => redis.stop())
+
+  it('takes each token once, however many send it at the same time', async () => {
+    const shared = redisStore(`redis://127.0.0.1:${redis.port}`)
+    await answering(shared)
+    for (const store of [memoryStore(), shared]) {
+      const strict = await startServer({ store, signingKeys: [{ key: SIGNING_KEY }], refreshTokens: { graceSec: 0 } })
+      for (let i = 0; i < 10; i++) {
+        const { refresh_token } = await json(
+          await post(`${strict.issuer}/token`, await codeForm(strict.issuer), AS_WEB),
+        )
+        const body = { grant_type: 'refresh_token', refresh_token: refresh_token as string }
+        const all = await Promise.all(Array.from({ length: 5 }, () => post(`${strict.issuer}/token`, body, AS_WEB)))
+        assert.equal(all.filter(({ status }) => status === 200).length, 1)
+      }
+      await strict.close()
+    }
+    shared.close()
   })
 })

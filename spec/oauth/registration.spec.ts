@@ -222,4 +222,73 @@ describe('dynamic registration', () => {
     assert.equal((await logIn(running, app.client_id)).page.status, 400)
     assert.equal((await send(url, undefined, own, 'GET')).status, 401)
   })
+
+  it('takes null for absent, joiners in names, and custom schemes that accept allows', async (t) => {
+    const running = await started(t, { perAddress: 100 })
+    const names = ['scope', 'client_uri', 'client_name', 'grant_types', 'response_types', 'token_endpoint_auth_method']
+    const nulls = [...names, 'post_logout_redirect_uris', 'dpop_bound_access_tokens', 'contacts', 'logo_uri']
+    for (const more of [
+      ...nulls.map((name) => ({ [name]: null })),
+      { client_name: 'Dev \u{1F469}\u200d\u{1F4BB}' },
+      { client_name: '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645' },
+      { redirect_uris: ['cursor://anysphere.cursor-mcp/oauth/callback'] },
+      { redirect_uris: ['vscode:/cb', 'http://127.0.0.1/'] },
+    ]) {
+      const response = await send(`${running.issuer}/register`, { ...METADATA, ...more })
+      assert.equal(response.status, 201, JSON.stringify(more))
+    }
+    for (const more of [
+      { redirect_uris: null },
+      { client_name: 'Bank\u200e' },
+      { client_name: 'a\u2028b' },
+      ...['javascript', 'data', 'file', 'blob', 'vbscript', 'ws', 'ftp', 'view-source', 'mailto'].map((scheme) => ({
+        redirect_uris: [`${scheme}://x/cb`],
+      })),
+      ...['a;b.test', 'a,b.test', "a'b.test", 'a*.test'].map((host) => ({ redirect_uris: [`https://${host}/cb`] })),
+      { redirect_uris: ['https://a.test/cb\n'] },
+      { redirect_uris: ['https://a.test/\0'] },
+    ]) {
+      const response = await send(`${running.issuer}/register`, { ...METADATA, ...more })
+      assert.equal(response.status, 400, JSON.stringify(more))
+    }
+  })
+
+  it('RFC 7592 §2.2 and §3: answers have the access token, and a secret that is sent must be the one issued', async (t) => {
+    const running = await started(t)
+    const body = { redirect_uris: [REDIRECT] }
+    const app = await json(await send(`${running.issuer}/register`, body))
+    const [url, token] = [app.registration_client_uri as string, app.registration_access_token]
+    const replace = async (more: object) => {
+      const response = await send(url, { ...body, client_id: app.client_id, ...more }, token, 'PUT')
+      return [response.status, (await json(response)).registration_access_token]
+    }
+    const read = await json(await send(url, undefined, token, 'GET'))
+    assert.deepEqual([read.registration_access_token, read.client_secret_expires_at], [token, 0])
+    assert.deepEqual(await replace({ client_secret: app.client_secret }), [200, token])
+    assert.deepEqual(await replace({ client_secret: null }), [200, token])
+    for (const secret of ['another', '', 7, [app.client_secret]])
+      assert.deepEqual(await replace({ client_secret: secret }), [400, undefined], String(secret))
+  })
+
+  it('refused ones do not use up what an address may register, and are limited themselves', async (t) => {
+    const accept: RegistrationOptions['accept'] = ({ client_name: name }) => name !== 'No' && {}
+    const running = await started(t, { accept, perAddress: 2 })
+    const register = async (more: object) => (await send(`${running.issuer}/register`, { ...METADATA, ...more })).status
+    for (let i = 0; i < 9; i++) assert.equal(await register({ client_name: 'No' }), 403)
+    for (let i = 0; i < 9; i++) assert.equal(await register({ redirect_uris: [] }), 400)
+    assert.deepEqual([await register({}), await register({}), await register({})], [201, 201, 429])
+  })
+
+  it('accept decides by an object: nothing refuses, and what is no grant is a mistake of the app', async (t) => {
+    for (const [granted, status] of [
+      [undefined, 403],
+      [null, 403],
+      [true, 503],
+      [{ scope: 'x' }, 503],
+      [{ onwardOrigins: ['https://a;b'] }, 503],
+    ] as const) {
+      const running = await started(t, { accept: (() => granted) as unknown as RegistrationOptions['accept'] })
+      assert.equal((await send(`${running.issuer}/register`, METADATA)).status, status, JSON.stringify(granted))
+    }
+  })
 })

@@ -27,6 +27,17 @@ export class UserAgent {
     return new Page(this, response, await response.text())
   }
 
+  /** The name of a cookie by its short one, `session`: it ends in the issuer's tag, which every cookie of it has. */
+  cookieName(short: string): string {
+    const [name = ''] = this.cookies.keys()
+    return name.replace(/tollgate-[a-z]+-/, `tollgate-${short}-`)
+  }
+
+  /** Whether the browser has a session cookie. */
+  get hasSession(): boolean {
+    return this.cookies.has(this.cookieName('session'))
+  }
+
   /** Asks for a code, as an app would send its user. */
   authorize(issuer: string, params: Form): Promise<Page> {
     return this.request(`${issuer}/authorization?${new URLSearchParams(params).toString()}`)
@@ -81,9 +92,11 @@ export class Page {
     return this.submit({ username, password, action: 'login' })
   }
 
-  /** On to the app, over the terms if they are shown. */
+  /** On to the app, over the terms and the page that asks for approval, if they are shown. */
   async finish(): Promise<Page> {
-    return this.location === null ? this.accept() : this
+    if (this.location !== null) return this
+    const next = await this.accept()
+    return next.location === null ? next.accept() : next
   }
 
   accept(): Promise<Page> {
@@ -114,7 +127,7 @@ export async function codeForm(
 ): Promise<Record<string, string>> {
   let page = await agent.authorize(issuer, request(more))
   if (page.location === null) page = await page.logIn()
-  if (page.location === null) page = await page.accept()
+  page = await page.finish()
   const code = page.params.get('code')
   if (code === null) throw new Error(`no code: ${page.location}`)
   const redirectUri = more.redirect_uri ?? 'https://client.test/cb'

@@ -1,6 +1,6 @@
 import { optionNames, optionOneOf, optionType, shown } from '../../http/options'
 import type { Client, ClientDirectory, GrantName } from './client'
-import { redirectUriFault } from './redirect-uri'
+import { type SchemePolicy, redirectUriFault } from './redirect-uri'
 import { type RsaKeyInput, rsaPublicKey } from '../keys/rsa-key'
 import { hashOf } from '../../http/secret'
 
@@ -35,6 +35,9 @@ const FIELDS = [
   'requirePkce',
   'plainPkce',
   'onwardOrigins',
+  'identityScopes',
+  'approval',
+  'anyLocalhostPort',
 ]
 const LISTS = [
   'redirectUris',
@@ -45,7 +48,10 @@ const LISTS = [
   'onwardOrigins',
   'audiences',
   'responseTypes',
+  'identityScopes',
 ] as const
+/** An origin, or a custom scheme. */
+const ONWARD = /^(https?:\/\/[a-z0-9_.-]+(:\d+)?|(?!(https?|data|blob|javascript):)[a-z][a-z0-9+.-]*:)$/
 
 /**
  * Keeps the registered apps in memory.
@@ -59,14 +65,20 @@ export function clientDirectory(registrations: readonly ClientRegistration[]): C
   }
   const clients = new Map<string, Client>()
   for (const registration of registrations as readonly ClientRegistration[]) {
-    const client = register(registration)
+    const client = registeredClient(registration)
     if (clients.has(client.clientId)) throw new TypeError(`clientDirectory: ${client.clientId} is registered twice`)
     clients.set(client.clientId, client)
   }
   return { findClient: (clientId) => Promise.resolve(clients.get(clientId)) }
 }
 
-function register(registration: ClientRegistration): Client {
+/**
+ * Checks a registration.
+ *
+ * @param schemes which custom schemes its redirect URIs may have
+ * @throws {TypeError} naming the app and the field
+ */
+export function registeredClient(registration: ClientRegistration, schemes?: SchemePolicy): Client {
   optionNames('an app in clientDirectory', registration, FIELDS)
   const { secret, publicKeys, ...fields } = registration
   const { clientId, name, redirectUris = [], postLogoutRedirectUris = [], grants, scopes = [] } = fields
@@ -87,7 +99,7 @@ function register(registration: ClientRegistration): Client {
   }
   for (const [list, uris] of Object.entries({ redirectUris, postLogoutRedirectUris })) {
     for (const uri of uris) {
-      const fault = redirectUriFault(uri)
+      const fault = redirectUriFault(uri, schemes)
       if (fault !== undefined) throw new TypeError(`${of(list)} ${fault}; received ${shown(uri)}`)
     }
   }
@@ -95,14 +107,17 @@ function register(registration: ClientRegistration): Client {
     if (!GRANT_NAMES.includes(grant))
       throw new TypeError(`${of('grants')} holds ${shown(grant)}; must be one of ${GRANT_NAMES.join(', ')}`)
   }
-  for (const scope of scopes) {
-    if (typeof scope !== 'string' || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
-      throw new TypeError(`${of('scopes')} holds ${shown(scope)}: RFC 6749 §3.3`)
+  for (const [list, tokens] of Object.entries({ scopes, identityScopes: fields.identityScopes ?? [] })) {
+    for (const scope of tokens) {
+      if (typeof scope !== 'string' || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
+        throw new TypeError(`${of(list)} holds ${shown(scope)}: RFC 6749 §3.3`)
+    }
   }
   for (const origin of fields.onwardOrigins ?? []) {
-    if (typeof origin !== 'string' || !/^https?:\/\/[a-z0-9.-]+(:\d+)?$/.test(origin)) {
+    if (typeof origin !== 'string' || !ONWARD.test(origin)) {
       throw new TypeError(
-        `${of('onwardOrigins')} must be origins, such as https://app.example.com; received ${shown(origin)}`,
+        `${of('onwardOrigins')} must be origins or schemes, such as https://app.example.com or vscode:; ` +
+          `received ${shown(origin)}`,
       )
     }
   }
@@ -111,6 +126,8 @@ function register(registration: ClientRegistration): Client {
   optionType(of('plainPkce'), fields.plainPkce, 'boolean')
   optionType(of('requirePushedRequests'), fields.requirePushedRequests, 'boolean')
   optionType(of('requireDpop'), fields.requireDpop, 'boolean')
+  optionType(of('anyLocalhostPort'), fields.anyLocalhostPort, 'boolean')
+  if (fields.approval !== undefined) optionOneOf(of('approval'), fields.approval, ['ask', 'auto'])
   if (fields.audiences) checkAudiences(of('audiences'), fields.audiences)
   for (const type of fields.responseTypes ?? []) optionOneOf(of('responseTypes'), type, ['code', 'id_token'])
   if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {

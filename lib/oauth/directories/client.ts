@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { isNative, isOnDevice, isRegistered } from './redirect-uri'
 
 /** The grant types. */
 export type GrantName = 'authorization_code' | 'refresh_token' | 'client_credentials' | 'unauthenticated_session'
@@ -39,10 +40,23 @@ export interface Client {
   /** Whether PKCE's `plain` method is allowed. Default false. */
   readonly plainPkce?: boolean
   /**
-   * Origins to which the app's redirect URI redirects in turn: `['https://app.example.com']`. Chromium checks the login
-   * page's `form-action` policy against each redirect that follows.
+   * Origins and custom schemes to which the app's redirect URIs, also those after logout, redirect in turn:
+   * `['https://app.example.com', 'vscode:']`. Chromium checks a page's `form-action` policy against each redirect.
    */
   readonly onwardOrigins?: readonly string[]
+  /** The identity scopes that it may ask for, `['openid', 'profile']`. Default: all that the server knows. */
+  readonly identityScopes?: readonly string[]
+  /**
+   * Whether users must approve the app by name, host and scopes. Default: `ask` for the redirect URIs of native apps (a
+   * custom scheme, or a loopback address whose port is not registered), else `auto`. Apps that registered themselves always
+   * ask.
+   */
+  readonly approval?: 'ask' | 'auto'
+  /**
+   * Whether `http://localhost` redirect URIs match with any port, as those of loopback addresses do. Default: true for native
+   * apps, of whose redirect URIs all lead to the user's device, and for apps that registered themselves with such ones.
+   */
+  readonly anyLocalhostPort?: boolean
 }
 
 /** Finds registered apps. May reject while its source is unreachable: the server then answers 503. */
@@ -61,4 +75,24 @@ export function mayUse(client: Client, grant: GrantName): boolean {
 /** Whether the app has credentials, and so must authenticate (RFC 6749 §3.2.1). */
 export function isConfidential(client: Client): boolean {
   return client.secretHash !== undefined || (client.publicKeys !== undefined && client.publicKeys.length > 0)
+}
+
+/** Whether users must approve the app before a code goes to that redirect URI. */
+export function asksApproval({ approval, redirectUris = [] }: Client, redirectUri: string): boolean {
+  return approval === undefined ? isNative(redirectUri, redirectUris) : approval === 'ask'
+}
+
+/** Whether the app registered that redirect URI. */
+export function hasRedirectUri(client: Client, uri: string): boolean {
+  return isRegistered(uri, client.redirectUris ?? [], portPolicy(client))
+}
+
+/** Whether the app registered that URI for after logout. */
+export function hasPostLogoutUri(client: Client, uri: string): boolean {
+  return isRegistered(uri, client.postLogoutRedirectUris ?? [], portPolicy(client))
+}
+
+function portPolicy({ anyLocalhostPort, redirectUris = [] }: Client) {
+  const isNativeApp = redirectUris.every(isOnDevice) && redirectUris.some((uri) => isNative(uri, redirectUris))
+  return { anyLocalhostPort: anyLocalhostPort ?? isNativeApp }
 }

@@ -1,11 +1,29 @@
-const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?(\/.*|$)/
+const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?(\/.*|$)/
 const HTTP_HOSTS = /^(localhost|127\.0\.0\.1|\[::1\])$/
+/** Names, IPv4 and IPv6 addresses. The URL standard takes `;` and `,` as well, which end a source in a policy. */
+const HOST = /^([a-z0-9_.-]+|\[[0-9a-f:]+\])$/
+/** Schemes that browsers, mail programs or systems act on: no app can own them. */
+const TAKEN_SCHEMES = new Set(
+  (
+    'about blob chrome content data devtools dns feed file filesystem ftp ftps geo gopher http intent irc jar javascript ' +
+    'ldap ldaps magnet mailto mms news nfs nntp rtsp sftp sip sips sms smb ssh tel telnet urn vbscript view-source ws wss xmpp'
+  ).split(' '),
+)
+
+/** Which custom schemes a redirect URI may have. */
+export interface SchemePolicy {
+  /** Also those without a dot, such as `cursor:`. Default: only the reverse-domain form (RFC 8252 §7.1). */
+  readonly anyPrivateScheme: boolean
+}
 
 /**
  * Why a redirect URI cannot be registered, or undefined if it can. It must be absolute and ASCII, without a fragment (RFC
- * 6749 §3.1.2) or user, and be `https`, `http` on localhost, or an app's own scheme in reverse-domain form (RFC 8252 §7.1).
+ * 6749 §3.1.2) or user, and be `https`, `http` on localhost, or an app's own scheme.
  */
-export function redirectUriFault(uri: unknown): string | undefined {
+export function redirectUriFault(
+  uri: unknown,
+  { anyPrivateScheme }: SchemePolicy = { anyPrivateScheme: false },
+): string | undefined {
   if (typeof uri !== 'string' || uri.length > 2_000) return 'must be a string of at most 2,000 characters'
   if (!/^[\x21-\x7e]+$/.test(uri) || /["<>\\^`{|}]/.test(uri)) return 'must be printable ASCII, percent-encoded'
   if (uri.includes('#')) return 'must have no fragment'
@@ -16,25 +34,53 @@ export function redirectUriFault(uri: unknown): string | undefined {
     return 'must be an absolute URI'
   }
   if (url.username !== '' || url.password !== '') return 'must not name a user'
+  if (isWeb(url) && !HOST.test(url.hostname)) return 'must name a host by letters, digits, dots and dashes'
   if (url.protocol === 'https:') return undefined
   if (url.protocol === 'http:') return HTTP_HOSTS.test(url.hostname) ? undefined : 'must be https except on localhost'
-  return url.protocol.includes('.')
+  if (TAKEN_SCHEMES.has(url.protocol.slice(0, -1))) return 'must be https, or a scheme of the app itself'
+  return url.protocol.includes('.') || anyPrivateScheme
     ? undefined
     : 'must be https, or a scheme with a dot in it, such as com.example.app:'
+}
+
+/** How redirect URIs are compared. */
+export interface PortPolicy {
+  /** Whether the port of `localhost` may differ as that of a loopback address does. */
+  readonly anyLocalhostPort: boolean
 }
 
 /**
  * Whether the URI equals a registered one byte for byte. Only the port of a loopback address may differ (RFC 9700 §4.1.3,
  * RFC 8252 §7.3). Nothing is normalised: URIs that normalise to the same text may lead to different places.
  */
-export function isRegistered(uri: string, registered: readonly string[]): boolean {
+export function isRegistered(
+  uri: string,
+  registered: readonly string[],
+  { anyLocalhostPort }: PortPolicy = { anyLocalhostPort: false },
+): boolean {
   if (registered.includes(uri)) return true
   const given = LOOPBACK.exec(uri)
-  if (!given || Number(given[2] ?? 80) > 65_535) return false
+  if (!given || Number(given[2] ?? 80) > 65_535 || (given[1] === 'localhost' && !anyLocalhostPort)) return false
   return registered.some((candidate) => {
     const known = LOOPBACK.exec(candidate)
     return known !== null && known[1] === given[1] && known[3] === given[3]
   })
+}
+
+/** Whether the URI leads to a program on the user's device: an address of its own, `localhost`, or a custom scheme. */
+export function isOnDevice(uri: string): boolean {
+  return LOOPBACK.test(uri) || !/^https?:/i.test(uri)
+}
+
+/**
+ * Whether any program on the device may receive what is sent there (RFC 8252 §8.6): a custom scheme, or a loopback address
+ * whose port the program chooses. One that is registered with its port, and `localhost` as it is registered, are those of a
+ * web app under development.
+ */
+export function isNative(uri: string, registered: readonly string[]): boolean {
+  const [, host, port] = LOOPBACK.exec(uri) ?? []
+  if (host === undefined) return isOnDevice(uri)
+  return !registered.includes(uri) || (host !== 'localhost' && port === undefined)
 }
 
 /** The redirect URI with parameters appended to its query, percent-encoded. */
@@ -47,9 +93,18 @@ export function withParams(uri: string, params: Readonly<Record<string, string |
   return /[?&]$/.test(uri) ? uri + query : `${uri}&${query}`
 }
 
+/** The host of a redirect URI, `localhost:3334`, or its scheme if it is custom: what an app cannot choose freely. */
+export function hostOf(uri: string): string {
+  const url = new URL(uri)
+  return isWeb(url) ? url.host : url.protocol
+}
+
 /** The URI as a Content-Security-Policy source: its origin, or its scheme if a policy cannot express the origin. */
 export function cspSource(uri: string): string {
   const url = new URL(uri)
-  const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
-  return isWeb && !url.hostname.startsWith('[') ? url.origin : url.protocol
+  return isWeb(url) && HOST.test(url.hostname) && !url.hostname.startsWith('[') ? url.origin : url.protocol
+}
+
+function isWeb({ protocol }: URL): boolean {
+  return protocol === 'https:' || protocol === 'http:'
 }

@@ -68,6 +68,7 @@ export function userDirectory(
       return isRight ? known?.user : undefined
     },
     findUser: (id) => Promise.resolve(byId.get(id)),
+    findAccount: (username) => Promise.resolve(byName.get(foldedUsername(username))?.user.id),
   }
 }
 

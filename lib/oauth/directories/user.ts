@@ -21,12 +21,18 @@ export interface UserDirectory {
   /**
    * The user, if the password is right. Must take as long for an unknown name as for a wrong password.
    *
-   * @param username as typed; up to 256 characters
-   * @param password as typed; up to 1,024 bytes
+   * @param username as typed; up to 256 characters, none of them a control character
+   * @param password as typed; without a NUL
    */
   authenticate(username: string, password: string): Promise<User | undefined>
   /** The user with that id, or undefined. Called before each token is issued. */
   findUser(id: string): Promise<User | undefined>
+  /**
+   * The id of the user whom that name finds, or undefined. Needed where several names or spellings find one user (an email
+   * address beside a user name, accents that do not matter): failed logins then count for the user, not for each name.
+   * Default: names count without case and surrounding space.
+   */
+  findAccount?(username: string): Promise<string | undefined>
 }
 
 /** The user name as it is compared: without surrounding space or case. */

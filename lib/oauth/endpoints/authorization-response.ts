@@ -1,12 +1,16 @@
-import type { Response } from 'express'
+import type { Request, Response } from 'express'
 import type { AuthorizationRequest } from '../parameters/authorization-request'
 import type { ServerContext } from '../server-context'
 import { publish, reportRefusal } from '../diagnostics'
 import type { OAuthError } from '../oauth-error'
 import type { User } from '../directories/user'
 import type { Authorization } from '../records/authorization'
-import type { WebsiteSession } from '../records/website-sessions'
-import { cspSource, withParams } from '../directories/redirect-uri'
+import type { SessionRecord } from '../records/website-sessions'
+import { hostOf, isOnDevice, withParams } from '../directories/redirect-uri'
+import type { ApprovalRequest } from '../records/approvals'
+import { RegisteredClients } from '../records/registered-clients'
+import { appName } from './app-name'
+import { onwardOf } from './interaction'
 import { newId } from '../../http/secret'
 
 type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state' | 'responseMode' | 'client'>
@@ -15,7 +19,7 @@ type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state' | 'responseMode
 export async function grant(
   ctx: ServerContext,
   request: AuthorizationRequest,
-  session: WebsiteSession,
+  session: SessionRecord,
   user: User,
 ): Promise<Readonly<Record<string, string>>> {
   const { responseType, redirectUri, challenge, nonce, dpopJkt } = request
@@ -35,7 +39,7 @@ export async function grant(
   return { code }
 }
 
-function authorizationOf(request: AuthorizationRequest, session: WebsiteSession): Authorization {
+function authorizationOf(request: AuthorizationRequest, session: SessionRecord): Authorization {
   const { client, scope, claims, acr, audience } = request
   return {
     grantId: newId(),
@@ -44,6 +48,7 @@ function authorizationOf(request: AuthorizationRequest, session: WebsiteSession)
     scope,
     authTimeSec: Math.floor(session.authTimeMs / 1_000),
     sid: session.sid,
+    ...(session.userMark !== undefined && { userMark: session.userMark }),
     ...(claims.userinfo.length > 0 && { userinfoClaims: claims.userinfo }),
     ...(claims.idToken.length > 0 && { idTokenClaims: claims.idToken }),
     ...(acr !== undefined && { acr }),
@@ -63,7 +68,7 @@ export function redirectBack(
 ): void {
   const all = { ...params, ...(state !== undefined && { state }), iss: ctx.issuer }
   if (responseMode === 'form_post') {
-    const onward = [cspSource(redirectUri), ...(client.onwardOrigins ?? [])]
+    const onward = onwardOf(redirectUri, client)
     return ctx.pages.formPost(res, { action: redirectUri, params: all, onward, app: client.name })
   }
   // 303: whatever the request was, what follows is a GET, and a password is never sent on (RFC 9700 §4.12).
@@ -73,9 +78,42 @@ export function redirectBack(
   res.end()
 }
 
-/** Sends the browser back with an error (RFC 6749 §4.1.2.1). */
-export function redirectError(ctx: ServerContext, res: Response, target: Target, err: OAuthError): void {
-  const status = target.responseMode === 'form_post' ? 200 : 303
+/**
+ * Sends the browser back with an error (RFC 6749 §4.1.2.1). To an app that registered itself and that the user has not
+ * approved only by a link: a redirect would lead from this server to any address that a stranger likes (RFC 9700 §4.11.2).
+ */
+export async function redirectError(
+  ctx: ServerContext,
+  req: Request,
+  res: Response,
+  target: Target & Pick<AuthorizationRequest, 'prompt'>,
+  err: OAuthError,
+): Promise<void> {
+  const { client, redirectUri, state, responseMode } = target
+  const isTrusted =
+    !RegisteredClients.isRegistered(client.clientId) || target.prompt.has('none') || (await isKnown(ctx, req, target))
+  const status = !isTrusted ? 400 : responseMode === 'form_post' ? 200 : 303
   reportRefusal({ endpoint: '/authorization', code: err.code, status })
-  redirectBack(ctx, res, target, { error: err.code, error_description: err.message })
+  const params = { error: err.code, error_description: err.message }
+  if (isTrusted) return redirectBack(ctx, res, target, params)
+  const link = withParams(redirectUri, { ...params, state, iss: ctx.issuer })
+  ctx.pages.leave(res, status, { link, app: appName(client, redirectUri), host: hostOf(redirectUri) })
+}
+
+/** What the user is asked to approve. */
+export function approvalOf(
+  { client, redirectUri, scope }: Pick<AuthorizationRequest, 'client' | 'redirectUri' | 'scope'>,
+  userId: string,
+): ApprovalRequest {
+  // The port of a program on the device varies.
+  const host = isOnDevice(redirectUri) ? hostOf(redirectUri).replace(/:\d+$/, '') : hostOf(redirectUri)
+  return { userId, clientId: client.clientId, scope, host }
+}
+
+/** Whether the user who is signed in has approved the app, for whatever scopes. */
+async function isKnown(ctx: ServerContext, req: Request, { client, redirectUri }: Target): Promise<boolean> {
+  const session = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))
+  return (
+    session !== undefined && ctx.approvals.isApproved(approvalOf({ client, redirectUri, scope: [] }, session.userId))
+  )
 }

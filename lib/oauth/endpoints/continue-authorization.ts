@@ -1,62 +1,113 @@
 import type { Request, Response } from 'express'
 import type { ServerContext } from '../server-context'
-import { OAuthError, invalidRequest } from '../oauth-error'
-import type { WebsiteSession } from '../records/website-sessions'
-import { grant, redirectBack, redirectError } from './authorization-response'
-import { type Interaction, PAGE_LIFETIME_MS, showLogin, showTerms } from './interaction'
+import { asksApproval } from '../directories/client'
+import type { AuthorizationRequest } from '../parameters/authorization-request'
+import { OAuthError, type OAuthErrorCode, invalidRequest } from '../oauth-error'
+import type { SessionRecord } from '../records/website-sessions'
+import { approvalOf, grant, redirectBack, redirectError } from './authorization-response'
+import { type Interaction, PAGE_LIFETIME_MS, type Steps, showApproval, showLogin, showTerms } from './interaction'
 
-/** Sends the code if the user is signed in and has accepted the terms, else shows the page that is missing. */
+/** Sends the code if the user is signed in and has accepted the terms and approved the app, else shows the missing page. */
 export async function continueAuthorization(
   ctx: ServerContext,
   interaction: Interaction,
-  session: WebsiteSession | undefined,
+  session: SessionRecord | undefined,
   req: Request,
   res: Response,
 ): Promise<void> {
   const { request } = interaction
-  const silent = request.prompt.has('none')
-  if (!session || needsLogin(ctx, interaction, session)) {
-    if (silent) return redirectError(ctx, res, request, new OAuthError('login_required', 'The user is not signed in.'))
-    return showLogin(ctx, interaction, req, res)
+  const steps = session?.userId === interaction.steps?.userId ? interaction.steps : undefined
+  const refuse = (code: OAuthErrorCode, message: string) =>
+    redirectError(ctx, req, res, request, new OAuthError(code, message))
+  const isSilent = request.prompt.has('none')
+
+  if (!session || needsLogin(ctx, request, steps, session)) {
+    return isSilent ? refuse('login_required', 'The user is not signed in.') : showLogin(ctx, interaction, req, res)
+  }
+  if (wantsOther(ctx, request, session)) {
+    return refuse('login_required', 'The user who signed in is not the one asked for.') // OIDC Core §3.1.2.1
   }
   const user = await ctx.users.findUser(session.userId)
   if (!user) {
     await ctx.sessions.end(session.sid)
     return continueAuthorization(ctx, interaction, undefined, req, res)
   }
-  if (await mustAcceptTerms(ctx, interaction, user.id)) {
-    const error = () => new OAuthError('interaction_required', 'The user has to accept the terms of access first.')
-    return silent ? redirectError(ctx, res, request, error()) : showTerms(ctx, interaction, user, req, res)
+  if (await mustAcceptTerms(ctx, request, steps, user.id)) {
+    return isSilent
+      ? refuse('interaction_required', 'The user has to accept the terms of access first.')
+      : showTerms(ctx, interaction, user, req, res)
   }
+  if (await mustApprove(ctx, request, steps, user.id)) {
+    return isSilent
+      ? refuse('consent_required', 'The user has to approve the app first.')
+      : showApproval(ctx, interaction, user, req, res)
+  }
+  const response = await grant(ctx, request, session, user)
   if (!(await isFirstUse(ctx, interaction))) {
-    return redirectError(ctx, res, request, invalidRequest('The request_uri has been used.'))
+    return redirectError(ctx, req, res, request, invalidRequest('The request_uri has been used.'))
   }
-  redirectBack(ctx, res, request, await grant(ctx, request, session, user))
+  redirectBack(ctx, res, request, response)
 }
 
-/** A pushed request yields one response; loading its page twice, as browsers may, is no use (RFC 9126 §7.3). */
-async function isFirstUse(ctx: ServerContext, { pushedId }: Interaction): Promise<boolean> {
-  return pushedId === undefined || (await ctx.records.count('used', pushedId, 1, 2 * PAGE_LIFETIME_MS)).total === 1
-}
-
-/** Whether the request asks for a newer or other login than the session's (OIDC Core §3.1.2.1). */
-function needsLogin(ctx: ServerContext, { request, startedAtMs }: Interaction, session: WebsiteSession): boolean {
+/**
+ * Whether the request asks for a newer or other login than the session's (OIDC Core §3.1.2.1). A login for this very request
+ * is enough, whatever the clocks of the processes say.
+ */
+function needsLogin(
+  ctx: ServerContext,
+  request: AuthorizationRequest,
+  steps: Steps | undefined,
+  session: SessionRecord,
+): boolean {
   const { prompt, maxAgeSec, idTokenHint } = request
-  const sinceThen = session.authTimeMs >= startedAtMs
-  if ((prompt.has('login') || prompt.has('select_account')) && !sinceThen) return true
-  if (maxAgeSec !== undefined && !sinceThen && ctx.clock.date() - session.authTimeMs > maxAgeSec * 1_000) return true
-  if (request.claims.sub !== undefined && request.claims.sub !== session.userId) return true
-  return idTokenHint !== undefined && ctx.idTokens.read(idTokenHint)?.sub !== session.userId
+  if (steps?.login) return false
+  if (prompt.has('login') || prompt.has('select_account')) return true
+  if (maxAgeSec !== undefined && ctx.clock.date() - session.authTimeMs > maxAgeSec * 1_000) return true
+  if (idTokenHint !== undefined && !ctx.idTokens.read(idTokenHint)) return true // of whom, nobody knows any more
+  return wantsOther(ctx, request, session)
 }
 
-/** Whether the user must accept the terms; with `prompt=consent`, again for this request. */
+/** Whether the request names a user who is not the session's. */
+function wantsOther(
+  ctx: ServerContext,
+  { claims, idTokenHint }: AuthorizationRequest,
+  { userId }: SessionRecord,
+): boolean {
+  const hinted = idTokenHint === undefined ? undefined : ctx.idTokens.read(idTokenHint)?.sub
+  return [claims.sub, hinted].some((wanted) => wanted !== undefined && wanted !== userId)
+}
+
+/** Whether the user must accept the terms; of apps that ask for no approval, `prompt=consent` asks for it again. */
 async function mustAcceptTerms(
   ctx: ServerContext,
-  { request, startedAtMs }: Interaction,
+  { prompt, client, redirectUri }: AuthorizationRequest,
+  steps: Steps | undefined,
   userId: string,
 ): Promise<boolean> {
   const version = ctx.pages.terms?.version
-  if (version === undefined) return false
-  const acceptedAt = await ctx.acceptedTerms.acceptedAt(userId, version)
-  return acceptedAt === undefined || (request.prompt.has('consent') && acceptedAt < startedAtMs)
+  if (version === undefined || steps?.terms) return false
+  if (prompt.has('consent') && !asksApproval(client, redirectUri)) return true
+  return !(await ctx.acceptedTerms.isAccepted(userId, version))
+}
+
+/** Whether the user must approve the app; with `prompt=consent`, again for this request. */
+async function mustApprove(
+  ctx: ServerContext,
+  request: AuthorizationRequest,
+  steps: Steps | undefined,
+  userId: string,
+): Promise<boolean> {
+  if (!asksApproval(request.client, request.redirectUri) || steps?.approval) return false
+  return request.prompt.has('consent') || !(await ctx.approvals.isApproved(approvalOf(request, userId)))
+}
+
+/** A pushed request yields one response; loading its page twice, as browsers may, is no use (RFC 9126 §7.3). */
+async function isFirstUse(ctx: ServerContext, { pushedId, id }: Interaction): Promise<boolean> {
+  if (pushedId === undefined) return true
+  const count = (name: string, by: number) => ctx.records.count('used', name, by, 2 * PAGE_LIFETIME_MS)
+  // A double click sends one page twice, and the browser follows the second response only.
+  const page = `${pushedId}.${id}`
+  await count(page, 1)
+  const { total } = await count(pushedId, 1)
+  return total === 1 || total <= (await count(page, 0)).total
 }

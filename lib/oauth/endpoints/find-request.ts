@@ -1,4 +1,4 @@
-import type { Response } from 'express'
+import type { Request, Response } from 'express'
 import {
   AUTHORIZATION_PARAMS,
   type AuthorizationRequest,
@@ -7,7 +7,7 @@ import {
 import type { ServerContext } from '../server-context'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import type { Params } from '../parameters/params'
-import { isRegistered } from '../directories/redirect-uri'
+import { hasRedirectUri } from '../directories/client'
 import { redirectError } from './authorization-response'
 
 /** Bytes of all parameters. */
@@ -23,16 +23,18 @@ export async function withAuthorizationRequest(
   ctx: ServerContext,
   params: Params,
   pushedId: string | undefined,
+  req: Request,
   res: Response,
   use: (request: AuthorizationRequest) => Promise<void>,
 ): Promise<void> {
   // The pages and the redirect that answers carry the parameters along, so too much of them would fail there.
   params.refuseLonger(AUTHORIZATION_PARAMS, LONGEST_REQUEST)
   params.refuseRepeated(['client_id', 'redirect_uri'])
+  ctx.pages.speak(res, params.get('ui_locales'))
   const client = await ctx.clients.findClient(params.need('client_id'))
   if (!client) throw invalidRequest('The client is unknown.')
   const redirectUri = params.need('redirect_uri')
-  if (!isRegistered(redirectUri, client.redirectUris ?? [])) throw invalidRequest('The redirect_uri is not registered.')
+  if (!hasRedirectUri(client, redirectUri)) throw invalidRequest('The redirect_uri is not registered.')
 
   let request: AuthorizationRequest
   try {
@@ -45,7 +47,8 @@ export async function withAuthorizationRequest(
     const state = params.repeats('state') ? undefined : params.get('state')
     const isFormPost = params.get('response_mode') === 'form_post' && /^https?:/.test(redirectUri)
     const responseMode = isFormPost ? 'form_post' : 'query'
-    return redirectError(ctx, res, { redirectUri, state, responseMode, client }, err)
+    const prompt = new Set(params.get('prompt')?.split(' '))
+    return redirectError(ctx, req, res, { redirectUri, state, responseMode, client, prompt }, err)
   }
   await use(request)
 }

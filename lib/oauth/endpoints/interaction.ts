@@ -2,22 +2,12 @@ import type { Request, Response } from 'express'
 import type { AuthorizationRequest } from '../parameters/authorization-request'
 import type { ServerContext } from '../server-context'
 import type { FormPage, LoginNotice } from '../pages/page-renderer'
-import { cspSource } from '../directories/redirect-uri'
+import { cspSource, hostOf, isOnDevice } from '../directories/redirect-uri'
 import { hashOf, newId, newSecret } from '../../http/secret'
 import type { RawParams } from '../parameters/params'
 import type { User } from '../directories/user'
-
-/** An authorization request whose user is at the login or terms page. The page carries it; the server stores nothing. */
-export interface Interaction {
-  readonly pushedId: string | undefined
-  readonly request: AuthorizationRequest
-  /** Identifies the page. Each allows one login. */
-  readonly id: string
-  /** When the request came, in milliseconds since 1970. A later login was made for this request. */
-  readonly startedAtMs: number
-  /** The interaction and the request's parameters, sealed for the page. */
-  readonly sealed: string
-}
+import { RegisteredClients } from '../records/registered-clients'
+import { appName } from './app-name'
 
 /** Where an authorization request came from, to start again from if its page expires. */
 export interface Origin {
@@ -27,10 +17,30 @@ export interface Origin {
   readonly pushedId: string | undefined
 }
 
-/** The unsealed state of a page. */
+/** What a user has done for one request. It stands in the page, so that no clock decides about it. */
+export interface Steps {
+  readonly userId: string
+  /** Entered the password. */
+  readonly login?: boolean
+  /** Accepted the terms. */
+  readonly terms?: boolean
+  /** Approved the app. */
+  readonly approval?: boolean
+}
+
+/** The state of a page, sealed into it: the server stores nothing. */
 export interface OpenedInteraction extends Origin {
+  /** Identifies the request's pages. Each allows one login. */
   readonly id: string
+  /** When the request came, in milliseconds since 1970. */
   readonly startedAtMs: number
+  /** Undefined: nothing yet. The terms and the approval page are worth nothing with another user's session. */
+  readonly steps?: Steps
+}
+
+/** An authorization request whose user is at a page. */
+export interface Interaction extends OpenedInteraction {
+  readonly request: AuthorizationRequest
 }
 
 /** How long after the request its page can be submitted. */
@@ -42,8 +52,13 @@ export function beginInteraction(
   { params, pushedId }: Origin,
   request: AuthorizationRequest,
 ): Interaction {
-  const opened = { params, pushedId, id: newId(), startedAtMs: ctx.clock.date() }
-  return { ...opened, request, sealed: ctx.seal.seal('interaction', opened) }
+  return { params, pushedId, id: newId(), startedAtMs: ctx.clock.date(), request }
+}
+
+/** The interaction after one more step of the user. Steps of another user do not count. */
+export function withStep(interaction: Interaction, userId: string, step: Omit<Steps, 'userId'>): Interaction {
+  const before = interaction.steps?.userId === userId ? interaction.steps : undefined
+  return { ...interaction, steps: { ...before, ...step, userId } }
 }
 
 /** The state of a submitted page, or undefined if this server did not seal it. */
@@ -60,14 +75,35 @@ export function showLogin(
   again: { status?: number; notice?: LoginNotice; username?: string; minutes?: number } = {},
 ): void {
   const { status = 200, username = interaction.request.loginHint, ...notice } = again
-  const page = formPage(ctx, interaction, `${ctx.issuer}/login`, req, res)
+  const page = formPage(ctx, interaction, 'login', req, res)
   ctx.pages.login(res, status, { ...page, username, ...notice })
 }
 
 /** Shows the terms of access. */
 export function showTerms(ctx: ServerContext, interaction: Interaction, user: User, req: Request, res: Response): void {
-  const page = formPage(ctx, interaction, `${ctx.issuer}/terms`, req, res)
+  const page = formPage(ctx, withStep(interaction, user.id, {}), 'terms', req, res)
   ctx.pages.termsOfAccess(res, { ...page, user: user.username })
+}
+
+/** Asks the user to approve the app: its name, where the code goes, and what it may do. */
+export function showApproval(
+  ctx: ServerContext,
+  interaction: Interaction,
+  user: User,
+  req: Request,
+  res: Response,
+): void {
+  const { client, redirectUri, scope } = interaction.request
+  const page = formPage(ctx, withStep(interaction, user.id, {}), 'approval', req, res)
+  ctx.pages.approval(res, {
+    ...page,
+    app: client.name,
+    host: hostOf(redirectUri),
+    isOnDevice: isOnDevice(redirectUri),
+    isSelfRegistered: RegisteredClients.isRegistered(client.clientId),
+    scope,
+    user: user.username,
+  })
 }
 
 /** A token that only this server's page, in the browser that has the cookie, can submit. */
@@ -93,15 +129,27 @@ export function isOwnForm(ctx: ServerContext, req: Request, sealed: string, csrf
   return browser !== undefined && csrf !== undefined && ctx.seal.open('csrf', csrf) === hashOf(`${browser}.${sealed}`)
 }
 
-function formPage(ctx: ServerContext, interaction: Interaction, action: string, req: Request, res: Response): FormPage {
-  const { request, sealed } = interaction
-  const onward = [cspSource(request.redirectUri), ...(request.client.onwardOrigins ?? [])]
+/** Origins and schemes to which the response to a form may lead the browser. Undefined: nobody knows. */
+export function onwardOf(uri: string, { onwardOrigins = [] }: { readonly onwardOrigins?: readonly string[] }) {
+  // What listens on the user's device often hands over to an app by a scheme of its own.
+  return /^http:/.test(uri) ? undefined : [...new Set([cspSource(uri), ...onwardOrigins])]
+}
+
+function formPage(
+  ctx: ServerContext,
+  { request, params, pushedId, id, startedAtMs, steps }: Interaction,
+  action: 'login' | 'terms' | 'approval',
+  req: Request,
+  res: Response,
+): FormPage {
+  const { client, redirectUri } = request
+  const opened: OpenedInteraction = { params, pushedId, id, startedAtMs, ...(steps && { steps }) }
+  const sealed = ctx.seal.seal('interaction', opened)
   return {
-    action,
+    action: `${ctx.issuer}/${action}`,
     request: sealed,
     csrf: issueCsrfToken(ctx, req, res, sealed),
-    onward: [...new Set(onward)],
-    locales: request.locales,
-    app: request.client.name,
+    onward: onwardOf(redirectUri, client),
+    app: appName(client, redirectUri),
   }
 }

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { hashOf } from '../../http/secret'
-import { addressGroup } from '../address-group'
+import { clientNetwork } from '../../http/client-network'
 import { OAuthError } from '../oauth-error'
 import type { ServerContext } from '../server-context'
 
@@ -23,7 +23,7 @@ export interface StrangerLimits {
  */
 export async function limitStrangers(ctx: ServerContext, req: Request, limits: StrangerLimits): Promise<void> {
   const { name, perAddress, inAll, windowMs, refusal } = limits
-  const address = `${name}.${hashOf(addressGroup(req.ip ?? ''))}`
+  const address = `${name}.${hashOf(clientNetwork(req))}`
   // A refused address does not count among all, or it would use up what others may do.
   for (const [id, most] of [[address, perAddress] as const, [`${name}.all`, inAll] as const]) {
     const { total, endsInMs } = await ctx.records.count('attempts', id, 1, windowMs)

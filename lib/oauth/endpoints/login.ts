@@ -1,13 +1,13 @@
 import type { Request, Response } from 'express'
+import { clientNetwork } from '../../http/client-network'
 import type { ServerContext } from '../server-context'
 import { DirectoryBusyError } from '../directories/directory-busy-error'
-import type { User } from '../directories/user'
+import { type User, foldedUsername } from '../directories/user'
 import { publish } from '../diagnostics'
 import { OAuthError } from '../oauth-error'
-import type { Params } from '../parameters/params'
 import { redirectError } from './authorization-response'
 import type { Endpoint } from './endpoint'
-import { type Interaction, PAGE_LIFETIME_MS, beginInteraction, openInteraction, showLogin } from './interaction'
+import { type Interaction, PAGE_LIFETIME_MS, beginInteraction, showLogin, withStep } from './interaction'
 import { deviceCookie, knownDevice } from './known-device'
 import { withPageForm } from './page-form'
 import { continueAuthorization } from './continue-authorization'
@@ -16,15 +16,20 @@ import { continueAuthorization } from './continue-authorization'
 export const loginEndpoint: Endpoint = { path: '/login', methods: { POST: login }, errors: 'page' }
 
 const LONGEST_USERNAME = 256
+/** A page may be sent again for so long: by a double click, or after the store failed. */
+const AGAIN_MS = 30_000
 
 async function login(ctx: ServerContext, req: Request, res: Response): Promise<void> {
   await withPageForm(ctx, req, res, ['username', 'password'], async (interaction, form) => {
     const { request } = interaction
     if (form.get('action') === 'cancel') {
-      return redirectError(ctx, res, request, new OAuthError('access_denied', 'The user did not sign in.'))
+      return redirectError(ctx, req, res, request, new OAuthError('access_denied', 'The user did not sign in.'))
     }
-    const username = (form.get('username') ?? '').slice(0, LONGEST_USERNAME)
-    const source = { username, ip: req.ip ?? '', deviceId: knownDevice(ctx, req, username) }
+    const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
+    const isText = username.length <= LONGEST_USERNAME && !/\p{Cc}/u.test(username) && !password.includes('\0')
+    const account = await accountOf(ctx, isText ? username : '')
+    const device = knownDevice(ctx, req, account)
+    const source = { account: account.name, network: clientNetwork(req), deviceId: device }
     const waitMs = await ctx.attempts.begin(source)
     const clientId = request.client.clientId
     if (waitMs > 0) {
@@ -35,39 +40,54 @@ async function login(ctx: ServerContext, req: Request, res: Response): Promise<v
     }
     let user: User | undefined
     try {
-      user = await ctx.users.authenticate(username, form.get('password') ?? '')
+      user = isText ? await ctx.users.authenticate(username, password) : undefined
     } catch (err) {
+      await ctx.attempts.takeBack(source) // nothing was found out about the password
       if (!(err instanceof DirectoryBusyError)) throw err
-      await ctx.attempts.takeBack(source)
       res.setHeader('Retry-After', err.retryAfterSec)
       return showLogin(ctx, interaction, req, res, { status: 503, notice: 'tooManyLogins', username })
     }
     publish('login', { clientId, outcome: user ? 'succeeded' : 'failed', userId: user?.id })
     if (!user) return showLogin(ctx, interaction, req, res, { status: 403, notice: 'wrongPassword', username })
     await ctx.attempts.takeBack(source)
-    res.append('Set-Cookie', deviceCookie(ctx, username))
-    await startSession(ctx, interaction, user.id, form, req, res)
+    const userMark = account.userId === user.id ? account.userMark : await ctx.revocations.markOf(user.id)
+    res.append('Set-Cookie', deviceCookie(ctx, account, device))
+    await startSession(ctx, withStep(interaction, user.id, { login: true }), user.id, userMark, req, res)
   })
 }
 
-/** Starts the session. Each page allows one login: submitting it again from the browser's history asks for the password. */
+/** An account, as tries to sign in to it are counted. */
+export interface Account {
+  /** The same for every spelling and alias that finds it. */
+  readonly name: string
+  readonly userId?: string
+  /** Read before the password is checked: a revocation in between ends this login, too. */
+  readonly userMark?: string
+}
+
+async function accountOf(ctx: ServerContext, username: string): Promise<Account> {
+  const userId = username === '' ? undefined : await ctx.users.findAccount?.(username)
+  if (userId === undefined) return { name: `name ${foldedUsername(username)}` }
+  const userMark = await ctx.revocations.markOf(userId)
+  return { name: `id ${userId}`, userId, ...(userMark !== undefined && { userMark }) }
+}
+
+/** Starts the session. A page is good for one login: sent again later, from the browser's history, it asks anew. */
 async function startSession(
   ctx: ServerContext,
   interaction: Interaction,
   userId: string,
-  form: Params,
+  userMark: string | undefined,
   req: Request,
   res: Response,
 ): Promise<void> {
-  const { total } = await ctx.records.count('login', interaction.id, 1, 2 * PAGE_LIFETIME_MS)
-  if (total > 1) {
-    const opened = openInteraction(ctx, form.need('request'))
-    const afresh = beginInteraction(ctx, opened ?? { params: {}, pushedId: undefined }, interaction.request)
+  const { total, endsInMs } = await ctx.records.count('login', interaction.id, 1, 2 * PAGE_LIFETIME_MS)
+  if (total > 1 && 2 * PAGE_LIFETIME_MS - endsInMs > AGAIN_MS) {
+    const afresh = beginInteraction(ctx, interaction, interaction.request)
     return showLogin(ctx, afresh, req, res, { status: 400, notice: 'pageExpired' })
   }
   const before = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))
-  if (before) await ctx.sessions.end(before.sid)
-  const { cookie, session } = await ctx.sessions.start(userId)
+  const { cookie, session } = await ctx.sessions.start(userId, userMark, before)
   res.append('Set-Cookie', ctx.cookies.write('session', cookie))
   await continueAuthorization(ctx, interaction, session, req, res)
 }

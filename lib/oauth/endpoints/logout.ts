@@ -1,15 +1,19 @@
 import type { Request, Response } from 'express'
 import type { ServerContext } from '../server-context'
+import { hasPostLogoutUri } from '../directories/client'
+import { hostOf, withParams } from '../directories/redirect-uri'
 import { formOf, queryOf } from '../parameters/form'
-import type { IdTokenHint } from '../tokens/id-tokens'
 import { foreignForm, invalidRequest } from '../oauth-error'
 import type { Params } from '../parameters/params'
-import type { WebsiteSession } from '../records/website-sessions'
-import { cspSource, isRegistered, withParams } from '../directories/redirect-uri'
+import { RegisteredClients } from '../records/registered-clients'
+import type { SessionRecord } from '../records/website-sessions'
+import type { IdTokenHint } from '../tokens/id-tokens'
+import { appName } from './app-name'
+import { askAgainByGet } from './cross-site-post'
 import type { Endpoint } from './endpoint'
-import { issueCsrfToken, isOwnForm } from './interaction'
+import { issueCsrfToken, isOwnForm, onwardOf } from './interaction'
 
-/** Ends the website session (OpenID Connect RP-Initiated Logout 1.0). */
+/** Ends the website session (OpenID Connect RP-Initiated Logout 1.0) and the grants that were made in it. */
 export const logoutEndpoint: Endpoint = {
   path: '/logout',
   methods: {
@@ -19,55 +23,54 @@ export const logoutEndpoint: Endpoint = {
   errors: 'page',
 }
 
-const PARAMS = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'request', 'csrf'] as const
+const PARAMS = [
+  ...['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'ui_locales', 'logout_hint'],
+  ...['request', 'csrf', 'action'],
+]
 
-/** Where to redirect after logout, sealed into the page that asks. */
+/** Where to go after logout, sealed into the page that asks. */
 interface LogoutTarget {
   readonly uri?: string
+  /** The app's name where the user is to follow a link: it registered itself, and the user may not know it. */
+  readonly stranger?: string
 }
 
 async function logout(ctx: ServerContext, params: Params, req: Request, res: Response): Promise<void> {
   params.refuseRepeated(PARAMS)
+  if (askAgainByGet(ctx, '/logout', params, req, res)) return
+  ctx.pages.speak(res, params.get('ui_locales'))
   const session = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))
-  const sealed = params.get('request')
-  if (sealed !== undefined && req.method === 'POST') return confirmLogout(ctx, params, sealed, session, req, res)
+  const sealed = req.method === 'POST' ? params.get('request') : undefined
+  const asked = sealed === undefined ? undefined : (ctx.seal.open('logout', sealed) as LogoutTarget | undefined)
+  if (sealed !== undefined && asked) {
+    if (!isOwnForm(ctx, req, sealed, params.get('csrf'))) throw foreignForm()
+    return endSession(ctx, session, asked, res)
+  }
 
   const hint = hintOf(ctx, params)
-  const uri = await postLogoutUri(ctx, params, hint)
-  // Without the session's own id_token any site could sign the user out, so ask the user (§2).
-  if (session && hint?.sid !== session.sid) {
-    const request = ctx.seal.seal('logout', { ...(uri !== undefined && { uri }) } satisfies LogoutTarget)
-    const onward = uri === undefined ? [] : [cspSource(uri)]
+  const { target, onward } = await targetOf(ctx, params, hint)
+  // Without an id_token of the session any site could sign the user out, so ask the user (§2).
+  if (session && !(hint?.sid !== undefined && [session.sid, ...(session.earlier ?? [])].includes(hint.sid))) {
+    const request = ctx.seal.seal('logout', target)
     const csrf = issueCsrfToken(ctx, req, res, request)
-    return ctx.pages.logout(res, { action: `${ctx.issuer}/logout`, request, csrf, onward, locales: [], app: '' })
+    return ctx.pages.logout(res, { action: `${ctx.issuer}/logout`, request, csrf, onward, app: '' })
   }
-  await endSession(ctx, session, uri, res)
-}
-
-async function confirmLogout(
-  ctx: ServerContext,
-  params: Params,
-  sealed: string,
-  session: WebsiteSession | undefined,
-  req: Request,
-  res: Response,
-): Promise<void> {
-  const onward = ctx.seal.open('logout', sealed) as LogoutTarget | undefined
-  if (!onward) throw invalidRequest('The form was not made by this server.')
-  if (!isOwnForm(ctx, req, sealed, params.get('csrf'))) throw foreignForm()
-  await endSession(ctx, session, onward.uri, res)
+  await endSession(ctx, session, target, res)
 }
 
 async function endSession(
   ctx: ServerContext,
-  session: WebsiteSession | undefined,
-  uri: string | undefined,
+  session: SessionRecord | undefined,
+  { uri, stranger }: LogoutTarget,
   res: Response,
 ): Promise<void> {
-  if (session) await ctx.sessions.end(session.sid)
-  res.append('Set-Cookie', ctx.cookies.write('session', ''))
+  if (session) {
+    await ctx.sessions.signOut(session)
+    res.append('Set-Cookie', ctx.cookies.write('session', ''))
+  }
   if (uri === undefined) return ctx.pages.loggedOut(res)
-  res.status(303).setHeader('Location', uri).end()
+  if (stranger !== undefined) return ctx.pages.loggedOut(res, { link: uri, app: stranger, host: hostOf(uri) })
+  res.status(303).setHeader('Location', uri).setHeader('Referrer-Policy', 'no-referrer').end()
 }
 
 function hintOf(ctx: ServerContext, params: Params): IdTokenHint | undefined {
@@ -80,18 +83,24 @@ function hintOf(ctx: ServerContext, params: Params): IdTokenHint | undefined {
   return hint
 }
 
-/** The URI to redirect to, which its client must have registered (§3). */
-async function postLogoutUri(
+/** Where to redirect, which the app must have registered (§3). */
+async function targetOf(
   ctx: ServerContext,
   params: Params,
   hint: IdTokenHint | undefined,
-): Promise<string | undefined> {
+): Promise<{ target: LogoutTarget; onward: readonly string[] | undefined }> {
   const uri = params.get('post_logout_redirect_uri')
-  if (uri === undefined) return undefined
+  if (uri === undefined) return { target: {}, onward: [] }
   const clientId = hint?.aud ?? params.get('client_id')
   const client = clientId === undefined ? undefined : await ctx.clients.findClient(clientId)
-  if (!isRegistered(uri, client?.postLogoutRedirectUris ?? []))
+  if (!client || !hasPostLogoutUri(client, uri)) {
     throw invalidRequest('The post_logout_redirect_uri is not registered.')
+  }
   const state = params.get('state')
-  return state === undefined ? uri : withParams(uri, { state })
+  const isStranger = RegisteredClients.isRegistered(client.clientId) && hint === undefined
+  const target: LogoutTarget = {
+    uri: state === undefined ? uri : withParams(uri, { state }),
+    ...(isStranger && { stranger: appName(client, uri) }),
+  }
+  return { target, onward: isStranger ? [] : onwardOf(uri, client) }
 }

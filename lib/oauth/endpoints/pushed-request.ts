@@ -2,8 +2,7 @@ import type { Request, Response } from 'express'
 import { hashOf, newSecret } from '../../http/secret'
 import { authenticateClient } from '../client-auth/authenticate-client'
 import { proofThumbprint } from '../client-auth/dpop-proof'
-import { isConfidential } from '../directories/client'
-import { isRegistered } from '../directories/redirect-uri'
+import { hasRedirectUri, isConfidential } from '../directories/client'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import {
   AUTHORIZATION_PARAMS,
@@ -53,7 +52,7 @@ async function push(ctx: ServerContext, req: Request, res: Response): Promise<vo
   if (params.get('request_uri') !== undefined) throw invalidRequest('A pushed request must have no request_uri.')
   params.refuseRepeated(['client_id', 'redirect_uri'])
   const redirectUri = params.need('redirect_uri')
-  if (!isRegistered(redirectUri, client.redirectUris ?? [])) throw invalidRequest('The redirect_uri is not registered.')
+  if (!hasRedirectUri(client, redirectUri)) throw invalidRequest('The redirect_uri is not registered.')
   const request = readAuthorizationRequest(params, client, redirectUri, ctx)
   const jkt = await proofThumbprint(ctx, req, res, '/par')
   if (jkt !== undefined && request.dpopJkt !== undefined && jkt !== request.dpopJkt) {

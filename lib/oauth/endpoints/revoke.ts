@@ -18,6 +18,7 @@ async function revoke(ctx: ServerContext, req: Request, res: Response): Promise<
   const access = await ctx.accessTokens.check(token)
   if (access?.client_id === client.clientId) await ctx.revocations.revokeToken(access.jti)
   const refresh = access ? undefined : await ctx.refreshTokens.find(token)
-  if (refresh?.clientId === client.clientId) await ctx.revocations.revokeGrant(refresh.grantId)
+  const authorization = refresh?.authorization
+  if (authorization?.clientId === client.clientId) await ctx.revocations.revokeGrant(authorization.grantId)
   sendJson(res, 200, {}) // RFC 7009 §2.2: clients ignore the body, but one fails unless it is JSON
 }

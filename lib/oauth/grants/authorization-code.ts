@@ -2,8 +2,8 @@ import type { ServerContext } from '../server-context'
 import { invalidGrant, invalidRequest } from '../oauth-error'
 import { verifyPkce } from '../parameters/pkce'
 import { audienceFor } from '../parameters/resource'
-import { type Grant, type GrantRequest, type TokenResponse, allowedAudience } from './grant'
-import { issueTokens } from './issue-tokens'
+import { type Grant, type GrantRequest, type TokenResponse, audienceOf } from './grant'
+import { issueRefreshToken, issueTokens } from './issue-tokens'
 
 /** Exchanges a code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
 export const authorizationCode: Grant = {
@@ -25,14 +25,18 @@ async function handle(ctx: ServerContext, { client, params, query, jkt }: GrantR
   if (!isOwner) throw invalidGrant('code')
 
   const { authorization, nonce } = record
-  const audience = audienceFor(params.all('resource'), authorization.audience ?? allowedAudience(ctx, client))
+  const audience = audienceFor(params.all('resource'), audienceOf(ctx, client, authorization))
+  if (await ctx.revocations.isGrantRevoked(authorization)) throw invalidGrant('code')
+  // The code is spent last: whatever fails before, the client may send it again.
+  const tokens = await issueTokens(ctx, client, authorization, { audience, jkt, ...(nonce !== undefined && { nonce }) })
+  const refreshToken = await issueRefreshToken(ctx, client, code, authorization, jkt)
   const spent = await ctx.codes.spend(code)
   if (!spent?.first) {
     // RFC 6749 §4.1.2, RFC 9700 §4.5: the code was used twice, so one of the two users may be a thief.
     await ctx.revocations.revokeGrant(authorization.grantId)
     throw invalidGrant('code')
   }
-  return issueTokens(ctx, client, authorization, { audience, jkt, ...(nonce !== undefined && { nonce }) })
+  return { ...tokens, ...(refreshToken !== undefined && { refresh_token: refreshToken }) }
 }
 
 /** Accepts `redirect_uri` in the URL too: one of the service's clients sends it there. */

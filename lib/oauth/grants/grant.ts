@@ -1,6 +1,8 @@
 import type { Client, GrantName } from '../directories/client'
 import type { ServerContext } from '../server-context'
+import { OAuthError } from '../oauth-error'
 import type { Params } from '../parameters/params'
+import type { Authorization } from '../records/authorization'
 
 /** The request that a grant handles. */
 export interface GrantRequest {
@@ -38,6 +40,18 @@ export interface Grant {
 /** The audiences that the app's tokens may have. */
 export function allowedAudience(ctx: ServerContext, client: Client): readonly string[] {
   return client.audiences ?? ctx.audience
+}
+
+/**
+ * The audiences of a user's authorization: those of the resources that were requested, as far as the app still may have them.
+ *
+ * @throws {OAuthError} invalid_target if it may have none of them any more
+ */
+export function audienceOf(ctx: ServerContext, client: Client, { audience }: Authorization): readonly string[] {
+  const allowed = allowedAudience(ctx, client)
+  const left = audience?.filter((one) => allowed.includes(one)) ?? allowed
+  if (left.length > 0) return left
+  throw new OAuthError('invalid_target', 'This app may not have tokens for the granted resources any more.')
 }
 
 /** `token_type` of an access token: `DPoP` if it is bound (RFC 9449 §5), else the one given. */

@@ -1,9 +1,8 @@
 import type { ServerContext } from '../server-context'
 import { OAuthError, invalidGrant } from '../oauth-error'
 import { parseScope } from '../parameters/requested-scope'
-import type { Authorization } from '../records/authorization'
 import { audienceFor } from '../parameters/resource'
-import { type Grant, type GrantRequest, type TokenResponse, allowedAudience } from './grant'
+import { type Grant, type GrantRequest, type TokenResponse, audienceOf } from './grant'
 import { issueTokens } from './issue-tokens'
 
 /** Exchanges a refresh token for new tokens (RFC 6749 §6) and rotates it (RFC 9700 §4.14.2). */
@@ -13,35 +12,24 @@ export const refreshToken: Grant = {
   handle,
 }
 
-async function handle(ctx: ServerContext, request: GrantRequest): Promise<TokenResponse> {
-  const { client, params, jkt } = request
-  const token = params.need('refresh_token')
+async function handle(ctx: ServerContext, { client, params, jkt }: GrantRequest): Promise<TokenResponse> {
   const narrowed = parseScope(params.get('scope'))
-  const authorization = await ctx.refreshTokens.find(token)
+  const found = await ctx.refreshTokens.find(params.need('refresh_token'))
   // Trying another client's token must not spend or revoke it.
-  if (authorization?.clientId !== client.clientId) throw invalidGrant('refresh token')
+  if (found?.authorization.clientId !== client.clientId) throw invalidGrant('refresh token')
+  const { authorization } = found
   if (!narrowed.every((scope) => authorization.scope.includes(scope))) {
     throw new OAuthError('invalid_scope', 'The scope asks for more than was granted.')
   }
-  audienceOf(ctx, request, authorization) // before the token is used
-  const rotation = await ctx.refreshTokens.rotate(token)
-  if (!rotation) throw invalidGrant('refresh token')
-  return issueTokens(ctx, client, authorization, {
-    refreshToken: rotation.token,
-    audience: audienceOf(ctx, request, authorization),
-    jkt,
-    ...(narrowed.length > 0 && { scope: narrowed.filter((scope) => authorization.scope.includes(scope)) }),
-  })
-}
-
-/** @throws {OAuthError} invalid_grant for another key's token (RFC 9449 §5), invalid_target for a resource not granted */
-function audienceOf(
-  ctx: ServerContext,
-  { client, params, jkt }: GrantRequest,
-  authorization: Authorization,
-): readonly string[] {
   if (authorization.jkt !== undefined && authorization.jkt !== jkt) {
     throw new OAuthError('invalid_grant', 'The refresh token is bound to another key (RFC 9449 section 5).')
   }
-  return audienceFor(params.all('resource'), authorization.audience ?? allowedAudience(ctx, client))
+  const audience = audienceFor(params.all('resource'), audienceOf(ctx, client, authorization))
+  if (await ctx.revocations.isGrantRevoked(authorization)) throw invalidGrant('refresh token')
+  const scope = authorization.scope.filter((one) => narrowed.length === 0 || narrowed.includes(one))
+  // The token is used last: whatever fails before, the client may send it again.
+  const tokens = await issueTokens(ctx, client, authorization, { audience, jkt, scope })
+  const next = await ctx.refreshTokens.rotate(found)
+  if (next === undefined) throw invalidGrant('refresh token')
+  return { ...tokens, refresh_token: next }
 }

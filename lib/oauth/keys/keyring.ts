@@ -20,7 +20,7 @@ export interface SigningKey {
   /** Default: the RFC 7638 thumbprint. */
   readonly kid?: string
   /**
-   * When it starts to sign: a Date, or milliseconds since 1970. Default: at once. Until then it is only published, so that
+   * When it starts to sign: a Date, or milliseconds since 1970. Default: at once; of several such keys the last one signs. Until then it is only published, so that
    * verifiers know it before its first token. Plan at least an hour.
    */
   readonly activeFrom?: Date | number
@@ -66,12 +66,12 @@ export class Keyring {
     return this.#keys.findLast(({ activeFrom }) => activeFrom <= now) ?? (this.#keys[0] as RingKey)
   }
 
-  /** The keys to publish and to verify with, current first. */
+  /** The keys to publish and to verify tokens with, current first. Keys that became active together are all published. */
   published(): readonly RingKey[] {
     const now = this.#clock.date()
     const current = this.current()
-    const others = this.#keys.filter((key, i) => {
-      const successor = this.#keys[i + 1]
+    const others = this.#keys.filter((key) => {
+      const successor = this.#keys.find(({ activeFrom }) => activeFrom > key.activeFrom)
       return key !== current && (!successor || successor.activeFrom + this.#retireMs > now)
     })
     return [current, ...others]
@@ -80,6 +80,12 @@ export class Keyring {
   /** The published key of that id. */
   find(kid: string): RingKey | undefined {
     return this.published().find((key) => key.kid === kid)
+  }
+
+  /** The whole list, current first: what is not a token outlives the rotation for as long as its key is listed. */
+  all(): readonly RingKey[] {
+    const current = this.current()
+    return [current, ...this.#keys.filter((key) => key !== current)]
   }
 }
 

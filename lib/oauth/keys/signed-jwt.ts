@@ -1,7 +1,16 @@
 import { type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { rawSignature } from '../../bearer/keys/ecdsa-signature'
+import { OAuthError } from '../oauth-error'
 import type { RingKey } from './keyring'
+
+/** What holds for one kind of JWT, when it is issued and when it is checked. */
+export interface JwtKind {
+  /** The header's type, such as `at+jwt`. */
+  readonly typ: string
+  /** Characters. */
+  readonly longest: number
+}
 
 /** RSA signs in libuv's thread pool: a signature takes longer than the rest of issuing a token. */
 const signedWithRsa = promisify<string, Buffer, KeyObject, Buffer>(sign)
@@ -10,11 +19,13 @@ const signedWithRsa = promisify<string, Buffer, KeyObject, Buffer>(sign)
  * A JWT signed with the key's algorithm (RFC 7515 §7.1). Not with jsonwebtoken, whose checks of options and claims take a
  * tenth of an RSA signature's time: these claims are our own.
  *
- * @param typ the header's type, such as `at+jwt`
+ * @throws {OAuthError} invalid_scope if it would be longer than this server itself accepts
  */
-export async function signedJwt(typ: string, claims: object, { alg, kid, privateKey }: RingKey): Promise<string> {
-  const text = `${encoded({ alg, typ, kid })}.${encoded(claims)}`
-  return `${text}.${(await signature(alg, Buffer.from(text, 'latin1'), privateKey)).toString('base64url')}`
+export async function signedJwt(kind: JwtKind, claims: object, { alg, kid, privateKey }: RingKey): Promise<string> {
+  const text = `${encoded({ alg, typ: kind.typ, kid })}.${encoded(claims)}`
+  const jwt = `${text}.${(await signature(alg, Buffer.from(text, 'latin1'), privateKey)).toString('base64url')}`
+  if (jwt.length <= kind.longest) return jwt
+  throw new OAuthError('invalid_scope', `The token would be longer than ${kind.longest} characters: ask for less.`)
 }
 
 /** An EC signature takes less time than the round trip to another thread, so it is made in the event loop. */

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../http/dialect'
-import { optionNames, optionType, shown } from '../../http/options'
-import { ENGLISH, type PageTexts } from './texts'
+import { optionNames, optionOneOf, optionType, shown } from '../../http/options'
+import type { PageTexts } from './texts'
 
 /** The terms of access that users accept once, and again when `version` changes. */
 export interface TermsOfAccess {
@@ -18,18 +18,26 @@ export interface PageOptions {
   readonly logo?: string
   /** CSS appended to the style sheet, whose colours are custom properties: `:root { --accent: #7a1f3d }`. The ink on the accent follows it. */
   readonly css?: string
-  /** Replaces the English texts. A function gets the app's `ui_locales`: `['de-AT', 'de']`. */
+  /**
+   * Replaces the English texts. A function gets the request's `ui_locales`, or without them what the browser's
+   * `Accept-Language` says: `['de-AT', 'de']`. Where it throws, the page is in English.
+   */
   readonly texts?: Partial<PageTexts> | ((locales: readonly string[]) => Partial<PageTexts>)
   /** The terms of access; `false` for none. Default: a short text; in the dialect `standard` none. */
   readonly terms?: TermsOfAccess | false
+  /**
+   * The pages' `Cross-Origin-Opener-Policy`. Any but `unsafe-none` cuts a popup off from the app that opened it. Default
+   * `unsafe-none`.
+   */
+  readonly openerPolicy?: 'unsafe-none' | 'same-origin-allow-popups' | 'same-origin'
 }
 
 const SERVICE_TERMS: TermsOfAccess = {
-  version: '1',
+  version: '2',
   paragraphs: [
-    'Use what you find here for your own research and for that of the people you work with.',
-    'Others have put their work and their families into it: treat what you learn about living people with care, and do not publish it without their consent.',
-    'Apps act in your name while you let them. What an app does with your sign-in counts as done by you; sign out to end it.',
+    'You sign in with an account of your own and keep its password to yourself.',
+    'Apps that you sign in to act in your name. What they do counts as done by you.',
+    'Signing out ends your session on this device and the access of the apps that you signed in to during it.',
   ],
 }
 
@@ -38,8 +46,9 @@ export interface PageSettings {
   readonly brand: string
   readonly logo: string | undefined
   readonly css: string
-  readonly texts: (locales: readonly string[]) => PageTexts
+  readonly texts: (locales: readonly string[]) => unknown
   readonly terms: TermsOfAccess | undefined
+  readonly openerPolicy: string
 }
 
 /** A URL that is safe in an attribute and in a Content-Security-Policy. */
@@ -47,8 +56,8 @@ const LOGO = /^(https:\/\/[^\s"';,]+|data:image\/[^\s"']+)$/
 
 /** @throws {TypeError} naming the invalid option */
 export function pageSettings(options: PageOptions, host: string, dialect: Dialect): PageSettings {
-  optionNames('pages', options, ['brand', 'logo', 'css', 'texts', 'terms'])
-  const { brand = host, logo, css = '', texts = {} } = options
+  optionNames('pages', options, ['brand', 'logo', 'css', 'texts', 'terms', 'openerPolicy'])
+  const { brand = host, logo, css = '', texts = {}, openerPolicy = 'unsafe-none' } = options
   const { terms = dialect === 'standard' ? false : SERVICE_TERMS } = options
   optionType('pages.brand', brand, 'string')
   optionType('pages.css', css, 'string')
@@ -62,13 +71,14 @@ export function pageSettings(options: PageOptions, host: string, dialect: Dialec
   if (terms !== false && !isTerms(terms)) {
     throw new TypeError('pages.terms must be false or have a version and paragraphs, all of them texts')
   }
-  const given = typeof texts === 'function' ? texts : () => texts
+  optionOneOf('pages.openerPolicy', openerPolicy, ['unsafe-none', 'same-origin-allow-popups', 'same-origin'])
   return {
     brand,
     logo,
     css,
-    texts: (locales) => ({ ...ENGLISH, ...given(locales) }),
+    texts: typeof texts === 'function' ? texts : () => texts,
     terms: terms === false ? undefined : terms,
+    openerPolicy,
   }
 }
 

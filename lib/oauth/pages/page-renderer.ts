@@ -1,7 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { Response } from 'express'
-import { formPostHtml, layoutHtml, loginHtml, logoutHtml, messageHtml, styleCss, termsHtml } from './assets'
+import {
+  approvalHtml,
+  formPostHtml,
+  layoutHtml,
+  loginHtml,
+  logoutHtml,
+  messageHtml,
+  styleCss,
+  termsHtml,
+} from './assets'
+import { acceptedLocales, requestedLocales } from './locales'
 import type { PageSettings } from './page-options'
+import { pageTexts } from './page-texts'
 import { type TemplateValues, fillTemplate } from './template'
 import type { PageTexts } from './texts'
 
@@ -12,23 +23,45 @@ export interface FormPage {
   /** The sealed request. */
   readonly request: string
   readonly csrf: string
-  /** Origins to which the response may redirect: sources for `form-action`. */
-  readonly onward: readonly string[]
-  /** The request's `ui_locales`, to choose the page's language. */
-  readonly locales: readonly string[]
+  /** Origins and schemes to which the response may redirect: sources for `form-action`. Undefined: any. */
+  readonly onward: readonly string[] | undefined
   readonly app: string
 }
 
+/** The values of the page on which a user approves an app. */
+export interface ApprovalPage extends FormPage {
+  readonly host: string
+  /** Whether the code goes to a program on the user's device. */
+  readonly isOnDevice: boolean
+  readonly isSelfRegistered: boolean
+  readonly scope: readonly string[]
+  readonly user: string
+}
+
+/** A way on to an app that the user may not know. */
+export interface LeavePage {
+  readonly link: string
+  readonly app: string
+  readonly host: string
+}
+
 /** Why a login page is shown again. */
-export type LoginNotice = 'wrongPassword' | 'tooManyAttempts' | 'tooManyLogins' | 'pageExpired' | 'cookiesNeeded'
+export type LoginNotice =
+  'wrongPassword' | 'tooManyAttempts' | 'tooManyLogins' | 'pageExpired' | 'cookiesNeeded' | 'otherUser' | 'otherAddress'
+
+/** What stands for something else in a text: `{ app: 'Tree Sketcher' }`. */
+type Words = Readonly<Record<string, string>>
 
 const SUBMIT = /<script>(.*)<\/script>/.exec(formPostHtml)?.[1] ?? ''
+const CSS_PLACE = '/*css*/'
 
 /** Renders the pages: plain HTML without scripts, which loads nothing but the logo. */
 export class PageRenderer {
   readonly #settings: PageSettings
   readonly #css: string
   readonly #policy: string
+  /** The languages that the request of a response names. */
+  readonly #locales = new WeakMap<Response, readonly string[]>()
 
   constructor(settings: PageSettings) {
     this.#settings = settings
@@ -37,11 +70,16 @@ export class PageRenderer {
     const hash = createHash('sha256').update(this.#css).digest('base64')
     this.#policy =
       `default-src 'none'; style-src 'sha256-${hash}'; img-src data:${logo}; ` +
-      `base-uri 'none'; frame-ancestors 'none'; form-action`
+      `base-uri 'none'; frame-ancestors 'none'`
   }
 
   get terms(): PageSettings['terms'] {
     return this.#settings.terms
+  }
+
+  /** Chooses the language of the response's page. @param locales the request's `ui_locales` */
+  speak(res: Response, locales: string | undefined): void {
+    if (locales !== undefined) this.#locales.set(res, requestedLocales(locales))
   }
 
   login(
@@ -49,35 +87,55 @@ export class PageRenderer {
     status: number,
     page: FormPage & { readonly username: string; readonly notice?: LoginNotice; readonly minutes?: number },
   ): void {
-    const texts = this.#texts(page)
-    const { action, request, csrf, username, notice } = page
+    const { app, notice, minutes, username } = page
+    const texts = this.#texts(res, { app, minutes: String(minutes) })
     const values = {
       title: texts.loginTitle,
       lead: texts.loginLead,
-      notice: notice && texts[notice].replaceAll('{minutes}', String(page.minutes)),
+      notice: notice && texts[notice],
       usernameLabel: texts.username,
       passwordLabel: texts.password,
       login: texts.login,
       cancel: texts.cancel,
       note: texts.loginNote,
+      username,
       askName: username === '',
       askPassword: username !== '',
     }
-    this.#send(res, status, texts, loginHtml, { ...values, action, request, csrf, username }, page.onward)
+    this.#sendForm(res, status, texts, loginHtml, values, page)
   }
 
   termsOfAccess(res: Response, page: FormPage & { readonly user: string }): void {
-    const texts = this.#texts(page)
-    const { action, request, csrf } = page
+    const texts = this.#texts(res, page)
     const values = {
       title: texts.termsTitle,
       lead: texts.termsLead,
       paragraphs: this.#settings.terms?.paragraphs ?? [],
       accept: texts.termsAccept,
       decline: texts.termsDecline,
-      signedInAs: texts.signedInAs.replaceAll('{user}', page.user),
+      signedInAs: texts.signedInAs,
     }
-    this.#send(res, 200, texts, termsHtml, { ...values, action, request, csrf }, page.onward)
+    this.#sendForm(res, 200, texts, termsHtml, values, page)
+  }
+
+  /** Asks the user to approve the app. */
+  approval(res: Response, page: ApprovalPage): void {
+    const { app, host, user } = page
+    const texts = this.#texts(res, { app, host, user })
+    const words = (scope: string) =>
+      Object.hasOwn(texts.scopes, scope) ? texts.scopes[scope] : texts.approvalScope.replaceAll('{scope}', () => scope)
+    const values = {
+      title: texts.approvalTitle,
+      lead: texts.approvalLead,
+      where: page.isOnDevice ? texts.approvalWhereDevice : texts.approvalWhere,
+      unchecked: page.isSelfRegistered ? texts.approvalUnchecked : undefined,
+      may: texts.approvalMay,
+      items: [texts.approvalAct, ...page.scope.map(words)] as string[],
+      accept: texts.approvalAccept,
+      decline: texts.approvalDecline,
+      signedInAs: texts.signedInAs,
+    }
+    this.#sendForm(res, 200, texts, approvalHtml, values, page)
   }
 
   /** Sends the response to the app by a form that submits itself, or by its button where scripts are off. */
@@ -85,7 +143,7 @@ export class PageRenderer {
     res: Response,
     page: Pick<FormPage, 'action' | 'onward' | 'app'> & { readonly params: Readonly<Record<string, string>> },
   ): void {
-    const texts = this.#texts({ locales: [], app: page.app })
+    const texts = this.#texts(res, { app: page.app })
     const values = { title: texts.continueTitle, lead: texts.continueLead, continue: texts.continue }
     const script = createHash('sha256').update(SUBMIT).digest('base64')
     const policy = this.#policy.replace('; ', `; script-src 'sha256-${script}'; `)
@@ -93,15 +151,23 @@ export class PageRenderer {
   }
 
   logout(res: Response, page: FormPage): void {
-    const texts = this.#texts(page)
-    const { action, request, csrf } = page
+    const texts = this.#texts(res, { app: page.app })
     const values = { title: texts.logoutTitle, lead: texts.logoutLead, logout: texts.logout }
-    this.#send(res, 200, texts, logoutHtml, { ...values, action, request, csrf }, page.onward)
+    this.#sendForm(res, 200, texts, logoutHtml, values, page)
   }
 
-  loggedOut(res: Response): void {
-    const texts = this.#texts({ locales: [], app: '' })
-    this.#send(res, 200, texts, messageHtml, { title: texts.loggedOutTitle, lead: texts.loggedOutLead }, [])
+  /** @param leave a link that leads on */
+  loggedOut(res: Response, leave?: LeavePage): void {
+    const texts = this.#texts(res, { app: leave?.app ?? '', host: leave?.host ?? '' })
+    const values = { title: texts.loggedOutTitle, lead: texts.loggedOutLead, link: leave?.link, go: texts.leaveGo }
+    this.#send(res, 200, texts, messageHtml, values, [])
+  }
+
+  /** Offers a link to an app that the user may not know, in place of a redirect. */
+  leave(res: Response, status: number, { link, app, host }: LeavePage): void {
+    const texts = this.#texts(res, { app, host })
+    const values = { title: texts.leaveTitle, lead: texts.leaveLead, link, go: texts.leaveGo }
+    this.#send(res, status, texts, messageHtml, values, [])
   }
 
   /** Shows what went wrong, with a code and an id that a person can report, and nothing from the request. */
@@ -111,18 +177,37 @@ export class PageRenderer {
     { code, id }: { readonly code: string; readonly id: string },
     headers: Readonly<Record<string, string>> = {},
   ): void {
-    const texts = this.#texts({ locales: [], app: '' })
+    const texts = this.#texts(res, { app: '', code, id })
     const what = status === 503 ? 'unavailable' : status === 403 ? 'forbidden' : 'badRequest'
-    const report = texts.errorReport.replaceAll('{code}', code).replaceAll('{id}', id)
     for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-    const values = { title: texts[`${what}Title`], lead: texts[`${what}Lead`], report }
+    const values = { title: texts[`${what}Title`], lead: texts[`${what}Lead`], report: texts.errorReport }
     this.#send(res, status, texts, messageHtml, values, [])
   }
 
-  #texts({ locales, app }: { locales: readonly string[]; app: string }): PageTexts {
-    const texts: Record<string, string> = { ...this.#settings.texts(locales) }
-    for (const [name, text] of Object.entries(texts)) texts[name] = text.replaceAll('{app}', app)
-    return texts as unknown as PageTexts
+  /** The texts of the response's page, with the words put in. */
+  #texts(res: Response, words: Words | FormPage): PageTexts {
+    const asked = this.#locales.get(res) ?? requestedLocales(queryLocales(res.req.url))
+    const locales = asked.length > 0 ? asked : acceptedLocales(res.req.headers['accept-language'])
+    const texts = pageTexts(this.#settings.texts, locales)
+    const filled = Object.entries(texts).map(([name, text]) => [
+      name,
+      typeof text === 'string' ? withWords(text, words as Words) : (text as unknown),
+    ])
+    return Object.fromEntries(filled) as PageTexts
+  }
+
+  #sendForm(
+    res: Response,
+    status: number,
+    texts: PageTexts,
+    main: string,
+    values: TemplateValues,
+    { action, request, csrf, onward }: FormPage,
+  ): void {
+    // Under another name of this host the page's form still goes to the issuer.
+    const { host, origin } = new URL(action)
+    const sources = onward && host !== res.req.headers.host ? [origin, ...onward] : onward
+    this.#send(res, status, texts, main, { ...values, action, request, csrf }, sources)
   }
 
   #send(
@@ -131,23 +216,37 @@ export class PageRenderer {
     texts: PageTexts,
     main: string,
     values: TemplateValues,
-    onward: readonly string[],
+    onward: readonly string[] | undefined,
     policy = this.#policy,
   ): void {
-    const { brand, logo } = this.#settings
-    const all = { ...values, brand, logo, lang: texts.lang }
-    const html = fillTemplate(
-      layoutHtml.replace('<!--main-->', () => main),
-      all,
-    ).replace('/*css*/', () => this.#css)
+    const { brand, logo, openerPolicy } = this.#settings
+    const all = { ...values, brand, logo, lang: texts.lang, dir: texts.dir }
+    const [head = '', rest = ''] = layoutHtml.split(CSS_PLACE)
+    const body = rest.replace('<!--main-->', () => main)
+    const html = fillTemplate(head, all) + this.#css + fillTemplate(body, all)
     res.status(status)
-    res.setHeader('Content-Security-Policy', `${policy} ${["'self'", ...onward].join(' ')}`)
+    const formAction = onward && `; form-action ${["'self'", ...onward.filter(isSource)].join(' ')}`
+    res.setHeader('Content-Security-Policy', policy + (formAction ?? ''))
     res.setHeader('X-Frame-Options', 'DENY')
     res.setHeader('X-Content-Type-Options', 'nosniff')
     res.setHeader('Referrer-Policy', 'no-referrer')
-    res.setHeader('Cross-Origin-Opener-Policy', 'same-origin')
+    if (openerPolicy !== 'unsafe-none') res.setHeader('Cross-Origin-Opener-Policy', openerPolicy)
     res.setHeader('Content-Type', 'text/html; charset=utf-8')
     res.setHeader('Content-Length', Buffer.byteLength(html))
     res.end(res.req.method === 'HEAD' ? undefined : html)
   }
+}
+
+/** Puts words in for `{app}` and others. By a function: `$&` in a name is no pattern. */
+function withWords(text: string, words: Words): string {
+  return text.replace(/\{(app|host|user|minutes|code|id)\}/g, (all, name: string) => words[name] ?? all)
+}
+
+/** What would end a source or a directive is no source. */
+function isSource(source: unknown): boolean {
+  return typeof source === 'string' && /^[\w.:/+-]+$/.test(source)
+}
+
+function queryLocales(url: string): string | undefined {
+  return new URLSearchParams(url.split('?')[1]).get('ui_locales') ?? undefined
 }

@@ -1,7 +1,9 @@
-/** Every text on the pages. `{app}` stands for the app's name, `{user}` for the user's. */
+/** Every text on the pages. `{app}` stands for the app's name, `{host}` for the host it is at, `{user}` for the user's name. */
 export interface PageTexts {
   /** Language of the texts, for `<html lang>`. */
   readonly lang: string
+  /** Direction of the texts, for `<html dir>`. Default: that of the language's own script. */
+  readonly dir: 'ltr' | 'rtl'
   readonly loginTitle: string
   readonly loginLead: string
   readonly username: string
@@ -14,11 +16,32 @@ export interface PageTexts {
   readonly tooManyLogins: string
   readonly pageExpired: string
   readonly cookiesNeeded: string
+  /** Another user signed in while the page was open. */
+  readonly otherUser: string
+  /** The form came from another site, or from this one under another name. */
+  readonly otherAddress: string
   readonly termsTitle: string
   readonly termsLead: string
   readonly termsAccept: string
   readonly termsDecline: string
   readonly signedInAs: string
+  readonly approvalTitle: string
+  readonly approvalLead: string
+  readonly approvalWhere: string
+  readonly approvalWhereDevice: string
+  readonly approvalUnchecked: string
+  readonly approvalMay: string
+  /** What every app may do that is approved. */
+  readonly approvalAct: string
+  /** What a scope lets the app do, by its name: `{ 'tree.read': 'read your family tree' }`. */
+  readonly scopes: Readonly<Record<string, string>>
+  /** The text of a scope that `scopes` does not have; `{scope}` stands for its name. */
+  readonly approvalScope: string
+  readonly approvalAccept: string
+  readonly approvalDecline: string
+  readonly leaveTitle: string
+  readonly leaveLead: string
+  readonly leaveGo: string
   readonly continueTitle: string
   readonly continueLead: string
   readonly continue: string
@@ -40,6 +63,7 @@ export interface PageTexts {
 /** The default texts. */
 export const ENGLISH: PageTexts = {
   lang: 'en',
+  dir: 'ltr',
   loginTitle: 'Sign in',
   loginLead: 'to continue to {app}',
   username: 'Username',
@@ -52,16 +76,49 @@ export const ENGLISH: PageTexts = {
   tooManyLogins: 'Too many people are signing in at this moment. Please try again in a few seconds.',
   pageExpired: 'This page was open for too long. Please sign in again.',
   cookiesNeeded: 'Your browser did not send back our cookie. Please allow cookies for this site and sign in again.',
+  otherUser: 'Another user has signed in meanwhile. Please sign in again.',
+  otherAddress: 'The form did not come from this address. Please sign in here.',
   termsTitle: 'Terms of access',
   termsLead: 'Before you continue to {app}, please read and accept these terms.',
   termsAccept: 'Accept and continue',
   termsDecline: 'Decline',
   signedInAs: 'Signed in as {user}',
+  approvalTitle: 'Allow {app}?',
+  approvalLead: '{app} wants to use your account here.',
+  approvalWhere: 'What you allow goes to {host}.',
+  approvalWhereDevice: 'What you allow goes to a program on this device, at {host}.',
+  approvalUnchecked:
+    'This app registered itself, and nobody here has checked who makes it. Allow it only if you started it yourself just now.',
+  approvalMay: 'It may:',
+  approvalAct: 'use this service in your name',
+  scopes: {
+    openid: 'know which account is yours',
+    profile: 'see your name and your profile',
+    email: 'see your email address',
+    address: 'see your postal address',
+    phone: 'see your phone number',
+    givenName: 'see your given name',
+    family_name: 'see your family name',
+    locale: 'see your language and region',
+    gender: 'see your gender',
+    qualifies_for_affiliate_account: 'see whether you qualify for an affiliate account',
+    user_id: 'see the number of your account',
+    country: 'see your country',
+  },
+  approvalScope: 'use “{scope}”',
+  approvalAccept: 'Allow',
+  approvalDecline: 'Do not allow',
+  leaveTitle: 'Go back to {app}?',
+  leaveLead:
+    'You have not allowed this app anything. It registered itself, and nobody here has checked who makes it. ' +
+    'The link leads to {host}.',
+  leaveGo: 'Go to {host}',
   continueTitle: 'You are signed in',
   continueLead: 'If you are not taken on to {app} by itself, go on by hand.',
   continue: 'Continue',
   logoutTitle: 'Sign out?',
-  logoutLead: 'You will be signed out of this website on this device.',
+  logoutLead:
+    'You will be signed out of this website on this device. Apps that you signed in to meanwhile lose their access.',
   logout: 'Sign out',
   loggedOutTitle: 'You are signed out',
   loggedOutLead: 'You can close this window now.',

@@ -1,5 +1,5 @@
 import type { Client, ResponseType } from '../directories/client'
-import { mayUse } from '../directories/client'
+import { asksApproval, mayUse } from '../directories/client'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import type { Params, RawParams } from './params'
 import { audienceFor } from './resource'
@@ -61,7 +61,6 @@ export interface AuthorizationRequest {
   readonly maxAgeSec: number | undefined
   readonly loginHint: string
   readonly idTokenHint: string | undefined
-  readonly locales: readonly string[]
   readonly claims: ClaimsRequest
   /** What the id_token is to say of the login's strength, where the app asked. */
   readonly acr: string | undefined
@@ -107,14 +106,17 @@ export function readAuthorizationRequest(
   const asked = parseScope(params.get('scope'))
   if (isRealmNeeded && asked.length > 0 && client.realm === undefined) throw realmMissing()
   const resources = params.all('resource')
-  const claims = readClaimsRequest(params.get('claims'), identity.claims, acr)
+  const scope = grantableScope(asked, { identity, isRealmNeeded }, client)
+  // The page on which a user approves the app shows its scopes, so it gets no claim beyond them.
+  const known = asksApproval(client, redirectUri) ? identity.claimsOf(scope) : identity.claimsFor(client)
+  const claims = readClaimsRequest(params.get('claims'), known ?? identity.claims, acr)
   return {
     client,
     redirectUri,
     state: params.get('state'),
     responseMode,
     responseType,
-    scope: grantableScope(asked, identity, client.scopes),
+    scope,
     challenge: challengeOf(params.get('code_challenge'), params.get('code_challenge_method'), {
       required: responseType === 'code' && (client.requirePkce ?? true),
       plain: client.plainPkce ?? false,
@@ -122,9 +124,8 @@ export function readAuthorizationRequest(
     nonce: params.get('nonce'),
     prompt: promptOf(params.get('prompt')),
     maxAgeSec: maxAgeOf(params.get('max_age')),
-    loginHint: (params.get('login_hint') ?? '').slice(0, 256),
+    loginHint: (params.get('login_hint') ?? '').replace(/\p{Cc}/gu, '').slice(0, 256),
     idTokenHint: params.get('id_token_hint'),
-    locales: params.get('ui_locales')?.split(' ').filter(isLocale) ?? [],
     claims,
     audience: resources.length === 0 ? undefined : audienceFor(resources, client.audiences ?? audience),
     dpopJkt: dpopJktOf(params.get('dpop_jkt')),
@@ -178,8 +179,4 @@ function maxAgeOf(maxAge: string | undefined): number | undefined {
   if (maxAge === undefined) return undefined
   if (!/^\d{1,9}$/.test(maxAge)) throw invalidRequest('The max_age must be a whole number of seconds.')
   return Number(maxAge)
-}
-
-function isLocale(tag: string): boolean {
-  return /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(tag)
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../http/json'
-import { redirectUriFault } from '../directories/redirect-uri'
+import { hostOf, redirectUriFault } from '../directories/redirect-uri'
 import { OAuthError } from '../oauth-error'
 
 /** What an app says of itself when it registers (RFC 7591 §2), with the defaults filled in. Other members are ignored. */
@@ -21,13 +21,16 @@ const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as co
 const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
 const MOST_URIS = 10
 const LONGEST_NAME = 100
+const DISGUISES = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u
 
 /**
- * Reads the metadata of a registration.
+ * Reads the metadata of a registration. A member that is `null` is absent, as many clients write it (RFC 7591 §2.2). Custom
+ * schemes without a dot pass here: `accept` decides about them.
  *
  * @throws {OAuthError} invalid_redirect_uri or invalid_client_metadata (RFC 7591 §3.2.2)
  */
-export function readClientMetadata(body: JsonObject): ClientMetadata {
+export function readClientMetadata(members: JsonObject): ClientMetadata {
+  const body = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
   const redirectUris = urisOf(body, 'redirect_uris')
   if (redirectUris.length === 0) throw invalidRedirectUri('The redirect_uris are missing.')
   const postLogoutUris = urisOf(body, 'post_logout_redirect_uris')
@@ -50,19 +53,13 @@ export function readClientMetadata(body: JsonObject): ClientMetadata {
   }
 }
 
-/** The host of a redirect URI, or its scheme if it has none: what an app cannot choose freely. */
-export function hostOf(uri: string): string {
-  const url = new URL(uri)
-  return url.host === '' ? url.protocol : url.host
-}
-
 function urisOf(body: JsonObject, name: string): readonly string[] {
   const uris = body[name] ?? []
   if (!Array.isArray(uris) || uris.length > MOST_URIS) {
     throw invalidRedirectUri(`The ${name} must be a list of at most ${MOST_URIS} URIs.`)
   }
   for (const uri of uris as readonly unknown[]) {
-    const fault = redirectUriFault(uri)
+    const fault = redirectUriFault(uri, { anyPrivateScheme: true })
     if (fault !== undefined) throw invalidRedirectUri(`One of the ${name} ${fault}.`)
   }
   return uris as readonly string[]
@@ -84,11 +81,14 @@ function oneOf<T extends string>(body: JsonObject, name: string, known: readonly
   return found
 }
 
-/** Control characters and those that turn the direction of text could disguise a name. */
+/**
+ * Control characters and those that turn the direction of text could disguise a name. The joiners U+200C and U+200D belong
+ * to Persian and to emoji.
+ */
 function textOf(body: JsonObject, name: string, longest: number): string | undefined {
   const value = body[name]
   if (value === undefined) return undefined
-  const isText = typeof value === 'string' && value.length <= longest && !/[\p{Cc}\p{Cf}]/u.test(value)
+  const isText = typeof value === 'string' && value.length <= longest && !DISGUISES.test(value)
   if (!isText) throw invalidMetadata(`The ${name} must be a text of at most ${longest} printable characters.`)
   return value.trim() === '' ? undefined : value.trim()
 }

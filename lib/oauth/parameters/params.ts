@@ -72,6 +72,13 @@ export class Params {
       throw invalidRequest(`The parameters are longer than ${mostBytes} bytes.`)
   }
 
+  /** The parameters as a query, repeated ones included. */
+  toString(): string {
+    return [...this.#values]
+      .flatMap(([name, values]) => values.map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`))
+      .join('&')
+  }
+
   #add(name: string, value: string): void {
     // `code[]=x` and `code[a]=x` are another parser's ways of repeating `code`.
     const bracket = name.indexOf('[')

@@ -1,4 +1,5 @@
 import { OAuthError } from '../oauth-error'
+import type { Client } from '../directories/client'
 import type { IdentityScopes } from '../identity-scopes'
 
 /** A scope token. RFC 6749 §3.3: scope-token = 1*( %x21 / %x23-5B / %x5D-7E ) */
@@ -18,11 +19,25 @@ export function parseScope(scope: string | undefined): readonly string[] {
   return [...new Set(tokens)]
 }
 
-/** What is granted of what was asked for: the identity scopes and the app's own. Others are left out (OIDC Core §3.1.2.1). */
+/** What the server says about scopes. */
+export interface ScopePolicy {
+  readonly identity: IdentityScopes
+  /** Whether an app without a realm gets none. */
+  readonly isRealmNeeded: boolean
+}
+
+/**
+ * What is granted of what was asked for: identity scopes and the app's own. Others are left out (OIDC Core §3.1.2.1).
+ */
 export function grantableScope(
   asked: readonly string[],
-  identity: IdentityScopes,
-  ownScopes: readonly string[] = [],
+  { identity, isRealmNeeded }: ScopePolicy,
+  client: Client,
 ): readonly string[] {
-  return asked.filter((scope) => identity.has(scope) || ownScopes.includes(scope))
+  if (isRealmNeeded && client.realm === undefined) return []
+  return asked.filter((scope) => client.scopes?.includes(scope) || isIdentityScope(scope, identity, client))
+}
+
+function isIdentityScope(scope: string, identity: IdentityScopes, { identityScopes }: Client): boolean {
+  return identity.has(scope) && (identityScopes?.includes(scope) ?? true)
 }

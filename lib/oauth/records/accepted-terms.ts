@@ -1,10 +1,6 @@
 import { hashOf } from '../../http/secret'
 import type { Records } from './records'
 
-interface Acceptance {
-  readonly acceptedAtMs: number
-}
-
 /** A user who accepted a version is not asked again for this long. */
 const REMEMBERED_MS = 400 * 24 * 60 * 60_000
 
@@ -16,13 +12,12 @@ export class AcceptedTerms {
     this.#records = records
   }
 
-  accept(userId: string, version: string, nowMs: number): Promise<void> {
-    return this.#records.set('terms', acceptanceId(userId, version), { acceptedAtMs: nowMs }, REMEMBERED_MS)
+  accept(userId: string, version: string): Promise<void> {
+    return this.#records.set('terms', acceptanceId(userId, version), 1, REMEMBERED_MS)
   }
 
-  /** When the user accepted that version, in milliseconds since 1970, or undefined. */
-  async acceptedAt(userId: string, version: string): Promise<number | undefined> {
-    return (await this.#records.get<Acceptance>('terms', acceptanceId(userId, version)))?.acceptedAtMs
+  async isAccepted(userId: string, version: string): Promise<boolean> {
+    return (await this.#records.get('terms', acceptanceId(userId, version))) !== undefined
   }
 }
 

@@ -9,6 +9,8 @@ export interface Authorization {
   readonly authTimeSec: number
   /** The website session in which the user allowed it. */
   readonly sid: string
+  /** The user's mark at that time: see `RevocationRecords`. */
+  readonly userMark?: string
   /** Asked for by the parameter `claims`, beside what the scopes give. */
   readonly userinfoClaims?: readonly string[]
   readonly idTokenClaims?: readonly string[]

@@ -1,11 +1,12 @@
-import { addressGroup } from '../address-group'
-import { foldedUsername } from '../directories/user'
 import { hashOf } from '../../http/secret'
 import type { Records } from './records'
 
 /** How many logins may fail before an account, an address or a device has to wait. */
 export interface LoginLimits {
-  /** Failures per account, 1 to 10,000. A device on which its user signed in before has as many for itself. Default 10. */
+  /**
+   * Failures per account, 1 to 10,000. A device on which its user signed in before has as many for itself, all such devices
+   * of an account together five times as many. Default 10.
+   */
   readonly perAccount: number
   /** Failures per address, 1 to 1,000,000; an IPv6 address counts by its /56. Default 100. */
   readonly perAddress: number
@@ -13,10 +14,15 @@ export interface LoginLimits {
   readonly windowSec: number
 }
 
+/** So many devices' failures count for one account: whoever signed in once could collect devices to guess with later. */
+const DEVICES = 5
+
 /** Who tries to sign in. */
 export interface LoginSource {
-  readonly username: string
-  readonly ip: string
+  /** Names the account: the same for every spelling that finds it. */
+  readonly account: string
+  /** The client's network, as `clientNetwork()` has it. */
+  readonly network: string
   /** The device, if this user signed in from it before. Neither account nor address are counted then. */
   readonly deviceId: string | undefined
 }
@@ -50,12 +56,17 @@ export class LoginAttempts {
     await Promise.all(this.#counters(source).map(([id]) => this.#records.count('attempts', id, -1, this.#windowMs)))
   }
 
-  #counters({ username, ip, deviceId }: LoginSource): [id: string, limit: number][] {
+  #counters({ account, network, deviceId }: LoginSource): [id: string, limit: number][] {
     const { perAccount, perAddress } = this.#limits
-    if (deviceId !== undefined) return [[`device.${deviceId}`, perAccount]]
+    if (deviceId !== undefined) {
+      return [
+        [`device.${deviceId}`, perAccount],
+        [`devices.${hashOf(account)}`, DEVICES * perAccount],
+      ]
+    }
     return [
-      [`address.${hashOf(addressGroup(ip))}`, perAddress],
-      [`account.${hashOf(foldedUsername(username))}`, perAccount],
+      [`address.${hashOf(network)}`, perAddress],
+      [`account.${hashOf(account)}`, perAccount],
     ]
   }
 }

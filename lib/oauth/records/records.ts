@@ -1,13 +1,15 @@
+import { hashOf } from '../../http/secret'
 import type { Claim, Count, OAuthStore } from '../stores/store'
 
 /** The kinds of records. Each begins its keys. */
 export type RecordKind =
+  | 'approval'
   | 'code'
   | 'refresh'
-  | 'generation'
   | 'token'
   | 'unauthenticated'
   | 'session'
+  | 'stamp'
   | 'terms'
   | 'revoked'
   | 'login'
@@ -23,29 +25,43 @@ export interface RecordClaim<T> extends Omit<Claim, 'value'> {
   readonly value: T
 }
 
-/** The store for JSON values, by kind and id. An id is a hash or public, never a secret. */
+/**
+ * The store for JSON values, by kind and id. An id is a hash or public, never a secret. Keys name the issuer, too: of several
+ * issuers over one store none finds what another keeps.
+ */
 export class Records {
   readonly #store: OAuthStore
+  readonly #issuer: string
 
-  constructor(store: OAuthStore) {
+  constructor(store: OAuthStore, issuer = '') {
     this.#store = store
+    this.#issuer = issuerTag(issuer)
   }
 
   set(kind: RecordKind, id: string, value: unknown, ttlMs: number): Promise<void> {
-    return this.#store.set(`${kind}:${id}`, JSON.stringify(value), ttlMs)
+    return this.#store.set(this.#key(kind, id), JSON.stringify(value), ttlMs)
   }
 
   async get<T>(kind: RecordKind, id: string, idleMs?: number): Promise<T | undefined> {
-    const value = await this.#store.get(`${kind}:${id}`, idleMs)
+    const value = await this.#store.get(this.#key(kind, id), idleMs)
     return value === undefined ? undefined : (JSON.parse(value) as T)
   }
 
   async claim<T>(kind: RecordKind, id: string, keepMs: number): Promise<RecordClaim<T> | undefined> {
-    const claim = await this.#store.claim(`${kind}:${id}`, keepMs)
+    const claim = await this.#store.claim(this.#key(kind, id), keepMs)
     return claim && { ...claim, value: JSON.parse(claim.value) as T }
   }
 
   count(kind: RecordKind, id: string, by: number, windowMs: number): Promise<Count> {
-    return this.#store.count(`${kind}:${id}`, by, windowMs)
+    return this.#store.count(this.#key(kind, id), by, windowMs)
   }
+
+  #key(kind: RecordKind, id: string): string {
+    return `${kind}:${this.#issuer}:${id}`
+  }
+}
+
+/** A short name of an issuer, for keys and cookies: 48 bits of its hash. */
+export function issuerTag(issuer: string): string {
+  return hashOf(issuer).slice(0, 8)
 }

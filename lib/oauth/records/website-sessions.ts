@@ -1,6 +1,7 @@
 import type { Clock } from '../../http/clock'
 import { hashOf, newSecret } from '../../http/secret'
 import type { Records } from './records'
+import type { RevocationRecords } from './revocation-records'
 
 /** A user who is signed in to the website. */
 export interface WebsiteSession {
@@ -11,36 +12,73 @@ export interface WebsiteSession {
   readonly authTimeMs: number
 }
 
+/** A session as it is kept. */
+export interface SessionRecord extends WebsiteSession {
+  /** The ids of the same user's sessions before, of the same browser, latest first. */
+  readonly earlier?: readonly string[]
+  /** The user's mark at the login: see `RevocationRecords`. */
+  readonly userMark?: string
+}
+
+/** Sessions whose grants a later logout ends. A user who signs in more often within one session is a program. */
+const MOST_EARLIER = 20
+
 /** Website sessions. The cookie is a 256-bit secret, stored as its hash. A session ends after an idle time and a lifetime. */
 export class WebsiteSessions {
   readonly #records: Records
+  readonly #revocations: RevocationRecords
   readonly #clock: Clock
   readonly #lifetimeMs: number
   readonly #idleMs: number
 
-  constructor(records: Records, clock: Clock, lifetimeMs: number, idleMs: number) {
+  constructor(records: Records, revocations: RevocationRecords, clock: Clock, lifetimeMs: number, idleMs: number) {
     this.#records = records
+    this.#revocations = revocations
     this.#clock = clock
     this.#lifetimeMs = lifetimeMs
     this.#idleMs = Math.min(idleMs, lifetimeMs)
   }
 
-  /** Starts a session at login. The cookie is always new, which prevents session fixation. */
-  async start(userId: string): Promise<{ cookie: string; session: WebsiteSession }> {
+  /**
+   * Starts a session at login, in place of the browser's session before. The cookie is always new, which prevents session
+   * fixation.
+   *
+   * @param userMark the user's mark, read before the password was checked
+   */
+  async start(
+    userId: string,
+    userMark: string | undefined,
+    before: SessionRecord | undefined,
+  ): Promise<{ cookie: string; session: SessionRecord }> {
     const cookie = newSecret()
-    const session = { sid: hashOf(cookie), userId, authTimeMs: this.#clock.date() }
+    const earlier = before?.userId === userId ? [before.sid, ...(before.earlier ?? [])].slice(0, MOST_EARLIER) : []
+    const session: SessionRecord = {
+      sid: hashOf(cookie),
+      userId,
+      authTimeMs: this.#clock.date(),
+      ...(earlier.length > 0 && { earlier }),
+      ...(userMark !== undefined && { userMark }),
+    }
     await this.#records.set('session', session.sid, session, this.#idleMs)
+    if (before) await this.end(before.sid)
     return { cookie, session }
   }
 
   /** The active session of a cookie. Each look-up restarts the idle time. */
-  async find(cookie: string | undefined): Promise<WebsiteSession | undefined> {
+  async find(cookie: string | undefined): Promise<SessionRecord | undefined> {
     if (cookie === undefined) return undefined
-    const session = await this.#records.get<WebsiteSession>('session', hashOf(cookie), this.#idleMs)
-    return session && this.#clock.date() < session.authTimeMs + this.#lifetimeMs ? session : undefined
+    const session = await this.#records.get<SessionRecord>('session', hashOf(cookie), this.#idleMs)
+    if (!session || this.#clock.date() >= session.authTimeMs + this.#lifetimeMs) return undefined
+    return (await this.#revocations.isUserRevoked(session.userId, session.userMark)) ? undefined : session
   }
 
   async end(sid: string): Promise<void> {
     await this.#records.claim('session', sid, 0)
+  }
+
+  /** Ends the session and every grant that was made in it. */
+  async signOut({ sid, earlier = [] }: SessionRecord): Promise<void> {
+    await Promise.all([sid, ...earlier].map((id) => this.#revocations.revokeSession(id)))
+    await this.end(sid)
   }
 }

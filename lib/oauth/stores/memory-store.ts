@@ -11,15 +11,15 @@ interface Entry extends Expiring {
 
 /**
  * Begins the keys of what anybody who knows an app key can have stored: opaque tokens of unauthenticated sessions, pushed
- * requests, proofs of keys, and apps that register themselves.
+ * requests, proofs of keys, apps that register themselves, and what users approved for them.
  */
-const STRANGERS = /^(unauthenticated|pushed|proof|client):/
+const STRANGERS = /^(unauthenticated|pushed|proof|client|approval):/
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /**
    * Entries kept at most, 1 to 16,000,000. Default 1,000,000, about 400 MB. What strangers can have stored gets half of
-   * them at most (opaque tokens of unauthenticated sessions, pushed requests, DPoP proofs, apps that register themselves):
+   * them at most (opaque tokens of unauthenticated sessions, pushed requests, DPoP proofs, apps that register themselves, approvals):
    * the rest is for logins, codes, users' tokens and revocations.
    */
   readonly maxEntries?: number

@@ -4,11 +4,14 @@ import type { RecordKind, Records } from '../records/records'
 import type { RevocationRecords } from '../records/revocation-records'
 import { KIND_CLAIM } from '../../bearer/session/session'
 import { hashOf, newId, newSecret } from '../../http/secret'
-import { signedJwt } from '../keys/signed-jwt'
+import { type JwtKind, signedJwt } from '../keys/signed-jwt'
 import { verifiedPayload } from '../keys/verified-jwt'
 
 /** Marks an unauthenticated session for `requireBearer()`. */
 const UNAUTHENTICATED_CLAIMS = { [KIND_CLAIM]: 'unauthenticated' } as const
+
+/** RFC 9068. Node takes 16 KiB of header fields, and a request has others. */
+const ACCESS_TOKEN: JwtKind = { typ: 'at+jwt', longest: 12_288 }
 
 /** Begins opaque tokens of unauthenticated sessions, which are one character longer than others. */
 const UNAUTHENTICATED_PREFIX = 'u'
@@ -28,6 +31,8 @@ export interface AccessTokenClaims {
   readonly scope?: string
   readonly auth_time?: number
   readonly sid?: string
+  /** Only after `revokeUser()`: tells this login from those before. */
+  readonly user_mark?: string
   readonly session_kind?: 'unauthenticated'
   /** Names of claims that userinfo gives beside those of the scopes, because the app asked for them (OIDC Core §5.5). */
   readonly userinfo_claims?: readonly string[]
@@ -43,6 +48,7 @@ export interface AccessTokenRequest {
   readonly scope?: readonly string[]
   readonly authTimeSec?: number
   readonly sid?: string
+  readonly userMark?: string
   readonly unauthenticated?: boolean
   readonly userinfoClaims?: readonly string[]
   /** Default: the server's. */
@@ -100,6 +106,7 @@ export class AccessTokens {
       ...(request.scope && request.scope.length > 0 && { scope: request.scope.join(' ') }),
       ...(request.authTimeSec !== undefined && { auth_time: request.authTimeSec }),
       ...(request.sid !== undefined && { sid: request.sid }),
+      ...(request.userMark !== undefined && { user_mark: request.userMark }),
       ...(request.unauthenticated && UNAUTHENTICATED_CLAIMS),
       ...(request.jkt !== undefined && { cnf: { jkt: request.jkt } }),
       ...(request.userinfoClaims && { userinfo_claims: request.userinfoClaims }),
@@ -110,7 +117,7 @@ export class AccessTokens {
       await this.#records.set(recordKindOf(token), hashOf(token), claims, idleMs)
       return { token, expiresInSec: lifetimeSec }
     }
-    return { token: await signedJwt('at+jwt', claims, this.#keyring.current()), expiresInSec: lifetimeSec }
+    return { token: await signedJwt(ACCESS_TOKEN, claims, this.#keyring.current()), expiresInSec: lifetimeSec }
   }
 
   /** The claims of a token, or undefined if this server did not issue it, it has expired, or it is revoked. */
@@ -121,7 +128,7 @@ export class AccessTokens {
   }
 
   #ofJwt(token: string): AccessTokenClaims | undefined {
-    const payload = verifiedPayload(token, 'at+jwt', this.#keyring)
+    const payload = verifiedPayload(token, ACCESS_TOKEN, (kid) => this.#keyring.find(kid))
     return payload?.iss === this.#settings.issuer ? (payload as unknown as AccessTokenClaims) : undefined
   }
 

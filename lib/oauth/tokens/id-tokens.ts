@@ -4,7 +4,7 @@ import { verifiedPayload } from '../keys/verified-jwt'
 import type { Keyring } from '../keys/keyring'
 import type { Authorization } from '../records/authorization'
 import type { IdentityScopes } from '../identity-scopes'
-import { signedJwt } from '../keys/signed-jwt'
+import { type JwtKind, signedJwt } from '../keys/signed-jwt'
 import type { SigningAlgorithm } from '../keys/signing-algorithm'
 import type { User } from '../directories/user'
 
@@ -14,6 +14,9 @@ export interface IdTokenHint {
   readonly aud: string
   readonly sid: string | undefined
 }
+
+/** It travels in bodies; as a hint, in a form of at most 64 KiB. */
+const ID_TOKEN: JwtKind = { typ: 'JWT', longest: 61_440 }
 
 /** Issues id_tokens (OIDC Core §2). */
 export class IdTokens {
@@ -54,12 +57,14 @@ export class IdTokens {
       ...(accessToken !== undefined && { at_hash: halfHash(accessToken, key.alg) }),
       ...(nonce !== undefined && { nonce }),
     }
-    return signedJwt('JWT', claims, key)
+    return signedJwt(ID_TOKEN, claims, key)
   }
 
-  /** The claims of a hint that this server signed, else undefined. An expired one is accepted: it grants nothing. */
+  /** The claims of a hint that this server signed, else undefined. An expired one is accepted, also one of a
+   * key that signs no more: it grants nothing. */
   read(token: string): IdTokenHint | undefined {
-    const { iss, sub, aud, sid } = verifiedPayload(token, 'JWT', this.#keyring) ?? {}
+    const { iss, sub, aud, sid } =
+      verifiedPayload(token, ID_TOKEN, (kid) => this.#keyring.all().find((key) => key.kid === kid)) ?? {}
     if (iss !== this.#issuer || typeof sub !== 'string' || typeof aud !== 'string') return undefined
     return { sub, aud, sid: typeof sid === 'string' ? sid : undefined }
   }

@@ -41,7 +41,7 @@ export async function startLoginSystem(
   return { ...running, callback, mount: (path, handler) => void running.app.use(path, handler) }
 }
 
-/** Follows redirects, logs Ada in where asked to, accepts the terms, and sends forms that submit themselves. */
+/** Follows redirects, logs Ada in where asked to, accepts the terms, approves the app, and sends forms that submit themselves. */
 export async function follow(agent: UserAgent, url: string, until: (url: string) => boolean): Promise<Page | string> {
   let page = await agent.request(url)
   for (let step = 0; step < 12; step++) {
@@ -49,7 +49,7 @@ export async function follow(agent: UserAgent, url: string, until: (url: string)
       if (until(page.location)) return page.location
       page = await agent.request(page.location)
     } else if (page.title === 'Sign in') page = await page.logIn()
-    else if (page.title === 'Terms of access') page = await page.accept()
+    else if (page.title === 'Terms of access' || page.title?.startsWith('Allow ')) page = await page.accept()
     else if (page.text.includes('submit()')) page = await page.submit({})
     else return page
   }

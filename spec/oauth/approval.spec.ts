@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict'
+import { type TestContext, describe, it } from 'node:test'
+import { type ClientRegistration, clientDirectory, memoryStore } from '../../lib/oauth'
+import { manualClock } from '../../lib/testing'
+import { CLIENTS, type RunningServer, SIGNING_KEY, VERIFIER, json, post, startServer } from './support'
+import { UserAgent, request } from './user-agent'
+
+const STRANGE = 'https://stranger.test/cb'
+
+type Started = RunningServer & { readonly clientId: string; readonly register: (more?: object) => Promise<string> }
+
+/** A server with one app that registered itself. */
+async function started(t: TestContext, registered: object = {}, apps: ClientRegistration[] = []): Promise<Started> {
+  const running = await startServer({
+    registration: { accept: () => ({ scopes: ['tree.read'] }), perAddress: 1_000 },
+    clients: clientDirectory([...CLIENTS, ...apps]),
+  })
+  t.after(() => running.close())
+  const register = async (more: object = {}) => {
+    const metadata = { client_name: 'Calendar', redirect_uris: [STRANGE], token_endpoint_auth_method: 'none', ...more }
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(`${running.issuer}/register`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(metadata),
+    })
+    return (await json(response)).client_id as string
+  }
+  return { ...running, register, clientId: await register({ scope: 'openid profile email', ...registered }) }
+}
+
+const asked = (clientId: string, more: Record<string, string> = {}) =>
+  request({ client_id: clientId, redirect_uri: STRANGE, scope: 'openid email', ...more })
+
+/** A browser in which Ada is signed in and has accepted the terms. */
+async function signedIn({ issuer }: RunningServer): Promise<UserAgent> {
+  const agent = new UserAgent(issuer)
+  await (await (await agent.authorize(issuer, request())).logIn()).finish()
+  return agent
+}
+
+/** The tokens for the code that a page led to. */
+async function redeem({ issuer }: RunningServer, clientId: string, code: string | null, redirectUri = STRANGE) {
+  const form = { grant_type: 'authorization_code', client_id: clientId, code_verifier: VERIFIER }
+  return json(await post(`${issuer}/token`, { ...form, code: code ?? '', redirect_uri: redirectUri }))
+}
+
+describe('an app that registered itself', () => {
+  it('gets a code of a user who is signed in only after a page that names the app, the host and the scopes', async (t) => {
+    const running = await started(t)
+    const page = await (await signedIn(running)).authorize(running.issuer, asked(running.clientId))
+    assert.deepEqual([page.status, page.location, page.title], [200, null, 'Allow Calendar?'])
+    for (const words of ['stranger.test', 'registered itself', 'see your email address', 'Signed in as ada'])
+      assert.ok(page.text.includes(words), words)
+    assert.notEqual((await page.accept()).params.get('code'), null)
+    const declined = await (
+      await new UserAgent(running.issuer).authorize(running.issuer, asked(running.clientId))
+    )
+      .logIn('bob', 'builder')
+      .then((terms) => terms.accept())
+      .then((approval) => approval.submit({ action: 'decline' }))
+    assert.deepEqual([declined.status, declined.location], [400, null])
+    assert.match(declined.text, /href="https:\/\/stranger\.test\/cb\?error=access_denied/)
+  })
+
+  it('is asked about once for each user, host and scope, and again by prompt=consent', async (t) => {
+    const second = 'https://other-stranger.test/cb'
+    const running = await started(t, { redirect_uris: [STRANGE, second] })
+    const agent = await signedIn(running)
+    const title = async (more: Record<string, string> = {}) => {
+      const page = await agent.authorize(running.issuer, asked(running.clientId, more))
+      return page.location === null ? page.title : 'code'
+    }
+    await (await agent.authorize(running.issuer, asked(running.clientId))).accept()
+    assert.equal(await title(), 'code')
+    assert.equal(await title({ scope: 'openid' }), 'code')
+    assert.equal(await title({ scope: 'openid email profile' }), 'Allow Calendar?')
+    assert.equal(await title({ redirect_uri: second }), 'Allow Calendar?', 'the host decides, not the app key')
+    assert.equal(await title({ prompt: 'consent' }), 'Allow Calendar?')
+    const other = await (
+      await new UserAgent(running.issuer).authorize(running.issuer, asked(running.clientId))
+    ).logIn('bob', 'builder')
+    assert.equal((await other.accept()).title, 'Allow Calendar?')
+  })
+
+  it('with prompt=none gets consent_required until the user has approved it', async (t) => {
+    const running = await started(t)
+    const agent = await signedIn(running)
+    const silent = () => agent.authorize(running.issuer, asked(running.clientId, { prompt: 'none' }))
+    assert.equal((await silent()).params.get('error'), 'consent_required')
+    await (await agent.authorize(running.issuer, asked(running.clientId))).accept()
+    assert.notEqual((await silent()).params.get('code'), null)
+  })
+
+  it('the pages name the host of this request, and that of a custom scheme is the scheme', async (t) => {
+    const uris = ['https://claude.test/x', STRANGE, 'cursor://accounts.test/cb', 'http://127.0.0.1/cb']
+    const running = await started(t, { client_name: 'Claude', redirect_uris: uris })
+    const agent = await signedIn(running)
+    for (const [uri, host] of [
+      [STRANGE, 'stranger.test'],
+      ['cursor://accounts.test/cb', 'cursor:'],
+      ['http://127.0.0.1:5123/cb', '127.0.0.1:5123'],
+    ] as const) {
+      const login = await new UserAgent(running.issuer).authorize(
+        running.issuer,
+        asked(running.clientId, { redirect_uri: uri }),
+      )
+      assert.ok(login.text.includes(`to continue to Claude (${host})`), login.text.slice(-900))
+      const page = await agent.authorize(running.issuer, asked(running.clientId, { redirect_uri: uri }))
+      assert.ok(page.text.includes(`${host}.</p>`), host)
+    }
+  })
+
+  it('gets no scope and no claim beyond what its registration or accept names', async (t) => {
+    const running = await started(t, { scope: 'openid tree.read' })
+    const all = 'openid profile email phone address tree.read tree.write'
+    for (const [clientId, granted] of [
+      [running.clientId, 'openid tree.read'],
+      [await running.register(), 'openid tree.read'],
+      [await running.register({ scope: 'email tree.write' }), 'email tree.read'],
+    ] as const) {
+      const claims = JSON.stringify({ userinfo: { email: null }, id_token: { family_name: { essential: true } } })
+      const page = await (await signedIn(running)).authorize(running.issuer, asked(clientId, { scope: all, claims }))
+      const tokens = await redeem(running, clientId, (await page.accept()).params.get('code'))
+      assert.equal(tokens.scope, granted)
+      if (!granted.includes('openid')) continue
+      const headers = { authorization: `Bearer ${tokens.access_token as string}` }
+      assert.deepEqual(await json(await fetch(`${running.issuer}/userinfo`, { headers })), { sub: 'KWC6-X7D' })
+      const payload = Buffer.from((tokens.id_token as string).split('.')[1] as string, 'base64url').toString()
+      assert.ok(!payload.includes('Lovelace'))
+    }
+  })
+
+  it('RFC 9700 §4.11.2: is no open redirector; a mistake, cancel and logout lead to a page with a link', async (t) => {
+    const running = await started(t, { post_logout_redirect_uris: ['https://stranger.test/bye'] })
+    const { clientId, issuer } = running
+    const wrong = { response_type: 'token' }
+    const agent = new UserAgent(issuer)
+    const pages = [
+      await agent.authorize(issuer, asked(clientId, wrong)),
+      await agent.authorize(issuer, asked(clientId, { code_challenge: '', code_challenge_method: '' })),
+      await (await agent.authorize(issuer, asked(clientId))).submit({ action: 'cancel' }),
+      await agent.request(
+        `${issuer}/logout?${new URLSearchParams({ client_id: clientId, post_logout_redirect_uri: 'https://stranger.test/bye' }).toString()}`,
+      ),
+    ]
+    for (const page of pages) {
+      assert.equal(page.location, null)
+      assert.match(page.text, /<a class="button quiet" href="https:\/\/stranger\.test\//)
+    }
+    const silent = await agent.authorize(issuer, asked(clientId, { ...wrong, prompt: 'none' }))
+    assert.equal(silent.params.get('error'), 'unsupported_response_type')
+    const known = await signedIn(running)
+    await (await known.authorize(issuer, asked(clientId))).accept()
+    assert.equal(
+      (await known.authorize(issuer, asked(clientId, wrong))).params.get('error'),
+      'unsupported_response_type',
+    )
+  })
+
+  it('loses its tokens when its registration is deleted', async (t) => {
+    const running = await started(t)
+    const body = JSON.stringify({ redirect_uris: [STRANGE], token_endpoint_auth_method: 'none', scope: 'openid' })
+    const headers = { 'content-type': 'application/json' }
+    const app = await json(await fetch(`${running.issuer}/register`, { method: 'POST', headers, body }))
+    const clientId = app.client_id as string
+    const page = await (await signedIn(running)).authorize(running.issuer, asked(clientId))
+    const tokens = await redeem(running, clientId, (await page.accept()).params.get('code'))
+    assert.ok(await running.server.verify(tokens.access_token as string))
+    await fetch(app.registration_client_uri as string, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${app.registration_access_token as string}` },
+    })
+    assert.equal(await running.server.verify(tokens.access_token as string), undefined)
+  })
+
+  it('its approvals fill no more of a memoryStore() than other strangers do, and last a year from their last use', async (t) => {
+    const clock = manualClock()
+    const store = memoryStore({ maxEntries: 40, clock })
+    const running = await startServer({
+      store,
+      clock,
+      signingKeys: [{ key: SIGNING_KEY }],
+      clients: clientDirectory([{ ...(CLIENTS[0] as ClientRegistration), approval: 'ask' }]),
+    })
+    t.after(() => running.close())
+    const agent = await signedIn(running)
+    const day = 86_400_000
+    for (let i = 0; i < 3; i++) {
+      clock.advance(300 * day)
+      const page = await (await agent.authorize(running.issuer, request())).logIn()
+      assert.notEqual((page.title === 'Terms of access' ? await page.accept() : page).params.get('code'), null)
+    }
+    for (let i = 0; i < 20; i++) await store.set(`pushed:x:${i}`, '1', 60_000).catch(() => undefined)
+    await assert.rejects(store.set('approval:x:y', '1', 60_000), /full/)
+  })
+})
+
+describe('an app of the directory', () => {
+  const native = 'com.example.app:/cb'
+
+  it('is approved as it is, unless it is native or its registration says ask', async (t) => {
+    const own = { name: 'Own', realm: '/o' }
+    const running = await started(t, {}, [
+      { ...own, clientId: 'ask', redirectUris: ['https://own.test/cb'], approval: 'ask' },
+      { ...own, clientId: 'auto', redirectUris: [native], approval: 'auto' },
+      { ...own, clientId: 'dev', redirectUris: ['http://localhost:3000/cb', 'http://127.0.0.1:3000/cb'] },
+    ])
+    const agent = await signedIn(running)
+    for (const [clientId, redirectUri, page] of [
+      ['web', 'https://client.test/cb', undefined],
+      ['ask', 'https://own.test/cb', 'Allow Own?'],
+      ['auto', native, undefined],
+      ['native', native, 'Allow Native?'],
+      ['native', 'http://127.0.0.1:5123/cb', 'Allow Native?'],
+      ['dev', 'http://localhost:3000/cb', undefined],
+      ['dev', 'http://127.0.0.1:3000/cb', undefined],
+      ['dev', 'http://127.0.0.1:3001/cb', 'Allow Own?'],
+    ] as const) {
+      const answer = await agent.authorize(running.issuer, request({ client_id: clientId, redirect_uri: redirectUri }))
+      assert.equal(answer.title, page, `${clientId} ${redirectUri}`)
+    }
+  })
+
+  it('keeps its redirects with an error, that of a missing realm too', async (t) => {
+    const running = await started(t)
+    const agent = new UserAgent(running.issuer)
+    for (const more of [
+      { client_id: 'no-realm', redirect_uri: 'https://norealm.test/cb' },
+      { response_type: 'token' },
+      { client_id: 'native', redirect_uri: native, response_type: 'token' },
+    ]) {
+      assert.notEqual((await agent.authorize(running.issuer, request(more))).location, null)
+    }
+  })
+
+  it('with identityScopes gets no others', async (t) => {
+    const running = await started(t, {}, [
+      { clientId: 'few', name: 'Few', realm: '/f', redirectUris: [STRANGE], identityScopes: ['openid', 'profile'] },
+    ])
+    const page = await (
+      await signedIn(running)
+    ).authorize(running.issuer, asked('few', { scope: 'openid email profile' }))
+    assert.equal((await redeem(running, 'few', page.params.get('code'))).scope, 'openid profile')
+  })
+})
+
+describe('an approval page', () => {
+  it('is worth nothing with the session of another user, nor from another site', async (t) => {
+    const running = await started(t)
+    const agent = await signedIn(running)
+    const page = await agent.authorize(running.issuer, asked(running.clientId))
+    assert.equal((await page.submit({ action: 'accept' }, { 'sec-fetch-site': 'cross-site' })).status, 403)
+    await (await (await agent.authorize(running.issuer, request({ prompt: 'login' }))).logIn('bob', 'builder')).accept()
+    const late = await page.accept()
+    assert.match(late.notice ?? '', /Another user has signed in/)
+    const back = await (await late.logIn()).finish()
+    const tokens = await redeem(running, running.clientId, back.params.get('code'))
+    const claims = await running.server.verify(tokens.access_token as string)
+    assert.equal(claims?.sub, 'KWC6-X7D')
+  })
+})
