@@ -220,7 +220,7 @@ export class PageRenderer {
     policy = this.#policy,
   ): void {
     const { brand, logo, openerPolicy } = this.#settings
-    const all = { ...values, brand, logo, lang: texts.lang, dir: texts.dir }
+    const all = { ...values, brand, logo, lang: texts.lang, rtl: texts.dir === 'rtl' }
     const [head = '', rest = ''] = layoutHtml.split(CSS_PLACE)
     const body = rest.replace('<!--main-->', () => main)
     const html = fillTemplate(head, all) + this.#css + fillTemplate(body, all)
