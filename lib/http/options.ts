@@ -98,7 +98,21 @@ function editDistance(a: string, b: string): number {
   return row[b.length] as number
 }
 
-/** A value as an error shows it: short, on one line. Never called with a secret. */
+/** A value as an error shows it: short, on one line, and a URL without its user and password. */
 export function shown(value: unknown): string {
-  return inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 80, maxArrayLength: 3 })
+  const hidden = typeof value === 'string' ? withoutUserInfo(value) : value
+  const text = inspect(hidden, { depth: 0, breakLength: Infinity, maxStringLength: 80, maxArrayLength: 3 })
+  return withoutUserInfo(text).replace(/:\/\/[^'"`]*(?=['"`]\.\.\. \d+ more char)/g, '://…')
+}
+
+/** As {@link shown}, for what may have a password: of an object the names, of a text nothing. */
+export function shownNames(value: unknown): string {
+  if (typeof value === 'string') return 'a string'
+  if (typeof value !== 'object' || value === null) return shown(value)
+  const names = Object.keys(value).slice(0, 5)
+  return names.length === 0 ? 'an object without names' : `an object with ${names.join(', ')}`
+}
+
+function withoutUserInfo(text: string): string {
+  return text.replace(/:\/\/.*@/gs, '://…@')
 }

@@ -14,3 +14,17 @@ export function checkKeyPrefix(prefix: unknown): void {
     `prefix must be a string that ends in a colon, of at most 64 characters without braces; received ${shown(prefix)}`,
   )
 }
+
+/** The `keyPrefix` of a client, which ioredis puts before the keys of each command; `''` where there is none. */
+export function keyPrefixOf(client: { readonly options?: { readonly keyPrefix?: unknown } }): string {
+  const keyPrefix = client.options?.keyPrefix
+  return Buffer.isBuffer(keyPrefix) ? keyPrefix.toString() : typeof keyPrefix === 'string' ? keyPrefix : ''
+}
+
+/** @throws {TypeError} where the prefix has a hash tag */
+export function checkClusterPrefix(keyPrefix: string): void {
+  if (!/[{}]/.test(keyPrefix)) return
+  throw new TypeError(
+    `keyPrefix of a Cluster's client must be without braces, which put all keys into one slot; received ${shown(keyPrefix)}`,
+  )
+}

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { Redis } from 'ioredis'
+import { ioredis } from './ioredis'
 import type { RedisClient } from './redis-client'
 import { endIfSilent } from './silence'
 
@@ -15,6 +15,9 @@ export interface NativeRedis {
     readonly path?: string
     readonly db?: number
     readonly tls?: unknown
+    /** Begins every key, before the package's own prefix. */
+    keyPrefix?: string
+    enableReadyCheck?: boolean
     readonly sentinels?: unknown
     /** What sentinels call the primary. */
     readonly name?: string
@@ -80,12 +83,13 @@ const CLUSTER_OPTIONS = {
  * @param silentMs a server that answers nothing for so long is taken for dead
  */
 export function openRedis(to: RedisClient | string, silentMs: number): NativeRedis {
-  const own = typeof to === 'string' ? (new Redis(to, PLAIN_OPTIONS) as unknown as NativeRedis) : duplicated(to)
+  const own = typeof to === 'string' ? (new (ioredis().Redis)(to, PLAIN_OPTIONS) as unknown as NativeRedis) : duplicated(to)
   own.on('error', () => undefined) // each command says so itself; without a listener ioredis prints each error
   const watch = (each: NativeRedis) => {
     endIfSilent(each, silentMs)
     each.on('connecting', () => setImmediate(() => tame(each.stream))) // by then it is there, but for a sentinel's
     each.on('connect', () => tame(each.stream))
+    each.on('error', (err) => connectWithoutInfo(each, err))
   }
   if (own.isCluster) own.on('+node', (node) => watch(node as NativeRedis))
   else watch(own)
@@ -99,6 +103,11 @@ export function openRedis(to: RedisClient | string, silentMs: number): NativeRed
  */
 function tame(stream: Socket | undefined): void {
   stream?.on('error', () => undefined).unref()
+}
+
+/** A hosted server may not have INFO, by which ioredis asks whether it has loaded its data; then it connects without. */
+function connectWithoutInfo({ options }: NativeRedis, err: unknown): void {
+  if (options && (err as { command?: { name?: string } }).command?.name === 'info') options.enableReadyCheck = false
 }
 
 /** Where it leads, for messages: `host:port`. */

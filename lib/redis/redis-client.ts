@@ -1,8 +1,10 @@
-import { shown } from '../http/options'
+import { shownNames } from '../http/options'
 
 /** What the package uses of an app's client: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
 export interface RedisClient {
   readonly isCluster?: boolean
+  /** State of the connection: `'ready'`. Clients of node-redis have none. */
+  readonly status: string
   /** Another client like it. */
   duplicate(...args: never[]): unknown
 }
@@ -10,22 +12,62 @@ export interface RedisClient {
 /**
  * Checks what a factory over Redis was given.
  *
+ * @param factory its name: `redisStore`
  * @throws {TypeError} where `to` is neither a client nor a URL, or its database is no number; a URL is never shown, since
  *   it may hold a password
  */
 export function checkRedis(factory: string, to: unknown): void {
   if (typeof to === 'string') return checkUrl(factory, to)
+  const other = otherClient(to)
+  if (other !== undefined) throw new TypeError(`${factory}: this is ${other}`)
   if (typeof (to as RedisClient | null | undefined)?.duplicate === 'function') return
-  throw new TypeError(`${factory} takes an ioredis client or a redis:// URL; received ${shown(to)}`)
+  throw new TypeError(`${factory} takes an ioredis client or a redis:// URL; received ${shownNames(to)}`)
+}
+
+/** What tells the clients of other packages: their methods. */
+interface OtherClient {
+  readonly status?: unknown
+  readonly HGETALL?: unknown
+  readonly nodeClient?: unknown
+  readonly getSentinelNode?: unknown
+  readonly hgetall?: unknown
+  readonly shaScripts?: unknown
+}
+
+/** Which client of another package it is, and what to pass instead; undefined where it is none of those known. */
+function otherClient(to: unknown): string | undefined {
+  const { status, HGETALL, nodeClient, getSentinelNode, hgetall, shaScripts } = (to ?? {}) as OtherClient
+  if (typeof status === 'string') return undefined
+  if (typeof hgetall === 'function' && shaScripts !== undefined) {
+    return 'ioredis-mock, which is no Redis: pass the URL of a Redis, or leave the store out in tests'
+  }
+  if (typeof HGETALL !== 'function') return undefined
+  if (typeof nodeClient === 'function') {
+    return 'a node-redis cluster: pass an ioredis client, as in new Cluster([{ host, port }])'
+  }
+  if (typeof getSentinelNode === 'function') {
+    return 'a node-redis sentinel: pass an ioredis client, as in new Redis({ sentinels, name })'
+  }
+  return 'a node-redis client: pass its URL, or an ioredis client'
 }
 
 function checkUrl(factory: string, url: string): void {
   if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new TypeError(`${factory} takes an ioredis client or a redis:// URL; received another string`)
+    throw new TypeError(`${factory} takes an ioredis client or a redis:// URL; received ${otherText(url)}`)
   }
   const { pathname } = new URL(url)
   if (/^\/?$|^\/\d{1,9}$/.test(pathname)) return
   throw new TypeError(
-    `${factory}: a URL ends in the number of a database, as in redis://host:6379/1; received ${shown(pathname)}`,
+    `${factory}: a URL ends in the number of a database, as in redis://host:6379/1; received another path`,
   )
+}
+
+function otherText(text: string): string {
+  if (/^rediss?:/i.test(text)) return 'one that cannot be read: it is redis://name:password@host:6379/0'
+  if (text.startsWith('/') || text.startsWith('unix:')) {
+    return 'the path of a socket: pass an ioredis client, as in new Redis({ path })'
+  }
+  if (/^https?:\/\//i.test(text)) return 'an http URL: pass the redis:// or rediss:// URL of the same server'
+  if (/^[^\s/]+(:\d+)?(\/\d+)?$/.test(text)) return 'one without its scheme: add redis://, as in redis://localhost:6379'
+  return 'another string'
 }

@@ -1,3 +1,4 @@
+import { checkClusterPrefix, keyPrefixOf } from './key-prefix'
 import { type NativeCluster, type NativeRedis, type RedisArgument, openRedis, serverOf } from './open-redis'
 import type { RedisClient } from './redis-client'
 import { RedisUnavailableError, failureOf } from './redis-failure'
@@ -32,10 +33,15 @@ export class RedisConnection {
   #isClosed = false
   #firstConnection: Promise<void> | undefined
 
-  /** To where the client or the URL points; the client given stays as it is. */
+  /**
+   * To where the client or the URL points; the client given stays as it is.
+   *
+   * @throws {TypeError} where the `keyPrefix` of a Cluster's client would put all keys into one slot
+   */
   constructor(to: RedisClient | string, use: RedisUse) {
     this.#use = use
     this.#redis = openRedis(to, use.silentMs)
+    if (this.#redis.isCluster) checkClusterPrefix(keyPrefixOf(this.#redis))
     this.#watch(this.#redis)
   }
 
@@ -49,9 +55,9 @@ export class RedisConnection {
     return serverOf(this.#redis)
   }
 
-  /** Which data it leads to, as far as it can be known without asking: `host:port/database`. */
+  /** Which data it leads to, as far as it can be known without asking: `host:port/database keyPrefix`. */
   get database(): string {
-    return `${this.server}/${this.#redis.options?.db ?? 0}`
+    return `${this.server}/${this.#redis.options?.db ?? 0} ${keyPrefixOf(this.#redis)}`
   }
 
   /** Why there is no connection; undefined where there is one, or none was lost yet. */
@@ -176,7 +182,7 @@ export class RedisConnection {
     return new RedisUnavailableError(
       this.server,
       'NOPERM',
-      `denies its user a right (${message}): allow the user ~${prefix}* ${rights}`,
+      `denies its user a right (${message}): allow the user ~${keyPrefixOf(this.#redis)}${prefix}* ${rights}`,
     )
   }
 }

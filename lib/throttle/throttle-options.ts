@@ -2,7 +2,7 @@ import { METHODS } from 'node:http'
 import type { Request } from 'express'
 import { type Clock, checkClock } from '../http/clock'
 import { type DenyOptions, checkDenyOptions } from '../http/deny'
-import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
+import { optionNames, optionOneOf, optionRange, optionType, shown, shownNames } from '../http/options'
 import type { RouteEntry } from '../http/route-match'
 import type { ThrottleHeaders } from './request/response-headers'
 import type { ThrottleStore } from './sync/store'
@@ -103,7 +103,7 @@ export function checkOptions(options: ThrottleOptions): void {
   const { store, subject, hold, maxStaleMs = 250, maxSubjects = 1_000_000 } = options
   const { onOutage = 'local', dryRun, headers, clock } = options
   if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
-    throw new TypeError(`store must be a store, such as redisStore(client); received ${shown(store)}`)
+    throw new TypeError(`store must be a store, such as redisStore(client); received ${shownNames(store)}`)
   }
   optionType('subject', subject, 'function')
   optionType('hold', hold, 'boolean')

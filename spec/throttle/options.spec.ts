@@ -30,7 +30,7 @@ const WRONG: [options: unknown, error: RegExp][] = [
   [{ routes: { '/tree': { limitMs: 5, windowMs: 50, limt: 1 } } }, /routes\['\/tree'\] has no option "limt"/],
   [{ routes: { '/tree/(': { limitMs: 5, windowMs: 50 } } }, /routes: Express does not take the path "\/tree\/\("/],
   [{ routes: { '/a': { limitMs: 5, windowMs: 50, name: 'default' } }, store: 'memory' }, /store must be a store/],
-  [{ store: {} }, /store must be a store, such as redisStore\(client\); received \{\}/],
+  [{ store: {} }, /store must be a store, such as redisStore\(client\); received an object without names/],
   [{ subject: 'ip' }, /subject must be a function; received 'ip'/],
   [{ hold: 1 }, /hold must be a boolean; received 1/],
   [{ maxStaleMs: -1 }, /maxStaleMs must be a whole number from 0 to 60,000; received -1/],
@@ -71,8 +71,8 @@ describe('throttle() throws at startup, naming the option and the value', () => 
 describe('redisStore() throws at startup', () => {
   const wrong: [args: unknown[], error: RegExp][] = [
     [[undefined], /redisStore takes an ioredis client or a redis:\/\/ URL; received undefined/],
-    [[{}], /redisStore takes an ioredis client .* received \{\}/],
-    [['localhost:6379'], /redisStore takes .* received another string/],
+    [[{}], /redisStore takes an ioredis client .* received an object without names/],
+    [['localhost:6379'], /redisStore takes .* received one without its scheme: add redis:/],
     [['redis://localhost', { prefx: 'a' }], /redisStore has no option "prefx"; did you mean "prefix"\? It has prefix/],
     [['redis://localhost', { prefix: '{a}:' }], /prefix must be .* of at most 64 characters without braces/],
     [['redis://localhost', { prefix: 'a' }], /prefix must be a string that ends in a colon.*; received 'a'/],

@@ -1,4 +1,6 @@
-import { Cluster, Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
+import { ioredis } from '../../redis/ioredis'
+import { keyPrefixOf } from '../../redis/key-prefix'
 import type { RedisClient } from '../../redis/redis-client'
 import { windowKeyPattern } from '../redis/window-record'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
@@ -7,7 +9,10 @@ import { type PublishedWindow, parsePublishedWindow } from './published-window'
 const AT_ONCE = 200
 /** Redis is taken not to answer after so long. */
 const PATIENCE_MS = 3_000
-const ONCE = { lazyConnect: true, maxRetriesPerRequest: 0, connectTimeout: PATIENCE_MS, commandTimeout: PATIENCE_MS }
+const ONCE = {
+  ...{ lazyConnect: true, maxRetriesPerRequest: 0, connectTimeout: PATIENCE_MS, commandTimeout: PATIENCE_MS },
+  enableReadyCheck: false, // by INFO, which a hosted server may not have
+}
 
 /** Reads the windows that are open in a Redis or a Cluster, and writes nothing. */
 export interface RedisWindows {
@@ -42,8 +47,10 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
   }
   const close = () => opened.forEach((one) => one.disconnect())
   let masters: () => Redis[]
+  let fullPrefix = prefix
   try {
     const first = await open(connectionOf(to))
+    fullPrefix = keyPrefixOf(first) + prefix
     const cluster = first.isCluster ? (first as Cluster) : await clusterOf(first as Redis)
     if (cluster && cluster !== first) await open(cluster)
     masters = cluster ? () => cluster.nodes('master') : () => [first as Redis]
@@ -54,7 +61,7 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
   return {
     async read(most = Infinity) {
       try {
-        const found = await Promise.all(masters().map((node) => windowsOf(node, prefix, most)))
+        const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, most)))
         return found.flat().sort((a, b) => b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1))
       } catch (err) {
         throw said(err)
@@ -66,7 +73,7 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
 
 /** A connection of our own that gives up at once: what is looked at is there now, or it is said that it is not. */
 function connectionOf(to: RedisClient | string): Redis | Cluster {
-  if (typeof to === 'string') return new Redis(to, { ...ONCE, retryStrategy: () => null })
+  if (typeof to === 'string') return new (ioredis().Redis)(to, { ...ONCE, retryStrategy: () => null })
   const duplicate = to.duplicate.bind(to) as (...args: unknown[]) => Redis | Cluster
   if (to.isCluster) return duplicate([], { redisOptions: ONCE, lazyConnect: true, clusterRetryStrategy: () => null })
   return duplicate({ ...ONCE, retryStrategy: () => null, sentinelRetryStrategy: () => null })
@@ -74,13 +81,21 @@ function connectionOf(to: RedisClient | string): Redis | Cluster {
 
 /** The Cluster that a server belongs to, not connected yet. */
 async function clusterOf(redis: Redis): Promise<Cluster | undefined> {
-  if (!/cluster_enabled:1/.test(await redis.info('cluster'))) return undefined
+  const cluster = await redis.info('cluster').catch(refusedInfo)
+  if (!/cluster_enabled:1/.test(cluster)) return undefined
   const { host = 'localhost', port = 6379, username, password, tls } = redis.options
   const redisOptions = { ...ONCE, ...(username && { username }), ...(password && { password }), ...(tls && { tls }) }
-  return new Cluster([{ host, port }], { redisOptions, lazyConnect: true, clusterRetryStrategy: () => null })
+  return new (ioredis().Cluster)([{ host, port }], { redisOptions, lazyConnect: true, clusterRetryStrategy: () => null })
+}
+
+/** A server that refuses INFO is read by itself; one that does not answer is not read. */
+function refusedInfo(err: Error): string {
+  if (err.name === 'ReplyError') return ''
+  throw err
 }
 
 async function windowsOf(node: Redis, prefix: string, most: number): Promise<PublishedWindow[]> {
+  node.options.keyPrefix = '' // SCAN says and takes whole keys: so do the other commands
   const match = windowKeyPattern(prefix)
   const found = new Map<string, PublishedWindow>() // SCAN may name a key twice
   let cursor = '0'
