@@ -83,7 +83,8 @@ const CLUSTER_OPTIONS = {
  * @param silentMs a server that answers nothing for so long is taken for dead
  */
 export function openRedis(to: RedisClient | string, silentMs: number): NativeRedis {
-  const own = typeof to === 'string' ? (new (ioredis().Redis)(to, PLAIN_OPTIONS) as unknown as NativeRedis) : duplicated(to)
+  const own =
+    typeof to === 'string' ? (new (ioredis().Redis)(to, PLAIN_OPTIONS) as unknown as NativeRedis) : duplicated(to)
   own.on('error', () => undefined) // each command says so itself; without a listener ioredis prints each error
   const watch = (each: NativeRedis) => {
     endIfSilent(each, silentMs)

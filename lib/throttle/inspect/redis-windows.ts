@@ -85,7 +85,11 @@ async function clusterOf(redis: Redis): Promise<Cluster | undefined> {
   if (!/cluster_enabled:1/.test(cluster)) return undefined
   const { host = 'localhost', port = 6379, username, password, tls } = redis.options
   const redisOptions = { ...ONCE, ...(username && { username }), ...(password && { password }), ...(tls && { tls }) }
-  return new (ioredis().Cluster)([{ host, port }], { redisOptions, lazyConnect: true, clusterRetryStrategy: () => null })
+  return new (ioredis().Cluster)([{ host, port }], {
+    redisOptions,
+    lazyConnect: true,
+    clusterRetryStrategy: () => null,
+  })
 }
 
 /** A server that refuses INFO is read by itself; one that does not answer is not read. */
