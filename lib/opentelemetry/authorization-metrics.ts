@@ -5,12 +5,12 @@ import type { LoginMessage, OAuthRefusedMessage, RevokedMessage, TokenIssuedMess
 /**
  * Counts what every authorization server of this process does, with an OpenTelemetry meter:
  *
- * - `tollgate.oauth.tokens` {token}: issued, by `grant`
- * - `tollgate.oauth.logins` {login}: by `outcome`, `succeeded`, `failed` or `locked`
- * - `tollgate.oauth.refusals` {request}: by `endpoint` and `code`
- * - `tollgate.oauth.revocations` {revocation}: by `what`, `token` or `grant`
+ * - `tollgate.oauth.tokens` {token}: issued, by `tollgate.oauth.grant_type`
+ * - `tollgate.oauth.logins` {login}: by `tollgate.outcome`, `succeeded`, `failed` or `locked`
+ * - `tollgate.oauth.refusals` {request}: by `tollgate.oauth.endpoint` and `error.type`, the OAuth error code
+ * - `tollgate.oauth.revocations` {revocation}: by `tollgate.oauth.revoked`, `token` or `grant`
  *
- * No label says which user or app.
+ * No attribute says which user or app.
  *
  * @example const stop = authorizationMetrics(metrics.getMeter('express-tollgate'))
  * @param meter of `@opentelemetry/api` 1.x
@@ -29,11 +29,12 @@ export function authorizationMetrics(meter: Meter): () => void {
   })
 
   return listenTo('authorizationMetrics()', {
-    'express-tollgate:token-issued': ({ grant }: TokenIssuedMessage) => tokens.add(1, { grant }),
-    'express-tollgate:login': ({ outcome }: LoginMessage) => logins.add(1, { outcome }),
+    'express-tollgate:token-issued': ({ grant }: TokenIssuedMessage) =>
+      tokens.add(1, { 'tollgate.oauth.grant_type': grant }),
+    'express-tollgate:login': ({ outcome }: LoginMessage) => logins.add(1, { 'tollgate.outcome': outcome }),
     'express-tollgate:oauth-refused'({ endpoint, code }: OAuthRefusedMessage) {
-      refusals.add(1, { endpoint, code })
+      refusals.add(1, { 'tollgate.oauth.endpoint': endpoint, 'error.type': code })
     },
-    'express-tollgate:revoked': ({ what }: RevokedMessage) => revocations.add(1, { what }),
+    'express-tollgate:revoked': ({ what }: RevokedMessage) => revocations.add(1, { 'tollgate.oauth.revoked': what }),
   })
 }

@@ -2,17 +2,22 @@ import type { Meter } from '@opentelemetry/api'
 import { listenTo } from '../http/channel-listeners'
 import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/diagnostics'
 
+/** Bounds in seconds: OpenTelemetry's default ones are meant for milliseconds. */
+const PROCESSING_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+const SYNC_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.07, 0.1, 0.25, 1]
+
 /**
- * Measures every throttle of this process with an OpenTelemetry meter, from what they tell `node:diagnostics_channel`:
+ * Measures every throttle of this process with an OpenTelemetry meter, from what they publish on
+ * `node:diagnostics_channel`:
  *
- * - `tollgate.requests` {request}: by `window` and `outcome`, `admitted`, `refused`, `unavailable` or `dry_run`;
- *   by `reason` where it was refused: `spent`, `hold`, `places` or `outage`
- * - `tollgate.processing_time` ms: charged, by `window`
- * - `tollgate.hold` ms: set aside for requests in flight, by `window`
- * - `tollgate.sync.duration` ms: what the store takes to answer, by `window`
+ * - `tollgate.requests` {request}: by `tollgate.window` and `tollgate.outcome`, which is `admitted`, `refused`,
+ *   `unavailable` or `dry_run`; by `tollgate.reason` where it was refused, which is `spent`, `hold`, `places` or `outage`
+ * - `tollgate.processing.duration` s: processing time charged, by `tollgate.window`
+ * - `tollgate.hold` s: time held for running requests, by `tollgate.window`
+ * - `tollgate.sync.duration` s: answer time of the store, by `tollgate.window`
  * - `tollgate.degraded` {store}: stores that do not answer
  *
- * No label says who paid.
+ * No attribute says who paid.
  *
  * @example const stop = throttleMetrics(metrics.getMeter('express-tollgate'))
  * @param meter of `@opentelemetry/api` 1.x
@@ -20,31 +25,41 @@ import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } f
  */
 export function throttleMetrics(meter: Meter): () => void {
   const requests = meter.createCounter('tollgate.requests', { unit: '{request}', description: 'Requests by outcome' })
-  const time = meter.createHistogram('tollgate.processing_time', { unit: 'ms', description: 'Processing time charged' })
-  const hold = meter.createUpDownCounter('tollgate.hold', {
-    unit: 'ms',
-    description: 'Time set aside for requests in flight',
+  const time = meter.createHistogram('tollgate.processing.duration', {
+    unit: 's',
+    description: 'Processing time charged',
+    advice: { explicitBucketBoundaries: PROCESSING_S },
   })
-  const sync = meter.createHistogram('tollgate.sync.duration', { unit: 'ms', description: 'Answer time of the store' })
+  const hold = meter.createUpDownCounter('tollgate.hold', {
+    unit: 's',
+    description: 'Time held for running requests',
+  })
+  const sync = meter.createHistogram('tollgate.sync.duration', {
+    unit: 's',
+    description: 'Answer time of the store',
+    advice: { explicitBucketBoundaries: SYNC_S },
+  })
   const degraded = meter.createUpDownCounter('tollgate.degraded', {
     unit: '{store}',
     description: 'Stores that do not answer',
   })
+  const of = (window: string) => ({ 'tollgate.window': window })
 
   return listenTo('throttleMetrics()', {
     'express-tollgate:admitted'({ window, holdMs }: AdmittedMessage) {
-      requests.add(1, { window, outcome: 'admitted' })
-      hold.add(holdMs, { window })
+      requests.add(1, { ...of(window), 'tollgate.outcome': 'admitted' })
+      hold.add(holdMs / 1_000, of(window))
     },
     'express-tollgate:refused'({ window, status, reason, dryRun }: RefusedMessage) {
-      requests.add(1, { window, reason, outcome: dryRun ? 'dry_run' : status === 429 ? 'refused' : 'unavailable' })
+      const outcome = dryRun ? 'dry_run' : status === 429 ? 'refused' : 'unavailable'
+      requests.add(1, { ...of(window), 'tollgate.outcome': outcome, 'tollgate.reason': reason })
     },
     'express-tollgate:charged'({ window, ms, holdMs }: ChargedMessage) {
-      if (ms > 0) time.record(ms, { window })
-      hold.add(-holdMs, { window })
+      if (ms > 0) time.record(ms / 1_000, of(window))
+      hold.add(-holdMs / 1_000, of(window))
     },
     'express-tollgate:synced'({ window, latencyMs }: SyncedMessage) {
-      sync.record(latencyMs, { window })
+      sync.record(latencyMs / 1_000, of(window))
     },
     'express-tollgate:degraded': () => degraded.add(1),
     'express-tollgate:recovered': () => degraded.add(-1),

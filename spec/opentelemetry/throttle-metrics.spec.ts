@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { channel } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
 import {
   AggregationTemporality,
@@ -7,6 +9,7 @@ import {
   MeterProvider,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics'
+import { PrometheusExporter } from '@opentelemetry/exporter-prometheus'
 import express from 'express'
 import { throttle, throttleTest } from '../../lib'
 import { authorizationMetrics, throttleMetrics } from '../../lib/opentelemetry'
@@ -44,14 +47,16 @@ it('throttleMetrics() counts requests by outcome, time, holds and outages, and n
     metrics
       .filter(({ descriptor }) => descriptor.name === name)
       .flatMap(({ dataPoints }) => dataPoints.map(({ attributes, value }) => ({ attributes, value })))
+  const window = { 'tollgate.window': 'default' }
   assert.deepEqual(points('tollgate.requests'), [
-    { attributes: { window: 'default', outcome: 'admitted' }, value: 2 },
-    { attributes: { window: 'default', outcome: 'refused', reason: 'spent' }, value: 2 },
+    { attributes: { ...window, 'tollgate.outcome': 'admitted' }, value: 2 },
+    { attributes: { ...window, 'tollgate.outcome': 'refused', 'tollgate.reason': 'spent' }, value: 2 },
   ])
-  assert.deepEqual(points('tollgate.hold'), [{ attributes: { window: 'default' }, value: 0 }])
-  const [time] = points('tollgate.processing_time')
-  assert.deepEqual(time?.attributes, { window: 'default' })
-  assert.equal((time?.value as { sum: number }).sum, 1_120)
+  assert.deepEqual(points('tollgate.hold'), [{ attributes: window, value: 0 }])
+  const [time] = points('tollgate.processing.duration')
+  assert.deepEqual(time?.attributes, window)
+  assert.equal((time?.value as { sum: number }).sum, 1.12)
+  for (const { descriptor } of metrics) assert.match(descriptor.unit, /^(s|\{\w+\})$/, descriptor.name)
   assert.doesNotMatch(JSON.stringify(metrics), /ada/)
 })
 
@@ -71,4 +76,25 @@ it('a meter that throws does not end the process: a warning says so', async (t) 
   const [warning] = (await warned) as [Error & { code: string }]
   assert.equal(warning.code, 'TOLLGATE_LISTENER')
   assert.match(warning.message, /^throttleMetrics\(\) failed .*no exporter/)
+})
+
+it('examples/grafana asks for metrics and labels that a Prometheus exporter shows', async (t) => {
+  const exporter = new PrometheusExporter({ preventServerStart: true })
+  const stop = throttleMetrics(new MeterProvider({ readers: [exporter] }).getMeter('express-tollgate'))
+  t.after(stop)
+  const app = express()
+  app.get('/metrics', (req, res) => exporter.getMetricsRequestHandler(req, res))
+  app.use(throttle({ limitMs: 1, windowMs: 60_000 })).get('/', (_req, res) => void setTimeout(() => res.end(), 5))
+  const { get, close } = await listen(app)
+  t.after(close)
+  for (let i = 0; i < 2; i++) await get('/')
+  channel('express-tollgate:degraded').publish({})
+  channel('express-tollgate:synced').publish({ window: 'default', latencyMs: 1 })
+  const { body } = await get('/metrics')
+  for (const file of ['dashboard.json', 'alerts.yml']) {
+    const text = readFileSync(`examples/grafana/${file}`, 'utf8')
+    const words = new Set(text.match(/\btollgate_\w+/g))
+    assert.ok(words.size >= 4, [...words].join())
+    for (const word of words) assert.match(body, new RegExp(`\\b${word}\\b`), `${file}: ${word}`)
+  }
 })
