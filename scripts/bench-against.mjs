@@ -1,13 +1,12 @@
-// npm run bench:against -- REF [--node 24] [--pairs N]: what an admission from memory costs in this working tree and in
-// another commit, on the same Node. A process of each works a slice at a time, in turn with the other's; some pairs of
+// npm run bench:against -- REF [--pairs N]: what an admission from memory costs in this working tree and in
+// another commit. A process of each works a slice at a time, in turn with the other's; some pairs of
 // processes one after the other, since two of the very same build differ by some percent, as their memory lies. Both are
 // compiled as the published package is.
-import { execFileSync, fork, spawnSync } from 'node:child_process'
+import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
-import { needNode } from './node-versions.mjs'
 
 const root = join(import.meta.dirname, '..')
 const given = process.argv.slice(2)
@@ -15,11 +14,10 @@ const option = (name, other) => {
   const at = given.indexOf(name)
   return at === -1 ? other : (given.splice(at, 2)[1] ?? '')
 }
-const node = needNode(option('--node', process.versions.node.split('.')[0]))
 const pairs = Number(option('--pairs', 12))
 const [ref] = given
 if (ref === undefined || given.length > 1 || !(Number.isInteger(pairs) && pairs > 0)) {
-  console.error('npm run bench:against -- REF [--node 24] [--pairs N], of which REF names a commit')
+  console.error('npm run bench:against -- REF [--pairs N], of which REF names a commit')
   process.exit(1)
 }
 
@@ -30,9 +28,8 @@ const entries = [
 ]
 const LOADS = ['bare', 'one user', '10,000 users']
 const [WARMING, SLICES] = [5, 24]
-const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
 console.log(
-  `Node ${version}, ${pairs} pairs of processes; processor time of a request in µs. What bare is off 1 is the error:`,
+  `Node ${process.version}, ${pairs} pairs of processes; processor time of a request in µs. What bare is off 1 is the error:`,
 )
 let bare // there is no throttle in it
 for (const load of LOADS) {
@@ -56,7 +53,7 @@ async function compared(load, isHereFirst) {
   const order = isHereFirst ? [1, 0] : [0, 1]
   const [children, us] = [[], [[], []]]
   for (const i of order) {
-    children[i] = fork(join(root, 'bench/admission-cost.mjs'), [load, entries[i]], { execPath: node })
+    children[i] = fork(join(root, 'bench/admission-cost.mjs'), [load, entries[i]])
   }
   for (let slice = -WARMING; slice < SLICES; slice++) {
     for (const i of slice % 2 === 0 ? order : order.toReversed()) {

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'
-import { needRedis } from './redis.mjs'
+import { needRedis, withRedis } from './services.mjs'
 
 const root = join(import.meta.dirname, '..')
 const bench = join(root, 'bench')
@@ -34,12 +34,10 @@ buildSync({
   platform: 'node',
   target: 'node20',
 })
-const redis = needRedis()
-const env = { ...process.env, ...redis.env, REDIS_SERVER: redis.server, REDIS_CLI: redis.cli }
 const child = spawn(process.execPath, [join(bench, 'dist/main.js'), ...process.argv.slice(2)], {
   cwd: root,
   stdio: 'inherit',
-  env,
+  env: withRedis(needRedis()),
 })
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
 child.on('exit', (code) => process.exit(code ?? 1))

@@ -1,14 +1,15 @@
 // Builds dist/ from lib/: one CommonJS file for each module, as TypeScript writes it, with its comments and names, so
 // that whoever steps into the package or reads a stack trace finds lib/ again; and one file of declarations for each
-// entry of package.json's `exports`, with what several of them share, once.
+// entry of package.json's `exports`, with what several of them share, once. --stale: where lib/ is newer.
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { rollup } from 'rollup'
 import { dts } from 'rollup-plugin-dts'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
+if (process.argv.includes('--stale') && builtAt() > changedAt()) process.exit()
 const { exports, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const built = (value) => /^\.?\/?dist\/(.+)\.js$/.exec(value)?.[1]
 const typed = Object.values(exports)
@@ -28,6 +29,15 @@ try {
   await declarations()
 } finally {
   rmSync(work, { recursive: true, force: true })
+}
+
+function builtAt() {
+  return statSync(join(dist, 'index.js'), { throwIfNoEntry: false })?.mtimeMs ?? -Infinity
+}
+
+function changedAt() {
+  const files = readdirSync(join(root, 'lib'), { recursive: true }).map((file) => join(root, 'lib', String(file)))
+  return Math.max(...files.map((file) => statSync(file).mtimeMs))
 }
 
 /** The files given and those that they require: modules that hold nothing but types are never loaded. */

@@ -10,9 +10,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
-import { needFaketime } from './faketime.mjs'
-import { needRedis } from './redis.mjs'
-import { transpile } from './transpile.mjs'
+import { needFaketime, needRedis } from './services.mjs'
+import { transpile } from './typescript.cjs'
 
 const root = join(import.meta.dirname, '..')
 const args = process.argv.slice(2)

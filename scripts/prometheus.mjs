@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { needRedis } from './redis.mjs'
+import { needRedis } from './services.mjs'
 
 const root = join(import.meta.dirname, '..')
 const RULES = join(root, 'examples/grafana/alerts.yml')
@@ -16,7 +16,7 @@ const dashboard = JSON.parse(readFileSync(join(root, 'examples/grafana/dashboard
 const prometheus = process.env.PROMETHEUS ?? 'prometheus'
 const promtool = join(dirname(prometheus), basename(prometheus).replace('prometheus', 'promtool'))
 
-const build = spawnSync(process.execPath, ['scripts/example.mjs', '--build'], { cwd: root, stdio: 'inherit' })
+const build = spawnSync(process.execPath, ['scripts/build.mjs', '--stale'], { cwd: root, stdio: 'inherit' })
 if (build.status !== 0) process.exit(1)
 const checked = spawnSync(promtool, ['check', 'rules', RULES], { encoding: 'utf8' })
 if (checked.status !== 0) fail(checked.error?.message ?? checked.stdout + checked.stderr)

@@ -1,12 +1,16 @@
-// Loads the TypeScript of specs and of the processes they start: --require scripts/typescript.cjs. What
-// scripts/transpile.mjs has put into .cache/js it takes from there where that is as new as the source, as to compile
-// each file anew would cost every one of some hundreds of processes half a second.
-const { readFileSync, statSync } = require('node:fs')
+// Loads TypeScript as tsx does, but compiles ahead: `npm test` starts some hundred processes, and each would take half a
+// second to compile what it loads. --require scripts/typescript.cjs; `transpile()` fills .cache/js with what has changed.
+const { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } = require('node:fs')
 const Module = require('node:module')
-const { join, relative } = require('node:path')
-const { AHEAD, OPTIONS } = require('./esbuild-options.cjs')
+const { dirname, join, relative } = require('node:path')
 
 const root = join(__dirname, '..')
+const changedAt = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? -Infinity
+const madeOf = (file) => join(root, '.cache/js', relative(root, file).replace(/\.ts$/, '.js'))
+const optionsOf = (sourcefile) => ({
+  ...{ sourcefile, loader: 'ts', format: 'cjs', platform: 'node', target: 'node20', keepNames: true },
+  ...{ sourcemap: 'inline', tsconfigRaw: { compilerOptions: { alwaysStrict: true } } },
+})
 
 /** The package by its own name is its source, as tsconfig.json's `paths` say. */
 const resolve = Module._resolveFilename
@@ -15,18 +19,27 @@ Module._resolveFilename = function (request, ...rest) {
   return resolve.call(this, own ? join(root, 'lib', own[1] ?? '', 'index.ts') : request, ...rest)
 }
 
-Module._extensions['.ts'] = (module, file) => module._compile(ahead(file) ?? now(file), file)
-
-function ahead(file) {
-  const made = join(root, AHEAD, relative(root, file).replace(/\.ts$/, '.js'))
-  try {
-    return statSync(made).mtimeMs >= statSync(file).mtimeMs ? readFileSync(made, 'utf8') : undefined
-  } catch {
-    return undefined // not compiled ahead
-  }
+Module._extensions['.ts'] = (module, file) => {
+  const made = madeOf(file)
+  const code =
+    changedAt(made) >= changedAt(file)
+      ? readFileSync(made, 'utf8')
+      : require('esbuild').transformSync(readFileSync(file, 'utf8'), optionsOf(file)).code
+  module._compile(code, file)
 }
 
-function now(file) {
-  const source = readFileSync(file, 'utf8')
-  return require('esbuild').transformSync(source, { ...OPTIONS, sourcefile: file }).code
+/** Compiles what has changed of lib/, spec/ and demo/, file by file, without a look at the types. */
+exports.transpile = async function () {
+  const { transform } = require('esbuild')
+  const files = ['lib', 'spec', 'demo'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true }).map((file) => join(root, folder, String(file))),
+  )
+  const stale = files.filter((file) => file.endsWith('.ts') && changedAt(madeOf(file)) < changedAt(file))
+  await Promise.all(
+    stale.map(async (file) => {
+      const { code } = await transform(readFileSync(file, 'utf8'), optionsOf(file))
+      mkdirSync(dirname(madeOf(file)), { recursive: true })
+      writeFileSync(madeOf(file), code)
+    }),
+  )
 }

@@ -3,6 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { type TestContext, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { page } from './support/markdown'
+import { startRedis } from './support/redis'
 import { until } from './support/until'
 
 const run = promisify(execFile)
@@ -10,9 +11,9 @@ const root = process.cwd()
 const commands = page(root, 'examples/README.md').inlineCode.filter((code) => code.startsWith('npm run example '))
 
 /** Runs the command that stands in the list of examples, and returns the curl lines that it prints. */
-async function start(t: TestContext, name: string, lines = 1): Promise<string[]> {
+async function start(t: TestContext, name: string, lines = 1, redisUrl = ''): Promise<string[]> {
   assert.ok(commands.includes(`npm run example ${name}`), `${name} is in the list`)
-  const env = { ...process.env, PORT: '0', NODE_ENV: 'test', REDIS_URL: '' }
+  const env = { ...process.env, PORT: '0', NODE_ENV: 'test', REDIS_URL: redisUrl }
   const child = spawn('npm', ['run', '--silent', 'example', name], {
     env,
     detached: true,
@@ -43,12 +44,14 @@ async function paste(line: string | undefined, more = ''): Promise<{ status: num
 
 describe('examples', () => {
   // Where one of them would have to build the package first, it does so here, and once.
-  before(() => run(process.execPath, ['scripts/example.mjs', '--build'], { cwd: root }), { timeout: 60_000 })
+  before(() => run(process.execPath, ['scripts/build.mjs', '--stale'], { cwd: root }), { timeout: 60_000 })
 
   it('are all in this spec', () => assert.equal(commands.length, 5))
 
   it('two-processes: one budget over two processes behind a proxy', async (t) => {
-    const [line] = await start(t, 'two-processes')
+    const redis = await startRedis()
+    t.after(() => redis.stop())
+    const [line] = await start(t, 'two-processes', 1, `redis://127.0.0.1:${redis.port}`)
     const seen = new Set<number>()
     let refused = ''
     let inARow = 0 // answers that each show what the one before, of the other process, has cost

@@ -55,13 +55,10 @@ describe('fs-js-lite with the demo', () => {
     for (let attempt = 1; ; attempt++) {
       const forced = await get(`/platform/throttled?processingTime=${LIMIT_MS + 1}`)
       assert.deepEqual([forced.statusCode, forced.body], [200, ''])
-      const startedAt = performance.now()
       const answer = await get('/platform/users/current')
-      const tookMs = performance.now() - startedAt
       assert.equal(answer.statusCode, 200)
       if (!answer.throttled && attempt < 4) continue
       assert.deepEqual([answer.throttled, answer.retries], [true, 1], 'one wait was enough')
-      assert.ok(tookMs >= 1_000 && tookMs < WINDOW_MS + 2_000, `${tookMs} ms`)
       assert.ok(Number(answer.headers['x-throttle-millis-used']) < LIMIT_MS, 'a fresh window')
       break
     }

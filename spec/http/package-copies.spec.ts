@@ -58,7 +58,7 @@ describe('copies of the package in one process', () => {
     assert.equal(headers.get('x-throttle-window-size'), '1000') // the one with the least left
     for (const each of throttled) {
       const [usage] = await each.usage('ada')
-      assert.ok(usage && usage.spentMs >= 100 && usage.spentMs < 1_000, JSON.stringify(usage))
+      assert.ok(usage && usage.spentMs >= 100, JSON.stringify(usage))
     }
   })
 

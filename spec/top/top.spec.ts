@@ -119,8 +119,8 @@ describe('express-tollgate top', () => {
     assert.deepEqual([json.code, json.stderr], [0, ''])
     const [grace, ada, theirs, ...more] = windowsIn(json.stdout)
     assert.ok(grace && ada && theirs && more.length === 0, json.stdout)
-    assert.ok(grace.spentMs >= 5_000 && grace.spentMs < 6_000, `${grace.spentMs}`)
-    assert.ok(ada.spentMs >= 2_000 && ada.spentMs < 3_000, `${ada.spentMs}`)
+    assert.ok(ada.spentMs >= 2_000 && grace.spentMs >= 5_000, `${ada.spentMs}, ${grace.spentMs}`)
+    assert.ok(ada.spentMs < grace.spentMs)
     assert.ok(grace.endsInMs > 0 && grace.endsInMs <= 3_600_000)
     assert.deepEqual([grace.window, grace.processes, grace.running], ['minute', 0, 0]) // its process was closed
     assert.notEqual(grace.subject, ada.subject)
