@@ -203,12 +203,13 @@ interface OAuthRefusedMessage {
     readonly endpoint: string;
     readonly code: string;
     readonly status: number;
+    readonly reason: string;
 }
 interface RevokedMessage {
     readonly what: "token" | "grant" | "session" | "client" | "user";
     readonly id: string;
 }
-type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => void;
+type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => unknown;
 interface AuthorizationServerOptions {
     readonly issuer: string;
     readonly clients: ClientDirectory;
@@ -245,6 +246,7 @@ interface AuthorizationServerOptions {
     readonly loginLimits?: Partial<LoginLimits>;
     readonly pages?: PageOptions;
     readonly onError?: OnError;
+    readonly log?: (line: string) => void;
     readonly clock?: Clock;
 }
 interface AuthorizationServer extends Router {

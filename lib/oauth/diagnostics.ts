@@ -34,6 +34,8 @@ export interface OAuthRefusedMessage {
   readonly code: string
   /** Of the response; 303 if the error was sent to the app by a redirect, 200 by a form. */
   readonly status: number
+  /** For the server's developer: `redirect_uri 'x' is not one of [ 'y' ]`. What the client sent, but no secret. */
+  readonly reason: string
 }
 
 /** Tokens were revoked: `express-tollgate:revoked`. */
@@ -69,10 +71,19 @@ export function publish<Name extends keyof Messages>(name: Name, message: Messag
 /** No letter or digit that can be mistaken for another. */
 const LETTERS = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
 
-/** Publishes a refusal under an id that is short enough to be read out. */
-export function reportRefusal(refusal: Omit<OAuthRefusedMessage, 'id'>): OAuthRefusedMessage {
+/**
+ * Publishes a refusal under an id that is short enough to be read out.
+ *
+ * @param log gets one line about it
+ */
+export function reportRefusal(
+  refusal: Omit<OAuthRefusedMessage, 'id'>,
+  log: ((line: string) => void) | undefined,
+): OAuthRefusedMessage {
   const text = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('')
   const message = { id: `${text.slice(0, 4)}-${text.slice(4)}`, ...refusal }
   publish('oauth-refused', message)
+  const { id, endpoint, code, status, reason } = message
+  log?.(`express-tollgate ${id}: ${endpoint} answered ${status} ${code}: ${reason}`)
   return message
 }

@@ -30,6 +30,9 @@ export type OAuthErrorCode =
  * (RFC 6749 §5.2), and never what the client sent.
  */
 export class OAuthError extends Error {
+  /** For the server's developer, who may see what the client sent. Never a secret. */
+  reason: string | undefined
+
   /**
    * @param code as on the wire, such as `invalid_grant`
    * @param status HTTP status of a JSON response; a redirect does not use it
@@ -42,6 +45,12 @@ export class OAuthError extends Error {
   ) {
     super(message)
     this.name = 'OAuthError'
+  }
+
+  /** Says to the developer what the client is not told: `redirect_uri 'x' is not one of [ 'y' ]`. */
+  because(reason: string): this {
+    this.reason = reason
+    return this
   }
 }
 

@@ -35,6 +35,8 @@ export interface ServerContext {
   /** `https://ident.example.org/cis-web/oauth2/v3` */
   readonly issuer: string
   readonly clock: Clock
+  /** Takes a line about each request that is refused. Undefined: nobody reads it. */
+  readonly log: ((line: string) => void) | undefined
   readonly clients: ClientDirectory
   readonly users: UserDirectory
   /** `token_type` of responses without an id_token. */

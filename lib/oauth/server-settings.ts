@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { callGuarded } from '../http/callback'
 import { type Clock, checkClock, systemClock } from '../http/clock'
 import { type Dialect, checkDialect } from '../http/dialect'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
@@ -105,8 +106,13 @@ export interface AuthorizationServerOptions {
   readonly loginLimits?: Partial<LoginLimits>
   /** The look and texts of the pages, and the terms of access. */
   readonly pages?: PageOptions
-  /** Called when a store or directory fails, not for a client's mistakes. Default: logs to the console. */
+  /** Called when a store, a directory or a callback fails, not for a client's mistakes. Default: logs to the console. */
   readonly onError?: OnError
+  /**
+   * Takes one line about each request that is refused, which says to a developer why. Default: `console.warn` for an issuer
+   * on localhost, else none.
+   */
+  readonly log?: (line: string) => void
   /** The clock, for tests. Default: the system's. */
   readonly clock?: Clock
 }
@@ -136,6 +142,7 @@ const NAMES = [
   'loginLimits',
   'pages',
   'onError',
+  'log',
   'clock',
 ]
 const DAY_SEC = 86_400
@@ -169,6 +176,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
     throw new TypeError(`tokenFrom must be a list of 'form' and 'query'; received ${shown(tokenFrom)}`)
   }
   optionType('onError', onError, 'function')
+  optionType('log', options.log, 'function')
   optionNames('accessTokens', accessTokens, ['format', 'lifetimeSec', 'idleSec', 'audience'])
   const { format = 'jwt', idleSec = 3_600, audience = issuer } = accessTokens
   const { lifetimeSec = format === 'opaque' ? DAY_SEC : 3_600 } = accessTokens
@@ -215,6 +223,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
     limits,
     pages,
     onError,
+    log: guardedLog(options.log ?? (new URL(issuer).protocol === 'http:' ? (line) => console.warn(line) : undefined)),
     clock,
     accessTokens: { format, lifetimeSec, idleSec, audience: audiences },
     requirePushedRequests,
@@ -252,6 +261,11 @@ function checkScopes(scopes: unknown, idTokenScopes: unknown): void {
   if (idTokenScopes === undefined || idTokenScopes === 'all') return
   if (Array.isArray(idTokenScopes) && idTokenScopes.every((scope) => typeof scope === 'string')) return
   throw new TypeError(`idTokenScopes must be 'all' or a list of scopes; received ${shown(idTokenScopes)}`)
+}
+
+function guardedLog(log: ((line: string) => unknown) | undefined): ((line: string) => void) | undefined {
+  const failed = (err: unknown) => console.error('express-tollgate: log failed:', err)
+  return log && ((line) => callGuarded(() => log(line), failed))
 }
 
 const logError: OnError = (err, _req, { id }) => console.error(`express-tollgate ${id}:`, err)

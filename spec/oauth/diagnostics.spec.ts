@@ -32,7 +32,9 @@ describe('errors that a person can report', () => {
     const page = await new UserAgent(running.issuer).authorize(running.issuer, request({ client_id: 'nobody' }))
     const [code, id] = reportOn(page.text) ?? []
     assert.equal(code, 'invalid_request')
-    assert.deepEqual(refused, [{ id, endpoint: '/authorization', code, status: 400 }])
+    assert.deepEqual(refused, [
+      { id, endpoint: '/authorization', code, status: 400, reason: "client_id 'nobody' is unknown" },
+    ])
     const again = await new UserAgent(running.issuer).authorize(running.issuer, request({ client_id: 'nobody' }))
     assert.notEqual(reportOn(again.text)?.[1], id)
   })
@@ -49,7 +51,8 @@ describe('errors that a person can report', () => {
     const page = await agent.authorize(running.issuer, request())
     const [code, id] = reportOn(page.text) ?? []
     assert.deepEqual([page.status, code], [503, 'temporarily_unavailable'])
-    assert.deepEqual(refused, [{ id, endpoint: '/authorization', code, status: 503 }])
+    const reason = 'a store, a directory or a callback failed'
+    assert.deepEqual(refused, [{ id, endpoint: '/authorization', code, status: 503, reason }])
     assert.deepEqual(
       told.map(([err, reported]) => [(err as Error).message, reported]),
       [['the store is away', id]],

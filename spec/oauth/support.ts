@@ -102,6 +102,7 @@ export async function startServer(
     users: USERS,
     signingKeys: [{ key: SIGNING_KEY }],
     onError: () => undefined,
+    log: () => undefined,
     ...options,
   })
   const app = express()

@@ -19,6 +19,14 @@ const ALGORITHMS = [
 /** For the discovery document. */
 export const ASSERTION_ALGORITHMS: readonly string[] = ALGORITHMS
 
+/** The names of this server (RFC 7523 §3, RFC 9126 §2). */
+export interface AssertionAudiences {
+  /** The issuer and its endpoints. */
+  readonly own: readonly string[]
+  /** The issuer, the token endpoint and the endpoint that was called. */
+  readonly wanted: readonly string[]
+}
+
 /** A verified assertion. */
 export interface Assertion {
   readonly jti: string
@@ -37,16 +45,16 @@ export function assertedClient(assertion: string): string | undefined {
 
 /**
  * Verifies a `private_key_jwt` assertion (RFC 7523 §3): signed by one of the client's keys, `iss` and `sub` the client,
- * `aud` this server alone, `exp` at most ten minutes away, and a `jti`. Undefined if it is anything else.
+ * `aud` this server alone, in one of its names or in several, `exp` at most ten minutes away, and a `jti`. Undefined if it is anything else.
  *
- * @param audiences accepted values of `aud`: the issuer and the endpoints' URLs
+ * @param audiences what `aud` may name, and of which one it must name
  * @param nowSec seconds since 1970
  */
 export function verifiedAssertion(
   assertion: string,
   clientId: string,
   keys: readonly KeyObject[],
-  audiences: readonly string[],
+  audiences: AssertionAudiences,
   nowSec: number,
 ): Assertion | undefined {
   if (assertion.length > 8_192) return undefined
@@ -75,13 +83,15 @@ function payloadOf(assertion: string, key: KeyObject): JwtPayload | undefined {
 function verifiedClaims(
   payload: JwtPayload,
   clientId: string,
-  audiences: readonly string[],
+  audiences: AssertionAudiences,
   nowSec: number,
 ): Assertion | undefined {
   const { iss, sub, jti, exp, nbf } = payload
-  const aud: unknown = Array.isArray(payload.aud) && payload.aud.length === 1 ? payload.aud[0] : payload.aud
+  const named: readonly unknown[] = Array.isArray(payload.aud) ? payload.aud : [payload.aud]
   if (iss !== clientId || sub !== clientId) return undefined
-  if (typeof aud !== 'string' || !audiences.includes(aud)) return undefined
+  // An audience that is another server's could use the assertion here.
+  const isOurs = (aud: unknown) => audiences.own.some((own) => own === aud)
+  if (!named.every(isOurs) || !audiences.wanted.some((wanted) => named.includes(wanted))) return undefined
   if (!isTime(exp) || exp + TOLERANCE_SEC <= nowSec || exp > nowSec + LONGEST_ASSERTION_MS / 1_000) return undefined
   if (nbf !== undefined && (!isTime(nbf) || nbf > nowSec + TOLERANCE_SEC)) return undefined
   return typeof jti === 'string' && jti !== '' && jti.length <= 512 ? { jti } : undefined

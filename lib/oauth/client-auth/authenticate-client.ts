@@ -1,4 +1,5 @@
 import type { Request } from 'express'
+import { shown } from '../../http/options'
 import { type Client, isConfidential } from '../directories/client'
 import type { ServerContext } from '../server-context'
 import { OAuthError, invalidRequest } from '../oauth-error'
@@ -11,14 +12,16 @@ import { TIMESTAMP_TOLERANCE_MS } from './timestamp-secret'
 /** The client authentication methods, for the discovery document. */
 export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 
+/** The endpoints that clients authenticate at. */
+const ENDPOINTS = ['/token', '/par', '/introspect', '/revoke']
+
 /** The parameters of client authentication. */
 export const CLIENT_AUTH_PARAMS = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const
 
+/** What a client authenticates with. An id or a secret may be read in two ways: see `readBasic()`. */
 interface Credentials {
-  readonly clientId: string
-  readonly secret?: string
-  /** The secret of `Authorization: Basic` before it was form-decoded. */
-  readonly rawSecret?: string
+  readonly clientIds: readonly string[]
+  readonly secrets?: readonly string[]
   readonly assertion?: string
 }
 
@@ -26,20 +29,31 @@ interface Credentials {
  * Authenticates the client of a request (RFC 6749 §2.3, §3.2.1) by `client_secret_basic`, `client_secret_post`, an RSA
  * timestamp secret or `private_key_jwt`. A public client only names itself.
  *
+ * @param path the endpoint's, below the issuer
  * @throws {OAuthError} 401 invalid_client, or 400 invalid_request if the request uses more than one method
  */
-export async function authenticateClient(ctx: ServerContext, req: Request, params: Params): Promise<Client> {
+export async function authenticateClient(
+  ctx: ServerContext,
+  req: Request,
+  params: Params,
+  path: string,
+): Promise<Client> {
   const credentials = credentialsOf(ctx, req, params)
-  const client = await ctx.clients.findClient(credentials.clientId)
-  if (!client || !(await verifyCredentials(ctx, client, credentials))) throw invalidClient(ctx)
-  return client
+  let reason = `client_id ${credentials.clientIds.map(shown).join(' or ')} is unknown`
+  for (const clientId of credentials.clientIds) {
+    const client = await ctx.clients.findClient(clientId)
+    if (client && (await verifyCredentials(ctx, client, credentials, path))) return client
+    if (client) reason = `the credentials of ${shown(clientId)} are wrong, missing, or of another kind than registered`
+  }
+  throw invalidClient(ctx, reason)
 }
 
 function credentialsOf(ctx: ServerContext, req: Request, params: Params): Credentials {
   params.refuseRepeated(CLIENT_AUTH_PARAMS)
   const clientId = params.get('client_id')
   // Of the clients without a secret, one sends a space and another an empty value.
-  const secret = params.get('client_secret')?.trim() || undefined
+  const given = params.get('client_secret')
+  const secret = given?.trim() === '' ? undefined : given
   const assertion = params.get('client_assertion')
   const field = authorizationField(req)
   if ([secret, assertion, field].filter((method) => method !== undefined).length > 1) {
@@ -47,18 +61,22 @@ function credentialsOf(ctx: ServerContext, req: Request, params: Params): Creden
   }
   if (field !== undefined) {
     const basic = readBasic(field)
-    if (!basic || (clientId !== undefined && clientId !== basic.clientId)) throw invalidClient(ctx)
-    return basic.secret === '' ? { clientId: basic.clientId } : basic
+    if (!basic) throw invalidClient(ctx, 'the Authorization field is not that of Basic authentication (RFC 7617)')
+    const clientIds = basic.clientIds.filter((id) => clientId === undefined || clientId === id)
+    if (clientIds.length === 0) throw invalidClient(ctx, 'the client_id is another in the body than in the field')
+    return basic.secrets[0] === '' ? { clientIds } : { ...basic, clientIds }
   }
   if (assertion !== undefined) {
     if (params.get('client_assertion_type') !== JWT_BEARER)
       throw invalidRequest('The client_assertion_type is unknown.')
     const asserted = assertedClient(assertion)
-    if (asserted === undefined || (clientId !== undefined && clientId !== asserted)) throw invalidClient(ctx)
-    return { clientId: asserted, assertion }
+    if (asserted === undefined || (clientId !== undefined && clientId !== asserted)) {
+      throw invalidClient(ctx, 'the client_assertion names no client, or another than client_id does')
+    }
+    return { clientIds: [asserted], assertion }
   }
-  if (clientId === undefined) throw invalidClient(ctx)
-  return { clientId, ...(secret !== undefined && { secret }) }
+  if (clientId === undefined) throw invalidClient(ctx, 'the request names no client')
+  return { clientIds: [clientId], ...(secret !== undefined && { secrets: [secret] }) }
 }
 
 /** Refuses two `Authorization` fields: Node keeps the first, and a proxy in front may have checked the other. */
@@ -73,15 +91,15 @@ function authorizationField(req: Request): string | undefined {
 async function verifyCredentials(
   ctx: ServerContext,
   client: Client,
-  { secret, rawSecret = secret, assertion }: Credentials,
+  { secrets, assertion }: Credentials,
+  path: string,
 ): Promise<boolean> {
-  if (assertion !== undefined) return verifyAssertion(ctx, client, assertion)
-  if (secret === undefined) return !isConfidential(client)
-  const secrets = new Set([secret, rawSecret as string])
-  for (const one of secrets) {
-    if (client.secretHash !== undefined && sameSecret(hashOf(one), client.secretHash)) return true
+  if (assertion !== undefined) return verifyAssertion(ctx, client, assertion, path)
+  if (secrets === undefined) return !isConfidential(client)
+  for (const secret of secrets) {
+    if (client.secretHash !== undefined && sameSecret(hashOf(secret), client.secretHash)) return true
   }
-  for (const one of secrets) if (await verifyTimestampSecret(ctx, client, one)) return true
+  for (const secret of secrets) if (await verifyTimestampSecret(ctx, client, secret)) return true
   return false
 }
 
@@ -90,9 +108,12 @@ async function verifyTimestampSecret(ctx: ServerContext, client: Client, secret:
   return time !== undefined && isFirstUse(ctx, `${client.clientId} timestamp ${time}`, 2 * TIMESTAMP_TOLERANCE_MS)
 }
 
-async function verifyAssertion(ctx: ServerContext, client: Client, assertion: string): Promise<boolean> {
-  const audiences = [ctx.issuer, ...['token', 'introspect', 'revoke'].map((endpoint) => `${ctx.issuer}/${endpoint}`)]
+async function verifyAssertion(ctx: ServerContext, client: Client, assertion: string, path: string): Promise<boolean> {
   const nowSec = ctx.clock.date() / 1_000
+  const audiences = {
+    own: [ctx.issuer, ...ENDPOINTS.map((endpoint) => ctx.issuer + endpoint)],
+    wanted: [ctx.issuer, `${ctx.issuer}/token`, ctx.issuer + path],
+  }
   const verified = verifiedAssertion(assertion, client.clientId, client.publicKeys ?? [], audiences, nowSec)
   return verified !== undefined && isFirstUse(ctx, `${client.clientId} jwt ${verified.jti}`, 2 * LONGEST_ASSERTION_MS)
 }
@@ -102,7 +123,8 @@ async function isFirstUse(ctx: ServerContext, proof: string, rememberMs: number)
   return (await ctx.records.count('assertion', hashOf(proof), 1, rememberMs)).total === 1
 }
 
-function invalidClient(ctx: ServerContext): OAuthError {
+function invalidClient(ctx: ServerContext, reason: string): OAuthError {
   const challenge = { 'WWW-Authenticate': `Basic realm="${new URL(ctx.issuer).host}"` }
-  return new OAuthError('invalid_client', 'The client is unknown or its authentication failed.', 401, challenge)
+  const message = 'The client is unknown or its authentication failed.'
+  return new OAuthError('invalid_client', message, 401, challenge).because(reason)
 }

@@ -1,15 +1,12 @@
-/** The credentials of `Authorization: Basic`. */
+/** The credentials of `Authorization: Basic`, in the ways in which clients write them: decoded first, then as they came. */
 export interface BasicCredentials {
-  readonly clientId: string
-  /** Form-decoded (RFC 6749 §2.3.1), where it can be. */
-  readonly secret: string
-  /** As it came: many libraries do not encode it, and a secret of base64 has a `+`. */
-  readonly rawSecret: string
+  readonly clientIds: readonly string[]
+  readonly secrets: readonly string[]
 }
 
 /**
- * Reads an `Authorization: Basic` field strictly: canonical base64 of UTF-8, both halves form-decoded (RFC 6749 §2.3.1).
- * Undefined for anything else.
+ * Reads an `Authorization: Basic` field strictly: canonical base64 of UTF-8. Both halves are form-encoded (RFC 6749 §2.3.1),
+ * but many libraries do not encode them, and a secret of base64 has a `+`. Undefined for anything else.
  */
 export function readBasic(field: string): BasicCredentials | undefined {
   const encoded = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(field)?.[1]
@@ -20,21 +17,16 @@ export function readBasic(field: string): BasicCredentials | undefined {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     const colon = text.indexOf(':')
     if (colon < 1) return undefined
-    const rawSecret = text.slice(colon + 1)
-    return { clientId: formDecoded(text.slice(0, colon)), secret: decodedOrRaw(rawSecret), rawSecret }
+    return { clientIds: readings(text.slice(0, colon)), secrets: readings(text.slice(colon + 1)) }
   } catch {
-    return undefined
+    return undefined // not UTF-8
   }
 }
 
-function decodedOrRaw(text: string): string {
+function readings(text: string): readonly string[] {
   try {
-    return formDecoded(text)
+    return [...new Set([decodeURIComponent(text.replaceAll('+', ' ')), text])]
   } catch {
-    return text
+    return [text] // a percent sign that encodes nothing
   }
-}
-
-function formDecoded(text: string): string {
-  return decodeURIComponent(text.replaceAll('+', ' '))
 }

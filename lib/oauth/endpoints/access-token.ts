@@ -11,15 +11,19 @@ import { formOf } from '../parameters/form'
  * The claims of the request's access token, for endpoints of this server that are protected resources.
  *
  * @param placements where the token may stand beside the header (RFC 6750 §2)
+ * @param path the endpoint's, below the issuer. Default: that of the request, for what the app mounts elsewhere
  * @throws {OAuthError} with a challenge (RFC 6750 §3) if the token is missing or refused
  */
 export async function requireAccessToken(
   ctx: ServerContext,
   req: Request,
   placements: readonly Placement[] = [],
+  path?: string,
 ): Promise<AccessTokenClaims> {
   const form = placements.includes('form') ? await tokenForm(req) : undefined
-  const { method, originalUrl: target, rawHeaders } = req
+  const { method, rawHeaders } = req
+  // Proofs name the issuer's path, which a proxy may have taken away.
+  const target = path === undefined ? req.originalUrl : new URL(ctx.issuer).pathname.replace(/\/$/, '') + path
   const request = { method, target, origin: new URL(ctx.issuer).origin, rawHeaders, form }
   const found = findCredentials(request, placements, true)
   if ('refused' in found) throw accessRefused(ctx, found)

@@ -93,7 +93,7 @@ export async function redirectError(
   const isTrusted =
     !RegisteredClients.isRegistered(client.clientId) || target.prompt.has('none') || (await isKnown(ctx, req, target))
   const status = !isTrusted ? 400 : responseMode === 'form_post' ? 200 : 303
-  reportRefusal({ endpoint: '/authorization', code: err.code, status })
+  reportRefusal({ endpoint: '/authorization', code: err.code, status, reason: err.reason ?? err.message }, ctx.log)
   const params = { error: err.code, error_description: err.message }
   if (isTrusted) return redirectBack(ctx, res, target, params)
   const link = withParams(redirectUri, { ...params, state, iss: ctx.issuer })

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
+import { callGuarded } from '../../http/callback'
 import { Meter } from '../../http/meter'
 import { DirectoryBusyError } from '../directories/directory-busy-error'
 import type { ServerContext } from '../server-context'
@@ -21,7 +22,7 @@ export interface Endpoint {
 }
 
 /** Called with internal errors, which the client never sees; `report.id` is what stands on the error page. */
-export type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => void
+export type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => unknown
 
 /**
  * The server's context in the dialect of a request.
@@ -52,7 +53,13 @@ export function endpointHandler(contextOf: ContextOf, endpoint: Endpoint, onErro
       if (!handler) throw methodNotAllowed(endpoint)
       await handler(ctx, req, res)
     } catch (err) {
-      answerError(ctx, endpoint, err, req, res, onError)
+      try {
+        answerError(ctx, endpoint, err, req, res, onError)
+      } catch (failure) {
+        console.error('express-tollgate: an error could not be answered:', failure)
+        if (res.headersSent) return void res.destroy()
+        res.status(503).setHeader('Retry-After', String(RETRY_AFTER_SEC)).end()
+      }
     }
   }
 }
@@ -71,12 +78,21 @@ function answerError(
   const status = err instanceof OAuthError ? known.status : 503
   const headers =
     err instanceof OAuthError ? known.headers : { 'Retry-After': String(isBusy ? err.retryAfterSec : RETRY_AFTER_SEC) }
-  const report = reportRefusal({ endpoint: endpoint.path, code: known.code, status })
-  if (!(err instanceof OAuthError) && !isBusy) onError(err, req, report)
+  const reason = err instanceof OAuthError ? (err.reason ?? err.message) : 'a store, a directory or a callback failed'
+  const log = err instanceof OAuthError ? ctx.log : undefined // others are onError's to log
+  const report = reportRefusal({ endpoint: endpoint.path, code: known.code, status, reason }, log)
+  if (!(err instanceof OAuthError) && !isBusy) tell(onError, err, req, report)
   if (res.headersSent) return void res.destroy()
   if (endpoint.errors === 'json') {
     sendJson(res, status, { error: known.code, error_description: known.message }, headers)
   } else ctx.pages.error(res, status, report, headers)
+}
+
+/** Calls the app's function, which may throw or reject: Express 4 would end the process over it. */
+function tell(onError: OnError, err: unknown, req: Request, report: OAuthRefusedMessage): void {
+  const failed = (failure: unknown) =>
+    console.error(`express-tollgate ${report.id}: onError failed:`, failure, 'while it was told of', err)
+  callGuarded(() => onError(err, req, report), failed)
 }
 
 /** Sends JSON (RFC 6749 §5). */

@@ -7,8 +7,18 @@ import {
 import type { ServerContext } from '../server-context'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import type { Params } from '../parameters/params'
-import { hasRedirectUri } from '../directories/client'
+import { shown } from '../../http/options'
+import { type Client, hasRedirectUri } from '../directories/client'
 import { redirectError } from './authorization-response'
+
+/** The redirect URI of a request. @throws {OAuthError} invalid_request unless its app registered it */
+export function registeredRedirectUri(params: Params, client: Client): string {
+  const redirectUri = params.need('redirect_uri')
+  if (hasRedirectUri(client, redirectUri)) return redirectUri
+  throw invalidRequest('The redirect_uri is not registered.').because(
+    `redirect_uri ${shown(redirectUri)} is not one of ${shown(client.redirectUris ?? [])}`,
+  )
+}
 
 /** Bytes of all parameters. */
 const LONGEST_REQUEST = 16_384
@@ -31,10 +41,10 @@ export async function withAuthorizationRequest(
   params.refuseLonger(AUTHORIZATION_PARAMS, LONGEST_REQUEST)
   params.refuseRepeated(['client_id', 'redirect_uri'])
   ctx.pages.speak(res, params.get('ui_locales'))
-  const client = await ctx.clients.findClient(params.need('client_id'))
-  if (!client) throw invalidRequest('The client is unknown.')
-  const redirectUri = params.need('redirect_uri')
-  if (!hasRedirectUri(client, redirectUri)) throw invalidRequest('The redirect_uri is not registered.')
+  const clientId = params.need('client_id')
+  const client = await ctx.clients.findClient(clientId)
+  if (!client) throw invalidRequest('The client is unknown.').because(`client_id ${shown(clientId)} is unknown`)
+  const redirectUri = registeredRedirectUri(params, client)
 
   let request: AuthorizationRequest
   try {

@@ -13,7 +13,7 @@ export const introspectEndpoint: Endpoint = { path: '/introspect', methods: { PO
 async function introspect(ctx: ServerContext, req: Request, res: Response): Promise<void> {
   const params = await formOf(req)
   params.refuseRepeated(['token', 'token_type_hint'])
-  const client = await authenticateClient(ctx, req, params)
+  const client = await authenticateClient(ctx, req, params, '/introspect')
   if (!isConfidential(client)) {
     throw new OAuthError('unauthorized_client', 'Only a client that authenticates may ask about tokens.', 403)
   }

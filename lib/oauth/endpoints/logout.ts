@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import type { ServerContext } from '../server-context'
+import { shown } from '../../http/options'
 import { hasPostLogoutUri } from '../directories/client'
 import { hostOf, withParams } from '../directories/redirect-uri'
 import { formOf, queryOf } from '../parameters/form'
@@ -94,7 +95,11 @@ async function targetOf(
   const clientId = hint?.aud ?? params.get('client_id')
   const client = clientId === undefined ? undefined : await ctx.clients.findClient(clientId)
   if (!client || !hasPostLogoutUri(client, uri)) {
-    throw invalidRequest('The post_logout_redirect_uri is not registered.')
+    throw invalidRequest('The post_logout_redirect_uri is not registered.').because(
+      client
+        ? `post_logout_redirect_uri ${shown(uri)} is not one of ${shown(client.postLogoutRedirectUris ?? [])}`
+        : `client_id ${shown(clientId)} is unknown`,
+    )
   }
   const state = params.get('state')
   const isStranger = RegisteredClients.isRegistered(client.clientId) && hint === undefined

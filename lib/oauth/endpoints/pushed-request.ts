@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { hashOf, newSecret } from '../../http/secret'
 import { authenticateClient } from '../client-auth/authenticate-client'
 import { proofThumbprint } from '../client-auth/dpop-proof'
-import { hasRedirectUri, isConfidential } from '../directories/client'
+import { isConfidential } from '../directories/client'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import {
   AUTHORIZATION_PARAMS,
@@ -14,6 +14,7 @@ import { Params, type RawParams } from '../parameters/params'
 import type { ServerContext } from '../server-context'
 import { RegisteredClients } from '../records/registered-clients'
 import { type Endpoint, sendJson } from './endpoint'
+import { registeredRedirectUri } from './find-request'
 import { limitStrangers } from './limit-strangers'
 
 /** Takes an authorization request from its client directly (RFC 9126). */
@@ -47,12 +48,11 @@ const PREFIX = 'urn:ietf:params:oauth:request_uri:'
 async function push(ctx: ServerContext, req: Request, res: Response): Promise<void> {
   const params = await formOf(req)
   params.refuseLonger([...AUTHORIZATION_PARAMS, 'resource'], LONGEST_REQUEST)
-  const client = await authenticateClient(ctx, req, params)
+  const client = await authenticateClient(ctx, req, params, '/par')
   if (!isConfidential(client) || RegisteredClients.isRegistered(client.clientId)) await limitStrangers(ctx, req, LIMITS)
   if (params.get('request_uri') !== undefined) throw invalidRequest('A pushed request must have no request_uri.')
   params.refuseRepeated(['client_id', 'redirect_uri'])
-  const redirectUri = params.need('redirect_uri')
-  if (!hasRedirectUri(client, redirectUri)) throw invalidRequest('The redirect_uri is not registered.')
+  const redirectUri = registeredRedirectUri(params, client)
   const request = readAuthorizationRequest(params, client, redirectUri, ctx)
   const jkt = await proofThumbprint(ctx, req, res, '/par')
   if (jkt !== undefined && request.dpopJkt !== undefined && jkt !== request.dpopJkt) {

@@ -13,7 +13,7 @@ export const revokeEndpoint: Endpoint = { path: '/revoke', methods: { POST: revo
 async function revoke(ctx: ServerContext, req: Request, res: Response): Promise<void> {
   const params = await formOf(req)
   params.refuseRepeated(['token', 'token_type_hint'])
-  const client = await authenticateClient(ctx, req, params)
+  const client = await authenticateClient(ctx, req, params, '/revoke')
   const token = params.need('token')
   const access = await ctx.accessTokens.check(token)
   if (access?.client_id === client.clientId) await ctx.revocations.revokeToken(access.jti)

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { shown } from '../../http/options'
 import { authenticateClient } from '../client-auth/authenticate-client'
 import { proofThumbprint } from '../client-auth/dpop-proof'
 import { mayUse } from '../directories/client'
@@ -16,11 +17,15 @@ async function token(ctx: ServerContext, req: Request, res: Response): Promise<v
   const params = await formOf(req)
   params.refuseRepeated(['grant_type'])
   const grant = GRANTS.get(params.need('grant_type'))
-  if (!grant) throw new OAuthError('unsupported_grant_type', 'This grant_type is not supported.')
+  if (!grant) {
+    const reason = `grant_type ${shown(params.get('grant_type'))} is not one of ${[...GRANTS.keys()].join(', ')}`
+    throw new OAuthError('unsupported_grant_type', 'This grant_type is not supported.').because(reason)
+  }
   params.refuseRepeated(grant.parameters)
-  const client = await authenticateClient(ctx, req, params)
+  const client = await authenticateClient(ctx, req, params, '/token')
   if (!mayUse(client, grant.name)) {
-    throw new OAuthError('unauthorized_client', 'This app is not registered for this grant_type.')
+    const reason = `the grants of ${shown(client.clientId)} do not have ${grant.name}`
+    throw new OAuthError('unauthorized_client', 'This app is not registered for this grant_type.').because(reason)
   }
   const jkt = await proofThumbprint(ctx, req, res, '/token')
   if (jkt === undefined && client.requireDpop) {

@@ -11,7 +11,7 @@ export const userinfoEndpoint: Endpoint = {
 }
 
 async function userinfo(ctx: ServerContext, req: Request, res: Response): Promise<void> {
-  const claims = await requireAccessToken(ctx, req, ['form'])
+  const claims = await requireAccessToken(ctx, req, ['form'], '/userinfo')
   const scopes = claims.scope?.split(' ') ?? []
   if (!scopes.includes('openid')) throw accessRefused(ctx, { refused: 'scope', scope: ['openid'] })
   const user = await ctx.users.findUser(claims.sub)

@@ -1,3 +1,4 @@
+import { shown } from '../../http/options'
 import type { ServerContext } from '../server-context'
 import { invalidGrant, invalidRequest } from '../oauth-error'
 import { verifyPkce } from '../parameters/pkce'
@@ -16,17 +17,24 @@ async function handle(ctx: ServerContext, { client, params, query, jkt }: GrantR
   const code = params.need('code')
   const redirectUri = redirectUriOf({ params, query })
   const record = await ctx.codes.find(code)
-  const isOwner =
-    record?.authorization.clientId === client.clientId &&
-    record.redirectUri === redirectUri &&
-    verifyPkce(params.get('code_verifier'), record.challenge) &&
-    (record.dpopJkt === undefined || record.dpopJkt === jkt)
   // A request that does not prove ownership must not spend the code or revoke its tokens.
-  if (!isOwner) throw invalidGrant('code')
+  const refuse = (reason: string) => invalidGrant('code').because(reason)
+  if (!record) throw refuse('the code is unknown or has expired')
+  if (record.authorization.clientId !== client.clientId) {
+    throw refuse(`the code is that of ${shown(record.authorization.clientId)}, not of ${shown(client.clientId)}`)
+  }
+  if (record.redirectUri !== redirectUri) {
+    throw refuse(`redirect_uri ${shown(redirectUri)} is not that of the code, ${shown(record.redirectUri)}`)
+  }
+  if (!verifyPkce(params.get('code_verifier'), record.challenge)) {
+    throw refuse('the code_verifier does not match the code_challenge, or one of them is missing')
+  }
+  if (record.dpopJkt !== undefined && record.dpopJkt !== jkt) throw refuse('the code is bound to another DPoP key')
 
   const { authorization, nonce } = record
   const audience = audienceFor(params.all('resource'), audienceOf(ctx, client, authorization))
-  if (await ctx.revocations.isGrantRevoked(authorization)) throw invalidGrant('code')
+  if (await ctx.revocations.isGrantRevoked(authorization))
+    throw refuse('the grant, its session or its user was revoked')
   // The code is spent last: whatever fails before, the client may send it again.
   const tokens = await issueTokens(ctx, client, authorization, { audience, jkt, ...(nonce !== undefined && { nonce }) })
   const refreshToken = await issueRefreshToken(ctx, client, code, authorization, jkt)
@@ -34,7 +42,7 @@ async function handle(ctx: ServerContext, { client, params, query, jkt }: GrantR
   if (!spent?.first) {
     // RFC 6749 §4.1.2, RFC 9700 §4.5: the code was used twice, so one of the two users may be a thief.
     await ctx.revocations.revokeGrant(authorization.grantId)
-    throw invalidGrant('code')
+    throw refuse('the code was used before: its tokens are revoked')
   }
   return { ...tokens, ...(refreshToken !== undefined && { refresh_token: refreshToken }) }
 }

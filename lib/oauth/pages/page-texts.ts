@@ -1,3 +1,4 @@
+import { answeredAtOnce } from '../../http/callback'
 import { ENGLISH, type PageTexts } from './texts'
 
 /** Languages that are written from right to left. */
@@ -17,11 +18,8 @@ export function pageTexts(given: (locales: readonly string[]) => unknown, locale
 
 function ownTexts(given: (locales: readonly string[]) => unknown, locales: readonly string[]): Partial<PageTexts> {
   try {
-    const own = given(locales)
-    if (own instanceof Promise) own.catch(() => undefined)
-    if (typeof own !== 'object' || own === null || own instanceof Promise) {
-      throw new TypeError('pages.texts must return an object of texts, and no promise')
-    }
+    const own = answeredAtOnce('pages.texts', given(locales))
+    if (typeof own !== 'object' || own === null) throw new TypeError('pages.texts must return an object of texts')
     return Object.fromEntries(Object.entries(own).filter(([name, text]) => isText(name, text)))
   } catch (err) {
     console.error('express-tollgate: pages.texts failed, so this page is in English:', err)

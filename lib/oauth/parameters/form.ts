@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { type JsonObject, isJsonObject, readJsonObject } from '../../http/json'
-import { invalidRequest } from '../oauth-error'
+import { type OAuthError, invalidRequest } from '../oauth-error'
 import { Params } from './params'
 
 /** Bytes of a body. No form of this server needs more. */
@@ -23,11 +23,12 @@ export function queryOf(req: Request): Params {
  */
 export async function formOf(req: Request): Promise<Params> {
   const type = req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  const parsed = req.body as unknown
-  if (req.readableEnded && typeof parsed === 'object' && parsed !== null && isForm(type)) {
+  const parsed = req.readableEnded ? (req.body as unknown) : undefined
+  const bytes = bytesOf(parsed)
+  if (!bytes && typeof parsed === 'object' && parsed !== null && isForm(type)) {
     return Params.of(parsed as Record<string, unknown>)
   }
-  const body = await readBody(req)
+  const body = bytes ? textOf(bytes) : await readBody(req)
   if (!isForm(type)) throw invalidRequest('The body must be application/x-www-form-urlencoded.')
   return Params.parse(body)
 }
@@ -39,9 +40,10 @@ export async function formOf(req: Request): Promise<Params> {
  */
 export async function jsonOf(req: Request): Promise<JsonObject> {
   if (!req.is('application/json')) throw invalidRequest('The body must be application/json.')
-  const parsed = req.body as unknown
-  if (req.readableEnded && isJsonObject(parsed)) return parsed
-  const members = readJsonObject(Buffer.from(await readBody(req)))
+  const parsed = req.readableEnded ? (req.body as unknown) : undefined
+  const bytes = bytesOf(parsed)
+  if (!bytes && isJsonObject(parsed)) return parsed
+  const members = readJsonObject(Buffer.from(bytes ? textOf(bytes) : await readBody(req)))
   if (!members) throw invalidRequest('The body must be a JSON object.')
   return members
 }
@@ -52,12 +54,27 @@ function isForm(type: string | undefined): boolean {
 
 async function readBody(req: Request): Promise<string> {
   const { chunks, length } = await received(req)
-  if (length > LONGEST_BODY) throw invalidRequest(`The body is longer than ${LONGEST_BODY} bytes.`, 413)
+  if (length > LONGEST_BODY) throw tooLong()
+  return textOf(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+}
+
+/** The bytes that `express.raw()` or `express.text()` of the app has read. */
+function bytesOf(parsed: unknown): Uint8Array | undefined {
+  if (typeof parsed === 'string') return Buffer.from(parsed)
+  return parsed instanceof Uint8Array ? parsed : undefined
+}
+
+function textOf(bytes: Uint8Array): string {
+  if (bytes.length > LONGEST_BODY) throw tooLong()
   try {
-    return utf8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+    return utf8.decode(bytes)
   } catch {
     throw invalidRequest('The body is not UTF-8.')
   }
+}
+
+function tooLong(): OAuthError {
+  return invalidRequest(`The body is longer than ${LONGEST_BODY} bytes.`, 413)
 }
 
 interface Received {

@@ -65,11 +65,15 @@ export class RegisteredClients {
   }
 }
 
+/** What no app key has would make some databases fail: NUL, line breaks, a megabyte. */
+const CLIENT_ID = /^[\x21-\x7e]{1,255}$/
+
 /** The app's own directory first, then the apps that registered themselves. */
-export function withRegistered(directory: ClientDirectory, registered: RegisteredClients): ClientDirectory {
+export function withRegistered(directory: ClientDirectory, registered: RegisteredClients | undefined): ClientDirectory {
   return {
     async findClient(clientId) {
-      return (await directory.findClient(clientId)) ?? (await registered.find(clientId))?.client
+      if (!CLIENT_ID.test(clientId)) return undefined
+      return (await directory.findClient(clientId)) ?? (await registered?.find(clientId))?.client
     },
   }
 }

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type TestContext, describe, it } from 'node:test'
+import type { AddressInfo } from 'node:net'
+import {
+  type AuthorizationServerOptions,
+  type Claim,
+  type Count,
+  type OAuthStore,
+  authorizationServer,
+  clientDirectory,
+  memoryStore,
+} from '../../lib/oauth'
+import { EXPRESS_VERSIONS } from '../support/express-versions'
+import { AS_WEB, CLIENTS, type RunningServer, SIGNING_KEY, USERS, json, post, startServer } from './support'
+import { UserAgent, codeForm, request } from './user-agent'
+
+/** A store whose next call fails, one of that method on a key of that kind. */
+function failingStore(): OAuthStore & {
+  fail: (method: keyof OAuthStore, kind: string) => void
+  hasFailed: () => boolean
+} {
+  const store = memoryStore()
+  let next: string | undefined
+  const pass =
+    <Args extends [string, ...unknown[]], Result>(method: keyof OAuthStore, call: (...args: Args) => Promise<Result>) =>
+    (...args: Args): Promise<Result> => {
+      if (next === undefined || !`${method} ${args[0]}`.startsWith(next)) return call(...args)
+      next = undefined
+      return Promise.reject(new Error('the store is away'))
+    }
+  return {
+    set: pass<Parameters<OAuthStore['set']>, void>('set', (...args) => store.set(...args)),
+    get: pass<Parameters<OAuthStore['get']>, string | undefined>('get', (...args) => store.get(...args)),
+    claim: pass<Parameters<OAuthStore['claim']>, Claim | undefined>('claim', (...args) => store.claim(...args)),
+    count: pass<Parameters<OAuthStore['count']>, Count>('count', (...args) => store.count(...args)),
+    fail: (method, kind) => void (next = `${method} ${kind}:`),
+    hasFailed: () => next === undefined,
+  }
+}
+
+async function started(t: TestContext, options: Partial<AuthorizationServerOptions> = {}): Promise<RunningServer> {
+  const running = await startServer({ signingKeys: [{ key: SIGNING_KEY }], pages: { terms: false }, ...options })
+  t.after(() => running.close())
+  return running
+}
+
+describe('what failed in the middle can be tried again:', () => {
+  for (const [method, kind] of [
+    ['count', 'login'],
+    ['set', 'session'],
+    ['set', 'code'],
+    ['get', 'stamp'],
+  ] as const) {
+    it(`a login form, when ${method} of a ${kind} fails`, async (t) => {
+      const store = failingStore()
+      const { issuer } = await started(t, { store })
+      const page = await new UserAgent(issuer).authorize(issuer, request())
+      store.fail(method, kind)
+      assert.equal((await page.logIn()).status, 503)
+      assert.ok(store.hasFailed())
+      assert.notEqual((await page.logIn()).params.get('code'), null)
+    })
+  }
+
+  for (const format of ['jwt', 'opaque'] as const) {
+    for (const [method, kind] of [
+      ['get', 'code'],
+      ['get', 'revoked'],
+      ['set', 'token'],
+      ['set', 'refresh'],
+      ['claim', 'code'],
+    ] as const) {
+      if (kind === 'token' && format === 'jwt') continue
+      it(`a code for ${format} tokens, when ${method} of a ${kind} record fails`, async (t) => {
+        const store = failingStore()
+        const { issuer, server } = await started(t, { store, accessTokens: { format } })
+        const form = await codeForm(issuer)
+        store.fail(method, kind)
+        assert.equal((await post(`${issuer}/token`, form, AS_WEB)).status, 503)
+        assert.ok(store.hasFailed())
+        const tokens = await json(await post(`${issuer}/token`, form, AS_WEB))
+        assert.ok(await server.verify(tokens.access_token as string))
+        const refresh = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token as string }
+        assert.equal((await post(`${issuer}/token`, refresh, AS_WEB)).status, 200)
+        assert.equal((await json(await post(`${issuer}/token`, form, AS_WEB))).error, 'invalid_grant')
+      })
+    }
+  }
+
+  it('a code, when the user directory fails', async (t) => {
+    let isAway = false
+    const users = {
+      ...USERS,
+      findUser: (id: string) => (isAway ? Promise.reject(new Error('away')) : USERS.findUser(id)),
+    }
+    const { issuer } = await started(t, { users })
+    const form = await codeForm(issuer)
+    isAway = true
+    assert.equal((await post(`${issuer}/token`, form, AS_WEB)).status, 503)
+    isAway = false
+    assert.equal((await post(`${issuer}/token`, form, AS_WEB)).status, 200)
+  })
+
+  for (const [method, kind] of [
+    ['set', 'code'],
+    ['count', 'used'],
+    ['get', 'session'],
+  ] as const) {
+    it(`a pushed request, when ${method} of a ${kind} record fails`, async (t) => {
+      const store = failingStore()
+      const { issuer } = await started(t, { store })
+      const agent = new UserAgent(issuer)
+      await (await agent.authorize(issuer, request())).logIn()
+      const { request_uri: uri } = await json(await post(`${issuer}/par`, request(), AS_WEB))
+      const open = () => agent.authorize(issuer, { client_id: 'web', request_uri: uri as string })
+      store.fail(method, kind)
+      assert.equal((await open()).status, 503)
+      assert.ok(store.hasFailed())
+      assert.notEqual((await open()).params.get('code'), null)
+      assert.equal((await open()).params.get('error'), 'invalid_request', 'it is used now')
+    })
+  }
+})
+
+describe('a directory that fails', () => {
+  it('is no wrong password: afterwards nobody is locked out', async (t) => {
+    let isAway = true
+    const authenticate = (name: string, password: string) =>
+      isAway ? Promise.reject(new Error('away')) : USERS.authenticate(name, password)
+    const { issuer } = await started(t, {
+      users: { ...USERS, authenticate },
+      loginLimits: { perAccount: 2, perAddress: 2 },
+    })
+    const page = await new UserAgent(issuer).authorize(issuer, request())
+    for (let i = 0; i < 5; i++) assert.equal((await page.logIn()).status, 503)
+    isAway = false
+    assert.notEqual((await page.logIn()).params.get('code'), null)
+  })
+
+  it('is asked for no name, app key or password that no database takes', async (t) => {
+    const fail = (): Promise<never> => Promise.reject(new Error('invalid byte sequence'))
+    const isOdd = (text: string) => /\p{Cc}/u.test(text)
+    const clients = clientDirectory(CLIENTS)
+    const { issuer } = await started(t, {
+      clients: { findClient: (id) => (isOdd(id) ? fail() : clients.findClient(id)) },
+      users: {
+        ...USERS,
+        authenticate: (name, password) => (isOdd(name + password) ? fail() : USERS.authenticate(name, password)),
+      },
+    })
+    for (const odd of ['web\0', 'we\nb', '\u0085web', 'w'.repeat(300), '$&', 'wéb']) {
+      const page = await new UserAgent(issuer).authorize(issuer, request({ client_id: odd }))
+      assert.equal(page.status, 400, JSON.stringify(odd))
+      const form = { grant_type: 'client_credentials', client_id: odd, client_secret: 'x' }
+      assert.deepEqual((await json(await post(`${issuer}/token`, form))).error, 'invalid_client')
+      const login = await (await new UserAgent(issuer).authorize(issuer, request())).logIn(odd, 'x')
+      assert.equal(login.status, 403)
+    }
+    const nul = await (await new UserAgent(issuer).authorize(issuer, request())).logIn('ada', 'x\0')
+    assert.equal(nul.status, 403)
+    for (const odd of ['https://client.test/cb\n', 'https://client.test/cb\0', 'https://client.test/cb\r\nx: y']) {
+      assert.equal((await new UserAgent(issuer).authorize(issuer, request({ redirect_uri: odd }))).status, 400)
+      const out = new URLSearchParams({ client_id: 'web', post_logout_redirect_uri: odd }).toString()
+      assert.equal((await new UserAgent(issuer).request(`${issuer}/logout?${out}`)).status, 400)
+    }
+    assert.equal((await new UserAgent(issuer).authorize(issuer, request({ login_hint: 'a\0da' }))).status, 200)
+  })
+})
+
+for (const [version, express] of EXPRESS_VERSIONS) {
+  describe(`callbacks that throw or reject, on ${version}`, () => {
+    async function serve(t: TestContext, options: Partial<AuthorizationServerOptions>): Promise<string> {
+      const app = express()
+      const http = app.listen(0, '127.0.0.1')
+      await once(http, 'listening')
+      t.after(() => {
+        http.closeAllConnections()
+        http.close()
+      })
+      const issuer = `http://127.0.0.1:${(http.address() as AddressInfo).port}/as`
+      const base = { issuer, clients: clientDirectory(CLIENTS), users: USERS, signingKeys: [{ key: SIGNING_KEY }] }
+      app.use('/as', authorizationServer({ ...base, log: () => undefined, ...options }))
+      return issuer
+    }
+
+    const throws = () => {
+      throw new Error('callback')
+    }
+    const rejectsWithNothing = () => new Promise((_, reject) => reject(undefined))
+    const rejects = () => Promise.reject(new Error('callback')) as never
+    const away = { findClient: () => Promise.reject(new Error('the directory is away')) }
+    for (const [what, options, status] of [
+      ['onError throws', { clients: away, onError: throws }, 503],
+      ['onError rejects', { clients: away, onError: rejects }, 503],
+      ['findClient throws', { clients: { findClient: throws } }, 503],
+      ['findClient rejects with nothing', { clients: { findClient: rejectsWithNothing } }, 503],
+      ['pages.texts throws', { pages: { texts: throws } }, 200],
+      ['pages.texts rejects', { pages: { texts: rejects } }, 200],
+      ['pages.texts returns no texts', { pages: { texts: (() => ({ loginTitle: 7 })) as never } }, 200],
+      ['log throws', { clients: clientDirectory([]), log: throws }, 400],
+      ['log rejects', { clients: clientDirectory([]), log: rejects }, 400],
+    ] as const) {
+      it(`${what}: ${status}, one line, and the process goes on`, async (t) => {
+        const lines = t.mock.method(console, 'error', () => undefined).mock
+        const issuer = await serve(t, options as Partial<AuthorizationServerOptions>)
+        const page = await new UserAgent(issuer).authorize(issuer, request())
+        assert.equal(page.status, status)
+        assert.equal(lines.callCount(), what.includes('no texts') ? 0 : 1)
+        assert.equal((await fetch(`${issuer}/jwks`)).status, 200)
+      })
+    }
+
+    it('accept throws or rejects: 503, one line', async (t) => {
+      for (const accept of [throws, rejects]) {
+        const lines = t.mock.method(console, 'error', () => undefined).mock
+        const issuer = await serve(t, { registration: { accept } })
+        const body = JSON.stringify({ redirect_uris: ['https://a.test/cb'] })
+        const headers = { 'content-type': 'application/json' }
+        const response = await fetch(`${issuer}/register`, { method: 'POST', headers, body })
+        assert.deepEqual([response.status, response.headers.get('retry-after'), lines.callCount()], [503, '5', 1])
+        t.mock.restoreAll()
+      }
+    })
+
+    it('onwardOrigins of a directory that end a policy stay out of it', async (t) => {
+      const app = {
+        ...CLIENTS[0],
+        name: "$& $' $`",
+        onwardOrigins: ["https://a;script-src 'unsafe-inline'", 'vscode:'],
+      }
+      const issuer = await serve(t, { clients: { findClient: () => Promise.resolve(app as never) } })
+      const page = await new UserAgent(issuer).authorize(issuer, request())
+      const policy = page.response.headers.get('content-security-policy') ?? ''
+      assert.match(policy, /form-action 'self' https:\/\/client\.test vscode:$/)
+      assert.ok(page.text.includes('to continue to $&amp; $&#39; $`'))
+    })
+  })
+}
