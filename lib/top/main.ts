@@ -3,18 +3,20 @@ import { parseArgs } from 'node:util'
 import { redisWindows } from '../throttle/inspect/redis-windows'
 import { UNBOUNDED, jsonLine, plain, table, withoutUrls } from './screen'
 import { watch } from './terminal'
+import { found } from './view'
 
-const USAGE = `express-tollgate top --redis URL [--prefix tollgate:] [--every 2] [--once] [--json]
+const USAGE = `express-tollgate top [--redis URL] [--prefix tollgate:] [--find SUBJECT] [--every 2] [--once] [--json]
 
-Shows who is spending processing time and who is refused, out of what redisStore() keeps in Redis or a Cluster. It only reads.
+Shows who uses processing time and who is refused, out of what redisStore() keeps in Redis or a Cluster. It only reads.
 
   --redis   redis:// or rediss://; default REDIS_URL of the environment, which keeps a password out of ps
   --prefix  that of redisStore(); default tollgate:
+  --find    shows one subject, by req.throttle.subject such as user:ada, or by a part of its hash
   --every   seconds between two looks, 1 to 3600; default 2
   --once    looks once and prints all; so it does without a terminal
   --json    looks once and prints one JSON object
 
-In a terminal: q quits, / filters by hash or window, s l h r p e sort. Subjects are hashes. OVER LIMIT is the limit of who has exceeded it and is refused until the window ends.
+In a terminal: q quits, / filters by hash, name or window, s l h r p e sort. Subjects are hashes. Whoever used more than the limit is refused until the window ends.
 `
 
 /** What was asked for cannot be done; the message says what to do. */
@@ -27,15 +29,16 @@ main().catch((err: unknown) => {
 })
 
 async function main(): Promise<void> {
-  const { url, prefix, everyMs, once, json, help } = asked()
+  const { url, prefix, find, everyMs, once, json, help } = asked()
   if (help) return void process.stdout.write(USAGE)
   const windows = await redisWindows(url, prefix)
+  const read = async () => (find === undefined ? windows.read() : found(await windows.read(), find))
   const { isTTY, columns } = process.stdout
   try {
     if (json) {
-      process.stdout.write(`${jsonLine({ at: new Date().toISOString(), windows: await windows.read() })}\n`)
-    } else if (isTTY && !once) await watch(windows, everyMs)
-    else process.stdout.write(table(await windows.read(), isTTY ? { ...UNBOUNDED, columns } : UNBOUNDED))
+      process.stdout.write(`${jsonLine({ at: new Date().toISOString(), windows: await read() })}\n`)
+    } else if (isTTY && !once) await watch(read, everyMs)
+    else process.stdout.write(table(await read(), isTTY ? { ...UNBOUNDED, columns } : UNBOUNDED))
   } finally {
     windows.close()
   }
@@ -46,19 +49,21 @@ function asked() {
   const {
     redis: url = process.env.REDIS_URL ?? '',
     prefix = 'tollgate:',
+    find,
     every = '2',
     once = false,
     json = false,
     help,
   } = values
-  if (help) return { url, prefix, everyMs: 0, once, json, help: true }
+  if (help) return { url, prefix, find, everyMs: 0, once, json, help: true }
   if (positionals.join(' ') !== 'top')
     throw new UsageError(`the one command is top; received "${positionals.join(' ')}"`)
+  if (url === '') throw new UsageError('which Redis? Give --redis with a redis:// URL, or set REDIS_URL')
   if (!/^rediss?:\/\//.test(url) || !URL.canParse(url))
     throw new UsageError('--redis must be a redis:// or rediss:// URL')
   const everySec = Number(every)
   if (!(everySec >= 1 && everySec <= 3_600)) throw new UsageError(`--every must be 1 to 3600; received "${every}"`)
-  return { url, prefix, everyMs: everySec * 1_000, once, json, help: false }
+  return { url, prefix, find, everyMs: everySec * 1_000, once, json, help: false }
 }
 
 function parsed() {
@@ -68,6 +73,7 @@ function parsed() {
     const options = {
       redis: text,
       prefix: text,
+      find: text,
       every: text,
       once: flag,
       json: flag,

@@ -1,5 +1,4 @@
-import type { PublishedWindow } from '../throttle/inspect/published-window'
-import { FIRST_VIEW, SORT_KEYS, type View, viewed } from './view'
+import { FIRST_VIEW, type NamedWindow, SORT_KEYS, type View, viewed } from './view'
 
 /** How large the output is, in characters. */
 export interface Size {
@@ -15,30 +14,29 @@ export const UNBOUNDED: Size = { rows: Infinity, columns: Infinity }
 interface Column {
   readonly title: string
   readonly width: number
-  readonly text: (window: PublishedWindow) => string
+  readonly text: (window: NamedWindow) => string
 }
 
-const SUBJECT = { title: 'SUBJECT', text: ({ subject }: PublishedWindow) => subject }
+const SUBJECT = { title: 'SUBJECT', text: ({ name, subject }: NamedWindow) => plain(name ?? subject) }
 /** A narrow terminal leaves out the last ones first. */
 const FIGURES: readonly Column[] = [
-  { title: 'SPENT', width: 10, text: ({ spentMs }) => seconds(spentMs) },
-  { title: 'OVER LIMIT', width: 10, text: ({ overLimitMs: over }) => (over === null ? '-' : seconds(over)) },
+  { title: 'USED', width: 21, text: used },
   { title: 'ENDS IN', width: 9, text: ({ endsInMs }) => seconds(endsInMs) },
   { title: 'HOLD', width: 9, text: ({ holdMs }) => seconds(holdMs) },
   { title: 'RUNNING', width: 7, text: ({ running }) => String(running) },
   { title: 'PROCESSES', width: 9, text: ({ processes }) => String(processes) },
 ]
 /** From left to right. */
-const ORDER = ['SPENT', 'OVER LIMIT', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN']
+const ORDER = ['USED', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN']
 const [HASH, CUT_HASH, SHORTEST_NAME] = [24, 14, 10]
 
 /** All windows, printed once. */
-export function table(windows: readonly PublishedWindow[], size: Size): string {
+export function table(windows: readonly NamedWindow[], size: Size): string {
   return `${lines(windows, FIRST_VIEW, size).join('\n')}\n`
 }
 
 /** Fills a terminal: exactly `rows` lines, none wider than `columns`. */
-export function screen(windows: readonly PublishedWindow[], view: View, size: Size): string[] {
+export function screen(windows: readonly NamedWindow[], view: View, size: Size): string[] {
   const shown = lines(windows, view, { ...size, rows: size.rows - 1 })
   const empty = Array<string>(Math.max(0, size.rows - 1 - shown.length)).fill('')
   return [...shown, ...empty, cut(plain(hint(view, size.columns)), size.columns)].slice(-size.rows)
@@ -55,7 +53,7 @@ function hint(view: View, columns: number): string {
   return whole.length <= columns ? whole : [...always, `sort by ${letters.join(' ')}`].join('  ')
 }
 
-function lines(windows: readonly PublishedWindow[], view: View, { rows, columns }: Size): string[] {
+function lines(windows: readonly NamedWindow[], view: View, { rows, columns }: Size): string[] {
   const found = viewed(windows, view)
   const sum = (of: 'spentMs' | 'holdMs') => seconds(found.reduce((total, window) => total + window[of], 0))
   const over = found.filter(({ overLimitMs }) => overLimitMs !== null).length
@@ -68,7 +66,7 @@ function lines(windows: readonly PublishedWindow[], view: View, { rows, columns 
 }
 
 /** Returns what formats one line of the table; without a window, its heading. */
-function rowFor(columns: number): (window?: PublishedWindow) => string {
+function rowFor(columns: number): (window?: NamedWindow) => string {
   const hash = columns < 80 ? CUT_HASH : HASH
   let left = columns - hash - 1 - SHORTEST_NAME
   const fitting = FIGURES.filter(({ width }) => (left -= width + 1) >= 0).map(({ title }) => title)
@@ -82,6 +80,10 @@ function rowFor(columns: number): (window?: PublishedWindow) => string {
     })
     return [subject, ...cells, ` ${window === undefined ? 'WINDOW' : plain(window.window)}`].join(' ')
   }
+}
+
+function used({ spentMs, overLimitMs: over }: NamedWindow): string {
+  return over === null ? seconds(spentMs) : `used ${seconds(spentMs)} of ${seconds(over)}`
 }
 
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`

@@ -1,7 +1,5 @@
-import type { RedisWindows } from '../throttle/inspect/redis-windows'
-import type { PublishedWindow } from '../throttle/inspect/published-window'
 import { screen } from './screen'
-import { FIRST_VIEW, type View, afterKey } from './view'
+import { FIRST_VIEW, type NamedWindow, type View, afterKey } from './view'
 
 /** The alternate screen without a cursor, and back. */
 const ENTER = '\x1b[?1049h\x1b[?25l'
@@ -11,14 +9,14 @@ const HOME = '\x1b[H'
 const ERASE_LINE = '\x1b[K'
 
 /**
- * Shows the windows in the terminal, every `everyMs`, and obeys its keys, until `q` or Ctrl-C.
+ * Shows the windows that `read` brings in the terminal, every `everyMs`, and obeys its keys, until `q` or Ctrl-C.
  *
  * @throws {Error} where Redis does not answer; the terminal is restored first
  */
-export async function watch(windows: RedisWindows, everyMs: number): Promise<void> {
+export async function watch(read: () => Promise<NamedWindow[]>, everyMs: number): Promise<void> {
   const { stdin, stdout } = process
   let view: View = FIRST_VIEW
-  let latest: PublishedWindow[] | undefined
+  let latest: NamedWindow[] | undefined
   let quit: () => void = () => undefined
   const hasQuit = new Promise<'quit'>((resolve) => (quit = () => resolve('quit')))
 
@@ -42,11 +40,11 @@ export async function watch(windows: RedisWindows, everyMs: number): Promise<voi
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, quit)
   try {
     for (;;) {
-      const reading = windows.read()
+      const reading = read()
       reading.catch(() => undefined) // a quit no longer waits for it
-      const read = await Promise.race([hasQuit, reading])
-      if (read === 'quit') return
-      latest = read
+      const outcome = await Promise.race([hasQuit, reading])
+      if (outcome === 'quit') return
+      latest = outcome
       draw()
       if ((await Promise.race([hasQuit, pause(everyMs)])) === 'quit') return
     }

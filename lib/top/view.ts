@@ -1,9 +1,16 @@
+import { hashOf } from '../dashboard/subjects'
 import type { PublishedWindow } from '../throttle/inspect/published-window'
+
+/** A window whose subject's name is known. */
+export interface NamedWindow extends PublishedWindow {
+  /** As `req.throttle.subject`, shortened where the store has it; undefined where only the hash is known. */
+  readonly name?: string
+}
 
 /** What the viewer has chosen by keys. */
 export interface View {
   readonly sort: SortKey
-  /** Part of a hash or of a window's name; empty: all are shown. */
+  /** Part of a hash, a name or a window's name; empty: all are shown. */
   readonly filter: string
   /** The filter is being typed. */
   readonly isTyping: boolean
@@ -42,9 +49,23 @@ function typed(view: View, key: string): View {
   return /^[\x20-\x7e]+$/.test(key) ? { ...view, filter: (view.filter + key).slice(0, LONGEST_FILTER) } : view
 }
 
+/**
+ * The windows of one subject. A hash cannot be turned back into a name, but a name has only one hash.
+ *
+ * @param find as `req.throttle.subject`: `user:ada`; or a part of a hash or of a name that the store has
+ */
+export function found(windows: readonly NamedWindow[], find: string): NamedWindow[] {
+  const id = hashOf(find)
+  return windows
+    .filter(({ name, subject }) => subject === id || subject.includes(find) || (name?.includes(find) ?? false))
+    .map((window) => (window.subject === id ? { ...window, name: find } : window))
+}
+
 /** The windows that the viewer wants, in order. */
-export function viewed(windows: readonly PublishedWindow[], { sort, filter }: View): PublishedWindow[] {
-  const found = windows.filter(({ subject, window }) => subject.includes(filter) || window.includes(filter))
+export function viewed(windows: readonly NamedWindow[], { sort, filter }: View): NamedWindow[] {
+  const found = windows.filter(({ name, subject, window }) =>
+    [name ?? '', subject, window].some((text) => text.includes(filter)),
+  )
   return found.sort((a, b) => ORDER[sort](b) - ORDER[sort](a) || b.spentMs - a.spentMs)
 }
 

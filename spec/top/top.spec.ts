@@ -145,7 +145,17 @@ describe('express-tollgate top', () => {
     assert.deepEqual(await look(), [60_000, null])
     const { stdout } = await top('top', '--redis', url, '--prefix', 'over:')
     assert.match(stdout, /^2 open windows, 1 over the limit, /)
-    assert.match(stdout, /\n\S+ +60\.\d s +60\.0 s .*\n\S+ +2\.\d s +- /)
+    assert.match(stdout, /\n\S+ +used 60\.\d s of 60\.0 s .*\n\S+ +2\.\d s /)
+    const one = await top('top', '--redis', url, '--prefix', 'over:', '--find', 'eve')
+    assert.match(one.stdout, /^1 open windows, 1 over the limit, [^]*\neve +used 60\.\d s of 60\.0 s /)
+    const [{ subject = '' } = {}] = windowsIn(
+      (await top('top', '--redis', url, '--prefix', 'over:', '--json', '--find', 'eve')).stdout,
+    )
+    assert.match(
+      (await top('top', '--redis', url, '--prefix', 'over:', '--find', subject.slice(3, 12))).stdout,
+      /^1 open/,
+    )
+    assert.match((await top('top', '--redis', url, '--prefix', 'over:', '--find', 'nobody')).stdout, /^0 open/)
     const throttled = throttle({ store: redisStore(url, { prefix: 'over:' }), name: 'hour', windowMs: 3_600_000 })
     await until(() =>
       throttled.reset('eve').then(
@@ -221,7 +231,7 @@ describe('express-tollgate top', () => {
 
   it('says what is wrong with its arguments', async () => {
     for (const [args, said] of [
-      [['top'], /--redis must be/],
+      [['top'], /which Redis\? Give --redis with a redis:\S+ URL, or set REDIS_URL/],
       [['top', '--redis', 'http://ada:hush@localhost'], /--redis must be/],
       [['bottom', '--redis', url], /the one command is top; received "bottom"/],
       [['top', '--redis', url, '--every', '0'], /--every must be 1 to 3600; received "0"/],
@@ -294,11 +304,18 @@ describe('table() and screen()', () => {
         assert.doesNotMatch(lines.join(''), /\p{Cc}/u)
       }
       const heading = screen(many, FIRST_VIEW, { rows: 12, columns })[2] ?? ''
-      for (const title of ['SUBJECT', 'SPENT', 'OVER LIMIT', 'ENDS IN', 'WINDOW'])
-        assert.ok(heading.includes(title), title)
+      for (const title of ['SUBJECT', 'USED', 'ENDS IN', 'WINDOW']) assert.ok(heading.includes(title), title)
       assert.equal(heading.includes('PROCESSES'), columns >= 100)
     })
   }
+
+  it('show a name where it is known, as text', () => {
+    const windows = [
+      { ...windowOf(), name: 'user:ada' },
+      { ...windowOf(), name: '\u001b[2Jeve' },
+    ]
+    assert.match(table(windows, UNBOUNDED), /\nuser:ada  .*\n\\u\{1b\}\[2Jeve  /)
+  })
 
   it('count those that do not fit', () => {
     const lines = table(many, { rows: 10, columns: 200 }).trimEnd().split('\n')
