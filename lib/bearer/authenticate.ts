@@ -1,4 +1,5 @@
 import type { DenialHeaders } from '../errors'
+import { answeredAtOnce } from '../http/callback'
 import { isJsonObject } from '../http/json'
 import { shown } from '../http/options'
 import type { BearerConfig } from './bearer-config'
@@ -6,7 +7,7 @@ import { nonceFields } from './challenge'
 import type { Credentials } from './credentials/credentials'
 import { type AppRequestView, findTokenIn } from './credentials/token-sources'
 import type { AcceptedProof } from './dpop/dpop-check'
-import { type Refusal, isRefusal } from './refusal/refusal'
+import { type Refusal, isRefusal, refuse } from './refusal/refusal'
 import { grantsScope } from './session/scope'
 import {
   type Session,
@@ -96,27 +97,34 @@ function readSession(verified: VerifiedToken, config: BearerConfig): Session | R
 }
 
 function revoked(session: Session, { revocation }: BearerConfig): Refusal | undefined {
-  const state = revocation?.state(session) ?? 'valid'
+  const state = revocation ? answeredAtOnce('revocation', revocation.state(session)) : 'valid'
   if (state === 'valid') return undefined
   if (state === 'revoked') return { refused: 'revoked' }
   return { refused: 'revocation_unavailable', retryAfterSec: 1, cause: state.behind }
 }
 
-function identityOf({ claims, header, rules }: VerifiedToken, { mark }: BearerConfig): SessionIdentity | Refusal {
+function identityOf(
+  { claims, header, issuer, rules }: VerifiedToken,
+  { mark }: BearerConfig,
+): SessionIdentity | Refusal {
   if (!rules.session) return identityFromClaims(claims, mark, header === undefined)
+  let identity: unknown
   try {
-    return identityReturned(rules.session(claims, { header: header ?? {} }))
+    identity = rules.session(claims, { header: header ?? {} })
   } catch (cause) {
-    return { refused: 'session_kind', cause }
+    return { refused: 'session_kind', about: { issuer }, cause }
   }
+  const returned = identityReturned(answeredAtOnce('session', identity))
+  return isRefusal(returned) ? { ...returned, about: { issuer } } : returned
 }
 
-function claimsRefused({ claims, header, rules: { checkClaims } }: VerifiedToken): Refusal | undefined {
+function claimsRefused({ claims, header, issuer, rules: { checkClaims } }: VerifiedToken): Refusal | undefined {
+  if (!checkClaims) return undefined
+  let held: unknown
   try {
-    return checkClaims && checkClaims(claims, { header: header ?? {} }) !== true
-      ? { refused: 'claim_check' }
-      : undefined
+    held = checkClaims(claims, { header: header ?? {} })
   } catch (cause) {
-    return { refused: 'claim_check', cause }
+    return { refused: 'claim_check', about: { issuer }, cause }
   }
+  return answeredAtOnce('checkClaims', held) === true ? undefined : refuse('claim_check')
 }

@@ -28,6 +28,8 @@ export interface BearerConfig {
   /** The time in seconds since 1970. */
   readonly nowSec: () => number
   readonly clockToleranceSec: number
+  /** Whether sessions may have scopes that RFC 6749 does not know: roles. */
+  readonly takesRoles: boolean
   readonly mark: UnauthenticatedMark
   /** Longer tokens are refused before anything is done with them. */
   readonly maxTokenLength: number
@@ -107,7 +109,12 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   }
   const nowSec = () => clock.date() / 1_000
   const proofs = dpopCheck(options.dpop, nowSec, warnings)
-  const { verifier, clockToleranceSec } = tokenVerifier(options, env, clock)
+  const { verifier, clockToleranceSec, takesRoles } = tokenVerifier(options, env, clock)
+  if (rule.role !== undefined && !takesRoles) {
+    throw new TypeError(
+      `scope must be scopes as RFC 6749 §3.3 writes them, or roles with scopeFrom; received ${shown(scope)}`,
+    )
+  }
   return {
     verifier,
     challenge: { realm, resourceMetadata, dpop: proofs && (proofs.required ? 'required' : 'accepted') },
@@ -119,6 +126,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     dpop: proofs,
     nowSec,
     clockToleranceSec,
+    takesRoles,
     mark: unauthenticated,
     maxTokenLength,
     warn: warnings ? issuerWarnings(clock) : () => undefined,

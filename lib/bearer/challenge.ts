@@ -1,6 +1,7 @@
 import type { Denial, DenialHeaders } from '../errors'
 import { ASYMMETRIC } from './keys/algorithm'
 import type { Refusal } from './refusal/refusal'
+import { isScope } from './session/scope'
 
 /** What a challenge says whatever the reason. */
 export interface ChallengeOptions {
@@ -36,7 +37,7 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
       return denial(400, 'invalid_request', 'The request brings credentials more than once')
     case 'scope':
       return denial(403, 'insufficient_scope', 'The access token does not grant the scope needed', {
-        scope: refusal.scope?.join(' '),
+        scope: refusal.scope?.every(isScope) ? refusal.scope.join(' ') : undefined, // a role cannot be written there
       })
     case 'unauthenticated_session':
       return denial(403, 'insufficient_scope', 'A signed-in session is needed')

@@ -2,6 +2,7 @@ import type { Clock } from '../http/clock'
 import { fetchFailure } from '../http/fetch-failure'
 import { shown } from '../http/options'
 import type { Reason, RefusedBy, Refusal } from './refusal/refusal'
+import { SessionProblem } from './session/session'
 
 /** The same cause is warned of once in this time. */
 const EVERY_MS = 60_000
@@ -17,7 +18,7 @@ export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
   const warnedAt = new Map<string, number>()
   return ({ refused, about = {}, cause }) => {
     const explain = MESSAGES[refused]
-    if (!explain || (refused === 'unknown_key' && cause === undefined)) return
+    if (!explain || (IF_CAUSED.has(refused) && cause === undefined)) return
     // Of few values, whatever clients send: it is remembered.
     const { remedy } = fetchFailure(cause, 'documents')
     const name = [refused, about.issuer, remedy].join(' ')
@@ -26,6 +27,9 @@ export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
     process.emitWarning(explain(about, cause), { code: 'TOLLGATE_ISSUER' })
   }
 }
+
+/** Without a cause these are clients' faults. */
+const IF_CAUSED: ReadonlySet<Reason> = new Set(['unknown_key', 'session_kind', 'claim_check'])
 
 const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknown) => string } = {
   keys_unavailable({ issuer }, cause) {
@@ -48,8 +52,19 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
   },
 
   verify_unavailable(_about, cause) {
-    const thrown = cause instanceof Error ? cause.name : typeof cause // its message may hold the token
-    return `the option verify threw ${thrown}. Requests get 503 meanwhile: err.cause of onDenied has it`
+    return `the option verify threw ${thrown(cause)}. Requests get 503 meanwhile: err.cause of onDenied has it`
+  },
+
+  session_kind({ issuer }, cause) {
+    const what = cause instanceof SessionProblem ? cause.message : `the option session threw ${thrown(cause)}`
+    return `${what} for a token of the issuer ${shown(issuer)}, which was refused with 401: err.cause of onDenied has it`
+  },
+
+  claim_check({ issuer }, cause) {
+    return (
+      `the option checkClaims threw ${thrown(cause)} for a token of the issuer ${shown(issuer)}, which was refused with ` +
+      '401: err.cause of onDenied has it'
+    )
   },
 
   issuer({ received, expected }) {
@@ -65,4 +80,9 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
       `this API is ${shown(expected)}. If it should be let in, set audience, or have the issuer set aud`
     )
   },
+}
+
+/** What was thrown, without its message: that may hold a token. */
+function thrown(cause: unknown): string {
+  return cause instanceof Error ? cause.name : typeof cause
 }

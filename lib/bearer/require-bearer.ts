@@ -1,4 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { asError } from '../http/callback'
 import { deny } from '../http/deny'
 import { Meter } from '../http/meter'
 import { type Authenticated, authenticate } from './authenticate'
@@ -52,8 +53,14 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
 
   function requireBearer(req: Request, res: Response, next: NextFunction): void {
     Meter.of(res)
-    const outcome = authenticate(new ExpressRequestView(req), config)
-    if (outcome instanceof Promise) outcome.then((late) => settle(late, req, res, next)).catch(next)
+    const failed = (failure: unknown) => next(asError(failure)) // what a function of the app threw
+    let outcome: ReturnType<typeof authenticate>
+    try {
+      outcome = authenticate(new ExpressRequestView(req), config)
+    } catch (failure) {
+      return failed(failure)
+    }
+    if (outcome instanceof Promise) outcome.then((late) => settle(late, req, res, next)).catch(failed)
     else settle(outcome, req, res, next)
   }
 

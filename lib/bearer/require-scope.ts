@@ -14,23 +14,31 @@ import { scopeRule, grantsScope } from './session/scope'
  *
  * @example app.delete('/persons/:id', requireScope('write', 'delete'), remove)
  * @example app.get('/persons/:id', requireScope({ any: ['read', 'admin'] }), person)
- * @throws {TypeError} in the factory, unless it is given scopes as RFC 6749 §3.3 writes them; for a request, where no
- *   `requireBearer()` stands before
+ * @throws {TypeError} in the factory, unless it is given scopes; for a request, where no `requireBearer()` stands before,
+ *   or none of its issuers has `scopeFrom` or `session` and a scope is not as RFC 6749 §3.3 writes them
  */
 export function requireScope(...scope: readonly string[] | [{ readonly any: readonly string[] }]): RequestHandler {
   if (isRequest(scope[0])) throw uncalled('requireScope', "'read'")
   const rule = scopeRule(scope.length === 1 && typeof scope[0] === 'object' ? scope[0] : scope)
   if (!rule || rule.scopes.length === 0) {
-    throw new TypeError(`requireScope() takes one scope or more as RFC 6749 §3.3 writes them; received ${shown(scope)}`)
+    throw new TypeError(`requireScope() takes one scope or more; received ${shown(scope)}`)
   }
 
   return function requireScope(req, res, next) {
     const checked = bearerCheckOf(req)
     if (!checked) throw new TypeError('requireScope() must stand after requireBearer()')
     const { session, config } = checked
+    if (rule.role !== undefined && !config.takesRoles) throw noScope(rule.role)
     if (session && grantsScope(session.scope, rule)) return next()
     const refusal: Refusal = session ? { refused: 'scope', scope: rule.scopes } : { refused: 'no_token' }
     publish(req, refusal)
     deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
   }
+}
+
+/** What no token can grant is a mistake: most often two scopes in one text. */
+export function noScope(role: string): TypeError {
+  return new TypeError(
+    `${shown(role)} is no scope as RFC 6749 §3.3 writes them: give several one by one; for a role set scopeFrom`,
+  )
 }

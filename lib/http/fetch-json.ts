@@ -42,8 +42,8 @@ export async function fetchJson(url: string, limits: FetchLimits, init: RequestI
   const { clock, timeoutMs } = limits
   const aborter = new AbortController()
   const { signal } = aborter
-  const cancel = clock.after(timeoutMs, () => aborter.abort(new Error(`no answer within ${timeoutMs} ms`)))
   const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+  const cancel = clock.after(timeoutMs, () => aborter.abort(new Error(`no answer within ${timeoutMs} ms`)))
   try {
     return await Promise.race([fetchWithin(url, limits, { ...init, signal }), late]) // a fetch of the app's may not listen
   } catch (cause) {

@@ -327,7 +327,8 @@ describe('every factory of the bearer check, given what no option takes', () => 
 describe('requireScope() throws at startup', () => {
   it('without scopes, or with what is none', () => {
     assert.throws(() => requireScope(), TypeError)
-    assert.throws(() => requireScope('read write'), /requireScope\(\).*'read write'/)
+    assert.throws(() => requireScope('read\nwrite'), /requireScope\(\).*'read\\nwrite'/)
+    assert.throws(() => requireScope(''), /requireScope\(\)/)
     assert.throws(() => requireScope(7 as never), /7/)
   })
 })

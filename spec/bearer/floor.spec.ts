@@ -345,7 +345,9 @@ describe('scopeOf(), scopeRule() and grantsScope()', () => {
       [true, false, false],
     )
     assert.ok(grantsScope([], rule([])))
-    for (const needed of [{ any: [] }, null, 7, 'a  b', ['a b'], undefined]) assert.equal(scopeRule(needed), undefined)
+    assert.deepEqual([rule(['a', 'b c']).role, rule('b c').role], ['b c', undefined])
+    for (const needed of [{ any: [] }, null, 7, 'a  b', ['a\n'], ['\ud800'], undefined])
+      assert.equal(scopeRule(needed), undefined)
   })
 })
 

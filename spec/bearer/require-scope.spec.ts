@@ -27,6 +27,34 @@ describe('requireScope()', () => {
     assert.equal((await get('/both', ['read', 'write'])).status, 200)
   })
 
+  it('takes roles where scopeFrom or session may grant them, and says so where nothing can', async () => {
+    const roles = ['Team Lead', 'Geschäftsführung']
+    const asking = async (options: object, scope: readonly (string | { any: string[] })[]) => {
+      const app = express().use(requireBearer({ ...dev.options, ...options }), requireScope(...(scope as string[])))
+      app.use((_req, res) => void res.end())
+      app.use(((err: Error, _req, res, _next) => void res.status(500).send(err.message)) as express.ErrorRequestHandler)
+      const { url } = await serve(app)
+      const authorization = `Bearer ${dev.token('ada', { claims: { roles } })}`
+      const answer = await fetch(url, { headers: { authorization } })
+      return [answer.status, answer.headers.get('www-authenticate') ?? (await answer.text())]
+    }
+    const withRoles = { scopeFrom: ['roles'] }
+    assert.deepEqual(await asking(withRoles, roles), [200, ''])
+    assert.deepEqual(await asking(withRoles, [{ any: ['x', 'Geschäftsführung'] }]), [200, ''])
+    const session = () => ({ kind: 'user', userId: 'ada', scope: roles })
+    assert.deepEqual(await asking({ session }, ['Team Lead']), [200, ''])
+    for (const role of ['Team', 'team lead', 'Vorstand ü', 'a"b']) {
+      const [status, challenge] = await asking(withRoles, [role])
+      assert.equal(status, 403)
+      assert.equal(String(challenge).includes('scope="'), role === 'Team') // RFC 6749 §3.3 can write only that
+    }
+    const message =
+      "'read write' is no scope as RFC 6749 §3.3 writes them: give several one by one; for a role set scopeFrom"
+    assert.deepEqual(await asking({}, ['read write']), [500, message])
+    assert.equal((await asking({ ...withRoles, scope: ['Team Lead'] }, ['Team Lead']))[0], 200)
+    assert.throws(() => requireBearer({ ...dev.options, scope: ['Team Lead'] }), /, or roles with scopeFrom; received/)
+  })
+
   it('answers the others with 403 insufficient_scope that names them all (RFC 6750 §3.1)', async () => {
     const get = await app()
     for (const scope of [

@@ -66,17 +66,21 @@ export interface TokenOptions {
   readonly timesAsText?: boolean | undefined
   /**
    * Where the scopes are: the first of these claims that the token has. A list names a claim within claims:
-   * `['permissions', ['realm_access', 'roles'], 'scope']`. Default `['scope', 'scp']`.
+   * `['permissions', ['realm_access', 'roles'], 'scope']`. `scope`, `scp` and `scopes` have OAuth scopes, with spaces
+   * between. Other claims have roles, kept as they are: `Team Lead`. Default `['scope', 'scp']`.
    */
   readonly scopeFrom?: readonly ClaimPath[] | undefined
   /** Refuses tokens that grant no scope at all, with 403. Default false. */
   readonly scopeRequired?: boolean | undefined
   /**
-   * Whether a token's claims are acceptable beyond what is checked anyway. False, or an error thrown: 401
-   * `invalid_token`.
+   * Whether a token's claims are acceptable beyond what is checked anyway; answers at once. False: 401 `invalid_token`.
+   * An error thrown: the same, with a warning.
    */
   readonly checkClaims?: CheckClaims | undefined
-  /** Says whose session a token describes, where the default does not fit. Undefined, or an error thrown: 401. */
+  /**
+   * Says whose session a token describes, where the default does not fit; answers at once. What it returns decides,
+   * whatever `sub` is. Undefined: 401. An error thrown: the same, with a warning.
+   */
   readonly session?: ReadSession | undefined
   /** Fetches metadata, keys and introspection answers: a `fetch` that goes by a proxy. Default: Node's own. */
   readonly fetch?: typeof globalThis.fetch | undefined

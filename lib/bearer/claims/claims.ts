@@ -84,8 +84,11 @@ export function claimRefusal(refused: Reason, { iss, aud }: JsonObject, policy: 
 }
 
 function commonProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
-  if (claims.sub !== undefined && !isId(claims.sub)) return 'subject'
-  if (claims.jti !== undefined && typeof claims.jti !== 'string') return 'token_id'
+  if (!policy.rules.session) {
+    // Else it decides by what it returns.
+    if (claims.sub !== undefined && !isId(claims.sub)) return 'subject'
+    if (claims.jti !== undefined && typeof claims.jti !== 'string') return 'token_id'
+  }
   if (policy.required.some((name) => !Object.hasOwn(claims, name))) return 'required_claim'
   if (!policy.requiredValues.every(([name, values]) => values.includes(claims[name]))) return 'claim_check'
   if (policy.clients && !policy.clients.includes(clientNamed(claims) as string)) return 'client'
@@ -99,6 +102,12 @@ function clientNamed({ client_id, azp, cid, appid }: JsonObject): unknown {
 
 function isTenants(claims: JsonObject, tenants: TenantPattern | undefined): boolean {
   return tenants === undefined || tenants.tenantOf(claims.iss as string) === claims[tenants.claim]
+}
+
+/** The claims that say something: `null` counts as absent, whichever claim has it. The same where there are none. */
+export function withoutNull(claims: JsonObject): JsonObject {
+  if (!Object.values(claims).includes(null)) return claims
+  return Object.freeze(Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null)))
 }
 
 const TIMES = ['exp', 'nbf', 'iat'] as const

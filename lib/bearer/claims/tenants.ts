@@ -1,3 +1,4 @@
+import { answeredAtOnce } from '../../http/callback'
 import { shown } from '../../http/options'
 
 /** The tenants accepted: their names, or a function that knows them. */
@@ -45,7 +46,9 @@ export function tenantPattern(issuers: readonly string[], tenants: Tenants | und
     listed: typeof tenants === 'function' ? [] : [...tenants],
     tenantOf(iss) {
       const tenant = iss.slice(before.length, iss.length - after.length)
-      return issuerOf(tenant) === iss && isTenant(tenant) && accepted(tenant) === true ? tenant : undefined
+      return issuerOf(tenant) === iss && isTenant(tenant) && answeredAtOnce('tenants', accepted(tenant)) === true
+        ? tenant
+        : undefined
     },
     issuerOf,
   }

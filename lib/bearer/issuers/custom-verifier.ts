@@ -1,6 +1,6 @@
 import type { Clock } from '../../http/clock'
 import { readJsonObject } from '../../http/json'
-import { type ClaimPolicy, claimRefusal, opaqueClaimProblem, timesAsNumbers } from '../claims/claims'
+import { type ClaimPolicy, claimRefusal, opaqueClaimProblem, timesAsNumbers, withoutNull } from '../claims/claims'
 import { type Refusal, refuse } from '../refusal/refusal'
 import { type TokenVerifier, type VerifiedToken, WITHOUT_KEYS } from './token-verifier'
 
@@ -21,7 +21,7 @@ export function customVerifier(verifyToken: VerifyToken, policy: ClaimPolicy, cl
       if (answer === null || answer === undefined) return refuse('inactive')
       const said = readJsonObject(Buffer.from(JSON.stringify(answer))) // a copy: the app may keep its own
       if (!said) throw new TypeError('the option verify answered with something else than claims')
-      const claims = policy.timesAsText ? timesAsNumbers(said) : said
+      const claims = policy.timesAsText ? timesAsNumbers(withoutNull(said)) : withoutNull(said)
       const wrong = opaqueClaimProblem(claims, policy, clock.date() / 1_000)
       if (wrong) return claimRefusal(wrong, claims, policy)
       return { token, issuer: policy.issuer, claims, header: undefined, rules: policy.rules }

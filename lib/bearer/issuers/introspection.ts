@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../../http/clock'
-import { type ClaimPolicy, claimRefusal, opaqueClaimProblem, timesAsNumbers } from '../claims/claims'
+import { type ClaimPolicy, claimRefusal, opaqueClaimProblem, timesAsNumbers, withoutNull } from '../claims/claims'
 import { type Fetch, FetchProblem, fetchJson } from '../../http/fetch-json'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import { readJsonObject } from '../../http/json'
@@ -101,7 +101,8 @@ export function introspectionVerifier(
     const fetched = await fetchJson(endpoint, limits, { method: 'POST', headers, body })
     const said = readJsonObject(Buffer.from(JSON.stringify(fetched.body)))
     if (!said || typeof said.active !== 'boolean') throw new Error(`${endpoint} does not say whether it is active`)
-    return policy.timesAsText ? timesAsNumbers(said) : said
+    const claims = withoutNull(said)
+    return policy.timesAsText ? timesAsNumbers(claims) : claims
   }
 
   /** Whether the endpoint answers at all: it has just done so, or does for a token of no meaning. */

@@ -1,5 +1,13 @@
 import type { Clock } from '../../http/clock'
-import { type ClaimPolicy, TYPES, claimProblem, claimRefusal, timesAsNumbers, timesHold } from '../claims/claims'
+import {
+  type ClaimPolicy,
+  TYPES,
+  claimProblem,
+  claimRefusal,
+  timesAsNumbers,
+  timesHold,
+  withoutNull,
+} from '../claims/claims'
 import { readJws } from '../credentials/jws'
 import type { KeySource } from '../keys/key-source'
 import { isSignedWith } from '../keys/signature'
@@ -82,8 +90,9 @@ export function jwtVerifier(issuers: TrustedIssuers, tokens: KnownTokens, clock:
   }
 
   function present(token: string): PresentedToken | Refusal {
-    const jws = readJws(token)
-    if (isRefusal(jws)) return jws
+    const read = readJws(token)
+    if (isRefusal(read)) return read
+    const jws = { ...read, claims: withoutNull(read.claims) }
     const from = issuers.find(jws.claims.iss)
     if (!from) return TYPES.includes(jws.type) ? untrusted(jws.claims.iss) : refuse('token_type')
     const { issuer, tenant } = from

@@ -84,6 +84,8 @@ interface Verifying {
   readonly verifier: TokenVerifier
   /** The largest tolerance of all issuers. */
   readonly clockToleranceSec: number
+  /** Whether an issuer has `scopeFrom` or `session`, so that a scope may be any text. */
+  readonly takesRoles: boolean
 }
 
 /**
@@ -98,12 +100,12 @@ export function tokenVerifier(options: VerifierOptions, env: NodeJS.ProcessEnv, 
   const otherWay = way === 'verify' ? 'introspection' : 'verify'
   withoutKeys(options, way, [...KEY_OPTION_NAMES, 'issuers', 'cache', 'typ', otherWay])
   const policy = claimPolicy(options, { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE }, way)
-  const { clockToleranceSec } = policy
+  const ofPolicy = { clockToleranceSec: policy.clockToleranceSec, takesRoles: takesRoles(policy) }
   if (introspection !== undefined) {
-    return { verifier: introspected(introspection, options, policy, clock), clockToleranceSec }
+    return { verifier: introspected(introspection, options, policy, clock), ...ofPolicy }
   }
   optionType('verify', verify, 'function')
-  return { verifier: customVerifier(verify, policy, clock), clockToleranceSec }
+  return { verifier: customVerifier(verify, policy, clock), ...ofPolicy }
 }
 
 function byKeys(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
@@ -114,7 +116,11 @@ function byKeys(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock):
   const clockToleranceSec = Math.max(...policies.map((policy) => policy.clockToleranceSec))
   const byKeys = jwtVerifier(issuers, tokens, clock)
   const verifier = opaque ? mixedVerifier(byKeys, opaque.verifier, opaque.policy.issuers) : byKeys
-  return { verifier, clockToleranceSec }
+  return { verifier, clockToleranceSec, takesRoles: policies.some(takesRoles) }
+}
+
+function takesRoles({ rules }: ClaimPolicy): boolean {
+  return rules.scopeFrom !== undefined || rules.session !== undefined
 }
 
 /** The issuers with keys, and the one that is asked. */
@@ -182,7 +188,10 @@ function withoutKeys(options: object, way: string, names: readonly string[]): vo
 
 function both(first: CheckClaims | undefined, second: CheckClaims | undefined): CheckClaims | undefined {
   if (!first || !second) return first ?? second
-  return (claims, token) => first(claims, token) === true && second(claims, token)
+  return (claims, token) => {
+    const held: unknown = first(claims, token)
+    return held === true ? second(claims, token) : (held as boolean) // a promise, too: it is refused later
+  }
 }
 
 /** Says which of the issuers an option belongs to. */

@@ -1,7 +1,7 @@
 import { type JsonObject, isJsonObject } from '../../http/json'
 import { type Refusal, refuse } from '../refusal/refusal'
 import { type ClaimPath } from './claim-path'
-import { isScope, scopeOf } from './scope'
+import { isRole, scopeOf } from './scope'
 
 /** The claims of a token whose signature holds, read-only all the way down. */
 export type Claims = JsonObject
@@ -146,13 +146,16 @@ export function identityFromClaims(
   return byApp && clientId !== undefined ? { kind: 'client', clientId } : refuse('subject')
 }
 
+/** An app's own `session` function returned what is no session. */
+export class SessionProblem extends TypeError {}
+
 /** What an app's own `session` function returned, if it is an identity; else why it names nobody. */
 export function identityReturned(value: unknown): SessionIdentity | Refusal {
   if (value === undefined || value === null) return refuse('subject')
   const { kind, userId, clientId, scope } = (isJsonObject(value) ? value : {}) as Record<string, unknown>
-  const scoped = scope === undefined || (Array.isArray(scope) && scope.every(isScope))
+  const scoped = scope === undefined || (Array.isArray(scope) && scope.every(isRole))
   if (!scoped || (kind !== 'user' && kind !== 'client' && kind !== 'unauthenticated')) {
-    return { refused: 'session_kind', cause: new TypeError('the option session returned no session') }
+    return { refused: 'session_kind', cause: new SessionProblem('the option session returned no session') }
   }
   if (kind === 'user' && !isId(userId)) return refuse('subject')
   if ((kind !== 'user' || clientId !== undefined) && !isId(clientId)) return refuse('client')
@@ -168,7 +171,7 @@ export function makeSession(
   scopeFrom?: readonly ClaimPath[],
 ): Session {
   const { kind, clientId } = identity
-  const sub = typeof claims.sub === 'string' ? claims.sub : undefined
+  const sub = isId(claims.sub) ? claims.sub : undefined // one that is not is the option session's matter
   const scope = Object.freeze(identity.scope === undefined ? scopeOf(claims, scopeFrom) : [...identity.scope])
   const session =
     kind === 'user'

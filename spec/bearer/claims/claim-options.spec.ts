@@ -99,13 +99,35 @@ describe('requireBearer({ scopeFrom })', () => {
     const ask = await asking({ scopeFrom: ['permissions', ['realm_access', 'roles'], 'scope'] })
     const realm_access = { roles: ['reader', 'two words'] }
     assert.deepEqual(await ask({ permissions: ['p'], realm_access, scope: 's' }), [...ADA, 'p'])
-    assert.deepEqual(await ask({ realm_access, scope: 's' }), [...ADA, 'reader'])
+    assert.deepEqual(await ask({ realm_access, scope: 's' }), [...ADA, 'reader', 'two words'])
     assert.deepEqual(await ask({ realm_access: 'x', scope: 's t' }), [...ADA, 's', 't'])
     assert.deepEqual(await ask({ realm_access: null, scope: 's' }), [...ADA, 's'])
     assert.deepEqual(await ask({ realm_access: {}, scope: 's' }), [...ADA, 's'])
     assert.deepEqual(await ask({ permissions: [], scope: 's' }), ADA) // it is there, and grants nothing
     assert.deepEqual(await ask({ permissions: 7, scope: 's' }), ADA)
     assert.deepEqual(await ask({ scp: 's' }), ADA)
+  })
+
+  it('keeps roles as they are, and OAuth scopes as RFC 6749 §3.3 has them', async () => {
+    const ask = await asking({ scopeFrom: ['roles', ['app', 'groups'], 'scope'] })
+    const roles = [
+      'Team Lead',
+      'Geschäftsführung',
+      'ACME\\Admins',
+      'CN=Ops,OU="x"',
+      '管理者',
+      'Team Lead',
+      '',
+      7,
+      'a\nb',
+      null,
+    ]
+    const kept = roles.slice(0, 5) as string[]
+    assert.deepEqual(await ask({ roles }), [...ADA, ...kept])
+    assert.deepEqual(await ask({ app: { groups: roles } }), [...ADA, ...kept])
+    assert.deepEqual(await ask({ roles: 'Team Lead' }), [...ADA, 'Team Lead']) // as ADFS writes a single one
+    assert.deepEqual(await ask({ scope: ['a', 'Team Lead', 'é'] }), [...ADA, 'a'])
+    assert.deepEqual(await ask({ scope: 'Team Lead é' }), [...ADA, 'Team', 'Lead'])
   })
 
   it('takes no claim that every object has', async () => {
@@ -121,7 +143,61 @@ describe('requireBearer({ scopeFrom })', () => {
   })
 })
 
+describe('requireBearer() and claims that are null', () => {
+  it('counts them as absent, whichever they are', async () => {
+    const ask = await asking({})
+    for (const name of ['nbf', 'iat', 'jti', 'cnf', 'azp', 'session_kind', 'scope', 'at_hash', 'auth_time', 'typ']) {
+      assert.deepEqual(await ask({ [name]: null }), ADA, name)
+    }
+    assert.deepEqual(await ask({ client_id: null, azp: 'app' }), ADA)
+    assert.deepEqual(await ask({ scope: null, scp: 'a' }), [...ADA, 'a'])
+    for (const [name, reason] of [
+      ['iss', 'issuer'],
+      ['aud', 'audience'],
+      ['exp', 'expiry'],
+      ['sub', 'subject'],
+    ] as const) {
+      assert.deepEqual(await ask({ [name]: null }), [401, reason])
+    }
+    assert.deepEqual(await (await asking({ maxAgeSec: 60 }))({ iat: null }), [401, 'issued_at'])
+    assert.deepEqual(await (await asking({ requiredClaims: ['tid'] }))({ tid: null }), [401, 'required_claim'])
+    assert.deepEqual(await (await asking({ clients: ['web'] }))({ client_id: null, cid: 'web' }), ['ada', null])
+  })
+
+  it('also in what an issuer or verify says of an opaque token', async () => {
+    const said = { aud: dev.options.audience, sub: 'ada', client_id: null, exp: null, iss: null, jti: null, cnf: null }
+    const { issuer, audience } = dev.options
+    const { url } = await serve(
+      express().use(requireBearer({ issuer, audience, verify: () => said }), (req, res) => void res.end(req.auth?.sub)),
+    )
+    const answer = await fetch(url, { headers: { authorization: 'Bearer opaque' } })
+    assert.deepEqual([answer.status, await answer.text()], [200, 'ada'])
+  })
+})
+
 describe('requireBearer({ session })', () => {
+  it('decides alone, whatever sub is', async () => {
+    const session = ({ user_id }: { user_id?: string }) => user_id && { kind: 'user', userId: user_id }
+    const ask = await asking({ session, audience: { instead: 'issuer' } })
+    for (const sub of [undefined, 42, null, '', 'x'.repeat(256), ['a'], { a: 1 }, true, 'undefined']) {
+      assert.deepEqual(await ask({ sub, user_id: 'eve', jti: 7 }), ['eve', null], JSON.stringify(sub))
+      assert.deepEqual(await ask({ sub }), [401, 'subject'])
+    }
+  })
+
+  it('has a sub of its own making where the token has none that could be one', async () => {
+    const app = express().use(requireBearer({ ...dev.options, session: () => ({ kind: 'user', userId: 'eve' }) }))
+    const { url } = await serve(app.use((req, res) => void res.end(sessionOf(req).sub)))
+    for (const [sub, shown] of [
+      ['', 'eve'],
+      [42, 'eve'],
+      ['ada', 'ada'],
+    ] as const) {
+      const authorization = `Bearer ${dev.token('ada', { claims: { sub } })}`
+      assert.equal(await (await fetch(url, { headers: { authorization } })).text(), shown)
+    }
+  })
+
   const returning = async (identity: unknown) => (await asking({ session: () => identity }))({ scope: 'of the token' })
   const user: SessionIdentity = { kind: 'user', userId: 'eve', clientId: 'app' }
 
@@ -142,9 +218,10 @@ describe('requireBearer({ session })', () => {
       assert.deepEqual(await returning({ kind: 'client', clientId }), [401, 'client'])
     }
     assert.deepEqual(await returning({ kind: 'client' }), [401, 'client'])
-    for (const none of ['eve', 7, {}, { kind: 'root', userId: 'eve' }, Promise.resolve(user)])
+    for (const none of ['eve', 7, {}, { kind: 'root', userId: 'eve' }])
       assert.deepEqual(await returning(none), [401, 'session_kind'])
-    for (const scope of ['a b', ['a', 'b c'], ['a', 7], null, {}])
+    assert.deepEqual(await returning({ ...user, scope: ['a', 'b c'] }), ['eve', 'app', 'a', 'b c'])
+    for (const scope of ['a b', ['a', ''], ['a', 7], ['a\n'], null, {}])
       assert.deepEqual(await returning({ ...user, scope }), [401, 'session_kind'], JSON.stringify(scope))
   })
 })

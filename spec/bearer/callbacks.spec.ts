@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import express from 'express'
+import { requireBearer } from '../../lib'
+import { devIssuer } from '../../lib/testing'
+import { serve } from '../support/serve'
+import { until } from '../support/until'
+
+const dev = devIssuer()
+const { issuer, audience } = dev.options
+
+/** Asks an API with these options once: the status, and what the error handler or the answer says. */
+async function asking(options: object, claims: object = {}) {
+  const app = express().use(requireBearer({ ...dev.options, ...options }))
+  app.use((_req, res) => void res.end('let in'))
+  const failed: express.ErrorRequestHandler = (err: unknown, _req, res, _next) =>
+    void res.status(500).end(err instanceof Error ? err.message : String(err))
+  const { url } = await serve(app.use(failed))
+  const authorization = `Bearer ${dev.token('ada', { claims: { ...claims } })}`
+  const answer = await fetch(url, { headers: { authorization }, signal: AbortSignal.timeout(5_000) })
+  return [answer.status, await answer.text()] as const
+}
+
+const refusal = () => Promise.reject(new Error('late'))
+const ways: readonly [string, () => unknown][] = [
+  ['resolves', () => Promise.resolve(true)],
+  ['rejects', refusal],
+  [
+    'is a promise of another library',
+    () => ({ then: (_: unknown, failed: (err: Error) => void) => failed(new Error()) }),
+  ],
+]
+
+describe('requireBearer() and a function that must answer at once', () => {
+  const given: readonly [string, (answer: () => unknown) => object][] = [
+    ['session', (answer) => ({ session: answer })],
+    ['checkClaims', (answer) => ({ checkClaims: answer })],
+    ['tokenFrom', (answer) => ({ tokenFrom: answer })],
+    ['revocation', (answer) => ({ revocation: { state: answer } })],
+  ]
+  for (const [name, options] of given) {
+    for (const [way, answer] of ways) {
+      it(`makes a TypeError for the error handler of ${name} whose answer ${way}`, async () => {
+        const [status, message] = await asking(options(answer))
+        assert.equal(status, 500)
+        assert.match(message, new RegExp(`^${name} returned a promise, and must answer at once`))
+      })
+    }
+  }
+
+  it('of checkClaims also beside that of an issuer, and of tenants', async () => {
+    const trusted = { ...dev.options, checkClaims: () => true }
+    const all = { issuer: undefined, audience: undefined, key: undefined, issuers: [trusted], checkClaims: refusal }
+    assert.match((await asking(all))[1], /^checkClaims returned a promise/)
+    const tenants = { issuer: 'https://as.test/{tid}', tenants: refusal }
+    assert.match(
+      (await asking(tenants, { iss: 'https://as.test/acme', tid: 'acme' }))[1],
+      /^tenants returned a promise/,
+    )
+  })
+
+  it('also where the token was verified later', async () => {
+    const verify = () => Promise.resolve({ aud: audience, sub: 'ada' })
+    assert.match((await asking({ issuer, key: undefined, verify, session: refusal }))[1], /^session returned a promise/)
+  })
+})
+
+describe('requireBearer() and a function that throws', () => {
+  it('never lets a request in by what Express takes for no error', async () => {
+    for (const thrown of [undefined, null, 'route', 'router', 0, '']) {
+      const error = thrown as unknown as Error
+      const throwing = () => {
+        throw error
+      }
+      for (const options of [
+        { tokenFrom: throwing },
+        { revocation: { state: throwing } },
+        { onDenied: throwing, audience: 'https://other.test' },
+        { onDenied: () => Promise.reject(error), audience: 'https://other.test' },
+      ]) {
+        assert.equal((await asking(options))[0], 500, `${Object.keys(options)[0]} throws ${String(thrown)}`)
+      }
+      for (const options of [{ session: throwing }, { checkClaims: throwing }]) {
+        assert.equal((await asking(options))[0], 401)
+      }
+      const verify = () => Promise.reject(error)
+      assert.equal((await asking({ key: undefined, verify }))[0], 503)
+    }
+  })
+
+  it('warns of session and checkClaims, whose tokens get 401', async (t) => {
+    const said: string[] = []
+    const listener = ({ message }: Error) => void said.push(message)
+    process.on('warning', listener)
+    t.after(() => process.off('warning', listener))
+    const throwing = () => {
+      throw new RangeError('with a secret')
+    }
+    for (const options of [{ session: throwing }, { checkClaims: throwing }, { session: () => 'ada' }]) {
+      assert.equal((await asking(options))[0], 401)
+    }
+    assert.equal((await asking({ checkClaims: () => false }))[0], 401)
+    await until(() => said.length >= 3)
+    const end = `for a token of the issuer '${issuer}', which was refused with 401: err.cause of onDenied has it`
+    assert.deepEqual(said, [
+      `the option session threw RangeError ${end}`,
+      `the option checkClaims threw RangeError ${end}`,
+      `the option session returned no session ${end}`,
+    ])
+  })
+
+  it('answers 503 where fetch throws, rejects, answers nothing, or never answers', async () => {
+    const clock = {
+      now: () => 0,
+      date: () => Date.now(),
+      after: (_ms: number, run: () => void) => (run(), () => undefined),
+    }
+    for (const [fetch, more] of [
+      [
+        () => {
+          throw new Error('no proxy')
+        },
+        {},
+      ],
+      [refusal, {}],
+      [() => undefined, {}],
+      [() => Promise.resolve({ status: 403, body: {} }), {}],
+      [() => new Promise(() => undefined), { clock }],
+    ] as const) {
+      const options = { key: undefined, jwksUri: `${issuer}/keys`, warnings: false, fetch, ...more }
+      assert.equal((await asking(options))[0], 503)
+    }
+  })
+})
