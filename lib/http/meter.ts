@@ -226,7 +226,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     if (this.#endedAt !== undefined || this.#isGone) return
     this.#isGone = true
     const now = nowUs(this.clock)
-    const isPiped = res.listenerCount('unpipe') > 0
+    const isPiped = hasEvents(res) && res.listenerCount('unpipe') > 0
     if (!isPiped) this.#resume(READER | SENDER)
     if (this.#isBegun) this.#abandon(now, isPiped)
     else if (isPiped) this.#finish(now)
@@ -250,8 +250,9 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   #watchClient(req: IncomingMessage | undefined): void {
     const { res } = this
-    res.on('close', meteredClose)
-    if (res.socket !== null || !req?.socket) return
+    const isEmitter = hasEvents(res)
+    if (isEmitter) res.on('close', meteredClose)
+    if ((isEmitter && res.socket !== null) || !req?.socket) return
     this.#isQueued = true
     watchQueued(res, this)
   }
@@ -263,7 +264,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     if (this.stopped) return
     if (isPiped) return this.#finish(now)
     this.#abandoned = new AbandonedRequest(this.clock, now, waitUs, (at) => this.#writeOff(at))
-    res.on('pipe', meteredPipe)
+    if (hasEvents(res)) res.on('pipe', meteredPipe)
     watchLateSigns(res, () => this.handlerSeen())
   }
 
@@ -319,6 +320,11 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 /** RFC 9112 §6.3. */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+}
+
+/** What stands in for a response of an upgrade may have none: that of engine.io, for `io.engine.use()`. */
+function hasEvents(res: ServerResponse): boolean {
+  return typeof res.on === 'function'
 }
 
 /** @param type the field `Content-Type`, which an app may set as an array */

@@ -1,4 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
+import { isOver } from '../../http/client-gone'
 import { type Clock, nowUs } from '../../http/clock'
 import type { RefusalFigures } from '../../errors'
 import { type DenyOptions, deny } from '../../http/deny'
@@ -105,7 +106,7 @@ export class RequestAdmission implements Applicant, WindowPlace {
   }
 
   get gone(): boolean {
-    return this.#res.closed || this.#res.writableEnded // a timeout of the app's may have answered
+    return isOver(this.#res) // a timeout of the app's may have answered
   }
 
   waits(): void {
@@ -162,9 +163,12 @@ export class RequestAdmission implements Applicant, WindowPlace {
   }
 
   #pass(ticket: Ticket): void {
+    // Nobody may wait any more for what had to wait: then nothing runs, and nothing is charged.
+    if (this.#decide !== undefined && this.gone) {
+      this.#asks.window.release(ticket)
+      return void this.#charges.refuse()
+    }
     this.#charges.enter(this.#charged(ticket.subjectWindow, ticket), ticket.start)
-    // The client may have gone while the store was asked: then nothing runs, and nothing is charged.
-    if (this.gone) return void this.#charges.refuse()
     this.#emitAdmitted(ticket)
     const { stalls } = this.#rules
     if (stalls === undefined) return this.#next()
