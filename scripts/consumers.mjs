@@ -1,138 +1,249 @@
-// Packs the package as it would be published, installs it into folders outside the project and uses it from there:
-// named exports from CommonJS and from ESM at run time, one copy of the state, types under every kind of resolution.
-import { spawnSync } from 'node:child_process'
+// npm run check:consumers: the package as it would be published, in the set-ups of its users, since attw and publint run
+// nothing. Each is a folder with what it installs; one Redis for all, that of REDIS_URL or one of its own. It needs a
+// registry, and takes some minutes.
+//   Express 4 and 5, ioredis 5 and 6 and iovalkey, CommonJS and ESM; ts-jest, vitest, one file bundled by esbuild; and
+//   types beside what other packages declare of `req.auth`, by TypeScript 5.4 and 6.0.
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { needRedis } from './services.mjs'
 
 const root = join(import.meta.dirname, '..')
-const {
-  name,
-  version,
-  exports: subpaths,
-  devDependencies,
-} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-const home = mkdtempSync(join(tmpdir(), 'express-tollgate-consumer-'))
+const { name, version, devDependencies: pinned } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const home = mkdtempSync(join(tmpdir(), 'express-tollgate-consumers-'))
 process.on('exit', () => rmSync(home, { recursive: true, force: true }))
+const tarball = join(home, `${name}-${version}.tgz`)
+const failed = []
+let runs = 0 // each has windows of its own
 
-/** Runs a command, or ends with what it printed. */
-function run(what, command, args, cwd = home) {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8' })
-  if (status !== 0) {
-    console.error(`consumers: ${what} failed\n${stdout}${stderr}${error ?? ''}`)
-    process.exit(1)
-  }
-  return stdout
-}
+run(root, 'npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', home])
+const redisUrl = process.env.REDIS_URL ?? (await startRedis())
 
-const write = (file, text) => {
-  mkdirSync(join(home, file, '..'), { recursive: true })
-  writeFileSync(join(home, file), text)
-}
-
-run('npm pack', 'npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', home], root)
-write('package.json', '{ "private": true }')
-const beside = ['express', '@types/express', '@types/node', '@opentelemetry/api'].map(
-  (dep) => `${dep}@${devDependencies[dep]}`,
-)
-const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts']
-run('npm install', 'npm', ['install', ...quiet, join(home, `${name}-${version}.tgz`), ...beside])
-
-const entries = Object.keys(subpaths)
-  .filter((subpath) => subpath !== './package.json')
-  .map((subpath) => name + subpath.slice(1))
-
-write(
-  'run.mjs',
-  `import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
-import { requireBearer, throttle, allowUnauthenticated, requireScope, throttleTest, redisStore } from '${name}'
-import { processingTime, serviceUnavailable, ThrottledError, UnauthorizedError } from '${name}'
-import { devIssuer, manualClock } from '${name}/testing'
-import { authorizationServer } from '${name}/oauth'
-import { pacedFetch } from '${name}/client'
-import { throttleDashboard } from '${name}/dashboard'
-
-const named = { requireBearer, throttle, allowUnauthenticated, requireScope, throttleTest, redisStore, processingTime,
-  serviceUnavailable, ThrottledError, UnauthorizedError, devIssuer, manualClock, authorizationServer,
-  pacedFetch, throttleDashboard }
-for (const [name, value] of Object.entries(named)) assert.equal(typeof value, 'function', name)
-
-const require = createRequire(import.meta.url)
-for (const entry of ${JSON.stringify(entries)}) {
-  const esm = await import(entry)
-  const cjs = require(entry)
-  const names = Object.keys(cjs)
-  assert.ok(names.length > 0, entry)
-  for (const name of names) assert.equal(esm[name], cjs[name], entry + ' ' + name + ': ESM and CommonJS have one copy')
-}
-
-// One copy of the state: a window opened by require() and one by import are the same, and differing terms are noticed.
-const store = redisStore('redis://127.0.0.1:1')
-const first = require('${name}').throttle({ store, limitMs: 1_000 })
-assert.throws(() => throttle({ store, limitMs: 2_000 }), /two throttles/)
-await first.close()
-`,
-)
-run('use from ESM and CommonJS', process.execPath, ['run.mjs'])
-
-const app = `import express from 'express'
-import { budgetOf, requireBearer, sessionOf, throttle, throttleTest, serviceUnavailable, redisStore, type ThrottleOptions } from '${name}'
-import { devIssuer, manualClock } from '${name}/testing'
-import { authorizationServer } from '${name}/oauth'
-import { throttleDashboard } from '${name}/dashboard'
-
-const options: ThrottleOptions = { limitMs: 1_000, clock: manualClock(), store: redisStore('redis://localhost') }
+// An app that meets all: a token, a window in Redis through the client given, a refusal, and an end.
+const APP = (client) => `
+const dev = devIssuer()
+const redis = ${client}
+redis.on('error', () => undefined)
+const throttled = throttle({ limitMs: 1_000, windowMs: 86_400_000, store: redisStore(redis, { prefix: process.argv[2] }) })
 const app = express()
-app.use(requireBearer(devIssuer().options), throttle(options))
+app.use(requireBearer(dev.options), throttled)
 app.get('/', (req, res) => {
-  const left: number = budgetOf(req).leftMs
-  const session = sessionOf(req)
-  const who: string = session.kind === 'user' ? session.userId : session.clientId
-  // @ts-expect-error not every request is throttled
-  void req.throttle.leftMs
-  // @ts-expect-error not every request has a session
-  void req.auth.kind
-  budgetOf(req).charge(1)
-  // @ts-expect-error a number is wanted
-  budgetOf(req).charge('1')
-  // @ts-expect-error only a user's session has a userId
-  void session.userId
-  res.json({ left, who, signal: budgetOf(req).signal.aborted })
+  budgetOf(req).charge(1_001)
+  res.json({ user: sessionOf(req).userId })
 })
-// @ts-expect-error no such option
-throttle({ limit: 1 })
-// @ts-expect-error a guard is wanted
-export const unguarded = () => throttleDashboard(throttle(), {})
-app.use('/admin', throttleDashboard(throttle(), { guard: (_req, _res, next) => next() }))
-app.get('/throttled', throttleTest())
-app.use(serviceUnavailable())
-export const server: typeof authorizationServer = authorizationServer
+const server = app.listen(0, async () => {
+  while ((await throttled.usage('nobody'))[0].degraded) await new Promise((resolve) => setTimeout(resolve, 20))
+  const ask = async (headers) => (await fetch('http://localhost:' + server.address().port, { headers })).status
+  const headers = { authorization: 'Bearer ' + dev.token('ada') }
+  console.log(await ask({}), await ask(headers), await ask(headers))
+  server.close(() => throttled.close().then(() => redis.disconnect()))
+  server.closeAllConnections()
+})
 `
-const common = {
-  strict: true,
-  noEmit: true,
-  skipLibCheck: false,
-  target: 'es2023',
-  lib: ['es2023'],
-  types: ['node'],
-  esModuleInterop: true,
+const NAMES = {
+  'express-tollgate': '{ budgetOf, redisStore, requireBearer, sessionOf, throttle }',
+  'express-tollgate/testing': '{ devIssuer }',
 }
-const resolutions = {
-  'node16 in CommonJS': ['commonjs', { module: 'node16' }],
-  'node16 in ESM': ['module', { module: 'node16' }],
-  'nodenext in CommonJS': ['commonjs', { module: 'nodenext' }],
-  'nodenext in ESM': ['module', { module: 'nodenext' }],
-  bundler: ['module', { module: 'esnext', moduleResolution: 'bundler' }],
-  node10: ['commonjs', { module: 'commonjs', moduleResolution: 'node10', ignoreDeprecations: '6.0' }],
+const requires = Object.entries(NAMES)
+  .map(([from, names]) => `const ${names} = require('${from}')\n`)
+  .join('')
+const imports = Object.entries(NAMES)
+  .map(([from, names]) => `import ${names} from '${from}'\n`)
+  .join('')
+for (const express of ['express@4', 'express@5']) {
+  for (const client of ['ioredis@5', 'ioredis@6', 'iovalkey']) {
+    const from = client.split('@')[0]
+    const folder = install(`${express} ${client}`, [express, client])
+    const made = APP(`new Redis('${redisUrl}')`)
+    write(
+      folder,
+      'app.cjs',
+      `const express = require('express')\nconst { Redis } = require('${from}')\n${requires}${made}`,
+    )
+    write(folder, 'app.mjs', `import express from 'express'\nimport { Redis } from '${from}'\n${imports}${made}`)
+    for (const file of ['app.cjs', 'app.mjs']) {
+      check(`${express}, ${client}, ${file}`, folder, process.execPath, [file, `${++runs}:`], '401 200 429\n')
+    }
+  }
 }
-for (const [resolution, [type, options]] of Object.entries(resolutions)) {
-  const folder = resolution.replaceAll(' ', '-')
-  write(`${folder}/package.json`, JSON.stringify({ type }))
-  write(`${folder}/app.ts`, app)
-  write(`${folder}/tsconfig.json`, JSON.stringify({ compilerOptions: { ...common, ...options }, files: ['app.ts'] }))
-  run(`types under ${resolution}`, process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder])
+
+const TEST = `
+const dev = devIssuer()
+test('a user is let in, and nobody else', async () => {
+  const app = express()
+  app.use(requireBearer(dev.options), throttle({ limitMs: 1_000 }))
+  app.get('/', (req, res) => void res.json({ kind: sessionOf(req).kind, leftMs: budgetOf(req).leftMs }))
+  const server = app.listen(0)
+  const url = 'http://localhost:' + (server.address() as { port: number }).port
+  expect((await fetch(url)).status).toBe(401)
+  const res = await fetch(url, { headers: { authorization: 'Bearer ' + dev.token('ada') } })
+  expect(await res.json()).toMatchObject({ kind: 'user' })
+  server.close()
+  server.closeAllConnections()
+})
+`
+const testImports = `import express from 'express'\nimport { budgetOf, requireBearer, sessionOf, throttle } from '${name}'\nimport { devIssuer } from '${name}/testing'\n`
+const ours = "import { budgetOf, requireBearer, sessionOf, throttle, type Session } from 'express-tollgate'"
+const routes = (old) => `
+const app = express()
+${old}
+app.get('/new/:id', requireBearer(), throttle(), (req, res) => {
+  const session: Session = sessionOf(req)
+  res.json({ id: req.params.id, kind: session.kind, leftMs: budgetOf(req).leftMs })
+})`
+
+/** Apps by name; each has routes of its old package, where there is one, beside one of ours. */
+const APPS = {
+  alone: `${ours}${routes(`
+app.get('/', requireBearer({ optional: true }), throttle(), (req, res) => {
+  const session: Session | undefined = req.auth
+  // @ts-expect-error there may be no session
+  void req.auth.kind
+  // @ts-expect-error there may be no budget
+  void req.throttle.leftMs
+  const known = sessionOf(req)
+  // @ts-expect-error only a user has a userId
+  void known.userId
+  if (known.kind === 'user') res.send(known.userId.length + known.sub.length)
+  else res.send(known.clientId.length)
+  // @ts-expect-error two sources of keys
+  requireBearer({ issuer: 'a', audience: 'b', secret: 's', jwksUri: 'u' })
+  res.json({ kind: session?.kind, leftMs: req.throttle?.leftMs })
+})`)}`,
+  'throttle alone': `import { budgetOf, throttle } from 'express-tollgate/throttle'
+const app = express()
+app.get('/:id', throttle(), (req, res) => {
+  // @ts-expect-error nothing declares it
+  void req.auth
+  res.json({ id: req.params.id, leftMs: req.throttle?.leftMs, spentMs: budgetOf(req).spentMs })
+})`,
+  'express-oauth2-jwt-bearer': `import { auth } from 'express-oauth2-jwt-bearer'
+${ours}${routes("app.get('/old', auth(), throttle(), (req, res) => void res.json({ sub: req.auth?.payload.sub }))")}`,
+  'express-jwt': `import { expressjwt, type Request as JwtRequest } from 'express-jwt'
+${ours}${routes(`app.get('/old', expressjwt({ secret: 's', algorithms: ['HS256'] }), throttle(), (req: JwtRequest, res: express.Response) => {
+  res.json({ sub: req.auth?.sub })
+})`)}`,
+  passport: `import passport from 'passport'
+${ours}${routes("app.get('/old', passport.authenticate('session'), throttle(), (req, res) => void res.json({ user: req.user }))")}`,
+  'auth of its own': `declare global { namespace Express { interface Request { auth?: { userId: number } } } }
+${ours}${routes("app.get('/old', throttle(), (req, res) => void res.json({ user: req.auth?.userId.toFixed() }))")}`,
+  'auth of its own, always there': `declare global { namespace Express { interface Request { auth: { userId: number } } } }
+${ours}${routes("app.get('/old', throttle(), (req, res) => void res.json({ user: req.auth.userId.toFixed() }))")}`,
+  'auth of its own, a function': `declare global { namespace Express { interface Request { auth: { userId: string } & (() => { userId: string }) } } }
+${ours}${routes("app.get('/old', throttle(), (req, res) => void res.json({ user: req.auth().userId, same: req.auth.userId }))")}`,
+  'auth of its own, on the type of Express': `import { requireBearer, sessionOf, type Session } from 'express-tollgate/bearer'
+import { budgetOf, throttle } from 'express-tollgate/throttle'
+declare module 'express-serve-static-core' { interface Request { auth?: { userId: number } } }
+${routes("app.get('/old', throttle(), (req, res) => void res.json({ user: req.auth?.userId.toFixed() }))")}`,
+  'auth of its own, in an interface of its own': `import { requireBearer, sessionOf, type Session } from 'express-tollgate/bearer'
+import { budgetOf, throttle } from 'express-tollgate/throttle'
+interface OwnRequest extends express.Request { auth: { userId: number } }
+${routes("app.get('/old', (req, res) => void res.json({ user: (req as OwnRequest).auth.userId.toFixed() }))")}`,
 }
-console.log(
-  `consumers: ${entries.join(', ')} from CommonJS and ESM; types under ${Object.keys(resolutions).join(', ')}`,
-)
+
+const types = [`@types/express@${pinned['@types/express']}`, `@types/node@${pinned['@types/node']}`]
+const typescript = `typescript@${pinned.typescript}`
+
+const jest = install('ts-jest', ['express@5', 'jest@30', 'ts-jest@29', '@types/jest@30', typescript, ...types])
+const jestOptions = {
+  ...{ strict: true, esModuleInterop: true, isolatedModules: true },
+  target: 'es2022',
+  module: 'node20',
+}
+write(jest, 'tsconfig.json', JSON.stringify({ compilerOptions: { ...jestOptions, types: ['node', 'jest'] } }))
+write(jest, 'jest.config.cjs', `module.exports = { transform: { '\\\\.ts$': 'ts-jest' }, testEnvironment: 'node' }`)
+write(jest, 'api.test.ts', testImports + TEST)
+check('ts-jest', jest, process.execPath, ['node_modules/jest/bin/jest.js'], /Tests: +1 passed/)
+
+const vitest = install('vitest', ['express@5', 'vitest', 'vite', typescript, ...types])
+write(vitest, 'api.test.ts', `import { expect, test } from 'vitest'\n${testImports}${TEST}`)
+const args = ['-y', '-p', 'node@24', '--', 'node', 'node_modules/vitest/vitest.mjs', 'run', '--no-color']
+check('vitest', vitest, 'npx', args, /Tests +1 passed/)
+
+const bundled = install('esbuild', ['express@5', 'ioredis@6', `esbuild@${pinned.esbuild}`])
+const bundle = APP(`new Redis('${redisUrl}')`)
+write(bundled, 'app.mjs', `import express from 'express'\nimport { Redis } from 'ioredis'\n${imports}${bundle}`)
+const esbuild = ['app.mjs', '--bundle', '--platform=node', '--outfile=alone/app.cjs', '--log-level=warning']
+run(bundled, 'node_modules/.bin/esbuild', esbuild)
+rmSync(join(bundled, 'node_modules'), { recursive: true })
+check('one file bundled by esbuild', bundled, process.execPath, ['alone/app.cjs', 'bundled:'], '401 200 429\n')
+
+const others = ['express-jwt', 'express-oauth2-jwt-bearer', 'passport'].map((each) => `${each}@${pinned[each]}`)
+for (const [express, compiler] of [
+  ['4', '5.4'],
+  ['5', '6.0'],
+]) {
+  const needed = [`express@${express}`, `@types/express@${express}`, '@types/passport', '@types/node@20']
+  const folder = install(`types of Express ${express}`, [...needed, ...others, `typescript@~${compiler}.0`])
+  for (const [app, text] of Object.entries(APPS)) {
+    const file = `${app.replace(/\W+/g, '-')}.ts`
+    write(folder, file, `import express from 'express'\n${text}\n`)
+    const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--esModuleInterop', '--types', 'node']
+    // What packages declare is checked once: most of the time is that of TypeScript's and Node's own.
+    const skip = ['--skipLibCheck', String(app !== 'alone')]
+    const tsc = [
+      'node_modules/typescript/bin/tsc',
+      ...options,
+      ...skip,
+      '--target',
+      'es2022',
+      '--module',
+      'node16',
+      file,
+    ]
+    check(`TypeScript ${compiler}, types of Express ${express}, ${app}`, folder, process.execPath, tsc, '')
+  }
+}
+
+if (failed.length > 0) {
+  console.error(`check:consumers: ${failed.length} failed: ${failed.join('; ')}`)
+  process.exit(1)
+}
+console.log('check:consumers: all passed')
+process.exit()
+
+function install(what, packages) {
+  const folder = join(home, what.replace(/\W+/g, '-'))
+  mkdirSync(folder)
+  write(folder, 'package.json', '{ "private": true }')
+  const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--silent']
+  run(folder, 'npm', ['install', ...quiet, tarball, ...packages])
+  return folder
+}
+
+function write(folder, file, text) {
+  writeFileSync(join(folder, file), text)
+}
+
+function run(cwd, command, args) {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8' })
+  if (status === 0) return
+  console.error(`check:consumers: ${command} ${args.join(' ')} failed\n${stdout}${stderr}${error ?? ''}`)
+  process.exit(1)
+}
+
+function check(what, cwd, command, args, expected) {
+  const env = { ...process.env, NODE_ENV: 'test', CI: '1' }
+  const { stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 120_000, env })
+  const passed = typeof expected === 'string' ? stdout === expected && stderr === '' : expected.test(stdout + stderr)
+  console.log(`${passed ? 'ok  ' : 'FAIL'} ${what}`)
+  if (passed) return
+  failed.push(what)
+  console.error(stdout + stderr)
+}
+
+async function startRedis() {
+  const { server, env } = needRedis()
+  const port = await new Promise((resolve) => {
+    const free = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = free.address()
+      free.close(() => resolve(port))
+    })
+  })
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--appendonly', 'yes', '--dir', home]
+  const redis = spawn(server, args, { stdio: 'ignore', env: { ...process.env, ...env } })
+  process.on('exit', () => redis.kill())
+  return `redis://127.0.0.1:${port}`
+}

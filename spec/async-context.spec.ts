@@ -6,7 +6,7 @@ import { type TestContext, after, before, describe, it } from 'node:test'
 import express, { type RequestHandler } from 'express'
 import { redisStore, requireBearer, throttle } from '../lib'
 import { keyPair, serveIssuer } from './support/issuer'
-import { type Answer, listen } from './support/listen'
+import { type Answer, listen } from './support/serve'
 import { type Server, startRedis } from './support/redis'
 
 const context = new AsyncLocalStorage<string>()

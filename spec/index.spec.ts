@@ -13,7 +13,7 @@ import {
   throttleTest,
 } from '../lib'
 import { devIssuer, manualClock } from '../lib/testing'
-import { listen } from './support/listen'
+import { listen } from './support/serve'
 import { until } from './support/until'
 
 const clock = manualClock()

@@ -10,7 +10,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import * as tollgate from '../lib'
 import { throttleDashboard } from '../lib/dashboard'
 import { devIssuer } from '../lib/testing'
-import { listen } from './support/listen'
+import { listen } from './support/serve'
 import { until } from './support/until'
 import { TYPESCRIPT } from './support/typescript'
 

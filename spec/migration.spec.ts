@@ -8,7 +8,7 @@ import jwt from 'jsonwebtoken'
 import type { Throttle } from '../lib'
 import { devIssuer } from '../lib/testing'
 import { page } from './support/markdown'
-import { listen } from './support/listen'
+import { listen } from './support/serve'
 import { until } from './support/until'
 
 const root = process.cwd()

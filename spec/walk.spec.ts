@@ -8,7 +8,7 @@ import { type TestContext, it } from 'node:test'
 import express from 'express'
 import type * as tollgate from '../lib/index'
 import type * as testing from '../lib/testing/index'
-import { listen } from './support/listen'
+import { listen } from './support/serve'
 import { startRedis } from './support/redis'
 import { until } from './support/until'
 

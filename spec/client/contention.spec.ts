@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import express from 'express'
 import { budgetOf, throttle } from '../../lib'
 import { pacedFetch } from '../../lib/client'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 
 /** A budget of 3 s every 3 s, four clients of two requests at once, 10 ms each: they could spend 8 s a second. */
 const [LIMIT_MS, WINDOW_MS, CLIENTS, EACH, COST_MS] = [3_000, 3_000, 4, 2, 10]

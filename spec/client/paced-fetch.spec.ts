@@ -4,7 +4,7 @@ import express, { type Express } from 'express'
 import { throttle } from '../../lib'
 import { type PacedFetchOptions, type Retry, pacedFetch } from '../../lib/client'
 import { manualClock } from '../../lib/testing'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { until } from '../support/until'
 
 const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import express from 'express'
 import { routeAskedFor, routeName } from '../../lib/dashboard/route-name'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports
 const express4 = require('express4') as typeof express // it comes without types

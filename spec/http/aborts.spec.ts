@@ -10,7 +10,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { budgetOf, throttle } from '../../lib'
 import { manualClock } from '../../lib/testing'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { until } from '../support/until'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-aborts-'))

@@ -3,7 +3,7 @@ import { type TestContext, describe, it } from 'node:test'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import { type OnDenied, budgetOf, requireBearer, requireScope, serviceUnavailable, throttle } from '../../lib'
 import { devIssuer } from '../../lib/testing'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 
 const dev = devIssuer()
 const SPENT = { limitMs: 1, subject: () => 'ada' }

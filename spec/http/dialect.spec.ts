@@ -12,7 +12,7 @@ import {
   throttleTest,
 } from '../../lib'
 import { devIssuer } from '../../lib/testing'
-import { get, listen } from '../support/listen'
+import { get, listen } from '../support/serve'
 
 const dev = devIssuer()
 const DAY_MS = 86_400_000

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { sendError } from '../../lib/http/deny'
 import { type ErrorFormatOption, checkErrorFormat } from '../../lib/http/error-format'
-import { type Answer, type Listening, listen } from '../support/listen'
+import { type Answer, type Listening, listen } from '../support/serve'
 
 /** Answers each request with the error that its query names. */
 async function errors(t: Pick<TestContext, 'after'>, format?: ErrorFormatOption): Promise<Listening> {

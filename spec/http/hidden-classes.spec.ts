@@ -5,7 +5,7 @@ import type express from 'express'
 import type { RequestHandler } from 'express'
 import { shareHiddenClasses } from '../../lib/http/hidden-classes'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 
 type Express = typeof express
 

@@ -7,7 +7,7 @@ import type { Express, Request, RequestHandler } from 'express'
 import { budgetOf, processingTime, throttle } from '../../lib'
 import { type ManualClock, manualClock } from '../../lib/testing'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { until } from '../support/until'
 
 /** No window ends amid a spec. */

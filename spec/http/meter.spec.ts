@@ -10,7 +10,7 @@ import { nowUs } from '../../lib/http/clock'
 import type { HeaderFields } from '../../lib/http/given-fields'
 import { Meter, type MeterObserver } from '../../lib/http/meter'
 import { processingTime } from '../../lib/http/processing-time'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 import { until } from '../support/until'
 

@@ -8,7 +8,7 @@ import express, { type RequestHandler } from 'express'
 import * as first from '../../lib'
 import { PROTOCOL, isFirstCopy } from '../../lib/http/package-copies'
 import { devIssuer } from '../../lib/testing'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { until } from '../support/until'
 
 const require = createRequire(__filename)

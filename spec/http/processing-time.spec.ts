@@ -7,7 +7,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import helmet from 'helmet'
 import { processingTime, serviceUnavailable } from '../../lib'
 import { manualClock } from '../../lib/testing'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 
 type Mount = (app: Express, work: (ms: number) => void) => void
 

@@ -3,7 +3,7 @@ import { type TestContext, describe, it } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { type ServiceUnavailableOptions, UnavailableError, serviceUnavailable } from '../../lib'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { until } from '../support/until'
 
 async function appWith(t: TestContext, handler: RequestHandler, options: ServiceUnavailableOptions = {}) {

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import express, { type RequestHandler } from 'express'
 import { throttle } from '../../lib'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as (options: { readonly type: 'minor' | 'major' }) => void

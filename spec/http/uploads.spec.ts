@@ -12,7 +12,7 @@ import multer from 'multer'
 import { processingTime, throttle } from '../../lib'
 import { type ManualClock, manualClock } from '../../lib/testing'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { until } from '../support/until'
 
 /** No window ends amid a spec. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import express from 'express'
 import { type AuthorizationServerOptions, authorizationServer, clientDirectory } from '../../lib/oauth'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { AS_WEB, USERS, json, post, startServer } from './support'
 import { UserAgent } from './user-agent'
 

@@ -10,7 +10,7 @@ import {
 } from '../../lib/oauth'
 import { AS_WEB, CLIENTS, type Form, SIGNING_KEY, json, post } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
-import { type Listening, listen } from '../support/listen'
+import { type Listening, listen } from '../support/serve'
 
 describe('two issuers over one store, with the same keys and apps', () => {
   let running: Listening
@@ -52,7 +52,7 @@ describe('two issuers over one store, with the same keys and apps', () => {
   it('a page, a code, a pushed request, a refresh token, an access token and an assertion hold at their own', async () => {
     const [a = '', b = ''] = issuers
     const page = await new UserAgent(running.url).authorize(a, request())
-        const moved = await page.agent.request(`${b}/login`, {
+    const moved = await page.agent.request(`${b}/login`, {
       method: 'POST',
       body: new URLSearchParams({ ...page.fields, username: 'ada', password: 'analytical engine', action: 'login' }),
     })

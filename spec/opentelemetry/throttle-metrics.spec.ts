@@ -14,7 +14,7 @@ import express from 'express'
 import { throttle, throttleTest } from '../../lib'
 import { authorizationMetrics, throttleMetrics } from '../../lib/opentelemetry'
 import { manualClock } from '../../lib/testing'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 
 it('throttleMetrics() counts requests by outcome, time, holds and outages, and never says who paid', async (t) => {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)

@@ -1,23 +1,61 @@
+import { type RequestListener, type Server, type ServerOptions, createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { type RequestListener, type ServerOptions, createServer } from 'node:http'
 import { after } from 'node:test'
 
-/** Serves an app on a free port until the specs of the file, or of the suite it is called in, are done. */
-export async function serve(
-  app: RequestListener,
-  options: ServerOptions = {},
-): Promise<{ url: string; port: number; raw: (request: string | Buffer) => Promise<string> }> {
-  const server = createServer(options, app)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, port, raw: (request) => raw(port, request) }
+export interface Listening {
+  readonly url: string
+  readonly port: number
+  readonly server: Server
+  /** A GET, with its body read and its throttle fields at hand. */
+  readonly get: (path: string, headers?: Record<string, string>) => Promise<Answer>
+  /** Sends bytes as they are, since HTTP clients tidy what they send; resolves with all that came back. */
+  readonly raw: (request: string | Buffer) => Promise<string>
+  readonly close: () => Promise<void>
 }
 
-/** Sends bytes as they are, since HTTP clients tidy what they send; resolves with all that came back. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string
+  /** A field as a number; NaN where it is missing. */
+  number(field: string): number
+}
+
+/** Serves an app on a free port until the specs of the file, or of the suite or test it is called in, are done. */
+export async function serve(app: RequestListener, options: ServerOptions = {}): Promise<Listening> {
+  const listening = await listen(app, options)
+  after(() => void listening.close())
+  return listening
+}
+
+/** The same until it is closed: for processes of their own, and where the order of closing matters. */
+export async function listen(app: RequestListener, options: ServerOptions = {}): Promise<Listening> {
+  const server = createServer(options, app)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  return {
+    url,
+    port,
+    server,
+    get: (path, headers) => get(url + path, headers),
+    raw: (bytes) => raw(port, bytes),
+    close,
+  }
+}
+
+export async function get(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+  const response = await fetch(url, { headers })
+  const body = await response.text()
+  const number = (field: string) => Number(response.headers.get(field) ?? NaN)
+  return { status: response.status, headers: response.headers, body, number }
+}
+
 function raw(port: number, request: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import express from 'express'
 import { type Throttle, type ThrottleOptions, throttle, throttleTest } from '../../lib/index'
-import { type Answer, listen } from './listen'
+import { type Answer, listen } from './serve'
 import { until } from './until'
 
 export interface ThrottledApp {

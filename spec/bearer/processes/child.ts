@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { extname, join } from 'node:path'
-import { get } from '../../support/listen'
+import { get } from '../../support/serve'
 import type { ApiConfig, Order, Report } from './api'
 import { TYPESCRIPT } from '../../support/typescript'
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import express from 'express'
 import { type StoreMessage, redisStore, throttle } from '../../../lib/index'
-import { listen } from '../../support/listen'
+import { listen } from '../../support/serve'
 import { until } from '../../support/until'
 
 /** What the worker is told. */
