@@ -1,8 +1,8 @@
 // Written by npm run api-report. Do not edit.
-import { Request, RequestHandler, Router } from "express";
-import { C as Clock } from "../shared/clock.js";
-import { c as DenyOptions } from "../shared/deny.js";
+import { c as DenyOptions, M as Middleware } from "../shared/deny.js";
 export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, I as InsufficientScopeError, g as InvalidRequestError, O as OnDenied, U as UnauthorizedError, h as UnavailableError } from "../shared/deny.js";
+import { C as Clock } from "../shared/clock.js";
+import { Request, Router } from "express";
 import { P as Placement } from "../shared/credentials.js";
 import { I as IssuerOptions, j as TokenOptions, A as Audience, C as CheckClaims, R as ReadSession, S as Session, U as UnauthenticatedMark } from "../shared/trusted-issuer.js";
 export { a as AudienceInstead, b as Auth, c as ClaimPath, d as Claims, e as ClientSession, K as KeyMaterial, f as KeyOptions, g as RequiredValues, h as SessionIdentity, T as Tenants, i as TokenFacts, k as UnauthenticatedSession, l as UserSession } from "../shared/trusted-issuer.js";
@@ -102,7 +102,7 @@ type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
     readonly warnings?: boolean | undefined;
     readonly clock?: Clock | undefined;
 };
-interface BearerHandler extends RequestHandler {
+interface BearerHandler extends Middleware {
     ready(): Promise<void>;
     reload(): Promise<void>;
     keys(): readonly IssuerKey[];
@@ -112,17 +112,17 @@ interface AllowUnauthenticatedOptions {
     readonly paths?: readonly string[];
     readonly methods?: readonly string[];
 }
-declare function allowUnauthenticated(options?: AllowUnauthenticatedOptions): RequestHandler;
+declare function allowUnauthenticated(options?: AllowUnauthenticatedOptions): Middleware;
 declare function requireScope(...scope: readonly string[] | [
     {
         readonly any: readonly string[];
     }
-]): RequestHandler;
+]): Middleware;
 interface AuthenticationOptions {
     readonly acrValues?: readonly string[];
     readonly maxAgeSec?: number;
 }
-declare function requireAuthentication(options: AuthenticationOptions): RequestHandler;
+declare function requireAuthentication(options: AuthenticationOptions): Middleware;
 interface ProtectedResourceOptions {
     readonly resource: string;
     readonly authorizationServers?: readonly string[];
@@ -163,5 +163,5 @@ interface BearerEvent {
     readonly cause: unknown;
 }
 declare function sessionOf(req: IncomingMessage): Session;
-export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, IssuerOptions, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
+export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, IssuerOptions, Middleware, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
 export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, TokenSource, VerifyToken };

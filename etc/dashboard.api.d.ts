@@ -2,9 +2,10 @@
 import { RequestHandler, Router } from "express";
 import { RedisClient } from "../bearer/index.js";
 import { Throttle } from "../index.js";
-import "../shared/clock.js";
 import "../shared/deny.js";
+import "node:http";
 import "http-errors";
+import "../shared/clock.js";
 import "../shared/store.js";
 interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];

@@ -5,7 +5,7 @@ export { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, Bearer
 export { P as Placement } from "./shared/credentials.js";
 export { A as Algorithm, J as JsonObject, a as Jwk } from "./shared/verify-key.js";
 export { D as Dialect, R as RedisClient } from "./shared/redis-client.js";
-export { D as Denial, a as DenialError, b as DenialHeaders, c as DenyOptions, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, I as InsufficientScopeError, g as InvalidRequestError, O as OnDenied, R as RefusalFigures, T as ThrottledError, U as UnauthorizedError, h as UnavailableError } from "./shared/deny.js";
+export { D as Denial, a as DenialError, b as DenialHeaders, c as DenyOptions, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, I as InsufficientScopeError, g as InvalidRequestError, M as Middleware, O as OnDenied, R as RefusalFigures, T as ThrottledError, U as UnauthorizedError, h as UnavailableError } from "./shared/deny.js";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "./shared/service-unavailable.js";
 export { C as Clock } from "./shared/clock.js";
 export { L as LimitMs, R as RouteWindow, T as Throttle, a as ThrottleHeaders, b as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";

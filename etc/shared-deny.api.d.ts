@@ -1,7 +1,9 @@
 // Written by npm run api-report. Do not edit.
+import { IncomingMessage, ServerResponse } from "node:http";
 import { Request, Response, NextFunction } from "express";
 import createError from "http-errors";
 import { D as Dialect } from "./redis-client.js";
+type Middleware = (req: IncomingMessage, res: ServerResponse, next: (err?: any) => void) => void;
 type DenialHeaders = Readonly<Record<string, string>>;
 interface Denial {
     readonly status: 400 | 401 | 403 | 429 | 503;
@@ -59,4 +61,4 @@ interface DenyOptions extends ErrorResponseOptions {
     readonly onDenied?: OnDenied;
 }
 export { InsufficientScopeError as I, ThrottledError as T, UnauthorizedError as U, InvalidRequestError as g, UnavailableError as h };
-export type { Denial as D, ErrorForm as E, OnDenied as O, RefusalFigures as R, DenialError as a, DenialHeaders as b, DenyOptions as c, ErrorFormat as d, ErrorFormatOption as e, ErrorResponseOptions as f };
+export type { Denial as D, ErrorForm as E, Middleware as M, OnDenied as O, RefusalFigures as R, DenialError as a, DenialHeaders as b, DenyOptions as c, ErrorFormat as d, ErrorFormatOption as e, ErrorResponseOptions as f };

@@ -1,11 +1,11 @@
 // Written by npm run api-report. Do not edit.
-import { RequestHandler, Request, ErrorRequestHandler } from "express";
 import { C as Clock } from "./clock.js";
-import { f as ErrorResponseOptions } from "./deny.js";
+import { M as Middleware, f as ErrorResponseOptions } from "./deny.js";
+import { Request, ErrorRequestHandler } from "express";
 interface ProcessingTimeOptions {
     readonly clock?: Clock;
 }
-declare function processingTime(options?: ProcessingTimeOptions): RequestHandler;
+declare function processingTime(options?: ProcessingTimeOptions): Middleware;
 interface ServiceUnavailableOptions extends ErrorResponseOptions {
     readonly retryAfterSec?: number;
     readonly log?: (err: unknown, req: Request) => unknown;

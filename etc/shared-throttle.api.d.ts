@@ -1,7 +1,7 @@
 // Written by npm run api-report. Do not edit.
-import { Request, RequestHandler } from "express";
+import { c as DenyOptions, M as Middleware } from "./deny.js";
+import { Request } from "express";
 import { C as Clock } from "./clock.js";
-import { c as DenyOptions } from "./deny.js";
 import { T as ThrottleStore } from "./store.js";
 interface ThrottleHeaders {
     readonly throttle?: boolean;
@@ -43,7 +43,7 @@ interface Usage {
     readonly endsInMs: number;
     readonly degraded: boolean;
 }
-interface Throttle extends RequestHandler {
+interface Throttle extends Middleware {
     usage(subject: string): Promise<Usage[]>;
     reset(subject: string): Promise<void>;
     ready(): Promise<void>;

@@ -1,8 +1,8 @@
 // Written by npm run api-report. Do not edit.
 export { L as LimitMs, R as RouteWindow, T as Throttle, a as ThrottleHeaders, b as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
 import { IncomingMessage } from "node:http";
-import { Request, RequestHandler } from "express";
-import { R as RefusalFigures, c as DenyOptions } from "../shared/deny.js";
+import { Request } from "express";
+import { R as RefusalFigures, c as DenyOptions, M as Middleware } from "../shared/deny.js";
 export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, O as OnDenied, T as ThrottledError, h as UnavailableError } from "../shared/deny.js";
 import { R as RedisClient } from "../shared/redis-client.js";
 export { D as Dialect } from "../shared/redis-client.js";
@@ -12,6 +12,7 @@ export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as proces
 export { C as Clock } from "../shared/clock.js";
 import "http-errors";
 declare function addressSubject(req: IncomingMessage): string;
+type BudgetJson = Pick<RequestBudget, "subject" | "window" | "spentMs" | "leftMs" | "endsInMs">;
 interface RequestBudget {
     readonly subject: string;
     readonly window: string;
@@ -20,6 +21,7 @@ interface RequestBudget {
     readonly endsInMs: number;
     charge(ms: number): void;
     settle(): void;
+    toJSON(): BudgetJson;
     readonly signal: AbortSignal;
 }
 interface AdmittedMessage {
@@ -56,7 +58,7 @@ interface StoreMessage {
     readonly server: string | undefined;
     readonly cause?: unknown;
 }
-declare function throttleTest(options?: DenyOptions): RequestHandler;
+declare function throttleTest(options?: DenyOptions): Middleware;
 interface RedisStoreOptions {
     readonly prefix?: string;
     readonly warnings?: boolean;
@@ -69,6 +71,6 @@ declare global {
         }
     }
 }
-declare function budgetOf(req: Request): RequestBudget;
-export { DenyOptions, RedisClient, RefusalFigures, ThrottleStore, addressSubject, budgetOf, redisStore, throttleTest };
+declare function budgetOf(req: IncomingMessage): RequestBudget;
+export { DenyOptions, Middleware, RedisClient, RefusalFigures, ThrottleStore, addressSubject, budgetOf, redisStore, throttleTest };
 export type { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, RequestBudget, StoreMessage, SyncedMessage };

@@ -1,7 +1,9 @@
 import { METHODS } from 'node:http'
-import type { Request, RequestHandler, Response } from 'express'
+import type { Request, Response } from 'express'
 import { hasDotSegments } from '../http/dot-segments'
+import { fullPath } from '../http/full-path'
 import { Meter } from '../http/meter'
+import { type Middleware, middleware } from '../http/middleware'
 import { optionNames, shown } from '../http/options'
 import { routeMatcher } from '../http/route-match'
 import { warnOnce } from '../http/warn-once'
@@ -29,7 +31,7 @@ export interface AllowUnauthenticatedOptions {
  * @example app.get('/places', allowUnauthenticated(), requireBearer(), places)
  * @throws {TypeError} in the factory, naming the option; for a request, where it has no `paths` and stands on no route
  */
-export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}): RequestHandler {
+export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}): Middleware {
   optionNames('allowUnauthenticated()', options, ['paths', 'methods'])
   const { paths, methods = ['GET', 'HEAD'] } = options
   if (paths === undefined) {
@@ -38,16 +40,16 @@ export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}):
   }
   const permits = matcher(paths, methods)
 
-  return function allowUnauthenticated(req, res, next) {
+  return middleware(function allowUnauthenticated(req, res, next) {
     Meter.of(res)
     checkOrder(req, res)
     permitUnauthenticated(req, permits)
     next()
-  }
+  })
 }
 
-function onRoute(): RequestHandler {
-  return function allowUnauthenticated(req, res, next) {
+function onRoute(): Middleware {
+  return middleware(function allowUnauthenticated(req, res, next) {
     Meter.of(res)
     if (!standsOn(req.route, allowUnauthenticated)) {
       throw new TypeError('allowUnauthenticated() without paths must stand on one route; give it paths')
@@ -55,7 +57,7 @@ function onRoute(): RequestHandler {
     checkOrder(req, res)
     permitUnauthenticated(req, () => true)
     next()
-  }
+  })
 }
 
 /**
@@ -76,7 +78,7 @@ function checkOrder(req: Request, res: Response): void {
 }
 
 /** Express leaves the last route on the request, so that there is one says nothing; whether it holds this handler does. */
-function standsOn(route: unknown, handler: RequestHandler): boolean {
+function standsOn(route: unknown, handler: { readonly name: string }): boolean {
   const stack = (route as { stack: { name: unknown }[] } | undefined)?.stack
   // By its name: tracing agents wrap the handlers of a route and leave their names.
   return stack?.some((layer) => layer.name === handler.name) ?? false
@@ -92,5 +94,5 @@ function matcher(paths: unknown, methods: unknown): (req: Request) => boolean {
   const set = new Set(methods as string[])
   const entries = (paths as string[]).map((path) => ({ path, methods: set, value: true }))
   const match = routeMatcher('paths', entries)
-  return (req) => match(req) === true && !hasDotSegments(req.baseUrl + req.path)
+  return (req) => match(req) === true && !hasDotSegments(fullPath(req))
 }

@@ -56,5 +56,6 @@ export { serviceUnavailable, type ServiceUnavailableOptions } from '../http/serv
 
 export type { Clock } from '../http/clock'
 export type { DenyOptions, ErrorResponseOptions, OnDenied } from '../http/deny'
+export type { Middleware } from '../http/middleware'
 export type { Dialect } from '../http/dialect'
 export type { ErrorForm, ErrorFormat, ErrorFormatOption } from '../http/error-format'

@@ -1,5 +1,5 @@
-import type { RequestHandler } from 'express'
 import { deny } from '../http/deny'
+import { type Middleware, middleware } from '../http/middleware'
 import { optionNames, optionRange, shown } from '../http/options'
 import { denialOf, isChallengeText } from './challenge'
 import { publish } from './diagnostics'
@@ -24,7 +24,7 @@ export interface AuthenticationOptions {
  * @throws {TypeError|RangeError} in the factory, naming the option; for a request, where no `requireBearer()` stands
  *   before
  */
-export function requireAuthentication(options: AuthenticationOptions): RequestHandler {
+export function requireAuthentication(options: AuthenticationOptions): Middleware {
   optionNames('requireAuthentication()', options, ['acrValues', 'maxAgeSec'])
   const { acrValues = [], maxAgeSec } = options
   if (!Array.isArray(acrValues) || !acrValues.every((one) => isChallengeText(one) && /^[^ ]+$/.test(one))) {
@@ -36,7 +36,7 @@ export function requireAuthentication(options: AuthenticationOptions): RequestHa
   }
   const authentication = { acrValues: [...(acrValues as string[])], maxAgeSec }
 
-  return function requireAuthentication(req, res, next) {
+  return middleware(function requireAuthentication(req, res, next) {
     const checked = bearerCheckOf(req)
     if (!checked) throw new TypeError('requireAuthentication() must stand after requireBearer()')
     const { session, config } = checked
@@ -44,7 +44,7 @@ export function requireAuthentication(options: AuthenticationOptions): RequestHa
     const refusal: Refusal = session ? { refused: 'authentication', authentication } : { refused: 'no_token' }
     publish(req, refusal)
     deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
-  }
+  })
 
   function isEnough({ acr, auth_time: at }: Claims, nowSec: number, toleranceSec: number): boolean {
     if (acrValues.length > 0 && !acrValues.includes(acr as string)) return false

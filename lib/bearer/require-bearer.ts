@@ -1,7 +1,9 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { TLSSocket } from 'node:tls'
+import type { NextFunction, Request, Response } from 'express'
 import { asError } from '../http/callback'
 import { deny } from '../http/deny'
 import { Meter } from '../http/meter'
+import { type Middleware, middleware } from '../http/middleware'
 import { type Authenticated, authenticate } from './authenticate'
 import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
@@ -14,7 +16,7 @@ import { isUnauthenticatedPermitted, recordSession } from './request-session'
 import type { Session } from './session/session'
 
 /** What {@link requireBearer} returns. */
-export interface BearerHandler extends RequestHandler {
+export interface BearerHandler extends Middleware {
   /**
    * Resolves when the issuers' keys are at hand; at once where they were given. For a check at startup. Tenants that the
    * option `tenants` lists are waited for; where it is a function, only those whose tokens have come so far.
@@ -87,7 +89,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
 
   const { verifier } = config
   const issuerKeys = { ready: () => verifier.ready(), reload: () => verifier.reload(), keys: () => verifier.keys() }
-  return Object.assign(requireBearer, issuerKeys)
+  return Object.assign(middleware(requireBearer), issuerKeys)
 }
 
 /** A request as the check looks at it. A class: an object literal makes its accessors anew each time, at 15 µs. */
@@ -98,15 +100,17 @@ class ExpressRequestView implements AppRequestView {
   readonly headers: Request['headers']
 
   constructor(readonly request: Request) {
+    const hosted: Partial<Request> = request // outside Express it has less
     this.method = request.method
-    this.target = request.originalUrl
+    this.target = hosted.originalUrl ?? request.url
     this.rawHeaders = request.rawHeaders // an adapter's or a test's request may have none
     this.headers = request.headers
   }
 
   get origin(): string {
-    const host = this.request.get('host') // RFC 9112 §3.2: HTTP/1.0 need not say it, and then no proof is for it
-    return host ? `${this.request.protocol}://${host}` : ''
+    const { host } = this.headers // RFC 9112 §3.2: HTTP/1.0 need not say it, and then no proof is for it
+    const { protocol, socket } = this.request as Partial<Request>
+    return host ? `${protocol ?? ((socket as Partial<TLSSocket>).encrypted ? 'https' : 'http')}://${host}` : ''
   }
 
   get form(): object | undefined {
@@ -116,7 +120,7 @@ class ExpressRequestView implements AppRequestView {
 }
 
 function isForm(req: Request): boolean {
-  return Boolean(req.is('application/x-www-form-urlencoded'))
+  return /^application\/x-www-form-urlencoded *(?:;|$)/i.test(req.headers['content-type'] ?? '')
 }
 
 function permitted(authenticated: Authenticated, req: Request): Authenticated | Refusal {

@@ -1,5 +1,5 @@
-import type { RequestHandler } from 'express'
 import { deny } from '../http/deny'
+import { type Middleware, middleware } from '../http/middleware'
 import { isRequest, shown, uncalled } from '../http/options'
 import { denialOf } from './challenge'
 import { publish } from './diagnostics'
@@ -17,14 +17,14 @@ import { scopeRule, grantsScope } from './session/scope'
  * @throws {TypeError} in the factory, unless it is given scopes; for a request, where no `requireBearer()` stands before,
  *   or none of its issuers has `scopeFrom` or `session` and a scope is not as RFC 6749 §3.3 writes them
  */
-export function requireScope(...scope: readonly string[] | [{ readonly any: readonly string[] }]): RequestHandler {
+export function requireScope(...scope: readonly string[] | [{ readonly any: readonly string[] }]): Middleware {
   if (isRequest(scope[0])) throw uncalled('requireScope', "'read'")
   const rule = scopeRule(scope.length === 1 && typeof scope[0] === 'object' ? scope[0] : scope)
   if (!rule || rule.scopes.length === 0) {
     throw new TypeError(`requireScope() takes one scope or more; received ${shown(scope)}`)
   }
 
-  return function requireScope(req, res, next) {
+  return middleware(function requireScope(req, res, next) {
     const checked = bearerCheckOf(req)
     if (!checked) throw new TypeError('requireScope() must stand after requireBearer()')
     const { session, config } = checked
@@ -33,7 +33,7 @@ export function requireScope(...scope: readonly string[] | [{ readonly any: read
     const refusal: Refusal = session ? { refused: 'scope', scope: rule.scopes } : { refused: 'no_token' }
     publish(req, refusal)
     deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
-  }
+  })
 }
 
 /** What no token can grant is a mistake: most often two scopes in one text. */

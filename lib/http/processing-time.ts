@@ -1,6 +1,6 @@
-import type { RequestHandler } from 'express'
 import { type Clock, checkClock } from './clock'
 import { Meter } from './meter'
+import type { Middleware } from './middleware'
 import { optionNames } from './options'
 
 /** Options of {@link processingTime}. */
@@ -16,7 +16,7 @@ export interface ProcessingTimeOptions {
  * @example app.use(processingTime())
  * @throws {TypeError} in the factory, naming the wrong option
  */
-export function processingTime(options: ProcessingTimeOptions = {}): RequestHandler {
+export function processingTime(options: ProcessingTimeOptions = {}): Middleware {
   optionNames('processingTime', options, ['clock'])
   const { clock } = options
   checkClock(clock)

@@ -69,7 +69,7 @@ export interface DevIssuer {
  * await fetch(url, { headers: { authorization: `Bearer ${dev.token('ada', { scope: 'read' })}` } })
  */
 export function devIssuer(options: DevIssuerOptions = {}): DevIssuer {
-  const { issuer = 'https://dev-issuer.test', audience = 'https://api.test', date = Date.now } = options
+  const { issuer = 'https://dev-issuer.test', audience = 'https://api.test', date = () => Date.now() } = options
   const { algorithm = 'ES256' } = options
   let key = makeKey(algorithm)
   let shown: readonly Jwk[] = [key.jwk]

@@ -26,5 +26,6 @@ export {
 } from '../errors'
 export type { Clock } from '../http/clock'
 export type { DenyOptions, ErrorResponseOptions, OnDenied } from '../http/deny'
+export type { Middleware } from '../http/middleware'
 export type { Dialect } from '../http/dialect'
 export type { ErrorForm, ErrorFormat, ErrorFormatOption } from '../http/error-format'

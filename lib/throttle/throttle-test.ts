@@ -1,7 +1,8 @@
-import type { RequestHandler } from 'express'
+import type { ServerResponse } from 'node:http'
 import type { Denial } from '../errors'
 import { type DenyOptions, checkDenyOptions, deny } from '../http/deny'
 import { Meter } from '../http/meter'
+import { type Middleware, middleware } from '../http/middleware'
 import { optionNames } from '../http/options'
 import { MOST_CHARGE_MS, RequestCharges } from './request/request-charges'
 
@@ -16,19 +17,19 @@ import { MOST_CHARGE_MS, RequestCharges } from './request/request-charges'
  * @throws {TypeError} in the factory, naming the option that is wrong
  * @throws {Error} at a request that no throttle stands before
  */
-export function throttleTest(options: DenyOptions = {}): RequestHandler {
+export function throttleTest(options: DenyOptions = {}): Middleware {
   optionNames('throttleTest', options, ['onDenied', 'errorFormat', 'dialect'])
   checkDenyOptions(options)
-  return function throttleTest(req, res, next) {
+  return middleware(function throttleTest(req, res, next) {
     const charges = RequestCharges.of(Meter.on(res))
     if (charges === undefined) {
       throw new Error(
         'throttleTest() needs a throttled resource: mount throttle() before it, and not with routes: false',
       )
     }
-    const given = processingTimes(req.originalUrl)
+    const given = processingTimes(req.originalUrl ?? req.url)
     const [ms] = given
-    if (ms === undefined) return void res.status(200).end()
+    if (ms === undefined) return ok(res)
     if (given.length > 1) return deny(invalid('processingTime is given more than once'), options, req, res, next)
     if (!/^\d{1,8}$/.test(ms)) {
       return deny(
@@ -42,8 +43,13 @@ export function throttleTest(options: DenyOptions = {}): RequestHandler {
     const n = Number(ms)
     charges.charge(Math.min(n, MOST_CHARGE_MS))
     if (n > MOST_CHARGE_MS) charges.charge(n - MOST_CHARGE_MS)
-    res.status(200).end()
-  }
+    ok(res)
+  })
+}
+
+function ok(res: ServerResponse): void {
+  res.statusCode = 200
+  res.end()
 }
 
 /** Read from the URL itself: what `req.query` holds depends on the app's query parser. */

@@ -1,8 +1,9 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { NextFunction, Request, Response } from 'express'
 import { asError } from '../http/callback'
 import { nowUs, systemClock } from '../http/clock'
 import { hasDotSegments, pathReadings } from '../http/dot-segments'
 import { Meter } from '../http/meter'
+import type { Middleware } from '../http/middleware'
 import { fullPath } from '../http/full-path'
 import { routeMatcher } from '../http/route-match'
 import { stayAlive } from '../http/stay-alive'
@@ -22,7 +23,7 @@ import { type WindowPolicy, requestLimitUs, windowPolicy } from './window-policy
 import { WindowRegistry } from './window-registry'
 
 /** What `throttle()` returns: the middleware, with what an operator needs. */
-export interface Throttle extends RequestHandler {
+export interface Throttle extends Middleware {
   /**
    * What a subject has used of each window of this throttle, over all processes.
    *

@@ -121,4 +121,12 @@ describe('devIssuer() with requireBearer()', () => {
     assert.equal(await ask(dev.token('ada')), 200)
     await served.close()
   })
+
+  it('dates a token when it is signed, also by a clock that a test installs later', (t) => {
+    const dev = devIssuer()
+    t.mock.timers.enable({ apis: ['Date'], now: Date.UTC(2030, 0, 1) })
+    const [, claims = ''] = dev.token('ada').split('.')
+    const { iat } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { iat: number }
+    assert.equal(iat, Date.UTC(2030, 0, 1) / 1_000)
+  })
 })

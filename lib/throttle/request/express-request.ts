@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
 import type { RequestBudget } from './request-charges'
 
@@ -22,8 +23,9 @@ declare global {
  * @throws {TypeError} where no `throttle()` ran before, or where it does not throttle this request (`subject` returned
  *   null, or `routes` has false); read `req.throttle` there
  */
-export function budgetOf(req: Request): RequestBudget {
-  if (req.throttle !== undefined) return req.throttle
+export function budgetOf(req: IncomingMessage): RequestBudget {
+  const { throttle } = req as Request
+  if (throttle !== undefined) return throttle
   throw new TypeError(
     'budgetOf(req) found no budget: mount throttle() before this handler. Where it exempts the request, ' +
       'read req.throttle, which may be undefined',

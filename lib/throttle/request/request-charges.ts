@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import type { Request } from 'express'
 import { nowUs } from '../../http/clock'
 import type { HeaderFields } from '../../http/given-fields'
@@ -6,6 +7,7 @@ import { shown } from '../../http/options'
 import { type ChargedMessage, channels } from '../diagnostics'
 import type { SharedWindow } from '../sync/shared-window'
 import { isTwin } from '../warnings'
+import { type BudgetJson, budgetJson } from './budget-json'
 import type { WindowPlace } from './several-windows'
 import type { Ticket } from '../window/decision'
 import type { SubjectWindow } from '../window/subject-window'
@@ -42,6 +44,8 @@ export interface RequestBudget {
    * multipart subscription. What its handler works from then on is to be charged with `charge()`.
    */
   settle(): void
+  /** The figures, for `JSON.stringify()` and loggers: `{ subject, window, spentMs, leftMs, endsInMs }`. */
+  toJSON(): BudgetJson
   /** Aborted when the client goes away before the response was ended. */
   readonly signal: AbortSignal
 }
@@ -272,6 +276,14 @@ export class RequestCharges implements RequestBudget, MeterObserver {
 
   settle(): void {
     this.#meter.settle()
+  }
+
+  toJSON(): BudgetJson {
+    return budgetJson(this)
+  }
+
+  [inspect.custom](): BudgetJson {
+    return this.toJSON()
   }
 
   charge(ms: number): void {

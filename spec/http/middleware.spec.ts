@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, type RequestListener, type ServerResponse, createServer } from 'node:http'
+import { after, describe, it } from 'node:test'
+import { inspect } from 'node:util'
+import connect from 'connect'
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express'
+import { Server } from 'socket.io'
+import { io } from 'socket.io-client'
+import {
+  type Middleware,
+  addressSubject,
+  allowUnauthenticated,
+  budgetOf,
+  processingTime,
+  requireAuthentication,
+  requireBearer,
+  requireScope,
+  sessionOf,
+  throttle,
+  throttleTest,
+} from '../../lib'
+import { devIssuer } from '../../lib/testing'
+import { serve } from '../support/serve'
+
+interface Params {
+  id: string
+}
+interface Query {
+  q?: string
+}
+interface Locals extends Record<string, unknown> {
+  plan: string
+}
+
+const dev = devIssuer()
+const as = (who: string, scope = '') => ({ authorization: `Bearer ${dev.token(who, { scope })}` })
+
+describe('types', () => {
+  it('budgetOf(), sessionOf() and addressSubject() take every request', async () => {
+    const seen: RequestHandler<Params, unknown, { text: string }, Query, Locals> = (req, res) => {
+      res.json([budgetOf(req).window, sessionOf(req).kind, addressSubject(req)])
+    }
+    const narrow = (req: Request<Params>) => [budgetOf(req), sessionOf(req), addressSubject(req)]
+    const plain = (req: IncomingMessage) => [budgetOf(req), sessionOf(req), addressSubject(req)]
+    assert.deepEqual([narrow.length, plain.length], [1, 1])
+    const app = express().use(requireBearer(dev.options), throttle())
+    app.get<Params, unknown, { text: string }, Query, Locals>('/a/:id', seen)
+    const { url } = await serve(app)
+    const answer = await fetch(`${url}/a/7`, { headers: as('ada') })
+    assert.deepEqual(await answer.json(), ['default', 'user', 'address:127.0.0.1'])
+  })
+
+  it('factories in front of a handler keep its route parameters', async () => {
+    const app = express()
+    const all = [processingTime(), requireBearer(dev.options), throttle()] as const
+    app.get('/a/:id', ...all, requireScope('read'), (req, res) => {
+      const id: string = req.params.id
+      res.send(id)
+    })
+    app.get('/b/:id', allowUnauthenticated(), requireBearer(dev.options), (req, res) => {
+      const id: string = req.params.id
+      res.send(id)
+    })
+    app.get<Params>('/c/:id', ...all, requireAuthentication({ maxAgeSec: 60 }), throttleTest(), (req, res) => {
+      res.send(req.params.id)
+    })
+    const typed: RequestHandler = throttle()
+    const wrapped = (req: Request<Params>, res: Response, next: NextFunction) => all[2](req, res, next)
+    const mine: Middleware = requireBearer(dev.options)
+    app.use(typed, [mine, throttle()]).get<Params>('/d/:id', wrapped)
+    const { url } = await serve(app)
+    assert.equal(await (await fetch(`${url}/a/7`, { headers: as('ada', 'read') })).text(), '7')
+    assert.equal(await (await fetch(`${url}/b/8`, { headers: as('ada') })).text(), '8')
+  })
+})
+
+describe('req.throttle', () => {
+  it('shows its figures as JSON and to console.log()', async () => {
+    const app = express().use(throttle({ subject: () => 'ada', limitMs: 1_000 }))
+    app.get('/json', (req, res) => void res.json({ budget: req.throttle }))
+    app.get('/inspect', (req, res) => void res.send(inspect(budgetOf(req))))
+    const { url } = await serve(app)
+    const { budget } = (await (await fetch(`${url}/json`)).json()) as { budget: Record<string, unknown> }
+    assert.deepEqual(Object.keys(budget), ['subject', 'window', 'spentMs', 'leftMs', 'endsInMs'])
+    assert.deepEqual([budget.subject, budget.window], ['ada', 'default'])
+    for (const name of ['spentMs', 'leftMs', 'endsInMs']) assert.equal(typeof budget[name], 'number', name)
+    const shown = await (await fetch(`${url}/inspect`)).text()
+    assert.match(
+      shown,
+      /^\{\s+subject: 'ada',\s+window: 'default',\s+spentMs: [\d.]+,\s+leftMs: [\d.]+,\s+endsInMs: [\d.]+\s+\}$/,
+    )
+  })
+})
+
+describe('outside Express', () => {
+  const statuses = async (url: string, init?: RequestInit) => {
+    const found: unknown[] = []
+    for (let i = 0; i < 2; i++) {
+      const answer = await fetch(url, { headers: { accept: 'application/json' }, ...init })
+      found.push(answer.status, answer.headers.get('retry-after') !== null, await answer.text())
+    }
+    return found
+  }
+  const spending = (req: IncomingMessage, res: ServerResponse) => {
+    const { throttle: budget } = req as Request
+    budget?.charge(1_000)
+    res.end(budget?.subject)
+  }
+  const refused = '{"errors":[{"code":429}]}'
+  const terms = {
+    limitMs: 100,
+    routes: { '/free': false, 'GET /platform/:id': { limitMs: 50, name: 'platform' } },
+  } as const
+
+  it('throttle() works in node:http: the address is that of the socket, the path that of the URL', async () => {
+    const throttled = throttle(terms)
+    const server = await listening((req, res) =>
+      throttled(req, res, (err) => (err ? fail(res, err) : spending(req, res))),
+    )
+    assert.deepEqual(await statuses(`${server}/platform/1`), [200, false, 'address:127.0.0.1', 429, true, refused])
+    const free = await fetch(`${server}/free?x=1`)
+    assert.equal(await free.text(), '', 'no budget on a free path')
+  })
+
+  it('requireBearer() and requireScope() work in node:http', async () => {
+    const [bearer, scope] = [requireBearer(dev.options), requireScope('write')]
+    const server = await listening((req, res) =>
+      bearer(req, res, () => scope(req, res, () => res.end(sessionOf(req).sub))),
+    )
+    const ask = async (headers: Record<string, string>) => {
+      const answer = await fetch(server, { headers })
+      return [answer.status, answer.headers.get('www-authenticate'), answer.status === 200 ? await answer.text() : '']
+    }
+    assert.deepEqual(await ask({}), [401, 'Bearer', ''])
+    assert.deepEqual((await ask(as('ada', 'read'))).slice(0, 1), [403])
+    assert.deepEqual(await ask(as('ada', 'write')), [200, null, 'ada'])
+  })
+
+  it('throttle() works in Connect, whose mounts cut the URL', async () => {
+    const app = connect()
+    app.use('/platform', throttle(terms))
+    app.use('/platform', spending)
+    assert.deepEqual(await statuses(`${await listening(app)}/platform/1`), [
+      200,
+      false,
+      'address:127.0.0.1',
+      429,
+      true,
+      refused,
+    ])
+  })
+
+  it('what a function of the app throws goes to next()', async () => {
+    const throttled = throttle({ subject: () => '' })
+    const server = await listening((req, res) => throttled(req, res, (err) => fail(res, err)))
+    assert.match(
+      String((await statuses(server))[2]),
+      /^TypeError: subject\(req\) must return a string that is not empty/,
+    )
+  })
+
+  for (const [what, make] of [
+    ['throttle()', () => throttle()],
+    ['throttle({ subject })', () => throttle({ subject: () => 'ada' })],
+    ['requireBearer({ optional: true })', () => requireBearer({ ...dev.options, optional: true })],
+  ] as const) {
+    it(`${what} works in io.engine.use()`, async () => {
+      const http = createServer()
+      await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+      const sockets = new Server(http)
+      sockets.engine.use(make())
+      const client = io(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, { reconnection: false })
+      after(() => sockets.close())
+      const connected = await new Promise((resolve) => {
+        client.on('connect', () => resolve('connected'))
+        client.on('connect_error', (err) => resolve(err.message))
+      })
+      client.close()
+      assert.equal(connected, 'connected')
+    })
+  }
+
+  async function listening(app: RequestListener): Promise<string> {
+    return (await serve(app)).url
+  }
+
+  function fail(res: ServerResponse, err: unknown): void {
+    res.statusCode = 500
+    res.end(String(err))
+  }
+})
