@@ -27,7 +27,6 @@ export class GivenFields implements HeaderFields {
 
   /** Undefined where the app gives no fields, or the response has others: then ours can be set as any. */
   static of(res: ServerResponse, args: readonly unknown[]): GivenFields | undefined {
-    if (args.length < 2) return undefined
     const at = typeof args[1] === 'string' || isObject(args[2]) ? 2 : 1
     if (!isObject(args[at]) || res.getHeaderNames?.().length !== 0) return undefined
     return new GivenFields(res.statusCode, args, at)

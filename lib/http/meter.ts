@@ -157,7 +157,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   writeHead(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
     this.handlerSeen()
     if (res.headersSent) return Reflect.apply(original, res, args)
-    const given = GivenFields.of(res, args)
+    const given = args.length > 1 ? GivenFields.of(res, args) : undefined
     this.#setFields(given ?? res)
     const returned = Reflect.apply(original, res, given?.arguments() ?? args)
     if (!this.stopped && this.#endsWithHeader(res, given)) this.#finish(nowUs(this.clock))
