@@ -1,5 +1,5 @@
-// Writes what the package declares to the public, without comments, into etc/: a change of the public face shows in
-// review as a change there. --check fails where etc/ is out of date. Reads dist/, so build first.
+// Writes what the package declares to the public, without comments, into etc/, so that a change of it shows in review. API
+// Extractor wants one entry, and the entries here share their declarations. --check fails where etc/ is out of date. Reads dist/, so build first.
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'

@@ -171,15 +171,15 @@ rmSync(join(bundled, 'node_modules'), { recursive: true })
 check('one file bundled by esbuild', bundled, process.execPath, ['alone/app.cjs', 'bundled:'], '401 200 429\n')
 
 const others = ['express-jwt', 'express-oauth2-jwt-bearer', 'passport'].map((each) => `${each}@${pinned[each]}`)
-for (const [express, compiler] of [
-  ['4', '5.4'],
-  ['5', '6.0'],
+for (const [express, compiler, apps] of [
+  ['4', '5.4', ['alone', 'express-jwt', 'passport']],
+  ['5', '6.0', Object.keys(APPS)],
 ]) {
   const needed = [`express@${express}`, `@types/express@${express}`, '@types/passport', '@types/node@20']
   const folder = install(`types of Express ${express}`, [...needed, ...others, `typescript@~${compiler}.0`])
-  for (const [app, text] of Object.entries(APPS)) {
+  for (const app of apps) {
     const file = `${app.replace(/\W+/g, '-')}.ts`
-    write(folder, file, `import express from 'express'\n${text}\n`)
+    write(folder, file, `import express from 'express'\n${APPS[app]}\n`)
     const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--esModuleInterop', '--types', 'node']
     // What packages declare is checked once: most of the time is that of TypeScript's and Node's own.
     const skip = ['--skipLibCheck', String(app !== 'alone')]
