@@ -1,5 +1,6 @@
 // npm run picture: docs/dashboard.png, the README's picture: the dashboard while five users load a small API.
-// In Debian's chromium (`apt-get install chromium`, or CHROMIUM=/path/to/it). Takes half a minute.
+// In Debian's chromium (`apt-get install chromium pngquant`, or CHROMIUM=/path/to/it). Takes half a minute.
+import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -52,6 +53,9 @@ server.close()
 server.closeAllConnections()
 await throttled.close()
 
+// 128 colours: a third of the bytes, and no difference to be seen.
+const { error } = spawnSync('pngquant', ['128', '--strip', '--force', '--output', FILE, FILE], { stdio: 'inherit' })
+if (error) throw error
 const { size } = statSync(FILE)
 console.log(`docs/dashboard.png: ${size} bytes of at most ${MOST_BYTES}`)
 process.exit(size > MOST_BYTES ? 1 : 0)
