@@ -278,6 +278,7 @@ declare class DirectoryBusyError extends Error {
     constructor(retryAfterSec: number);
 }
 declare function hashPassword(password: string, cost?: number): Promise<string>;
+declare function verifyPassword(password: string, hash: string | undefined, cost?: number): Promise<boolean>;
 interface RedisStoreOptions {
     readonly prefix?: string;
 }
@@ -290,5 +291,5 @@ interface MemoryStoreOptions {
     readonly clock?: Clock;
 }
 declare function memoryStore(options?: MemoryStoreOptions): OAuthStore;
-export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryStore, redisStore, userDirectory };
+export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryStore, redisStore, userDirectory, verifyPassword };
 export type { AccessTokenClaims, AuthorizationServer, AuthorizationServerOptions, Claim, ClaimValue, Client, ClientDirectory, ClientMetadata, ClientRegistration, Count, GrantName, LoginLimits, LoginMessage, MemoryStoreOptions, OAuthRefusedMessage, OAuthStore, OnError, PageOptions, PageTexts, RedisStore, RedisStoreOptions, RegistrationGrant, RegistrationOptions, Revocable, RevokedMessage, RsaKeyInput, SigningKey, SigningKeyInput, TermsOfAccess, TokenIssuedMessage, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };

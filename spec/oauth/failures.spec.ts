@@ -187,6 +187,7 @@ for (const [version, express] of EXPRESS_VERSIONS) {
     const throws = () => {
       throw new Error('callback')
     }
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- libraries do reject with nothing
     const rejectsWithNothing = () => new Promise((_, reject) => reject(undefined))
     const rejects = () => Promise.reject(new Error('callback')) as never
     const away = { findClient: () => Promise.reject(new Error('the directory is away')) }

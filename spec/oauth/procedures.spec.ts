@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import crypto from 'node:crypto'
+import crypto, { scryptSync } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import { clientDirectory, hashPassword, memoryStore, userDirectory } from '../../lib/oauth'
+import { clientDirectory, hashPassword, memoryStore, userDirectory, verifyPassword } from '../../lib/oauth'
 import { isPassword } from '../../lib/oauth/directories/password'
 import { Codes } from '../../lib/oauth/records/codes'
 import { Records } from '../../lib/oauth/records/records'
@@ -56,6 +56,25 @@ describe('passwords', () => {
     ] as const) {
       assert.equal((await (await page()).logIn('ada', 'a'.repeat(length))).status, status, String(length))
     }
+  })
+
+  it('verifyPassword() takes PHC strings and the hashes of before, and hashes for unknown names too', async (t) => {
+    const hash = await hashPassword('analytical engine', 10)
+    assert.match(hash, /^\$scrypt\$ln=10,r=8,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
+    const key = scryptSync('analytical engine', Buffer.alloc(16), 32, { N: 2 ** 10, r: 8, p: 1 }).toString('base64url')
+    const old = `scrypt$10$${Buffer.alloc(16).toString('base64url')}$${key}`
+    for (const known of [hash, old]) {
+      assert.equal(await verifyPassword('analytical engine', known), true)
+      assert.equal(await verifyPassword('analytical engin', known), false)
+    }
+    const hashes = t.mock.method(crypto, 'scrypt').mock
+    assert.equal(await verifyPassword('analytical engine', undefined, 11), false)
+    assert.deepEqual(
+      hashes.calls.map(({ arguments: [, , , options] }) => (options as { N: number }).N),
+      [2 ** 11],
+    )
+    for (const wrong of ['', 'plain', hash.replace('ln=10', 'ln=31'), hash.replace('r=8', 'r=9'), `${hash}=`])
+      await assert.rejects(verifyPassword('x', wrong), TypeError, wrong)
   })
 
   it('an unknown name and a hash of any cost take the same work as a wrong password (O151)', async (t) => {

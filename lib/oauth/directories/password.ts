@@ -2,8 +2,8 @@ import { type ScryptOptions, randomBytes, scrypt, timingSafeEqual } from 'node:c
 import { optionRange } from '../../http/options'
 import { hashSlots } from './hash-slots'
 
-/** Work of one hash: 2^cost KiB of memory. 15 takes about 80 ms and 32 MiB. */
-export const DEFAULT_COST = 15
+/** Work of one hash: 2^cost KiB of memory. 17 takes about 300 ms and 128 MiB: OWASP's Password Storage Cheat Sheet, 2025. */
+export const DEFAULT_COST = 17
 /** Below 10, guessing is too cheap; above 20, one hash takes more than a gigabyte. */
 export const [LEAST_COST, MOST_COST] = [10, 20]
 const BLOCK = 8
@@ -12,15 +12,18 @@ const KEY_BYTES = 32
 /** A longer password is refused without hashing it. */
 const LONGEST_BYTES = 1_024
 
-const FORM = /^scrypt\$(\d{1,2})\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/
+/** The PHC string format, with base64 without padding. */
+const PHC = /^\$scrypt\$ln=(\d{1,2}),r=8,p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/
+/** What hashes looked like before. */
+const OLD_FORM = /^scrypt\$(\d{1,2})\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/
 /** The salt of hashes that are made for their time only. */
 const DECOY_SALT = randomBytes(16)
 
 /**
- * Hashes a password for a user directory: `scrypt$15$<salt>$<hash>`. A process makes few hashes at once, so that they do
- * not hold up tokens; others wait, and logins come first.
+ * Hashes a password for a user directory, as a PHC string: `$scrypt$ln=17,r=8,p=1$<salt>$<hash>`. A process makes few hashes
+ * at once, so that they do not hold up tokens; others wait, and logins come first.
  *
- * @param cost binary logarithm of scrypt's N, 10 to 20. Default 15: about 80 ms and 32 MiB
+ * @param cost binary logarithm of scrypt's N, 10 to 20. Default 17: about 300 ms and 128 MiB
  * @throws {RangeError} if the password is empty or longer than 1,024 bytes, or the cost is out of range
  */
 export async function hashPassword(password: string, cost: number = DEFAULT_COST): Promise<string> {
@@ -28,17 +31,35 @@ export async function hashPassword(password: string, cost: number = DEFAULT_COST
   optionRange('cost', cost, LEAST_COST, MOST_COST)
   const salt = randomBytes(16)
   const hash = await hashSlots.registration(() => derive(password, salt, cost))
-  return `scrypt$${cost}$${salt.toString('base64url')}$${hash.toString('base64url')}`
+  return `$scrypt$ln=${cost},r=${BLOCK},p=${PARALLEL}$${unpadded(salt)}$${unpadded(hash)}`
+}
+
+/**
+ * Whether the password matches a hash of {@link hashPassword}, for a directory of your own. Takes as long where there is no
+ * hash, so that the time does not tell which names exist.
+ *
+ * @param hash of the user, or undefined for an unknown name
+ * @param cost that of your hashes, for unknown names. Default 17
+ * @throws {TypeError} if the hash is not one of `hashPassword()`; {DirectoryBusyError} at once if too many logins wait
+ */
+export async function verifyPassword(
+  password: string,
+  hash: string | undefined,
+  cost: number = DEFAULT_COST,
+): Promise<boolean> {
+  optionRange('cost', cost, LEAST_COST, MOST_COST)
+  if (hash !== undefined && !isPasswordHash(hash)) throw new TypeError('hash must be one that hashPassword() made')
+  return isPassword(password, hash, [hash === undefined ? cost : costOf(hash)])
 }
 
 /** Whether the text is a hash from {@link hashPassword}. */
 export function isPasswordHash(text: unknown): text is string {
-  return typeof text === 'string' && FORM.test(text)
+  return typeof text === 'string' && partsOf(text) !== undefined
 }
 
 /** The cost of a hash from {@link hashPassword}. */
 export function costOf(hash: string): number {
-  return Number(FORM.exec(hash)?.[1])
+  return Number(partsOf(hash)?.cost)
 }
 
 /**
@@ -55,16 +76,26 @@ export async function isPassword(
   costs: readonly number[],
 ): Promise<boolean> {
   if (!isHashable(password)) return false
-  const [, cost, salt, expected] = FORM.exec(hash ?? '') ?? []
+  const own = partsOf(hash ?? '')
   return hashSlots.login(async () => {
     let isRight = false
     for (const each of costs) {
-      const isOwn = each === Number(cost)
-      const key = await derive(password, isOwn ? Buffer.from(salt as string, 'base64url') : DECOY_SALT, each)
-      if (isOwn) isRight = timingSafeEqual(key, Buffer.from(expected as string, 'base64url'))
+      const isOwn = each === own?.cost
+      const key = await derive(password, isOwn ? own.salt : DECOY_SALT, each)
+      if (isOwn) isRight = timingSafeEqual(key, own.key)
     }
     return isRight
   })
+}
+
+function partsOf(hash: string): { cost: number; salt: Buffer; key: Buffer } | undefined {
+  const [, cost, salt = '', key = ''] = PHC.exec(hash) ?? OLD_FORM.exec(hash) ?? []
+  if (Number(cost ?? 0) < LEAST_COST || Number(cost) > MOST_COST) return undefined
+  return { cost: Number(cost), salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') }
+}
+
+function unpadded(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '')
 }
 
 /** Whether the password has a length that is hashed: 1 to 1,024 bytes. */

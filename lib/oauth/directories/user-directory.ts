@@ -21,7 +21,7 @@ export interface UserRegistration extends User {
 
 /** Options of {@link userDirectory}. */
 export interface UserDirectoryOptions {
-  /** Binary logarithm of scrypt's N for plain passwords, 10 to 20. Default 15: about 80 ms and 32 MiB. */
+  /** Binary logarithm of scrypt's N for plain passwords, 10 to 20. Default 17: about 300 ms and 128 MiB. */
   readonly cost?: number
 }
 
