@@ -10,9 +10,12 @@ import express, { type Express, type RequestHandler } from 'express'
 import * as tollgate from '../lib'
 import { throttleDashboard } from '../lib/dashboard'
 import { devIssuer } from '../lib/testing'
+import { parted } from './support/addressed'
 import { listen } from './support/serve'
 import { until } from './support/until'
+import { page } from './support/markdown'
 import { TYPESCRIPT } from './support/typescript'
+import { authorizationServer, clientDirectory, userDirectory } from '../lib/oauth'
 
 /**
  * What people get wrong in their first hour, and what they are told. Each message names the thing that is wrong and says
@@ -26,10 +29,34 @@ const issuer = 'https://as.test'
 const audience = 'https://api.test'
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const introspection = { clientId: 'api', clientSecret: 'hush' }
+const HEADINGS = page(process.cwd(), 'docs/troubleshooting.md').anchors
+
+/** A message without the address at its end, which names a heading of troubleshooting.md. */
+function text(err: { readonly message: string; readonly code?: string }): string {
+  if (err.code === undefined) return err.message
+  const { text, code } = parted(err.message)
+  assert.ok(HEADINGS.has(code), `${err.message}: its address names a heading`)
+  assert.equal(err.code.toLowerCase(), code)
+  return text
+}
+
 const guard: RequestHandler = (_req, _res, next) => next()
+
+const clients = clientDirectory([])
+const users = userDirectory([])
 
 /** Found by the factory, at startup. */
 const AT_STARTUP: [wrong: string, make: () => unknown, message: RegExp][] = [
+  ...['message', 'statusCode', 'validate', 'skipFailedRequests'].map((option): (typeof AT_STARTUP)[number] => [
+    `express-rate-limit's ${option}`,
+    () => throttle({ [option]: true }),
+    new RegExp(`"${option}".* an option of express-rate-limit: express-tollgate/docs/migration/express-rate-limit.md$`),
+  ]),
+  [
+    "express-jwt's credentialsRequired",
+    () => requireBearer({ credentialsRequired: false }),
+    /"credentialsRequired"; did you mean "optional"\?.* express-tollgate\/docs\/migration\/express-jwt\.md$/,
+  ],
   ["express-rate-limit's max", () => throttle({ max: 100 }), /^throttle has no option "max"; did you mean "limitMs"\?/],
   ['its limit', () => throttle({ limit: 100 }), /^throttle has no option "limit"; did you mean "limitMs"\?/],
   ['its keyGenerator', () => throttle({ keyGenerator: () => 'ada' }), /"keyGenerator"; did you mean "subject"\?/],
@@ -135,6 +162,28 @@ const WARNED: [wrong: string, code: string, mount: (app: Express) => unknown, me
     /^allowUnauthenticated\(\) ran after requireBearer\(\).*mount allowUnauthenticated\(\) first$/,
   ],
   [
+    'a public route that is none',
+    'TOLLGATE_NOT_PUBLIC',
+    (app) => app.use(tollgate.allowUnauthenticated({ paths: ['/'] }), tollgate.requireBearer(dev.options)),
+    /^GET \/ without a token got 401, although allowUnauthenticated\(\) lists the path.*before requireBearer\(\)$/,
+  ],
+  [
+    'throttle() after the routes',
+    'TOLLGATE_AFTER_ROUTES',
+    (app) =>
+      app
+        .get('/tree', guard)
+        .use(tollgate.throttle())
+        .use((_req, res) => void res.sendStatus(404)),
+    /^throttle\(\) is mounted after all routes of the app.*mount it before the routes$/,
+  ],
+  [
+    "a server at a path that is not its issuer's",
+    'TOLLGATE_ISSUER_PATH',
+    (app) => app.use('/oauth', authorizationServer({ issuer: 'https://as.test/oauth2', clients, users })),
+    /^authorizationServer\(\) is mounted at '\/oauth', and its issuer https:\/\/as\.test\/oauth2 has the path '\/oauth2'/,
+  ],
+  [
     'a proxy that Express does not know of',
     'TOLLGATE_TRUST_PROXY',
     (app) => app.use(tollgate.throttle()),
@@ -147,7 +196,7 @@ describe('a mistake is told at startup:', () => {
     it(wrong, () => {
       assert.throws(make, (err: Error) => {
         assert.ok(err instanceof TypeError || err instanceof RangeError, String(err))
-        assert.match(err.message, message)
+        assert.match(text(err), message)
         return !err.message.includes('hush')
       })
     })
@@ -168,7 +217,7 @@ describe('a mistake is told at the first request:', () => {
       })
       assert.equal((await get('/')).status, 500)
       assert.deepEqual(
-        errors.map(({ message: said }) => message.test(said) || said),
+        errors.map((err) => message.test(text(err)) || err.message),
         [true],
       )
     })
@@ -181,14 +230,23 @@ describe('a mistake is told by one warning:', () => {
       const said = warnings(t, code)
       const get = await serve(t, mount)
       const authorization = `Bearer ${dev.token('ada')}`
-      const headers = { authorization, ...(code === 'TOLLGATE_TRUST_PROXY' && { 'x-forwarded-for': '203.0.113.9' }) }
-      for (let i = 0; i < 2; i++) await get('/', headers)
+      const path = code === 'TOLLGATE_ISSUER_PATH' ? '/oauth/jwks' : '/'
+      const headers = {
+        ...(code !== 'TOLLGATE_NOT_PUBLIC' && { authorization }),
+        ...(code === 'TOLLGATE_TRUST_PROXY' && { 'x-forwarded-for': '203.0.113.9' }),
+      }
+      for (let i = 0; i < 2; i++) await get(path, headers)
       await until(() => said.length > 0)
-      await get('/', headers)
+      await get(path, headers)
       assert.equal(said.length, 1)
-      assert.match(said[0] as string, message)
+      assert.match(text({ message: said[0] as string, code }), message)
     })
   }
+
+  it('and not for throttle() after a health check, and before routes, routers or other handlers', async () => {
+    const { stderr } = await promisify(execFile)(process.execPath, [...TYPESCRIPT, '--eval', NOT_AFTER_ROUTES])
+    assert.equal(stderr, '')
+  })
 
   it('and not for allowUnauthenticated() on a route with a requireBearer() of its own', async () => {
     // In a process of its own, because a warning is said once in each.
@@ -196,6 +254,29 @@ describe('a mistake is told by one warning:', () => {
     assert.equal(stderr, '')
   })
 })
+
+const NOT_AFTER_ROUTES = `
+  const { throttle } = require('./lib')
+  const check = async (express, mount) => {
+    const app = express()
+    app.get('/health', (req, res) => res.end())
+    app.use(throttle({ headers: { throttle: false } }))
+    mount(app, express)
+    const server = await new Promise((resolve) => { const s = app.listen(0, () => resolve(s)) })
+    await fetch('http://127.0.0.1:' + server.address().port + '/gone')
+    server.closeAllConnections()
+    server.close()
+  }
+  const serveFiles = (req, res, next) => next()
+  ;(async () => {
+    for (const express of [require('express'), require('express4')]) {
+      await check(express, (app) => app.get('/tree', (req, res) => res.end()))
+      await check(express, (app, { Router }) => app.use('/api', Router().get('/tree', (req, res) => res.end())))
+      await check(express, (app, express) => app.use('/api', express()))
+      await check(express, (app) => app.use(serveFiles))
+      await check(express, (app) => app.use((req, res) => res.end('page')))
+    }
+  })()`
 
 const SECOND_BEARER = `
   const express = require('express')

@@ -21,11 +21,11 @@ export interface AllowUnauthenticatedOptions {
 }
 
 /**
- * Permits sessions with nobody signed in, which `requireBearer()` refuses everywhere else. It lets nobody in by itself
- * and stands before `requireBearer()`.
+ * Accepts tokens without a user (of an app alone) on the listed paths. It does not make a route public: a request without
+ * a token still gets 401. Mount it before `requireBearer()`, which refuses such tokens everywhere else.
  *
- * Whether a request is for one of the paths is judged by Express's own router. A path with dot segments gets no
- * permission: Express takes them as they are, and what stands behind may not.
+ * Express's router matches the paths. A path with dot segments (`/places/../me`) is never allowed, because handlers and
+ * proxies behind Express may resolve it.
  *
  * @example app.use(allowUnauthenticated({ paths: ['/platform/places', '/platform/dates'] }))
  * @example app.get('/places', allowUnauthenticated(), requireBearer(), places)

@@ -1,6 +1,7 @@
 import type { Clock } from '../http/clock'
 import { fetchFailure } from '../http/fetch-failure'
 import { shown } from '../http/options'
+import { warn } from '../http/warn-once'
 import type { Reason, RefusedBy, Refusal } from './refusal/refusal'
 import { SessionProblem } from './session/session'
 
@@ -24,7 +25,7 @@ export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
     const name = [refused, about.issuer, remedy].join(' ')
     if (clock.now() - (warnedAt.get(name) ?? -Infinity) < EVERY_MS) return
     warnedAt.set(name, clock.now())
-    process.emitWarning(explain(about, cause), { code: 'TOLLGATE_ISSUER' })
+    warn('TOLLGATE_ISSUER', explain(about, cause))
   }
 }
 

@@ -4,6 +4,7 @@ import { asError } from '../http/callback'
 import { deny } from '../http/deny'
 import { Meter } from '../http/meter'
 import { type Middleware, middleware } from '../http/middleware'
+import { warnOnce } from '../http/warn-once'
 import { type Authenticated, authenticate } from './authenticate'
 import { bearerConfig } from './bearer-config'
 import type { BearerOptions } from './bearer-options'
@@ -72,6 +73,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
       if (config.optional && authenticated.refused === 'no_token') return letIn(undefined, req, next)
       publish(req, authenticated)
       config.warn(authenticated)
+      if (authenticated.refused === 'no_token' && options.warnings !== false) warnOfPublicRoute(req)
       return deny(denialOf(authenticated, config.challenge), config.deny, req, res, next)
     }
     const { session, headers } = authenticated
@@ -90,6 +92,17 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
   const { verifier } = config
   const issuerKeys = { ready: () => verifier.ready(), reload: () => verifier.reload(), keys: () => verifier.keys() }
   return Object.assign(middleware(requireBearer), issuerKeys)
+}
+
+/** Warns once if a request without a token was refused on a path that `allowUnauthenticated()` lists. */
+function warnOfPublicRoute(req: Request): void {
+  if (!isUnauthenticatedPermitted(req)) return
+  warnOnce(
+    'TOLLGATE_NOT_PUBLIC',
+    `${req.method} ${req.baseUrl}${req.path} without a token got 401, although allowUnauthenticated() lists the path: ` +
+      'it accepts tokens without a user, and does not make a route public. To make it public, mount the route before ' +
+      'requireBearer()',
+  )
 }
 
 /** A request as the check looks at it. A class: an object literal makes its accessors anew each time, at 15 µs. */

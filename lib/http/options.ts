@@ -1,24 +1,26 @@
 import { inspect } from 'node:util'
+import { migrationGuide, optionError, usageError } from './help'
 
 /** @throws {RangeError} naming the option, unless `value` is a whole number from `least` to `most` */
 export function optionRange(option: string, value: unknown, least: number, most: number): void {
   if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return
-  throw new RangeError(
+  throw optionError(
     `${option} must be a whole number from ${least.toLocaleString('en')} to ${most.toLocaleString('en')}; ` +
       `received ${shown(value)}`,
+    RangeError,
   )
 }
 
 /** @throws {TypeError} naming the option, unless `value` is one of the values given */
 export function optionOneOf(option: string, value: unknown, values: readonly unknown[]): void {
   if (values.includes(value)) return
-  throw new TypeError(`${option} must be ${values.map(shown).join(' or ')}; received ${shown(value)}`)
+  throw optionError(`${option} must be ${values.map(shown).join(' or ')}; received ${shown(value)}`)
 }
 
 /** @throws {TypeError} naming the option, unless `value` is of the type or undefined */
 export function optionType(option: string, value: unknown, type: 'function' | 'string' | 'boolean' | 'object'): void {
   if (value === undefined || (typeof value === type && value !== null)) return
-  throw new TypeError(`${option} must be a${type === 'object' ? 'n' : ''} ${type}; received ${shown(value)}`)
+  throw optionError(`${option} must be a${type === 'object' ? 'n' : ''} ${type}; received ${shown(value)}`)
 }
 
 /**
@@ -28,14 +30,16 @@ export function optionType(option: string, value: unknown, type: 'function' | 's
 export function optionNames(factory: string, options: unknown, known: readonly string[]): void {
   if (isRequest(options)) throw uncalled(factory.replace(/\(\)$/, ''))
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new TypeError(`${factory} takes an object of options; received ${shown(options)}`)
+    throw optionError(`${factory} takes an object of options; received ${shown(options)}`)
   }
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
     const meant = nearest(name, known)
     const all = known.join(', ')
     const has = meant === undefined ? `; it has ${all}` : `; did you mean ${JSON.stringify(meant)}? It has ${all}`
-    throw new TypeError(`${factory} has no option ${JSON.stringify(name)}${has}`)
+    const peer = ownEntry(PEERS, name)
+    const guide = peer === undefined ? '' : `. It is an option of ${peer}: ${migrationGuide(peer)}`
+    throw optionError(`${factory} has no option ${JSON.stringify(name)}${has}${guide}`)
   }
 }
 
@@ -51,32 +55,66 @@ export function isRequest(value: unknown): boolean {
  * @param example arguments that show how to call it
  */
 export function uncalled(factory: string, example = ''): TypeError {
-  return new TypeError(`app.use(${factory}) mounts the factory itself; call it: app.use(${factory}(${example}))`)
+  return usageError(`app.use(${factory}) mounts the factory itself; call it: app.use(${factory}(${example}))`)
 }
 
-/** What other libraries call an option. Each is suggested only where the factory has it. */
+/** Options of other packages, with ours of the same purpose. Each is suggested only where the factory has it. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  max: 'limitMs', // express-rate-limit
+  max: 'limitMs',
   limit: 'limitMs',
-  points: 'limitMs', // rate-limiter-flexible
+  points: 'limitMs',
   duration: 'windowMs',
   interval: 'windowMs',
   keyGenerator: 'subject',
   skip: 'subject',
   handler: 'onDenied',
+  message: 'onDenied',
+  statusCode: 'onDenied',
+  passOnStoreError: 'onOutage',
   standardHeaders: 'headers',
   legacyHeaders: 'headers',
-  issuerBaseURL: 'issuer', // express-oauth2-jwt-bearer
+  issuerBaseURL: 'issuer',
   tokenSigningAlg: 'algorithms',
   clockTolerance: 'clockToleranceSec',
   maxTokenAge: 'maxAgeSec',
-  credentialsRequired: 'optional', // express-jwt
+  credentialsRequired: 'optional',
+  authRequired: 'optional',
+  getToken: 'tokenFrom',
   isRevoked: 'revocation',
+}
+
+/** Packages that have a migration guide, by their options. */
+const PEERS: Readonly<Record<string, string>> = {
+  ...from('express-rate-limit', 'max', 'limit', 'keyGenerator', 'skip', 'handler', 'message', 'statusCode'),
+  ...from('express-rate-limit', 'standardHeaders', 'legacyHeaders', 'validate', 'skipFailedRequests'),
+  ...from('express-rate-limit', 'skipSuccessfulRequests', 'requestWasSuccessful', 'requestPropertyName', 'identifier'),
+  ...from('express-rate-limit', 'passOnStoreError', 'ipv6Subnet'),
+  ...from(
+    'rate-limiter-flexible',
+    'points',
+    'duration',
+    'blockDuration',
+    'keyPrefix',
+    'storeClient',
+    'insuranceLimiter',
+  ),
+  ...from('rate-limiter-flexible', 'execEvenly', 'inMemoryBlockOnConsumed'),
+  ...from('express-oauth2-jwt-bearer', 'issuerBaseURL', 'tokenSigningAlg', 'maxTokenAge', 'authRequired', 'strict'),
+  ...from('express-oauth2-jwt-bearer', 'validators', 'cooldownDuration', 'cacheMaxAge', 'timeoutDuration', 'mcd'),
+  ...from('express-jwt', 'credentialsRequired', 'isRevoked', 'getToken', 'requestProperty', 'onExpired'),
+}
+
+function from(peer: string, ...options: readonly string[]): Record<string, string> {
+  return Object.fromEntries(options.map((option) => [option, peer]))
+}
+
+function ownEntry(table: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined
 }
 
 /** The known name that a wrong one probably stands for; undefined where none is near. */
 function nearest(wrong: string, known: readonly string[]): string | undefined {
-  const elsewhere = Object.hasOwn(ELSEWHERE, wrong) ? ELSEWHERE[wrong] : undefined
+  const elsewhere = ownEntry(ELSEWHERE, wrong)
   if (elsewhere !== undefined && known.includes(elsewhere)) return elsewhere
   const near = known
     .map((name) => ({ name, distance: editDistance(wrong.toLowerCase(), name.toLowerCase()) }))

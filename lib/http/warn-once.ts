@@ -1,3 +1,5 @@
+import { explained } from './help'
+
 const warned = new Set<string>()
 
 /**
@@ -9,5 +11,10 @@ const warned = new Set<string>()
 export function warnOnce(code: string, message: string, mistake = code): void {
   if (warned.has(mistake)) return
   warned.add(mistake)
-  process.emitWarning(message, { code })
+  warn(code, message)
+}
+
+/** Emits a process warning that ends with the address of the heading that explains its code. */
+export function warn(code: string, message: string): void {
+  process.emitWarning(explained(code, message), { code })
 }

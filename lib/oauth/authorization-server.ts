@@ -26,6 +26,7 @@ import { termsEndpoint } from './endpoints/terms'
 import { tokenEndpoint } from './endpoints/token'
 import { userinfoEndpoint } from './endpoints/userinfo'
 import { IdTokens } from './tokens/id-tokens'
+import { warnOnce } from '../http/warn-once'
 import { Keyring, type SigningKey } from './keys/keyring'
 import { pageSettings } from './pages/page-options'
 import { PageRenderer } from './pages/page-renderer'
@@ -99,6 +100,7 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
   const router = Router()
   if (settings.log) router.use(mountCheck(new URL(settings.issuer), settings.log))
   const endpoints = ctx.registration ? [...ENDPOINTS, registerEndpoint, registrationEndpoint] : ENDPOINTS
+  router.use(mountCheck(settings.issuer))
   for (const endpoint of endpoints) router.all(endpoint.path, endpointHandler(contextOf, endpoint, settings.onError))
 
   return Object.assign(router, {
@@ -186,6 +188,24 @@ function buildContext(settings: ServerSettings): ServerContext {
     timestampSecrets: new TimestampSecrets(),
     acceptedTerms: new AcceptedTerms(records),
     approvals: new Approvals(records),
+  }
+}
+
+/** Warns, at the first request, if the server is not mounted at the path of its issuer. */
+function mountCheck(issuer: string): RequestHandler {
+  const path = new URL(issuer).pathname.replace(/\/$/, '')
+  let isChecked = false
+  return function mountCheck(req, _res, next) {
+    if (!isChecked && req.baseUrl.toLowerCase() !== path.toLowerCase()) {
+      warnOnce(
+        'TOLLGATE_ISSUER_PATH',
+        `authorizationServer() is mounted at '${req.baseUrl || '/'}', and its issuer ${issuer} has the path ` +
+          `'${path || '/'}': clients find no endpoint. Mount it with app.use('${path || '/'}', server), unless a proxy ` +
+          'rewrites the path',
+      )
+    }
+    isChecked = true
+    next()
   }
 }
 

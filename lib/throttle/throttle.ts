@@ -7,6 +7,7 @@ import type { Middleware } from '../http/middleware'
 import { fullPath } from '../http/full-path'
 import { routeMatcher } from '../http/route-match'
 import { stayAlive } from '../http/stay-alive'
+import { checkMountOrder } from './mount-order'
 import { exposeForInspection } from './introspection'
 import { PriceSharing } from './request/price-sharing'
 import { RequestAdmission } from './request/request-admission'
@@ -109,8 +110,12 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }))
   const routed = routeMatcher('routes', entries)
   let closed: Promise<void> | undefined
+  /** Whether the throttle's place among the routes has been looked at, at the first request. */
+  let isPlaced = false
 
   function throttle(req: Request, res: Response, next: NextFunction): void {
+    if (!isPlaced) checkMountOrder(throttle, req, res)
+    isPlaced = true
     const now = nowUs(clock)
     const meter = Meter.of(res, clock, now)
     let asked: ReturnType<typeof ask>

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import express, { Router, type ErrorRequestHandler } from 'express'
 import { allowUnauthenticated, requireBearer } from '../../lib'
 import { devIssuer } from '../../lib/testing'
+import { addressed } from '../support/addressed'
 import { serve } from '../support/serve'
 import { until } from '../support/until'
 
@@ -229,8 +230,11 @@ describe('allowUnauthenticated() after requireBearer()', () => {
     assert.deepEqual(
       told().map(({ message }) => message),
       [
-        'allowUnauthenticated() ran after requireBearer(), which had already refused the sessions that it would permit; ' +
-          'mount allowUnauthenticated() first',
+        addressed(
+          'TOLLGATE_UNAUTHENTICATED_ORDER',
+          'allowUnauthenticated() ran after requireBearer(), which had already refused the sessions that it would permit; ' +
+            'mount allowUnauthenticated() first',
+        ),
       ],
     )
   })

@@ -14,6 +14,7 @@ import {
   type ProtectedResourceOptions,
 } from '../../lib'
 import { devIssuer } from '../../lib/testing'
+import { addressed } from '../support/addressed'
 import { generateKeys } from '../support/generate-keys'
 
 const { options: dev } = devIssuer()
@@ -187,7 +188,9 @@ describe('requireBearer() throws at startup and names the option', () => {
       ...['maxTokenLength', 'warnings', 'onDenied', 'errorFormat', 'dialect', 'clock'],
     ]
     const message = `requireBearer() has no option "nope"; it has ${names.join(', ')}`
-    assert.throws(() => requireBearer({ ...dev, nope: 1 } as BearerOptions), { message })
+    assert.throws(() => requireBearer({ ...dev, nope: 1 } as BearerOptions), {
+      message: addressed('TOLLGATE_OPTION', message),
+    })
   })
 
   it('where two ways to check tokens contradict each other', () => {

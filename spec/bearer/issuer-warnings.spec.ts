@@ -3,6 +3,7 @@ import { type TestContext, describe, it } from 'node:test'
 import express from 'express'
 import { requireBearer } from '../../lib'
 import { manualClock } from '../../lib/testing'
+import { parted } from '../support/addressed'
 import { serveIssuer } from '../support/issuer'
 import { freePort } from '../support/redis'
 import { serve } from '../support/serve'
@@ -13,7 +14,10 @@ import { a, api, b } from './remote-issuer'
 function listening(t: TestContext) {
   const said: string[] = []
   const listener = ({ code, message }: Error & { code?: string }) => {
-    if (code === 'TOLLGATE_ISSUER') said.push(message)
+    if (code !== 'TOLLGATE_ISSUER') return
+    const { text, code: address } = parted(message)
+    assert.ok(address === 'tollgate_issuer' || text.startsWith('end '), message)
+    said.push(text)
   }
   process.on('warning', listener)
   t.after(() => process.off('warning', listener))

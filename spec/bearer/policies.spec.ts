@@ -287,7 +287,7 @@ describe('protectedResource() (RFC 9728)', () => {
       [{ resource: 'https://api.test', documentation: 5 }, /documentation must be a string; received 5/],
       [
         { resource: 'https://api.test', scope: 'a' },
-        /protectedResource\(\) has no option "scope"; .* name, documentation$/,
+        /protectedResource\(\) has no option "scope"; .* name, documentation \(express-tollgate\/docs\/troubleshooting\.md#tollgate_option\)$/,
       ],
     ] as const) {
       assert.throws(() => protectedResource(options as never), message)

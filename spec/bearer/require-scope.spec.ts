@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import express from 'express'
 import { requireBearer, requireScope } from '../../lib'
 import { devIssuer } from '../../lib/testing'
+import { addressed } from '../support/addressed'
 import { serve } from '../support/serve'
 
 const dev = devIssuer()
@@ -88,7 +89,7 @@ describe('requireScope()', () => {
     app.use(((err: Error, _req, res, _next) => void res.status(500).send(err.message)) as express.ErrorRequestHandler)
     const { url } = await serve(app)
     const message = "app.use(requireScope) mounts the factory itself; call it: app.use(requireScope('read'))"
-    assert.equal(await (await fetch(url)).text(), message)
+    assert.equal(await (await fetch(url)).text(), addressed('TOLLGATE_USAGE', message))
   })
 
   it('says so where no requireBearer() stands before it', async () => {

@@ -12,6 +12,7 @@ import {
   throttleTest,
 } from '../../lib'
 import { devIssuer } from '../../lib/testing'
+import { addressed } from '../support/addressed'
 import { get, listen } from '../support/serve'
 
 const dev = devIssuer()
@@ -167,7 +168,7 @@ describe("app.set('tollgate dialect')", () => {
       t.after(close)
       const { status, body } = await Promise.race([1, 2, 3].map(() => get('/')))
       const message = "app.get('tollgate dialect') must be 'familysearch' or 'standard'; received 'standart'"
-      assert.deepEqual([status, body], [500, message])
+      assert.deepEqual([status, body], [500, addressed('TOLLGATE_OPTION', message)])
     })
   }
 
@@ -181,7 +182,7 @@ describe("app.set('tollgate dialect')", () => {
     ]) {
       assert.throws(make, {
         name: 'TypeError',
-        message: "dialect must be 'familysearch' or 'standard'; received 'json'",
+        message: addressed('TOLLGATE_OPTION', "dialect must be 'familysearch' or 'standard'; received 'json'"),
       })
     }
   })

@@ -85,6 +85,9 @@ describe("authorizationServer() by app.set('tollgate dialect')", () => {
     t.after(close)
     const { status, body } = await get('/.well-known/openid-configuration')
     assert.equal(status, 500)
-    assert.match(body, /^app\.get\('tollgate dialect'\) must be 'familysearch' or 'standard'; received 'Standard'$/)
+    assert.match(
+      body,
+      /^app\.get\('tollgate dialect'\) must be 'familysearch' or 'standard'; received 'Standard' \(express-tollgate\/docs\/troubleshooting\.md#tollgate_option\)$/,
+    )
   })
 })

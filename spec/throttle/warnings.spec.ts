@@ -140,7 +140,10 @@ describe('TOLLGATE_WINDOW', () => {
       "throttle({ windowMs: 60 }); throttle({ routes: { '/': { limitMs: 1, windowMs: 10 } } })",
     )
     assert.equal(warnings.length, 1)
-    assert.match(warnings[0] as string, /windowMs: 60 is a window of 60 milliseconds; 60 seconds are windowMs: 60_000$/)
+    assert.match(
+      warnings[0] as string,
+      /windowMs: 60 is a window of 60 milliseconds; 60 seconds are windowMs: 60_000 \(express-tollgate\/docs\/troubleshooting\.md#tollgate_window\)$/,
+    )
   })
 
   it('is not warned of for a second', async () => {

@@ -1,5 +1,6 @@
 import { type Clock, checkClock, systemClock } from '../../http/clock'
 import { stayAlive } from '../../http/stay-alive'
+import { warn } from '../../http/warn-once'
 import { optionNames, optionOneOf, optionRange, shown } from '../../http/options'
 import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
@@ -106,7 +107,10 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     if (!warnedOfReading) {
       const closed = onBehind === 'closed'
       const meanwhile = closed ? "requests get 503 (onBehind: 'closed')" : "requests are let in by what is known (onBehind: 'open')" // prettier-ignore
-      warn(`revocations cannot be read from Redis: ${reason(problem)}. Until they can, ${meanwhile}`)
+      warn(
+        'TOLLGATE_REVOCATIONS',
+        `revocations cannot be read from Redis: ${reason(problem)}. Until they can, ${meanwhile}`,
+      )
     }
     warnedOfReading = true
     return onBehind === 'closed' ? { behind: problem } : 'valid'
@@ -136,7 +140,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     } catch (err) {
       if (!warnedOfWriting && isRefusedWrite(err)) {
         const where = `revocations cannot be written to ${keys.join(', ')} in Redis at ${redis.server}`
-        warn(`${where}: ${reason(err)}. Until they can, they count in this process only`)
+        warn('TOLLGATE_REVOCATIONS', `${where}: ${reason(err)}. Until they can, they count in this process only`)
         warnedOfWriting = true
       }
       throw err
@@ -210,10 +214,6 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
 function isRefusedWrite(err: unknown): boolean {
   const { code, name } = err as { code?: unknown; name?: unknown }
   return code === 'NOPERM' || name === 'ReplyError'
-}
-
-function warn(message: string): void {
-  process.emitWarning(message, { code: 'TOLLGATE_REVOCATIONS' })
 }
 
 function reason(problem: unknown): string {
