@@ -110,7 +110,7 @@ const AT_STARTUP: [wrong: string, make: () => unknown, message: RegExp][] = [
   ],
   ['a private key', () => requireBearer({ issuer, audience, key: privateKey }), /^key cannot be used: .*private/],
   ['a short secret', () => requireBearer({ issuer, audience, secret: 'hush' }), /^secret cannot be used: .* 32 bytes/],
-  ['scopes in one text', () => requireScope('read write'), /^requireScope\(\) takes one scope or more/],
+  ['no scopes', () => requireScope(), /^requireScope\(\) takes one scope or more/],
   ['no guard', () => untyped({ throttleDashboard }).throttleDashboard(throttle(), {}), /needs a guard: middleware/],
 ]
 
@@ -132,6 +132,11 @@ const AT_A_REQUEST: [wrong: string, mount: (app: Express) => unknown, message: R
     'app.use(throttleDashboard)',
     (app) => app.use(throttleDashboard as unknown as RequestHandler),
     /call it: app\.use\(throttleDashboard\(throttled, \{ guard \}\)\)/,
+  ],
+  [
+    'scopes in one text',
+    (app) => app.use(tollgate.requireBearer({ ...dev.options, optional: true }), tollgate.requireScope('read write')),
+    /'read write'/,
   ],
   ['a scope nobody has checked', (app) => app.use(tollgate.requireScope('read')), /must stand after requireBearer\(\)/],
   ['a rehearsal of no throttle', (app) => app.use(tollgate.throttleTest()), /mount throttle\(\) before it/],

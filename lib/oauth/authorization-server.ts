@@ -98,7 +98,6 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
   const contexts = { familysearch: ctx, standard: { ...ctx, ...dialectContext(settings, 'standard') } }
   const contextOf: ContextOf = (req) => contexts[dialectOf(settings.dialect, req)]
   const router = Router()
-  if (settings.log) router.use(mountCheck(new URL(settings.issuer), settings.log))
   const endpoints = ctx.registration ? [...ENDPOINTS, registerEndpoint, registrationEndpoint] : ENDPOINTS
   router.use(mountCheck(settings.issuer))
   for (const endpoint of endpoints) router.all(endpoint.path, endpointHandler(contextOf, endpoint, settings.onError))
@@ -112,22 +111,6 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     websiteSession: (req: Request) => websiteSession(ctx, req),
     setSigningKeys: (keys: readonly SigningKey[]) => ctx.keyring.replace(keys),
   })
-}
-
-/** Says once that the server is mounted at another path than the issuer's, where clients do not find it. */
-function mountCheck({ href, pathname }: URL, log: (line: string) => void): RequestHandler {
-  const path = pathname.replace(/\/$/, '')
-  let isTold = false
-  return function authorizationServerMount(req, _res, next) {
-    if (!isTold && req.baseUrl !== path) {
-      isTold = true
-      log(
-        `express-tollgate: the issuer is ${href}, but the server is mounted at ${shown(req.baseUrl || '/')}; ` +
-          `unless a proxy takes the path away: app.use(${shown(path || '/')}, server)`,
-      )
-    }
-    next()
-  }
 }
 
 async function revokeUser(ctx: ServerContext, userId: string): Promise<void> {
