@@ -43,6 +43,7 @@ interface IntrospectionOptions {
     readonly endpoint: string;
     readonly clientId: string;
     readonly clientSecret: string;
+    readonly clientAuth?: "basic" | "post" | undefined;
     readonly cacheSec?: number | undefined;
 }
 type OpaqueOptions = {
@@ -129,6 +130,7 @@ interface ProtectedResourceOptions {
     readonly scopes?: readonly string[];
     readonly name?: string;
     readonly documentation?: string;
+    readonly allowHttp?: boolean;
 }
 type ProtectedResourceRouter = Router & {
     readonly url: string;

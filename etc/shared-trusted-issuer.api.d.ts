@@ -7,6 +7,8 @@ type AnySession = {
     readonly issuer: string;
     readonly sub: string | undefined;
     readonly scope: readonly string[];
+    readonly scopes: string[];
+    readonly expiresAt?: number;
     readonly claims: Claims;
     readonly token: string;
 };
@@ -14,7 +16,7 @@ type UserSession = AnySession & {
     readonly kind: "user";
     readonly sub: string;
     readonly userId: string;
-    readonly clientId: string | undefined;
+    readonly clientId: string;
 };
 type ClientSession = AnySession & {
     readonly kind: "client";

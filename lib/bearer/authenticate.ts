@@ -38,7 +38,10 @@ export function authenticate(
 ): Authenticated | Refusal | Promise<Authenticated | Refusal> {
   const { tokenFrom, dpop, maxTokenLength, verifier } = config
   const credentials = findTokenIn(tokenFrom, request, dpop !== undefined, maxTokenLength, verifier.knows)
-  if ('refused' in credentials) return credentials
+  if ('refused' in credentials) {
+    // RFC 6750 §3: a client that has none yet is told what to ask for.
+    return credentials.refused === 'no_token' ? { ...credentials, scope: config.scope.scopes } : credentials
+  }
   const verified = verifier.verify(credentials.token)
   if (verified instanceof Promise) return verified.then((late) => bind(late, credentials, request, config))
   return bind(verified, credentials, request, config)

@@ -100,7 +100,13 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   if (realm !== undefined && !isChallengeText(realm)) {
     throw new TypeError(`realm must be a text of ASCII without quotes and backslashes; received ${shown(realm)}`)
   }
-  if (resourceMetadata !== undefined && !(isSecureUrl(resourceMetadata, false) && isChallengeText(resourceMetadata))) {
+  if (
+    resourceMetadata !== undefined &&
+    !(
+      isSecureUrl(resourceMetadata, 'allowHttp' in options && options.allowHttp === true) &&
+      isChallengeText(resourceMetadata)
+    )
+  ) {
     throw new TypeError(`resourceMetadata must be an https URL; received ${shown(resourceMetadata)}`)
   }
   checkMark(unauthenticated)

@@ -28,7 +28,7 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
         status: 401,
         code: 'unauthorized',
         message: 'An access token is required',
-        headers: challenge(options, {}, options.dpop === 'required' ? 'DPoP' : 'Bearer'),
+        headers: challenge(options, { scope: scopeParam(refusal) }, options.dpop === 'required' ? 'DPoP' : 'Bearer'),
         ...rest,
       }
     case 'malformed_credentials':
@@ -37,7 +37,7 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
       return denial(400, 'invalid_request', 'The request brings credentials more than once')
     case 'scope':
       return denial(403, 'insufficient_scope', 'The access token does not grant the scope needed', {
-        scope: refusal.scope?.every(isScope) ? refusal.scope.join(' ') : undefined, // a role cannot be written there
+        scope: scopeParam(refusal),
       })
     case 'unauthenticated_session':
       return denial(403, 'insufficient_scope', 'A signed-in session is needed')
@@ -80,6 +80,11 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
     const params = { error, error_description: message, ...more }
     return { status, code: error, message, headers: challenge(options, params, refusal.scheme ?? 'Bearer'), ...rest }
   }
+}
+
+/** Undefined where there is none, or a role that cannot be written there. */
+function scopeParam({ scope = [] }: Refusal): string | undefined {
+  return scope.length > 0 && scope.every(isScope) ? scope.join(' ') : undefined
 }
 
 /** RFC 9449 §8.2: the nonce to use from now on, in an answer that nobody may keep. */

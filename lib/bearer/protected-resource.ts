@@ -1,8 +1,8 @@
 import type { Router as ExpressRouter } from 'express'
 import { Router } from '../http/express'
-import { optionNames, optionType, shown } from '../http/options'
+import { optionNames, optionOneOf, optionType, shown } from '../http/options'
 import { isScope } from './session/scope'
-import { isSecureUrl } from '../http/secure-url'
+import { allowHttpHint, isSecureUrl } from '../http/secure-url'
 
 /** Options of {@link protectedResource}. */
 export interface ProtectedResourceOptions {
@@ -16,6 +16,8 @@ export interface ProtectedResourceOptions {
   readonly name?: string
   /** The address of its documentation. */
   readonly documentation?: string
+  /** Takes http addresses of other machines too, for a test network. Default false. */
+  readonly allowHttp?: boolean
 }
 
 /** What {@link protectedResource} returns. */
@@ -37,12 +39,22 @@ const WELL_KNOWN = '/.well-known/oauth-protected-resource'
  * @throws {TypeError} in the factory, naming the option
  */
 export function protectedResource(options: ProtectedResourceOptions): ProtectedResourceRouter {
-  optionNames('protectedResource()', options, ['resource', 'authorizationServers', 'scopes', 'name', 'documentation'])
-  const { resource, authorizationServers, scopes, name, documentation } = options
-  if (!isSecureUrl(resource, false) || resource.includes('#')) {
-    throw new TypeError(`resource must be an https URL without a fragment; received ${shown(resource)}`)
+  optionNames('protectedResource()', options, [
+    'resource',
+    'authorizationServers',
+    'scopes',
+    'name',
+    'documentation',
+    'allowHttp',
+  ])
+  const { resource, authorizationServers, scopes, name, documentation, allowHttp = false } = options
+  optionOneOf('allowHttp', allowHttp, [true, false])
+  if (!isSecureUrl(resource, allowHttp) || resource.includes('#')) {
+    throw new TypeError(
+      `resource must be an https URL without a fragment; received ${shown(resource)}${allowHttpHint(resource)}`,
+    )
   }
-  if (authorizationServers !== undefined && !isListOf(authorizationServers, (one) => isSecureUrl(one, false))) {
+  if (authorizationServers !== undefined && !isListOf(authorizationServers, (one) => isSecureUrl(one, allowHttp))) {
     throw new TypeError(`authorizationServers must be a list of https URLs; received ${shown(authorizationServers)}`)
   }
   if (scopes !== undefined && !isListOf(scopes, isScope)) {
@@ -63,10 +75,16 @@ export function protectedResource(options: ProtectedResourceOptions): ProtectedR
   })
   const router = Router()
   router.use((req, res, next) => {
-    const read = req.method === 'GET' || req.method === 'HEAD'
-    if (!read || req.path !== path) return next()
-    res.setHeader('Cache-Control', 'public, max-age=3600')
+    if (!['GET', 'HEAD', 'OPTIONS'].includes(req.method) || req.path !== path) return next()
     res.setHeader('Access-Control-Allow-Origin', '*') // public by its nature, and read by clients in browsers
+    if (req.method === 'OPTIONS') {
+      // MCP clients send `MCP-Protocol-Version`, which makes browsers ask first.
+      res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD')
+      res.setHeader('Access-Control-Allow-Headers', '*')
+      res.setHeader('Access-Control-Max-Age', '86400')
+      return void res.status(204).end()
+    }
+    res.setHeader('Cache-Control', 'public, max-age=3600')
     res.type('application/json').send(metadata)
   })
   return Object.assign(router, { url: `${origin}${path}${search}` })

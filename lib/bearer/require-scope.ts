@@ -30,7 +30,9 @@ export function requireScope(...scope: readonly string[] | [{ readonly any: read
     const { session, config } = checked
     if (rule.role !== undefined && !config.takesRoles) throw noScope(rule.role)
     if (session && grantsScope(session.scope, rule)) return next()
-    const refusal: Refusal = session ? { refused: 'scope', scope: rule.scopes } : { refused: 'no_token' }
+    const refusal: Refusal = session
+      ? { refused: 'scope', scope: rule.scopes }
+      : { refused: 'no_token', scope: rule.scopes }
     publish(req, refusal)
     deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
   })

@@ -448,11 +448,13 @@ describe('identityFromClaims()', () => {
         issuer: 'i',
         userId: 'ada',
         sub: 'ada',
-        clientId: undefined,
+        clientId: '',
         scope: ['a'],
         claims: { scope: 'a' },
       },
     )
+    assert.deepEqual([user.scopes, user.expiresAt], [['a'], undefined])
+    assert.equal(makeSession('i', { exp: 7 }, { kind: 'user', userId: 'ada' }, 't').expiresAt, 7)
     assert.equal(makeSession('i', { sub: 's' }, { kind: 'client', clientId: 'app' }, 't').sub, 's')
     assert.equal(makeSession('i', { sub: 's' }, { kind: 'user', userId: 'ada' }, 't').sub, 's')
     const client = makeSession('i', { sub: 7 }, { kind: 'client', clientId: 'app' }, 't')

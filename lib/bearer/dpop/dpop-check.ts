@@ -26,7 +26,8 @@ export interface DpopOptions {
    */
   readonly nonceSecret?: string | Uint8Array | undefined
   /**
-   * The origin that clients know the API by: `https://api.example.org`. With a list, the request's own protocol and host,
+   * The origin that clients know the API by: `https://api.example.org`. Where a proxy strips a prefix from the path, the
+   * prefix goes with it: `https://api.example.org/svc1`. With a list, the request's own protocol and host,
    * as Express has them by `trust proxy`, must be one of these. Default: whatever the request says, with a warning at
    * startup, since a client chooses its `Host` field.
    */
@@ -122,18 +123,22 @@ function origins(given: unknown, warnings: boolean): (request: RequestView) => s
     return (request) => request.origin
   }
   const list: unknown[] = Array.isArray(given) ? [...(given as unknown[])] : [given]
-  if (list.length === 0 || !list.every(isOrigin)) {
+  if (list.length === 0 || !list.every(isBase)) {
     throw new TypeError(
-      `dpop.origin must be an origin such as https://api.example.org, or a list of such; received ${shown(given)}`,
+      'dpop.origin must be an origin such as https://api.example.org, with a path if a proxy strips one, and without a ' +
+        `slash at the end, or a list of such; received ${shown(given)}`,
     )
   }
   return typeof given === 'string'
     ? () => given
-    : ({ origin }) => (list.includes(origin.toLowerCase()) ? origin : undefined)
+    : ({ origin }) => list.find((base) => new URL(base).origin === origin.toLowerCase())
 }
 
-function isOrigin(value: unknown): value is string {
-  return isSecureUrl(value, true) && new URL(value).origin === value
+/** An origin, or one with a path. */
+function isBase(value: unknown): value is string {
+  if (!isSecureUrl(value, true)) return false
+  const { origin, pathname } = new URL(value)
+  return value === origin || (value === origin + pathname && !pathname.endsWith('/'))
 }
 
 function untold(cause: unknown): Refusal {

@@ -69,5 +69,17 @@ function isSameUri(htu: unknown, uri: string): boolean {
   if (hasDotSegments(uri.split(/[?#]/, 1)[0] as string) || hasDotSegments(htu.split(/[?#]/, 1)[0] as string))
     return false
   const [theirs, ours] = [new URL(htu), new URL(uri)]
-  return theirs.origin === ours.origin && theirs.origin !== 'null' && theirs.pathname === ours.pathname
+  return (
+    theirs.origin === ours.origin &&
+    theirs.origin !== 'null' &&
+    normalized(theirs.pathname) === normalized(ours.pathname)
+  )
+}
+
+/** RFC 3986 §6.2.2: percent-encoding in capitals, and none where it is not needed. */
+function normalized(path: string): string {
+  return path.replace(/%[0-9a-f]{2}/gi, (encoded) => {
+    const char = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
+    return /[A-Za-z0-9._~-]/.test(char) ? char : encoded.toUpperCase()
+  })
 }

@@ -13,6 +13,11 @@ export interface IntrospectionOptions {
   readonly endpoint: string
   readonly clientId: string
   readonly clientSecret: string
+  /**
+   * How the client says who it is: `'basic'`, id and secret form-encoded in `Authorization` (RFC 6749 §2.3.1), or
+   * `'post'`, `client_id` and `client_secret` in the body. Default `'basic'`.
+   */
+  readonly clientAuth?: 'basic' | 'post' | undefined
   /** How long an answer is remembered, at most until the token expires: whole seconds, 0 to 300. Default 10. */
   readonly cacheSec?: number | undefined
 }
@@ -52,9 +57,10 @@ export function introspectionVerifier(
   mostAnswers = MOST_ANSWERS,
   fetch?: Fetch,
 ): TokenVerifier {
-  const { endpoint, clientId, clientSecret, cacheSec = 10 } = options
-  const credentials = [clientId, clientSecret].map(formEncoded).join(':') // RFC 6749 §2.3.1
-  const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
+  const { endpoint, clientId, clientSecret, clientAuth = 'basic', cacheSec = 10 } = options
+  const credentials = [clientId, clientSecret].map(formEncoded) // RFC 6749 §2.3.1
+  const basic = { authorization: `Basic ${Buffer.from(credentials.join(':')).toString('base64')}` }
+  const posted = clientAuth === 'post' ? `&client_id=${credentials[0]}&client_secret=${credentials[1]}` : ''
   const answers = new Map<string, Answer>()
   const flights = new Map<string, Promise<Answer | Refusal>>()
   let retryAt = -Infinity
@@ -95,8 +101,8 @@ export function introspectionVerifier(
   }
 
   async function fetchClaims(token: string): Promise<Claims> {
-    const body = `token=${formEncoded(token)}&token_type_hint=access_token`
-    const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
+    const body = `token=${formEncoded(token)}&token_type_hint=access_token${posted}`
+    const headers = { ...(posted === '' && basic), 'content-type': 'application/x-www-form-urlencoded' }
     const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, fetch }
     const fetched = await fetchJson(endpoint, limits, { method: 'POST', headers, body })
     const said = readJsonObject(Buffer.from(JSON.stringify(fetched.body)))

@@ -1,5 +1,5 @@
 import type { Clock } from '../../http/clock'
-import { optionNames, optionRange, optionType, shown } from '../../http/options'
+import { optionNames, optionOneOf, optionRange, optionType, shown } from '../../http/options'
 import {
   type Audience,
   CLAIM_OPTION_NAMES,
@@ -213,8 +213,8 @@ function cacheSize(cache: unknown): number {
 }
 
 function checkIntrospection(value: unknown, allowHttp: boolean): void {
-  optionNames('introspection', value, ['endpoint', 'clientId', 'clientSecret', 'cacheSec'])
-  const { endpoint, clientId, clientSecret, cacheSec = 10 } = value as IntrospectionOptions
+  optionNames('introspection', value, ['endpoint', 'clientId', 'clientSecret', 'clientAuth', 'cacheSec'])
+  const { endpoint, clientId, clientSecret, clientAuth = 'basic', cacheSec = 10 } = value as IntrospectionOptions
   if (!isSecureUrl(endpoint, allowHttp)) {
     const received = `received ${shown(endpoint)}${allowHttpHint(endpoint)}`
     throw new TypeError(`introspection.endpoint must be an https URL; ${received}`)
@@ -222,5 +222,6 @@ function checkIntrospection(value: unknown, allowHttp: boolean): void {
   for (const [name, text] of Object.entries({ clientId, clientSecret })) {
     if (typeof text !== 'string' || text === '') throw new TypeError(`introspection.${name} must be a text`)
   }
+  optionOneOf('introspection.clientAuth', clientAuth, ['basic', 'post'])
   optionRange('introspection.cacheSec', cacheSec, 0, 300)
 }

@@ -57,7 +57,7 @@ export interface Refusal {
   readonly retryAfterSec?: number
   /** The scheme that the challenge is of. Default `Bearer`. */
   readonly scheme?: 'Bearer' | 'DPoP'
-  /** The scopes that would have been enough; with `scope`. */
+  /** The scopes that would have been enough; with `scope` and `no_token`. */
   readonly scope?: readonly string[]
   /** The login that would have been enough; with `authentication`. */
   readonly authentication?: { readonly acrValues: readonly string[]; readonly maxAgeSec: number | undefined }

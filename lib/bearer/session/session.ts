@@ -17,6 +17,10 @@ type AnySession = {
   readonly sub: string | undefined
   /** The scopes granted: `['read', 'write']`. */
   readonly scope: readonly string[]
+  /** The same, under the name that MCP's `AuthInfo` has for it. Frozen. */
+  readonly scopes: string[]
+  /** When the token expires, in seconds since 1970, where it says so: its `exp`. */
+  readonly expiresAt?: number
   readonly claims: Claims
   /** The token itself, for calls made in the session's name. Not enumerable, so that no log takes it along. */
   readonly token: string
@@ -27,8 +31,8 @@ export type UserSession = AnySession & {
   readonly kind: 'user'
   readonly sub: string
   readonly userId: string
-  /** The app, where the token names one. */
-  readonly clientId: string | undefined
+  /** The app; an empty text where the token names none. */
+  readonly clientId: string
 }
 
 /** An app in its own name: a service account. */
@@ -175,8 +179,13 @@ export function makeSession(
   const scope = Object.freeze(identity.scope === undefined ? scopeOf(claims, scopeFrom) : [...identity.scope])
   const session =
     kind === 'user'
-      ? { kind, issuer, sub: sub ?? identity.userId, userId: identity.userId, clientId, scope, claims }
+      ? { kind, issuer, sub: sub ?? identity.userId, userId: identity.userId, clientId: clientId ?? '', scope, claims }
       : { kind, issuer, sub, clientId, scope, claims }
-  Object.defineProperty(session, 'token', { value: token })
+  // What MCP's AuthInfo has beside; not enumerable, as it says nothing new.
+  Object.defineProperties(session, {
+    token: { value: token },
+    scopes: { value: scope },
+    expiresAt: { value: typeof claims.exp === 'number' ? claims.exp : undefined },
+  })
   return Object.freeze(session) as Session
 }

@@ -56,6 +56,52 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     assert.equal((await ask(await proof(), bound, 'dpop')).status, 200)
   })
 
+  it('compares htu with origin and the path that a proxy has stripped', async () => {
+    const base = 'https://api.test/svc1'
+    for (const origin of [base, [base, 'https://other.test']]) {
+      const app = express().set('trust proxy', true)
+      app.use(requireBearer({ ...dev.options, clock, dpop: { origin } }), (_req, res) => void res.end())
+      const { raw } = await serve(app)
+      const { proof } = await api()
+      const ask = async (htu: string) => {
+        const fields = `Host: api.test\r\nX-Forwarded-Proto: https\r\nConnection: close\r\nAuthorization: DPoP ${bound}`
+        const answer = await raw(`GET /things?x=1 HTTP/1.1\r\n${fields}\r\nDPoP: ${await proof({ htu })}\r\n\r\n`)
+        return Number(answer.slice(9, 12))
+      }
+      assert.equal(await ask(`${base}/things`), 200)
+      for (const htu of ['https://api.test/things', `${base}/other`, 'https://other.test/svc1/things']) {
+        assert.equal(await ask(htu), 401, htu)
+      }
+    }
+    for (const origin of [`${base}/`, `${base}?x`, `${base}#x`, 'https://api.test/', 'https://api.test/a/../b']) {
+      assert.throws(() => requireBearer({ ...dev.options, dpop: { origin } }), /dpop\.origin must be an origin/)
+    }
+  })
+
+  it('compares htu whatever the case and the needlessness of percent-encoding (RFC 3986 §6.2.2)', async () => {
+    const { url, proof } = await api({ origin: 'https://api.test' })
+    const ask = async (path: string, htu: string) => {
+      const headers = { authorization: `DPoP ${bound}`, dpop: await proof({ htu }) }
+      return (await fetch(url + path, { headers })).status
+    }
+    for (const [path, htu] of [
+      ['/a%7eb', 'https://api.test/a~b'],
+      ['/a~b', 'https://api.test/a%7Eb'],
+      ['/caf%c3%a9', 'https://api.test/caf%C3%A9'],
+      ['/%74ree', 'HTTPS://API.test:443/tree'],
+    ] as const) {
+      assert.equal(await ask(path, htu), 200, htu)
+    }
+    for (const [path, htu] of [
+      ['/a%2fb', 'https://api.test/a/b'],
+      ['/a%252Fb', 'https://api.test/a%2Fb'],
+      ['/tree', 'https://api.test/Tree'],
+      ['/a%7eb', 'https://api.test/a%257Eb'],
+    ] as const) {
+      assert.equal(await ask(path, htu), 401, htu)
+    }
+  })
+
   it('refuses every proof that is not for this request, this token and now (§4.3)', async () => {
     const { ask, proof, uri } = await api()
     const other = generateKeys('ec')
@@ -317,7 +363,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       [{ required: 1 }, /dpop\.required/],
       [{ maxAgeSec: 301 }, /dpop\.maxAgeSec.*301/],
       [{ maxProofs: 0 }, /dpop\.maxProofs/],
-      [{ origin: 'https://api.test/x' }, /dpop\.origin/],
+      [{ origin: 'https://api.test/x/' }, /dpop\.origin/],
       [{ origin: [] }, /dpop\.origin must be an origin such as .*, or a list of such; received \[\]/],
       [{ nonce: true }, /dpop has no option "nonce"/],
       [{ proofs: {} }, /dpop\.proofs must be what redisProofs\(\) returns; received \{\}/],

@@ -471,3 +471,36 @@ describe('requireBearer({ verify })', () => {
     )
   })
 })
+
+describe('requireBearer({ introspection: { clientAuth } })', () => {
+  it('says id and secret in Authorization or in the body, form-encoded both (RFC 6749 §2.3.1)', async () => {
+    const id = 'api:1 ü'
+    const secret = 's+c/r%t&=é'
+    for (const clientAuth of [undefined, 'basic', 'post'] as const) {
+      let asked: { authorization: string | undefined; form: URLSearchParams } | undefined
+      const app = express().use(express.text({ type: '*/*' }), (req, res) => {
+        asked = { authorization: req.headers.authorization, form: new URLSearchParams(req.body as string) }
+        res.json({ active: true, sub: 'ada', aud: 'api' })
+      })
+      const { url: endpoint } = await serve(app)
+      const introspection = { endpoint, clientId: id, clientSecret: secret, clientAuth }
+      const bearer = requireBearer({ issuer: 'https://as.test', audience: 'api', introspection })
+      const { url } = await serve(express().use(bearer, (_req, res) => void res.end()))
+      assert.equal((await fetch(url, { headers: { authorization: 'Bearer opaque' } })).status, 200)
+      const posted = [asked?.form.get('client_id'), asked?.form.get('client_secret')]
+      const basic = asked?.authorization?.replace(/^Basic /, '')
+      const parts = Buffer.from(basic ?? '', 'base64')
+        .toString()
+        .split(':')
+      const said = parts.map((part) => new URLSearchParams(`x=${part}`).get('x'))
+      assert.deepEqual(clientAuth === 'post' ? posted : said, [id, secret], clientAuth)
+      assert.deepEqual(clientAuth === 'post' ? basic : posted, clientAuth === 'post' ? undefined : [null, null])
+      assert.equal(asked?.form.get('token'), 'opaque')
+    }
+    const introspection = { endpoint: 'https://as.test', clientId: 'a', clientSecret: 'b', clientAuth: 'none' as never }
+    assert.throws(
+      () => requireBearer({ issuer: 'https://as.test', audience: 'api', introspection }),
+      /introspection\.clientAuth must be 'basic' or 'post'; received 'none'/,
+    )
+  })
+})

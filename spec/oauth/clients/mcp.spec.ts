@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
+import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js'
 import type { OAuthClientInformationFull, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import express from 'express'
-import { requireBearer } from '../../../lib'
+import { protectedResource, requireBearer } from '../../../lib'
 import { clientDirectory } from '../../../lib/oauth'
 import { startServer } from '../support'
 import { UserAgent } from '../user-agent'
@@ -48,24 +49,26 @@ it("@modelcontextprotocol/sdk's client goes through with no registration by hand
   })
   t.after(() => running.close())
   audience = `${running.origin}/mcp`
-  const metadataPath = '/.well-known/oauth-protected-resource/mcp'
-  // protectedResource() wants https, as RFC 9728 does; the client takes http on this machine.
-  running.app.get(metadataPath, (_req, res) => {
-    res.json({ resource: audience, authorization_servers: [running.issuer], scopes_supported: ['openid'] })
-  })
+  const metadata = protectedResource({ resource: audience, authorizationServers: [running.issuer], scopes: ['openid'] })
+  running.app.use(metadata)
   const bearer = requireBearer({
     issuer: running.issuer,
     audience,
     verify: running.server.verify,
-    resourceMetadata: running.origin + metadataPath,
+    resourceMetadata: metadata.url,
+    scope: 'openid',
   })
   const users: unknown[] = []
+  const told: (AuthInfo | undefined)[] = []
   running.app.all('/mcp', bearer, express.json(), (req, res) => {
     users.push(req.auth?.kind === 'user' && req.auth.userId)
     const server = new McpServer({ name: 'tree', version: '1.0.0' })
-    server.registerTool('whoami', {}, () => ({ content: [{ type: 'text', text: 'Ada' }] }))
+    server.registerTool('whoami', {}, ({ authInfo }) => {
+      told.push(authInfo)
+      return { content: [{ type: 'text', text: 'Ada' }] }
+    })
     const transport = new StreamableHTTPServerTransport()
-    void server.connect(transport as never).then(() => transport.handleRequest(req as never, res, req.body))
+    void server.connect(transport).then(() => transport.handleRequest(req, res, req.body))
   })
 
   const authProvider = new Provider()
@@ -86,6 +89,12 @@ it("@modelcontextprotocol/sdk's client goes through with no registration by hand
   await second.connected
   const { content } = await second.client.callTool({ name: 'whoami' })
   assert.deepEqual(content, [{ type: 'text', text: 'Ada' }])
+  const { token, clientId, scopes, expiresAt = 0 } = told[0] ?? assert.fail()
+  assert.deepEqual(
+    [token, clientId, scopes],
+    [authProvider.kept?.access_token, authProvider.client?.client_id, ['openid']],
+  )
+  assert.ok(expiresAt > Date.now() / 1_000)
   assert.ok(users.length > 0 && users.every((user) => user === 'KWC6-X7D'))
   await second.client.close()
 })
