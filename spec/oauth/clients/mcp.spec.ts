@@ -85,6 +85,13 @@ it("@modelcontextprotocol/sdk's client goes through with no registration by hand
 
   const back = await follow(new UserAgent(running.origin), String(authProvider.url), (to) => to.startsWith(CALLBACK))
   await first.transport.finishAuth(new URL(back as string).searchParams.get('code') ?? '')
+  // The next start of the client listens on another port, as its system gives one out.
+  const { origin } = new URL(running.issuer)
+  const elsewhere = new URL(String(authProvider.url))
+  elsewhere.searchParams.set('redirect_uri', CALLBACK.replace('3334', '41017'))
+  const agent = new UserAgent(origin)
+  const other = await follow(agent, String(elsewhere), (to) => to.startsWith('http://localhost:41017/oauth/callback'))
+  assert.match(other as string, /[?&]code=[\w-]{43}/)
   const second = connect()
   await second.connected
   const { content } = await second.client.callTool({ name: 'whoami' })
