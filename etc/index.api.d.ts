@@ -10,7 +10,7 @@ export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as proces
 export { C as Clock } from "./shared/clock.js";
 export { L as LimitMs, R as RouteWindow, T as Throttle, a as ThrottleHeaders, b as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";
 export { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, RequestBudget, StoreMessage, SyncedMessage, addressSubject, budgetOf, redisStore, throttleTest } from "./throttle/index.js";
-export { S as StoreShard, a as StoreWatcher, b as SyncCommand, c as SyncFigures, d as SyncReply, T as ThrottleStore } from "./shared/store.js";
+export { A as Answer, a as AnswerFigures, B as Beat, R as Report, S as StoreServer, b as StoreWatcher, T as ThrottleStore } from "./shared/store.js";
 import "node:crypto";
 import "express";
 import "node:http";

@@ -1,66 +1,70 @@
 // Written by npm run api-report. Do not edit.
-interface OthersFigures {
-    readonly othersSpent: number;
-    readonly othersRunning: number;
-    readonly othersHeld: number;
-    readonly granted: number;
-    readonly more: number;
-    readonly incarnation: number;
-    readonly ended: number;
-}
-interface SyncCommand {
-    readonly id: string;
-    readonly number: number;
-    readonly process: string;
-    readonly starts: number;
-    readonly ends: number;
-    readonly validUntil: number;
-    readonly seq: number;
-    readonly stored: number;
-    readonly spent: number;
-    readonly hold: number;
-    readonly running: number;
-    readonly want: number;
-    readonly unit: number;
-    readonly isAwaited: boolean;
-    readonly slice: number;
-    readonly keep: number;
-    readonly limit: number;
-    readonly tolerance: number;
-    readonly leaseMs: number;
-    readonly incarnation: number;
-    readonly ended: number;
-    readonly closing: boolean;
-}
-interface SyncReply {
-    readonly time: number;
-    readonly written?: SyncFigures;
-    readonly unreadable?: string;
-}
-interface SyncFigures extends OthersFigures {
-    readonly lone: boolean;
-    readonly found: number;
-}
 interface ThrottleStore {
-    shardOf(id: string): StoreShard;
+    serverOf(id: string): StoreServer;
     watch(watcher: StoreWatcher): void;
     readonly keeps?: string;
-    sharePrices?(window: string, prices: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>>;
     close(): Promise<void>;
 }
-interface StoreShard {
+interface StoreServer {
     readonly name: string | undefined;
     readonly place?: string;
-    readonly isOnly?: boolean;
-    sync(window: string, command: SyncCommand): Promise<SyncReply>;
-    beat(): Promise<{
-        readonly time: number;
-        readonly whole: boolean;
-        readonly processes?: number;
-    }>;
+    readonly reportsPerCommand?: number;
+    report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]>;
+    beat(): Promise<Beat>;
+}
+interface Beat {
+    readonly time: number;
+    readonly living?: number;
+    readonly token?: string;
 }
 interface StoreWatcher {
-    ready(shard: StoreShard): void;
-    gone(shard: StoreShard): void;
+    ready(server: StoreServer): void;
+    gone(server: StoreServer): void;
 }
-export type { StoreShard as S, ThrottleStore as T, StoreWatcher as a, SyncCommand as b, SyncFigures as c, SyncReply as d };
+interface Report {
+    readonly id: string;
+    readonly number: number;
+    readonly starts: number;
+    readonly ends: number;
+    readonly seq: number;
+    readonly stored: number;
+    readonly closes: number;
+    readonly used: number;
+    readonly held: number;
+    readonly ahead: number;
+    readonly running: number;
+    readonly excused: number;
+    readonly added: number;
+    readonly strain: number;
+    readonly carried: number;
+    readonly lasts: number;
+    readonly want: number;
+    readonly count: number;
+    readonly unit: number;
+    readonly wish: number;
+    readonly wishPlaces: number;
+    readonly limit: number;
+}
+interface Answer {
+    readonly time: number;
+    readonly status: "written" | "closed" | "late" | "unreadable";
+    readonly found: number;
+    readonly cause?: string;
+    readonly figures?: AnswerFigures;
+}
+interface AnswerFigures {
+    readonly used: number;
+    readonly held: number;
+    readonly aheadOfOthers: number;
+    readonly running: number;
+    readonly excused: number;
+    readonly added: number;
+    readonly strain: number;
+    readonly granted: number;
+    readonly count: number;
+    readonly ahead: number;
+    readonly places: number;
+    readonly isCrowded: boolean;
+    readonly carried: number;
+}
+export type { Answer as A, Beat as B, Report as R, StoreServer as S, ThrottleStore as T, AnswerFigures as a, StoreWatcher as b };

@@ -8,8 +8,14 @@ interface ThrottleHeaders {
     readonly throttleOnRefusal?: boolean;
     readonly rateLimit?: boolean;
 }
+type EventStreams = "whole" | "header";
 type LimitMs = number | ((req: Request) => number);
-interface RouteWindow {
+interface MeterOptions {
+    readonly clientWaitMs?: number;
+    readonly carryOver?: boolean;
+    readonly eventStreams?: EventStreams;
+}
+interface RouteWindow extends MeterOptions {
     readonly limitMs: LimitMs;
     readonly windowMs?: number;
     readonly name?: string;
@@ -18,16 +24,15 @@ interface WaitOptions {
     readonly maxMs?: number;
     readonly perSubject?: number;
 }
-interface ThrottleOptions extends DenyOptions {
+interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly limitMs?: LimitMs;
     readonly windowMs?: number;
     readonly name?: string;
     readonly routes?: Readonly<Record<string, RouteWindow | false>>;
     readonly store?: ThrottleStore;
     readonly subject?: (req: Request) => string | null;
-    readonly hold?: boolean;
     readonly wait?: WaitOptions | false;
-    readonly maxStaleMs?: number;
+    readonly grantAhead?: boolean;
     readonly maxSubjects?: number;
     readonly onOutage?: "local" | "closed";
     readonly dryRun?: boolean;
@@ -47,6 +52,7 @@ interface Throttle extends Middleware {
     usage(subject: string): Promise<Usage[]>;
     reset(subject: string): Promise<void>;
     ready(): Promise<void>;
+    flush(): Promise<void>;
     close(): Promise<void>;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;

@@ -7,7 +7,7 @@ export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as
 import { R as RedisClient } from "../shared/redis-client.js";
 export { D as Dialect } from "../shared/redis-client.js";
 import { T as ThrottleStore } from "../shared/store.js";
-export { S as StoreShard, a as StoreWatcher, b as SyncCommand, c as SyncFigures, d as SyncReply } from "../shared/store.js";
+export { A as Answer, a as AnswerFigures, B as Beat, R as Report, S as StoreServer, b as StoreWatcher } from "../shared/store.js";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 export { C as Clock } from "../shared/clock.js";
 import "http-errors";
@@ -61,7 +61,6 @@ interface StoreMessage {
 declare function throttleTest(options?: DenyOptions): Middleware;
 interface RedisStoreOptions {
     readonly prefix?: string;
-    readonly warnings?: boolean;
 }
 declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): ThrottleStore;
 declare global {

@@ -39,7 +39,7 @@ describe('the async context of a request', () => {
     const made = throttle({
       limitMs: 1_000_000,
       windowMs: 86_400_000,
-      maxStaleMs: 0, // every admission asks
+      grantAhead: false, // every admission asks
       subject: (req) => subject(req.get('X-Id') as string),
       store: redisStore(`redis://127.0.0.1:${redis.port}`),
     })

@@ -23,7 +23,7 @@ const ROOMS = [
 /** The same within a room. Files beside these folders may stand anywhere, as long as there is no circle. */
 const INNER: Readonly<Record<string, readonly string[]>> = {
   bearer: ['refusal', 'session', 'credentials', 'keys', 'claims', 'revocation', 'dpop', 'issuers'],
-  throttle: ['advisor', 'window', 'sync', 'redis', 'request', 'inspect'],
+  throttle: ['advisor', 'account', 'sync', 'redis', 'request', 'inspect'],
   oauth: [
     ...['keys', 'directories', 'stores', 'parameters', 'records', 'pages'],
     ...['tokens', 'client-auth', 'grants', 'endpoints'],

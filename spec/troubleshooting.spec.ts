@@ -20,7 +20,7 @@ describe('docs/troubleshooting.md', () => {
   const warnings = new Set(lib.flatMap((file) => sourceOf(file).match(/\bTOLLGATE_[A-Z_]+\b/g) ?? []))
   const reasons = [
     ...literals('bearer/refusal/refusal.ts', 'Reason'),
-    ...literals('throttle/window/decision.ts', 'RefusalReason'),
+    ...literals('throttle/account/decide.ts', 'RefusalReason'),
   ]
 
   it('has a heading for every warning', () => {

@@ -8,7 +8,7 @@ import { hashOf } from './subjects'
 const KEPT = 1_000
 
 /** Somebody who asked this process for time. */
-export interface Spender extends Omit<PublishedWindow, 'processes' | 'overLimitMs'> {
+export interface Spender extends Omit<PublishedWindow, 'processes' | 'overLimitMs' | 'limitMs'> {
   /** As `req.throttle.subject`. */
   readonly name: string
   /** Of the latest request; null before the first. */
@@ -49,17 +49,17 @@ export class Spenders {
   }
 
   #spender(seen: Seen, now: number): Spender | undefined {
-    const window = this.#inside.windows.find(({ policy }) => policy.name === seen.window)?.window
-    if (window === undefined) return undefined
-    const s = window.subjectWindow(subjectKey(seen.name))
+    const ledger = this.#inside.windows.find(({ policy }) => policy.name === seen.window)?.ledger
+    if (ledger === undefined) return undefined
+    const account = ledger.account(subjectKey(seen.name))
     return {
       ...seen,
-      spentMs: Math.max(0, Math.round(window.usedUs(s, now) / 1_000)),
-      limitMs: s.limit > 0 ? s.limit / 1_000 : null,
-      holdMs: Math.round(s.own.held(now) / 1_000),
-      running: s.own.running + s.othersRunning,
-      waiting: s.waiting.length,
-      endsInMs: Math.round(window.endsInUs(s) / 1_000),
+      spentMs: Math.max(0, Math.round(account.used(now) / 1_000)),
+      limitMs: account.limitUs > 0 ? account.limitUs / 1_000 : null,
+      holdMs: Math.round(account.own.held(now) / 1_000),
+      running: account.own.live + account.others.running,
+      waiting: account.line.length,
+      endsInMs: Math.round(account.endsInUs(now) / 1_000),
     }
   }
 

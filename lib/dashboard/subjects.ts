@@ -1,5 +1,5 @@
 import { subjectKey } from '../throttle/subject'
-import { subjectId } from '../throttle/window/subject-id'
+import { subjectId } from '../throttle/account/subject-id'
 import type { Spender } from './spenders'
 import type { View } from './view'
 

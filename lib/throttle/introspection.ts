@@ -1,11 +1,11 @@
 import type { Clock } from '../http/clock'
-import type { SharedWindow } from './sync/shared-window'
-import type { StoreHealth } from './sync/store-health'
-import type { WindowPolicy } from './window-policy'
+import type { Ledger } from './ledger'
+import type { StoreHealth } from './sync/health'
+import type { Policy } from './policy'
 
 /** What other rooms of the package see of a throttle, and apps do not. */
 export interface ThrottleIntrospection {
-  readonly windows: readonly { readonly policy: WindowPolicy; readonly window: SharedWindow }[]
+  readonly windows: readonly { readonly policy: Policy; readonly ledger: Ledger }[]
   /** Undefined where the windows are in this process's memory. */
   readonly health: StoreHealth | undefined
   readonly clock: Clock

@@ -6,11 +6,31 @@ import { optionNames, optionOneOf, optionRange, optionType, shown, shownNames } 
 import type { RouteEntry } from '../http/route-match'
 import type { ThrottleHeaders } from './request/response-headers'
 import type { ThrottleStore } from './sync/store'
-import type { WaitRule } from './window/decision'
-import { type LimitMs, type WindowPolicy, windowPolicy } from './window-policy'
+import type { EventStreams } from '../http/meter'
+import type { WaitRule } from './account/decide'
+import { type LimitMs, type Policy, checkPolicy } from './policy'
+
+/** What counts as a request's time, and how far. */
+export interface MeterOptions {
+  /**
+   * Waits for slow clients that are excused to a subject in a window, in milliseconds: whole, 0 to 86,400,000. More counts
+   * while it passes. Use 0 behind a proxy that buffers. Default: twice the request's limit.
+   */
+  readonly clientWaitMs?: number
+  /**
+   * Measured time beyond the limit is the next window's first use. Default false: a throttled condition ends with its
+   * window.
+   */
+  readonly carryOver?: boolean
+  /**
+   * What a response of `text/event-stream` costs: the time to its `header`, or its `whole` time. Default: `header` for a
+   * GET, which is what `EventSource` sends, and `whole` for other methods.
+   */
+  readonly eventStreams?: EventStreams
+}
 
 /** The window of some routes. */
-export interface RouteWindow {
+export interface RouteWindow extends MeterOptions {
   /** Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request. */
   readonly limitMs: LimitMs
   /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default: the throttle's. */
@@ -28,7 +48,7 @@ export interface WaitOptions {
 }
 
 /** Options of `throttle()`. */
-export interface ThrottleOptions extends DenyOptions {
+export interface ThrottleOptions extends DenyOptions, MeterOptions {
   /**
    * Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request, for plans.
    * Default 18,000.
@@ -48,15 +68,16 @@ export interface ThrottleOptions extends DenyOptions {
   readonly store?: ThrottleStore
   /** Who pays; `null` exempts the request. Default: the user, else the client app, else the client's address. */
   readonly subject?: (req: Request) => string | null
-  /** Sets expected time aside at admission, so that a burst cannot use more than is left. Default true. */
-  readonly hold?: boolean
   /**
    * How a request waits that fits in what is left of the limit, but not beside the holds of its subject's running
    * requests. `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
    */
   readonly wait?: WaitOptions | false
-  /** How old the other processes' figures may be, in milliseconds: whole, 0 (ask every time) to 60,000. Default 250. */
-  readonly maxStaleMs?: number
+  /**
+   * Whether the store may grant a process time ahead of need, so that most requests of a busy subject cost no command.
+   * `false`: the process asks the store before each request. Default true.
+   */
+  readonly grantAhead?: boolean
   /**
    * How many subjects a process tells apart in each window: whole, 1 to 10,000,000. Beyond that newcomers share a window
    * by network: forged addresses can neither fill the memory nor push a throttled subject out of it.
@@ -70,7 +91,7 @@ export interface ThrottleOptions extends DenyOptions {
   /**
    * Who pays for the time in which a handler blocks the event loop for more than 20 ms. `full`: every request in flight,
    * all of it, as it is time for which each took longer. `shared`: the request whose handler blocked it, where that was
-   * in the handler's first turn; else all requests in flight, an equal part each. Default `full`.
+   * in the handler's first turn; else all requests in flight, an equal part each. Default `shared`.
    */
   readonly stalls?: 'full' | 'shared'
   /** Which response fields are set. */
@@ -80,39 +101,45 @@ export interface ThrottleOptions extends DenyOptions {
 }
 
 const NAMES: (keyof ThrottleOptions)[] = [
-  ...([
-    'limitMs',
-    'windowMs',
-    'name',
-    'routes',
-    'store',
-    'subject',
-    'hold',
-    'wait',
-    'maxStaleMs',
-    'maxSubjects',
-  ] as const),
-  ...(['onOutage', 'dryRun', 'stalls', 'headers', 'onDenied', 'errorFormat', 'dialect', 'clock'] as const),
+  ...(['limitMs', 'windowMs', 'name', 'routes', 'store', 'subject', 'wait', 'grantAhead', 'maxSubjects'] as const),
+  ...(['clientWaitMs', 'carryOver', 'eventStreams', 'onOutage', 'dryRun', 'stalls', 'headers'] as const),
+  ...(['onDenied', 'errorFormat', 'dialect', 'clock'] as const),
 ]
-const ROUTE_NAMES: (keyof RouteWindow)[] = ['limitMs', 'windowMs', 'name']
-const STORE_METHODS = ['shardOf', 'watch', 'close'] as const
+/** Options of earlier versions, and what replaced them. */
+const REPLACED: Readonly<Record<string, string>> = {
+  maxStaleMs: 'figures are never stale where they decide; grantAhead: false asks the store before each request',
+  hold: 'parallel requests always reserve their expected time; wait: false refuses what does not fit at once',
+}
+const ROUTE_NAMES: (keyof RouteWindow)[] = [
+  ...(['limitMs', 'windowMs', 'name', 'clientWaitMs', 'carryOver', 'eventStreams'] as const),
+]
+const STORE_METHODS = ['serverOf', 'watch', 'close'] as const
 
 /** @throws {TypeError | RangeError} naming the option and what it received */
 export function checkOptions(options: ThrottleOptions): void {
+  for (const [name, instead] of Object.entries(REPLACED)) {
+    if (Object.hasOwn(options ?? {}, name))
+      throw new TypeError(`throttle has no option ${shown(name)} any more: ${instead}`)
+  }
   optionNames('throttle', options, NAMES)
-  const { store, subject, hold, maxStaleMs = 250, maxSubjects = 1_000_000 } = options
+  const { store, subject, grantAhead, maxSubjects = 1_000_000 } = options
   const { onOutage = 'local', dryRun, headers, clock } = options
+  if (typeof (store as { shardOf?: unknown } | undefined)?.shardOf === 'function') {
+    throw new TypeError(
+      'store is made for version 0.1 of express-tollgate: it has shardOf() and sync(), which are serverOf() and report() ' +
+        'now; docs/stores.md has the interface',
+    )
+  }
   if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
     throw new TypeError(`store must be a store, such as redisStore(client); received ${shownNames(store)}`)
   }
   optionType('subject', subject, 'function')
-  optionType('hold', hold, 'boolean')
+  optionType('grantAhead', grantAhead, 'boolean')
   checkWait(options.wait)
-  optionRange('maxStaleMs', maxStaleMs, 0, 60_000)
   optionRange('maxSubjects', maxSubjects, 1, 10_000_000)
   optionOneOf('onOutage', onOutage, ['local', 'closed'])
   optionType('dryRun', dryRun, 'boolean')
-  optionOneOf('stalls', options.stalls ?? 'full', ['full', 'shared'])
+  optionOneOf('stalls', options.stalls ?? 'shared', ['full', 'shared'])
   checkDenyOptions(options)
   checkClock(clock)
   if (headers !== undefined) {
@@ -144,15 +171,19 @@ function checkWait(wait: ThrottleOptions['wait']): void {
   optionRange('wait.perSubject', perSubject, 1, 1_000)
 }
 
+/** The general policy of a throttle. */
+export function generalPolicy(options: ThrottleOptions): Policy {
+  const { limitMs = 18_000, windowMs = 60_000, name = 'default' } = options
+  const { clientWaitMs, carryOver = false, eventStreams } = options
+  return checkPolicy('', { limitMs, windowMs, name, clientWaitMs, carryOver, eventStreams })
+}
+
 /**
  * The entries of `routes`, in their order, with the methods and paths of their keys taken apart.
  *
- * @param windowMs the throttle's: for entries without one of their own
+ * @param general has the terms that an entry does not state
  */
-export function routeEntries(
-  routes: ThrottleOptions['routes'] = {},
-  windowMs: number,
-): RouteEntry<WindowPolicy | false>[] {
+export function routeEntries(routes: ThrottleOptions['routes'] = {}, general: Policy): RouteEntry<Policy | false>[] {
   optionType('routes', routes, 'object')
   return Object.entries(routes).map(([key, route]) => {
     const [, method, path] = /^(?:([A-Z-]+) )?(\/.*)$/.exec(key) ?? []
@@ -163,7 +194,10 @@ export function routeEntries(
     const methods = method === undefined ? {} : { methods: new Set([method]) }
     if (route === false) return { path, value: false, ...methods }
     optionNames(option, route, ROUTE_NAMES)
-    const terms = { ...route, windowMs: route.windowMs ?? windowMs, name: route.name ?? key }
-    return { path, value: windowPolicy(`${option}.`, terms), ...methods }
+    return {
+      path,
+      value: checkPolicy(`${option}.`, { ...general, name: key, ...route, limitMs: route.limitMs }),
+      ...methods,
+    }
   })
 }

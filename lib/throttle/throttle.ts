@@ -9,19 +9,18 @@ import { routeMatcher } from '../http/route-match'
 import { stayAlive } from '../http/stay-alive'
 import { checkMountOrder } from './mount-order'
 import { exposeForInspection } from './introspection'
-import { PriceSharing } from './request/price-sharing'
-import { RequestAdmission } from './request/request-admission'
-import { RequestCharges } from './request/request-charges'
+import type { Ledger } from './ledger'
+import { type Policy, clientWaitUs, requestLimitUs } from './policy'
+import { Registry } from './registry'
+import { RequestAdmission } from './request/admission'
+import { RequestCharges } from './request/charges'
 import { RouteTable } from './request/route-table'
-import { StallSharing } from './request/stall-sharing'
+import { StallSharing } from './request/stalls'
 import { isAddressSubject, subjectKey, subjectOf } from './subject'
-import type { SharedWindow } from './sync/shared-window'
-import { StoreHealth } from './sync/store-health'
-import { NO_WAIT, type ThrottleOptions, checkOptions, routeEntries, waitRule } from './throttle-options'
+import { StoreHealth } from './sync/health'
+import { NO_WAIT, type ThrottleOptions, checkOptions, generalPolicy, routeEntries, waitRule } from './throttle-options'
 import { type Usage, usageOf } from './usage'
 import { orderCheck, warnOfMissingId } from './warnings'
-import { type WindowPolicy, requestLimitUs, windowPolicy } from './window-policy'
-import { WindowRegistry } from './window-registry'
 
 /** What `throttle()` returns: the middleware, with what an operator needs. */
 export interface Throttle extends Middleware {
@@ -45,24 +44,20 @@ export interface Throttle extends Middleware {
    *   to do
    */
   ready(): Promise<void>
+  /**
+   * Publishes what is not published, gives back what was granted ahead, and resolves when the store has answered or 70 ms
+   * have passed. For handlers in processes that are frozen after their answer.
+   */
+  flush(): Promise<void>
   /** Publishes the last charges and closes the store's connection. Safe to call twice. */
   close(): Promise<void>
 }
 
-/** How much of a window's length may be used. */
-function shareOf({ limit, policy }: ThrottleWindow, req: Request): number {
-  return (typeof limit === 'number' ? limit : requestLimitUs(limit, req)) / policy.windowMs
-}
-
-/** One window of a throttle. */
-interface ThrottleWindow {
-  readonly policy: WindowPolicy
-  /** In microseconds; or the app's function, in milliseconds. */
-  readonly limit: number | ((req: Request) => number)
+/** A policy of a throttle, and what belongs to it. */
+interface OpenPolicy {
+  readonly policy: Policy
+  readonly ledger: Ledger
   readonly routes: RouteTable
-  readonly window: SharedWindow
-  /** Undefined where prices stay in this process: there is no store, or it keeps none. */
-  readonly sharing: PriceSharing | undefined
 }
 
 /**
@@ -78,21 +73,11 @@ interface ThrottleWindow {
  */
 export function throttle(options: ThrottleOptions = {}): Throttle {
   checkOptions(options)
-  const { limitMs = 18_000, windowMs = 60_000, name = 'default', routes, store, subject, hold = true } = options
-  const {
-    wait,
-    maxStaleMs = 250,
-    maxSubjects = 1_000_000,
-    onOutage = 'local',
-    dryRun = false,
-    stalls,
-    headers = {},
-    clock = systemClock,
-  } = options
+  const { routes, store, subject, wait, grantAhead = true, maxSubjects = 1_000_000 } = options
+  const { onOutage = 'local', dryRun = false, stalls = 'shared', headers = {}, clock = systemClock } = options
 
   const rules = {
-    hold,
-    wait: dryRun || !hold ? NO_WAIT : waitRule(wait),
+    wait: dryRun ? NO_WAIT : waitRule(wait),
     isHoldRefused: wait === false,
     onOutage,
     dryRun,
@@ -101,14 +86,13 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     deny: options,
     clock,
   }
-  const registry = WindowRegistry.of(store)
-  const windows: ThrottleWindow[] = []
-  const general = open(windowPolicy('', { name, limitMs, windowMs }))
-  const entries = routeEntries(routes, windowMs).map((entry) => ({
-    ...entry,
-    value: entry.value && open(entry.value),
-  }))
-  const routed = routeMatcher('routes', entries)
+  const registry = Registry.of(store)
+  const windows: OpenPolicy[] = []
+  const policy = generalPolicy(options)
+  const entries = routeEntries(routes, policy)
+  const general = open(policy)
+  const opened = entries.map((entry) => ({ ...entry, value: entry.value && open(entry.value) }))
+  const routed = routeMatcher('routes', opened)
   let closed: Promise<void> | undefined
   /** Whether the throttle's place among the routes has been looked at, at the first request. */
   let isPlaced = false
@@ -129,62 +113,60 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     new RequestAdmission(rules, asks, charges, req, res, next).ask(now)
   }
 
-  /** What a request asks of its window; undefined where it is not throttled, or charged to this window already. */
+  /** What a request asks of its policy; undefined where it is not throttled, or charged to this account already. */
   function ask(req: Request, meter: Meter) {
-    const chosen = entries.length === 0 ? general : windowFor(req)
+    const chosen = opened.length === 0 ? general : policyFor(req)
     if (chosen === false) return undefined
     const who = subjectOf(req, subject)
     if (who === null) return undefined
     if (subject !== undefined) warnOfMissingId(who, subject)
 
-    const { window, routes, limit } = chosen
+    const { policy, ledger, routes } = chosen
+    const limitUs = requestLimitUs(policy, req)
     const charges = RequestCharges.of(meter) ?? new RequestCharges(meter, req)
-    if (charges.has(window)) return undefined
-    const limitUs = typeof limit === 'number' ? limit : requestLimitUs(limit, req)
+    const keptAs = ledger.keptAs(subjectKey(who), maxSubjects, req)
+    if (charges.has(ledger, keptAs)) return undefined
+    meter.eventStreams ??= policy.eventStreams
     const route = routes.of(req.method, fullPath(req))
-    const keptAs = window.keptAs(subjectKey(who), maxSubjects, req)
     const checkOrder = isAddressSubject(who) ? orderCheck(req, subject) : undefined
-    return { asks: { window, route, limitUs, subject: who, keptAs, checkOrder }, charges }
+    const times = { limitUs, clientWaitUs: clientWaitUs(policy, limitUs) }
+    return { asks: { ledger, route, routes, ...times, subject: who, keptAs, checkOrder }, charges }
   }
 
-  /** A path with dot segments may be taken for another: then nothing is exempt, and the strictest window counts. */
-  function windowFor(req: Request): ThrottleWindow | false {
+  /** A path with dot segments may be taken for another: then nothing is exempt, and the strictest policy counts. */
+  function policyFor(req: Request): OpenPolicy | false {
     const path = fullPath(req)
     if (!hasDotSegments(path)) return routed(req, path) ?? general
     let strictest = general
     for (const reading of pathReadings(path)) {
       const found = routed(req, reading)
-      if (found && shareOf(found, req) < shareOf(strictest, req)) strictest = found
+      if (found && shareOf(found.policy, req) < shareOf(strictest.policy, req)) strictest = found
     }
     return strictest
   }
 
-  function open(policy: WindowPolicy): ThrottleWindow {
-    const window = registry.open(policy, maxStaleMs, clock)
-    const limit = typeof policy.limitMs === 'number' ? policy.limitMs * 1_000 : policy.limitMs
-    const routes = new RouteTable()
-    const { health } = window
-    const isShared = hold && health?.store.sharePrices !== undefined
-    const sharing = isShared ? new PriceSharing(policy.name, routes, health, clock) : undefined
-    const opened = { policy, limit, routes, window, sharing }
+  function open(policy: Policy): OpenPolicy {
+    const opened = { policy, ledger: registry.open(policy, grantAhead, clock), routes: new RouteTable() }
     windows.push(opened)
     return opened
   }
 
   async function usage(who: string): Promise<Usage[]> {
-    return Promise.all(windows.map(({ policy, window }) => usageOf(policy, window, subjectKey(who), clock)))
+    return Promise.all(windows.map(({ policy, ledger }) => usageOf(policy, ledger, subjectKey(who), clock)))
   }
 
   async function reset(who: string): Promise<void> {
-    await Promise.all(windows.map(({ window }) => window.reset(subjectKey(who))))
+    await Promise.all(windows.map(({ ledger }) => ledger.reset(subjectKey(who))))
+  }
+
+  async function flush(): Promise<void> {
+    await Promise.all(windows.map(({ ledger }) => ledger.flush()))
   }
 
   function close(): Promise<void> {
-    return (closed ??= stayAlive(Promise.all(windows.map(closeWindow)).then(() => undefined)))
-  }
-
-  async function closeWindow({ policy, sharing }: ThrottleWindow): Promise<void> {
-    await Promise.all([registry.close(policy.name), sharing?.close()])
+    return (closed ??= stayAlive(
+      Promise.all(windows.map(({ policy }) => registry.close(policy.name))).then(() => undefined),
+    ))
   }
 
   const health = store && StoreHealth.of(store, clock).note(onOutage)
@@ -192,7 +174,13 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   return Object.assign(throttle, {
     usage: (who: string) => stayAlive(usage(who)),
     reset: (who: string) => stayAlive(reset(who)),
+    flush: () => stayAlive(flush()),
     ready: () => stayAlive(health?.ready() ?? Promise.resolve()),
     close,
   }) as Throttle
+}
+
+/** How much of a window's length may be used. */
+function shareOf(policy: Policy, req: Request): number {
+  return requestLimitUs(policy, req) / policy.windowMs
 }

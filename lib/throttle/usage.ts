@@ -1,6 +1,6 @@
 import { type Clock, nowUs } from '../http/clock'
-import type { SharedWindow } from './sync/shared-window'
-import type { WindowPolicy } from './window-policy'
+import type { Ledger } from './ledger'
+import type { Policy } from './policy'
 
 /** What a subject has used of one window. */
 export interface Usage {
@@ -19,20 +19,20 @@ export interface Usage {
 
 /** What the subject has used, with what the other processes have charged where the window is shared. */
 export async function usageOf(
-  { name, limitMs: stated }: WindowPolicy,
-  window: SharedWindow,
+  { name, limitMs: stated }: Policy,
+  ledger: Ledger,
   subject: string,
   clock: Clock,
 ): Promise<Usage> {
-  const s = await window.refresh(subject)
-  const spentMs = window.usedUs(s, nowUs(clock)) / 1_000
-  const limitMs = typeof stated === 'number' ? stated : s.limit > 0 ? s.limit / 1_000 : null
+  const account = await ledger.refresh(subject)
+  const spentMs = ledger.usedUs(account, nowUs(clock)) / 1_000
+  const limitMs = typeof stated === 'number' ? stated : account.limitUs > 0 ? account.limitUs / 1_000 : null
   return {
     window: name,
     limitMs,
     spentMs,
     leftMs: limitMs === null ? null : Math.max(0, limitMs - spentMs),
-    endsInMs: window.endsInUs(s) / 1_000,
-    degraded: window.isDegraded(s),
+    endsInMs: ledger.endsInUs(account) / 1_000,
+    degraded: ledger.isDegraded(account),
   }
 }

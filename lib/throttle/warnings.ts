@@ -3,7 +3,7 @@ import { bearerCheckOf } from '../bearer/request-session'
 import { shown } from '../http/options'
 import { warnOnce } from '../http/warn-once'
 import { addressSubject } from './subject'
-import type { SharedWindow } from './sync/shared-window'
+import type { Ledger } from './ledger'
 import type { ThrottleOptions } from './throttle-options'
 
 /**
@@ -66,8 +66,8 @@ export function warnOfMissingId(who: string, subject: { readonly name: string })
   )
 }
 
-/** Whether two stores of one server keep the same window: a request that passes both is charged once. Warns of it. */
-export function isTwin(one: SharedWindow, other: SharedWindow): boolean {
+/** Whether two stores of one server keep the same accounts: a subject that passes both is charged once. Warns of it. */
+export function isTwin(one: Ledger, other: Ledger): boolean {
   const keeps = one.health?.store.keeps
   if (keeps === undefined || keeps !== other.health?.store.keeps) return false
   if (one.name !== other.name || one.windowMs !== other.windowMs) return false

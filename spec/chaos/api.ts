@@ -16,7 +16,7 @@ import {
   serviceUnavailable,
   throttle,
 } from '../../lib'
-import { DRIFT } from '../../lib/throttle/window/store-clock'
+import { DRIFT } from '../../lib/throttle/account/window-clock'
 
 /** Where the processes share their windows. */
 export type Place =

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Cluster } from 'ioredis'
-import { subjectId } from '../../lib/throttle/window/subject-id'
+import { subjectId } from '../../lib/throttle/account/subject-id'
 import { keySlot } from '../../lib/throttle/redis/key-slot'
 import { type ClusterNode, type RedisCluster, startCluster } from '../support/cluster'
 import { until } from '../support/until'
@@ -16,7 +16,7 @@ import { type Fault, type Waits, judgeWaits, trial } from './trial'
 const SEEN_MS = 1_000
 const HIDDEN_MS = 1_200
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
-const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, maxStaleMs: 0 } }
+const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, grantAhead: false } }
 
 /** What all keys of a user have in common: the tag that says their slot. */
 const tagOf = (user: string) => `{${subjectId(user, LONG_WINDOW_MS * 1_000).id}}`

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { DRIFT } from '../../lib/throttle/window/store-clock'
+import { DRIFT } from '../../lib/throttle/account/window-clock'
 
 /** One handler's run. Microseconds of the machine's monotonic clock. */
 export interface Run {

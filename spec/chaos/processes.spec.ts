@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
-import { subjectId } from '../../lib/throttle/window/subject-id'
+import { subjectId } from '../../lib/throttle/account/subject-id'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { type Api, endedLogs, monotonicUs, startApis } from './apis'

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { redisStore } from '../../lib/index'
 import { nowUs, systemClock } from '../../lib/http/clock'
-import { SharedWindow } from '../../lib/throttle/sync/shared-window'
-import { StoreHealth } from '../../lib/throttle/sync/store-health'
+import { Ledger } from '../../lib/throttle/ledger'
+import { StoreHealth } from '../../lib/throttle/sync/health'
 import { startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { LONG_WINDOW_MS } from './shared-total'
@@ -29,7 +29,8 @@ async function restingSubjects(t: TestContext) {
   const redis = await startRedis()
   const admin = new Redis(redis.port)
   const health = StoreHealth.of(redisStore(`redis://127.0.0.1:${redis.port}`), systemClock)
-  const window = new SharedWindow('month', LONG_WINDOW_MS, 250, systemClock, health.note('local'))
+  const terms = { windowUs: LONG_WINDOW_MS * 1_000, carryOver: false, grantAhead: true }
+  const ledger = new Ledger('month', terms, systemClock, health.note('local'))
   const outages: unknown[] = []
   const heard = (told: unknown) => void outages.push(told)
   subscribe('express-tollgate:degraded', heard)
@@ -39,25 +40,25 @@ async function restingSubjects(t: TestContext) {
   t.after(async () => {
     unsubscribe('express-tollgate:degraded', heard)
     unsubscribe('express-tollgate:synced', hearSynced)
-    await window.close()
+    await ledger.close()
     admin.disconnect()
     await redis.stop()
   })
   await health.ready()
-  const records = async () => (await admin.dbsize()) - (await admin.keys('tollgate:[al]*')).length
+  const records = async () => (await admin.dbsize()) - (await admin.keys('tollgate:[cl]*')).length
   for (let i = 0; i < SUBJECTS; i += AT_ONCE) {
-    for (let k = i; k < i + AT_ONCE; k++) window.charge(window.subjectWindow(`rests-${k}`), 5_000_000)
+    for (let k = i; k < i + AT_ONCE; k++) void ledger.charge(ledger.account(`rests-${k}`), 5_000_000)
     await until(async () => (await admin.dbsize()) >= i + AT_ONCE)
   }
   await until(async () => (await records()) === SUBJECTS)
   await sleep(RESTING_MS)
-  return { admin, window, outages, synced: () => synced }
+  return { admin, ledger, outages, synced: () => synced }
 }
 
 it(`says ${SUBJECTS} resting subjects again after a loss, ${PER_SECOND} a second, and busy ones first`, async (t) => {
-  const { admin, window, outages, synced } = await restingSubjects(t)
+  const { admin, ledger, outages, synced } = await restingSubjects(t)
   const busy = Array.from({ length: BUSY }, (_, i) => `busy-${i}`)
-  const work = () => busy.forEach((subject) => window.charge(window.subjectWindow(subject), 1_000))
+  const work = () => busy.forEach((subject) => void ledger.charge(ledger.account(subject), 1_000))
   const working = setInterval(work, 50)
   t.after(() => clearInterval(working))
   await until(async () => (await admin.dbsize()) >= SUBJECTS + BUSY)

@@ -10,7 +10,7 @@ import { type Waits, judgeWaits, trial } from './trial'
 
 const SEEN_MS = 1_000
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
-const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, maxStaleMs: 0 } }
+const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, grantAhead: false } }
 
 describe('throttle() behind Sentinel', { timeout: 600_000 }, () => {
   const waits: Waits[] = []

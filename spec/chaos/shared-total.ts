@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
-import { type ProcessFigures, parseFigures, parseTotals, windowKey } from '../../lib/throttle/redis/window-record'
-import { subjectId } from '../../lib/throttle/window/subject-id'
+import { type RecordField, parseField, windowKey } from '../../lib/throttle/redis/record'
+import { subjectId } from '../../lib/throttle/account/subject-id'
 
 /** A month: no trial crosses a window's end. */
 export const LONG_WINDOW_MS = 2_592_000_000
@@ -24,20 +24,20 @@ export function openWindowKey(user: string, window: string, windowMs = LONG_WIND
 
 type Fields = Readonly<Record<string, Buffer>>
 
-/** What a record holds as charged: by each process, and by those that were closed. */
-export function chargedMs({ t, ...fields }: Fields): number {
-  const { gone = 0, inherited = 0 } = (t && parseTotals(t)) ?? {}
-  return processFields(fields).reduce((sum, { spent }) => sum + spent, gone + inherited) / 1_000
+/** What a record holds as used: by each process, and by those that were closed. */
+export function chargedMs(fields: Fields): number {
+  const closed = Number(fields.c?.toString() ?? 0)
+  return processFields(fields).reduce((sum, { used }) => sum + used, closed) / 1_000
 }
 
-/** What each process has set aside, and how many requests it runs. */
-export function heldBy(fields: Fields): (readonly [hold: number, running: number])[] {
-  return processFields(fields).map(({ hold, running }) => [hold, running])
+/** What each process holds, and how many requests it runs. */
+export function heldBy(fields: Fields): (readonly [held: number, running: number])[] {
+  return processFields(fields).map(({ held, running }) => [held, running])
 }
 
-/** The fields of one letter are sums over those of the processes. */
-function processFields(fields: Fields): ProcessFigures[] {
-  return Object.entries(fields).flatMap(([name, packed]) => (name.length > 1 ? (parseFigures(packed) ?? []) : []))
+/** Other fields are sums over those of the processes. */
+function processFields(fields: Fields): RecordField[] {
+  return Object.values(fields).flatMap((packed) => parseField(packed) ?? [])
 }
 
 export type Total = (user: string) => Promise<number>

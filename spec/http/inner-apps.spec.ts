@@ -38,7 +38,7 @@ for (const [outerVersion, outerExpress] of EXPRESS_VERSIONS) {
       describe(`throttle() on ${outerVersion} and an app of ${innerVersion}, ${way}`, () => {
         async function apps(t: TestContext, build: (inner: Express, clock: ManualClock) => void) {
           const clock = manualClock()
-          const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clock })
+          const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clientWaitMs: DAY_MS, clock })
           const [outer, inner] = [outerExpress(), innerExpress()]
           const signals: AbortSignal[] = []
           outer.use(throttled, (req, _res, next) => (signals.push(budgetOf(req).signal), next()))

@@ -76,10 +76,11 @@ describe('A Redis user with exactly the rights of docs/redis.md', () => {
 
 async function useThrottle(t: TestContext, url: string): Promise<void> {
   const throttled = throttle({ windowMs: 86_400_000, store: redisStore(url) })
-  t.after(() => throttled.close())
+  t.after(() => throttled.close()) // also where a check fails
   await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
   await throttled.reset('ada')
   await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+  await throttled.close()
 }
 
 async function useRevocations(t: TestContext, url: string): Promise<void> {

@@ -90,7 +90,7 @@ describe('throttle() over a Redis that cannot be used', () => {
       const to = await url()
       const all = warnings(t)
       const store = redisStore(to)
-      const beat = t.mock.method(store.shardOf(''), 'beat')
+      const beat = t.mock.method(store.serverOf(''), 'beat')
       const throttled = throttle({ store, onOutage })
       t.after(() => throttled.close())
       const { message } = await rejection(throttled.ready())
@@ -114,7 +114,7 @@ describe('throttle() over a Redis that cannot be used', () => {
 
   it('ready() resolves once Redis answers, and without a store at once', async (t) => {
     const store = redisStore(`redis://127.0.0.1:${open.port}/3`)
-    const shard = store.shardOf('')
+    const shard = store.serverOf('')
     const beat = shard.beat.bind(shard)
     let answers = 0
     t.mock.method(shard, 'beat', async () => {

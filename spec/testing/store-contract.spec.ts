@@ -1,47 +1,55 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { StoreShard, ThrottleStore } from '../../lib'
+import type { Answer, Report, StoreServer, ThrottleStore } from '../../lib'
 import { throttleStoreContract } from '../../lib/testing'
 
-type Sync = StoreShard['sync']
-type Command = Parameters<Sync>[1]
-
 /** Stores with one mistake each, over a store in memory that keeps the figures of every process. */
-class Windows {
-  readonly #fields = new Map<string, Map<symbol, Command>>()
+class Accounts {
+  readonly #fields = new Map<string, Map<string, Report>>()
 
-  /** @param change makes the mistake: what is stored for a command, or undefined for a command that is dropped */
-  connect(change: (command: Command, found: Command | undefined) => Command | undefined, clock = now): ThrottleStore {
-    const process = Symbol()
-    const shard: StoreShard = {
+  /** @param change makes the mistake: what is stored for a report, or undefined for a report that is dropped */
+  connect(change: (report: Report, found: Report | undefined) => Report | undefined, clock = now): ThrottleStore {
+    const server: StoreServer = {
       name: undefined,
-      sync: (window, command) => Promise.resolve(this.#sync(process, window, command, change)),
-      beat: () => Promise.resolve({ time: clock(), whole: true }),
+      report: (policy, process, reports) =>
+        Promise.resolve(reports.map((report) => this.#answer(process, policy, report, change))),
+      beat: () => Promise.resolve({ time: clock() }),
     }
     return {
-      shardOf: () => shard,
-      watch: (watcher) => queueMicrotask(() => watcher.ready(shard)),
+      serverOf: () => server,
+      watch: (watcher) => queueMicrotask(() => watcher.ready(server)),
       close: () => Promise.resolve(),
     }
   }
 
-  #sync(process: symbol, window: string, command: Command, change: Parameters<Windows['connect']>[0]) {
+  #answer(process: string, policy: string, report: Report, change: Parameters<Accounts['connect']>[0]): Answer {
     const time = now()
-    if (time < command.starts || time >= command.ends) return { time }
-    const key = `${command.id}:${command.number}:${window}`
-    const fields = this.#fields.get(key) ?? new Map<symbol, Command>()
+    if (time < report.starts || time >= report.ends) return { time, status: 'closed', found: 0 }
+    const key = `${report.id}:${report.number}:${policy}`
+    const fields = this.#fields.get(key) ?? new Map<string, Report>()
     this.#fields.set(key, fields)
     const found = fields.get(process)
-    const stored = change(command, found)
-    if (!stored) return { time }
+    const stored = change(report, found)
+    if (!stored) return { time, status: 'late', found: found?.seq ?? 0 }
     fields.set(process, stored)
     const others = [...fields].filter(([id]) => id !== process).map(([, each]) => each)
-    const othersSpent = others.reduce((sum, each) => sum + each.spent, 0)
-    const free = command.limit - othersSpent - others.reduce((sum, each) => sum + each.hold, 0) - command.spent
-    const granted = Math.max(0, Math.min(command.want, free - command.hold))
-    const rest = { othersRunning: 0, othersHeld: 0, more: 0, lone: false, incarnation: 0, ended: 0 }
-    const written = { othersSpent, granted, found: found?.seq ?? 0, ...rest }
-    return { time, written }
+    const used = others.reduce((sum, each) => sum + each.used, 0)
+    const held = others.reduce((sum, each) => sum + each.held, 0)
+    const isGranted = report.want <= report.limit - used - held - report.used - report.held
+    const [granted, count] = isGranted ? [report.want, report.count] : [0, 0]
+    const rest = {
+      aheadOfOthers: 0,
+      running: 0,
+      excused: 0,
+      added: 0,
+      strain: 100,
+      carried: 0,
+      ahead: 0,
+      places: 0,
+      before: 0,
+    }
+    const figures = { used, held, granted, count, isCrowded: false, ...rest }
+    return { time, status: 'written', found: found?.seq ?? 0, figures }
   }
 }
 
@@ -55,34 +63,32 @@ describe('throttleStoreContract()', () => {
   }
 
   it('passes a store that drops old commands, and rejects one that adds them up', async () => {
-    const windows = new Windows()
+    const accounts = new Accounts()
     const late = 'does nothing for a command that comes late or again'
-    await run(late, () =>
-      windows.connect((command, found) => (found && found.seq >= command.seq ? undefined : command)),
-    )
-    const added = new Windows() // each command adds to what is there, so that what comes again is charged twice
+    await run(late, () => accounts.connect((report, found) => (found && found.seq >= report.seq ? undefined : report)))
+    const added = new Accounts() // each report adds to what is there, so that what comes again is charged twice
     const connect = () =>
-      added.connect((command, found) => ({ ...command, spent: command.spent + (found ? found.spent : 0) }))
+      added.connect((report, found) => ({ ...report, used: report.used + (found ? found.used : 0) }))
     await assert.rejects(run(late, connect), /came to \d|not within 10 s/)
   })
 
   it('rejects where a process does not hear of the others', async () => {
-    const connect = () => new Windows().connect((command) => command)
+    const connect = () => new Accounts().connect((report) => report)
     await assert.rejects(run('adds up what several processes charge', connect), /not within 10 s: the other process/)
   })
 
   it('rejects a clock that goes back, or has fractions', async () => {
     let ticks = 0
-    const windows = new Windows()
+    const accounts = new Accounts()
     const back = () =>
-      windows.connect(
-        (command) => command,
+      accounts.connect(
+        (report) => report,
         () => now() - 1_000_000 * ticks++,
       )
     await assert.rejects(run('keeps one clock', back), /beat\(\) says/)
     const fractions = () =>
-      windows.connect(
-        (command) => command,
+      accounts.connect(
+        (report) => report,
         () => now() + 0.5,
       )
     await assert.rejects(run('keeps one clock', fractions), /beat\(\) says/)

@@ -4,9 +4,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Request } from 'express'
 import { manualClock } from '../../lib/testing'
-import type { Applicant } from '../../lib/throttle/window/decision'
-import { subjectId } from '../../lib/throttle/window/subject-id'
-import { SharedWindow } from '../../lib/throttle/sync/shared-window'
+import type { Applicant } from '../../lib/throttle/account/decide'
+import { subjectId } from '../../lib/throttle/account/subject-id'
+import { Ledger } from '../../lib/throttle/ledger'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -14,10 +14,11 @@ const collect = runInNewContext('gc') as () => void
 const SUBJECTS = 1_000_000
 const LIMIT_US = 1_000_000
 const NOBODY: Applicant = {
-  ...{ price: () => 0, limitUs: LIMIT_US, wait: { maxUs: 0, perSubject: 0 }, gone: false },
-  ...{ waits: () => undefined, decided: () => undefined },
+  ...{ price: () => 0, limitUs: LIMIT_US, wait: { maxUs: 0, perSubject: 0 }, isGone: false },
+  decided: () => undefined,
 }
 const WINDOW_MS = 60_000
+const TERMS = { windowUs: WINDOW_MS * 1_000, carryOver: false, grantAhead: true }
 
 function heap(): number {
   collect()
@@ -39,13 +40,15 @@ function address(i: number): string {
 
 describe('a million subjects in memory', () => {
   const clock = manualClock(windowStart('throttled'))
-  const window = new SharedWindow('default', WINDOW_MS, 250, clock)
+  const ledger = new Ledger('default', TERMS, clock)
 
   /** One request of a subject that takes `us`; false where it is refused. */
   function request(subject: string, us: number): boolean {
-    const decision = window.admit(subject, NOBODY)
-    if (!('ticket' in decision)) return false
-    window.settle(decision.ticket, Math.round(clock.now() * 1_000) + us)
+    const decision = ledger.admit(subject, NOBODY)
+    if (!('hold' in decision)) return false
+    const now = Math.round(clock.now() * 1_000)
+    ledger.start(decision.hold, now)
+    ledger.end(decision.hold, now + us)
     return true
   }
 
@@ -60,21 +63,24 @@ describe('a million subjects in memory', () => {
     const each = (heap() - before) / SUBJECTS
     assert.ok(each > 20 && each <= 200, `${each.toFixed(0)} bytes a subject`)
     assert.equal(request('throttled', 1), false)
-    assert.equal(window.usedUs(window.subjectWindow(address(77)), clock.now() * 1_000), 1_000)
+    assert.equal(ledger.usedUs(ledger.account(address(77)), clock.now() * 1_000), 1_000)
   })
 
   it('are all gone a window later', () => {
     clock.advance(2 * WINDOW_MS)
-    assert.equal(window.subjects, 0)
+    assert.equal(ledger.subjects, 0)
     assert.equal(request('throttled', 1), true)
   })
 })
 
-describe('SharedWindow.keptAs()', () => {
-  it('gives newcomers their network’s window once there is no room, and one for all in the end', () => {
-    const window = new SharedWindow('default', WINDOW_MS, 250, manualClock())
-    const admit = (subject: string) => void window.admit(subject, NOBODY)
-    const place = (subject: string, ip: string) => window.keptAs(subject, 3, { ip } as unknown as Request)
+describe('Ledger.keptAs()', () => {
+  it('gives newcomers their network’s account once there is no room, and one for all in the end', () => {
+    const ledger = new Ledger('default', TERMS, manualClock())
+    const admit = (subject: string) => {
+      const decision = ledger.admit(subject, NOBODY)
+      if ('hold' in decision) ledger.end(decision.hold, 0)
+    }
+    const place = (subject: string, ip: string) => ledger.keptAs(subject, 3, { ip, headers: {} } as unknown as Request)
     for (const subject of ['a', 'b', 'c']) admit(place(subject, '1.2.3.4'))
     assert.equal(place('a', '1.2.3.4'), 'a', 'who is known stays who it is')
     assert.equal(place('d', '1.2.3.4'), 'network:1.2')
@@ -82,6 +88,6 @@ describe('SharedWindow.keptAs()', () => {
     for (let i = 0; i < 5_000; i++) admit(place(`e${i}`, `${1 + (i >> 8)}.${i & 255}.0.1`))
     assert.equal(place('f', '200.1.1.1'), 'network:*')
     assert.equal(place('f', '1.17.1.1'), 'network:1.17')
-    assert.ok(window.subjects <= 3 + 4_096 + 1, `${window.subjects} subjects`)
+    assert.ok(ledger.subjects <= 3 + 4_096 + 1, `${ledger.subjects} subjects`)
   })
 })

@@ -125,7 +125,7 @@ describe('throttle() while Redis does not answer', () => {
     const heard = (told: unknown) => void causes.push((told as StoreMessage).cause)
     subscribe('express-tollgate:degraded', heard)
     t.after(() => unsubscribe('express-tollgate:degraded', heard))
-    const a = await api(t, redis.port, { maxStaleMs: 0 })
+    const a = await api(t, redis.port, { grantAhead: false })
     await until(async () => !(await a.degraded()))
     await a.charge(1_000)
     await redis.command('SCRIPT', 'FLUSH')
@@ -154,7 +154,7 @@ describe('throttle() while Redis does not answer', () => {
 
   it('waits no longer than its deadline for a Redis that hangs', async (t) => {
     const redis = await start()
-    const a = await api(t, redis.port, { maxStaleMs: 0 })
+    const a = await api(t, redis.port, { grantAhead: false })
     await until(async () => !(await a.degraded()))
     await a.charge(6_000)
     await until(async () => !(await a.degraded()))
@@ -188,7 +188,7 @@ describe('throttle() while Redis does not answer', () => {
   it('runs nothing and charges nothing where somebody else has answered while the store was asked', async (t) => {
     const redis = await start()
     const throttled = throttle({
-      ...{ limitMs: 10_000, windowMs: 86_400_000, maxStaleMs: 0, subject: () => 'ada' },
+      ...{ limitMs: 10_000, windowMs: 86_400_000, grantAhead: false, subject: () => 'ada' },
       store: redisStore(`redis://127.0.0.1:${redis.port}`),
     })
     const app = express()
@@ -228,7 +228,7 @@ describe('throttle() while Redis does not answer', () => {
   it('charges each of many that one answer admits from when its own handler begins', async (t) => {
     const redis = await start()
     const throttled = throttle({
-      ...{ limitMs: 100_000, windowMs: 86_400_000, maxStaleMs: 0, subject: () => 'ada' },
+      ...{ limitMs: 100_000, windowMs: 86_400_000, grantAhead: false, subject: () => 'ada' },
       store: redisStore(`redis://127.0.0.1:${redis.port}`),
     })
     const app = express()
@@ -256,7 +256,7 @@ describe('throttle() while Redis does not answer', () => {
     const throttled = throttle({
       subject: () => 'ada',
       store: redisStore(`redis://127.0.0.1:${redis.port}`),
-      maxStaleMs: 0,
+      grantAhead: false,
     })
     const seen: unknown[] = []
     const app = express()

@@ -7,7 +7,9 @@ import { heldBy } from '../chaos/shared-total'
 import { until } from '../support/until'
 import { type Child, startApi } from './processes/child'
 
-const OPTIONS = { limitMs: 10_000, windowMs: 86_400_000, maxStaleMs: 250 }
+const OPTIONS = { limitMs: 10_000, windowMs: 86_400_000 }
+/** All processes together may be off by a hundredth of the limit. */
+const TOLERANCE_MS = 100
 
 /** Waits until each shares its windows with the others. */
 async function allShare(children: readonly Child[]): Promise<void> {
@@ -27,7 +29,7 @@ describe('throttle() in several processes over one Redis', () => {
     return children as [Child, Child, ...Child[]]
   }
 
-  it('refuses a user in one within maxStaleMs + 100 ms of being throttled in the other', async (t) => {
+  it('refuses a user in one soon after being throttled in the other', async (t) => {
     const [a, b] = await processes(t, 2)
     const rounds: number[] = []
     const outages = () => [...a.lines, ...b.lines].filter((line) => line === 'degraded').length
@@ -94,7 +96,7 @@ describe('throttle() in several processes over one Redis', () => {
       await until(() => worked(user).length === requests)
       const took = worked(user).reduce((sum, ms) => sum + ms, 0)
       for (const child of [a, b]) {
-        await until(async () => (await child.usage(user)).spentMs >= took) // what has ended shows at the next tick
+        await until(async () => (await child.usage(user)).spentMs >= took - TOLERANCE_MS)
         const { spentMs } = await child.usage(user)
         // a handler is charged a little more than it measures itself: it runs inside the meter
         assert.ok(spentMs <= took + 10 * requests, `${user}: worked ${took}, charged ${spentMs}`)
@@ -126,7 +128,7 @@ describe('throttle() in several processes over one Redis', () => {
     assert.ok(last > 0 && left.spentMs >= spentMs + last, JSON.stringify({ spentMs, left, a: a.lines, b: b.lines }))
     const client = new Redis(redis.port)
     t.after(() => client.disconnect())
-    const keys = await client.keys('tollgate:w2:{*')
+    const keys = await client.keys('tollgate:w3:{*')
     assert.ok(keys.length > 0)
     for (const key of keys) {
       const fields = await client.hgetallBuffer(key)

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { budgetOf, throttle, type ThrottleOptions } from '../../lib'
-import { subjectId } from '../../lib/throttle/window/subject-id'
+import { subjectId } from '../../lib/throttle/account/subject-id'
 import { type Answer, listen } from '../support/listen'
 import { manualClock } from '../../lib/testing'
 
@@ -437,10 +437,6 @@ describe('throttle() holds time for requests in flight', () => {
 
   it('expects half of the limit of a route it does not know', async (t) => {
     assert.equal((await burst(t, 30, 0)).admitted, 2)
-  })
-
-  it('admits everything at once where hold is false', async (t) => {
-    assert.equal((await burst(t, 30, 200, { hold: false })).admitted, 30)
   })
 
   it('admits again what was refused for want of hold when the window is over', async (t) => {

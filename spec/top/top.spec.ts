@@ -6,13 +6,11 @@ import express from 'express'
 import { Cluster, Redis } from 'ioredis'
 import { budgetOf, redisStore, throttle } from '../../lib'
 import { parsePublishedWindow, type PublishedWindow } from '../../lib/throttle/inspect/published-window'
-import type { ProcessFigures, RecordTotals } from '../../lib/throttle/redis/window-record'
 import { UNBOUNDED, plain, screen, table } from '../../lib/top/screen'
 import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
 import { chargedMs } from '../chaos/shared-total'
 import { until } from '../support/until'
-import { packFigures, packTotals } from '../support/window-record'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { TYPESCRIPT } from '../support/typescript'
 
@@ -48,10 +46,18 @@ function inTerminal(columns: number, rows: number, ...args: string[]) {
   }
 }
 
-const TOTALS: RecordTotals = { incarnation: 7, gone: 0, inherited: 0, sum: 9, limit: undefined }
-const totals = (more: Partial<RecordTotals> = {}) => packTotals({ ...TOTALS, ...more })
-const figures = (spent: number, more: Partial<ProcessFigures> = {}) =>
-  packFigures({ seq: 3, spent, hold: 0, running: 0, slack: 0, at: undefined, ...more })
+/** A whole number in so many bytes, the lowest first. */
+function packed(n: number, bytes: number): Buffer {
+  const eight = Buffer.alloc(8)
+  eight.writeBigInt64LE(BigInt(n))
+  return eight.subarray(0, bytes)
+}
+
+/** FIELD of sync.lua: a process's figures, with what is held until `expires`. */
+const field = (used: number, { held = 0, running = 0, expires = 2 ** 50 } = {}) =>
+  Buffer.concat([packed(3, 5), packed(used, 7), packed(held, 6), packed(0, 6), packed(expires, 7), packed(running, 3), Buffer.alloc(13)]) // prettier-ignore
+/** SUMS of sync.lua: used time of all processes, and the latest limit. */
+const sums = (used: number, limit = 9_000_000) => Buffer.concat([packed(used, 7), Buffer.alloc(51), packed(limit, 6)])
 
 const windowsIn = (stdout: string) => (JSON.parse(stdout) as { windows: PublishedWindow[] }).windows
 
@@ -60,7 +66,7 @@ async function spentIn(to: string | Cluster, prefix: string): Promise<number> {
   const nodes = typeof to === 'string' ? [new Redis(to)] : to.nodes('master')
   let ms = 0
   for (const node of nodes) {
-    for (const key of (await node.keys('*')).filter((key) => key.startsWith(`${prefix}w2:{`))) {
+    for (const key of (await node.keys('*')).filter((key) => key.startsWith(`${prefix}w3:{`))) {
       if ((await node.type(key)) !== 'hash' || key.endsWith(':theirs')) continue
       ms += chargedMs(await node.hgetallBuffer(key))
     }
@@ -107,10 +113,10 @@ describe('express-tollgate top', () => {
   it('shows who has spent most first, by hash, and leaves other keys alone', async (t) => {
     const admin = new Redis(url)
     t.after(() => admin.disconnect())
-    await admin.mset('api[1]:w2:{x}:1:text', 'no hash', 'other', '1')
-    await admin.hset('api[1]:w2:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
-    const hostile = 'api[1]:w2:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2J\u009b\u202eute\u{1f600}' // by somebody else who may write there
-    await admin.hset(hostile, 't', totals(), 'process', figures(1_000_000))
+    await admin.mset('api[1]:w3:{x}:1:text', 'no hash', 'other', '1')
+    await admin.hset('api[1]:w3:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
+    const hostile = 'api[1]:w3:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2J\u009b\u202eute\u{1f600}' // by somebody else who may write there
+    await admin.hset(hostile, 's', sums(1_000_000), 'process', field(1_000_000))
     await admin.pexpire(hostile, 3_600_000)
     await spend(url, 'api[1]:', 'minute', { ada: 2_000, grace: 5_000 })
     const keys = async () => (await admin.keys('*')).filter((key) => !key.includes('alive')).sort()
@@ -250,45 +256,49 @@ describe('express-tollgate top', () => {
 })
 
 describe('parsePublishedWindow()', () => {
-  const key = 'p:w2:{AAAAAAAAAAAAAAAAAAAAAAAA}:7:a:b'
+  const key = 'p:w3:{AAAAAAAAAAAAAAAAAAAAAAAA}:7:a:b'
+  const parse = (fields: Record<string, Buffer>, endsInMs = 40, of = key) =>
+    parsePublishedWindow('p:', of, fields, endsInMs, 1_000)
 
-  it('sums the processes, running ones and those at rest, closed and lost ones, and a reset that is below zero', () => {
+  it('sums the processes, running ones and those at rest, and closed ones', () => {
     const fields = {
-      t: totals({ gone: 300_000, inherited: 200_000 }),
-      one: figures(5_000_000, { hold: 200_000, running: 2, slack: 9, at: 77 }),
-      two: figures(-1_500_000),
-      h: Buffer.from('1'),
-      x: Buffer.from('a@1,'),
+      s: sums(4_000_000),
+      one: field(5_000_000, { held: 200_000, running: 2 }),
+      two: field(-1_500_000),
+      c: Buffer.from('500000'),
     }
-    assert.deepEqual(parsePublishedWindow('p:', key, fields, 40), {
+    assert.deepEqual(parse(fields), {
       ...{ window: 'a:b', subject: 'AAAAAAAAAAAAAAAAAAAAAAAA', spentMs: 4_000, holdMs: 200 },
-      ...{ running: 2, overLimitMs: null, processes: 2, endsInMs: 40 },
+      ...{ running: 2, limitMs: 9_000, overLimitMs: null, processes: 2, endsInMs: 40 },
     })
   })
 
+  it('counts what a silent process held as used once it has expired', () => {
+    const silent = field(5_000_000, { held: 200_000, running: 2, expires: 1_000 })
+    const { spentMs, holdMs, running } = parse({ s: sums(5_000_000), silent }) as PublishedWindow
+    assert.deepEqual([spentMs, holdMs, running], [5_200, 0, 0])
+  })
+
   it('tells the limit where it is exceeded', () => {
-    const over = (t: Buffer) => parsePublishedWindow('p:', key, { t, one: figures(5_000_000) }, 40)?.overLimitMs
-    assert.equal(over(totals({ limit: 4_000_000 })), 4_000)
-    assert.equal(over(totals({ limit: 0 })), 0)
-    assert.equal(over(totals()), null)
+    const over = (limit: number) => parse({ s: sums(5_000_000, limit), one: field(5_000_000) })?.overLimitMs
+    assert.deepEqual([over(4_000_000), over(0), over(5_000_000)], [4_000, 0, null])
   })
 
   it('takes nothing else for a window', () => {
-    const [t, one] = [totals(), figures(2)]
-    assert.equal(parsePublishedWindow('p:', key, { t, one }, -2), undefined)
-    assert.equal(parsePublishedWindow('p:', key, {}, 40), undefined)
-    assert.equal(parsePublishedWindow('p:', key, { one }, 40), undefined)
-    assert.equal(parsePublishedWindow('p:', key, { t, one: Buffer.from('x') }, 40), undefined)
-    assert.equal(parsePublishedWindow('p:', key, { t: t.subarray(1), one }, 40), undefined)
-    assert.equal(parsePublishedWindow('p:', key, { t: packTotals(TOTALS, 3), one }, 40), undefined)
-    assert.equal(parsePublishedWindow('p:', 'p:alive:x', { t, one }, 40), undefined)
+    const [s, one] = [sums(2), field(2)]
+    assert.equal(parse({ s, one }, -2), undefined)
+    assert.equal(parse({}), undefined)
+    assert.equal(parse({ one }), undefined)
+    assert.equal(parse({ s, one: Buffer.from('x') }), undefined)
+    assert.equal(parse({ s: s.subarray(1), one }), undefined)
+    assert.equal(parse({ s, one }, 40, 'p:living:{beat}'), undefined)
   })
 })
 
 describe('table() and screen()', () => {
   const windowOf = (more: Partial<PublishedWindow> = {}): PublishedWindow => ({
     ...{ window: 'default', subject: 'A'.repeat(24), spentMs: 1, holdMs: 0, running: 0, overLimitMs: null },
-    ...{ processes: 1, endsInMs: 9 },
+    ...{ limitMs: 9, processes: 1, endsInMs: 9 },
     ...more,
   })
   const many = Array.from({ length: 30 }, () => windowOf())
@@ -330,7 +340,10 @@ describe('table() and screen()', () => {
 })
 
 describe('afterKey() and viewed()', () => {
-  const one = { window: 'default', subject: 'one', spentMs: 30, holdMs: 5, running: 1, overLimitMs: null, processes: 3 }
+  const one = {
+    ...{ window: 'default', subject: 'one', spentMs: 30, holdMs: 5, running: 1 },
+    ...{ limitMs: 10, overLimitMs: null, processes: 3 },
+  }
   const windows: PublishedWindow[] = [
     { ...one, endsInMs: 50 },
     { ...one, subject: 'two', spentMs: 20, holdMs: 9, overLimitMs: 10, processes: 1, endsInMs: 90 },

@@ -67,13 +67,13 @@ const CHECKS: Record<string, (start: Start, connect: () => ThrottleStore) => Pro
       store.watch({ ready: () => undefined, gone: () => undefined })
       const answers = () =>
         store
-          .shardOf('ada')
+          .serverOf('ada')
           .beat()
           .then(Boolean, () => false)
       await eventually('the server of a subject answers beat()', answers)
-      const shard = store.shardOf('ada')
+      const server = store.serverOf('ada')
       const times: number[] = []
-      for (let i = 0; i < 20; i++) times.push((await shard.beat()).time)
+      for (let i = 0; i < 20; i++) times.push((await server.beat()).time)
       assert.ok(times.every(Number.isSafeInteger), `beat() says ${times.join(', ')}`)
       assert.ok(
         times.every((time, i) => time >= (times[i - 1] ?? 0)),

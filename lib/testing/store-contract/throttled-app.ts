@@ -26,7 +26,7 @@ export interface ThrottledApp {
 /** Serves such an app on a free port of the loopback interface, and waits until its store answers. */
 export async function throttledApp(options: ThrottleOptions): Promise<ThrottledApp> {
   const subject = (req: express.Request) => decodeURIComponent(req.get('x-subject') ?? '')
-  const throttled = throttle({ limitMs: 10_000, windowMs: 86_400_000, maxStaleMs: 100, ...options, subject })
+  const throttled = throttle({ limitMs: 10_000, windowMs: 86_400_000, ...options, subject })
   const running: (() => void)[] = []
   const app = express()
   app.use(throttled)

@@ -1,4 +1,4 @@
-import type { StoreShard, ThrottleStore } from '../../throttle/sync/store'
+import type { StoreServer, ThrottleStore } from '../../throttle/sync/store'
 
 const LATE_MS = 40
 
@@ -10,33 +10,33 @@ export function unreliableStore(store: ThrottleStore): ThrottleStore & {
   /** Resolves when every late command was done. */
   settled(): Promise<void>
 } {
-  const shards = new Map<StoreShard, StoreShard>()
+  const servers = new Map<StoreServer, StoreServer>()
   let late: Promise<unknown>[] = []
   let commands = 0
 
-  function behindIt(shard: StoreShard): StoreShard {
-    const known = shards.get(shard)
+  function behindIt(server: StoreServer): StoreServer {
+    const known = servers.get(server)
     if (known) return known
-    const made: StoreShard = {
-      name: shard.name,
-      beat: () => shard.beat(),
-      async sync(...command) {
+    const made: StoreServer = {
+      name: server.name,
+      beat: () => server.beat(),
+      async report(...command) {
         const n = commands++
-        const reply = await shard.sync(...command)
-        if (n % 2 === 0) late.push(after(LATE_MS, () => shard.sync(...command).catch(() => undefined)))
+        const reply = await server.report(...command)
+        if (n % 2 === 0) late.push(after(LATE_MS, () => server.report(...command).catch(() => undefined)))
         if (n % 5 === 4) throw new Error('the reply was lost')
         return reply
       },
     }
-    shards.set(shard, made)
+    servers.set(server, made)
     return made
   }
   return {
-    shardOf: (id) => behindIt(store.shardOf(id)),
+    serverOf: (id) => behindIt(store.serverOf(id)),
     watch: (watcher) =>
       store.watch({
-        ready: (shard) => watcher.ready(behindIt(shard)),
-        gone: (shard) => watcher.gone(behindIt(shard)),
+        ready: (server) => watcher.ready(behindIt(server)),
+        gone: (server) => watcher.gone(behindIt(server)),
       }),
     async close() {
       await this.settled()

@@ -1,19 +1,20 @@
-import { parseWindowKey } from '../redis/window-record'
-import { parseFigures, parseTotals } from '../redis/window-record'
+import { parseField, parseSums, parseWindowKey } from '../redis/record'
 
-/** What Redis holds of one subject's open window: the sum of what the processes have published. */
+/** What Redis holds of one subject's open window: the sum of what the processes have reported. */
 export interface PublishedWindow {
   /** The window's name, `default` unless the throttle has another. */
   readonly window: string
   /** Who pays, as Redis knows them: a hash. */
   readonly subject: string
-  /** Processing time used, in milliseconds; what runs now is in it as of the last tick. */
+  /** Processing time used, in milliseconds; that of running requests as far as it was reported. */
   readonly spentMs: number
-  /** Time set aside for requests that are not finished, in milliseconds. */
+  /** Time held for requests that are not finished, in milliseconds. */
   readonly holdMs: number
-  /** Requests not finished. A killed process leaves its own until the window ends. */
+  /** Requests not finished, with places granted ahead. A killed process leaves its own until they expire. */
   readonly running: number
-  /** The limit in milliseconds where it is exceeded, so that requests are refused until the window ends; else null. */
+  /** The limit of the latest request that was reported, in milliseconds. */
+  readonly limitMs: number
+  /** The same where it is exceeded, so that requests are refused until the window ends; else null. */
   readonly overLimitMs: number | null
   /** How many processes have served the subject in this window and were not closed since. */
   readonly processes: number
@@ -21,10 +22,14 @@ export interface PublishedWindow {
   readonly endsInMs: number
 }
 
+/** Fields of a record that are no process's. */
+const SUMS = new Set(['s', 'c', 'c:e', 'c:a'])
+
 /**
  * Reads a key and its hash as redisStore() and sync.lua write them.
  *
  * @param endsInMs what PTTL says: below zero where the key is gone or is nobody's window
+ * @param now the time in microseconds since 1970: what has expired by then is used, and held no more
  * @returns undefined for what is no window of a throttle, though it begins with the same prefix
  */
 export function parsePublishedWindow(
@@ -32,21 +37,26 @@ export function parsePublishedWindow(
   key: string,
   fields: Readonly<Record<string, Buffer>>,
   endsInMs: number,
+  now: number,
 ): PublishedWindow | undefined {
   const named = parseWindowKey(prefix, key)
-  const totals = fields.t && parseTotals(fields.t)
-  if (named === undefined || totals === undefined || endsInMs < 0) return undefined
-  const published = Object.entries(fields).filter(([name]) => name.length > 1)
-  let [spentUs, holdUs, running] = [totals.gone + totals.inherited, 0, 0]
-  for (const [, field] of published) {
-    const figures = parseFigures(field)
-    if (figures === undefined) return undefined
-    spentUs += figures.spent
-    holdUs += figures.hold
-    running += figures.running
+  const sums = fields.s && parseSums(fields.s)
+  if (named === undefined || sums === undefined || endsInMs < 0) return undefined
+  let [usedUs, holdUs, running, processes] = [sums.used, 0, 0, 0]
+  for (const [name, packed] of Object.entries(fields)) {
+    if (SUMS.has(name)) continue
+    const field = parseField(packed)
+    if (field === undefined) return undefined
+    processes++
+    if (field.expires <= now) usedUs += field.held
+    else {
+      holdUs += field.held
+      running += field.running
+    }
   }
-  const [spentMs, holdMs] = [Math.max(0, Math.round(spentUs / 1_000)), Math.round(holdUs / 1_000)]
-  const overLimitMs = totals.limit === undefined ? null : Math.round(totals.limit / 1_000)
-  const { id: subject, window } = named
-  return { window, subject, spentMs, holdMs, running, overLimitMs, processes: published.length, endsInMs }
+  const [spentMs, holdMs] = [Math.max(0, Math.round(usedUs / 1_000)), Math.round(holdUs / 1_000)]
+  const limitMs = Math.round(sums.limit / 1_000)
+  const overLimitMs = usedUs > sums.limit ? limitMs : null
+  const { window, id: subject } = named
+  return { window, subject, spentMs, holdMs, running, limitMs, overLimitMs, processes, endsInMs }
 }

@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis'
 import { ioredis } from '../../redis/ioredis'
 import { keyPrefixOf } from '../../redis/key-prefix'
 import type { RedisClient } from '../../redis/redis-client'
-import { windowKeyPattern } from '../redis/window-record'
+import { windowKeyPattern } from '../redis/record'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
 
 /** Keys looked at by one SCAN: small, so that no request of the throttle waits behind it. */
@@ -102,6 +102,7 @@ async function windowsOf(node: Redis, prefix: string, most: number): Promise<Pub
   node.options.keyPrefix = '' // SCAN says and takes whole keys: so do the other commands
   const match = windowKeyPattern(prefix)
   const found = new Map<string, PublishedWindow>() // SCAN may name a key twice
+  const now = Date.now() * 1_000
   let cursor = '0'
   do {
     const [next, keys] = await node.scan(cursor, 'MATCH', match, 'COUNT', AT_ONCE, 'TYPE', 'hash')
@@ -113,7 +114,7 @@ async function windowsOf(node: Redis, prefix: string, most: number): Promise<Pub
       const [err, fields] = replies[2 * i] ?? [new Error('no reply')]
       const [ttlErr, endsInMs] = replies[2 * i + 1] ?? [new Error('no reply')]
       if (err ?? ttlErr) throw (err ?? ttlErr) as Error
-      const window = parsePublishedWindow(prefix, key, fields as Record<string, Buffer>, Number(endsInMs))
+      const window = parsePublishedWindow(prefix, key, fields as Record<string, Buffer>, Number(endsInMs), now)
       if (window) found.set(key, window)
     })
   } while (cursor !== '0' && found.size < most)

@@ -1,20 +1,42 @@
--- Says this server's time, writes down a heartbeat of one process, and counts the processes whose heart beats. By the
--- same commands as sync.lua, and those of sorted sets, so that a user who lacks a right is found at the start.
+-- Writes a heartbeat of one process, counts the processes that live, and says whether data may have been lost.
 --
--- KEYS[1]  the process's canary, a hash of one field: gone or older than it was, the server has lost writes
--- KEYS[2]  the living, a sorted set: processes by the time of their last heartbeat, milliseconds
--- ARGV     1 the process   2 the heartbeat's number   3 how long both are kept, milliseconds
---          4 after so many milliseconds without a heartbeat a process counts no more
--- Output   {seconds, microseconds, how many processes live, the number found or nothing}
-local call, canary, living = redis.call, KEYS[1], KEYS[2]
+-- KEYS[1]  the living, a sorted set: processes by the time of their last heartbeat, milliseconds
+-- KEYS[2]  the canary, a text that is lost with all other keys
+-- ARGV     1 the process   2 after so many milliseconds without a heartbeat a process counts no more
+--          3 how long both keys are kept, milliseconds
+-- Returns  {the time in microseconds, how many processes live, the token: a text that changes where the server has
+--          restarted, failed over, evicted keys or lost them}
+local call, try, living, canary = redis.call, redis.pcall, KEYS[1], KEYS[2]
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local found = call('HMGET', canary, 'beat')[1]
-call('HVALS', canary)
-call('HDEL', canary, '-')
-call('HSET', canary, 'beat', ARGV[2])
-call('PEXPIREAT', canary, string.format('%d', now + ARGV[3]))
-call('ZADD', living, string.format('%d', now), ARGV[1])
-call('ZREMRANGEBYSCORE', living, '-inf', string.format('%d', now - ARGV[4]))
-call('PEXPIREAT', living, string.format('%d', now + ARGV[3]))
-return {time[1], time[2], call('ZCARD', living), found or false}
+local function whole(n)
+  return string.format('%d', n)
+end
+
+-- A key of another type, or of somebody else, is made anew: one key is no outage.
+local function remade(key, ...)
+  local reply = try(...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if not string.match(reply.err, 'WRONGTYPE') then return call(...) end -- fails with the cause
+  call('DEL', key)
+  return call(...)
+end
+
+remade(living, 'ZADD', living, whole(now), ARGV[1])
+call('ZREMRANGEBYSCORE', living, '-inf', whole(now - ARGV[2]))
+call('PEXPIREAT', living, whole(now + ARGV[3]))
+local text = remade(canary, 'GET', canary)
+if not text then
+  text = time[1] .. '.' .. time[2]
+  call('SET', canary, text)
+end
+call('PEXPIREAT', canary, whole(now + ARGV[3]))
+-- A user without the right to INFO has the canary alone.
+local token = text
+for _, section in ipairs({'server', 'stats'}) do
+  local info = try('INFO', section)
+  if type(info) == 'string' then
+    token = token .. ' ' .. (string.match(info, 'run_id:(%w+)') or string.match(info, 'evicted_keys:(%d+)') or '')
+  end
+end
+return {whole(time[1] * 1000000 + time[2]), call('ZCARD', living), token}

@@ -1,36 +1,31 @@
 import type { NativeCluster } from '../../redis/open-redis'
 import type { RedisConnection } from '../../redis/redis-connection'
-import type { StoreShard, StoreWatcher, ThrottleStore } from '../sync/store'
+import type { StoreServer, StoreWatcher, ThrottleStore } from '../sync/store'
 import { keySlot } from './key-slot'
-import { sharePrices } from './redis-prices'
-import { type Keys, RedisShard, type ShardOptions } from './redis-shard'
-import type { ServerInfo } from './server-advice'
+import { type Keys, RedisServer } from './redis-server'
 
 /** A tag whose slot a master keeps is found by trying; one that keeps so few slots that none is found has no canary. */
 const TAGS_TRIED = 200_000
 
-/** The windows of a Cluster: every subject's are in one slot, and each master is watched apart. */
+/** The accounts of a Cluster: those of a subject are in one slot, and each master is watched by itself. */
 export class RedisCluster implements ThrottleStore {
   readonly #redis: RedisConnection
   readonly #cluster: NativeCluster
   readonly #keys: Keys
-  readonly #warns: boolean
   readonly #masters = new Map<string, Master>()
   /** Keeps those whose slot nobody is known to keep: before the Cluster has answered, and where a part of it is missing. */
   readonly #nobody: Master
   /** The address of each slot's master. Our own, since ioredis points a whole range elsewhere at the first MOVED. */
   #owners: readonly (string | undefined)[] = []
 
-  /** @param warns says where a master may lose windows */
-  constructor(redis: RedisConnection, cluster: NativeCluster, keys: Keys, warns: boolean) {
+  constructor(redis: RedisConnection, cluster: NativeCluster, keys: Keys) {
     this.#redis = redis
     this.#cluster = cluster
     this.#keys = keys
-    this.#warns = warns
     this.#nobody = this.#master(undefined)
   }
 
-  shardOf(id: string): StoreShard {
+  serverOf(id: string): StoreServer {
     const owner = this.#owners[keySlot(id)]
     return (owner !== undefined && this.#masters.get(owner)) || this.#nobody
   }
@@ -64,23 +59,13 @@ export class RedisCluster implements ThrottleStore {
     }
   }
 
-  sharePrices(window: string, prices: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
-    return sharePrices(this.#redis, this.#keys.prefix, window, prices)
-  }
-
   close(): Promise<void> {
     this.#redis.close()
     return Promise.resolve()
   }
 
   #master(name: string | undefined): Master {
-    const node = () => this.#cluster.nodes().find(({ options }) => `${options?.host}:${options?.port}` === name)
-    const info: ServerInfo = {
-      server: name ?? '',
-      call: (command, ...args) => node()?.call(command, ...args) ?? Promise.reject(new Error('not connected')),
-    }
-    const options = { redis: this.#redis, keys: this.#keys, info, warns: this.#warns, name }
-    return new Master(options, () => this.#owners)
+    return new Master(this.#redis, this.#keys, name, () => this.#owners)
   }
 }
 
@@ -89,14 +74,19 @@ interface ClusterNode {
   on(event: 'ready', listener: () => void): unknown
 }
 
-class Master extends RedisShard {
+class Master extends RedisServer {
   /** Only keys of one slot may go together, and of a slot that is moving not even those. */
-  protected override mostTogether = 1
+  override reportsPerCommand = 1
   readonly #owners: () => readonly (string | undefined)[]
   #tag = ''
 
-  constructor(options: ShardOptions, owners: () => readonly (string | undefined)[]) {
-    super(options)
+  constructor(
+    redis: RedisConnection,
+    keys: Keys,
+    name: string | undefined,
+    owners: () => readonly (string | undefined)[],
+  ) {
+    super(redis, keys, name)
     this.#owners = owners
   }
 

@@ -3,13 +3,13 @@ import { optionNames } from '../../http/options'
 import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
-import type { StoreShard, StoreWatcher, ThrottleStore } from '../sync/store'
+import type { StoreServer, StoreWatcher, ThrottleStore } from '../sync/store'
 import { RedisCluster } from './redis-cluster'
-import { sharePrices } from './redis-prices'
-import { type Keys, SingleShard } from './redis-shard'
+import { type Keys, OnlyRedisServer } from './redis-server'
 
 /** What a Redis user has to be allowed; INFO, too, where it can be. */
-const RIGHTS = '+evalsha +eval +time +hgetall +hvals +hmget +hset +hdel +zadd +zremrangebyscore +zcard +pexpireat'
+const RIGHTS =
+  '+evalsha +eval +time +hgetall +hmget +hset +hdel +hincrby +zadd +zremrangebyscore +zcard +get +set +del +pexpireat'
 /** A server that says nothing for so long is connected to anew; each decision has a deadline of its own, 70 ms. */
 const SILENT_MS = 800
 
@@ -17,11 +17,6 @@ const SILENT_MS = 800
 export interface RedisStoreOptions {
   /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string
-  /**
-   * Warns once where a server is set up so that it may lose windows: `TOLLGATE_EVICTION`, `TOLLGATE_PERSISTENCE`.
-   * Default true.
-   */
-  readonly warnings?: boolean
 }
 
 /**
@@ -29,47 +24,41 @@ export interface RedisStoreOptions {
  *
  * The client given stays the app's own: the store opens a connection like it, with options that suit a decision that
  * cannot wait, and closes that one with the throttle's `close()`. Nothing personal is stored: keys hold hashes, and
- * every key expires: with its window, or within a day.
+ * every key expires: with its window, or within a minute.
  *
  * @example throttle({ store: redisStore('redis://localhost:6379') })
  * @param to a client of ioredis or iovalkey, plain, Sentinel or Cluster; or a URL, `redis://` or `rediss://`
  * @throws {TypeError} where `to` is neither, or an option is wrong
  */
 export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): ThrottleStore {
-  optionNames('redisStore', options, ['prefix', 'warnings'])
-  const { prefix = KEY_PREFIX, warnings = true } = options
+  optionNames('redisStore', options, ['prefix'])
+  const { prefix = KEY_PREFIX } = options
   checkKeyPrefix(prefix)
   checkRedis('redisStore', to)
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS })
   const keys = { prefix, process: randomBytes(6).toString('base64url') }
   const { cluster } = redis
-  return cluster ? new RedisCluster(redis, cluster, keys, warnings) : new SingleRedis(redis, keys, warnings)
+  return cluster ? new RedisCluster(redis, cluster, keys) : new SingleRedis(redis, keys)
 }
 
 class SingleRedis implements ThrottleStore {
   readonly keeps: string
   readonly #redis: RedisConnection
-  readonly #keys: Keys
-  readonly #shard: SingleShard
+  readonly #server: OnlyRedisServer
 
-  constructor(redis: RedisConnection, keys: Keys, warns: boolean) {
+  constructor(redis: RedisConnection, keys: Keys) {
     this.keeps = `${redis.database} ${keys.prefix}`
     this.#redis = redis
-    this.#keys = keys
-    this.#shard = new SingleShard({ redis, keys, info: redis, warns })
+    this.#server = new OnlyRedisServer(redis, keys, undefined)
   }
 
-  shardOf(): StoreShard {
-    return this.#shard
+  serverOf(): StoreServer {
+    return this.#server
   }
 
   watch(watcher: StoreWatcher): void {
-    this.#redis.onReady(() => watcher.ready(this.#shard))
+    this.#redis.onReady(() => watcher.ready(this.#server))
     this.#redis.open()
-  }
-
-  sharePrices(window: string, prices: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
-    return sharePrices(this.#redis, this.#keys.prefix, window, prices)
   }
 
   close(): Promise<void> {

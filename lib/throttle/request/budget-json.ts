@@ -1,4 +1,4 @@
-import type { RequestBudget } from './request-charges'
+import type { RequestBudget } from './charges'
 
 /** What is shown of a budget: figures, and no methods. */
 export type BudgetJson = Pick<RequestBudget, 'subject' | 'window' | 'spentMs' | 'leftMs' | 'endsInMs'>

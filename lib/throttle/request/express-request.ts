@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
-import type { RequestBudget } from './request-charges'
+import type { RequestBudget } from './charges'
 
 declare global {
   // eslint-disable-next-line @typescript-eslint/no-namespace -- the only way in for Express's own types

@@ -1,6 +1,7 @@
-import type { RefusalReason } from '../window/decision'
+import type { RefusalFigures } from '../../errors'
+import type { Refusal, RefusalReason } from '../account/decide'
 
-/** What the body of a 429 says, for people, by the reason of the refusal and the window's name. */
+/** The message of a 429, for people, by the reason of the refusal and the window's name. */
 const TEXTS: Readonly<Record<RefusalReason, (window: string) => string>> = {
   // The service's own body carries this one, so it stays as it is.
   spent: (window) => `No processing time is left in the window "${window}" for this request`,
@@ -15,4 +16,23 @@ const TEXTS: Readonly<Record<RefusalReason, (window: string) => string>> = {
 /** The message of a 429: why the request is refused and, where it helps, what to do. Names nothing but the window. */
 export function refusalMessage(reason: RefusalReason, window: string): string {
   return TEXTS[reason](window)
+}
+
+/** What a request was refused by, in milliseconds. */
+export function figuresOf(
+  window: string,
+  { limitUs, usedUs, heldUs, othersAgeUs }: Pick<Refusal, 'limitUs' | 'usedUs' | 'heldUs' | 'othersAgeUs'>,
+): RefusalFigures {
+  return {
+    window,
+    limitMs: limitUs / 1_000,
+    spentMs: usedUs / 1_000,
+    heldMs: heldUs / 1_000,
+    othersAgeMs: othersAgeUs === null ? null : othersAgeUs / 1_000,
+  }
+}
+
+/** Whole seconds to wait, at least one, rounded up: a client that waits exactly this long is let in. */
+export function wholeSeconds(us: number): number {
+  return Math.max(1, Math.ceil(us / 1_000_000))
 }

@@ -1,5 +1,5 @@
 import type { HeaderFields } from '../../http/given-fields'
-import { wholeSeconds } from '../window/retry-after'
+import { wholeSeconds } from './refusal-message'
 
 /** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
 export interface ThrottleHeaders {

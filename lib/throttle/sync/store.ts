@@ -1,60 +1,142 @@
-import type { SyncCommand, SyncReply } from './sync-protocol'
-
-/**
- * What the throttle needs of a store that processes share: one server, or several that share the subjects out among
- * themselves.
- */
+/** A store that processes share: one server, or several that share the subjects out among themselves. */
 export interface ThrottleStore {
-  /** The server that keeps the windows of the subject with this id now. */
-  shardOf(id: string): StoreShard
+  /** The server that keeps the accounts of the subject with this id now. */
+  serverOf(id: string): StoreServer
   /** Says from now on what becomes of the servers. */
   watch(watcher: StoreWatcher): void
   /**
-   * Names what it keeps, such as a database and a prefix. Of two stores of one process that say the same, the first to
-   * charge a request to a window is the only one. Default: nothing is known of it.
+   * Names what it keeps, such as a database and a prefix. Two stores of one process that say the same keep the same
+   * accounts. Default: nothing is known of it.
    */
   readonly keeps?: string
-  /**
-   * Keeps what requests of a window's routes take, in microseconds, and answers what was said last of each, by whichever
-   * process. May reject: nothing depends on it. Default: each process learns by itself, from the start.
-   *
-   * @param window the window's name
-   * @param prices by the routes' ids, of 16 characters; bounds on how many are kept, and how long, are the store's
-   */
-  sharePrices?(window: string, prices: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>>
   /** Lets go of connections. Safe to call twice. */
   close(): Promise<void>
 }
 
 /**
- * One server. Its clock is its own: windows are told apart by it alone. Both methods may reject with any error and may
- * take for ever; the throttle has deadlines of its own.
+ * One server. Its clock decides which window is open. Both methods may reject with any error and may take for ever: the
+ * throttle has a deadline of its own, 70 ms.
  */
-export interface StoreShard {
-  /** Says in warnings which server this is, where there are several. */
+export interface StoreServer {
+  /** Where it is, `host:port`, for warnings where there are several servers; undefined for the only one. */
   readonly name: string | undefined
-  /** Where it is, for messages: `host:port`. Default: its name. */
+  /** Where it is, for messages. Default: its name. */
   readonly place?: string
-  /** No other server keeps any windows, so that `ThrottleStore.shardOf()` always says this one. Default false. */
-  readonly isOnly?: boolean
+  /** How many reports go in one command, 1 to 100. Default 100. */
+  readonly reportsPerCommand?: number
   /**
-   * Publishes a process's figures and brings the others'. Must be atomic, and do nothing for a command that is older
-   * than the one it knows.
+   * Takes reports of one process in, grants what they ask for, and answers each in order. Each report is atomic, and
+   * does nothing where a later one of its process is known. docs/stores.md has the rules.
    *
-   * @param window the window's name
+   * @param policy the window's name
+   * @param process names the process that reports; no two processes have one name
    */
-  sync(window: string, command: SyncCommand): Promise<SyncReply>
-  /**
-   * Says the server's time in microseconds, whether it still knows all it was told, and how many processes it has heard
-   * lately: default 1. While it does not answer, each process decides within its share.
-   */
-  beat(): Promise<{ readonly time: number; readonly whole: boolean; readonly processes?: number }>
+  report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]>
+  /** A heartbeat of this process. */
+  beat(): Promise<Beat>
+}
+
+/** What a server says with each heartbeat. */
+export interface Beat {
+  /** The server's time, in microseconds since 1970. */
+  readonly time: number
+  /** How many processes it has heard of in the last seconds. Default 1. */
+  readonly living?: number
+  /** Changes where the server may have lost data: then every process reports everything again. */
+  readonly token?: string
 }
 
 /** Who is to know what becomes of a store's servers. */
 export interface StoreWatcher {
   /** The server can be reached now, or again: what it was told before may be gone. */
-  ready(shard: StoreShard): void
-  /** The server keeps nobody's windows any more. */
-  gone(shard: StoreShard): void
+  ready(server: StoreServer): void
+  /** The server keeps no accounts any more. */
+  gone(server: StoreServer): void
+}
+
+/**
+ * One process's figures in one subject's window, and what it asks for. All figures are absolute: a report may be lost,
+ * late or repeated. Whole microseconds where nothing else is said.
+ */
+export interface Report {
+  /** The subject's name in the store, and the window's number. */
+  readonly id: string
+  readonly number: number
+  /** When the window starts and ends, by the server's clock. */
+  readonly starts: number
+  readonly ends: number
+  /** A count: a later report of this process has a higher one. */
+  readonly seq: number
+  /** The `seq` of the last report that was answered in this window; 0 for none. */
+  readonly stored: number
+  /** The process closes: the `seq` that its figures must have, so that they move to the sum of closed processes; else 0. */
+  readonly closes: number
+  /** Time that its requests used. */
+  readonly used: number
+  /** What is left of the prices of its running requests. */
+  readonly held: number
+  /** Time granted ahead that it keeps. */
+  readonly ahead: number
+  /** Requests that run, and places granted ahead that it keeps. */
+  readonly running: number
+  /** Excused waits for clients. */
+  readonly excused: number
+  /** Charged and not measured, less a quarter of a limit for each request that was written off. May be negative. */
+  readonly added: number
+  /** The subject's overshoot in earlier windows, in hundredths of a limit, at least 100. */
+  readonly strain: number
+  /** Overshoot of the last window that counts in this one. */
+  readonly carried: number
+  /** In how many µs the last of its running requests should have ended. */
+  readonly lasts: number
+  /** What its waiting requests need together, and how many they are. */
+  readonly want: number
+  readonly count: number
+  /** What the first of them needs. */
+  readonly unit: number
+  /** How much time, and how many places, it likes to have ahead. */
+  readonly wish: number
+  readonly wishPlaces: number
+  /** The limit of the first that waits, or of the latest request. */
+  readonly limit: number
+}
+
+/** What the server answers to a report. */
+export interface Answer {
+  /** The server's time, in microseconds since 1970. */
+  readonly time: number
+  /**
+   * `written`: the figures are stored. `closed`: the window is not the open one. `late`: a later report was known, or the
+   * figures are gone and the report does not bring them back. `unreadable`: this account cannot be read, others can.
+   */
+  readonly status: 'written' | 'closed' | 'late' | 'unreadable'
+  /** The `seq` that the process's figures had before; 0 where there were none. */
+  readonly found: number
+  /** Why it is unreadable. */
+  readonly cause?: string
+  /** Only with `written`. */
+  readonly figures?: AnswerFigures
+}
+
+/** What a server knows of the other processes, and what it grants. Microseconds and counts. */
+export interface AnswerFigures {
+  /** The other processes' sums, those of closed ones and what was carried over included. */
+  readonly used: number
+  readonly held: number
+  readonly aheadOfOthers: number
+  readonly running: number
+  readonly excused: number
+  readonly added: number
+  /** The highest that any process reported in this window, in hundredths of a limit. */
+  readonly strain: number
+  /** Granted to waiting requests, and how many of them; part of the process's `held` and `running` now. */
+  readonly granted: number
+  readonly count: number
+  /** Time and places that the process has ahead now. */
+  readonly ahead: number
+  readonly places: number
+  /** Somebody got less than asked for in the last 250 ms. */
+  readonly isCrowded: boolean
+  /** Overshoot of the last window that is part of `used`: the highest that any process reported. */
+  readonly carried: number
 }

@@ -10,7 +10,7 @@ import { until } from '../../support/until'
 /** What the worker is told. */
 export interface Blocking {
   readonly redis: string
-  readonly maxStaleMs: number
+  readonly grantAhead: boolean
   readonly blocks: number
 }
 
@@ -22,7 +22,7 @@ export interface Said {
 }
 
 const BLOCKS_MS = [500, 700, 1_000]
-const { redis, maxStaleMs, blocks } = workerData as Blocking
+const { redis, grantAhead, blocks } = workerData as Blocking
 const say = (kind: Said['kind'], cause?: string) => parentPort?.postMessage({ kind, at: Date.now(), cause })
 
 /** Stops the thread and with it the event loop, as a long computation does, but leaves the processor to the others. */
@@ -32,7 +32,7 @@ function block(ms: number): void {
 }
 
 async function main(): Promise<void> {
-  const throttled = throttle({ store: redisStore(redis), maxStaleMs, limitMs: 86_400_000, subject: (req) => req.path })
+  const throttled = throttle({ store: redisStore(redis), grantAhead, limitMs: 86_400_000, subject: (req) => req.path })
   const app = express()
   app.use(throttled)
   /** Blocks while a command is under way: its answer lies in the socket when the loop goes on. */

@@ -28,7 +28,7 @@ async function api(t: TestContext, options: ThrottleOptions = {}) {
   const { ask } = await throttledApp(t, {
     ...{ windowMs: LONG_WINDOW_MS, name: 'month' },
     limitMs: (req) => (req.get('X-Plan') === 'small' ? SMALL_MS : LIMIT_MS),
-    store: redisStore(`redis://127.0.0.1:${redis.port}`, { warnings: false }),
+    store: redisStore(`redis://127.0.0.1:${redis.port}`),
     ...options,
   })
   t.after(async () => {
@@ -98,7 +98,7 @@ describe('throttle() judges each request over Redis by its own limit, where one 
   })
 
   it('all at once, where one answer decides many', async (t) => {
-    const { charge } = await api(t, { maxStaleMs: 0, hold: false })
+    const { charge } = await api(t, { grantAhead: false, wait: false })
     assert.equal(await charge('ada', SMALL_MS + 1), 200)
     for (let round = 0; round < 10; round++) {
       const statuses: Record<string, number[]> = { small: [], large: [] }

@@ -28,12 +28,8 @@ async function startMaster(t: TestContext) {
   return { admin, port: redis.port }
 }
 
-it("redisStore() warns of a Cluster's eviction policy, and says again what a master has evicted while nobody asked", async (t) => {
+it('redisStore() over a Cluster reports again what a master has evicted while nobody asked', async (t) => {
   const { admin, port } = await startMaster(t)
-  const codes = new Set<string | undefined>()
-  const heard = (warning: Error & { code?: string }) => void codes.add(warning.code)
-  process.on('warning', heard)
-  t.after(() => process.off('warning', heard))
   const { ask } = await throttledApp(t, {
     ...{ limitMs: 86_400_000, windowMs: LONG_WINDOW_MS, name: 'month' },
     store: redisStore(new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true })),
@@ -44,9 +40,8 @@ it("redisStore() warns of a Cluster's eviction policy, and says again what a mas
     return totals.filter((ms, i) => ms >= 1_000 + i).length
   }
   await until(async () => (await known()) === USERS.length)
-  await until(() => codes.has('TOLLGATE_EVICTION') && codes.has('TOLLGATE_PERSISTENCE'))
 
-  const keys = await admin.keys('tollgate:w2:*')
+  const keys = await admin.keys('tollgate:w3:*')
   await sleep(RESTING_MS)
   const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
   await admin.config('SET', 'maxmemory', String(used + 200_000))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { type RedisStoreOptions, redisStore } from '../../../lib/index'
+import { redisStore } from '../../../lib/index'
 import { LONG_WINDOW_MS, sharedTotalMs } from '../../chaos/shared-total'
 import { startRedis } from '../../support/redis'
 import { throttledApp } from '../../support/throttled-app'
@@ -12,50 +12,18 @@ import { until } from '../../support/until'
 const RESTING_MS = 33_000
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS, name: 'month' }
 
-/** An app over a Redis of these settings, and the codes of what was warned of since. */
-async function api(t: TestContext, settings: readonly string[], options: RedisStoreOptions = {}) {
+/** An app over a Redis of these settings. */
+async function api(t: TestContext, settings: readonly string[]) {
   const redis = await startRedis(...settings)
-  const codes: (string | undefined)[] = []
-  const heard = (warning: Error & { code?: string }) => void codes.push(warning.code)
-  process.on('warning', heard)
-  const store = redisStore(`redis://127.0.0.1:${redis.port}`, options)
+  const store = redisStore(`redis://127.0.0.1:${redis.port}`)
   const { ask } = await throttledApp(t, { ...OPTIONS, store })
   const admin = new Redis(redis.port)
   t.after(async () => {
-    process.off('warning', heard)
     admin.disconnect()
     await redis.stop()
   })
-  return { admin, codes, charge: ask }
+  return { admin, charge: ask }
 }
-
-describe('redisStore() on a server that may lose windows', () => {
-  const EVICTING = ['--maxmemory', '64mb', '--maxmemory-policy', 'allkeys-lru']
-  const ours = (codes: readonly (string | undefined)[]) =>
-    codes.filter((code) => /EVICTION|PERSISTENCE/.test(code ?? ''))
-
-  it('does not warn where that is switched off, or where nothing is lost', async (t) => {
-    for (const [settings, options] of [
-      [EVICTING, { warnings: false }],
-      [['--maxmemory', '64mb', '--maxmemory-policy', 'noeviction', '--appendonly', 'yes'], {}],
-      [['--maxmemory-policy', 'allkeys-lru', '--save', '3600 1'], {}],
-    ] as const) {
-      const { admin, codes, charge } = await api(t, settings, options)
-      await charge('ada', 5)
-      const beats = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0)
-      const before = await beats()
-      await until(async () => (await beats()) > before + 3)
-      assert.deepEqual(ours(codes), [])
-    }
-  })
-
-  it('warns once of an eviction policy, and of no persistence under a long window', async (t) => {
-    const { codes, charge } = await api(t, EVICTING)
-    await charge('ada', 5)
-    await until(() => ours(codes).length === 2)
-    assert.deepEqual([...ours(codes)].sort(), ['TOLLGATE_EVICTION', 'TOLLGATE_PERSISTENCE'])
-  })
-})
 
 describe('redisStore() on a server that evicts', { concurrency: true }, () => {
   const saysAgain = async (t: TestContext, policy: string) => {
@@ -67,7 +35,7 @@ describe('redisStore() on a server that evicts', { concurrency: true }, () => {
       return totals.filter((ms, i) => ms >= 1_000 + i).length
     }
     await until(async () => (await known()) === users.length)
-    const keys = await admin.keys('tollgate:w2:*')
+    const keys = await admin.keys('tollgate:w3:*')
     await sleep(RESTING_MS)
     const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
     await admin.config('SET', 'maxmemory', String(used + 200_000))
@@ -105,7 +73,7 @@ describe('redisStore() on a server that evicts', { concurrency: true }, () => {
       return totals.every((ms) => ms >= expected && ms < expected + 500) // what requests take by themselves
     }
     await until(right)
-    const keys = await admin.keys('tollgate:w2:*')
+    const keys = await admin.keys('tollgate:w3:*')
     const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
     await admin.config('SET', 'maxmemory', String(used + 2_000_000))
     const stop = flood(admin)

@@ -15,7 +15,7 @@ describe('redisStore() counts the processes that live', () => {
     await new Promise<void>((ready) => store.watch({ ready: () => ready(), gone: () => undefined }))
     return store
   }
-  const counted = async (store: ThrottleStore) => (await store.shardOf('x').beat()).processes as number
+  const counted = async (store: ThrottleStore) => (await store.serverOf('x').beat()).living as number
 
   it('by their heartbeats: who comes counts at once, who is silent for three seconds counts no more', async (t) => {
     const stores = [await open(), await open(), await open()] as const

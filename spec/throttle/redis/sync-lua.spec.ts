@@ -1,24 +1,100 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
+import { PLACES } from '../../../lib/throttle/account/account'
 import { syncLua } from '../../../lib/throttle/redis/assets'
-import { faultIn, packCommands, parseFigures, readReplies } from '../../../lib/throttle/redis/window-record'
-import type { SyncCommand, SyncReply } from '../../../lib/throttle/sync/sync-protocol'
+import { packReports, parseField, readAnswers } from '../../../lib/throttle/redis/record'
+import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/sync/report'
+import type { Report } from '../../../lib/throttle/sync/store'
 import { type Server, startRedis } from '../../support/redis'
-import { syncCommand } from '../../support/sync-command'
-import { packTotals } from '../../support/window-record'
-import { type HashModel, renderHash, syncModel } from '../window/simulation/model'
+import { type Hash, StoreModel } from '../simulation/model'
+import { Random } from '../simulation/random'
 
 const WINDOW_US = 3_000_000
+/** As lib/throttle/redis/redis-server.ts passes them. */
+const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US, PLACES, 250_000]
 
-/** A small generator with a seed (mulberry32), so that a failure can be had again. */
-function random(seed: number): () => number {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+const REPORT: Report = {
+  ...{ id: 'id', number: 0, starts: 0, ends: 2 ** 52, seq: 1, stored: 0, closes: 0, used: 0, held: 0, ahead: 0 },
+  ...{ running: 0, excused: 0, added: 0, strain: 100, carried: 0, lasts: 0, want: 0, count: 0, unit: 0 },
+  ...{ wish: 0, wishPlaces: 0, limit: 1_000_000 },
+}
+
+/** Random reports of some processes: most as a process sends them, some old, closing, or of a store that lost its data. */
+class Reports {
+  readonly kinds = new Map<string, number>()
+  /** In the future, so that the server keeps the keys. */
+  time = (Date.now() + 7 * 864e5) * 1_000
+  readonly #seqs = new Map<string, number>()
+  readonly #r: Random
+
+  constructor(
+    seed: number,
+    readonly model: StoreModel,
+  ) {
+    this.#r = new Random(seed)
   }
+
+  next(process: string): Report {
+    const r = this.#r
+    this.time += r.chance(0.001) ? 5_000_000 : r.int(0, 60_000)
+    const id = `s${r.int(0, 19)}`
+    const number = Math.floor(this.time / WINDOW_US) + (r.chance(0.03) ? r.int(-1, 1) : 0)
+    const seq = (this.#seqs.get(id + process) ?? 0) + 1
+    this.#seqs.set(id + process, seq)
+    const found = this.model.hash(id, number)?.fields.get(process)?.seq ?? 0
+    const isClosing = r.chance(0.05)
+    const figures = {
+      used: r.chance(0.03) ? -r.int(0, 500_000) : r.int(0, r.chance(0.1) ? 400_000 : 60_000),
+      excused: r.int(0, 90_000),
+      added: r.chance(0.2) ? r.int(-300_000, 300_000) : 0,
+    }
+    const terms = { strain: 100 + (r.chance(0.3) ? r.int(0, 500) : 0), carried: r.chance(0.2) ? r.int(0, 200_000) : 0 }
+    return {
+      ...{ id, number, starts: number * WINDOW_US, ends: (number + 1) * WINDOW_US, ...figures, ...terms },
+      seq: Math.max(1, seq - (r.chance(0.08) ? r.int(1, 3) : 0)),
+      stored: r.chance(0.85) ? found : r.int(0, 3),
+      closes: !isClosing ? 0 : r.chance(0.7) ? found : r.int(1, 5),
+      limit: r.pick([500_000, 1_000_000]),
+      ...(isClosing ? { ...NOTHING } : this.#asked()),
+    }
+  }
+
+  #asked() {
+    const r = this.#r
+    const unit = r.chance(0.1) ? 0 : r.int(1, r.chance(0.3) ? 800_000 : 20_000)
+    const count = r.chance(0.6) ? r.int(1, 12) : 0
+    return {
+      held: r.chance(0.7) ? 0 : r.int(0, r.chance(0.1) ? 1_000_000 : 100_000),
+      ahead: r.chance(0.6) ? 0 : r.int(0, 50_000),
+      running: r.chance(0.7) ? 0 : r.int(0, 6),
+      lasts: r.int(0, r.chance(0.1) ? 2_000_000 : 100_000),
+      ...{ unit: count > 0 ? unit : 0, count },
+      want: (count > 0 ? unit : 0) + (count > 1 ? r.int(0, 100_000) : 0),
+      wish: r.chance(0.5) ? 0 : r.int(0, 120_000),
+      wishPlaces: r.int(0, 8),
+    }
+  }
+
+  saw(report: Report, { status, figures }: ReturnType<StoreModel['report']>): void {
+    const { used = 0, held = 0, aheadOfOthers = 0 } = figures ?? {}
+    const left = report.limit - used - held - aheadOfOthers - report.used - report.held - report.ahead
+    const isAlone = figures?.count === 1 && figures.granted > left
+    const isPart = figures !== undefined && figures.count > 0 && figures.count < report.count
+    const kinds = [
+      status as string,
+      ...(figures && report.closes > 0 ? ['moved'] : []),
+      ...(figures && figures.count > 0 ? ['granted'] : []),
+      ...(isPart ? ['granted in part'] : []),
+      ...(isAlone ? ['alone'] : []),
+      ...(figures && figures.places > 0 ? ['places ahead'] : []),
+      ...(figures?.isCrowded ? ['crowded'] : []),
+    ]
+    for (const kind of kinds) this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1)
+  }
+}
+const NOTHING = {
+  ...{ held: 0, ahead: 0, running: 0, lasts: 0, want: 0, count: 0, unit: 0, wish: 0, wishPlaces: 0 },
 }
 
 describe('sync.lua', () => {
@@ -33,176 +109,144 @@ describe('sync.lua', () => {
     await server.stop()
   })
 
-  async function sync(keys: readonly string[], commands: readonly SyncCommand[]): Promise<SyncReply[]> {
-    return readReplies(keys, await redis.callBuffer('eval', syncLua, keys.length, ...keys, packCommands(commands)))
+  /** The script with a time of this spec's own. */
+  const timed = syncLua
+    .replace("local clock = call('TIME')\n", '')
+    .replace('local time = clock[1] * 1000000 + clock[2]', 'local time = tonumber(ARGV[8])')
+  const keyOf = ({ id, number }: Report) => `${id}:${number}`
+
+  async function report(process: string, reports: readonly Report[], time?: number) {
+    const keys = reports.map(keyOf)
+    const args = [process, packReports(reports), ...TERMS, ...(time === undefined ? [] : [time])]
+    return readAnswers(keys, await redis.callBuffer('eval', time ? timed : syncLua, keys.length, ...keys, ...args))
   }
 
-  it('answers and writes as its model does, over random commands, alone and several together', async () => {
-    const timed = syncLua
-      .replace("local clock = call('TIME')\n", '')
-      .replace('local time = clock[1] * 1000000 + clock[2]', 'local time = tonumber(ARGV[2])')
-    assert.notEqual(timed, syncLua, 'the script reads TIME where this spec puts its own')
+  /** A hash in Redis is as the model has it, its expiry included. */
+  async function isAsModelled(key: string, hash: Hash, ends: number): Promise<void> {
+    const all = await redis.hgetallBuffer(key)
+    for (const [name, { seq, used, held, ahead, expires, running }] of hash.fields) {
+      const { seq: s, used: u, held: h, ahead: a, expires: e, running: n } = parseField(all[name] as Buffer) ?? {}
+      assert.deepEqual([s, u, h, a, e, n], [seq, used, held, ahead, expires, running], name)
+    }
+    assert.deepEqual(
+      Object.keys(all)
+        .filter((name) => name.startsWith('p'))
+        .sort(),
+      [...hash.fields.keys()].sort(),
+    )
+    assert.equal(Number(all.c ?? 0), hash.closed.used)
+    assert.equal(Number(all['c:e'] ?? 0), hash.closed.excused)
+    assert.equal(Number(all['c:a'] ?? 0), hash.closed.added)
+    assert.equal(await redis.pexpiretime(key), Math.trunc(ends / 1_000))
+  }
+
+  it('answers and writes as its model does, over random reports, alone and several together', async () => {
+    assert.ok(!timed.includes("call('TIME')"), 'the script reads TIME where this spec puts its own')
     const seed = Date.now() % 1e6
-    const r = random(seed)
-    const int = (least: number, most: number) => least + Math.floor(r() * (most - least + 1))
-    const kinds = new Map<string, number>()
-    const seqs = new Map<string, number>()
-    const hashes = new Map<string, HashModel>()
-    let time = (Date.now() + 7 * 864e5) * 1000 // the future, so that the real server keeps the keys
-
-    const stored = new Map<string, { seq: number; incarnation: number; ended: number }>()
-    const ended = new Set<string>()
-    function randomCommand(process: string): SyncCommand {
-      const subject = `s${int(0, 12)}`
-      const number = Math.floor(time / WINDOW_US) + (r() < 0.03 ? int(-1, 1) : 0)
-      const seq = (seqs.get(subject + process) ?? 0) + 1
-      seqs.set(subject + process, seq)
-      const unit = r() < 0.8 ? int(1_000, 90_000) : 0
-      const known = stored.get(`${subject}:${number}${process}`)
-      return {
-        ...{ id: subject, number, process, starts: number * WINDOW_US, ends: (number + 1) * WINDOW_US },
-        validUntil: time + int(-1_000, 60_000),
-        stored: r() < 0.9 ? (known?.seq ?? 0) : int(0, 3),
-        incarnation: r() < 0.9 ? (known?.incarnation ?? 0) : int(0, 3_000),
-        ended: r() < 0.9 ? (known?.ended ?? 0) : int(0, 50_000),
-        closing: r() < 0.05,
-        seq: Math.max(1, seq - (r() < 0.08 ? int(1, 3) : 0)),
-        spent: r() < 0.02 ? -int(0, 500_000) : int(0, r() < 0.1 ? 400_000 : 60_000),
-        hold: r() < 0.5 ? int(0, r() < 0.15 ? 1_000_000 : 200_000) : 0, // rarely all that is left: a process runs one alone
-        running: r() < 0.15 ? int(0, 5) : 0,
-        want: unit > 0 && r() < 0.6 ? unit * int(1, 4) : 0,
-        unit,
-        isAwaited: false,
-        slice: r() < 0.5 ? int(0, 200_000) : 0,
-        keep: r() < 0.3 ? int(0, 50_000) : 0,
-        limit: 1_000_000,
-        tolerance: 30_000,
-        leaseMs: r() < 0.02 ? 60_001 : 251,
-      }
-    }
-
-    const keyOf = ({ id, number }: SyncCommand) => `${id}:${number}`
-    function modelled(c: SyncCommand): SyncReply {
-      const { hash, reply } = syncModel(hashes.get(keyOf(c)), time, c)
-      if (hash) hashes.set(keyOf(c), hash)
-      const { written } = reply
-      const kind = !written ? 'not written' : written.lone ? 'lone' : written.granted ? 'granted' : 'published'
-      kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-      if (!written) return reply
-      if (c.closing) kinds.set('closed', (kinds.get('closed') ?? 0) + 1)
-      if (c.closing) ended.add(keyOf(c))
-      stored.set(keyOf(c) + c.process, { seq: c.seq, incarnation: written.incarnation, ended: written.ended })
-      return reply
-    }
-
+    const r = new Random(seed)
+    const model = new StoreModel()
+    const random = new Reports(seed + 1, model)
     for (let i = 0; i < 3_000; i++) {
-      time += int(0, 60_000) + (r() < 0.001 ? 5_000_000 : 0)
-      const process = `p${r() < 0.3 ? int(0, 40) : int(0, 5)}`
-      const commands = Array.from({ length: r() < 0.5 ? 1 : int(2, 5) }, () => randomCommand(process))
-      const expected = commands.map(modelled)
-      const keys = commands.map(keyOf)
-      const actual = await redis.callBuffer('eval', timed, keys.length, ...keys, packCommands(commands), time)
-      assert.deepEqual(readReplies(keys, actual), expected, `seed ${seed}, step ${i}: ${JSON.stringify(commands)}`)
-      const last = commands.at(-1) as SyncCommand
-      const hash = hashes.get(keyOf(last))
-      // A field, a record or a whole key is lost now and then; the model loses it, too.
-      if (hash && r() < 0.01) {
-        hashes.delete(keyOf(last))
+      const process = `p${r.chance(0.2) ? r.int(0, 40) : r.int(0, 5)}`
+      const reports = Array.from({ length: r.chance(0.6) ? 1 : r.int(2, 4) }, () => random.next(process))
+      const expected = reports.map((each) => model.report(process, each, random.time))
+      const answers = await report(process, reports, random.time)
+      assert.deepEqual(answers, expected, `seed ${seed}, step ${i}: ${JSON.stringify(reports)}`)
+      reports.forEach((each, n) => random.saw(each, expected[n] as (typeof expected)[number]))
+      const last = reports.at(-1) as Report
+      const hash = model.hash(last.id, last.number)
+      if (hash === undefined) continue
+      // A key, a field or the sums are lost now and then; the model loses them, too.
+      if (r.chance(0.01)) {
+        model.hashes.delete(`${last.id}/${last.number}`)
         await redis.del(keyOf(last))
-        kinds.set('lost', (kinds.get('lost') ?? 0) + 1)
-      } else if (hash?.fields.has(process) && r() < 0.01) {
-        const fields = new Map(hash.fields)
-        fields.delete(process)
-        hashes.set(keyOf(last), { ...hash, fields })
+      } else if (r.chance(0.02)) {
+        hash.sums = undefined
+        await redis.hdel(keyOf(last), 's')
+      } else if (r.chance(0.01)) {
+        hash.fields.delete(process)
         await redis.hdel(keyOf(last), process)
-      } else if (hash && r() < 0.1) {
-        const { h, ...found } = await redis.hgetallBuffer(keyOf(last))
-        assert.deepEqual(h?.length ? { ...found, h } : found, renderHash(hash))
-        assert.equal(await redis.pexpiretime(keyOf(last)), last.ends / 1000)
-      }
+      } else if (r.chance(0.2)) await isAsModelled(keyOf(last), hash, last.ends)
     }
-    for (const kind of ['not written', 'lone', 'granted', 'published', 'closed', 'lost'])
-      assert.ok(kinds.get(kind), `no ${kind}`)
+    for (const kind of [
+      'written',
+      'late',
+      'closed',
+      'moved',
+      'granted',
+      'granted in part',
+      'alone',
+      'places ahead',
+      'crowded',
+    ])
+      assert.ok((random.kinds.get(kind) ?? 0) > 10, `${kind}: ${random.kinds.get(kind) ?? 0}`)
   })
 
-  it('sets the expiry again at every write', async () => {
-    const c = syncCommand({ spent: 1_000 })
-    await sync(['expiry'], [c])
-    await redis.persist('expiry')
-    assert.equal(await redis.pttl('expiry'), -1)
-    await sync(['expiry'], [{ ...c, seq: 2 }])
-    assert.ok((await redis.pttl('expiry')) > 0)
+  it('takes reports together as one after the other, and keeps each apart', async () => {
+    const both = [
+      { ...REPORT, id: 'one', used: 5 },
+      { ...REPORT, id: 'other', used: 7, seq: 2 },
+    ]
+    await report('p1', both)
+    const [one, other] = await report('p2', both)
+    assert.deepEqual([one?.figures?.used, other?.figures?.used], [5, 7])
+  })
+
+  it("keeps a key until its window's end", async () => {
+    const ends = (Date.now() + 60_000) * 1_000
+    await report('p1', [{ ...REPORT, id: 'expiry', ends, held: 5, running: 1, wish: 9, wishPlaces: 2 }])
+    assert.equal(await redis.pexpiretime('expiry:0'), Math.trunc(ends / 1_000))
   })
 
   it('refuses what is no command, and writes nothing, of what is beside it neither', async () => {
-    const c = syncCommand({ spent: 1_000 })
-    const good = packCommands([c])
-    for (const bad of ['', '{}', 'process1', 'process1\0', good.subarray(8), good.subarray(0, -1)]) {
+    const good = packReports([REPORT])
+    for (const bad of ['', '{}', good.subarray(8), good.subarray(0, -1)]) {
       const commands = Buffer.concat([good, Buffer.from(bad)])
-      await assert.rejects(redis.eval(syncLua, 2, 'good', 'bad', commands), /ERR sync/)
+      await assert.rejects(redis.eval(syncLua, 2, 'good', 'bad', 'p1', commands, ...TERMS), /ERR sync/)
     }
-    await assert.rejects(redis.eval(syncLua, 1, 'good', Buffer.concat([good, good])), /ERR sync/)
-    await assert.rejects(redis.eval(syncLua, 1, 'good'), /ERR sync/)
+    await assert.rejects(redis.eval(syncLua, 1, 'good', 'p1', Buffer.concat([good, good]), ...TERMS), /ERR sync/)
     assert.equal(await redis.exists('good', 'bad'), 0)
-    assert.ok(await redis.eval(syncLua, 1, 'good', good))
+    assert.ok(await redis.eval(syncLua, 1, 'good', 'p1', good, ...TERMS))
     assert.equal(await redis.exists('good'), 1)
   })
 
-  it('takes whole numbers only, of either sign, up to the largest', async () => {
-    for (const bad of [NaN, Infinity, -Infinity, 1.5, 2 ** 53]) {
-      assert.match(String(faultIn(syncCommand({ spent: bad }))), /^RangeError: sync: spent must be a whole number; rec/)
-    }
-    assert.equal(faultIn(syncCommand({})), undefined)
-    for (const spent of [0, -1, 2 ** 31, 2 ** 32 - 1, -(2 ** 32), 9e14, -9e14]) {
-      await redis.del('numbers')
-      await sync(['numbers'], [syncCommand({ spent, limit: Number.MAX_SAFE_INTEGER })])
-      const { process1 } = await redis.hgetallBuffer('numbers')
-      assert.equal(parseFigures(process1 as Buffer)?.spent, spent)
+  it('takes whole numbers only, of either sign, up to a hundred years', async () => {
+    for (const used of [NaN, Infinity, -Infinity, 1.5, 2 ** 53])
+      assert.throws(
+        () => packReports([{ ...REPORT, used }]),
+        /^RangeError: report: used must be a whole number; received/,
+      )
+    for (const used of [0, -1, 2 ** 31, 2 ** 32 - 1, -(2 ** 32), 3e15, -3e15]) {
+      const one = { ...REPORT, id: `numbers${used}`, used }
+      await report('p1', [one])
+      const { p1 } = await redis.hgetallBuffer(keyOf(one))
+      assert.equal(parseField(p1 as Buffer)?.used, used)
+      const [answer] = await report('p2', [{ ...one, used: 0 }])
+      assert.equal(answer?.figures?.used, used)
     }
   })
 
   it('answers that a key cannot be read, and serves the others beside it', async () => {
-    const c = syncCommand({ spent: 1_000 })
-    const later = packTotals({ incarnation: 0, gone: 0, inherited: 0, sum: 5, limit: undefined }, 3)
-    await redis.set('text', 'not a hash')
-    await redis.hset('later', 't', later, 'other', 'as it will be')
-    const [text, other, well] = await sync(['text', 'later', 'well'], [c, c, c])
-    assert.match(text?.unreadable as string, /^text: .*WRONGTYPE/)
-    assert.match(other?.unreadable as string, /^later: .*later version/)
-    assert.deepEqual([text?.written, other?.written, well?.unreadable], [undefined, undefined, undefined])
-    assert.equal(well?.written?.found, 0)
-    assert.equal(await redis.get('text'), 'not a hash')
-    assert.deepEqual(await redis.hgetallBuffer('later'), { t: later, other: Buffer.from('as it will be') })
+    await redis.set('text:0', 'not a hash')
+    const [text, well] = await report('p1', [
+      { ...REPORT, id: 'text' },
+      { ...REPORT, id: 'well' },
+    ])
+    assert.equal(text?.status, 'unreadable')
+    assert.match(text?.cause as string, /^text:0: .*WRONGTYPE/)
+    assert.equal(well?.status, 'written')
+    assert.equal(await redis.get('text:0'), 'not a hash')
   })
 
-  it('mends fields that are damaged, and sums what can be read', async () => {
-    const synced = async (process: string, seq: number, stored: number) => {
-      const command = syncCommand({ process, seq, stored, spent: 1_000, hold: 500, running: 1 })
-      return (await sync(['damaged'], [command]))[0]?.written?.othersSpent
-    }
-    for (const process of ['one', 'two', 'three']) await synced(process, 1, 0)
-    for (const damage of ['', 'x', 'not figures', 'v3:1:2:3', '\u0000'.repeat(300)]) {
-      await redis.hset('damaged', 't', damage, 'h', damage, 'two', damage, 'one', damage)
-      const others = await synced('one', 2, 1)
-      assert.equal(others, 1_000, `${damage}: only the third can be read`)
-      const all = await synced('two', 2, 1)
-      assert.equal(all, 2_000)
-      await redis.del('damaged')
-      for (const process of ['one', 'two', 'three']) await synced(process, 1, 0)
-    }
-    for (const figures of [Buffer.alloc(12, 1), Buffer.alloc(35, 2)]) {
-      for (const name of ['t', 'h', 'x'])
-        await redis.hset('damaged', { t: '', h: '', x: 'abcdefgh@12,', [name]: figures })
-      const others = await synced('one', 3, 1)
-      assert.equal(others, 2_000, 'none of the sums is taken for a process')
-      await redis.del('damaged')
-      for (const process of ['one', 'two', 'three']) await synced(process, 1, 0)
-    }
-  })
-
-  it('is told by what it answers', () => {
-    for (const reply of [undefined, [], ['text'], [Buffer.alloc(87)], [Buffer.alloc(176)], 'OK']) {
-      assert.throws(() => readReplies(['key'], reply), /^Error: sync.lua answered something else than replies$/)
+  it('leaves damaged fields out, and counts the others anew', async () => {
+    for (const damage of ['', 'x', '\u0000'.repeat(300)]) {
+      const id = `damaged${damage.length}`
+      for (const process of ['p1', 'p2', 'p3']) await report(process, [{ ...REPORT, id, used: 1_000 }])
+      await redis.hset(`${id}:0`, 's', damage, 'p2', damage)
+      const [answer] = await report('p1', [{ ...REPORT, id, seq: 2, stored: 1, used: 1_000 }])
+      assert.equal(answer?.figures?.used, 1_000, 'only the third can be read')
+      const [mended] = await report('p2', [{ ...REPORT, id, seq: 2, used: 1_000 }])
+      assert.equal(mended?.figures?.used, 2_000)
     }
   })
 })

@@ -18,7 +18,7 @@ async function api(t: TestContext, timersAt = 1) {
   clock.after = (ms, fn) => after(ms * timersAt, fn)
   const app = express()
   const throttled = throttle({
-    ...{ subject: (req) => req.get('X-User') ?? 'ada', limitMs: 1_000, windowMs: DAY_MS, clock },
+    ...{ subject: (req) => req.get('X-User') ?? 'ada', limitMs: 1_000, windowMs: DAY_MS, clientWaitMs: DAY_MS, clock },
     wait: false, // a 429 says at once what does not fit
   })
   app.use(throttled)

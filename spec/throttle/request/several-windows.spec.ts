@@ -4,12 +4,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import express, { type Response } from 'express'
 import { type Throttle, redisStore, throttle } from '../../../lib'
-import { systemClock } from '../../../lib/http/clock'
 import { introspectionOf } from '../../../lib/throttle/introspection'
-import { type WindowPlace, admitToAll } from '../../../lib/throttle/request/several-windows'
 import { subjectKey } from '../../../lib/throttle/subject'
-import type { SubjectWindow } from '../../../lib/throttle/window/subject-window'
-import { WindowRegistry } from '../../../lib/throttle/window-registry'
+import type { Account } from '../../../lib/throttle/account/account'
 import { listen } from '../../support/listen'
 import { type Server, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
@@ -20,7 +17,7 @@ const collect = runInNewContext('gc') as () => void
 /** So long that no window ends amid a spec. */
 const WINDOW_MS = 2_592_000_000
 
-describe('throttle() twice, where a request waits for its second window', () => {
+describe('throttle() twice, where a request waits for the second', () => {
   let redis: Server
   before(async () => {
     redis = await startRedis()
@@ -31,7 +28,7 @@ describe('throttle() twice, where a request waits for its second window', () => 
   async function api(t: TestContext) {
     const store = redisStore(`redis://127.0.0.1:${redis.port}`, { prefix: `${Math.random()}:` })
     const wait = { maxMs: 60_000, perSubject: 64 } // on a busy machine those who came first wait while the others come
-    const shared = { windowMs: WINDOW_MS, store, maxStaleMs: 0, wait }
+    const shared = { windowMs: WINDOW_MS, store, grantAhead: false, wait }
     const team = throttle({ ...shared, name: 'team', limitMs: 600_000, subject: () => 'team' })
     // Two at a time, since each holds half the limit. What they take meanwhile must not come to it.
     const user = throttle({ ...shared, name: 'user', limitMs: 6_000, subject: (req) => req.get('x-user') ?? null })
@@ -61,17 +58,17 @@ describe('throttle() twice, where a request waits for its second window', () => 
     return { ask, running, responses, team: figures(team, 'team'), user: (who: string) => figures(user, who)() }
   }
 
-  function figures(throttled: Throttle, who: string): () => SubjectWindow {
-    const window = introspectionOf(throttled)?.windows[0]?.window
-    assert.ok(window)
-    return () => window.subjectWindow(subjectKey(who))
+  function figures(throttled: Throttle, who: string): () => Account {
+    const ledger = introspectionOf(throttled)?.windows[0]?.ledger
+    assert.ok(ledger)
+    return () => ledger.account(subjectKey(who))
   }
 
-  it('holds nothing in the first meanwhile', async (t) => {
+  it('keeps its hold in the first meanwhile, and pays nothing', async (t) => {
     const { ask, running, team, user } = await api(t)
     const asked = Array.from({ length: 12 }, () => ask('ada'))
-    await until(() => running.size === 2 && user('ada').waiting.length === 10)
-    await until(() => team().own.running === 2)
+    await until(() => running.size === 2 && user('ada').line.length === 10)
+    assert.equal(team().own.live, 12)
     for (let served = 0; served < 12;) {
       await until(() => running.size > 0)
       for (const res of running) {
@@ -81,14 +78,14 @@ describe('throttle() twice, where a request waits for its second window', () => 
       }
     }
     for (const { answer } of asked) assert.equal((await answer)?.status, 200)
-    await until(() => team().own.running === 0)
+    await until(() => team().own.live === 0)
   })
 
   it('keeps nothing of a client that leaves at any moment of it', async (t) => {
     const { ask, running, team, user } = await api(t)
     for (let round = 0; round < 4; round++) {
       const who = `user-${round}`
-      const asked = Array.from({ length: 60 }, () => ask(who))
+      const asked = Array.from({ length: 30 }, () => ask(who))
       const left = asked.slice(2).map(async ({ answer, leave }, i) => {
         await new Promise((resolve) => setTimeout(resolve, i)) // some while Redis is asked, some while they wait
         leave()
@@ -99,18 +96,18 @@ describe('throttle() twice, where a request waits for its second window', () => 
       await Promise.all(asked.map(({ answer }) => answer))
       clearInterval(ending)
       for (const res of running) res.end()
-      await until(() => user(who).waiting.length === 0 && user(who).own.running === 0)
-      await until(() => team().own.running === 0 && team().waiting.length === 0)
+      await until(() => user(who).line.length === 0 && user(who).own.live === 0)
+      await until(() => team().own.live === 0 && team().line.length === 0)
     }
   })
 
   it('lets go of the memory of those who leave while others run on', async (t) => {
     const { ask, running, responses, user } = await api(t)
-    const asked = Array.from({ length: 60 }, () => ask('ada'))
-    await until(() => running.size === 2 && user('ada').waiting.length === 58)
+    const asked = Array.from({ length: 30 }, () => ask('ada'))
+    await until(() => running.size === 2 && user('ada').line.length === 28)
     for (const { leave } of asked) leave()
     for (const { answer } of asked) await answer
-    await until(() => user('ada').waiting.length === 0)
+    await until(() => user('ada').line.length === 0)
     asked.length = 0
     // The parsers that Node keeps for later connections may each know their last one.
     await until(async () => {
@@ -118,25 +115,5 @@ describe('throttle() twice, where a request waits for its second window', () => 
       collect()
       return responses.filter((ref) => ref.deref() !== undefined).length <= 20
     })
-  })
-
-  it('settles also where the client goes while Redis is asked: what it had by then is not lost', async (t) => {
-    const store = redisStore(`redis://127.0.0.1:${redis.port}`, { prefix: `${Math.random()}:` })
-    const windows = WindowRegistry.of(store)
-    t.after(() => Promise.all(['first', 'second'].map((name) => windows.close(name))))
-    const place = (name: string): WindowPlace => ({
-      window: windows.open({ name, windowMs: WINDOW_MS, limitMs: 1_000 }, 0, systemClock),
-      ...{ keptAs: 'ada', limitUs: 1_000_000, price: () => 100_000 },
-    })
-    const [first, second] = [place('first'), place('second')]
-    await until(() => !second.window.isDegraded(second.window.subjectWindow('ada')))
-    const ticket = second.window.begin(second.window.subjectWindow('ada'))
-    const wait = () => ({ maxUs: 1_000_000, perSubject: 1 })
-    const decision = await Promise.race([
-      admitToAll([first, second], { place: second, ticket }, wait, () => true),
-      new Promise<undefined>((resolve) => setTimeout(resolve, 5_000, undefined).unref()),
-    ])
-    assert.ok(decision !== undefined && 'tickets' in decision)
-    assert.deepEqual(new Set(decision.tickets.keys()), new Set([first, second]))
   })
 })

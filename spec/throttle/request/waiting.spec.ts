@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
-import { type RefusedMessage, type Throttle, ThrottledError, throttle, type ThrottleOptions } from '../../../lib'
+import { type RefusedMessage, ThrottledError, throttle, type ThrottleOptions } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { refusalMessage } from '../../../lib/throttle/request/refusal-message'
 import { get, listen } from '../../support/listen'
@@ -245,27 +245,6 @@ describe('throttle(), where a waiting request ends otherwise', () => {
     assert.equal((await ask('/work/1?n=next')).status, 200)
     assert.deepEqual(statuses(await running), { 200: 2 })
     assert.ok(!log.order.includes('left'))
-  })
-
-  it('holds nothing in one window while it waits for room in another', async (t) => {
-    let teamThrottle: Throttle | undefined
-    const { ask, log } = await appWith(t, { limitMs: 5_000 }, (app) => {
-      const team = {
-        name: 'team',
-        limitMs: 20_000,
-        windowMs: WINDOW.windowMs,
-        subject: () => 'team',
-        wait: false,
-      } as const
-      app.use((teamThrottle = throttle(team)))
-    })
-    // Two of Ada's run. The others wait for room in her window; holding three seconds each, they would fill the team's.
-    const hers = many(12, () => ask('/work/80', 'ada'))
-    await until(() => log.running === 2)
-    assert.equal((await ask('/work/1', 'grace')).status, 200)
-    assert.deepEqual(statuses(await hers), { 200: 12 })
-    const [usage] = (await teamThrottle?.usage('team')) ?? []
-    assert.ok((usage?.spentMs ?? 0) >= 12 * 78, `${usage?.spentMs} ms charged to the team, for 12 of 80 ms`)
   })
 
   it('keeps the request own AsyncLocalStorage, and errors of onDenied reach the app', async (t) => {

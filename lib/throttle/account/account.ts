@@ -1,0 +1,237 @@
+import type { Histories } from './price'
+import { Figures } from './figures'
+import type { Hold } from './hold'
+import type { Server } from './server'
+import type { Waiter } from './decide'
+
+/** A subject's requests that run at once on a fresh budget; in proportion fewer as it is used. */
+export const PLACES = 32
+/** Strain falls to half in eight windows. */
+export const STRAIN_KEPT = 2 ** (-1 / 8)
+/** A request that was written off unseen counts as this part of a limit towards strain. */
+const WRITTEN_OFF = 1 / 4
+
+/** What the other processes have in the store, as its last answer said. Microseconds, but for the count. */
+export interface OthersFigures {
+  readonly used: number
+  readonly held: number
+  readonly ahead: number
+  readonly running: number
+  readonly excused: number
+  readonly added: number
+}
+
+/** What the store has of this process. */
+export interface Told extends Omit<OthersFigures, 'running'> {
+  /** Requests that run, without places granted ahead. */
+  readonly live: number
+  /** When the hold expires there, at the soonest, in µs of the process's clock. */
+  readonly until: number
+}
+
+/** Time and places that the store has granted ahead of need. */
+export interface Grant {
+  us: number
+  /** Requests that may start from it at once. */
+  places: number
+  /** It was asked for under this limit, and serves no lower one. */
+  limitUs: number
+  /** Its lease ends in the store a second later. */
+  until: number
+}
+
+/** The terms of a window that an account follows. */
+export interface AccountTerms {
+  readonly windowUs: number
+  /** Time used beyond the limit is the next window's first use. */
+  readonly carryOver: boolean
+}
+
+const NOTHING: OthersFigures = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0 }
+export const TOLD_NOTHING: Told = { used: 0, held: 0, ahead: 0, live: 0, excused: 0, added: 0, until: Infinity }
+
+/**
+ * What one process knows of one subject's budget in the window that is open: its own requests, what the store has
+ * granted ahead, and what the other processes reported.
+ *
+ * The window's number is ⌊(time + phase) / length⌋ by the store's time and the subject's own phase, so all processes
+ * agree on it without asking each other. Times are microseconds.
+ */
+export class Account {
+  readonly own = new Figures()
+  number = 0
+  /** The window's start and end, by the store's clock. */
+  start = 0
+  end = 0
+  /** The limit and the price of the latest request. */
+  limitUs = 0
+  unitUs = 0
+  others = NOTHING
+  /** When what the others have was sent for, in µs of the process's clock. */
+  heardAt = -Infinity
+  /** Own used and held time when the store's answer came: an outage divides what was left then. */
+  ownWhenHeard = 0
+  readonly grant: Grant = { us: 0, places: 0, limitUs: 0, until: 0 }
+  /** Requests that wait, first come, first served. */
+  line: Waiter[] = []
+  /** The line is asked about again then, and so long after that. */
+  askAt = 0
+  askUs = 0
+  /** The subject's overshoot in earlier windows, in limits, at least 1: so many times fewer places. */
+  strain = 1
+  /** Overshoot of the last window that counts in this one. */
+  carriedUs = 0
+  /** Time asked for since the last tick and in the tick before; most requests at once in the two. */
+  demandUs = 0
+  latelyUs = 0
+  wasAsked = false
+  peak = 0
+  /** What the store has; undefined where that is not known. */
+  told: Told | undefined = TOLD_NOTHING
+  /** A report is under way. */
+  sent: object | undefined
+  /** The number of the last report in this window, and of the last that was answered; 0 for none. */
+  lastSeq = 0
+  stored = 0
+  unanswered = 0
+  /** A request has ended since the last report. */
+  hasEnded = false
+  /** Others wait: what ends is told at once until then. */
+  crowdedUntil = -Infinity
+  /** Used time as clients were told it: it does not fall within a window but by a reset. */
+  shownUs = 0
+  /** Something was going on at this time, in µs of the process's clock. */
+  touched = 0
+  /** What the subject's requests took, by route. */
+  histories: Histories = undefined
+  /** It was put to rest: another account stands for the subject now. */
+  isEvicted = false
+
+  /**
+   * @param id the subject's name in the store
+   * @param phase where the subject's windows begin
+   */
+  constructor(
+    readonly subject: string,
+    readonly id: string,
+    readonly phase: number,
+    readonly terms: AccountTerms,
+    public server: Server,
+    now: number,
+    /** In the window that was open then, by the store's clock. */
+    time = server.clock.at(now),
+  ) {
+    this.#place(time)
+    this.touched = now
+  }
+
+  #place(time: number): void {
+    const { windowUs } = this.terms
+    this.number = Math.floor((time + this.phase) / windowUs)
+    this.start = this.number * windowUs - this.phase
+    this.end = this.start + windowUs
+  }
+
+  /** Used time over all processes, as far as is known. */
+  used(now: number): number {
+    return this.others.used + this.own.used(now)
+  }
+
+  /** Used time that was measured, without what was carried over: what overshoot is judged by. */
+  measured(now: number): number {
+    return this.used(now) - this.others.added - this.own.addedUs - this.carriedUs
+  }
+
+  /** What is neither used nor held nor granted to anybody. */
+  left(limitUs: number, now: number): number {
+    const { used, held, ahead } = this.others
+    return limitUs - used - held - ahead - this.own.used(now) - this.own.held(now)
+  }
+
+  /** Whether one more may run at once: by the part of the limit that is left. One alone always may. */
+  hasPlace(limitUs: number, now: number, live = this.own.live + this.others.running): boolean {
+    return live === 0 || (live + 1) * limitUs * this.strain <= PLACES * (limitUs - this.used(now))
+  }
+
+  get isBusy(): boolean {
+    return this.own.live > 0
+  }
+
+  /** Whether the window is open for certain. */
+  isOpen(now: number): boolean {
+    const { clock } = this.server
+    return clock.at(now) + clock.error(now) < this.end
+  }
+
+  /** In how many µs the window is over for certain. */
+  endsInUs(now: number): number {
+    const { clock } = this.server
+    return Math.max(0, this.end - clock.at(now)) + clock.error(now)
+  }
+
+  /** Charges time that no request took. */
+  add(us: number): void {
+    this.own.charge(us)
+    this.own.addedUs += us
+  }
+
+  /** A request was written off unseen: nobody knows what it took. */
+  writeOff(limitUs: number): void {
+    this.own.addedUs -= Math.round(limitUs * WRITTEN_OFF)
+  }
+
+  /** Takes back all use of the window, the other processes' too. */
+  reset(now: number): void {
+    const used = this.used(now)
+    this.own.addedUs -= this.own.addedUs + this.others.added
+    this.own.charge(-used)
+    this.carriedUs = this.shownUs = 0
+    this.strain = 1
+  }
+
+  /** Uses the grant for a request of this price. */
+  takeGrant(hold: Hold): void {
+    this.grant.us = Math.max(0, this.grant.us - hold.priceUs)
+    this.grant.places = Math.max(0, this.grant.places - 1)
+  }
+
+  dropGrant(): void {
+    this.grant.us = this.grant.places = 0
+  }
+
+  /** Enters the window that is open at the store's `time`, never an earlier one. False where it is the present one. */
+  enter(now: number, time = this.server.clock.at(now)): boolean {
+    if (time < this.end) return false
+    const before = this.number
+    this.#keepOvershoot(Math.min(now, now - (time - this.end)))
+    this.#place(time)
+    this.#weaken(this.number - before - 1)
+    const boundary = Math.min(now, now - (time - this.start))
+    this.own.enter(boundary)
+    this.others = { ...NOTHING, used: this.carriedUs }
+    this.heardAt = -Infinity
+    this.dropGrant()
+    this.told = TOLD_NOTHING
+    this.lastSeq = this.stored = this.unanswered = this.ownWhenHeard = this.shownUs = 0
+    return true
+  }
+
+  /** The strain of the next window, by what was used of this one up to now. */
+  strainAfter(now: number): number {
+    const overshoot = this.limitUs > 0 ? this.measured(now) / this.limitUs : 0
+    return Math.max(1, this.strain * STRAIN_KEPT, overshoot)
+  }
+
+  #keepOvershoot(end: number): void {
+    this.strain = this.strainAfter(end)
+    if (this.limitUs === 0) return
+    this.carriedUs = this.terms.carryOver ? Math.max(0, this.measured(end) + this.carriedUs - this.limitUs) : 0
+  }
+
+  /** Windows have passed without the subject. */
+  #weaken(windows: number): void {
+    if (windows <= 0) return
+    this.strain = Math.max(1, this.strain * STRAIN_KEPT ** windows)
+    this.carriedUs = Math.max(0, this.carriedUs - windows * this.limitUs)
+  }
+}

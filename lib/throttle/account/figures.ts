@@ -1,0 +1,221 @@
+import type { Hold } from './hold'
+
+/** A request that runs longer than its price is expected to take half as long again, and this much at least. */
+const LONGER_LEAST_US = 1_000
+
+/**
+ * What one process's requests have used of a subject's window, and still hold. Sums of starts and ends stand for the
+ * running requests, so that a look costs the same for any number of them. Whole microseconds.
+ */
+export class Figures {
+  /** Time that was charged and not measured, less what counts as overshoot without having been measured. */
+  addedUs = 0
+  readonly holds: Hold[] = []
+  /** Time of ended requests, and of the others before their present state. */
+  #settledUs = 0
+  /** Running requests: their count, and the sums of their starts and of their expected ends. */
+  #running = 0
+  #startsUs = 0
+  #untilUs = 0
+  /** Those that have not run longer than their price: their count, and the sum of the ends of their prices. */
+  #within = 0
+  #endsUs = 0
+  /** The first expected end, or earlier; the last one, or later. */
+  #soonest = Infinity
+  #latest = 0
+  /** Held for requests whose time stands still. */
+  #parkedUs = 0
+  /** Excused waits for clients: those that are over; the count and the sum of the starts of those under way. */
+  #excusedUs = 0
+  #waiting = 0
+  #waitStartsUs = 0
+
+  /** Requests that have a place: they run, or their time stands still. */
+  get live(): number {
+    return this.holds.length
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting > 0
+  }
+
+  /** Time that requests took, with the elapsed time of running ones. */
+  used(now: number): number {
+    return this.#settledUs + this.#running * now - this.#startsUs
+  }
+
+  /** What running requests are expected to take still. For this process's own decisions. */
+  held(now: number): number {
+    if (now >= this.#soonest) this.#reprice(now)
+    return this.#untilUs - this.#running * now + this.#parkedUs
+  }
+
+  /** What is left of their prices. The store is told no more: it counts as used if the process is not heard again. */
+  priced(now: number): number {
+    if (now >= this.#soonest) this.#reprice(now)
+    return this.#endsUs - this.#within * now + this.#parkedUs
+  }
+
+  /** Waits for clients that are excused. */
+  excused(now: number): number {
+    return this.#excusedUs + this.#waiting * now - this.#waitStartsUs
+  }
+
+  /** When the first running request should have ended; Infinity where none runs. */
+  soonestEnd(now: number): number {
+    if (now >= this.#soonest) this.#reprice(now)
+    return this.#running > 0 ? this.#soonest : Infinity
+  }
+
+  /** When the last running request should have ended. Infinity where the time of one stands still, -Infinity where none runs. */
+  get lastEnd(): number {
+    if (this.#running < this.live) return Infinity
+    return this.#running > 0 ? this.#latest : -Infinity
+  }
+
+  /** Takes a request in. Its time stands still until {@link start}. */
+  begin(hold: Hold): void {
+    hold.at = this.holds.push(hold) - 1
+    this.#parkedUs += hold.leftUs
+  }
+
+  /** The time of a request begins, or goes on, at a time that may have passed. */
+  start(hold: Hold, at: number): void {
+    if (hold.state === 'waiting') this.#endWait(hold, at)
+    if (hold.state !== 'parked') return
+    this.#parkedUs -= hold.leftUs
+    hold.state = 'running'
+    hold.from = at
+    hold.until = at + hold.leftUs
+    hold.isBeyondPrice = false
+    this.#within++
+    this.#endsUs += hold.until
+    this.#running++
+    this.#startsUs += at
+    this.#untilUs += hold.until
+    this.#soonest = Math.min(this.#soonest, hold.until)
+    this.#latest = this.#running === 1 ? hold.until : Math.max(this.#latest, hold.until)
+  }
+
+  /** The time of a request stands still; it keeps what is left of its price. */
+  park(hold: Hold, now: number): void {
+    if (hold.state === 'waiting') this.#endWait(hold, now)
+    if (hold.state !== 'running') return
+    const us = now - hold.from
+    hold.tookUs += us
+    this.#settledUs += us
+    hold.leftUs = hold.isBeyondPrice ? 0 : Math.max(0, hold.until - now)
+    if (!hold.isBeyondPrice) this.#leavePrice(hold)
+    hold.state = 'parked'
+    hold.from = now
+    this.#running--
+    this.#startsUs -= now - us
+    this.#untilUs -= hold.until
+    this.#parkedUs += hold.leftUs
+  }
+
+  /** The app waits for the request's client: its time stands still, excused up to a cap. */
+  wait(hold: Hold, now: number): void {
+    this.park(hold, now)
+    if (hold.state !== 'parked') return
+    hold.state = 'waiting'
+    hold.from = now
+    this.#waiting++
+    this.#waitStartsUs += now
+  }
+
+  #endWait(hold: Hold, at: number): void {
+    this.#waiting--
+    this.#waitStartsUs -= hold.from
+    this.#excusedUs += at - hold.from
+    hold.state = 'parked'
+    hold.from = at
+  }
+
+  /**
+   * Waits for clients count again from when the cap was reached.
+   *
+   * @param othersUs excused by the other processes
+   */
+  boundWaits(now: number, othersUs: number): void {
+    if (this.#waiting === 0) return
+    for (const hold of this.holds) {
+      if (hold.state !== 'waiting') continue
+      const beyondUs = othersUs + this.excused(now) - hold.clientWaitUs
+      if (beyondUs <= 0) continue
+      const at = Math.max(hold.from, now - Math.ceil(beyondUs / this.#waiting))
+      this.start(hold, at)
+      hold.owner?.waitCounts(at)
+    }
+  }
+
+  /** A request has ended. Returns how much of its price it did not use. */
+  end(hold: Hold, now: number): number {
+    this.park(hold, now)
+    if (hold.state === 'ended') return 0
+    hold.state = 'ended'
+    const last = this.holds.pop() as Hold
+    if (last !== hold) this.holds[(last.at = hold.at)] = last
+    this.#parkedUs -= hold.leftUs
+    return hold.leftUs
+  }
+
+  /** Adds time, or takes it back. */
+  charge(us: number): void {
+    this.#settledUs += us
+  }
+
+  /** Leaves out some of the running time of a request. */
+  excuse(hold: Hold, us: number, now: number): void {
+    if (hold.state !== 'running') return
+    const most = Math.max(0, Math.min(us, now - hold.from))
+    hold.from += most
+    this.#startsUs += most
+    hold.until += most
+    this.#untilUs += most
+    this.#latest = Math.max(this.#latest, hold.until)
+    if (!hold.isBeyondPrice) this.#endsUs += most
+  }
+
+  /** Takes up figures that were put to rest. */
+  restore(usedUs: number, excusedUs: number, addedUs: number): void {
+    this.#settledUs = usedUs
+    this.#excusedUs = excusedUs
+    this.addedUs = addedUs
+  }
+
+  /** A window begins. What runs across the boundary is counted from it. */
+  enter(boundary: number): void {
+    this.#settledUs = this.#excusedUs = this.addedUs = 0
+    this.#startsUs = this.#waitStartsUs = 0
+    for (const hold of this.holds) {
+      const from = Math.max(hold.from, boundary)
+      if (hold.state === 'running') {
+        hold.tookUs += from - hold.from
+        this.#startsUs += from
+      } else if (hold.state === 'waiting') this.#waitStartsUs += from
+      hold.from = from
+    }
+  }
+
+  #reprice(now: number): void {
+    this.#soonest = Infinity
+    for (const hold of this.holds) {
+      if (hold.state !== 'running') continue
+      if (hold.until <= now) {
+        if (!hold.isBeyondPrice) this.#leavePrice(hold)
+        const until = now + Math.max(LONGER_LEAST_US, Math.ceil((now - hold.from + hold.tookUs) / 2))
+        this.#untilUs += until - hold.until
+        hold.until = until
+        this.#latest = Math.max(this.#latest, until)
+      }
+      this.#soonest = Math.min(this.#soonest, hold.until)
+    }
+  }
+
+  #leavePrice(hold: Hold): void {
+    hold.isBeyondPrice = true
+    this.#within--
+    this.#endsUs -= hold.until
+  }
+}

@@ -1,0 +1,170 @@
+/** An unknown route is priced at half the limit, but at most at this. Microseconds. */
+const COLD_MOST_US = 3_000_000
+/**
+ * Once a subject has made so many requests on a route, its price there rests on them alone: on the latest so many, or up
+ * to twice as many. Fewer would say little of the next one: of those that come at once the shortest end first.
+ */
+const OWN_SAMPLES = 8
+/** Subjects whose latest requests the route's price follows, and from how many on it leaves the highest out. */
+const ROUTE_SUBJECTS = 32
+const ROUTE_ROBUST_FROM = 4
+/** Routes whose history is kept of each subject. */
+const MOST_ROUTES_OF_SUBJECT = 8
+/** The share of a route's subjects whose price is left out: one in so many, rounded up. */
+const OUTLIERS = 8
+
+/** What a request of the route took, by subject: each subject counts once, by its latest. Processing time in µs. */
+export class RoutePrice {
+  readonly #subjects: string[] = []
+  readonly #latestUs: number[] = []
+  /** The place of the subject that has been known the longest: the next newcomer takes it. */
+  #oldest = 0
+  /** The same figures, the highest first. */
+  readonly #descendingUs: number[] = []
+
+  /** @param route names it, such as `GET /persons/:` */
+  constructor(readonly route = '') {}
+
+  /** How many subjects the price rests on. */
+  get subjects(): number {
+    return this.#subjects.length
+  }
+
+  /**
+   * Takes in what a subject's request took.
+   *
+   * @param place the index returned by the previous call; undefined for the subject's first
+   * @returns the index of the subject's figure: a known subject keeps it until a newcomer takes it
+   */
+  learn(subject: string, us: number, place = this.#subjects.indexOf(subject)): number {
+    if (place < 0 || this.#subjects[place] !== subject) {
+      place = this.#oldest
+      this.#oldest = (this.#oldest + 1) % ROUTE_SUBJECTS
+      this.#subjects[place] = subject
+    }
+    replaceIn(this.#descendingUs, this.#latestUs[place], us)
+    this.#latestUs[place] = us
+    return place
+  }
+
+  /** What any subject's request is expected to take at most; `coldUs` bounds what fewer than four subjects can say. */
+  us(coldUs: number): number {
+    if (this.#subjects.length === 0) return coldUs
+    return this.isKnown ? this.#robust() : Math.min(coldUs, this.#robust())
+  }
+
+  /** The highest figure, from four subjects on without the outliers, with a margin that shrinks as more are known. */
+  #robust(): number {
+    const known = this.#subjects.length
+    const leftOut = this.isKnown ? Math.ceil(known / OUTLIERS) : 0
+    return withMargin(this.#descendingUs[leftOut] as number, known)
+  }
+
+  /** The price is not a guess any more. */
+  get isKnown(): boolean {
+    return this.#subjects.length >= ROUTE_ROBUST_FROM
+  }
+}
+
+/**
+ * One subject's latest requests on one route: the longest of the present eight, and of the eight before. Of several
+ * routes each leads to the one that was new before it. Neither takes an array: where there are many subjects, a request
+ * pays for each object that it looks at. Microseconds.
+ */
+class OwnHistory {
+  /** How many of the present eight have come. */
+  #known = 0
+  #mostUs = 0
+  #earlierMostUs: number | undefined
+
+  /** Where the route has the subject's latest figure. */
+  place: number | undefined
+
+  constructor(
+    readonly route: RoutePrice,
+    public older: OwnHistory | undefined,
+  ) {}
+
+  get known(): number {
+    return this.#earlierMostUs === undefined ? this.#known : OWN_SAMPLES
+  }
+
+  /** It says enough of the subject's next request. */
+  get isFull(): boolean {
+    return this.known === OWN_SAMPLES
+  }
+
+  /** What the subject's next request is expected to take at most. */
+  get us(): number {
+    return withMargin(Math.max(this.#mostUs, this.#earlierMostUs ?? 0), this.known)
+  }
+
+  learn(us: number): void {
+    if (this.#known === OWN_SAMPLES) {
+      this.#earlierMostUs = this.#mostUs
+      this.#known = this.#mostUs = 0
+    }
+    this.#known++
+    this.#mostUs = Math.max(this.#mostUs, us)
+  }
+}
+
+/** One subject's histories, of the routes that it has used last. */
+export type Histories = OwnHistory | undefined
+
+/**
+ * What a request is expected to take at most, so that so much can be held while it runs: by the subject's own history
+ * on the route, else by a figure of the route in which each subject counts once, else cold. Nobody moves another
+ * subject's price by more than one subject among the route's latest can. Whole microseconds, at most `limitUs`.
+ */
+export function priceOf(route: RoutePrice, histories: Histories, limitUs: number): number {
+  const own = historyOf(route, histories)
+  if (own?.isFull) return Math.min(limitUs, own.us)
+  const coldUs = Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
+  const known = own?.known ?? 0
+  // A few short requests of the subject say little of its next where others' take longer: they may all come at once.
+  const all = route.us(coldUs)
+  const cold = route.isKnown ? 0 : coldUs / 2 ** (route.subjects + known)
+  return Math.min(limitUs, Math.ceil(Math.max(own?.us ?? 0, all, cold)))
+}
+
+/**
+ * Takes in what a request took. Returns the subject's histories.
+ *
+ * @param subject the same text each time: the route keeps it
+ */
+export function learnPrice(route: RoutePrice, subject: string, histories: Histories, us: number): Histories {
+  const known = historyOf(route, histories)
+  const history = known ?? new OwnHistory(route, histories)
+  history.learn(us)
+  history.place = route.learn(subject, us, history.place)
+  if (known) return histories
+  cutOff(history)
+  return history
+}
+
+function historyOf(route: RoutePrice, histories: Histories): OwnHistory | undefined {
+  let history = histories
+  while (history !== undefined && history.route !== route) history = history.older
+  return history
+}
+
+function cutOff(latest: OwnHistory): void {
+  let history: Histories = latest
+  for (let n = 1; n < MOST_ROUTES_OF_SUBJECT; n++) history = history?.older
+  if (history) history.older = undefined
+}
+
+/** Puts a figure in the place of another, or beside all where that is undefined; the highest stay first. */
+function replaceIn(descending: number[], replaced: number | undefined, figure: number): void {
+  let at = replaced === undefined ? descending.push(figure) - 1 : descending.indexOf(replaced)
+  for (; at > 0 && (descending[at - 1] as number) < figure; at--) descending[at] = descending[at - 1] as number
+  const last = descending.length - 1
+  for (; at < last && (descending[at + 1] as number) > figure; at++) descending[at] = descending[at + 1] as number
+  descending[at] = figure
+}
+
+/** What may come takes longer than what is known: the less is known, the longer. */
+function withMargin(us: number, samples: number): number {
+  return Math.ceil(us * (1 + 1 / samples))
+}

@@ -1,0 +1,384 @@
+import type { Request } from 'express'
+import { type Clock, nowUs, wallOffsetUs } from '../http/clock'
+import type { Account, AccountTerms } from './account/account'
+import { Accounts } from './account/accounts'
+import { type Applicant, type Verdict, admit, decide, serve } from './account/decide'
+import type { Hold } from './account/hold'
+import { memoryServer } from './account/server'
+import { networkSubject } from './subject'
+import type { StoreHealth } from './sync/health'
+import { Reporter } from './sync/reporter'
+
+/** How often some of the accounts are looked at, to put idle ones to rest, and in what time all are. */
+const SWEEP_MS = 100
+const SWEEP_ROUND_MS = 2_000
+const SWEEP_LEAST = 20
+/** How often waiting requests are looked at, beside whenever a request of their subject ends here. */
+const LINE_MS = 25
+/** How often client waits and signals of running requests are looked at. */
+const WATCH_MS = 125
+/** Networks that newcomers share an account by, once there is no room for more subjects. */
+const MOST_NETWORKS = 4_096
+const EVERYBODY_ELSE = 'network:*'
+/** Requests that may wait over all subjects; each subject may take a share of the places left. */
+const MOST_WAITING = 4_096
+const WAITING_SHARE = 16
+/** A request that uses the signal is asked to stop when its subject has used so many limits. */
+const OVERRUN_LIMITS = 2
+
+/** How long a reset waits for a store that does not answer, and how often it asks: no request waits for it. */
+const RESET_WAITS_MS = 2_000
+const RESET_ASKS_MS = 100
+
+/** The store does not answer, and what was asked for needs it. */
+export class StoreDownError extends Error {
+  constructor() {
+    super('reset(): the store does not answer, so nothing was reset; try again when it does')
+    this.name = 'StoreDownError'
+  }
+}
+
+/** Terms of a policy that its ledger follows. */
+export interface LedgerTerms extends AccountTerms {
+  /** Time may be granted ahead of need. */
+  readonly grantAhead: boolean
+}
+
+/**
+ * A policy's accounts in this process: lets requests in, charges them, and keeps the accounts in step with the store.
+ * Without a store they are this process's own.
+ */
+export class Ledger {
+  readonly #clock: Clock
+  readonly #terms: LedgerTerms
+  readonly #accounts: Accounts
+  readonly #reporter: Reporter | undefined
+  /** Accounts in which requests wait. */
+  readonly #lines = new Set<Account>()
+  /** Running requests that wait for their client, or whose handler has the signal. */
+  readonly #watched = new Set<Hold>()
+  #isLooking = false
+  #isWatching = false
+  #isSweeping = false
+  #closed: Promise<void> | undefined
+
+  constructor(
+    readonly name: string,
+    terms: LedgerTerms,
+    clock: Clock,
+    readonly health?: StoreHealth,
+  ) {
+    this.#clock = clock
+    this.#terms = terms
+    const memory = memoryServer(wallOffsetUs(clock))
+    this.#accounts = new Accounts(terms, (id) => health?.serverOf(id) ?? memory)
+    if (health === undefined) return
+    const reported = {
+      enter: (account: Account, now: number, time?: number) => this.#enter(account, now, time),
+      serve: (account: Account, now: number, isAlone?: boolean) => this.#serve(account, now, isAlone),
+      active: { [Symbol.iterator]: () => this.#accounts.active.values() },
+      spenders: this.#accounts.spenders.bind(this.#accounts),
+    }
+    this.#reporter = new Reporter(name, reported, health, clock, terms.grantAhead)
+  }
+
+  /** True while this process decides about the account without the store it was given. */
+  isDegraded({ server }: Account): boolean {
+    return server.isDown
+  }
+
+  /**
+   * Under whose name a subject is kept: its own where it is known or there is room, else its network's, else one for
+   * all. No throttled subject is forgotten for a newcomer.
+   *
+   * @param most how many subjects are told apart
+   */
+  keptAs(subject: string, most: number, req: Request): string {
+    const accounts = this.#accounts
+    if (accounts.active.has(subject) || accounts.size < most || accounts.knows(subject)) return subject
+    const network = networkSubject(req)
+    return accounts.size < most + MOST_NETWORKS || accounts.knows(network) ? network : EVERYBODY_ELSE
+  }
+
+  get windowMs(): number {
+    return this.#terms.windowUs / 1_000
+  }
+
+  /** How many subjects are known. */
+  get subjects(): number {
+    return this.#accounts.size
+  }
+
+  /** The subject's account in the window that is open now. */
+  account(subject: string, now = nowUs(this.#clock)): Account {
+    const account = this.#accounts.find(subject, now)
+    this.#enter(account, now)
+    if (!this.#isSweeping) this.#sweep()
+    return account
+  }
+
+  /** The same, also where the account was put to rest since. */
+  current(of: Account, now = nowUs(this.#clock)): Account {
+    if (of.isEvicted) return this.account(of.subject, now)
+    this.#enter(of, now)
+    return of
+  }
+
+  #enter(account: Account, now: number, time?: number): void {
+    if (account.enter(now, time)) account.touched = now
+  }
+
+  // --- requests
+
+  /** Decides at once where it can; else the request waits, and hears of the decision. */
+  admit(subject: string, applicant: Applicant, now = nowUs(this.#clock)): Verdict {
+    const account = this.account(subject, now)
+    const verdict = decide(account, applicant, this.#mostWaiting(applicant), now)
+    this.#reporter?.activate(account)
+    if (!('waiter' in verdict)) return verdict
+    if (verdict.asks) this.#reporter?.ask(account)
+    this.#watchLine(account)
+    return verdict
+  }
+
+  /** Lets a request in whatever the figures say: nothing is to be refused. */
+  begin(of: Account, limitUs: number): Hold {
+    const account = this.current(of)
+    this.#reporter?.activate(account)
+    return admit(account, 0, limitUs)
+  }
+
+  /** The time of a request begins, or goes on. */
+  start(hold: Hold, now: number): void {
+    const { account } = hold
+    this.#enter(account, now)
+    account.own.start(hold, now)
+    account.own.boundWaits(now, account.others.excused)
+    this.#reporter?.activate(account)
+  }
+
+  /** The time of a request stands still while it waits for another throttle. It keeps its hold and its place. */
+  park(hold: Hold, now: number): void {
+    this.#enter(hold.account, now)
+    hold.account.own.park(hold, now)
+  }
+
+  /** The app waits for the request's client: its time stands still, within the cap of all such waits. */
+  waitForClient(hold: Hold, now: number): void {
+    const { account } = hold
+    this.#enter(account, now)
+    account.own.wait(hold, now)
+    account.own.boundWaits(now, account.others.excused)
+    if (hold.state === 'waiting') this.watch(hold)
+  }
+
+  /** Looks at the request now and then: whether its client's wait is excused still, and whether it is to stop. */
+  watch(hold: Hold): void {
+    this.#watched.add(hold)
+    if (this.#isWatching || this.#closed) return
+    this.#isWatching = true
+    this.#clock.after(WATCH_MS, () => this.#lookAtWatched())
+  }
+
+  #lookAtWatched(): void {
+    this.#isWatching = false
+    if (this.#closed) return
+    const now = nowUs(this.#clock)
+    for (const hold of [...this.#watched]) {
+      const { account, limitUs, owner } = hold
+      if (hold.state === 'ended') {
+        this.#watched.delete(hold)
+        continue
+      }
+      this.#enter(account, now)
+      account.own.boundWaits(now, account.others.excused)
+      if (account.measured(now) > OVERRUN_LIMITS * limitUs) owner?.overrun()
+    }
+    for (const hold of this.#watched) return this.watch(hold)
+  }
+
+  /**
+   * A request has ended: it pays for what it took.
+   *
+   * @param learn takes in what it took, before those who wait are priced
+   */
+  end(hold: Hold, now: number, learn?: (account: Account, us: number) => void): void {
+    const { account } = hold
+    if (hold.state === 'ended') return
+    this.#enter(account, now)
+    const unusedUs = account.own.end(hold, now)
+    learn?.(account, hold.tookUs)
+    this.#freed(account, unusedUs, now)
+  }
+
+  /** Takes a request back as if it had not been let in. */
+  release(hold: Hold, now = nowUs(this.#clock)): void {
+    const { account } = hold
+    if (hold.state === 'ended') return
+    this.#enter(account, now)
+    const sinceUs = hold.state === 'running' ? now - hold.from : 0
+    account.own.park(hold, now)
+    account.own.charge(hold.number === account.number ? -hold.tookUs : -sinceUs)
+    this.#freed(account, account.own.end(hold, now), now)
+  }
+
+  /** Time that a request did not use goes to those who wait, but not beyond the limit. */
+  #freed(account: Account, unusedUs: number, now: number): void {
+    const { grant, line, server } = account
+    account.hasEnded = true
+    account.touched = now
+    if (!server.isMemory && (line.length > 0 || grant.us > 0)) {
+      if (line.length > 0) grant.us = Math.min(grant.us + unusedUs, Math.max(0, account.left(grant.limitUs, now)))
+      grant.places++
+    }
+    if (line.length > 0) this.#serve(account, now)
+    this.#reporter?.ended(account, now)
+  }
+
+  /** Leaves out time of a running request that is another's. */
+  excuse(hold: Hold, us: number, now: number): void {
+    this.#enter(hold.account, now)
+    hold.account.own.excuse(hold, us, now)
+  }
+
+  /** Charges a request for time that is seen only after it has ended. */
+  late(of: Account, us: number): void {
+    const account = this.current(of)
+    account.own.charge(us)
+    account.touched = nowUs(this.#clock)
+    this.#reporter?.activate(account)
+  }
+
+  /** A request was written off unseen. */
+  writeOff(hold: Hold): void {
+    this.current(hold.account).writeOff(hold.limitUs)
+  }
+
+  /** Adds time that no request took, and reports it at once. Resolves when the store has it, or does not answer. */
+  charge(of: Account, us: number): Promise<void> {
+    const account = this.current(of)
+    account.add(us)
+    account.touched = nowUs(this.#clock)
+    return this.#reporter?.refresh(account) ?? Promise.resolve()
+  }
+
+  // --- figures
+
+  /** What the subject has used in the window open now, in microseconds. */
+  usedUs(of: Account, now: number): number {
+    return this.current(of, now).used(now)
+  }
+
+  /** The same as clients are told it: it does not fall within a window but by a reset. */
+  shownUs(of: Account, now: number): number {
+    const account = this.current(of, now)
+    return (account.shownUs = Math.max(account.shownUs, account.used(now)))
+  }
+
+  /** Microseconds until the window is over, at the latest. */
+  endsInUs(of: Account): number {
+    const now = nowUs(this.#clock)
+    return this.current(of, now).endsInUs(now)
+  }
+
+  /** The subject's account with the other processes' newest figures, if the store answers within the deadline. */
+  async refresh(subject: string): Promise<Account> {
+    const account = this.account(subject)
+    await this.#reporter?.refresh(account)
+    return this.current(account)
+  }
+
+  /**
+   * Resets the subject's usage. A store that missed a deadline has two seconds to answer again.
+   *
+   * @throws {StoreDownError} where what the other processes used cannot be known
+   */
+  async reset(subject: string): Promise<void> {
+    const until = this.#clock.now() + RESET_WAITS_MS
+    let account = await this.refresh(subject)
+    while (this.isDegraded(account)) {
+      if (this.#clock.now() >= until) throw new StoreDownError()
+      await new Promise<void>((resolve) => this.#clock.after(RESET_ASKS_MS, resolve))
+      account = await this.refresh(subject)
+    }
+    const now = nowUs(this.#clock)
+    account.reset(now)
+    if (account.line.length > 0) this.#serve(account, now)
+    await this.#reporter?.refresh(account)
+  }
+
+  /** Publishes what is not published, and gives back what was granted ahead. */
+  async flush(): Promise<void> {
+    await this.#reporter?.flush()
+  }
+
+  /** Charges what runs so far, publishes what is not published, and lets go of the store. Safe to call twice. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.#end())
+  }
+
+  async #end(): Promise<void> {
+    const now = nowUs(this.#clock)
+    for (const account of this.#accounts.active.values()) {
+      this.#enter(account, now)
+      for (const hold of [...account.own.holds]) account.own.end(hold, now)
+      const { line } = account
+      account.line = []
+      account.dropGrant()
+      for (const { applicant } of line) applicant.decided({ gone: true, account })
+    }
+    await this.#reporter?.close()
+  }
+
+  // --- the line
+
+  #serve(account: Account, now: number, isAlone?: boolean): void {
+    for (const { waiter, decision } of serve(account, now, isAlone)) waiter.applicant.decided(decision)
+    if (account.line.length === 0) this.#lines.delete(account)
+  }
+
+  #mostWaiting({ wait }: Applicant): number {
+    if (this.#lines.size === 0) return wait.perSubject
+    let waiting = 0
+    for (const { line } of this.#lines) waiting += line.length
+    return Math.min(wait.perSubject, Math.ceil(Math.max(1, MOST_WAITING - waiting) / WAITING_SHARE))
+  }
+
+  #watchLine(account: Account): void {
+    this.#lines.add(account)
+    if (this.#isLooking || this.#closed) return
+    this.#isLooking = true
+    this.#clock.after(LINE_MS, () => this.#lookAtLines())
+  }
+
+  #lookAtLines(): void {
+    this.#isLooking = false
+    if (this.#closed) return
+    const now = nowUs(this.#clock)
+    for (const account of [...this.#lines]) {
+      this.#enter(account, now)
+      this.#serve(account, now)
+      if (account.line.length > 0 && now >= account.askAt) this.#reporter?.ask(account)
+    }
+    for (const account of this.#lines) return this.#watchLine(account)
+  }
+
+  /** A few accounts at a time: a million of them must not stop the process. */
+  #sweep(): void {
+    const accounts = this.#accounts
+    this.#isSweeping = accounts.size > 0 && this.#closed === undefined
+    if (!this.#isSweeping) return
+    this.#clock.after(SWEEP_MS, () => {
+      const share = Math.ceil((accounts.active.size * SWEEP_MS) / SWEEP_ROUND_MS)
+      const now = nowUs(this.#clock)
+      if (this.#closed === undefined) accounts.rest(now, SWEEP_LEAST + share, (account) => this.#isIdle(account, now))
+      this.#sweep()
+    })
+  }
+
+  #isIdle(account: Account, now: number): boolean {
+    this.#enter(account, now)
+    const isQuiet = !account.isBusy && account.line.length === 0 && account.sent === undefined
+    return isQuiet && account.grant.us === 0 && (this.#reporter === undefined || !this.#reporter.isActive(account))
+  }
+}

@@ -1,0 +1,132 @@
+import type { Answer, Report } from '../sync/store'
+
+/** What a process has in a subject's record. Whole microseconds, but for the counts. */
+export interface RecordField {
+  readonly seq: number
+  readonly used: number
+  readonly held: number
+  readonly ahead: number
+  /** When it expires, in µs since 1970 by the server's clock; beyond the year 3000 where nothing goes on. */
+  readonly expires: number
+  readonly running: number
+}
+
+/** Names the record's format in its keys. During a rollout from an older version a subject has a budget in each. */
+const FORMAT = 'w3'
+const DOUBLE_BYTES = 8
+const WORD = 2 ** 32
+/** FIELD in sync.lua. */
+const FIELD_BYTES = 47
+/** SUMS in sync.lua. */
+const SUMS_BYTES = 64
+/** REPLY in sync.lua. */
+const REPLY_DOUBLES = 16
+const STATUS = ['closed', 'written', 'late', 'unreadable'] as const
+
+/** COMMAND in sync.lua: the figures of a report, in the order of the parameters of sync(). */
+const PARAMETERS = [
+  ...(['starts', 'ends', 'seq', 'stored', 'closes', 'used', 'held', 'ahead', 'running', 'excused', 'added'] as const),
+  ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit'] as const),
+]
+
+/** The key of a subject's window. On a Cluster all windows of a subject are in one slot. */
+export function windowKey(prefix: string, id: string, number: number, policy: string): string {
+  return `${prefix}${FORMAT}:{${id}}:${number}:${policy}`
+}
+
+/** A pattern of SCAN that all windows' keys match. */
+export function windowKeyPattern(prefix: string): string {
+  return `${prefix.replace(/[\\*?[\]^]/g, '\\$&')}${FORMAT}:{*}:*:*`
+}
+
+/** What a key says; undefined for one that is no window's. */
+export function parseWindowKey(prefix: string, key: string): { id: string; window: string } | undefined {
+  if (!key.startsWith(prefix)) return undefined
+  const [, id, window] = /^w3:\{([\w-]{24})\}:\d+:(.*)$/s.exec(key.slice(prefix.length)) ?? []
+  return id === undefined || window === undefined ? undefined : { id, window }
+}
+
+/**
+ * Packs reports as sync.lua takes them.
+ *
+ * @throws {RangeError} where a figure is no whole number
+ */
+export function packReports(reports: readonly Report[]): Buffer {
+  const packed = Buffer.allocUnsafe(reports.length * PARAMETERS.length * DOUBLE_BYTES)
+  const view = viewOf(packed)
+  let at = 0
+  for (const report of reports) {
+    for (const name of PARAMETERS) {
+      const figure = report[name]
+      if (!Number.isSafeInteger(figure))
+        throw new RangeError(`report: ${name} must be a whole number; received ${figure}`)
+      view.setFloat64(at, figure, true)
+      at += DOUBLE_BYTES
+    }
+  }
+  return packed
+}
+
+/**
+ * Reads what sync.lua returns.
+ *
+ * @throws {Error} where it is no answer to so many reports
+ */
+export function readAnswers(keys: readonly string[], reply: unknown): Answer[] {
+  const [packed, ...causes] = Array.isArray(reply) ? (reply as unknown[]) : []
+  if (!Buffer.isBuffer(packed) || packed.length !== keys.length * REPLY_DOUBLES * DOUBLE_BYTES) {
+    throw new Error('sync.lua returned something else than answers')
+  }
+  const view = viewOf(packed)
+  let unreadable = 0
+  return keys.map((key, i) => {
+    const figure = (n: number) => view.getFloat64((i * REPLY_DOUBLES + n) * DOUBLE_BYTES, true)
+    const status = STATUS[figure(1)] ?? 'unreadable'
+    const answer = { time: figure(0), status, found: figure(2) }
+    if (status === 'unreadable') return { ...answer, cause: `${key}: ${String(causes[unreadable++])}` }
+    if (status !== 'written') return answer
+    const figures = {
+      used: figure(3),
+      held: figure(4),
+      aheadOfOthers: figure(5),
+      running: figure(6),
+      excused: figure(7),
+      added: figure(8),
+      strain: figure(9),
+      granted: figure(10),
+      count: figure(11),
+      ahead: figure(12),
+      places: figure(13),
+      isCrowded: figure(14) === 1,
+      carried: figure(15),
+    }
+    return { ...answer, figures }
+  })
+}
+
+/** Reads and writes numbers several times as fast as a Buffer does. */
+function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, byteLength)
+}
+
+/** Reads a process's field; undefined where it is none. */
+export function parseField(packed: Buffer): RecordField | undefined {
+  if (packed.length !== FIELD_BYTES) return undefined
+  return {
+    seq: packed.readUIntLE(0, 5),
+    used: signed7(packed, 5),
+    held: packed.readUIntLE(12, 6),
+    ahead: packed.readUIntLE(18, 6),
+    expires: packed.readUIntLE(28, 3) * WORD + packed.readUInt32LE(24),
+    running: packed.readUIntLE(31, 3),
+  }
+}
+
+/** Reads what field `s` has of all processes' used time, and the latest limit; undefined where it is none. */
+export function parseSums(packed: Buffer): { used: number; limit: number } | undefined {
+  return packed.length === SUMS_BYTES ? { used: signed7(packed, 0), limit: packed.readUIntLE(58, 6) } : undefined
+}
+
+function signed7(packed: Buffer, at: number): number {
+  return packed.readIntLE(at + 4, 3) * WORD + packed.readUInt32LE(at)
+}

@@ -1,0 +1,79 @@
+import type { RedisConnection } from '../../redis/redis-connection'
+import { script } from '../../redis/script'
+import { PLACES } from '../account/account'
+import { GRACE_US, LEASE_US, TICK_US } from '../sync/report'
+import type { Answer, Beat, Report, StoreServer } from '../sync/store'
+import { beatLua, syncLua } from './assets'
+import { packReports, readAnswers, windowKey } from './record'
+
+const SYNC = script(syncLua)
+const BEAT = script(beatLua)
+/** The keys of heartbeats live so long without one. */
+const KEPT_MS = 60_000
+/** A process that misses three heartbeats is counted no more. */
+const LIVING_MS = 3_000
+/** Others are told that somebody waits for so long. */
+const CROWD_US = 250_000
+const TOGETHER = 100
+const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US, PLACES, CROWD_US]
+
+/** What all keys of a process have in common. */
+export interface Keys {
+  /** Begins every key. */
+  readonly prefix: string
+  /** Names this process among the living. */
+  readonly process: string
+}
+
+/** One server, as a connection reaches it: a plain one, or a Cluster's master. */
+export abstract class RedisServer implements StoreServer {
+  reportsPerCommand = TOGETHER
+
+  constructor(
+    protected readonly redis: RedisConnection,
+    protected readonly keys: Keys,
+    readonly name: string | undefined,
+  ) {}
+
+  /** Where it is: `host:port`. */
+  get place(): string {
+    return this.name ?? this.redis.server
+  }
+
+  async report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
+    const { prefix } = this.keys
+    const keys = reports.map(({ id, number }) => windowKey(prefix, id, number, policy))
+    try {
+      return readAnswers(keys, await this.redis.runForBytes(SYNC, keys, [process, packReports(reports), ...TERMS]))
+    } catch (err) {
+      if (reports.length === 1 || !isCrossSlot(err)) throw err
+      this.reportsPerCommand = 1
+      const answers = await Promise.all(reports.map((report) => this.report(policy, process, [report])))
+      return answers.flat()
+    }
+  }
+
+  async beat(): Promise<Beat> {
+    const { prefix, process } = this.keys
+    const tag = this.beatTag()
+    const keys = [`${prefix}living:{${tag}}`, `${prefix}canary:{${tag}}`]
+    const reply = (await this.redis.run(BEAT, keys, [process, LIVING_MS, KEPT_MS])) as [string, number, string]
+    const [time, living, token] = reply
+    return { time: Number(time), living, token: String(token) }
+  }
+
+  /** In the keys of a heartbeat, so that this server keeps them all. */
+  protected abstract beatTag(): string
+}
+
+/** The one server of a plain connection, or the primary that the sentinels name. */
+export class OnlyRedisServer extends RedisServer {
+  protected beatTag(): string {
+    return 'beat' // behind one address there may be several servers
+  }
+}
+
+/** What looks like one server is several, and shares the keys out among them. */
+function isCrossSlot(err: unknown): boolean {
+  return err instanceof Error && err.message.startsWith('CROSSSLOT')
+}

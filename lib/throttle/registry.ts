@@ -1,0 +1,77 @@
+import type { Clock } from '../http/clock'
+import { shown } from '../http/options'
+import { Ledger } from './ledger'
+import type { Policy } from './policy'
+import { StoreHealth } from './sync/health'
+import type { ThrottleStore } from './sync/store'
+
+interface Entry {
+  readonly policy: Policy
+  readonly ledger: Ledger
+  users: number
+}
+
+/**
+ * Ledgers by their policies' names: those of all throttles over one store, or of one throttle without a store. Whoever
+ * opens the same policy shares its ledger; where the limits differ, one of them is a mistake.
+ */
+export class Registry {
+  static readonly #ofStore = new WeakMap<ThrottleStore, Registry>()
+
+  readonly #entries = new Map<string, Entry>()
+  readonly #store: ThrottleStore | undefined
+
+  constructor(store?: ThrottleStore) {
+    this.#store = store
+  }
+
+  /** The ledgers over this store. Without a store they are the caller's own. */
+  static of(store: ThrottleStore | undefined): Registry {
+    let registry = store && this.#ofStore.get(store)
+    if (registry === undefined) {
+      registry = new Registry(store)
+      if (store) this.#ofStore.set(store, registry)
+    }
+    return registry
+  }
+
+  /**
+   * The ledger of this policy, made where there is none.
+   *
+   * @throws {TypeError} where there is one of the same name with other terms
+   */
+  open(policy: Policy, grantAhead: boolean, clock: Clock): Ledger {
+    const { name, windowMs, carryOver } = policy
+    let entry = this.#entries.get(name)
+    if (entry === undefined) {
+      const health = this.#store && StoreHealth.of(this.#store, clock)
+      const ledger = new Ledger(name, { windowUs: windowMs * 1_000, carryOver, grantAhead }, clock, health)
+      this.#entries.set(name, (entry = { policy, ledger, users: 0 }))
+    }
+    if (!isSame(entry.policy, policy)) {
+      throw new TypeError(
+        `two throttles have a window named ${shown(name)}, one of ${shownPolicy(entry.policy)}, one of ` +
+          `${shownPolicy(policy)}; give one of them another name`,
+      )
+    }
+    entry.users++
+    return entry.ledger
+  }
+
+  /** The last user of a ledger closes it. */
+  async close(name: string): Promise<void> {
+    const entry = this.#entries.get(name)
+    if (entry === undefined || --entry.users > 0) return
+    this.#entries.delete(name)
+    await entry.ledger.close()
+  }
+}
+
+function isSame(one: Policy, other: Policy): boolean {
+  return one.limitMs === other.limitMs && one.windowMs === other.windowMs && one.carryOver === other.carryOver
+}
+
+function shownPolicy({ limitMs, windowMs, carryOver }: Policy): string {
+  const limit = typeof limitMs === 'number' ? `${limitMs} ms` : 'a limit by request'
+  return `${limit} in ${windowMs} ms${carryOver ? ' with carryOver' : ''}`
+}

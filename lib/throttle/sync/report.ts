@@ -1,0 +1,211 @@
+import { type Account, TOLD_NOTHING } from '../account/account'
+import { LARGE_PART } from '../account/decide'
+import type { Answer, AnswerFigures, Report } from './store'
+
+/** An active account is looked at this often. */
+export const TICK_US = 125_000
+/** The store counts what is granted ahead for so long after the last report. */
+export const LEASE_US = 2_000_000
+/** The store counts a hold for so long after it should have ended: two ticks. */
+export const GRACE_US = 250_000
+/** Ends are told at once for so long after somebody else waited. */
+const CROWD_US = 250_000
+/** All processes together may be off by a hundredth of the limit; one of them by this at least. */
+const TOLERANCE = 100
+const TOLERANCE_LEAST_US = 1_000
+/** Requests that ended and were not told keep their places in the store: no more than one in so many. */
+const UNTOLD_PLACES = 8
+/** A line asks again so soon at first, then half as long again each time, up to the longest. */
+const ASK_SOON_US = 25_000
+const ASK_LATE_US = 125_000
+const ASK_GROWTH = 1.5
+const STRAIN_UNIT = 100
+
+/** How far the store's figures may be off from the truth. */
+function toleranceOf({ limitUs, server }: Account): number {
+  return Math.max(TOLERANCE_LEAST_US, limitUs / (TOLERANCE * server.living))
+}
+
+/**
+ * When a report is due. `now`: others wait for what it frees, or must hear that nothing is left. `tick`: the truth differs
+ * from what was told by more than the tolerance, something is ahead, or a hold ends later than was told. Else never.
+ */
+export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
+  const { told, own, grant, limitUs } = account
+  if (told === undefined) return 'tick'
+  const used = own.used(now)
+  const untold = used + own.priced(now) - told.used - told.held
+  const gap = untold > 0 ? Math.max(0, untold - told.ahead) : -untold
+  const isIdle = !account.isBusy
+  const isExact = account.line.length === 0 && (now < account.crowdedUntil || account.used(now) > limitUs)
+  const hasFreed = gap > 1 || own.live < told.live || (isIdle && told.held > 0)
+  if (isExact && account.hasEnded && hasFreed) return 'now'
+
+  const tolerance = toleranceOf(account)
+  if (gap > tolerance || grant.us > 0 || told.ahead > 0) return 'tick'
+  if (Math.abs(own.excused(now) - told.excused) > tolerance || own.addedUs !== told.added) return 'tick'
+  if (isIdle && told.held > 0 && told.until > now + TICK_US) return 'tick'
+  const untoldEnds = told.live - own.live
+  if (untoldEnds > 0 && !account.hasPlace(limitUs, now, untoldEnds * UNTOLD_PLACES)) return 'tick'
+  const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + LEASE_US / 2 > told.until
+  return endsLater ? 'tick' : undefined
+}
+
+/** A tick has passed: how much was asked for, and whether that was more than one request now and then. */
+export function tick(account: Account): void {
+  const { demandUs, unitUs, wasAsked } = account
+  account.latelyUs = demandUs > unitUs || (wasAsked && demandUs > 0) ? demandUs : 0
+  account.wasAsked = demandUs > 0
+  account.demandUs = 0
+  account.peak = account.own.live
+}
+
+/** Whether a tick is to look at the account again. */
+export function isActive(account: Account, now: number): boolean {
+  const { isBusy, line, wasAsked, demandUs } = account
+  return isBusy || line.length > 0 || wasAsked || demandUs > 0 || dueAt(account, now) !== undefined
+}
+
+/** The `seq` that a closing account's figures have in the store, if all its reports were answered; else 0. */
+export function closesOf({ unanswered, stored, line }: Account): number {
+  return unanswered === 0 && line.length === 0 ? stored : 0
+}
+
+/** Whether the store has all of it, and grants it nothing ahead. */
+export function isReported({ told, own }: Account, now: number): boolean {
+  if (told === undefined) return false
+  const { used, held, ahead, added } = told
+  return used === own.used(now) && held === own.priced(now) && ahead === 0 && added === own.addedUs
+}
+
+/** What a report needs to be known by when its answer comes. */
+export interface Sent {
+  readonly report: Report
+  readonly live: number
+  /** In µs of the process's clock. */
+  readonly at: number
+}
+
+/**
+ * The account's next report, and what it asks for: all that waits, under the limit of the first. Whoever waits keeps
+ * nothing ahead: parts that several processes keep, of which none is enough, would stop them all.
+ */
+export function reportOf(account: Account, seq: number, now: number, closes = 0, wants = true): Sent {
+  const { own, grant, line, limitUs } = account
+  const first = line[0]
+  const isClosing = closes > 0
+  if (first || now >= grant.until) account.dropGrant()
+  const held = isClosing ? 0 : own.priced(now)
+  const latest = own.lastEnd
+  let lasts = latest === Infinity ? LEASE_US : Math.max(0, latest - now)
+  let [want, count] = [0, 0]
+  let isSameLimit = true
+  const limit = first?.applicant.limitUs ?? limitUs
+  for (const waiter of line) {
+    waiter.priceUs = Math.min(waiter.applicant.price(account), waiter.applicant.limitUs)
+    waiter.seq ??= seq
+    isSameLimit &&= waiter.applicant.limitUs >= limit // one with a lower limit is asked for by itself
+    if (!isSameLimit) continue
+    want += waiter.priceUs
+    count++
+    lasts = Math.max(lasts, waiter.priceUs)
+  }
+  const wish = wants ? wishOf(account) : 0
+  const wishPlaces = wish > 0 ? 2 * Math.max(1, account.peak) : 0
+  grant.us = Math.min(grant.us, wish)
+  grant.places = grant.us > 0 ? Math.min(grant.places, wishPlaces) : 0
+  const report: Report = {
+    id: account.id,
+    number: account.number,
+    starts: account.start,
+    ends: account.end,
+    seq,
+    stored: account.stored,
+    closes,
+    used: own.used(now),
+    held,
+    ahead: grant.us,
+    running: isClosing ? 0 : own.live + grant.places,
+    excused: own.excused(now),
+    added: own.addedUs,
+    strain: Math.round(account.strain * STRAIN_UNIT),
+    carried: account.carriedUs,
+    lasts,
+    want,
+    count,
+    unit: first?.priceUs ?? 0,
+    wish,
+    wishPlaces,
+    limit,
+  }
+  const sent = { report, live: own.live, at: now }
+  account.sent = sent
+  account.lastSeq = seq
+  account.unanswered++
+  account.hasEnded = false
+  account.told = undefined
+  return sent
+}
+
+/** Time wished for ahead: not for large prices, since a few of them would strand the end of a budget in one process. */
+function wishOf({ unitUs, limitUs, latelyUs, demandUs }: Account): number {
+  if (unitUs * LARGE_PART > limitUs) return 0
+  return Math.floor(Math.max(1.25 * latelyUs, demandUs > unitUs ? 2 * demandUs : 0))
+}
+
+/**
+ * Takes an answer in. Ignores what is not the latest.
+ *
+ * @returns `serve`: those who wait can be decided. `again`: another report is needed now
+ */
+export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: number): 'serve' | 'again' | undefined {
+  const { report } = sent
+  if (account.sent === sent) account.sent = undefined
+  if (report.number !== account.number) return undefined
+  account.unanswered--
+  if (report.seq !== account.lastSeq) return undefined
+  if (answer.status === 'written') {
+    hear(account, sent, answer.figures as AnswerFigures, now)
+    return 'serve'
+  }
+  if (answer.status === 'unreadable') return 'serve'
+  if (answer.status === 'late' && answer.found === 0) {
+    // The store has lost the figures: they are told anew. A closed process's have been moved before.
+    account.stored = 0
+    if (report.closes > 0) account.told = { ...TOLD_NOTHING, used: report.used }
+  }
+  return account.line.length > 0 ? 'again' : undefined
+}
+
+function hear(account: Account, { report, live, at }: Sent, figures: AnswerFigures, now: number): void {
+  const { grant, own } = account
+  const { used, held, aheadOfOthers, running, excused, added, granted, count, ahead, places } = figures
+  account.stored = report.closes > 0 ? 0 : report.seq
+  account.others = { used, held, ahead: aheadOfOthers, running, excused, added }
+  account.heardAt = at
+  account.strain = Math.max(account.strain, figures.strain / STRAIN_UNIT)
+  account.carriedUs = Math.max(account.carriedUs, figures.carried)
+  if (figures.isCrowded) account.crowdedUntil = now + CROWD_US
+  if (count > 0) account.askUs = 0 // the next in line may follow soon
+  const reported = { used: report.used, ahead, excused: report.excused, added: report.added }
+  account.told = { ...reported, held: report.held + granted, live: live + count, until: at + report.lasts }
+  // Some of the grant may have been used since the report.
+  grant.us = Math.max(0, grant.us + ahead - report.ahead + granted)
+  grant.places = Math.max(0, grant.places + places - (report.running - live) + count)
+  grant.limitUs = report.limit
+  grant.until = at + LEASE_US / 2
+  account.ownWhenHeard = own.used(now) + own.held(now)
+  for (const waiter of account.line) waiter.isConsidered ||= waiter.seq !== undefined && waiter.seq <= report.seq
+}
+
+/** No answer came: what the store has is not known. */
+export function giveUp(account: Account): void {
+  account.sent = undefined
+  account.told = undefined
+}
+
+/** Says when those who wait are to be asked about again. Not all processes at once. */
+export function askLater(account: Account, now: number): void {
+  account.askUs = Math.min(ASK_LATE_US, Math.max(ASK_SOON_US, account.askUs * ASK_GROWTH))
+  account.askAt = now + account.askUs * (0.75 + ((account.lastSeq * 0.618) % 0.25))
+}

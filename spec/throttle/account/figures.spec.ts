@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { Account } from '../../../lib/throttle/account/account'
+import type { Figures } from '../../../lib/throttle/account/figures'
+import { Hold } from '../../../lib/throttle/account/hold'
+import { memoryServer } from '../../../lib/throttle/account/server'
+
+const WINDOW_US = 1_000_000
+
+/** What a request does, after so many µs. */
+type Step =
+  | { readonly kind: 'begin'; readonly priceUs: number }
+  | { readonly kind: 'start' | 'park' | 'wait' | 'end'; readonly which: number }
+  | { readonly kind: 'excuse'; readonly which: number; readonly us: number }
+  | { readonly kind: 'charge'; readonly us: number }
+
+const us = fc.integer({ min: 0, max: 50_000 })
+const which = fc.nat({ max: 5 })
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constant('begin' as const), priceUs: us }),
+  fc.record({ kind: fc.constantFrom('start', 'start', 'park', 'wait', 'end' as const), which }),
+  fc.record({ kind: fc.constant('excuse' as const), which, us }),
+  fc.record({ kind: fc.constant('charge' as const), us }),
+)
+
+/** One request as a naive recount has it: all its time, state by state. */
+class Recounted {
+  state: 'parked' | 'waiting' | 'running' | 'ended' = 'parked'
+  #since = 0
+  #took = 0
+  /** Of what it took, since it last began to run. */
+  #running = 0
+  #isBeyondPrice = false
+  usedUs = 0
+  excusedUs = 0
+
+  constructor(readonly priceUs: number) {}
+
+  turn(state: Recounted['state'], now: number): void {
+    if (this.state === 'ended') return
+    this.pass(now)
+    if (this.state !== 'running') this.#running = 0
+    this.state = state
+  }
+
+  /** Time passes in the present state. */
+  pass(now: number): void {
+    const us = now - this.#since
+    this.#since = now
+    if (this.state === 'waiting') this.excusedUs += us
+    if (this.state !== 'running') return
+    this.usedUs += us
+    this.#took += us
+    this.#running += us
+  }
+
+  excuse(us: number): void {
+    const most = this.state === 'running' ? Math.min(us, this.#running) : 0
+    this.usedUs -= most
+    this.#took -= most
+    this.#running -= most
+  }
+
+  /** What is left of its price. Once that is used, nothing is. */
+  get pricedUs(): number {
+    this.#isBeyondPrice ||= this.#took >= this.priceUs
+    return this.state === 'ended' || this.#isBeyondPrice ? 0 : this.priceUs - this.#took
+  }
+}
+
+function figures(): { own: Figures; account: Account } {
+  const account = new Account('ada', 'id', 0, { windowUs: WINDOW_US, carryOver: false }, memoryServer(0), 0)
+  return { own: account.own, account }
+}
+
+describe('Figures', () => {
+  it('law: sums are those of a naive recount of all requests, whatever they do', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(us, step), { maxLength: 60 }), (steps) => {
+        const { own, account } = figures()
+        const all: { hold: Hold; naive: Recounted }[] = []
+        let [now, charged] = [0, 0]
+        for (const [after, did] of steps) {
+          now += after
+          for (const { naive } of all) naive.pass(now)
+          const one = 'which' in did ? all[did.which] : undefined
+          if (did.kind === 'begin') {
+            const hold = new Hold(account, did.priceUs, WINDOW_US, 0)
+            hold.clientWaitUs = Infinity
+            own.begin(hold)
+            const naive = new Recounted(did.priceUs)
+            naive.pass(now)
+            all.push({ hold, naive })
+          } else if (did.kind === 'charge') {
+            own.charge(did.us)
+            charged += did.us
+          } else if (one && did.kind === 'excuse') {
+            own.excuse(one.hold, did.us, now)
+            one.naive.excuse(did.us)
+          } else if (one && did.kind !== 'excuse' && one.naive.state !== 'ended') {
+            own[did.kind](one.hold, now)
+            one.naive.turn(
+              ({ start: 'running', park: 'parked', wait: 'waiting', end: 'ended' } as const)[did.kind],
+              now,
+            )
+          }
+          const sum = (of: 'usedUs' | 'excusedUs' | 'pricedUs') =>
+            all.reduce((total, { naive }) => total + naive[of], 0)
+          assert.equal(own.used(now), sum('usedUs') + charged)
+          assert.equal(own.excused(now), sum('excusedUs'))
+          assert.equal(own.priced(now), sum('pricedUs'))
+          assert.ok(own.held(now) >= own.priced(now), 'an estimate is at least what is left of the price')
+          assert.equal(own.live, all.filter(({ naive }) => naive.state !== 'ended').length)
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+})

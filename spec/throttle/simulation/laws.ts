@@ -1,0 +1,272 @@
+import { PLACES } from '../../../lib/throttle/account/account'
+import type { Refusal } from '../../../lib/throttle/account/decide'
+import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/sync/report'
+import { Allowances } from './allowances'
+import { watchLines } from './law-of-lines'
+import { watchWindows } from './law-of-windows'
+import type { SimulatedProcess } from './simulated-process'
+import type { SimulatedRequest } from './simulated-request'
+import type { Simulation } from './simulation'
+import { Strains } from './strains'
+import type { Work } from './work'
+
+/** In an outage longer than this one request is let in though the share is used up. */
+const LONG_OUTAGE_US = 1_000_000
+/** A request is decided so long after it may wait no more. */
+const DECIDED_US = 160_000
+
+/** Holds a run against what was truly done. */
+export class Laws {
+  readonly allow: Allowances
+  readonly strains: Strains
+  readonly #admitted = new Map<Work, SimulatedRequest[]>()
+  /** The highest price of those let in alone beyond the limit, by window. */
+  readonly #lones = new Map<string, number>()
+  readonly #spent = new Set<string>()
+
+  constructor(readonly sim: Simulation) {
+    this.allow = new Allowances(sim)
+    this.strains = new Strains(sim)
+    watchLines(sim, this)
+    watchWindows(sim, this)
+  }
+
+  admittedOf(work: Work): readonly SimulatedRequest[] {
+    return this.#admitted.get(work) ?? []
+  }
+
+  wasSpent(work: Work, number: number): boolean {
+    return this.#spent.has(`${work.id}/${number}`)
+  }
+
+  // --- at an admission
+
+  admitted(request: SimulatedRequest): void {
+    const { sim } = this
+    const { work, process } = request
+    sim.admitted++
+    const all = this.#admitted.get(work)
+    if (all) all.push(request)
+    else this.#admitted.set(work, [request])
+    this.#decided(request)
+    if (request.isGone && sim.loop.now > request.arrivedAt)
+      sim.found('who has gone is not let in', { seq: request.seq })
+    if (sim.mode === 'two') return
+    for (const other of process.lines.get(work) ?? [])
+      if (!other.isGone && other.seq < request.seq)
+        sim.found('first come, first served', { earlier: other.arrivedAt, later: request.arrivedAt })
+    if (sim.mode === 'outage' && process.isDown) this.#hasShare(request)
+    if (!sim.scenario.isCalm || !sim.scenario.isExact) return
+    this.#hasRoom(request)
+    this.#hasPlace(request)
+  }
+
+  #decided(request: SimulatedRequest): void {
+    const { sim } = this
+    const since = Math.max(request.arrivedAt, request.process.blockedUntil)
+    const waited = sim.loop.now - since
+    if (waited > 0) sim.waited++
+    const most = request.wait.maxUs * (sim.mode === 'two' ? 2 : 1) + DECIDED_US
+    if (waited > most)
+      sim.found('bounded wait', {
+        waited,
+        seq: request.seq,
+        process: request.process.id,
+        subject: request.work.subject,
+      })
+  }
+
+  /** What is used and held, the request included, is within its own limit; or nothing else runs. */
+  #hasRoom(request: SimulatedRequest): void {
+    const { sim, allow } = this
+    const { work, limitUs, priceUs } = request
+    const number = work.number()
+    const start = work.startOf(number)
+    if (sim.loop.now - start <= allow.boundaryUs * 4) return
+    const key = `${work.id}/${number}`
+    const used = work.used(number)
+    let [held, guessed, beyond] = [0, 0, 0]
+    for (const process of sim.alive) {
+      const account = process.account(work)
+      if (account?.number !== number) continue
+      held += account.own.held(process.nowUs())
+      for (const hold of account.own.holds)
+        if (hold.state === 'running') guessed += Math.max(0, hold.until - hold.from + hold.tookUs - hold.priceUs)
+    }
+    for (const one of this.admittedOf(work)) {
+      const [from, to] = [one.admittedAt, one.endedAt]
+      if (one.limitUs > limitUs && from > sim.loop.now - LEASE_US) guessed += one.priceUs
+      if (from < start && to > start) guessed += one.priceUs // told within a tick
+      if (to > start) beyond += Math.max(0, one.countedUs - one.priceUs)
+    }
+    const isAlone = [...work.live].every((one) => one === request || one.admittedAt > sim.loop.now - sim.roundTrip)
+    const slack = 2 * allow.toleranceUs
+    const isLone = isAlone && used <= limitUs + slack
+    if (isLone && used + held > limitUs * 0.9) this.#lones.set(key, Math.max(this.#lones.get(key) ?? 0, priceUs))
+    const lone = this.#lones.get(key) ?? 0
+    const most = limitUs + guessed + slack + beyond + work.carried(number) + lone + allow.roundingUs
+    if (used + held > most && !isLone)
+      sim.found('there is room at each admission', {
+        used,
+        held,
+        limitUs,
+        priceUs,
+        lone,
+        guessed,
+        beyond,
+        process: request.process.id,
+        seq: request.seq,
+      })
+  }
+
+  /**
+   * No more run at once than there were places when the latest of them was granted: places granted ahead count as running.
+   * A process that starts one from time ahead was granted its place within the last second.
+   */
+  #hasPlace(request: SimulatedRequest): void {
+    const { sim, allow } = this
+    const { work, limitUs, process } = request
+    const number = work.number()
+    const { now } = sim.loop
+    const start = work.startOf(number)
+    if (now - start <= allow.boundaryUs * 4) return
+    const granted = request.admittedAt > request.arrivedAt ? sim.roundTrip : LEASE_US / 2 + sim.roundTrip
+    const heard = 2 * TICK_US + sim.roundTrip
+    // While a process has a hold it need not tell what its requests took, nor that they have ended, since the last began.
+    const told = now - granted - heard - GRACE_US
+    const silentSince = new Map<SimulatedProcess, number>()
+    for (const { process: other, endedAt, admittedAt } of this.admittedOf(work))
+      if (endedAt > told) silentSince.set(other, Math.min(silentSince.get(other) ?? Infinity, admittedAt - heard))
+    silentSince.set(process, now - granted)
+    let unknown = allow.toleranceUs
+    for (const [other, since] of silentSince) unknown += work.since(Math.max(start, since), other)
+    // Waits for clients count from when the cap was reached, once the process has looked.
+    for (const { asked } of work.live) if (asked.clientWait) unknown += sim.heardWithin + TICK_US
+    // The store looks for what has expired where a wish is not met.
+    for (const { expires, held } of sim.model.hash(work.id, number)?.fields.values() ?? [])
+      if (expires <= sim.time) unknown += held
+    const known = work.used(number) - unknown
+    // Those with a higher limit may have been granted theirs since.
+    const running = [...work.live].filter((one) => one.limitUs <= limitUs || one.admittedAt < now - granted).length
+    const strain = this.strains.known(work, number, now - granted - heard) * 0.98
+    const most = Math.max(1, (PLACES * (limitUs - Math.max(0, known))) / (limitUs * Math.max(1, strain)))
+    if (running > most + 1e-6)
+      sim.found('no more run at once than there are places', {
+        running,
+        most,
+        known,
+        limitUs,
+        strain,
+        process: process.id,
+        seq: request.seq,
+      })
+  }
+
+  /** In an outage a process uses its share of what was left when the others were last heard; later, one at a time. */
+  #hasShare(request: SimulatedRequest): void {
+    const { sim, allow } = this
+    const { work, process, limitUs, hold } = request
+    if (!hold || work.number() !== hold.account.number) return
+    const { account } = hold
+    const { others, heardAt, number } = account
+    const isAlone = [...work.live].every((one) => one === request || one.process !== process)
+    if (isAlone && process.downForUs > LONG_OUTAGE_US) return
+    const heard = Math.max(work.startOf(number), process.simulated(heardAt))
+    let [us, heldThen] = [0, 0]
+    for (const one of this.admittedOf(work)) {
+      if (one.process !== process) continue
+      const left = Math.max(0, one.priceUs - one.countedUs)
+      if (one.admittedAt >= heard) us += one.countedUs + (one.endedAt === Infinity ? left : 0)
+      else if (one.endedAt > heard) {
+        heldThen += Math.max(0, one.priceUs - (heard - one.admittedAt))
+        // Its hold was an estimate, if it ran longer than its price.
+        if (one.endedAt < Infinity) us -= left > 0 ? left : (heard - one.admittedAt) / 2
+      }
+    }
+    const before = work.used(number, process) - work.since(heard, process)
+    const share = Math.max(0, limitUs - others.used - others.held - before - heldThen) / process.living
+    const slack = allow.toleranceUs + allow.roundingUs + allow.edgeUs(work, number)
+    if (us > share + slack)
+      sim.found('an outage is bounded by shares', { us, share, slack, process: process.id, seq: request.seq })
+  }
+
+  // --- at a refusal
+
+  refused(request: SimulatedRequest, refusal: Refusal): void {
+    const { sim } = this
+    if (request.isGone) return
+    this.#decided(request)
+    if (refusal.reason !== 'spent') return
+    const { work, process, limitUs, asked } = request
+    const number = work.number()
+    this.#spent.add(`${work.id}/${number}`)
+    this.#isSpent(request, number)
+    const { toldIn } = asked
+    const isKept = toldIn?.number === number && !this.allow.isRecent(toldIn.at - 1e6) && !sim.scenario.isLossy
+    if (isKept) sim.found('Retry-After is kept', { told: toldIn.at, process: process.id })
+    if (!sim.random.chance(0.3)) return
+    const again = sim.random.pick(sim.processes)
+    const told = { us: asked.us, limitUs, route: asked.route, toldIn: { number, at: sim.loop.now } }
+    sim.loop.after(
+      refusal.retryAfterUs,
+      again.guarded(() => sim.request(again, work, told)),
+    )
+  }
+
+  #isSpent(request: SimulatedRequest, number: number): void {
+    const { sim, allow } = this
+    const { work, limitUs, process } = request
+    const { isCalm, drift } = sim.scenario
+    if (allow.isRecent(undefined, ['rollback'])) return
+    const used = work.used(number) + this.strains.carried(work, number)
+    const held = allow.unfinishedUs(work, number) + allow.heldOfSilentUs(work, number)
+    const rounding = allow.toleranceUs + allow.roundingUs + drift * used * 2 + allow.edgeUs(work, number)
+    const blocked = sim.processes.some(({ wasBlocked }) => wasBlocked) ? allow.boundaryUs : 0
+    const near = Math.min(sim.loop.now - work.startOf(number), work.startOf(number + 1) - sim.loop.now)
+    const boundary = allow.boundaryUs * (isCalm ? 1 : 4)
+    const edge = near < allow.boundaryUs * 4 ? boundary * sim.admitted : 0
+    if (used < limitUs - held - rounding - blocked - edge)
+      sim.found('nobody is refused as spent while used <= limit', {
+        used,
+        limitUs,
+        held,
+        rounding,
+        edge,
+        process: process.id,
+        number,
+        seq: request.seq,
+      })
+  }
+
+  // --- at the end
+
+  atEnd(): void {
+    const { sim } = this
+    for (const process of sim.alive)
+      for (const line of process.lines.values())
+        for (const request of line) {
+          const most = request.wait.maxUs * (sim.mode === 'two' ? 2 : 1) + DECIDED_US
+          const waited = sim.loop.now - Math.max(request.arrivedAt, process.blockedUntil)
+          if (!request.isGone && waited > most)
+            sim.found('nobody is forgotten', {
+              waited,
+              seq: request.seq,
+              process: process.id,
+              subject: request.work.subject,
+            })
+        }
+  }
+
+  /** What an ended process did in its last ticks may be missing in the store. */
+  untoldUs(process: SimulatedProcess, work: Work, number: number): number {
+    if (process.diedAt === Infinity || process.isClosed) return 0
+    const [since, end] = [
+      Math.max(process.diedAt - this.sim.heardWithin, work.startOf(number)),
+      work.startOf(number + 1),
+    ]
+    let us = 0
+    for (const { process: of, from, to = this.sim.loop.now } of work.stretches)
+      if (of === process) us += Math.max(0, Math.min(to, end) - Math.max(from, since))
+    return us
+  }
+}

@@ -1,0 +1,220 @@
+import { PLACES } from '../../../lib/throttle/account/account'
+import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/sync/report'
+import type { Answer, Beat, Report } from '../../../lib/throttle/sync/store'
+
+export const NEVER = 2 ** 55
+const CROWD_US = 250_000
+const LEAST_US = GRACE_US + TICK_US
+/** A process that misses three heartbeats is counted no more. */
+const LIVING_US = 3_000_000
+
+/** A process's field, as FIELD in sync.lua. */
+export interface Field {
+  seq: number
+  used: number
+  held: number
+  ahead: number
+  expires: number
+  running: number
+  excused: number
+  added: number
+}
+
+/** As SUMS in sync.lua. */
+export interface Sums {
+  readonly used: number
+  readonly held: number
+  readonly ahead: number
+  readonly expires: number
+  readonly short: number
+  readonly running: number
+  readonly excused: number
+  readonly added: number
+  readonly strain: number
+  readonly carried: number
+  readonly limit: number
+}
+
+/** One subject's window, as its hash in Redis. */
+export interface Hash {
+  readonly fields: Map<string, Field>
+  sums: Sums | undefined
+  readonly closed: { used: number; excused: number; added: number }
+  /** What each closed process has moved: for the laws only. */
+  readonly moved: Map<string, number>
+}
+
+/** What fields say together. */
+type Others = { -readonly [Name in keyof Omit<Sums, 'short' | 'strain' | 'carried' | 'limit'>]: number }
+
+const NO_FIELD: Field = { seq: 0, used: 0, held: 0, ahead: 0, expires: 0, running: 0, excused: 0, added: 0 }
+
+/** sync.lua and beat.lua over one server's keys, in TypeScript. Times are µs by the server's clock. */
+export class StoreModel {
+  hashes = new Map<string, Hash>()
+  beats = new Map<string, number>()
+  /** Stands for the run id, the number of evicted keys and the canary. */
+  token = 0
+
+  hash(id: string, number: number): Hash | undefined {
+    return this.hashes.get(keyOf(id, number))
+  }
+
+  /** A copy of all data, for {@link restore}. */
+  snapshot(): unknown {
+    return structuredClone([this.hashes, this.beats])
+  }
+
+  restore(snapshot: unknown): void {
+    ;[this.hashes, this.beats] = structuredClone(snapshot) as [Map<string, Hash>, Map<string, number>]
+  }
+
+  beat(process: string, time: number): Beat {
+    this.beats.set(process, time)
+    let living = 0
+    for (const at of this.beats.values()) if (at >= time - LIVING_US) living++
+    return { time, living, token: String(this.token) }
+  }
+
+  report(process: string, c: Report, time: number): Answer {
+    if (time < c.starts || time >= c.ends) return { time, status: 'closed', found: 0 }
+    const key = keyOf(c.id, c.number)
+    let hash = this.hashes.get(key)
+    const mine = hash?.fields.get(process) ?? NO_FIELD
+    const found = mine.seq
+    const isOld = found >= c.seq
+    const isMoved = c.closes > 0 && found !== c.closes
+    const isGone = c.stored > 0 && found === 0
+    if (isOld || isMoved || isGone) return { time, status: 'late', found }
+    if (hash === undefined) {
+      hash = { fields: new Map(), sums: undefined, closed: { used: 0, excused: 0, added: 0 }, moved: new Map() }
+      this.hashes.set(key, hash)
+    }
+    const figures = this.#write(hash, process, mine, c, time)
+    return { time, status: 'written', found, figures }
+  }
+
+  /** The other processes' sums, by their fields. What has expired is written back. */
+  #count(hash: Hash, process: string, time: number): Others {
+    const { used, excused, added } = hash.closed
+    const o = { used, held: 0, ahead: 0, running: 0, excused, added, expires: NEVER }
+    for (const [name, field] of hash.fields) {
+      if (name === process) continue
+      if (field.expires <= time) {
+        field.used += field.held
+        field.held = field.ahead = field.running = 0
+        field.expires = NEVER
+      } else o.expires = Math.min(o.expires, field.expires)
+      o.used += field.used
+      o.held += field.held
+      o.ahead += field.ahead
+      o.running += field.running
+      o.excused += field.excused
+      o.added += field.added
+    }
+    return o
+  }
+
+  #others(hash: Hash, process: string, mine: Field, time: number): Others {
+    const { sums } = hash
+    if (!sums) return this.#count(hash, process, time)
+    return {
+      used: sums.used - mine.used,
+      held: Math.max(0, sums.held - mine.held),
+      ahead: Math.max(0, sums.ahead - mine.ahead),
+      expires: sums.expires,
+      running: Math.max(0, sums.running - mine.running),
+      excused: Math.max(0, sums.excused - mine.excused),
+      added: sums.added - mine.added,
+    }
+  }
+
+  #write(hash: Hash, process: string, mine: Field, c: Report, time: number): NonNullable<Answer['figures']> {
+    const { sums } = hash
+    const short = sums?.short ?? 0
+    const strain = Math.max(c.strain, sums?.strain ?? 0)
+    const carried = Math.max(c.carried, sums?.carried ?? 0)
+    let o = this.#others(hash, process, mine, time)
+    o.used += carried - (sums?.carried ?? 0)
+    let room = this.#room(o, c, strain)
+    const isShort = c.want + Math.max(0, c.wish - c.ahead) > room.left || c.count > room.slots
+    if (isShort && o.expires <= time) {
+      o = this.#count(hash, process, time)
+      o.used += carried
+      room = this.#room(o, c, strain)
+    }
+    const { granted, rest, count } = this.#grant(o, c, room)
+    const { left, slots } = room
+    const half = count > 0 || c.count === 0 ? Math.floor((left - granted - rest) / 2) : 0
+    const ahead = c.ahead + rest + Math.max(0, Math.min(c.wish - c.ahead, half))
+    const [held, live] = [c.held + granted, c.running + count]
+    let places = 0
+    if (rest > 0) places = Math.min(c.count - count, slots - count)
+    else if (ahead > 0) places = Math.max(0, Math.min(c.wishPlaces, Math.floor((slots - count) / 2)))
+    const running = live + places
+    const isCrowded = short > 0 && short + CROWD_US > time
+    let expires = NEVER
+    if (held > 0 || live > 0) expires = time + Math.max(c.lasts + GRACE_US, LEAST_US)
+    if (ahead > 0 || places > 0) expires = expires === NEVER ? time + LEASE_US : Math.max(expires, time + LEASE_US)
+    const { used, excused, added, seq } = c
+    if (c.closes > 0) {
+      hash.closed.used += used
+      hash.closed.excused += excused
+      hash.closed.added += added
+      hash.moved.set(process, (hash.moved.get(process) ?? 0) + used)
+      hash.fields.delete(process)
+    } else hash.fields.set(process, { seq, used, held, ahead, expires, running, excused, added })
+    hash.sums = {
+      used: o.used + used,
+      held: o.held + held,
+      ahead: o.ahead + ahead,
+      expires: Math.min(o.expires, expires),
+      short: granted < c.want || count < c.count ? time : short,
+      running: o.running + running,
+      excused: o.excused + excused,
+      added: o.added + added,
+      strain,
+      carried,
+      limit: c.limit,
+    }
+    return {
+      used: o.used,
+      held: o.held,
+      aheadOfOthers: o.ahead,
+      running: o.running,
+      excused: o.excused,
+      added: o.added,
+      ...{ strain, granted, count, ahead, places, isCrowded, carried },
+    }
+  }
+
+  /** Time and places that are left. */
+  #room(o: Others, c: Report, strain: number): { left: number; slots: number } {
+    const left = c.limit - o.used - o.held - o.ahead - c.used - c.held - c.ahead
+    const places = Math.floor((PLACES * 100 * (c.limit - o.used - c.used)) / (c.limit * strain))
+    return { left, slots: places - o.running - c.running }
+  }
+
+  #grant(o: Others, c: Report, { left, slots }: { left: number; slots: number }) {
+    const { want, count: number, unit } = c
+    let [granted, rest, count] = [0, 0, 0]
+    if (want > 0 && want <= left && number <= slots) {
+      granted = want
+      count = number
+    } else if (number > 0 && unit <= left && slots > 0) {
+      granted = unit
+      count = 1
+      if (slots > 1 && number > 1) rest = Math.max(0, Math.min(want, left) - granted)
+    }
+    const nothingRuns = o.running + c.running === 0
+    if (number > 0 && count === 0 && nothingRuns && o.used + o.ahead + c.used + c.ahead <= c.limit) {
+      granted = unit
+      count = 1
+    }
+    return { granted, rest, count }
+  }
+}
+
+function keyOf(id: string, number: number): string {
+  return `${id}/${number}`
+}

@@ -1,0 +1,415 @@
+import type { Mode } from './scenario'
+
+/** One mechanism left out, by a change of the text of a file of this repository, and the modes in which a law finds that. */
+export interface Mutant {
+  readonly lacks: string
+  readonly modes: readonly Mode[]
+  readonly file: string
+  readonly from: string
+  readonly to: string
+}
+
+const ACCOUNT = 'lib/throttle/account/account.ts'
+const DECIDE = 'lib/throttle/account/decide.ts'
+const FIGURES = 'lib/throttle/account/figures.ts'
+const ACCOUNTS = 'lib/throttle/account/accounts.ts'
+const CLOCK = 'lib/throttle/account/window-clock.ts'
+const LEDGER = 'lib/throttle/ledger.ts'
+const REPORT = 'lib/throttle/sync/report.ts'
+const REPORTER = 'lib/throttle/sync/reporter.ts'
+const SENDER = 'lib/throttle/sync/sender.ts'
+const HEALTH = 'lib/throttle/sync/health.ts'
+const DEADLINE = 'lib/throttle/sync/deadline.ts'
+/** Stands for sync.lua, which answers alike: spec/throttle/redis/sync-lua.spec.ts. */
+const MODEL = 'spec/throttle/simulation/model.ts'
+
+type Row = readonly [lacks: string, modes: string, from: string, to: string]
+
+const OF_THE_STORE: readonly Row[] = [
+  ['the order of reports', 'late', 'found >= c.seq', 'false'],
+  ['a closing report that names the seq of its field', 'closed', 'c.closes > 0 && found !== c.closes', 'false'],
+  ['a field that an old report does not bring back', 'closed', 'c.stored > 0 && found === 0', 'false'],
+  ['the open window only', 'clocks late', 'time < c.starts || time >= c.ends', 'false'],
+  ['the sum of closed processes', 'closed', 'hash.closed.used += used', ''],
+  ['closed processes where all is counted', 'closed', '= hash.closed\n', '= { used: 0, excused: 0, added: 0 }\n'],
+  [
+    'fields counted where the sums are missing',
+    'evicted lost rolledBack',
+    'if (!sums) return this.#count(hash, process, time)',
+    'if (!sums) return { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0, expires: NEVER }',
+  ],
+  ['counting anew where a wish is not met', 'killed waiting', 'if (isShort && ', 'if (false && '],
+  [
+    'the expiry of fields',
+    'killed waiting',
+    'expires = time + Math.max(c.lasts + GRACE_US, LEAST_US)',
+    'expires = NEVER',
+  ],
+  ['the lease of what is ahead', 'killed hot', 'time + LEASE_US : Math.max(expires, time + LEASE_US)', 'NEVER : NEVER'],
+  ['expired holds counted as used', 'killed clean', 'field.used += field.held', ''],
+  [
+    'places that expire',
+    'killed waiting',
+    'field.held = field.ahead = field.running = 0',
+    'field.held = field.ahead = 0',
+  ],
+  ['what others hold', 'waiting', '- o.held - o.ahead - c.used', '- o.ahead - c.used'],
+  ['what others have ahead', 'hot clean', '- o.held - o.ahead - c.used', '- o.held - c.used'],
+  ['the rest ahead', 'clean waiting killed strain', 'if (slots > 1 && number > 1) rest', 'if (false) rest'],
+  [
+    'one request always let in',
+    'waiting strain',
+    'if (number > 0 && count === 0 && nothingRuns',
+    'if (number > 0 && count === 0 && false',
+  ],
+  [
+    'one let in only where nothing runs',
+    'waiting learned clean strain',
+    'const nothingRuns = o.running + c.running === 0',
+    'const nothingRuns = true',
+  ],
+  [
+    'one let in only where nothing is ahead beyond the limit',
+    'hot waiting clean',
+    'o.used + o.ahead + c.used + c.ahead <= c.limit',
+    'o.used + c.used <= c.limit',
+  ],
+  [
+    'half of what is left at most ahead',
+    'hot clean',
+    '? Math.floor((left - granted - rest) / 2) : 0',
+    '? left - granted - rest : 0',
+  ],
+  [
+    'nothing more ahead where the first gets nothing',
+    'clients clean strain waiting',
+    'count > 0 || c.count === 0 ?',
+    'true ?',
+  ],
+  ['places', 'waiting clean hot strain', 'slots: places - o.running - c.running', 'slots: 1e6'],
+  ['places ahead that count as running', 'hot clean strain', 'const running = live + places', 'const running = live'],
+  ['half of the places at most ahead', 'hot clean strain', 'Math.floor((slots - count) / 2)', '(slots - count)'],
+  [
+    'places ahead for the rest',
+    'clean waiting strain',
+    'if (rest > 0) places = Math.min(c.count - count, slots - count)\n    else if',
+    'if',
+  ],
+  ['the highest strain', 'strain waiting', 'Math.max(c.strain, sums?.strain ?? 0)', 'c.strain'],
+  ['what is carried over, once', 'carried', 'o.used += carried - (sums?.carried ?? 0)', 'o.used + carried'],
+  ['the highest that is carried over', 'carried', 'Math.max(c.carried, sums?.carried ?? 0)', 'c.carried'],
+  ['others told that somebody waits', 'clean two waiting strain', 'short > 0 && short + CROWD_US > time', 'false'],
+  [
+    'excused waits told to others',
+    'clients',
+    'excused: o.excused,\n      added: o.added,\n      ...{ strain',
+    'excused: 0,\n      added: o.added,\n      ...{ strain',
+  ],
+]
+
+const OF_REPORTS: readonly Row[] = [
+  ['lines asked about soon after a grant', 'hot strain', 'if (count > 0) account.askUs = 0', ''],
+  [
+    'a move only if all was answered',
+    'closed',
+    'return unanswered === 0 && line.length === 0 ? stored : 0',
+    'return stored',
+  ],
+  ['the truth told at ticks', 'clean late', 'if (gap > tolerance || grant.us > 0', 'if (grant.us > 0'],
+  ['what is ahead given back at ticks', 'clean waiting hot', 'grant.us > 0 || told.ahead > 0', 'false'],
+  ['excused waits told', 'clients', 'Math.abs(own.excused(now) - told.excused) > tolerance', 'false'],
+  ['charged time told apart', 'learned', 'own.addedUs !== told.added', 'false'],
+  [
+    'a hold that is over told',
+    'waiting learned',
+    'if (isIdle && told.held > 0 && told.until > now + TICK_US)',
+    'if (false)',
+  ],
+  ['holds renewed', 'two clients learned', "return endsLater ? 'tick' : undefined", 'return undefined'],
+  [
+    'ends told at once where others wait',
+    'waiting clean strain',
+    "if (isExact && account.hasEnded && hasFreed) return 'now'",
+    '',
+  ],
+  ['ends of places told at once', 'waiting clean strain', 'own.live < told.live || ', ''],
+  ['ends of places told at ticks', 'strain waiting', 'if (untoldEnds > 0 && !account', 'if (false && !account'],
+  ['only ends told at once', 'waiting clean learned', 'account.hasEnded && hasFreed', 'hasFreed'],
+  ['tolerance divided by the living', 'clean late waiting', '(TOLERANCE * server.living)', 'TOLERANCE'],
+  [
+    'nothing ahead for those who wait',
+    'waiting clean',
+    'if (first || now >= grant.until) account.dropGrant()',
+    'if (now >= grant.until) account.dropGrant()',
+  ],
+  [
+    'a grant given up as its lease ends',
+    'stalls hot clean',
+    'if (first || now >= grant.until) account.dropGrant()',
+    'if (first) account.dropGrant()',
+  ],
+  ['no more ahead than is wished for', 'clean waiting hot', 'grant.us = Math.min(grant.us, wish)', ''],
+  [
+    'no more places ahead than are wished for',
+    'clean waiting hot strain',
+    'grant.us > 0 ? Math.min(grant.places, wishPlaces) : 0',
+    'grant.places',
+  ],
+  [
+    'a lower limit asked for by itself',
+    'clean waiting strain',
+    'isSameLimit &&= waiter.applicant.limitUs >= limit',
+    'isSameLimit &&= true',
+  ],
+  ['nothing ahead for large prices', 'waiting clean strain', 'if (unitUs * LARGE_PART > limitUs) return 0', ''],
+  [
+    'the price of those who wait, anew',
+    'learned',
+    'waiter.priceUs = Math.min(waiter.applicant.price(account), waiter.applicant.limitUs)',
+    '',
+  ],
+  ['old answers ignored', 'late', 'if (report.seq !== account.lastSeq) return undefined', ''],
+  ['figures that are lost told anew', 'lost evicted', 'account.stored = 0\n    if', 'if'],
+  [
+    'what was moved is told',
+    'closed',
+    'if (report.closes > 0) account.told = { ...TOLD_NOTHING, used: report.used }',
+    '',
+  ],
+  ['the age of a grant', 'late stalls hot', 'grant.until = at + LEASE_US / 2', 'grant.until = Infinity'],
+  ['the limit of a grant', 'clean waiting two', 'grant.limitUs = report.limit', 'grant.limitUs = 0'],
+  [
+    'the highest strain heard',
+    'strain waiting',
+    'account.strain = Math.max(account.strain, figures.strain / STRAIN_UNIT)',
+    '',
+  ],
+  ['the highest carried heard', 'carried', 'account.carriedUs = Math.max(account.carriedUs, figures.carried)', ''],
+  ['others crowded heard', 'waiting clean strain', 'if (figures.isCrowded) account.crowdedUntil = now + CROWD_US', ''],
+  [
+    'grants used since the report',
+    'hot clean',
+    'Math.max(0, grant.us + ahead - report.ahead + granted)',
+    'ahead + granted',
+  ],
+  [
+    'places used since the report',
+    'hot clean strain',
+    'Math.max(0, grant.places + places - (report.running - live) + count)',
+    'places + count',
+  ],
+  [
+    'what is not known told again',
+    'outage late',
+    "if (told === undefined) return 'tick'",
+    'if (told === undefined) return undefined',
+  ],
+  ['lines asked about soon', 'waiting', 'const ASK_LATE_US = 125_000', 'const ASK_LATE_US = 900_000'],
+]
+
+const OF_THE_REPORTER: readonly Row[] = [
+  [
+    'accounts active after a loss',
+    'lost evicted rolledBack',
+    'this.#again.set(server, this.#accounts.spenders(server, nowUs(this.#clock)))',
+    '',
+  ],
+  [
+    'a new look where more live',
+    'late clean',
+    'for (const account of this.#accounts.active) if (account.server === server) this.activate(account)',
+    '',
+  ],
+  [
+    'lines asked about as the server is up',
+    'outage cutOff',
+    'if (account.line.length > 0) this.ask(account)\n',
+    'if (account.line.length > 0) continue\n',
+  ],
+  [
+    'accounts told as the server is up',
+    'outage cutOff',
+    'else if (account.told === undefined) this.activate(account)',
+    '',
+  ],
+  [
+    'lines decided as the server goes down',
+    'outage cutOff',
+    'if (account.line.length > 0 || this.#refreshed.has(account)) this.#decideAlone(account, now)',
+    '',
+  ],
+  ['the last reports', 'closed', 'const CLOSING_TRIES = 4', 'const CLOSING_TRIES = 0'],
+  ['more than one last report', 'closed', 'const CLOSING_TRIES = 4', 'const CLOSING_TRIES = 1'],
+  ['reports at ticks', 'clean', 'this.ask(account, TOGETHER)', ''],
+  ['ends reported at once', 'waiting clean strain', "if (dueAt(account, now) === 'now') this.ask(account)", ''],
+  ['new waiters asked about', 'waiting clean', "if (next === 'again' || isNew || ", "if (next === 'again' || "],
+  ['the window entered that a server names', 'clocks', 'isEarly ? answer.time : undefined', 'undefined'],
+]
+
+const OF_HEALTH: readonly Row[] = [
+  ['what a lost token means', 'lost evicted rolledBack', 'if (hasLost) for', 'if (false) for'],
+  [
+    'heartbeats during an outage',
+    'outage cutOff',
+    'this.#beatIn(this.isDown ? BEAT_DOWN_MS : BEAT_MS)',
+    'this.#beatIn(60_000)',
+  ],
+  ['the server declared down', 'outage cutOff', 'this.isDown = true\n      this.downSince', 'this.downSince'],
+]
+
+const OF_ACCOUNTS: readonly Row[] = [
+  [
+    'never an earlier window',
+    'clean waiting clocks',
+    'if (time < this.end) return false',
+    'if (time >= this.start && time < this.end) return false',
+  ],
+  ['strain', 'strain waiting', 'return Math.max(1, this.strain * STRAIN_KEPT, overshoot)', 'return 1'],
+  ['strain that falls', 'strain waiting', 'this.strain * STRAIN_KEPT, overshoot', 'this.strain, overshoot'],
+  [
+    'strain that falls over windows without requests',
+    'strain waiting clean',
+    'this.strain * STRAIN_KEPT ** windows',
+    'this.strain',
+  ],
+  ['charged time left out of strain', 'learned', '- this.others.added - this.own.addedUs', ''],
+  ['carried time left out of strain', 'carried', '- this.own.addedUs - this.carriedUs', '- this.own.addedUs'],
+  ['what is carried over', 'carried', 'this.terms.carryOver ? Math.max(0, ', 'false ? Math.max(0, '],
+  ['strain in the places', 'strain', '(live + 1) * limitUs * this.strain', '(live + 1) * limitUs'],
+  ['one alone has a place', 'waiting clean strain outage', 'return live === 0 || (live + 1)', 'return (live + 1)'],
+  ['the use of a grant', 'hot clean', 'this.grant.us = Math.max(0, this.grant.us - hold.priceUs)', ''],
+  ['the use of a place', 'hot clean strain', 'this.grant.places = Math.max(0, this.grant.places - 1)', ''],
+]
+
+const OF_REST: readonly Row[] = [
+  [
+    'strain of subjects at rest',
+    'strain waiting',
+    'if (strain > 1 || next > 1) this.#strains',
+    'if (false) this.#strains',
+  ],
+  ['figures of subjects at rest', 'clean waiting', 'own.restore(used, excused, added)', 'own.restore(0, 0, 0)'],
+  [
+    'what the store has of subjects at rest',
+    'clean waiting',
+    'stored > 0 ? { ...TOLD_NOTHING, used, excused, added } : undefined',
+    'TOLD_NOTHING',
+  ],
+]
+
+const OF_DECISIONS: readonly Row[] = [
+  [
+    'refusals from memory asked about',
+    'killed stalls closed lost',
+    'const UNHEARD_US = 2_000_000',
+    'const UNHEARD_US = Infinity',
+  ],
+  [
+    'refusals only in a window that is open for certain',
+    'clean waiting',
+    '&& isHeard && account.isOpen(now)',
+    '&& isHeard',
+  ],
+  [
+    'letting go of clients that have gone',
+    'waiting',
+    'if (applicant.isGone) done({ gone: true, account })\n    else if',
+    'if',
+  ],
+  ['patience', 'waiting', 'else if (now >= waiter.until) done', 'else if (false) done'],
+  ['the order of a line', 'waiting', 'left.length === 0 && fits(account', 'fits(account'],
+  ['a line joined', 'waiting', 'if (line.length === 0) {\n    if (fits', 'if (true) {\n    if (fits'],
+  ['the limit of a grant in decisions', 'clean waiting two', '&& limitUs >= grant.limitUs', ''],
+  ['a lease that ends', 'stalls late', '&& now < grant.until', ''],
+  ['places granted', 'hot clean strain', '&& grant.places > 0', ''],
+  [
+    'places in the process',
+    'hot clean strain waiting',
+    'account.used(now) <= limitUs && account.hasPlace(limitUs, now)',
+    'account.used(now) <= limitUs',
+  ],
+  [
+    'used time within the limit at a start',
+    'hot clean waiting',
+    'return isGranted && account.used(now) <= limitUs',
+    'return isGranted',
+  ],
+  ['shares in an outage', 'outage', 'leftThen > 0 ? leftThen / server.living', 'leftThen > 0 ? leftThen'],
+  [
+    'what others held in an outage',
+    'outage',
+    'limitUs - others.used - others.held - ownWhenHeard',
+    'limitUs - others.used - ownWhenHeard',
+  ],
+  ['shares of the places in an outage', 'outage', 'own.live * server.living', 'own.live'],
+  [
+    'one request in a long outage',
+    'outage',
+    '!account.isBusy && now - account.server.downSince > LONG_OUTAGE_US',
+    'false',
+  ],
+]
+
+const OF_FIGURES: readonly Row[] = [
+  ['estimates that rise', 'learned waiting late', '      if (hold.until <= now) {', '      if (false) {'],
+  [
+    'only prices held in the store',
+    'stalls cutOff killed learned',
+    'return this.#endsUs - this.#within * now + this.#parkedUs',
+    'return this.#untilUs - this.#running * now + this.#parkedUs',
+  ],
+  ['holds that are parked renewed', 'two clients', 'if (this.#running < this.live) return Infinity', ''],
+  ['the cap of client waits', 'clients', 'if (beyondUs <= 0) continue', 'continue'],
+  ['client waits of other processes', 'clients', 'othersUs + this.excused(now)', 'this.excused(now)'],
+  ['what runs across the boundary', 'clean', 'const from = Math.max(hold.from, boundary)', 'const from = hold.from'],
+]
+
+const OF_THE_LEDGER: readonly Row[] = [
+  ['freed time for those who wait', 'waiting', 'if (line.length > 0) grant.us =', 'if (false) grant.us ='],
+  ['freed time only within the limit', 'waiting learned', 'Math.max(0, account.left(grant.limitUs, now))', 'Infinity'],
+  ['a freed place for the next', 'hot waiting', 'grant.places++', ''],
+  [
+    'a line served as a request ends',
+    'waiting',
+    'if (line.length > 0) this.#serve(account, now)\n    this.#reporter?.ended',
+    'this.#reporter?.ended',
+  ],
+  [
+    'lines asked about again',
+    'waiting',
+    'if (account.line.length > 0 && now >= account.askAt) this.#reporter?.ask(account)',
+    '',
+  ],
+  ['lines looked at', 'waiting', 'if (this.#isLooking || this.#closed) return', 'return'],
+  ['client waits looked at', 'clients', "if (hold.state === 'waiting') this.watch(hold)", ''],
+]
+
+/** Each with the modes that are to find it, the likeliest first. */
+export const MUTANTS: readonly Mutant[] = [
+  ...of(MODEL, OF_THE_STORE),
+  ...of(REPORT, OF_REPORTS),
+  ...of(REPORTER, OF_THE_REPORTER),
+  ...of(SENDER, [
+    [
+      'a command that is not answered is over',
+      'late',
+      "deadline(this.#clock, () => failed(new Error('no answer in 70 ms')))",
+      "deadline(this.#clock, () => this.#sending.failed(command, new Error('no answer in 70 ms')))",
+    ],
+  ]),
+  ...of(HEALTH, OF_HEALTH),
+  ...of(DEADLINE, [
+    ['a deadline for answers', 'outage cutOff', 'DEADLINE_MS = 70', 'DEADLINE_MS = 70_000'],
+    ['answers read after a stall', 'stalls', 'clock.now() - dueAt > LATE_MS', 'false'],
+  ]),
+  ...of(CLOCK, [['whole microseconds', 'clean', 'Math.round(time - (sentAt + now) / 2)', 'time - (sentAt + now) / 2']]),
+  ...of(ACCOUNT, OF_ACCOUNTS),
+  ...of(ACCOUNTS, OF_REST),
+  ...of(DECIDE, OF_DECISIONS),
+  ...of(FIGURES, OF_FIGURES),
+  ...of(LEDGER, OF_THE_LEDGER),
+]
+
+function of(file: string, rows: readonly Row[]): Mutant[] {
+  return rows.map(([lacks, modes, from, to]) => ({ lacks, modes: modes.split(' ') as Mode[], file, from, to }))
+}

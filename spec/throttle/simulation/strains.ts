@@ -1,0 +1,75 @@
+import type { SimulatedProcess } from './simulated-process'
+import type { Simulation } from './simulation'
+import type { Work } from './work'
+
+const KEPT = 2 ** (-1 / 8)
+
+/** What overshoot in earlier windows comes to, by what was truly done. */
+export class Strains {
+  /** What was carried into a window, by `id/number`. */
+  readonly #carried = new Map<string, number>()
+
+  constructor(readonly sim: Simulation) {}
+
+  /** Overshoot of the last window that counts in this one, at most: µs. */
+  carried(work: Work, number: number): number {
+    if (this.sim.mode !== 'carried' || work.startOf(number) < 0) return 0
+    const key = `${work.id}/${number}`
+    let us = this.#carried.get(key)
+    if (us === undefined) {
+      const { limitUs } = this.sim.scenario
+      us = Math.max(0, work.used(number - 1) - work.added(number - 1) + this.carried(work, number - 1) - limitUs)
+      this.#carried.set(key, us)
+    }
+    return us
+  }
+
+  /** What a process that was let in to the window knows of it by itself, less what may be charged to the next window. */
+  carriedKnown(work: Work, number: number): number {
+    const { sim } = this
+    if (sim.mode !== 'carried') return 0
+    const [start, end] = [work.startOf(number), work.startOf(number + 1)]
+    let us = 0
+    for (const { process, admittedAt } of sim.laws.admittedOf(work))
+      if (admittedAt >= start && admittedAt < end)
+        us = Math.max(us, work.used(number - 1, process) - sim.scenario.limitUs)
+    return Math.max(0, us - sim.laws.allow.edgeUs(work, number - 1))
+  }
+
+  /** Limits that were used beyond one in earlier windows, by all processes: no process knows more. */
+  most(work: Work, number: number): number {
+    const { plans } = this.sim.scenario
+    const least = Math.min(...plans)
+    return this.#strain(work, number, (window) => (work.used(window) - work.added(window)) / least)
+  }
+
+  /**
+   * What processes that had a request in the window before a time have surely told: by what each did by itself. A request
+   * that needs no place ahead reports.
+   */
+  known(work: Work, number: number, before: number): number {
+    const start = work.startOf(number)
+    const told = new Set<SimulatedProcess>()
+    for (const { process, admittedAt } of this.sim.laws.admittedOf(work))
+      if (admittedAt > start + this.sim.laws.allow.boundaryUs && admittedAt < before) told.add(process)
+    let strain = 1
+    for (const process of told) strain = Math.max(strain, this.ofProcess(work, number, process))
+    return strain
+  }
+
+  /** By what one process did by itself. */
+  ofProcess(work: Work, number: number, process: SimulatedProcess): number {
+    const { limitUs } = this.sim.scenario
+    return this.#strain(
+      work,
+      number,
+      (window) => (work.used(window, process) - Math.max(0, work.added(window))) / limitUs,
+    )
+  }
+
+  #strain(work: Work, number: number, overshoot: (window: number) => number): number {
+    let strain = 1
+    for (let window = work.number(0); window < number; window++) strain = Math.max(1, strain * KEPT, overshoot(window))
+    return strain
+  }
+}
