@@ -3,8 +3,8 @@ import { DirectoryBusyError } from './directory-busy-error'
 
 /** libuv's default thread count. */
 const DEFAULT_THREADS = 4
-/** A login queue this long per slot takes about two seconds at the default cost. */
-const QUEUE_PER_SLOT = 6
+/** A login queue this long per slot takes about four seconds at the default cost. */
+const QUEUE_PER_SLOT = 12
 /** The weight of the newest hash in the average time of one. */
 const NEWEST_WEIGHT = 0.2
 
