@@ -113,7 +113,7 @@ function wrongWith(line: string): string | undefined {
   const there = (path: string) => (existsSync(join(root, path)) ? undefined : `there is no ${path}`)
   if (command === undefined || command === '' || command.startsWith('#')) return undefined
   if (command === 'npm') {
-    if (['ci', 'install', 'publish', 'pack', 'sbom', 'version', 'why'].includes(first)) return undefined
+    if (['ci', 'install', 'ls', 'publish', 'pack', 'sbom', 'version', 'why'].includes(first)) return undefined
     const script = first === 'run' ? (rest[0] ?? '') : first
     return script in scripts ? undefined : `package.json has no script ${script}`
   }
