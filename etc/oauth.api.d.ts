@@ -2,9 +2,9 @@
 import { Request, Router, RequestHandler } from "express";
 import { JsonWebKey, KeyObject } from "node:crypto";
 import { Clock } from "../bearer/index.js";
-import { R as RedisClient } from "../shared/redis-client.js";
 import { Dialect } from "../bearer/index.js";
 import { Placement } from "../bearer/index.js";
+import { R as RedisClient } from "../shared/redis-client.js";
 type SigningKeyInput = string | JsonWebKey | KeyObject;
 interface SigningKey {
     readonly key: SigningKeyInput;

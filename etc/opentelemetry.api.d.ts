@@ -1,5 +1,13 @@
 // Written by npm run api-report. Do not edit.
 import { Meter } from "@opentelemetry/api";
+import { Throttle } from "../index.js";
+import "express";
+import "../shared/clock.js";
+import "../shared/deny.js";
+import "http-errors";
+import "../shared/dialect.js";
+import "../shared/store.js";
+declare function adviceMetrics(meter: Meter, throttled: Throttle): () => void;
 declare function authorizationMetrics(meter: Meter): () => void;
 declare function throttleMetrics(meter: Meter): () => void;
-export { authorizationMetrics, throttleMetrics };
+export { adviceMetrics, authorizationMetrics, throttleMetrics };

@@ -3,6 +3,36 @@ import { c as DenyOptions, M as Middleware } from "./deny.js";
 import { Request } from "express";
 import { C as Clock } from "./clock.js";
 import { T as ThrottleStore } from "./store.js";
+interface Bar {
+    readonly fromMs: number;
+    readonly toMs: number;
+    readonly subjectWindows: number;
+}
+interface LimitAdvice {
+    readonly limitMs: number;
+    readonly subjectWindows: number;
+    readonly share: number;
+    readonly timeShare: number;
+}
+interface Advice {
+    readonly window: string;
+    readonly windowMs: number;
+    readonly limitMs: number | null;
+    readonly hours: number;
+    readonly subjectWindows: number;
+    readonly processingMs: number;
+    readonly refusedRequests: number;
+    readonly warning: string | undefined;
+    readonly quantilesMs: {
+        readonly p50: number;
+        readonly p90: number;
+        readonly p99: number;
+        readonly p999: number;
+        readonly max: number;
+    };
+    readonly limits: readonly LimitAdvice[];
+    readonly distribution: readonly Bar[];
+}
 interface ThrottleHeaders {
     readonly throttle?: boolean;
     readonly throttleOnRefusal?: boolean;
@@ -51,10 +81,15 @@ interface Usage {
 interface Throttle extends Middleware {
     usage(subject: string): Promise<Usage[]>;
     reset(subject: string): Promise<void>;
+    advise(options?: AdviseOptions): Promise<Advice[]>;
     ready(): Promise<void>;
     flush(): Promise<void>;
     close(): Promise<void>;
 }
+interface AdviseOptions {
+    readonly hours?: number;
+    readonly limitsMs?: readonly number[];
+}
 declare function throttle(options?: ThrottleOptions): Throttle;
 export { throttle as t };
-export type { LimitMs as L, RouteWindow as R, Throttle as T, Usage as U, WaitOptions as W, ThrottleHeaders as a, ThrottleOptions as b };
+export type { Advice as A, Bar as B, LimitAdvice as L, RouteWindow as R, Throttle as T, Usage as U, WaitOptions as W, AdviseOptions as a, LimitMs as b, ThrottleHeaders as c, ThrottleOptions as d };

@@ -1,6 +1,7 @@
 'use strict'
 const SVG = 'http://www.w3.org/2000/svg'
 const STEP_MS = 5_000
+const ADVICE_EVERY_MS = 30_000
 /** From this share of the limit on, a subject is near it. */
 const NEAR = 0.8
 const REASONS = {
@@ -293,6 +294,138 @@ function keep(list, items, keyOf, make, update, stays = false) {
   if (document.activeElement !== focused && list.contains(focused)) focused.focus()
 }
 
+// --- Choose a limit
+
+/** What the advisor says of each window, and what is looked at. */
+const advisor = { all: [], from: 1, to: 1, limitMs: undefined }
+
+function startAdvisor() {
+  $('limit-hours').addEventListener('change', () => void askAdvisor())
+  $('limit-window').addEventListener('change', () => {
+    advisor.limitMs = undefined
+    showAdvice()
+  })
+  $('limit').addEventListener('input', () => {
+    advisor.limitMs = limitAt($('limit').value / $('limit').max)
+    showLimit(chosenAdvice())
+  })
+  $('limit-view').addEventListener('submit', (event) => event.preventDefault())
+  setInterval(() => document.hidden || events === undefined || void askAdvisor(), ADVICE_EVERY_MS)
+  void askAdvisor()
+}
+
+async function askAdvisor() {
+  try {
+    const answer = await fetch(`advice?hours=${$('limit-hours').value}`)
+    const { advice, message } = await answer.json()
+    if (!answer.ok) return write($('limit-note'), message)
+    advisor.all = advice
+    showAdvice()
+  } catch {
+    write($('limit-note'), 'No answer.')
+  }
+}
+
+function chosenAdvice() {
+  return advisor.all[Math.max(0, $('limit-window').selectedIndex)]
+}
+
+function showAdvice() {
+  const names = advisor.all.map(({ window }) => window)
+  if ([...$('limit-window').options].map(({ value }) => value).join('\n') !== names.join('\n')) {
+    $('limit-window').replaceChildren(...names.map((name) => element('option', { value: name }, name)))
+  }
+  const advice = chosenAdvice()
+  const { distribution: bars, limitMs: present, refusedRequests, warning, windowMs } = advice
+  const refused = refusedRequests > 0 ? `; ${requests(refusedRequests)} refused` : ''
+  write(
+    $('limit-note'),
+    `how much time users take per window of ${duration(windowMs)}, ${latest?.store.shared ? 'all processes' : 'this process'}${refused}`,
+  )
+  $('no-advice').hidden = bars.length > 0
+  $('advice').hidden = bars.length === 0
+  if (bars.length === 0) return
+  const at = present ?? advice.quantilesMs.p99
+  advisor.from = Math.max(1, Math.min(bars[0].fromMs, at / 20))
+  advisor.to = Math.max(bars[bars.length - 1].toMs, at * 5)
+  advisor.limitMs ??= at
+  $('limit').value = String(Math.round(placeOf(advisor.limitMs) * $('limit').max))
+  $('limit-warning').hidden = !warning
+  write($('limit-warning'), warning ?? '')
+  drawDistribution(bars, present)
+  showLimit(advice)
+}
+
+/** The sentence that says what the limit would have meant. */
+function showLimit({ distribution: bars, subjectWindows: all, quantilesMs, limitMs: present }) {
+  const { limitMs } = advisor
+  const over = Math.round(bars.reduce((sum, bar) => sum + bar.subjectWindows * partAbove(bar, limitMs), 0))
+  const percent = (100 * over) / all
+  const share = percent === 0 || percent >= 10 ? Math.round(percent) : Number(percent.toPrecision(2))
+  const hours = $('limit-hours').selectedOptions[0].textContent
+  const of = `(${over.toLocaleString('en')} of ${all.toLocaleString('en')})`
+  const text = `At ${limit(limitMs)}, ${share} % of users would have been refused per window in ${hours} ${of}; `
+  write($('limit-says'), `${text}p99 is ${limit(quantilesMs.p99)}.`)
+  const value = limit(limitMs) + (limitMs === present ? ', the present limit' : '')
+  write($('limit-value'), value)
+  $('limit').setAttribute('aria-valuetext', value)
+  const mark = $('limit-chart').querySelector('.chosen')
+  const x = String(placeOf(limitMs) * 1_000)
+  for (const end of ['x1', 'x2']) mark.setAttribute(end, x)
+  for (const bar of $('limit-chart').querySelectorAll('rect'))
+    bar.classList.toggle('above', bar.dataset.from >= limitMs)
+}
+
+/** The part of a bar's subject-windows above a limit: they are spread evenly by their logarithm. */
+function partAbove({ fromMs, toMs }, limitMs) {
+  if (toMs <= limitMs) return 0
+  if (fromMs >= limitMs) return 1
+  return fromMs === 0 ? 1 - limitMs / toMs : 1 - Math.log(limitMs / fromMs) / Math.log(toMs / fromMs)
+}
+
+function drawDistribution(bars, present) {
+  const svg = (name, attributes) => {
+    const made = document.createElementNS(SVG, name)
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value))
+    return made
+  }
+  const most = Math.max(...bars.map(({ subjectWindows }) => subjectWindows))
+  const plot = svg('svg', { viewBox: '0 0 1000 120', preserveAspectRatio: 'none' })
+  for (const { fromMs, toMs, subjectWindows } of bars) {
+    const [x, end] = [1_000 * placeOf(Math.max(fromMs, advisor.from)), 1_000 * placeOf(toMs)]
+    const height = (subjectWindows / most) * 116
+    const bar = svg('rect', { x, y: 120 - height, width: Math.max(1, end - x - 1), height })
+    bar.dataset.from = String(fromMs)
+    plot.append(bar)
+  }
+  if (present !== null) {
+    const x = 1_000 * placeOf(present)
+    plot.append(svg('line', { class: 'present', x1: x, x2: x, y1: 0, y2: 120 }))
+  }
+  plot.append(svg('line', { class: 'chosen', x1: 0, x2: 0, y1: 0, y2: 120 }))
+  const axis = element('p', { class: 'axis' }, element('span', {}, limit(advisor.from)))
+  if (present !== null) axis.append(element('span', { class: 'value' }, `present limit ${limit(present)}, dashed`))
+  axis.append(element('span', {}, limit(advisor.to)))
+  $('limit-chart').replaceChildren(plot, axis)
+}
+
+/** Where a time lies on the logarithmic axis, 0 to 1. */
+function placeOf(ms) {
+  const { from, to } = advisor
+  return Math.min(1, Math.max(0, Math.log(ms / from) / Math.log(to / from)))
+}
+
+/** The time at a place, in round figures; near the present limit that one itself. */
+function limitAt(place) {
+  const { limitMs: present } = chosenAdvice()
+  if (present !== null && Math.abs(place - placeOf(present)) < 1 / 400) return present
+  return Math.max(1, Number((advisor.from * (advisor.to / advisor.from) ** place).toPrecision(2)))
+}
+
+function limit(ms) {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${Number((ms / 1_000).toPrecision(3))} s`
+}
+
 // --- Charts
 
 /** A line over five minutes with its scale, and each point's value under the pointer or the arrow keys. */
@@ -413,3 +546,5 @@ function element(name, attributes, ...children) {
   made.append(...children)
   return made
 }
+
+startAdvisor()

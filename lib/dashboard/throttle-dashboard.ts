@@ -3,6 +3,7 @@ import { Router, urlencoded } from '../http/express'
 import { isRequest, optionNames, optionType, shown, uncalled } from '../http/options'
 import { type RedisClient, checkRedis } from '../redis/redis-client'
 import { type ThrottleIntrospection, introspectionOf } from '../throttle/introspection'
+import { HOURS_KEPT } from '../throttle/advisor/hourly'
 import { StoreDownError } from '../throttle/ledger'
 import type { Throttle } from '../throttle/throttle'
 import { Activity } from './activity'
@@ -97,6 +98,12 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
   router.get('/dashboard.js', (_req, res) => void res.type('text/javascript').send(dashboardJs))
   router.get('/style.css', (_req, res) => void res.type('css').send(styleCss))
   router.get('/events', (req, res) => viewers.add(req, res))
+  router.get('/advice', (req, res) => {
+    throttle.advise({ hours: hoursIn(req.originalUrl) }).then(
+      (advice) => void res.json({ advice }),
+      (err: Error) => answer(res, 503, err.message),
+    )
+  })
   router.post('/reset', urlencoded({ extended: false, limit: '4kb' }), (req, res, next) => {
     reset(req, res).catch(next)
   })
@@ -169,6 +176,12 @@ function guardedNames(names: (subject: string) => string | undefined): (subject:
     }
     return undefined
   }
+}
+
+/** How many hours back the advisor is to look. */
+function hoursIn(url: string): number {
+  const asked = Number(new URL(url, 'http://localhost').searchParams.get('hours'))
+  return asked === 24 || asked === HOURS_KEPT ? asked : 1
 }
 
 /** An app's cors() is not for this page. */

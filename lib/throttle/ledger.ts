@@ -5,6 +5,7 @@ import { Accounts } from './account/accounts'
 import { type Applicant, type Verdict, admit, decide, serve } from './account/decide'
 import type { Hold } from './account/hold'
 import { memoryServer } from './account/server'
+import { UsageLog } from './advisor/usage-log'
 import { networkSubject } from './subject'
 import type { StoreHealth } from './sync/health'
 import { Reporter } from './sync/reporter'
@@ -53,6 +54,8 @@ export class Ledger {
   readonly #terms: LedgerTerms
   readonly #accounts: Accounts
   readonly #reporter: Reporter | undefined
+  /** For `advise()`. */
+  readonly usage: UsageLog
   /** Accounts in which requests wait. */
   readonly #lines = new Set<Account>()
   /** Running requests that wait for their client, or whose handler has the signal. */
@@ -70,12 +73,15 @@ export class Ledger {
   ) {
     this.#clock = clock
     this.#terms = terms
+    this.usage = new UsageLog(name, health?.store, clock)
     const memory = memoryServer(wallOffsetUs(clock))
     this.#accounts = new Accounts(terms, (id) => health?.serverOf(id) ?? memory)
     if (health === undefined) return
     const reported = {
       enter: (account: Account, now: number, time?: number) => this.#enter(account, now, time),
       serve: (account: Account, now: number, isAlone?: boolean) => this.#serve(account, now, isAlone),
+      counted: this.usage.moved.bind(this.usage),
+      closing: () => this.usage.write(),
       active: { [Symbol.iterator]: () => this.#accounts.active.values() },
       spenders: this.#accounts.spenders.bind(this.#accounts),
     }
@@ -124,8 +130,23 @@ export class Ledger {
     return of
   }
 
-  #enter(account: Account, now: number, time?: number): void {
+  #enter(account: Account, now: number, time = account.server.clock.at(now)): void {
+    if (time < account.end) return
+    this.#log(account, Math.min(now, now - (time - account.end)))
     if (account.enter(now, time)) account.touched = now
+  }
+
+  /** Without a store the totals that change here are all there are. */
+  #log(account: Account, now: number): void {
+    if (this.health !== undefined) return
+    const used = account.used(now)
+    if (used !== account.loggedUs) this.usage.moved(account.end, account.loggedUs, used)
+    account.loggedUs = used
+  }
+
+  /** A request of the account was refused. */
+  refused({ end }: Account): void {
+    this.usage.refused(end)
   }
 
   // --- requests
@@ -208,6 +229,7 @@ export class Ledger {
     this.#enter(account, now)
     const unusedUs = account.own.end(hold, now)
     learn?.(account, hold.tookUs)
+    this.#log(account, now)
     this.#freed(account, unusedUs, now)
   }
 
@@ -219,7 +241,9 @@ export class Ledger {
     const sinceUs = hold.state === 'running' ? now - hold.from : 0
     account.own.park(hold, now)
     account.own.charge(hold.number === account.number ? -hold.tookUs : -sinceUs)
-    this.#freed(account, account.own.end(hold, now), now)
+    const unusedUs = account.own.end(hold, now)
+    this.#log(account, now)
+    this.#freed(account, unusedUs, now)
   }
 
   /** Time that a request did not use goes to those who wait, but not beyond the limit. */
@@ -246,6 +270,7 @@ export class Ledger {
     const account = this.current(of)
     account.own.charge(us)
     account.touched = nowUs(this.#clock)
+    this.#log(account, account.touched)
     this.#reporter?.activate(account)
   }
 
@@ -259,6 +284,7 @@ export class Ledger {
     const account = this.current(of)
     account.add(us)
     account.touched = nowUs(this.#clock)
+    this.#log(account, account.touched)
     return this.#reporter?.refresh(account) ?? Promise.resolve()
   }
 
@@ -303,6 +329,7 @@ export class Ledger {
     }
     const now = nowUs(this.#clock)
     account.reset(now)
+    this.#log(account, now)
     if (account.line.length > 0) this.#serve(account, now)
     await this.#reporter?.refresh(account)
   }

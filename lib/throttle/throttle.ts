@@ -7,6 +7,9 @@ import type { Middleware } from '../http/middleware'
 import { fullPath } from '../http/full-path'
 import { routeMatcher } from '../http/route-match'
 import { stayAlive } from '../http/stay-alive'
+import { optionRange } from '../http/options'
+import { type Advice, adviceOf } from './advisor/advice'
+import { HOURS_KEPT } from './advisor/hourly'
 import { checkMountOrder } from './mount-order'
 import { exposeForInspection } from './introspection'
 import type { Ledger } from './ledger'
@@ -37,6 +40,16 @@ export interface Throttle extends Middleware {
    */
   reset(subject: string): Promise<void>
   /**
+   * What limits would mean for users, for each window of this throttle: how much processing time subjects used, over all
+   * processes, in the last hours. {@link Advice} has the figures. Counted in a dry run and in operation; without a store,
+   * by this process since it started.
+   *
+   * @example const [advice] = await throttled.advise({ hours: 24, limitsMs: [10_000, 18_000] })
+   * @throws {Error} where the store does not answer within two seconds
+   * @throws {RangeError} naming the option that is out of its range
+   */
+  advise(options?: AdviseOptions): Promise<Advice[]>
+  /**
    * Resolves when the store answers; at once where there is none. For the start of a process that is not to serve
    * without it.
    *
@@ -51,6 +64,14 @@ export interface Throttle extends Middleware {
   flush(): Promise<void>
   /** Publishes the last charges and closes the store's connection. Safe to call twice. */
   close(): Promise<void>
+}
+
+/** Options of `throttled.advise()`. */
+export interface AdviseOptions {
+  /** The figures are of windows that end in so many hours, the present one included: 1 to 168. Default 24. */
+  readonly hours?: number
+  /** Candidate limits, 1 to 86,400,000 ms each. Default: 0.5, 1, 2 and 5 times the present one. */
+  readonly limitsMs?: readonly number[]
 }
 
 /** A policy of a throttle, and what belongs to it. */
@@ -155,6 +176,16 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     return Promise.all(windows.map(({ policy, ledger }) => usageOf(policy, ledger, subjectKey(who), clock)))
   }
 
+  async function advise({ hours = 24, limitsMs }: AdviseOptions = {}): Promise<Advice[]> {
+    optionRange('hours', hours, 1, HOURS_KEPT)
+    for (const limit of limitsMs ?? []) optionRange('limitsMs', limit, 1, 86_400_000)
+    return Promise.all(
+      windows.map(async ({ policy, ledger }) =>
+        adviceOf(policy, await ledger.usage.read(hours, policy.windowMs), hours, dryRun, limitsMs),
+      ),
+    )
+  }
+
   async function reset(who: string): Promise<void> {
     await Promise.all(windows.map(({ ledger }) => ledger.reset(subjectKey(who))))
   }
@@ -174,6 +205,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   return Object.assign(throttle, {
     usage: (who: string) => stayAlive(usage(who)),
     reset: (who: string) => stayAlive(reset(who)),
+    advise: (given?: AdviseOptions) => stayAlive(advise(given)),
     flush: () => stayAlive(flush()),
     ready: () => stayAlive(health?.ready() ?? Promise.resolve()),
     close,

@@ -1,11 +1,22 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
-import { redisWindows } from '../throttle/inspect/redis-windows'
+import { adviceOf } from '../throttle/advisor/advice'
+import { HOURS_KEPT, hourOf } from '../throttle/advisor/hourly'
+import { type RedisWindows, redisWindows } from '../throttle/inspect/redis-windows'
+import { adviceText, limitsIn } from './advice-text'
 import { UNBOUNDED, jsonLine, plain, table, withoutUrls } from './screen'
 import { watch } from './terminal'
 import { found } from './view'
 
-const USAGE = `express-tollgate top [--redis URL] [--prefix tollgate:] [--find SUBJECT] [--every 2] [--once] [--json]
+const USAGE = `express-tollgate advise [--redis URL] [--prefix tollgate:] [--window default] [--limit 10s,18s] [--hours 24] [--json]
+
+Says what limits would mean: how much processing time users used per window, and who would have been refused.
+
+  --window  one window; default all
+  --limit   candidate limits in ms, s or m; default 0.5, 1, 2 and 5 times p99
+  --hours   how many hours back, 1 to 168; default 24
+
+express-tollgate top [--redis URL] [--prefix tollgate:] [--find SUBJECT] [--every 2] [--once] [--json]
 
 Shows who uses processing time and who is refused, out of what redisStore() keeps in Redis or a Cluster. It only reads.
 
@@ -29,41 +40,81 @@ main().catch((err: unknown) => {
 })
 
 async function main(): Promise<void> {
-  const { url, prefix, find, everyMs, once, json, help } = asked()
-  if (help) return void process.stdout.write(USAGE)
-  const windows = await redisWindows(url, prefix)
-  const read = async () => (find === undefined ? windows.read() : found(await windows.read(), find))
-  const { isTTY, columns } = process.stdout
+  const given = asked()
+  if (given.help) return void process.stdout.write(USAGE)
+  const windows = await redisWindows(given.url, given.prefix)
   try {
-    if (json) {
-      process.stdout.write(`${jsonLine({ at: new Date().toISOString(), windows: await read() })}\n`)
-    } else if (isTTY && !once) await watch(read, everyMs)
-    else process.stdout.write(table(await read(), isTTY ? { ...UNBOUNDED, columns } : UNBOUNDED))
+    await (given.command === 'advise' ? advise(windows, given) : top(windows, given))
   } finally {
     windows.close()
   }
 }
+
+async function advise(windows: RedisWindows, { window, limitsMs, hours, json }: Asked): Promise<void> {
+  const usage = [...(await windows.usage(hourOf(Date.now() * 1_000) - hours + 1))]
+  const all = usage
+    .filter(([name]) => window === undefined || name === window)
+    .map(([name, record]) => {
+      // Redis knows neither the limit nor how long the window is.
+      const advice = adviceOf({ name, windowMs: 0, limitMs: null }, record, hours, false, limitsMs)
+      return { ...advice, windowMs: undefined, limitMs: undefined }
+    })
+    .sort((a, b) => (a.window < b.window ? -1 : 1))
+  if (json) return void process.stdout.write(`${jsonLine(all)}\n`)
+  const nothing = `no ${window === undefined ? 'window' : `window "${plain(window)}"`} with counted time in ${hours} hours\n`
+  process.stdout.write(all.length === 0 ? nothing : all.map(adviceText).join('\n'))
+}
+
+async function top(windows: RedisWindows, { find, everyMs, once, json }: Asked): Promise<void> {
+  const read = async () => (find === undefined ? windows.read() : found(await windows.read(), find))
+  const { isTTY, columns } = process.stdout
+  if (json) {
+    process.stdout.write(`${jsonLine({ at: new Date().toISOString(), windows: await read() })}\n`)
+  } else if (isTTY && !once) await watch(read, everyMs)
+  else process.stdout.write(table(await read(), isTTY ? { ...UNBOUNDED, columns } : UNBOUNDED))
+}
+
+type Asked = ReturnType<typeof asked>
 
 function asked() {
   const { values, positionals } = parsed()
   const {
     redis: url = process.env.REDIS_URL ?? '',
     prefix = 'tollgate:',
+    window,
     find,
-    every = '2',
     once = false,
     json = false,
-    help,
   } = values
-  if (help) return { url, prefix, find, everyMs: 0, once, json, help: true }
-  if (positionals.join(' ') !== 'top')
-    throw new UsageError(`the one command is top; received "${positionals.join(' ')}"`)
+  const { every = '2', hours = '24', limit, help = false } = values
+  const command = positionals.join(' ')
+  const limitsMs = limit === undefined ? undefined : limitsIn(limit)
+  const [everySec, hourCount] = [Number(every), Number(hours)]
+  const given = {
+    command,
+    url,
+    prefix,
+    window,
+    find,
+    everyMs: everySec * 1_000,
+    hours: hourCount,
+    limitsMs,
+    once,
+    json,
+    help,
+  }
+  if (help) return given
+  if (command !== 'top' && command !== 'advise')
+    throw new UsageError(`the commands are top and advise; received "${command}"`)
   if (url === '') throw new UsageError('which Redis? Give --redis with a redis:// URL, or set REDIS_URL')
   if (!/^rediss?:\/\//.test(url) || !URL.canParse(url))
     throw new UsageError('--redis must be a redis:// or rediss:// URL')
-  const everySec = Number(every)
   if (!(everySec >= 1 && everySec <= 3_600)) throw new UsageError(`--every must be 1 to 3600; received "${every}"`)
-  return { url, prefix, find, everyMs: everySec * 1_000, once, json, help: false }
+  if (!Number.isInteger(hourCount) || hourCount < 1 || hourCount > HOURS_KEPT)
+    throw new UsageError(`--hours must be 1 to ${HOURS_KEPT}; received "${hours}"`)
+  if (limit !== undefined && limitsMs === undefined)
+    throw new UsageError(`--limit must be a list such as 10s,1.5s,500ms; received "${limit}"`)
+  return given
 }
 
 function parsed() {
@@ -74,6 +125,9 @@ function parsed() {
       redis: text,
       prefix: text,
       find: text,
+      window: text,
+      limit: text,
+      hours: text,
       every: text,
       once: flag,
       json: flag,

@@ -33,7 +33,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
     beforeEach(async () => {
       const url = `redis://127.0.0.1:${redis.port}`
       const throttled = throttle({
-        ...{ limitMs: 2_000, windowMs: 3_600_000, hold: true, store: redisStore(url) },
+        ...{ limitMs: 2_000, windowMs: 3_600_000, store: redisStore(url) },
         subject: (req: Request) => req.get('X-Who') ?? 'nobody',
       })
       const dashboard = throttleDashboard(throttled, {
@@ -135,6 +135,27 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       await page.mouse.move(1, 1)
       await page.locator('#subjects > tbody:first-of-type', { hasText: 'mary' }).waitFor()
       assert.deepEqual(await rows(), ['mary', 'grace', 'ada'])
+    })
+
+    it('says by chart, slider and sentence what a limit would have meant', async () => {
+      for (let i = 0; i < 10; i++) await ask(`/spend/${100 * (i + 1)}`, `user-${i}`)
+      await ask('/spend/5000', 'ada')
+      await page.goto(`${origin}/admin/throttle/`)
+      const says = page.locator('#limit-says')
+      // On a busy machine a report comes a moment later.
+      await until(async () => {
+        await page.reload()
+        await says.waitFor()
+        return /^At 2 s, 9.1 % of users .* in the last hour \(1 of 11\); p99 is [45]/.test(await says.innerText())
+      })
+      assert.equal(await page.locator('#limit-value').innerText(), '2 s, the present limit')
+      await page.focus('#limit')
+      for (let i = 0; i < 110; i++) await page.keyboard.press('ArrowLeft')
+      assert.match(await says.innerText(), /^At \d+ ms, [3-9]\d % of users .* \([3-9] of 11\)/)
+      assert.doesNotMatch(String(await page.getAttribute('#limit', 'aria-valuetext')), /present/)
+      await page.selectOption('#limit-hours', '24')
+      await says.filter({ hasText: 'in the last day' }).waitFor()
+      await looksWell(page, `${width}-dashboard-limit`)
     })
 
     if (width === 'phone') return

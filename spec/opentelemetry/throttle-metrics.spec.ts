@@ -12,7 +12,7 @@ import {
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus'
 import express from 'express'
 import { throttle, throttleTest } from '../../lib'
-import { authorizationMetrics, throttleMetrics } from '../../lib/opentelemetry'
+import { adviceMetrics, authorizationMetrics, throttleMetrics } from '../../lib/opentelemetry'
 import { manualClock } from '../../lib/testing'
 import { listen } from '../support/serve'
 
@@ -80,17 +80,20 @@ it('a meter that throws does not end the process: a warning says so', async (t) 
 
 it('examples/grafana asks for metrics and labels that a Prometheus exporter shows', async (t) => {
   const exporter = new PrometheusExporter({ preventServerStart: true })
-  const stop = throttleMetrics(new MeterProvider({ readers: [exporter] }).getMeter('express-tollgate'))
-  t.after(stop)
+  const meter = new MeterProvider({ readers: [exporter] }).getMeter('express-tollgate')
+  const throttled = throttle({ limitMs: 1, windowMs: 60_000 })
+  const stops = [throttleMetrics(meter), adviceMetrics(meter, throttled)]
+  t.after(() => stops.forEach((stop) => stop()))
   const app = express()
   app.get('/metrics', (req, res) => exporter.getMetricsRequestHandler(req, res))
-  app.use(throttle({ limitMs: 1, windowMs: 60_000 })).get('/', (_req, res) => void setTimeout(() => res.end(), 5))
+  app.use(throttled).get('/', (_req, res) => void setTimeout(() => res.end(), 5))
   const { get, close } = await listen(app)
   t.after(close)
   for (let i = 0; i < 2; i++) await get('/')
   channel('express-tollgate:degraded').publish({})
   channel('express-tollgate:synced').publish({ window: 'default', latencyMs: 1 })
   const { body } = await get('/metrics')
+  assert.match(body, /^tollgate_usage\{.*tollgate_quantile="0.99".*\} 0\.\d+$/m)
   for (const file of ['dashboard.json', 'alerts.yml']) {
     const text = readFileSync(`examples/grafana/${file}`, 'utf8')
     const words = new Set(text.match(/\btollgate_\w+/g))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import express from 'express'
 import { Cluster, Redis } from 'ioredis'
-import { budgetOf, redisStore, throttle } from '../../lib'
+import { type Advice, budgetOf, redisStore, throttle } from '../../lib'
 import { parsePublishedWindow, type PublishedWindow } from '../../lib/throttle/inspect/published-window'
 import { UNBOUNDED, plain, screen, table } from '../../lib/top/screen'
 import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
@@ -173,6 +173,23 @@ describe('express-tollgate top', () => {
     assert.deepEqual(await look(), [null, null])
   })
 
+  it('advise says what limits would mean, as a table and as JSON', async () => {
+    await spend(url, 'advise:', 'hour', { ada: 2_000, grace: 500, mary: 9_000, eve: 100 })
+    const look = (...args: string[]) => top('advise', '--redis', url, '--prefix', 'advise:', ...args)
+    const { stdout, stderr } = await look('--limit', '1s,5s', '--json')
+    assert.equal(stderr, '')
+    const [advice, ...more] = JSON.parse(stdout) as Advice[]
+    assert.deepEqual([advice?.window, advice?.subjectWindows, more.length], ['hour', 4, 0])
+    assert.deepEqual(advice?.limits.map(({ limitMs, subjectWindows }) => [limitMs, subjectWindows]), [[1_000, 2], [5_000, 1]]) // prettier-ignore
+    const table = await look('--limit', '1s,5s', '--window', 'hour')
+    assert.match(
+      table.stdout,
+      /^hour, the last 24 hours\n4 windows of users, [^]*\np50 [^]*\n +1\.00 s +50\.0 % +\(2 of 4\) /,
+    )
+    for (const line of table.stdout.split('\n')) assert.ok(line.length <= 100, line)
+    assert.match((await look('--window', 'minute')).stdout, /^no window "minute" with counted time/)
+  })
+
   it('never sends KEYS, and writes nothing', async (t) => {
     await spend(url, 'tollgate:', 'default', { ada: 10 })
     const admin = new Redis(url)
@@ -239,7 +256,9 @@ describe('express-tollgate top', () => {
     for (const [args, said] of [
       [['top'], /which Redis\? Give --redis with a redis:\S+ URL, or set REDIS_URL/],
       [['top', '--redis', 'http://ada:hush@localhost'], /--redis must be/],
-      [['bottom', '--redis', url], /the one command is top; received "bottom"/],
+      [['bottom', '--redis', url], /the commands are top and advise; received "bottom"/],
+      [['advise', '--redis', url, '--limit', '10'], /--limit must be a list such as 10s.*; received "10"/],
+      [['advise', '--redis', url, '--hours', '169'], /--hours must be 1 to 168; received "169"/],
       [['top', '--redis', url, '--every', '0'], /--every must be 1 to 3600; received "0"/],
       [['top', '--rows'], /--rows/],
       [['top', 'redis://:hush@localhost'], /received "top redis:\/\/\.\.\.\n/],

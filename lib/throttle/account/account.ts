@@ -100,6 +100,8 @@ export class Account {
   crowdedUntil = -Infinity
   /** Used time as clients were told it: it does not fall within a window but by a reset. */
   shownUs = 0
+  /** The total as the usage log has it; without a store only. */
+  loggedUs = 0
   /** Something was going on at this time, in µs of the process's clock. */
   touched = 0
   /** What the subject's requests took, by route. */
@@ -212,7 +214,7 @@ export class Account {
     this.heardAt = -Infinity
     this.dropGrant()
     this.told = TOLD_NOTHING
-    this.lastSeq = this.stored = this.unanswered = this.ownWhenHeard = this.shownUs = 0
+    this.lastSeq = this.stored = this.unanswered = this.ownWhenHeard = this.shownUs = this.loggedUs = 0
     return true
   }
 

@@ -92,6 +92,7 @@ export class Accounts {
       Object.assign(account, { limitUs: limit, carriedUs: carried, lastSeq, stored })
       account.others = { ...account.others, used: carried }
       account.own.restore(used, excused, added)
+      account.loggedUs = used + carried
       account.told = stored > 0 ? { ...TOLD_NOTHING, used, excused, added } : undefined
       account.enter(now)
     }

@@ -2,7 +2,9 @@ import type { Cluster, Redis } from 'ioredis'
 import { ioredis } from '../../redis/ioredis'
 import { keyPrefixOf } from '../../redis/key-prefix'
 import type { RedisClient } from '../../redis/redis-client'
+import { HourRecord } from '../advisor/hourly'
 import { windowKeyPattern } from '../redis/record'
+import { parseUsageKey, usageKeyPattern } from '../redis/redis-usage'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
 
 /** Keys looked at by one SCAN: small, so that no request of the throttle waits behind it. */
@@ -22,6 +24,8 @@ export interface RedisWindows {
    * @param most ends the reading of a server once it has brought so many. Default: none
    */
   read(most?: number): Promise<PublishedWindow[]>
+  /** What processes counted for `advise()`, by the window's name, of windows that end in this hour since 1970 or later. */
+  usage(first: number): Promise<Map<string, HourRecord>>
   close(): void
 }
 
@@ -63,6 +67,15 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
       try {
         const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, most)))
         return found.flat().sort((a, b) => b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1))
+      } catch (err) {
+        throw said(err)
+      }
+    },
+    async usage(first) {
+      const sums = new Map<string, HourRecord>()
+      try {
+        for (const node of masters()) await addUsageOf(node, prefix, first, sums)
+        return sums
       } catch (err) {
         throw said(err)
       }
@@ -119,4 +132,21 @@ async function windowsOf(node: Redis, prefix: string, most: number): Promise<Pub
     })
   } while (cursor !== '0' && found.size < most)
   return [...found.values()]
+}
+
+async function addUsageOf(node: Redis, prefix: string, first: number, sums: Map<string, HourRecord>): Promise<void> {
+  const seen = new Set<string>() // SCAN may name a key twice
+  let cursor = '0'
+  do {
+    const [next, keys] = await node.scan(cursor, 'MATCH', usageKeyPattern(prefix), 'COUNT', AT_ONCE, 'TYPE', 'hash')
+    cursor = next
+    for (const key of keys) {
+      const named = parseUsageKey(prefix, key)
+      if (named === undefined || named.hour < first || seen.has(key)) continue
+      seen.add(key)
+      const sum = sums.get(named.policy) ?? new HourRecord()
+      sum.addFields(await node.hgetall(key))
+      sums.set(named.policy, sum)
+    }
+  } while (cursor !== '0')
 }

@@ -20,7 +20,7 @@ const FIELD_BYTES = 47
 /** SUMS in sync.lua. */
 const SUMS_BYTES = 64
 /** REPLY in sync.lua. */
-const REPLY_DOUBLES = 16
+const REPLY_DOUBLES = 17
 const STATUS = ['closed', 'written', 'late', 'unreadable'] as const
 
 /** COMMAND in sync.lua: the figures of a report, in the order of the parameters of sync(). */
@@ -99,6 +99,7 @@ export function readAnswers(keys: readonly string[], reply: unknown): Answer[] {
       places: figure(13),
       isCrowded: figure(14) === 1,
       carried: figure(15),
+      before: figure(16),
     }
     return { ...answer, figures }
   })

@@ -3,6 +3,7 @@ import type { RedisConnection } from '../../redis/redis-connection'
 import type { StoreServer, StoreWatcher, ThrottleStore } from '../sync/store'
 import { keySlot } from './key-slot'
 import { type Keys, RedisServer } from './redis-server'
+import { addUsage, readUsage, usageKey } from './redis-usage'
 
 /** A tag whose slot a master keeps is found by trying; one that keeps so few slots that none is found has no canary. */
 const TAGS_TRIED = 200_000
@@ -57,6 +58,17 @@ export class RedisCluster implements ThrottleStore {
       this.#masters.set(address, master)
       watcher.ready(master)
     }
+  }
+
+  addUsage(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void> {
+    return addUsage(this.#redis, usageKey(this.#keys.prefix, policy, hour), hour, counts)
+  }
+
+  readUsage(policy: string, hours: readonly number[]): Promise<Record<string, string>[]> {
+    return readUsage(
+      this.#redis,
+      hours.map((hour) => usageKey(this.#keys.prefix, policy, hour)),
+    )
   }
 
   close(): Promise<void> {

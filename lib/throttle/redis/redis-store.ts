@@ -6,6 +6,7 @@ import { RedisConnection } from '../../redis/redis-connection'
 import type { StoreServer, StoreWatcher, ThrottleStore } from '../sync/store'
 import { RedisCluster } from './redis-cluster'
 import { type Keys, OnlyRedisServer } from './redis-server'
+import { addUsage, readUsage, usageKey } from './redis-usage'
 
 /** What a Redis user has to be allowed; INFO, too, where it can be. */
 const RIGHTS =
@@ -45,10 +46,12 @@ class SingleRedis implements ThrottleStore {
   readonly keeps: string
   readonly #redis: RedisConnection
   readonly #server: OnlyRedisServer
+  readonly #prefix: string
 
   constructor(redis: RedisConnection, keys: Keys) {
     this.keeps = `${redis.database} ${keys.prefix}`
     this.#redis = redis
+    this.#prefix = keys.prefix
     this.#server = new OnlyRedisServer(redis, keys, undefined)
   }
 
@@ -59,6 +62,17 @@ class SingleRedis implements ThrottleStore {
   watch(watcher: StoreWatcher): void {
     this.#redis.onReady(() => watcher.ready(this.#server))
     this.#redis.open()
+  }
+
+  addUsage(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void> {
+    return addUsage(this.#redis, usageKey(this.#prefix, policy, hour), hour, counts)
+  }
+
+  readUsage(policy: string, hours: readonly number[]): Promise<Record<string, string>[]> {
+    return readUsage(
+      this.#redis,
+      hours.map((hour) => usageKey(this.#prefix, policy, hour)),
+    )
   }
 
   close(): Promise<void> {

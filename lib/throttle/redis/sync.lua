@@ -18,7 +18,7 @@
 --          report is known, or the field is gone) or UNREADABLE; found: the seq that the field had; then the figures of an
 --          AnswerFigures; and behind them why a key is unreadable, for each that is
 local call, pack, unpacked, min, max, floor = redis.call, struct.pack, struct.unpack, math.min, math.max, math.floor
-local COMMAND, COMMAND_BYTES, REPLY = '<dddddddddddddddddddd', 160, '<dddddddddddddddd'
+local COMMAND, COMMAND_BYTES, REPLY = '<dddddddddddddddddddd', 160, '<ddddddddddddddddd'
 local FIELD, FIELD_BYTES, NEVER = '<I5i7I6I6I7I3I6i7', 47, 2 ^ 55
 local SUMS, SUMS_BYTES = '<i7I6I6I7I7I3I6i7I3I6I6', 64 -- longer ones would take three times the memory
 local CLOSED, WRITTEN, LATE, UNREADABLE = 0, 1, 2, 3
@@ -68,13 +68,13 @@ local function sync(key, starts, ends, seq, stored, closes, used, held, ahead, r
   -- An old copy of a command does nothing: neither after a later one, nor where the field was moved or lost.
   if found >= seq or (closes > 0 and found ~= closes) or (stored > 0 and found == 0) then return LATE, found end
 
-  local o, short, carriedBefore = nil, 0, 0
+  local o, short, carriedBefore, before = nil, 0, 0, 0
   local hasSums = sums and #sums == SUMS_BYTES
   if hasSums then
     o = {}
     local strainBefore
     o.used, o.held, o.ahead, o.expires, short, o.running, o.excused, o.added, strainBefore, carriedBefore = unpacked(SUMS, sums)
-    strain = max(strain, strainBefore)
+    strain, before = max(strain, strainBefore), o.used
     o.used, o.held, o.ahead = o.used - used0, max(0, o.held - held0), max(0, o.ahead - ahead0)
     o.running, o.excused, o.added = max(0, o.running - running0), max(0, o.excused - excused0), o.added - added0
   else
@@ -132,12 +132,12 @@ local function sync(key, starts, ends, seq, stored, closes, used, held, ahead, r
   call('HSET', key, 's', pack(SUMS, o.used + used, o.held + held, o.ahead + ahead, min(o.expires, expires), short,
     o.running + running + spare, o.excused + excused, o.added + added, strain, carried, limit))
   if not hasSums then call('PEXPIREAT', key, whole(ends / 1000)) end
-  return WRITTEN, found, o.used, o.held, o.ahead, o.running, o.excused, o.added, strain, granted, places, ahead, spare, isCrowded, carried
+  return WRITTEN, found, o.used, o.held, o.ahead, o.running, o.excused, o.added, strain, granted, places, ahead, spare, isCrowded, carried, before
 end
 
 local replies, causes = {}, {}
 for i = 1, #KEYS do
-  local done, status, found, used, held, ahead, running, excused, added, strain, granted, places, mine, spare, isCrowded, carried =
+  local done, status, found, used, held, ahead, running, excused, added, strain, granted, places, mine, spare, isCrowded, carried, before =
     pcall(sync, KEYS[i], unpacked(COMMAND, commands, (i - 1) * COMMAND_BYTES + 1))
   if not done then
     local cause = type(status) == 'table' and status.err or tostring(status)
@@ -145,6 +145,6 @@ for i = 1, #KEYS do
     status, causes[#causes + 1] = UNREADABLE, cause
   end
   replies[i] = pack(REPLY, time, status, found or 0, used or 0, held or 0, ahead or 0, running or 0, excused or 0, added or 0,
-    strain or 0, granted or 0, places or 0, mine or 0, spare or 0, isCrowded or 0, carried or 0)
+    strain or 0, granted or 0, places or 0, mine or 0, spare or 0, isCrowded or 0, carried or 0, before or 0)
 end
 return {table.concat(replies), unpack(causes)}

@@ -148,6 +148,7 @@ export class RequestAdmission implements Applicant {
 
   #refuse(refusal: Refusal): void {
     const { account, retryAfterUs, reason } = refusal
+    this.#asks.ledger.refused(account)
     const longestUs = Math.max(retryAfterUs, this.#charges.refuseBy(this.#charged(account, undefined)))
     this.#deny(429, 'throttled', refusalMessage(reason, this.#asks.ledger.name), wholeSeconds(longestUs), refusal)
   }

@@ -6,7 +6,7 @@ import type { HealthListener, ServerHealth, StoreHealth } from './health'
 import { type Sent, TICK_US, askLater, closesOf, dueAt, giveUp, isActive, isReported } from './report'
 import { reportOf, takeAnswer, tick } from './report'
 import { type Command, Sender, type Sending, TOGETHER } from './sender'
-import type { Answer } from './store'
+import type { Answer, Report } from './store'
 
 /** Reports that nobody waits for, at one tick: requests that wait are not to wait behind them. */
 const TICK_MOST = 500
@@ -19,6 +19,10 @@ const CLOSING_TRIES = 4
 export interface Reported {
   /** Has the account enter the window that is open now, or at the store's `time`. */
   enter(account: Account, now: number, time?: number): void
+  /** The store wrote a report: the subject's total over all processes has changed. */
+  counted(endsUs: number, beforeUs: number, afterUs: number): void
+  /** The last report was answered. The store is closed next. */
+  closing(): Promise<void>
   /** Decides those who wait, as in an outage where `isAlone`. */
   serve(account: Account, now: number, isAlone?: boolean): void
   /** Active accounts. */
@@ -123,6 +127,7 @@ export class Reporter implements HealthListener, Sending {
       const message = { window: this.#policy, latencyMs: (now - first.at) / 1_000 }
       if (channels.synced.hasSubscribers) channels.synced.publish(message satisfies SyncedMessage)
     }
+    for (let i = 0; i < answers.length; i++) this.#count((sent[i] as Sent).report, answers[i] as Answer)
     if (this.#state === 'closed') return
     for (let i = 0; i < accounts.length; i++) {
       const [account, question, answer] = [accounts[i] as Account, sent[i] as Sent, answers[i] as Answer]
@@ -131,6 +136,11 @@ export class Reporter implements HealthListener, Sending {
       if (answer.status === 'unreadable') server.unreadable(this.#policy, answer.cause)
       this.#take(account, question, answer, now)
     }
+  }
+
+  /** Late answers count as well: totals move with every report that was written. */
+  #count({ ends, used }: Report, { figures }: Answer): void {
+    if (figures?.before !== undefined) this.#accounts.counted(ends, figures.before, figures.used + used)
   }
 
   #take(account: Account, question: Sent, answer: Answer, now: number): void {
@@ -287,6 +297,7 @@ export class Reporter implements HealthListener, Sending {
     this.#state = 'closed'
     this.#sender.close()
     for (const account of this.#refreshed.keys()) this.#tellRefreshed(account)
+    await this.#accounts.closing()
     await this.#health.leave(this)
   }
 }

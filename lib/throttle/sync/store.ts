@@ -1,5 +1,7 @@
+import type { UsageStore } from '../advisor/usage-log'
+
 /** A store that processes share: one server, or several that share the subjects out among themselves. */
-export interface ThrottleStore {
+export interface ThrottleStore extends UsageStore {
   /** The server that keeps the accounts of the subject with this id now. */
   serverOf(id: string): StoreServer
   /** Says from now on what becomes of the servers. */
@@ -139,4 +141,6 @@ export interface AnswerFigures {
   readonly isCrowded: boolean
   /** Overshoot of the last window that is part of `used`: the highest that any process reported. */
   readonly carried: number
+  /** All processes' used time before this report, as the answer to the one before left it. Default: `advise()` knows nothing. */
+  readonly before?: number
 }

@@ -131,7 +131,7 @@ export class StoreModel {
 
   #write(hash: Hash, process: string, mine: Field, c: Report, time: number): NonNullable<Answer['figures']> {
     const { sums } = hash
-    const short = sums?.short ?? 0
+    const [short, before] = [sums?.short ?? 0, sums?.used ?? 0]
     const strain = Math.max(c.strain, sums?.strain ?? 0)
     const carried = Math.max(c.carried, sums?.carried ?? 0)
     let o = this.#others(hash, process, mine, time)
@@ -184,7 +184,7 @@ export class StoreModel {
       running: o.running,
       excused: o.excused,
       added: o.added,
-      ...{ strain, granted, count, ahead, places, isCrowded, carried },
+      ...{ strain, granted, count, ahead, places, isCrowded, carried, before },
     }
   }
 

@@ -1,0 +1,3 @@
+// Written by npm run api-report. Do not edit.
+type Dialect = "familysearch" | "standard";
+export type { Dialect as D };
