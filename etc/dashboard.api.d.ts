@@ -5,6 +5,7 @@ import { Throttle } from "../index.js";
 import "../shared/deny.js";
 import "node:http";
 import "http-errors";
+import "../shared/dialect.js";
 import "../shared/clock.js";
 import "../shared/store.js";
 interface DashboardOptions {

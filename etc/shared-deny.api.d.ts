@@ -2,7 +2,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Request, Response, NextFunction } from "express";
 import createError from "http-errors";
-import { D as Dialect } from "./redis-client.js";
+import { D as Dialect } from "./dialect.js";
 type Middleware = (req: IncomingMessage, res: ServerResponse, next: (err?: any) => void) => void;
 type DenialHeaders = Readonly<Record<string, string>>;
 interface Denial {

@@ -1,5 +1,9 @@
 // Written by npm run api-report. Do not edit.
-interface ThrottleStore {
+interface UsageStore {
+    addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
+    readUsage?(policy: string, hours: readonly number[]): Promise<readonly Readonly<Record<string, string>>[]>;
+}
+interface ThrottleStore extends UsageStore {
     serverOf(id: string): StoreServer;
     watch(watcher: StoreWatcher): void;
     readonly keeps?: string;
@@ -66,5 +70,6 @@ interface AnswerFigures {
     readonly places: number;
     readonly isCrowded: boolean;
     readonly carried: number;
+    readonly before?: number;
 }
-export type { Answer as A, Beat as B, Report as R, StoreServer as S, ThrottleStore as T, AnswerFigures as a, StoreWatcher as b };
+export type { Answer as A, Beat as B, Report as R, StoreServer as S, ThrottleStore as T, UsageStore as U, AnswerFigures as a, StoreWatcher as b };

@@ -1,15 +1,15 @@
 // Written by npm run api-report. Do not edit.
-export { L as LimitMs, R as RouteWindow, T as Throttle, a as ThrottleHeaders, b as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
+export { A as Advice, a as AdviseOptions, B as Bar, L as LimitAdvice, b as LimitMs, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
 import { IncomingMessage } from "node:http";
 import { Request } from "express";
 import { R as RefusalFigures, c as DenyOptions, M as Middleware } from "../shared/deny.js";
 export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, O as OnDenied, T as ThrottledError, h as UnavailableError } from "../shared/deny.js";
-import { R as RedisClient } from "../shared/redis-client.js";
-export { D as Dialect } from "../shared/redis-client.js";
 import { T as ThrottleStore } from "../shared/store.js";
-export { A as Answer, a as AnswerFigures, B as Beat, R as Report, S as StoreServer, b as StoreWatcher } from "../shared/store.js";
+export { A as Answer, a as AnswerFigures, B as Beat, R as Report, S as StoreServer, b as StoreWatcher, U as UsageStore } from "../shared/store.js";
+import { R as RedisClient } from "../shared/redis-client.js";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 export { C as Clock } from "../shared/clock.js";
+export { D as Dialect } from "../shared/dialect.js";
 import "http-errors";
 declare function addressSubject(req: IncomingMessage): string;
 type BudgetJson = Pick<RequestBudget, "subject" | "window" | "spentMs" | "leftMs" | "endsInMs">;
