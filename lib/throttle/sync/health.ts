@@ -1,4 +1,5 @@
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
+import { warn } from '../../http/warn-once'
 import type { Server } from '../account/server'
 import { WindowClock } from '../account/window-clock'
 import { type StoreMessage, channels } from '../diagnostics'
@@ -167,7 +168,7 @@ export class ServerHealth implements Server {
     const message =
       `the throttle cannot read an account of window ${JSON.stringify(policy)}${at ? ` at ${at}` : ''} (${cause}); ` +
       'this process decides alone about its subject. Delete the key if nothing else uses it.'
-    process.emitWarning(message, { code: 'TOLLGATE_UNREADABLE' })
+    warn('TOLLGATE_UNREADABLE', message)
   }
 
   /** A connection was made: what the server was told before may be gone. */
