@@ -57,6 +57,8 @@ export class Laws {
         sim.found('first come, first served', { earlier: other.arrivedAt, later: request.arrivedAt })
     if (sim.mode === 'outage' && process.isDown) this.#hasShare(request)
     if (!sim.scenario.isCalm || !sim.scenario.isExact) return
+    // Time charged after its request had ended is told within a tick.
+    if (sim.loop.now - work.chargedAt <= sim.heardWithin) return
     this.#hasRoom(request)
     this.#hasPlace(request)
   }
