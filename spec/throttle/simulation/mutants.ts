@@ -410,8 +410,19 @@ export const MUTANTS: readonly Mutant[] = [
   ...of(LEDGER, OF_THE_LEDGER),
 ]
 
+/** Found, but only after many seeds: run where SIMULATION_SEEDS asks for more than usual. */
+export const SLOW: ReadonlySet<string> = new Set([
+  'places ahead that count as running',
+  'excused waits told to others',
+  'the truth told at ticks',
+  'tolerance divided by the living',
+  'nothing ahead for those who wait',
+])
+
 /** What no law found in five of 300 seeds yet: rare, or seen in another way. */
 export const UNPROVED: ReadonlySet<string> = new Set([
+  'half of the places at most ahead',
+  'excused waits told',
   'a closing report that names the seq of its field',
   'a field that an old report does not bring back',
   'the open window only',
