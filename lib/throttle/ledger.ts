@@ -130,10 +130,13 @@ export class Ledger {
     return of
   }
 
+  /** Has the account enter the window that is open, and counts waits for clients beyond their cap: also short ones. */
   #enter(account: Account, now: number, time = account.server.clock.at(now)): void {
-    if (time < account.end) return
-    this.#log(account, Math.min(now, now - (time - account.end)))
-    if (account.enter(now, time)) account.touched = now
+    if (time >= account.end) {
+      this.#log(account, Math.min(now, now - (time - account.end)))
+      if (account.enter(now, time)) account.touched = now
+    }
+    account.own.boundWaits(now, account.others.excused)
   }
 
   /** Without a store the totals that change here are all there are. */
@@ -174,7 +177,6 @@ export class Ledger {
     const { account } = hold
     this.#enter(account, now)
     account.own.start(hold, now)
-    account.own.boundWaits(now, account.others.excused)
     this.#reporter?.activate(account)
   }
 
@@ -212,7 +214,6 @@ export class Ledger {
         continue
       }
       this.#enter(account, now)
-      account.own.boundWaits(now, account.others.excused)
       if (account.measured(now) > OVERRUN_LIMITS * limitUs) owner?.overrun()
     }
     for (const hold of this.#watched) return this.watch(hold)

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { type TestContext, describe, it } from 'node:test'
+import type { ThrottleOptions } from '../../../lib'
+import { type Handling, heldApi } from '../../support/held-api'
+import { until } from '../../support/until'
+
+/** Uploads whose last byte is kept back while their handlers read. */
+async function uploads(t: TestContext, count: number, options: ThrottleOptions = {}, paths = ['/up'], bytes = 2) {
+  const api = await heldApi(t, options)
+  for (const path of paths) await api.teachQuick(path, 'POST')
+  const sockets: Socket[] = []
+  for (const path of paths)
+    for (let i = 0; i < count; i++) {
+      const socket = await api.open(path, `Content-Length: ${bytes}\r\n`, 'POST')
+      socket.write('a')
+      sockets.push(socket)
+    }
+  await until(() => api.running.length === count * paths.length)
+  for (const { req } of api.running) req.on('error', () => undefined).resume()
+  await until(() => api.running.every(({ req }) => req.readableDidRead))
+  await new Promise(setImmediate)
+  return { ...api, sockets }
+}
+
+describe('throttle({ clientWaitMs })', () => {
+  it('excuses waits for slow clients up to two limits', async (t) => {
+    const { clock, spentMs } = await uploads(t, 1)
+    clock.advance(2_000)
+    assert.equal(await spentMs(), 0)
+    clock.advance(300)
+    assert.equal(await spentMs(), 300)
+  })
+
+  it('excuses so much to all requests of a subject together', async (t) => {
+    const { clock, spentMs } = await uploads(t, 4)
+    clock.advance(500)
+    assert.equal(await spentMs(), 0)
+    clock.advance(100)
+    assert.equal(await spentMs(), 400)
+  })
+
+  it('counts the rest however often the client sends a byte', async (t) => {
+    const { clock, sockets, spentMs, running } = await uploads(t, 1)
+    clock.advance(2_100)
+    sockets[0]?.write('b')
+    await until(() => running[0]?.req.complete)
+    clock.advance(50)
+    assert.equal(await spentMs(), 150)
+  })
+
+  it('excuses nothing where it is 0', async (t) => {
+    const { clock, spentMs } = await uploads(t, 2, { clientWaitMs: 0 })
+    clock.advance(100)
+    assert.equal(await spentMs(), 200)
+  })
+
+  it('may be the route own', async (t) => {
+    const routes = { '/photos': { limitMs: 1_000, windowMs: 60_000, clientWaitMs: 5_000 } }
+    const { clock, throttled } = await uploads(t, 1, { routes }, ['/photos', '/up'])
+    clock.advance(5_200)
+    const spent = (await throttled.usage('ada')).map(({ window, spentMs }) => [window, spentMs])
+    assert.deepEqual(spent, [
+      ['default', 3_200],
+      ['/photos', 200],
+    ])
+  })
+
+  it('counts waits that are short, and requests that end amid one', async (t) => {
+    const { clock, running, spentMs } = await uploads(t, 1)
+    clock.advance(2_020)
+    running[0]?.res.end()
+    assert.equal(await spentMs(), 20)
+  })
+
+  it('counts a body that dribbles in beyond the cap', async (t) => {
+    const { clock, running, sockets, spentMs } = await uploads(t, 1, {}, ['/up'], 60)
+    clock.advance(1_990)
+    for (let bytes = 2; bytes < 50; bytes++) {
+      const { socket } = (running[0] as Handling).req
+      const before = socket.bytesRead
+      sockets[0]?.write('b')
+      await until(() => socket.bytesRead > before)
+      await new Promise(setImmediate)
+      clock.advance(10)
+    }
+    assert.equal(await spentMs(), 470)
+  })
+
+  it('excuses as much again in the next window', async (t) => {
+    const { clock, enterNextWindow, open, running, spentMs } = await uploads(t, 1)
+    clock.advance(2_000)
+    running.splice(0)[0]?.res.end()
+    await enterNextWindow()
+    const socket = await open('/up', 'Content-Length: 2\r\n', 'POST')
+    socket.write('a')
+    running[0]?.req.resume()
+    await until(() => running[0]?.req.readableDidRead)
+    await new Promise(setImmediate)
+    clock.advance(2_100)
+    assert.equal(await spentMs(), 100)
+  })
+})
