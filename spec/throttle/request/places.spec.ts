@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { budgetOf } from '../../../lib'
+import { type Handling, heldApi } from '../../support/held-api'
+import { until } from '../../support/until'
+
+describe('throttle() and the requests of a subject that run at once', () => {
+  it('lets 32 run on a fresh budget, whatever the price', async (t) => {
+    const { burst, teachQuick } = await heldApi(t)
+    await teachQuick()
+    assert.equal(await burst(40), 32)
+  })
+
+  it('lets fewer run as the budget is used, and one always', async (t) => {
+    const { burst, clock, endAll, running, teachQuick } = await heldApi(t)
+    await teachQuick('/a')
+    await teachQuick('/b')
+    await teachQuick('/c')
+    assert.equal(await burst(1, '/a'), 1)
+    clock.advance(500)
+    running.splice(0)[0]?.res.end()
+    assert.equal(await burst(20, '/b'), 16)
+    endAll()
+    assert.equal(await burst(1, '/c'), 1)
+    clock.advance(500)
+    endAll()
+    assert.equal(await burst(3, '/b'), 1)
+  })
+
+  it('shares them among routes', async (t) => {
+    const { burst, teachQuick } = await heldApi(t)
+    for (const path of ['/a', '/b', '/c']) await teachQuick(path)
+    assert.equal((await burst(15, '/a')) + (await burst(15, '/b')) + (await burst(15, '/c')), 32)
+  })
+})
+
+describe('throttle() and the places of a subject after it exceeded its limit', () => {
+  /** Eight limits in one window: 32 requests of 250 ms. */
+  async function overshoot(api: Awaited<ReturnType<typeof heldApi>>) {
+    await api.teachQuick('/a')
+    assert.equal(await api.burst(32, '/a'), 32)
+    api.clock.advance(250)
+    api.endAll()
+    assert.equal(await api.spentMs(), 8_000)
+  }
+
+  it('lets fewer run in the next window, by the overshoot', async (t) => {
+    const api = await heldApi(t)
+    await overshoot(api)
+    await api.enterNextWindow()
+    await api.teachQuick('/b')
+    assert.equal(await api.burst(8, '/b'), 4)
+  })
+
+  it('has half as many more after eight windows', async (t) => {
+    const api = await heldApi(t)
+    await overshoot(api)
+    for (let window = 0; window < 10; window++) await api.enterNextWindow()
+    await api.teachQuick('/b')
+    assert.equal(await api.burst(12, '/b'), 8)
+  })
+
+  it('keeps them where charge() added the time', async (t) => {
+    const api = await heldApi(t)
+    await api.teachQuick('/a')
+    await api.burst(1, '/a')
+    budgetOf((api.running[0] as Handling).req).charge(8_000)
+    api.endAll()
+    await api.enterNextWindow()
+    await api.teachQuick('/b')
+    assert.equal(await api.burst(40, '/b'), 32)
+  })
+})
+
+describe('throttle() and a request whose client has gone and whose handler nobody sees', () => {
+  it('keeps its place until it is written off, and teaches no price', async (t) => {
+    const { burst, clock, open, running, spentMs, teachQuick } = await heldApi(t)
+    await teachQuick()
+    const sockets = []
+    for (let i = 0; i < 16; i++) sockets.push(await open('/work'))
+    const signals = running.splice(0).map(({ req }) => budgetOf(req).signal)
+    for (const socket of sockets) socket.resetAndDestroy()
+    await until(() => signals.every(({ aborted }) => aborted))
+    assert.equal(await burst(20), 16) // beside 16 that may still be at work
+    for (const { res } of running.splice(0)) res.end()
+    clock.advance(32)
+    assert.equal(await spentMs(), 500) // a 32nd of the limit each
+    assert.equal(await burst(20), 16) // half of the places for half of the budget; their price is 0 still
+  })
+
+  it('counts a quarter of a limit each towards the places of the next window', async (t) => {
+    const api = await heldApi(t)
+    await api.teachQuick('/a')
+    const sockets = []
+    for (let i = 0; i < 30; i++) sockets.push(await api.open('/a'))
+    const signals = api.running.splice(0).map(({ req }) => budgetOf(req).signal)
+    for (const socket of sockets) socket.resetAndDestroy()
+    await until(() => signals.every(({ aborted }) => aborted))
+    api.clock.advance(32)
+    assert.equal(await api.spentMs(), 937.5)
+    await api.enterNextWindow()
+    await api.teachQuick('/b')
+    assert.equal(await api.burst(12, '/b'), 3) // 32 / (0.9375 + 30 / 4)
+  })
+})
