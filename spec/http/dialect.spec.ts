@@ -197,7 +197,7 @@ describe("app.set('tollgate dialect')", () => {
         Object.setPrototypeOf(req, express.request)
         Object.setPrototypeOf(res, express.response)
         Object.assign(res, { req })
-        refuse(req as express.Request, res as express.Response, assert.fail)
+        refuse(req, res, assert.fail)
       })
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
       t.after(() => server.close())
