@@ -35,7 +35,10 @@ export type BearerOptions = IssuersOptions &
     readonly revocation?: RevocationSource | undefined
     /** The `realm` of challenges. Default none. */
     readonly realm?: string | undefined
-    /** The address of the protected resource's metadata, for challenges (RFC 9728 §5.1). Default none. */
+    /**
+     * The address of the protected resource's metadata, for challenges (RFC 9728 §5.1). With it, the audience
+     * `https://host` is `https://host/`, too. Default none.
+     */
     readonly resourceMetadata?: string | undefined
     /** The claim that marks a session with nobody signed in. Default `session_kind` with the value `unauthenticated`. */
     readonly unauthenticated?: UnauthenticatedMark | undefined

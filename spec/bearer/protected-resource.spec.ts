@@ -60,6 +60,9 @@ describe('protectedResource() and requireBearer() for an MCP server', () => {
     }
     assert.equal(await ask(`${resource}/mcp`, `${resource}/mcp/`), 401)
     assert.equal(await ask('api', 'api/'), 401)
+    const bare = (await serve(express().use(requireBearer({ ...dev.options, warnings: false })))).url
+    const authorization = `Bearer ${dev.token('ada', { claims: { aud: `${resource}/` } })}`
+    assert.equal((await fetch(bare, { headers: { authorization } })).status, 401, 'without resourceMetadata')
   })
 
   it('take http addresses of other machines with allowHttp', () => {

@@ -117,6 +117,8 @@ export const CLAIM_OPTION_NAMES: readonly string[] = [
 export interface IssuerDefaults {
   readonly issuer?: string | undefined
   readonly audience?: TokenOptions['audience']
+  /** Whether the API publishes metadata as a resource: a client may write its URL with an empty path or with `/`. */
+  readonly isResource?: boolean
 }
 
 /**
@@ -148,11 +150,12 @@ export function claimPolicy(
   if (scopeFrom !== undefined && !(Array.isArray(scopeFrom) && scopeFrom.every(isClaimPath))) {
     throw new TypeError(`scopeFrom must be a list of claims; received ${shown(scopeFrom)}`)
   }
+  const audience = audiences(options.audience ?? defaults.audience, clients, opaque)
   return {
     issuers,
     issuer: issuers[0] as string,
     tenants: tenantPattern(issuers, options.tenants),
-    audience: audiences(options.audience ?? defaults.audience, clients, opaque),
+    audience: defaults.isResource ? audience?.flatMap(formsOf) : audience,
     clients,
     types: typ === undefined ? TYPES : [typ],
     idTokens,
@@ -192,6 +195,12 @@ function audiences(
     throw new TypeError(`audience: { instead: '${instead}' } needs the option ${instead}`)
   }
   return undefined
+}
+
+/** RFC 3986 §6.2.3: `https://api.test` and `https://api.test/` are one resource. Of all else the text alone. */
+function formsOf(audience: string): string[] {
+  const [, origin] = /^(https?:\/\/[^/?#]+)\/?$/.exec(audience) ?? []
+  return origin === undefined ? [audience] : [origin, `${origin}/`]
 }
 
 function requiredClaims(given: unknown): Pick<ClaimPolicy, 'required' | 'requiredValues'> {

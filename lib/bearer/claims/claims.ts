@@ -120,16 +120,9 @@ export function timesAsNumbers(claims: JsonObject): JsonObject {
 }
 
 function isAudience(claim: unknown, audience: readonly string[]): boolean {
-  const isOurs = (one: string) => audience.includes(one) || audience.includes(otherForm(one))
-  if (typeof claim === 'string') return isOurs(claim)
+  if (typeof claim === 'string') return audience.includes(claim)
   if (!Array.isArray(claim)) return false
-  return claim.every((one) => typeof one === 'string') && claim.some(isOurs)
-}
-
-/** RFC 3986 §6.2.3: `https://api.test` and `https://api.test/` are one. Of all else the same. */
-function otherForm(audience: string): string {
-  if (!/^https?:\/\/[^/?#]+\/?$/.test(audience)) return audience
-  return audience.endsWith('/') ? audience.slice(0, -1) : `${audience}/`
+  return claim.every((one) => typeof one === 'string') && claim.some((one) => audience.includes(one))
 }
 
 function timeProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {

@@ -78,7 +78,7 @@ const ISSUER_OPTION_NAMES = [...CLAIM_OPTION_NAMES, ...KEY_OPTION_NAMES]
 /** The names of the options read here. */
 export const VERIFIER_OPTION_NAMES = [...ISSUER_OPTION_NAMES, 'issuers', 'introspection', 'verify', 'cache']
 
-type VerifierOptions = IssuersOptions & CacheOptions
+type VerifierOptions = IssuersOptions & CacheOptions & { readonly resourceMetadata?: string | undefined }
 
 interface Verifying {
   readonly verifier: TokenVerifier
@@ -99,13 +99,17 @@ export function tokenVerifier(options: VerifierOptions, env: NodeJS.ProcessEnv, 
   const way = introspection === undefined ? 'verify' : 'introspection'
   const otherWay = way === 'verify' ? 'introspection' : 'verify'
   withoutKeys(options, way, [...KEY_OPTION_NAMES, 'issuers', 'cache', 'typ', otherWay])
-  const policy = claimPolicy(options, { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE }, way)
+  const policy = claimPolicy(options, defaultsOf(options, env), way)
   const ofPolicy = { clockToleranceSec: policy.clockToleranceSec, takesRoles: takesRoles(policy) }
   if (introspection !== undefined) {
     return { verifier: introspected(introspection, options, policy, clock), ...ofPolicy }
   }
   optionType('verify', verify, 'function')
   return { verifier: customVerifier(verify, policy, clock), ...ofPolicy }
+}
+
+function defaultsOf({ resourceMetadata }: VerifierOptions, env: NodeJS.ProcessEnv) {
+  return { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE, isResource: resourceMetadata !== undefined }
 }
 
 function byKeys(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
@@ -132,8 +136,7 @@ interface Trusted {
 function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock, tokens: KnownTokens): Trusted {
   const issuers = new TrustedIssuers()
   if (options.issuers === undefined) {
-    const defaults = { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE }
-    issuers.add(trustedIssuer(options, defaults, clock, tokens))
+    issuers.add(trustedIssuer(options, defaultsOf(options, env), clock, tokens))
     return { issuers, opaque: undefined }
   }
   for (const name of ISSUER_OPTION_NAMES) {
@@ -142,7 +145,8 @@ function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock:
   }
   const list: unknown = options.issuers
   if (!Array.isArray(list) || list.length === 0) throw new TypeError('issuers must be a list of one issuer or more')
-  const defaults = { audience: options.audience ?? env.AUDIENCE }
+  const { isResource, audience } = defaultsOf(options, env)
+  const defaults = { isResource, audience: options.audience ?? audience }
   let opaque: Trusted['opaque']
   for (const [i, one] of (list as (IssuerOptions | IntrospectedIssuerOptions)[]).entries()) {
     optionNames(`issuers[${i}]`, one, [...ISSUER_OPTION_NAMES, 'introspection'])
