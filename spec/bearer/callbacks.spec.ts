@@ -101,7 +101,7 @@ describe('requireBearer() and a function that throws', () => {
     }
     assert.equal((await asking({ checkClaims: () => false }))[0], 401)
     await until(() => said.length >= 3)
-    const end = `for a token of the issuer '${issuer}', which was refused with 401: err.cause of onDenied has it`
+    const end = `for a token of the issuer '${issuer}', which was refused with 401: err.cause of onDenied has it (express-tollgate/docs/troubleshooting.md#tollgate_issuer)`
     assert.deepEqual(said, [
       `the option session threw RangeError ${end}`,
       `the option checkClaims threw RangeError ${end}`,

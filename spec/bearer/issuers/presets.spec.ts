@@ -25,8 +25,9 @@ async function outcome(issuer: IssuerOptions, claims: object): Promise<string> {
   }
   const app = express().use(requireBearer({ ...issuer, onDenied }), (req, res) => {
     const session = sessionOf(req)
-    const { kind, clientId = 'no app', scope } = session
-    res.send(`${kind} ${session.kind === 'user' ? session.userId : 'nobody'} of ${clientId}: ${scope.join()}`)
+    const { kind, clientId, scope } = session
+    const app = clientId === '' ? 'no app' : clientId
+    res.send(`${kind} ${session.kind === 'user' ? session.userId : 'nobody'} of ${app}: ${scope.join()}`)
   })
   const { url } = await serve(app)
   const named = { iss: [issuer.issuer].flat()[0], exp: 4_102_444_800, ...claims }

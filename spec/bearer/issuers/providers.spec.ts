@@ -170,8 +170,10 @@ describe('recipes of docs/providers.md against the tokens of their issuers', () 
       )
       app.use((req, res) => {
         const { scope, ...session } = sessionOf(req)
-        const { kind, clientId = null } = session
-        res.json({ kind, userId: session.kind === 'user' ? session.userId : null, clientId, scopes: scope })
+        const { kind } = session
+        const userId = session.kind === 'user' ? session.userId : null
+        const clientId = session.clientId === '' ? null : session.clientId
+        res.json({ kind, userId, clientId, scopes: scope })
       })
       const { url } = await serve(app, { maxHeaderSize: 32_768 })
       const answer = await fetch(url, { headers: { authorization: `Bearer ${tokenOf(each)}` } })
