@@ -43,9 +43,9 @@ async function walked(t: TestContext, store?: tollgate.ThrottleStore) {
   const { get, close } = await listen(app)
   const turns = setInterval(() => clock.advance(0), 1) // what waits for the end of a turn goes on
   t.after(async () => {
-    clearInterval(turns)
     await close()
     await throttled.close()
+    clearInterval(turns)
   })
   const token = dev.token('ada')
   const request = async () => assert.equal((await get('/', { Authorization: `Bearer ${token}` })).status, 200)

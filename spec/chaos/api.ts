@@ -92,7 +92,8 @@ if (watchesStalls) {
 
 const store = redisStore(typeof redis === 'string' ? redis : client(redis))
 const all = Object.entries(throttles).map(([name, options]) => {
-  return throttle({ name, ...options, store, subject: (req) => req.get('x-user') ?? null })
+  // A machine that stops a process is nobody's doing: shared stalls would charge less than the handlers' log has.
+  return throttle({ name, stalls: 'full', ...options, store, subject: (req) => req.get('x-user') ?? null })
 })
 
 // A limit of a day has a tolerance of minutes, and these specs look for milliseconds: everything is published often.

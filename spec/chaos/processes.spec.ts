@@ -144,9 +144,9 @@ describe('throttle() in processes that come and go under load', { timeout: 600_0
     const users = [...new Set(shots.map(({ user }) => user))]
     const records = (await Promise.all(users.map(recordsOf))).flat()
     assert.ok(records.length >= users.length)
-    for (const { s, c, 'c:a': _added, 'c:e': _excused, ...fields } of records) {
-      assert.deepEqual(fields, {}, 'all have handed over what they used')
-      assert.ok(s && c)
+    for (const record of records) {
+      const fields = Object.keys(record).filter((name) => !['c:a', 'c:e'].includes(name))
+      assert.deepEqual(fields.sort(), ['c', 's'], 'all have handed over what they used')
     }
     const handedOver = await balance(workByUser(await endedLogs(apis, isOurs)), total)
     assert.deepEqual([handedOver.lostMs, handedOver.doubledMs], [0, 0])

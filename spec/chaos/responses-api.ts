@@ -9,7 +9,7 @@ import { redisStore, throttle } from '../../lib'
 
 const { redis, windowMs } = JSON.parse(process.argv[2] as string) as { redis: string; windowMs: number }
 const throttled = throttle({
-  ...{ limitMs: 86_400_000, windowMs, name: 'responses' },
+  ...{ limitMs: 86_400_000, windowMs, name: 'responses', stalls: 'full' },
   store: redisStore(redis),
   subject: (req) => req.query.user as string,
 })

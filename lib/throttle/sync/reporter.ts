@@ -12,8 +12,9 @@ import type { Answer, Report } from './store'
 const TICK_MOST = 500
 /** Accounts looked at, at one tick, for those to be told again. */
 const LOOKED_AT = 2_000
-/** How often at most the last figures are reported at the end, where no answer came in time. */
-const CLOSING_TRIES = 4
+/** The last figures are reported for so long at most, with a pause where no answer came. */
+const CLOSING_MS = 3_000
+const CLOSING_PAUSE_MS = 100
 
 /** What the reporter needs of those who keep the accounts. */
 export interface Reported {
@@ -92,7 +93,8 @@ export class Reporter implements HealthListener, Sending {
   ask(account: Account, full?: number): void {
     if (account.sent !== undefined || account.isEvicted || this.#state === 'closed') return
     const server = this.#locate(account)
-    if (!server.isDown) this.#sender.add(account, server, full)
+    // A closing process reports also to a server that missed a deadline a moment ago.
+    if (!server.isDown || this.#state === 'closing') this.#sender.add(account, server, full)
   }
 
   /** Brings the other processes' newest figures, if the store answers within the deadline. */
@@ -282,7 +284,7 @@ export class Reporter implements HealthListener, Sending {
     if (this.#state !== 'open') return
     this.#state = 'closing'
     await this.#sender.quiet()
-    for (let tries = CLOSING_TRIES; tries > 0; tries--) {
+    for (const until = this.#clock.now() + CLOSING_MS; this.#clock.now() < until;) {
       const now = nowUs(this.#clock)
       const left = [...this.#accounts.active].filter((account) => {
         this.#accounts.enter(account, now)
@@ -293,6 +295,8 @@ export class Reporter implements HealthListener, Sending {
       for (const account of left) this.ask(account)
       await new Promise<void>((resolve) => this.#clock.after(0, resolve))
       await this.#sender.quiet()
+      if (left.some(({ told }) => told === undefined))
+        await new Promise<void>((resolve) => this.#clock.after(CLOSING_PAUSE_MS, resolve))
     }
     this.#state = 'closed'
     this.#sender.close()

@@ -17,7 +17,7 @@ subscribe('express-tollgate:degraded', () => say('degraded'))
 subscribe('express-tollgate:recovered', () => say('recovered'))
 
 const byField = { subject: (req: express.Request) => req.get('x-user') ?? null }
-const throttled = throttle({ ...options, store: redisStore(redis), ...(bearer ? {} : byField) })
+const throttled = throttle({ stalls: 'full', ...options, store: redisStore(redis), ...(bearer ? {} : byField) })
 const app = express()
 app.get('/usage/:who', async (req, res) => void res.json(await throttled.usage(req.params.who)))
 if (bearer) app.use(requireBearer(bearer))
