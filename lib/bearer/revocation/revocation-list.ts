@@ -82,7 +82,7 @@ export class RevocationList {
 
   /** Up to when tokens are revoked; NaN, which is never reached, where none are. */
   #upTo(kind: 's' | 'c', issuer: string, id: string | undefined): number {
-    if (id === undefined || this.#before[kind].size === 0) return NaN
+    if (!id || this.#before[kind].size === 0) return NaN // '' is no app: sessions without one share none
     return this.#before[kind].get(nameOf(issuer, id))?.beforeSec ?? NaN
   }
 

@@ -571,7 +571,9 @@ describe('RevocationList', () => {
   it('takes nothing that is absent for what is revoked', () => {
     const list = new RevocationList()
     list.add(entryOf({ kind: 'token', issuer, id: 'undefined', overMs: 9e9 }))
-    list.add(entryOf({ kind: 'client', issuer, id: 'undefined', beforeSec: 5_000, overMs: 9e9 }))
+    for (const id of ['undefined', '']) {
+      list.add(entryOf({ kind: 'client', issuer, id, beforeSec: 5_000, overMs: 9e9 }))
+    }
     assert.equal(list.revokes({ ...session('ada'), clientId: '' }), false)
   })
 
