@@ -92,4 +92,4 @@ interface AdviseOptions {
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
 export { throttle as t };
-export type { Advice as A, Bar as B, LimitAdvice as L, RouteWindow as R, Throttle as T, Usage as U, WaitOptions as W, AdviseOptions as a, LimitMs as b, ThrottleHeaders as c, ThrottleOptions as d };
+export type { Advice as A, Bar as B, EventStreams as E, LimitAdvice as L, RouteWindow as R, Throttle as T, Usage as U, WaitOptions as W, AdviseOptions as a, LimitMs as b, ThrottleHeaders as c, ThrottleOptions as d };

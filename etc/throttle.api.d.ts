@@ -1,5 +1,5 @@
 // Written by npm run api-report. Do not edit.
-export { A as Advice, a as AdviseOptions, B as Bar, L as LimitAdvice, b as LimitMs, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
+export { A as Advice, a as AdviseOptions, B as Bar, E as EventStreams, L as LimitAdvice, b as LimitMs, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
 import { IncomingMessage } from "node:http";
 import { Request } from "express";
 import { R as RefusalFigures, c as DenyOptions, M as Middleware } from "../shared/deny.js";
@@ -72,4 +72,4 @@ declare global {
 }
 declare function budgetOf(req: IncomingMessage): RequestBudget;
 export { DenyOptions, Middleware, RedisClient, RefusalFigures, ThrottleStore, addressSubject, budgetOf, redisStore, throttleTest };
-export type { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, RequestBudget, StoreMessage, SyncedMessage };
+export type { AdmittedMessage, BudgetJson, ChargedMessage, RedisStoreOptions, RefusedMessage, RequestBudget, StoreMessage, SyncedMessage };

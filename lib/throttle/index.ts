@@ -4,6 +4,8 @@ export type { RouteWindow, ThrottleOptions, WaitOptions } from './throttle-optio
 export type { ThrottleHeaders } from './request/response-headers'
 export type { LimitMs } from './policy'
 export type { RequestBudget } from './request/charges'
+export type { BudgetJson } from './request/budget-json'
+export type { EventStreams } from '../http/meter'
 export type { AdmittedMessage, ChargedMessage, RefusedMessage, StoreMessage, SyncedMessage } from './diagnostics'
 export type { Usage } from './usage'
 export type { Advice, LimitAdvice } from './advisor/advice'

@@ -20,12 +20,12 @@ const MOST_KEPT = 10_000
 interface RestingFigures {
   readonly number: number
   readonly used: number
-  readonly limit: number
-  /** Only where one of them is not 0. */
-  readonly more: MoreFigures | undefined
+  /** Only where one of them is not 0, or used time exceeds the limit. */
+  readonly more?: MoreFigures
 }
 
 interface MoreFigures {
+  readonly limit: number
   readonly excused: number
   readonly added: number
   readonly carried: number
@@ -33,7 +33,7 @@ interface MoreFigures {
   readonly stored: number
 }
 
-const NO_MORE: MoreFigures = { excused: 0, added: 0, carried: 0, lastSeq: 0, stored: 0 }
+const NO_MORE: MoreFigures = { limit: 0, excused: 0, added: 0, carried: 0, lastSeq: 0, stored: 0 }
 
 /** Overshoot of a subject at rest, in limits: in the window of this number, and in the next one. */
 interface RestingStrain {
@@ -87,8 +87,8 @@ export class Accounts {
     account.histories = this.#histories.take(subject)
     const known = this.#strains.take(subject)
     if (resting) {
-      const { used, limit, more = NO_MORE } = resting
-      const { excused, added, carried, lastSeq, stored } = more
+      const { used, more = NO_MORE } = resting
+      const { limit, excused, added, carried, lastSeq, stored } = more
       Object.assign(account, { limitUs: limit, carriedUs: carried, lastSeq, stored })
       account.others = { ...account.others, used: carried }
       account.own.restore(used, excused, added)
@@ -153,9 +153,10 @@ export class Accounts {
     if (used === 0 && account.lastSeq === 0 && account.carriedUs === 0) return
     const { carriedUs: carried, lastSeq, stored } = account
     const more = { excused: own.excused(now), added: own.addedUs, carried, lastSeq, stored }
-    const hasMore = Object.values(more).some((figure) => figure !== 0)
-    const figures = { number, used: compact(used), limit: limitUs, more: hasMore ? more : undefined }
-    ;(this.#generations[0] as Map<string, RestingFigures>).set(subject, figures)
+    const hasMore = used > limitUs || Object.values(more).some((figure) => figure !== 0)
+    const figures = { number, used: compact(used) }
+    const kept = hasMore ? { ...figures, more: { ...more, limit: limitUs } } : figures
+    ;(this.#generations[0] as Map<string, RestingFigures>).set(subject, kept)
   }
 
   /** Drops what belongs to a window that is over. */

@@ -172,7 +172,8 @@ export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: nu
   if (answer.status === 'late' && answer.found === 0) {
     // The store has lost the figures: they are told anew. A closed process's have been moved before.
     account.stored = 0
-    if (report.closes > 0) account.told = { ...TOLD_NOTHING, used: report.used }
+    if (report.closes === 0) return 'again'
+    account.told = { ...TOLD_NOTHING, used: report.used }
   }
   return account.line.length > 0 ? 'again' : undefined
 }
