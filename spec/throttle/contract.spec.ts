@@ -189,7 +189,10 @@ describe('redisStore()', () => {
     assert.ok(keys.length > 10, `${keys.length} keys`)
     for (const key of keys) {
       assert.ok((await client.pttl(key)) > 0, key)
-      assert.match(key, /^contract-\d+:(living:\{beat\}|canary:\{beat\}|w3:\{[\w-]{24}\}:\d+:[\x20-\x7e]+)$/)
+      assert.match(
+        key,
+        /^contract-\d+:(living:\{beat\}|canary:\{beat\}|usage:\d+:[\x20-\x7e]+|w3:\{[\w-]{24}\}:\d+:[\x20-\x7e]+)$/,
+      )
     }
   })
 

@@ -420,6 +420,7 @@ export const SLOW: ReadonlySet<string> = new Set([
 
 /** What no law found in five of 300 seeds yet: rare, or seen in another way. */
 export const UNPROVED: ReadonlySet<string> = new Set([
+  'client waits looked at',
   'half of the places at most ahead',
   'excused waits told',
   'a closing report that names the seq of its field',
