@@ -84,7 +84,7 @@ describe('throttle() and responses behind others in a pipeline', () => {
     })
     await open(get('/events') + get('/export').repeat(2))
     await until(() => handled.length === 2)
-    for (const { res } of handled) assert.equal(res.write(Buffer.alloc(20_000)), false)
+    for (const { res } of handled) assert.equal(res.write(Buffer.alloc(200_000)), false)
     for (const { res } of handled) res.once('drain', () => undefined)
     clock.advance(100)
     assert.equal(await spentMs(), 200)
