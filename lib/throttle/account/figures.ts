@@ -35,10 +35,6 @@ export class Figures {
     return this.holds.length
   }
 
-  get isWaiting(): boolean {
-    return this.#waiting > 0
-  }
-
   /** Time that requests took, with the elapsed time of running ones. */
   used(now: number): number {
     return this.#settledUs + this.#running * now - this.#startsUs

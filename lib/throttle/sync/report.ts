@@ -9,7 +9,7 @@ export const LEASE_US = 2_000_000
 /** The store counts a hold for so long after it should have ended: two ticks. */
 export const GRACE_US = 250_000
 /** Ends are told at once for so long after somebody else waited. */
-const CROWD_US = 250_000
+export const CROWD_US = 250_000
 /** All processes together may be off by a hundredth of the limit; one of them by this at least. */
 const TOLERANCE = 100
 const TOLERANCE_LEAST_US = 1_000
