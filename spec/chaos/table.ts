@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 /** `npm run chaos` runs everything at full length; `npm test` proves the same in a few seconds. */
 export const FULL = process.env.CHAOS === 'full'
 
-/** A fault under load: one line of the first table in docs/RELIABILITY.md. */
+/** A fault under load: a line of the run's first table. */
 export interface FaultRow {
   readonly fault: string
   /** Requests per second while it lasted. */

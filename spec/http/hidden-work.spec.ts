@@ -9,7 +9,7 @@ import express, { type Express, type Request, type RequestHandler, type Response
 import serverless from 'serverless-http'
 import { budgetOf, throttle } from '../../lib'
 import { manualClock } from '../../lib/testing'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { until } from '../support/until'
 
 /** No window ends amid a spec. */

@@ -11,7 +11,7 @@ import {
   throttleTest,
 } from '../../lib'
 import { manualClock } from '../../lib/testing'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 
 function heard(t: TestContext, name: string): unknown[] {
   const messages: unknown[] = []

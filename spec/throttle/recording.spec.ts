@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import express from 'express'
 import { throttle, throttleTest } from '../../lib'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 import { readData } from '../support/data'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import express from 'express'
 import { throttle, throttleTest } from '../../lib'
-import { listen } from '../support/listen'
+import { listen } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 
 async function resource(t: TestContext, limitMs = 18_000) {

@@ -4,7 +4,7 @@ import express, { type Express } from 'express'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { budgetOf, throttle, type ThrottleOptions } from '../../lib'
 import { subjectId } from '../../lib/throttle/account/subject-id'
-import { type Answer, listen } from '../support/listen'
+import { type Answer, listen } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 
 const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' } satisfies ThrottleOptions

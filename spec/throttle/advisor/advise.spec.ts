@@ -4,7 +4,7 @@ import express from 'express'
 import { Redis } from 'ioredis'
 import { budgetOf, redisStore, throttle, type Advice, type ThrottleOptions } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { listen } from '../../support/listen'
+import { listen } from '../../support/serve'
 import { startRedis } from '../../support/redis'
 import { until } from '../../support/until'
 

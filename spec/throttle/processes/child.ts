@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import type { ThrottleOptions } from '../../../lib'
-import { type Answer, get } from '../../support/listen'
+import { type Answer, get } from '../../support/serve'
 import { until } from '../../support/until'
 import { TYPESCRIPT } from '../../support/typescript'
 

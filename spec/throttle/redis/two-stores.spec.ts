@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, it, type TestContext } from 'node:test'
 import express from 'express'
 import { type ThrottleOptions, budgetOf, redisStore, throttle } from '../../../lib/index'
-import { listen } from '../../support/listen'
+import { listen } from '../../support/serve'
 import { type Server, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
 

@@ -5,7 +5,7 @@ import { type TestContext, describe, it } from 'node:test'
 import express, { type Request, type Response } from 'express'
 import { budgetOf, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { listen } from '../../support/listen'
+import { listen } from '../../support/serve'
 import { until } from '../../support/until'
 
 /** No window ends amid a spec. */

@@ -7,7 +7,7 @@ import { type Throttle, redisStore, throttle } from '../../../lib'
 import { introspectionOf } from '../../../lib/throttle/introspection'
 import { subjectKey } from '../../../lib/throttle/subject'
 import type { Account } from '../../../lib/throttle/account/account'
-import { listen } from '../../support/listen'
+import { listen } from '../../support/serve'
 import { type Server, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
 

@@ -3,7 +3,7 @@ import { type TestContext, describe, it } from 'node:test'
 import express, { type Response } from 'express'
 import { type Clock, throttle } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { listen } from '../../support/listen'
+import { listen } from '../../support/serve'
 import { until } from '../../support/until'
 
 const BLOCKED_MS = 500

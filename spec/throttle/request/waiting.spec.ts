@@ -5,7 +5,7 @@ import express, { type Express } from 'express'
 import { type RefusedMessage, ThrottledError, throttle, type ThrottleOptions } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { refusalMessage } from '../../../lib/throttle/request/refusal-message'
-import { get, listen } from '../../support/listen'
+import { get, listen } from '../../support/serve'
 import { until } from '../../support/until'
 
 /** A window so long that none ends during a spec. */

@@ -1,2 +1,0 @@
-// What spec/throttle and spec/chaos still import by this name.
-export * from './serve'
