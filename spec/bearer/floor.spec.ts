@@ -6,7 +6,7 @@ import { claimPolicy } from '../../lib/bearer/claims/claim-options'
 import { type Refusal, isRefusal } from '../../lib/bearer/refusal/refusal'
 import { ASYMMETRIC, type Algorithm, keyMismatch } from '../../lib/bearer/keys/algorithm'
 import { claimProblem, opaqueClaimProblem, type ClaimPolicy } from '../../lib/bearer/claims/claims'
-import { fieldsOf, findToken } from '../../lib/bearer/credentials/credentials'
+import { fieldValues, findToken } from '../../lib/bearer/credentials/credentials'
 import { readJsonObject } from '../../lib/http/json'
 import { readJws, type Jws } from '../../lib/bearer/credentials/jws'
 import { findKey, keySet, leftOutKeys } from '../../lib/bearer/keys/key-source'
@@ -125,7 +125,7 @@ describe('readJws()', () => {
 
 describe('findToken()', () => {
   const find = (...raw: string[]) => {
-    const found = findToken(raw)
+    const found = findToken({ rawHeaders: raw })
     return 'refused' in found ? found.refused : found.token
   }
 
@@ -160,17 +160,16 @@ describe('findToken()', () => {
   it('refuses what is too long before looking at it', () => {
     assert.equal(find('Authorization', `Bearer ${'a'.repeat(maxHeaderSize)}`), 'a'.repeat(maxHeaderSize))
     assert.equal(find('Authorization', `Bearer ${'"'.repeat(maxHeaderSize + 1)}`), 'malformed_token')
-    assert.deepEqual(findToken(['Authorization', 'Bearer aaa'], false, 2), { refused: 'malformed_token' })
+    assert.deepEqual(findToken({ rawHeaders: ['Authorization', 'Bearer aaa'] }, false, 2), {
+      refused: 'malformed_token',
+    })
   })
 
   it('takes the scheme DPoP where asked to', () => {
-    assert.deepEqual(findToken(['Authorization', 'dpop a'], true), { token: 'a', scheme: 'DPoP', placement: 'header' })
-    assert.deepEqual(findToken(['Authorization', 'Bearer a'], true), {
-      token: 'a',
-      scheme: 'Bearer',
-      placement: 'header',
-    })
-    assert.deepEqual(fieldsOf(['DPoP', '1', 'x', 'dpop', 'dpop', '2'], 'dpop'), ['1', '2'])
+    const find = (value: string) => findToken({ rawHeaders: ['Authorization', value] }, true)
+    assert.deepEqual(find('dpop a'), { token: 'a', scheme: 'DPoP', placement: 'header' })
+    assert.deepEqual(find('Bearer a'), { token: 'a', scheme: 'Bearer', placement: 'header' })
+    assert.deepEqual(fieldValues({ rawHeaders: ['DPoP', '1', 'x', 'dpop', 'dpop', '2'] }, 'dpop'), ['1', '2'])
   })
 })
 

@@ -13,8 +13,8 @@ export interface Credentials {
 /** Where a token may stand beside the `Authorization` field: in a form-encoded body, or in the URL's query. */
 export type Placement = 'form' | 'query'
 
-/** The header fields of a request. */
-interface RequestFields {
+/** The header fields of a request. `rawHeaders` may be missing or empty: adapters and mocks have `headers` alone. */
+export interface RequestFields {
   /** Names and values in turn, as they came. */
   readonly rawHeaders?: readonly string[] | undefined
   /** By names in lower case, with what the app's own middleware has made of them. Default: what `rawHeaders` has. */
@@ -40,12 +40,12 @@ const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
 const SPACE = 0x20
 
 /**
- * Finds the token of a request: in its `Authorization` field, and where else RFC 6750 lets it stand. Two are one too many, wherever they
- * stand (RFC 6750 §2, §3.1).
+ * Finds the token of a request in its `Authorization` field and in the given placements. A request with two tokens is
+ * refused, also if they are equal (RFC 6750 §2, §3.1).
  *
- * @param dpop whether the scheme DPoP is taken too
+ * @param dpop whether the scheme DPoP is accepted
  * @param maxTokenLength in characters
- * @param isKnown whether a text is known to be a token: then its syntax, which takes longest, is not looked at
+ * @param isKnown whether a text is a token verified earlier: its syntax, the slowest check, is then skipped
  */
 export function findCredentials(
   request: RequestView,
@@ -54,7 +54,7 @@ export function findCredentials(
   maxTokenLength = maxHeaderSize,
   isKnown?: (text: string) => boolean,
 ): Credentials | Refusal {
-  const found = tokenIn(fieldValues(request, 'authorization'), dpop, maxTokenLength, isKnown)
+  const found = findToken(request, dpop, maxTokenLength, isKnown)
   if (placements.length === 0) return found
   const elsewhere = placements.flatMap((placement) =>
     tokensIn(placement, request).map((token) => ({ token, placement, scheme: 'Bearer' as const })),
@@ -81,28 +81,19 @@ function tokensIn(placement: Placement, { target, method, form }: RequestView): 
 }
 
 /**
- * Finds the bearer token in a request's header fields as they came (RFC 6750 §2.1).
+ * Finds the token of the `Authorization` field (RFC 6750 §2.1). Several such fields are refused.
  *
- * @param rawHeaders names and values in turn, as `req.rawHeaders` has them
- * @param dpop whether the scheme DPoP is taken too
+ * @param dpop whether the scheme DPoP is accepted
  * @param maxTokenLength in characters
- * @param isKnown whether a text is known to be a token: then its syntax, which takes longest, is not looked at
+ * @param isKnown whether a text is a token verified earlier: its syntax, the slowest check, is then skipped
  */
 export function findToken(
-  rawHeaders: readonly string[],
+  request: RequestFields,
   dpop = false,
   maxTokenLength = maxHeaderSize,
   isKnown?: (text: string) => boolean,
 ): Credentials | Refusal {
-  return tokenIn(fieldsOf(rawHeaders, 'authorization'), dpop, maxTokenLength, isKnown)
-}
-
-function tokenIn(
-  fields: readonly string[],
-  dpop: boolean,
-  maxTokenLength: number,
-  isKnown: ((text: string) => boolean) | undefined,
-): Credentials | Refusal {
+  const fields = fieldValues(request, 'authorization')
   if (fields.length > 1) return refuse('several_tokens')
   const [field = ''] = fields
   const scheme = BEARER.test(field) ? 'Bearer' : dpop && DPOP.test(field) ? 'DPoP' : undefined
@@ -123,9 +114,9 @@ export function isToken(text: string): boolean {
 const NONE: readonly string[] = []
 
 /**
- * The values of a header field that count: what the app sees in `req.headers`, since adapters have no raw fields and an
- * app's own middleware may set or delete a field. All of the raw ones where that is only what Node has made of several:
- * of two `Authorization` fields it keeps the first, and a proxy in front may have looked at the other.
+ * The values of a header field. `req.headers` decides: adapters have no raw fields, and the app's middleware may set or
+ * delete a field. `rawHeaders` shows repeated fields: Node keeps the first of two `Authorization` fields, and a proxy in
+ * front may have checked the second.
  *
  * @param name in lower case
  */
@@ -137,8 +128,8 @@ export function fieldValues({ rawHeaders, headers }: RequestFields, name: string
   return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string')
 }
 
-/** The values of all raw header fields of a name, which is given in lower case. */
-export function fieldsOf(rawHeaders: readonly string[], name: string): readonly string[] {
+/** The values of all raw header fields of a name in lower case. */
+function fieldsOf(rawHeaders: readonly string[], name: string): readonly string[] {
   let values = NONE
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const [found, value] = [rawHeaders[i] as string, rawHeaders[i + 1] as string]

@@ -1,4 +1,5 @@
 import type { Request } from 'express'
+import { fieldValues } from '../../bearer/credentials/credentials'
 import { shown } from '../../http/options'
 import { type Client, isConfidential } from '../directories/client'
 import type { ServerContext } from '../server-context'
@@ -81,11 +82,9 @@ function credentialsOf(ctx: ServerContext, req: Request, params: Params): Creden
 
 /** Refuses two `Authorization` fields: Node keeps the first, and a proxy in front may have checked the other. */
 function authorizationField(req: Request): string | undefined {
-  const fields = req.rawHeaders.filter(
-    (_, i) => req.rawHeaders[i - 1]?.toLowerCase() === 'authorization' && i % 2 === 1,
-  )
-  if (fields.length > 1) throw invalidRequest('The request has more than one Authorization header field.')
-  return fields[0]
+  const [field, ...more] = fieldValues(req, 'authorization')
+  if (more.length > 0) throw invalidRequest('The request has more than one Authorization header field.')
+  return field
 }
 
 async function verifyCredentials(

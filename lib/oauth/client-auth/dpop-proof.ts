@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { fieldsOf } from '../../bearer/credentials/credentials'
+import { fieldValues } from '../../bearer/credentials/credentials'
 import { readProof } from '../../bearer/dpop/proof'
 import type { SeenProofs } from '../../bearer/dpop/seen-proofs'
 import { hashOf } from '../../http/secret'
@@ -20,7 +20,7 @@ export async function proofThumbprint(
   res: Response,
   path: string,
 ): Promise<string | undefined> {
-  const [text, ...more] = fieldsOf(req.rawHeaders, 'dpop')
+  const [text, ...more] = fieldValues(req, 'dpop')
   if (text === undefined) return undefined
   const { maxAgeSec, nonce } = ctx.dpop
   const nowSec = ctx.clock.date() / 1_000

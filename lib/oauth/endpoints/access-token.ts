@@ -21,10 +21,10 @@ export async function requireAccessToken(
   path?: string,
 ): Promise<AccessTokenClaims> {
   const form = placements.includes('form') ? await tokenForm(req) : undefined
-  const { method, rawHeaders } = req
+  const { method, rawHeaders, headers } = req
   // Proofs name the issuer's path, which a proxy may have taken away.
   const target = path === undefined ? req.originalUrl : new URL(ctx.issuer).pathname.replace(/\/$/, '') + path
-  const request = { method, target, origin: new URL(ctx.issuer).origin, rawHeaders, form }
+  const request = { method, target, origin: new URL(ctx.issuer).origin, rawHeaders, headers, form }
   const found = findCredentials(request, placements, true)
   if ('refused' in found) throw accessRefused(ctx, found)
   const claims = await ctx.accessTokens.check(found.token)

@@ -88,7 +88,7 @@ async function ownRegistration(
   ctx: ServerContext,
   req: Request,
 ): Promise<{ registered: RegisteredClient; token: string }> {
-  const found = findToken(req.rawHeaders)
+  const found = findToken(req)
   if ('refused' in found) throw accessRefused(ctx, found)
   const registered = await ctx.registered.find(String(req.params.clientId))
   if (registered && sameSecret(hashOf(found.token), registered.tokenHash)) return { registered, token: found.token }
