@@ -15,7 +15,7 @@ export function isOver(res: ServerResponse): boolean {
 
 /** Told when the connection is closed on which a response waited for its turn. */
 export interface QueuedResponse {
-  closed(res: ServerResponse): void
+  closed(): void
 }
 
 const queues = new WeakMap<Socket, Map<ServerResponse, QueuedResponse>>()
@@ -40,5 +40,5 @@ export function forgetQueued(res: ServerResponse): void {
 }
 
 function closeQueued(this: Socket): void {
-  for (const [res, queued] of queues.get(this) ?? []) queued.closed(res)
+  for (const queued of queues.get(this)?.values() ?? []) queued.closed()
 }

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ReadStream } from 'node:fs'
+import { IncomingMessage, type ServerResponse } from 'node:http'
 import { AbandonedRequest } from './abandoned-request'
 import { forgetQueued, isOver, watchQueued } from './client-gone'
 import { type Clock, nowUs, systemClock } from './clock'
@@ -17,7 +18,7 @@ import { type UploadObserver, watchUpload } from './upload-wait'
  * | Order of calls | The request |
  * |---|---|
  * | `paused` `resumed` … `ended` | was answered |
- * | `aborted` `ended` | lost its client while its response was piped; or its handler ended it all the same |
+ * | `aborted` `ended` | lost its client while a file was piped to it; or its handler ended it all the same |
  * | `aborted` `writtenOff` `ended` (`late`)* (`finished`) | lost its client, and nobody saw its handler for some time |
  * | `ended` `aborted` | was over for the meter (an event stream, `settle()`) when its client went |
  */
@@ -26,12 +27,12 @@ export interface MeterObserver {
   paused(now: number): void
   /** The wait is over. Not called where `countFrom()` has ended the pause before. */
   resumed(now: number): void
-  /** Once: the response was ended or destroyed, its piped client has gone, or it takes no more of the user's time. */
+  /** Once: the response was ended or destroyed, the client of a piped file has gone, or it takes no more time. */
   ended(now: number): void
   /**
    * Once, before the response was ended: the client has gone, and the handler may work on. Returns how long the meter
    * waits for a sign of the handler before it writes the request off, in microseconds from now; `Infinity` where nothing
-   * of it runs. Where the response is piped, `ended` follows at once.
+   * of it runs. Where a file is piped to the response, `ended` follows at once.
    */
   aborted(now: number): number
   /** There was no sign of the handler for that long. Called before `ended`; nothing is learned from the request. */
@@ -57,8 +58,9 @@ export type EventStreams = 'whole' | 'header'
  * while the app itself waits for its client, as far as the observer allows. A connection that was upgraded is measured
  * until somebody takes it over.
  *
- * When the client goes away, a response that is piped ends with it. Any other handler may work on, and its time goes on
- * until it ends the response, or until there was no sign of it for as long as the observer says.
+ * When the client goes away, a response to which a file or another server's response is piped ends with it. Any other
+ * handler or stream may work on, and its time goes on until it ends the response, or until there was no sign of it for as
+ * long as the observer says.
  */
 export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   own = false
@@ -185,14 +187,14 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   destroy(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown {
     // Node, from 24.21 on, destroys what waited for its turn on a connection that was closed: no word of the handler's.
-    if (!res.destroyed && res.socket === null && res.req?.socket?.destroyed) this.closed(res)
+    if (!res.destroyed && res.socket === null && res.req?.socket?.destroyed) this.closed()
     else this.#last(res)
     return Reflect.apply(original, res, args)
   }
 
   #last(res: ServerResponse): void {
     // Listeners of the request hear that the client has gone before the response does.
-    if (res.socket?.destroyed) this.closed(res)
+    if (res.socket?.destroyed) this.closed()
     if (this.#endedAt !== undefined) return
     this.handlerSeen()
     const now = (this.#endedAt = nowUs(this.clock))
@@ -222,20 +224,17 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     if (this.waits(READER)) this.#resume(READER)
   }
 
-  closed(res: ServerResponse): void {
+  closed(): void {
     if (this.#endedAt !== undefined || this.#isGone) return
     this.#isGone = true
-    const now = nowUs(this.clock)
-    const isPiped = hasEvents(res) && res.listenerCount('unpipe') > 0
-    if (!isPiped) this.#resume(READER | SENDER)
-    if (this.#isBegun) this.#abandon(now, isPiped)
-    else if (isPiped) this.#finish(now)
+    this.#resume(READER | SENDER)
+    if (this.#isBegun) this.#abandon(nowUs(this.clock))
   }
 
-  /** A pipe to a response whose client has gone ends at once. */
-  piped(): void {
+  /** A stream is piped to a response whose client has gone, or was until then. */
+  piped(source: unknown): void {
     this.handlerSeen()
-    if (!this.stopped) this.#finish(nowUs(this.clock))
+    if (!this.stopped && isPassive(source)) this.#finish(nowUs(this.clock))
   }
 
   // ---
@@ -258,13 +257,13 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   }
 
   /** The client has gone while the handler may work on. */
-  #abandon(now: number, isPiped = false): void {
+  #abandon(now: number): void {
     const { res } = this
     const waitUs = this.#observer?.aborted(now) ?? Infinity
     if (this.stopped) return
-    if (isPiped) return this.#finish(now)
     this.#abandoned = new AbandonedRequest(this.clock, now, waitUs, (at) => this.#writeOff(at))
-    if (hasEvents(res)) res.on('pipe', meteredPipe)
+    // Node unpipes what is piped to a response when it is closed, which says where it came from.
+    if (hasEvents(res)) res.on('pipe', meteredPipe).on('unpipe', meteredPipe)
     watchLateSigns(res, () => this.handlerSeen())
   }
 
@@ -327,6 +326,15 @@ function hasEvents(res: ServerResponse): boolean {
   return typeof res.on === 'function'
 }
 
+/**
+ * Whether a stream does nothing while nobody reads it: a file, or what another server sends. Any other may be in the
+ * midst of a step, and neither `unpipe` nor `close` tells when that ends: a generator, a transformation of one, a child
+ * process, a `read()` of the app's own.
+ */
+function isPassive(source: unknown): boolean {
+  return source instanceof ReadStream || source instanceof IncomingMessage
+}
+
 /** @param type the field `Content-Type`, which an app may set as an array */
 function isEventStream(type: unknown): boolean {
   const first: unknown = Array.isArray(type) ? type[0] : type
@@ -336,11 +344,11 @@ function isEventStream(type: unknown): boolean {
 // Shared by all responses: no closure is made for one.
 
 function meteredClose(this: ServerResponse): void {
-  Meter.on(this)?.closed(this)
+  Meter.on(this)?.closed()
 }
 
-function meteredPipe(this: ServerResponse): void {
-  Meter.on(this)?.piped()
+function meteredPipe(this: ServerResponse, source: unknown): void {
+  Meter.on(this)?.piped(source)
 }
 
 function meteredDrain(this: ServerResponse): void {

@@ -1,17 +1,28 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
+import { type Server, createServer, get } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable, pipeline } from 'node:stream'
-import { type TestContext, describe, it } from 'node:test'
+import { type TestContext, after, before, describe, it } from 'node:test'
+import { createGzip } from 'node:zlib'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { budgetOf, throttle } from '../../lib'
 import { manualClock } from '../../lib/testing'
+import { endlessFile } from '../support/endless-file'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
 import { listen } from '../support/serve'
 import { until } from '../support/until'
+
+/** Answers with the beginning of a response, and no more. */
+const endless: Server = createServer((_req, res) => void res.write('a'))
+before(() => new Promise<void>((resolve) => endless.listen(0, '127.0.0.1', resolve)))
+after(() => {
+  endless.close()
+  endless.closeAllConnections()
+})
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-aborts-'))
 writeFileSync(join(folder, 'photo'), Buffer.alloc(300_000, 'x'))
@@ -44,7 +55,7 @@ const SEEN_ONCE_MS = 540 + (PRICE_MS - 40)
 /** No window ends amid a spec. */
 const DAY_MS = 86_400_000
 
-const get = 'GET /photo HTTP/1.1\r\nHost: x\r\n\r\n'
+const photo = 'GET /photo HTTP/1.1\r\nHost: x\r\n\r\n'
 const halfUpload = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"half'
 
 /** Works 40 ms, loses its client, works on for 500 ms, and then goes on in one of many ways. */
@@ -54,6 +65,28 @@ const afterWork = (go: (handling: Handling) => unknown) => async (handling: Hand
   handling.work(500)
   await go(handling)
 }
+
+/** Works 40 ms, pipes something to its response, and loses its client. */
+const whilePiping = (pipe: (handling: Handling) => unknown) => async (handling: Handling) => {
+  handling.work(40)
+  const piped = once(handling.res, 'pipe')
+  await Promise.all([piped, pipe(handling)])
+  await handling.clientLeaves()
+}
+
+/** The same from a source that loses its client in the midst of a step, and works on for 500 ms of it. */
+const midStep = (pipe: (source: AsyncIterable<string>, handling: Handling) => unknown) => (handling: Handling) =>
+  called((done) => {
+    handling.work(40)
+    async function* source() {
+      yield 'a'
+      await handling.clientLeaves()
+      handling.work(500)
+      setImmediate(done)
+      yield 'b'
+    }
+    pipe(source(), handling)
+  })
 
 const hasFile = (res: Response) => Object.hasOwn(res.getHeaders(), 'last-modified')
 
@@ -89,6 +122,7 @@ const WAYS: Record<string, Way> = {
   },
   'stream.pipe(res)': {
     workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
     handle: afterWork(({ res }) =>
       called((done) =>
         Readable.from(['a', 'b'])
@@ -99,6 +133,7 @@ const WAYS: Record<string, Way> = {
   },
   'pipeline(stream, res)': {
     workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
     handle: afterWork(async ({ res, next }) => {
       try {
         await called((done) => pipeline(Readable.from(['a', 'b']), res, done))
@@ -108,14 +143,49 @@ const WAYS: Record<string, Way> = {
       }
     }),
   },
-  'a pipeline that was under way': {
+  'a pipe from a file': {
     workedMs: 40,
-    handle: async ({ res, work, clientLeaves }) => {
-      work(40)
-      const stopped = called((done) => pipeline(new Readable({ read: () => undefined }), res, done))
-      await clientLeaves()
-      await stopped
-    },
+    handle: whilePiping(({ res }) => endlessFile().pipe(res)),
+  },
+  'a pipeline from a file': {
+    workedMs: 40,
+    handle: whilePiping(({ res }) => pipeline(endlessFile(), res, () => undefined)),
+  },
+  "a pipe from another server's response": {
+    workedMs: 40,
+    handle: whilePiping(
+      ({ res }) => void get({ port: (endless.address() as AddressInfo).port }, (from) => from.pipe(res)),
+    ),
+  },
+  'a pipe from a generator in the midst of a step': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: midStep((source, { res }) => Readable.from(source).pipe(res)),
+  },
+  'a pipeline from a generator in the midst of a step, which writes what it made': {
+    workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
+    handle: midStep((source, { res }) => pipeline(source, res, () => undefined)),
+  },
+  'a pipeline from a stream of a generator in the midst of a step': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: midStep((source, { res }) => pipeline(Readable.from(source), res, () => undefined)),
+  },
+  'a pipeline that compresses what a generator makes': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: midStep((source, { res }) => pipeline(Readable.from(source), createGzip(), res, () => undefined)),
+  },
+  'a generator, and a listener for unpipe': {
+    workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
+    handle: midStep((source, { res }) => {
+      res.on('unpipe', () => undefined)
+      void (async () => {
+        for await (const chunk of source) res.write(chunk)
+      })()
+    }),
   },
   'early return, by the signal': {
     workedMs: 540,
@@ -206,7 +276,7 @@ const WAYS: Record<string, Way> = {
   },
 }
 
-async function charged(t: TestContext, express: Handling['express'], { handle, workedMs, request = get }: Way) {
+async function charged(t: TestContext, express: Handling['express'], { handle, workedMs, request = photo }: Way) {
   const clock = manualClock()
   const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clock })
   const app = express()

@@ -10,6 +10,7 @@ import { nowUs } from '../../lib/http/clock'
 import type { HeaderFields } from '../../lib/http/given-fields'
 import { Meter, type MeterObserver } from '../../lib/http/meter'
 import { processingTime } from '../../lib/http/processing-time'
+import { endlessFile } from '../support/endless-file'
 import { listen } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 import { until } from '../support/until'
@@ -444,23 +445,29 @@ describe('Meter and a client that goes away', () => {
     assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'writtenOff', 'ended'], 25 + SIGN_MS + 60_000])
   })
 
-  it('a response that is piped ends with its client', async (t) => {
-    const source = new Readable({ read: () => undefined })
-    const { clock, ledger } = await left(t, (_req, res) => void source.pipe(res))
+  it('a response to which a file is piped ends with it', async (t) => {
+    const { clock, ledger } = await left(t, (_req, res) => void endlessFile().pipe(res))
     clock.advance(90_000)
     assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'ended'], 25])
   })
 
-  it('a response that is piped later ends there', async (t) => {
+  it('a response to which a file is piped later ends there', async (t) => {
     const { res, clock, ledger } = await left(t)
     clock.advance(500)
-    new Readable({ read: () => undefined }).pipe(res)
+    endlessFile().pipe(res)
     clock.advance(90_000)
     assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'ended'], 525])
   })
 
-  it('a response that was piped before, and no more, does not end with its client', async (t) => {
+  it('a response to which another stream is piped is written off: its source may be at work', async (t) => {
     const source = new Readable({ read: () => undefined })
+    const { clock, ledger } = await left(t, (_req, res) => void source.pipe(res))
+    clock.advance(90_000)
+    assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'writtenOff', 'ended'], 25 + SIGN_MS])
+  })
+
+  it('a response to which a file was piped before, and no more, does not end with its client', async (t) => {
+    const source = endlessFile()
     const { clock, ledger } = await left(t, (_req, res) => source.pipe(res) && source.unpipe(res))
     clock.advance(90_000)
     assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'writtenOff', 'ended'], 25 + SIGN_MS])
