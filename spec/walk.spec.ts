@@ -22,7 +22,7 @@ const DESIGN = readFileSync(join(__dirname, '../docs/design.md'), 'utf8')
 const NOT_COUNTED = ['testing/manual-clock.ts', 'http/hidden-classes.ts', 'redis/silence.ts']
 
 /** The files that docs/design.md names, in its first table and in its second. */
-const [inMemory, asked] = ['These are the files', 'A request that asks the store passes'].map((begins) => {
+const [inMemory, asked] = ['The next table lists the files', 'A request that asks the store passes'].map((begins) => {
   const [, table = ''] = DESIGN.slice(DESIGN.indexOf(begins)).split('\n\n')
   return [...table.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file]) => file as string)
 }) as [string[], string[]]
