@@ -92,6 +92,29 @@ describe('files', () => {
   })
 })
 
+describe('errors', () => {
+  /** Their errors are causes or answers inside the package, or belong to tests that run the store contract. */
+  const INSIDE = [
+    'lib/bearer/issuers/introspection.ts',
+    'lib/redis/redis-connection.ts',
+    'lib/testing/store-contract/throttled-app.ts',
+    'lib/testing/store-contract/unreliable-store.ts',
+    'lib/throttle/redis/record.ts',
+  ]
+
+  it('have a code and the address of its heading: lib/http/help.ts makes all of them', () => {
+    const plain = filesIn('lib').filter((file) =>
+      /\bnew (Type|Range)Error\(|throw new Error\(/.test(readFileSync(file, 'utf8')),
+    )
+    assert.deepEqual(plain.sort(), INSIDE)
+  })
+
+  it('and warnings: lib/http/warn-once.ts emits all of them', () => {
+    const emitting = filesIn('lib').filter((file) => readFileSync(file, 'utf8').includes('emitWarning('))
+    assert.deepEqual(emitting, ['lib/http/warn-once.ts'])
+  })
+})
+
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`

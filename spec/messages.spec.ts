@@ -31,12 +31,11 @@ const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const introspection = { clientId: 'api', clientSecret: 'hush' }
 const HEADINGS = page(process.cwd(), 'docs/troubleshooting.md').anchors
 
-/** A message without the address at its end, which names a heading of troubleshooting.md. */
+/** A message without the address at its end, which names the heading of its code in troubleshooting.md. */
 function text(err: { readonly message: string; readonly code?: string }): string {
-  if (err.code === undefined) return err.message
   const { text, code } = parted(err.message)
   assert.ok(HEADINGS.has(code), `${err.message}: its address names a heading`)
-  assert.equal(err.code.toLowerCase(), code)
+  assert.equal(err.code?.toLowerCase(), code)
   return text
 }
 

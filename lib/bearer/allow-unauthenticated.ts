@@ -2,6 +2,7 @@ import { METHODS } from 'node:http'
 import type { Request, Response } from 'express'
 import { hasDotSegments } from '../http/dot-segments'
 import { fullPath } from '../http/full-path'
+import { optionError, usageError } from '../http/help'
 import { Meter } from '../http/meter'
 import { type Middleware, middleware } from '../http/middleware'
 import { optionNames, shown } from '../http/options'
@@ -35,7 +36,7 @@ export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}):
   optionNames('allowUnauthenticated()', options, ['paths', 'methods'])
   const { paths, methods = ['GET', 'HEAD'] } = options
   if (paths === undefined) {
-    if (options.methods !== undefined) throw new TypeError('methods is for paths: a route has its own')
+    if (options.methods !== undefined) throw optionError('methods is for paths: a route has its own')
     return onRoute()
   }
   const permits = matcher(paths, methods)
@@ -52,7 +53,7 @@ function onRoute(): Middleware {
   return middleware(function allowUnauthenticated(req, res, next) {
     Meter.of(res)
     if (!standsOn(req.route, allowUnauthenticated)) {
-      throw new TypeError('allowUnauthenticated() without paths must stand on one route; give it paths')
+      throw usageError('allowUnauthenticated() without paths must stand on one route; give it paths')
     }
     checkOrder(req, res)
     permitUnauthenticated(req, () => true)
@@ -86,10 +87,10 @@ function standsOn(route: unknown, handler: { readonly name: string }): boolean {
 
 function matcher(paths: unknown, methods: unknown): (req: Request) => boolean {
   if (!Array.isArray(paths) || paths.length === 0 || !paths.every((p) => typeof p === 'string' && p.startsWith('/'))) {
-    throw new TypeError(`paths must be a list of paths that begin with a slash; received ${shown(paths)}`)
+    throw optionError(`paths must be a list of paths that begin with a slash; received ${shown(paths)}`)
   }
   if (!Array.isArray(methods) || methods.length === 0 || !methods.every((m) => METHODS.includes(m as string))) {
-    throw new TypeError(`methods must be a list of HTTP methods in capitals; received ${shown(methods)}`)
+    throw optionError(`methods must be a list of HTTP methods in capitals; received ${shown(methods)}`)
   }
   const set = new Set(methods as string[])
   const entries = (paths as string[]).map((path) => ({ path, methods: set, value: true }))

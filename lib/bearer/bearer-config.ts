@@ -1,6 +1,7 @@
 import { maxHeaderSize } from 'node:http'
 import { checkClock, systemClock } from '../http/clock'
 import { type DenyOptions, checkDenyOptions } from '../http/deny'
+import { optionError } from '../http/help'
 import { issuerWarnings } from './issuer-warnings'
 import { optionNames, optionOneOf, optionRange, shown } from '../http/options'
 import type { BearerOptions } from './bearer-options'
@@ -86,19 +87,19 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   optionOneOf('optional', optional, [true, false])
   optionOneOf('warnings', warnings, [true, false])
   if (revocation !== undefined && typeof (revocation as Partial<RevocationSource> | null)?.state !== 'function') {
-    throw new TypeError(`revocation must be what redisRevocations() returns; received ${shown(revocation)}`)
+    throw optionError(`revocation must be what redisRevocations() returns; received ${shown(revocation)}`)
   }
   const sources = tokenSources(tokenFrom)
   if (!sources) {
-    throw new TypeError(
+    throw optionError(
       "tokenFrom must be a list of 'form', 'query', { header: 'X-Forwarded-Access-Token' }, { cookie: 'token' } and " +
         `functions; the Authorization field is read anyway; received ${shown(tokenFrom)}`,
     )
   }
   const rule = scopeRule(scope)
-  if (!rule) throw new TypeError(`scope must be scopes as RFC 6749 §3.3 writes them; received ${shown(scope)}`)
+  if (!rule) throw optionError(`scope must be scopes as RFC 6749 §3.3 writes them; received ${shown(scope)}`)
   if (realm !== undefined && !isChallengeText(realm)) {
-    throw new TypeError(`realm must be a text of ASCII without quotes and backslashes; received ${shown(realm)}`)
+    throw optionError(`realm must be a text of ASCII without quotes and backslashes; received ${shown(realm)}`)
   }
   if (
     resourceMetadata !== undefined &&
@@ -107,17 +108,17 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
       isChallengeText(resourceMetadata)
     )
   ) {
-    throw new TypeError(`resourceMetadata must be an https URL; received ${shown(resourceMetadata)}`)
+    throw optionError(`resourceMetadata must be an https URL; received ${shown(resourceMetadata)}`)
   }
   checkMark(unauthenticated)
   if (unauthenticated !== UNAUTHENTICATED_MARK && session) {
-    throw new TypeError('unauthenticated and session contradict each other: session says which sessions are such')
+    throw optionError('unauthenticated and session contradict each other: session says which sessions are such')
   }
   const nowSec = () => clock.date() / 1_000
   const proofs = dpopCheck(options.dpop, nowSec, warnings)
   const { verifier, clockToleranceSec, takesRoles } = tokenVerifier(options, env, clock)
   if (rule.role !== undefined && !takesRoles) {
-    throw new TypeError(
+    throw optionError(
       `scope must be scopes as RFC 6749 §3.3 writes them, or roles with scopeFrom; received ${shown(scope)}`,
     )
   }
@@ -142,7 +143,5 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
 function checkMark(mark: unknown): void {
   const { claim, value } = (mark ?? {}) as Partial<UnauthenticatedMark>
   if (typeof claim === 'string' && claim !== '' && ['string', 'number', 'boolean'].includes(typeof value)) return
-  throw new TypeError(
-    `unauthenticated must be { claim, value } of a claim that marks a session; received ${shown(mark)}`,
-  )
+  throw optionError(`unauthenticated must be { claim, value } of a claim that marks a session; received ${shown(mark)}`)
 }

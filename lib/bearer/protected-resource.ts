@@ -1,5 +1,6 @@
 import type { Router as ExpressRouter } from 'express'
 import { Router } from '../http/express'
+import { optionError } from '../http/help'
 import { optionNames, optionOneOf, optionType, shown } from '../http/options'
 import { isScope } from './session/scope'
 import { allowHttpHint, isSecureUrl } from '../http/secure-url'
@@ -50,15 +51,15 @@ export function protectedResource(options: ProtectedResourceOptions): ProtectedR
   const { resource, authorizationServers, scopes, name, documentation, allowHttp = false } = options
   optionOneOf('allowHttp', allowHttp, [true, false])
   if (!isSecureUrl(resource, allowHttp) || resource.includes('#')) {
-    throw new TypeError(
+    throw optionError(
       `resource must be an https URL without a fragment; received ${shown(resource)}${allowHttpHint(resource)}`,
     )
   }
   if (authorizationServers !== undefined && !isListOf(authorizationServers, (one) => isSecureUrl(one, allowHttp))) {
-    throw new TypeError(`authorizationServers must be a list of https URLs; received ${shown(authorizationServers)}`)
+    throw optionError(`authorizationServers must be a list of https URLs; received ${shown(authorizationServers)}`)
   }
   if (scopes !== undefined && !isListOf(scopes, isScope)) {
-    throw new TypeError(`scopes must be scopes as RFC 6749 §3.3 writes them; received ${shown(scopes)}`)
+    throw optionError(`scopes must be scopes as RFC 6749 §3.3 writes them; received ${shown(scopes)}`)
   }
   optionType('name', name, 'string')
   optionType('documentation', documentation, 'string')

@@ -1,4 +1,5 @@
 import { deny } from '../http/deny'
+import { optionError, usageError } from '../http/help'
 import { type Middleware, middleware } from '../http/middleware'
 import { optionNames, optionRange, shown } from '../http/options'
 import { denialOf, isChallengeText } from './challenge'
@@ -28,17 +29,17 @@ export function requireAuthentication(options: AuthenticationOptions): Middlewar
   optionNames('requireAuthentication()', options, ['acrValues', 'maxAgeSec'])
   const { acrValues = [], maxAgeSec } = options
   if (!Array.isArray(acrValues) || !acrValues.every((one) => isChallengeText(one) && /^[^ ]+$/.test(one))) {
-    throw new TypeError(`acrValues must be a list of texts without spaces; received ${shown(acrValues)}`)
+    throw optionError(`acrValues must be a list of texts without spaces; received ${shown(acrValues)}`)
   }
   if (maxAgeSec !== undefined) optionRange('maxAgeSec', maxAgeSec, 0, 31_536_000)
   if (acrValues.length === 0 && maxAgeSec === undefined) {
-    throw new TypeError('requireAuthentication() must be given acrValues or maxAgeSec')
+    throw optionError('requireAuthentication() must be given acrValues or maxAgeSec')
   }
   const authentication = { acrValues: [...(acrValues as string[])], maxAgeSec }
 
   return middleware(function requireAuthentication(req, res, next) {
     const checked = bearerCheckOf(req)
-    if (!checked) throw new TypeError('requireAuthentication() must stand after requireBearer()')
+    if (!checked) throw usageError('requireAuthentication() must stand after requireBearer()')
     const { session, config } = checked
     if (session && isEnough(session.claims, config.nowSec(), config.clockToleranceSec)) return next()
     const refusal: Refusal = session ? { refused: 'authentication', authentication } : { refused: 'no_token' }

@@ -1,4 +1,5 @@
 import { deny } from '../http/deny'
+import { optionError, usageError } from '../http/help'
 import { type Middleware, middleware } from '../http/middleware'
 import { isRequest, shown, uncalled } from '../http/options'
 import { denialOf } from './challenge'
@@ -21,12 +22,12 @@ export function requireScope(...scope: readonly string[] | [{ readonly any: read
   if (isRequest(scope[0])) throw uncalled('requireScope', "'read'")
   const rule = scopeRule(scope.length === 1 && typeof scope[0] === 'object' ? scope[0] : scope)
   if (!rule || rule.scopes.length === 0) {
-    throw new TypeError(`requireScope() takes one scope or more; received ${shown(scope)}`)
+    throw optionError(`requireScope() takes one scope or more; received ${shown(scope)}`)
   }
 
   return middleware(function requireScope(req, res, next) {
     const checked = bearerCheckOf(req)
-    if (!checked) throw new TypeError('requireScope() must stand after requireBearer()')
+    if (!checked) throw usageError('requireScope() must stand after requireBearer()')
     const { session, config } = checked
     if (rule.role !== undefined && !config.takesRoles) throw noScope(rule.role)
     if (session && grantsScope(session.scope, rule)) return next()
@@ -40,7 +41,7 @@ export function requireScope(...scope: readonly string[] | [{ readonly any: read
 
 /** What no token can grant is a mistake: most often two scopes in one text. */
 export function noScope(role: string): TypeError {
-  return new TypeError(
+  return optionError(
     `${shown(role)} is no scope as RFC 6749 §3.3 writes them: give several one by one; for a role set scopeFrom`,
   )
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { usageError } from '../http/help'
 import { bearerCheckOf } from './request-session'
 import type { Session } from './session/session'
 
@@ -13,10 +14,10 @@ import type { Session } from './session/session'
 export function sessionOf(req: IncomingMessage): Session {
   const check = bearerCheckOf(req)
   if (check === undefined) {
-    throw new TypeError('sessionOf(req) found no session: mount requireBearer() before this handler')
+    throw usageError('sessionOf(req) found no session: mount requireBearer() before this handler')
   }
   if (check.session === undefined) {
-    throw new TypeError(
+    throw usageError(
       'sessionOf(req) found no session: requireBearer({ optional: true }) let the request in without a token; ' +
         'read req.auth, which may be undefined',
     )

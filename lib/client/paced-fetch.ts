@@ -1,3 +1,4 @@
+import { optionError } from '../http/help'
 import { type ClientClock, systemClock } from './clock'
 import { type Outcome, Pacer, type Passage } from './pacer'
 import { processingMs, retryAfterMs, toldWindows } from './response-fields'
@@ -173,10 +174,10 @@ function checked(options: PacedFetchOptions) {
   const names = ['fetch', 'concurrency', 'retries', 'maxWaitMs', 'onRetry', 'clock']
   const unknown = Object.keys(options).find((name) => !names.includes(name))
   if (unknown !== undefined) {
-    throw new TypeError(`pacedFetch() has no option ${JSON.stringify(unknown)}; it has ${names.join(', ')}`)
+    throw optionError(`pacedFetch() has no option ${JSON.stringify(unknown)}; it has ${names.join(', ')}`)
   }
   for (const name of ['fetch', 'onRetry'] as const) {
-    if (!['undefined', 'function'].includes(typeof options[name])) throw new TypeError(`${name} must be a function`)
+    if (!['undefined', 'function'].includes(typeof options[name])) throw optionError(`${name} must be a function`)
   }
   return {
     send: options.fetch ?? ((...args: Parameters<Fetch>) => globalThis.fetch(...args)),
@@ -191,5 +192,5 @@ function checked(options: PacedFetchOptions) {
 function range(option: string, value: number | undefined, byDefault: number, least: number, most: number): number {
   if (value === undefined) return byDefault
   if (Number.isInteger(value) && value >= least && value <= most) return value
-  throw new RangeError(`${option} must be a whole number from ${least} to ${most}; received ${String(value)}`)
+  throw optionError(`${option} must be a whole number from ${least} to ${most}; received ${String(value)}`, RangeError)
 }

@@ -1,5 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response, Router as ExpressRouter } from 'express'
 import { Router, urlencoded } from '../http/express'
+import { optionError } from '../http/help'
 import { isRequest, optionNames, optionType, shown, uncalled } from '../http/options'
 import { type RedisClient, checkRedis } from '../redis/redis-client'
 import { type ThrottleIntrospection, introspectionOf } from '../throttle/introspection'
@@ -138,16 +139,16 @@ function checked(throttle: Throttle, options: DashboardOptions) {
   const inside: ThrottleIntrospection | undefined = introspectionOf(throttle)
   if (isRequest(throttle)) throw uncalled('throttleDashboard', 'throttled, { guard }')
   if (inside === undefined)
-    throw new TypeError(`throttleDashboard takes what throttle() returned; received ${shown(throttle)}`)
+    throw optionError(`throttleDashboard takes what throttle() returned; received ${shown(throttle)}`)
   optionNames('throttleDashboard', options ?? {}, ['guard', 'redis', 'prefix', 'names', 'title'])
   const { redis, prefix, names, title } = options ?? {}
   const given: unknown = options?.guard
   const guard = (Array.isArray(given) ? given : [given]) as RequestHandler[]
   // Express takes a function of four parameters for an error handler, and passes it by.
   if (guard.length === 0 || !guard.every((each) => typeof each === 'function' && each.length <= 3)) {
-    throw new TypeError(
+    throw optionError(
       'throttleDashboard needs a guard: middleware that lets in those who may see it, and answers all others; ' +
-        `received ${typeof given === 'string' ? 'a string' : shown(given)}`, // such as a password
+        `received ${typeof given === 'string' ? 'a string' : shown(given)}`,
     )
   }
   optionType('prefix', prefix, 'string')

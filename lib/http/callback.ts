@@ -1,3 +1,4 @@
+import { usageError } from './help'
 import { shown } from './options'
 
 /**
@@ -9,7 +10,7 @@ import { shown } from './options'
 export function answeredAtOnce<Answer>(option: string, answer: Answer): Answer {
   if (!isThenable(answer)) return answer
   answer.then(undefined, () => undefined) // its failure would end the process
-  throw new TypeError(`${option} returned a promise, and must answer at once: look up what it needs beforehand`)
+  throw usageError(`${option} returned a promise, and must answer at once: look up what it needs beforehand`)
 }
 
 /** Whether a value is a promise, be it of another library. */

@@ -1,3 +1,4 @@
+import { optionError } from './help'
 import { shown } from './options'
 
 /** The source of time. Tests replace it with `manualClock()` of `express-tollgate/testing`. */
@@ -17,7 +18,7 @@ export interface Clock {
 export function checkClock(clock: Partial<Clock> | null | undefined): void {
   if (clock === undefined) return
   if ((['now', 'date', 'after'] as const).every((name) => typeof clock?.[name] === 'function')) return
-  throw new TypeError(`clock must be a clock, as manualClock() makes one; received ${shown(clock)}`)
+  throw optionError(`clock must be a clock, as manualClock() makes one; received ${shown(clock)}`)
 }
 
 /** Node fires a timer at once if its delay does not fit in 31 bits. */

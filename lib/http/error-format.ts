@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect'
+import { optionError } from './help'
 import { optionNames, optionOneOf, optionType, shown } from './options'
 
 /** The forms that an error body may have: the service's XML, JSON, and RFC 9457's problem details. */
@@ -55,14 +56,14 @@ export function completeFormat(option: ErrorFormatOption = {}, dialect: Dialect)
 export function checkErrorFormat(format: ErrorFormatOption | undefined): void {
   if (format === undefined || format === 'json' || format === 'problem') return
   if (typeof format === 'string') {
-    throw new TypeError(`errorFormat must be 'json', 'problem' or an object; received ${shown(format)}`)
+    throw optionError(`errorFormat must be 'json', 'problem' or an object; received ${shown(format)}`)
   }
   optionNames('errorFormat', format, ['default', 'xml', 'json', 'xmlNamespace'])
   if (format.default !== undefined) optionOneOf('errorFormat.default', format.default, ['xml', 'json', 'problem'])
   for (const name of ['xml', 'json'] as const) {
     const type: unknown = format[name]
     if (type === undefined || (typeof type === 'string' && MEDIA_TYPE.test(type))) continue
-    throw new TypeError(`errorFormat.${name} must be a media type; received ${shown(type)}`)
+    throw optionError(`errorFormat.${name} must be a media type; received ${shown(type)}`)
   }
   optionType('errorFormat.xmlNamespace', format.xmlNamespace, 'string')
 }

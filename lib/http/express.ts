@@ -1,4 +1,5 @@
 import type * as Express from 'express'
+import { usageError } from './help'
 
 /** The app's own Express, 4 or 5: a peer dependency, so that both sides have one copy. */
 export const { Router, urlencoded } = expressOfApp()
@@ -12,6 +13,8 @@ function expressOfApp(): typeof Express {
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
     if (code !== 'MODULE_NOT_FOUND' || !message.includes("'express'")) throw cause
-    throw new Error('express-tollgate needs Express 4.18 or newer, or 5, beside it: npm install express', { cause })
+    throw usageError('express-tollgate needs Express 4.18 or newer, or 5, beside it: npm install express', Error, {
+      cause,
+    })
   }
 }

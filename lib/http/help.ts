@@ -15,15 +15,44 @@ export function migrationGuide(peer: string): string {
   return `${DOCS}/migration/${peer}.md`
 }
 
-/** Error of an invalid option, thrown by a factory. Its code is `TOLLGATE_OPTION`. */
-export function optionError<E extends Error = TypeError>(
+/** Class of an error: `TypeError`, `RangeError`. */
+type ErrorClass = new (message: string, options?: ErrorOptions) => Error
+
+/**
+ * Error with a stable code. Its message ends with the address of the heading that explains the code.
+ *
+ * @param code `TOLLGATE_DEGRADED`: a heading of docs/troubleshooting.md
+ */
+export function codedError(
+  code: string,
   message: string,
-  Kind: new (message: string) => E = TypeError as unknown as new (message: string) => E,
-): E {
-  return Object.assign(new Kind(explained('TOLLGATE_OPTION', message)), { code: 'TOLLGATE_OPTION' })
+  Class: ErrorClass = Error,
+  options?: ErrorOptions,
+): Error & { readonly code: string } {
+  return Object.assign(new Class(explained(code, message), options), { code })
 }
 
-/** Error of middleware that is mounted or called in the wrong way, found at a request. Its code is `TOLLGATE_USAGE`. */
-export function usageError(message: string): TypeError {
-  return Object.assign(new TypeError(explained('TOLLGATE_USAGE', message)), { code: 'TOLLGATE_USAGE' })
+/** Error of an invalid option, thrown by a factory. */
+export function optionError(message: string, Class: ErrorClass = TypeError, options?: ErrorOptions): Error {
+  return codedError('TOLLGATE_OPTION', message, Class, options)
+}
+
+/** Error of middleware or a function that is mounted or called in the wrong way. */
+export function usageError(message: string, Class: ErrorClass = TypeError, options?: ErrorOptions): Error {
+  return codedError('TOLLGATE_USAGE', message, Class, options)
+}
+
+/** Error of a store, or of a Redis client or URL, that cannot be used. */
+export function storeError(message: string, Class: ErrorClass = TypeError): Error {
+  return codedError('TOLLGATE_STORE', message, Class)
+}
+
+/** Error of a key or a secret that cannot be used. The message never shows its value. */
+export function keyError(message: string, Class: ErrorClass = TypeError): Error {
+  return codedError('TOLLGATE_KEYS', message, Class)
+}
+
+/** Error in the list of apps or users that a directory of the authorization server received. */
+export function registrationError(message: string): Error {
+  return codedError('TOLLGATE_REGISTRATION', message, TypeError)
 }

@@ -5,6 +5,7 @@ import { AbandonedRequest } from './abandoned-request'
 import { forgetQueued, isOver, watchQueued } from './client-gone'
 import { type Clock, nowUs, systemClock } from './clock'
 import { GivenFields, type HeaderFields } from './given-fields'
+import { usageError } from './help'
 import { shareHiddenClasses } from './hidden-classes'
 import { watchLateSigns } from './late-signs'
 import { type ResponseHooks, type ResponseMethod, hookResponse, hooksOf } from './response-hooks'
@@ -112,7 +113,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** Goes by another clock from now on. */
   follow(clock: Clock): void {
-    if (this.#observer) throw new TypeError('clock: a throttle before this one goes by another; give both the same')
+    if (this.#observer) throw usageError('clock: a throttle before this one goes by another; give both the same')
     this.shift(nowUs(clock) - nowUs(this.clock))
     this.clock = clock
   }

@@ -1,6 +1,7 @@
 import type { Application, NextFunction, Request, Response, Router as ExpressRouter } from 'express'
 import { Router } from './express'
 import { fullPath } from './full-path'
+import { optionError } from './help'
 
 /** A path in Express's own syntax, matched as `app.use()` matches it, for some methods or for all. */
 export interface RouteEntry<T> {
@@ -81,7 +82,9 @@ export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[
         router.use(path, (req: Request) => void ((req as unknown as Probe<T>).found = value))
       } catch (cause) {
         const why = cause instanceof Error ? cause.message : String(cause)
-        throw new TypeError(`${option}: Express does not take the path ${JSON.stringify(path)}: ${why}`, { cause })
+        throw optionError(`${option}: Express does not take the path ${JSON.stringify(path)}: ${why}`, TypeError, {
+          cause,
+        })
       }
     }
     return router.use(nothingFound, undecoded)

@@ -7,6 +7,7 @@ import type { ServerContext } from './server-context'
 import { TimestampSecrets } from './client-auth/timestamp-secret'
 import { IdentityScopes } from './identity-scopes'
 import { type DpopCheck, dpopCheck } from '../bearer/dpop/dpop-check'
+import { optionError } from '../http/help'
 import { recordProofs } from './client-auth/dpop-proof'
 import { Cookies } from './cookie'
 import { approvalEndpoint } from './endpoints/approval'
@@ -115,7 +116,7 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
 
 async function revokeUser(ctx: ServerContext, userId: string): Promise<void> {
   if (typeof userId !== 'string' || userId === '') {
-    throw new TypeError(`revokeUser takes the id of a user, a text; received ${shown(userId)}`)
+    throw optionError(`revokeUser takes the id of a user, a text; received ${shown(userId)}`)
   }
   await ctx.revocations.revokeUser(userId)
 }

@@ -5,6 +5,7 @@ import { type Dialect, checkDialect } from '../http/dialect'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import { isScope } from '../bearer/session/scope'
 import type { Placement } from '../bearer/credentials/credentials'
+import { optionError } from '../http/help'
 import type { RegistrationOptions, RegistrationSettings } from './registration-settings'
 import { checkAudiences } from './directories/client-directory'
 import type { ClientDirectory } from './directories/client'
@@ -159,21 +160,19 @@ export function serverSettings(options: AuthorizationServerOptions) {
   checkMethods('users', users, ['authenticate', 'findUser'])
   checkMethods('store', store, ['set', 'get', 'claim', 'count'])
   if (signingKeys === undefined && options.store !== undefined) {
-    throw new TypeError(
-      'signingKeys are required with a store: all processes that share it must sign with the same keys',
-    )
+    throw optionError('signingKeys are required with a store: all processes that share it must sign with the same keys')
   }
   checkDialect(dialect)
   if (tokenType !== undefined && !(typeof tokenType === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(tokenType))) {
-    throw new TypeError(
+    throw optionError(
       `tokenType must be 1 to 64 letters, digits, dots, dashes and underscores; received ${shown(tokenType)}`,
     )
   }
   const { scopes = {}, idTokenScopes, acr = '1', tokenFrom = [] } = options
   checkScopes(scopes, idTokenScopes)
-  if (typeof acr !== 'string' || acr === '') throw new TypeError(`acr must be a text; received ${shown(acr)}`)
+  if (typeof acr !== 'string' || acr === '') throw optionError(`acr must be a text; received ${shown(acr)}`)
   if (!Array.isArray(tokenFrom) || !tokenFrom.every((place) => place === 'form' || place === 'query')) {
-    throw new TypeError(`tokenFrom must be a list of 'form' and 'query'; received ${shown(tokenFrom)}`)
+    throw optionError(`tokenFrom must be a list of 'form' and 'query'; received ${shown(tokenFrom)}`)
   }
   optionType('onError', onError, 'function')
   optionType('log', options.log, 'function')
@@ -238,7 +237,7 @@ function checkIssuer(issuer: unknown): void {
   const canonical = `${url?.origin}${url?.pathname === '/' ? '' : url?.pathname}`
   const isLoopback = url?.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
   if (url && canonical === issuer && !canonical.endsWith('/') && (url.protocol === 'https:' || isLoopback)) return
-  throw new TypeError(
+  throw optionError(
     `issuer must be an https URL without query, fragment or trailing slash (http on localhost only); ` +
       `received ${shown(issuer)}`,
   )
@@ -247,7 +246,7 @@ function checkIssuer(issuer: unknown): void {
 function checkMethods(option: string, value: unknown, methods: readonly string[]): void {
   const object = value as Record<string, unknown> | null | undefined
   if (methods.every((method) => typeof object?.[method] === 'function')) return
-  throw new TypeError(`${option} must have the methods ${methods.join(', ')}; received ${shown(value)}`)
+  throw optionError(`${option} must have the methods ${methods.join(', ')}; received ${shown(value)}`)
 }
 
 function checkScopes(scopes: unknown, idTokenScopes: unknown): void {
@@ -255,12 +254,12 @@ function checkScopes(scopes: unknown, idTokenScopes: unknown): void {
   for (const [scope, claims] of Object.entries(scopes as object) as [string, unknown][]) {
     const isList = Array.isArray(claims) && claims.every((claim) => typeof claim === 'string' && claim !== '')
     if (!isScope(scope) || !(isList || claims === false)) {
-      throw new TypeError(`scopes.${scope} must be a list of claims, or false; received ${shown(claims)}`)
+      throw optionError(`scopes.${scope} must be a list of claims, or false; received ${shown(claims)}`)
     }
   }
   if (idTokenScopes === undefined || idTokenScopes === 'all') return
   if (Array.isArray(idTokenScopes) && idTokenScopes.every((scope) => typeof scope === 'string')) return
-  throw new TypeError(`idTokenScopes must be 'all' or a list of scopes; received ${shown(idTokenScopes)}`)
+  throw optionError(`idTokenScopes must be 'all' or a list of scopes; received ${shown(idTokenScopes)}`)
 }
 
 function guardedLog(log: ((line: string) => unknown) | undefined): ((line: string) => void) | undefined {
@@ -274,7 +273,7 @@ function registrationSettings(options: RegistrationOptions): RegistrationSetting
   optionNames('registration', options, ['accept', 'perAddress', 'perHour', 'lifetimeSec'])
   const { accept, perAddress = 20, perHour = 1_000, lifetimeSec = 30 * DAY_SEC } = options
   if (typeof accept !== 'function')
-    throw new TypeError(`registration.accept must be a function; received ${shown(accept)}`)
+    throw optionError(`registration.accept must be a function; received ${shown(accept)}`)
   optionRange('registration.perAddress', perAddress, 1, 10_000)
   optionRange('registration.perHour', perHour, 1, 1_000_000)
   optionRange('registration.lifetimeSec', lifetimeSec, 3_600, 400 * DAY_SEC)

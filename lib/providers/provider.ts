@@ -1,6 +1,7 @@
 import { shown } from '../http/options'
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Claims, SessionIdentity } from '../bearer/session/session'
+import { optionError } from '../http/help'
 
 /** What may be said of any provider's tokens beside what its preset says, such as `key` or `clockToleranceSec`. */
 export type ProviderOptions = Partial<IssuerOptions>
@@ -42,7 +43,7 @@ export function preset(facts: ProviderOptions, more: ProviderOptions = {}): Issu
 /** @throws {TypeError} naming the option, unless it is a text */
 export function needText(provider: string, option: string, value: unknown): string {
   if (typeof value === 'string' && value !== '') return value
-  throw new TypeError(`${provider}() needs ${option}, a text; received ${shown(value)}`)
+  throw optionError(`${provider}() needs ${option}, a text; received ${shown(value)}`)
 }
 
 /** @throws {TypeError} naming the option, unless it is a list of texts */
@@ -50,7 +51,7 @@ export function needList(provider: string, option: string, value: unknown): read
   if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string' && one !== '')) {
     return value as readonly string[]
   }
-  throw new TypeError(`${provider}() needs ${option}, a list of texts; received ${shown(value)}`)
+  throw optionError(`${provider}() needs ${option}, a list of texts; received ${shown(value)}`)
 }
 
 /** The host of a domain, however it was written: `acme.eu.auth0.com`. */

@@ -1,3 +1,4 @@
+import { storeError } from '../http/help'
 import { shown } from '../http/options'
 
 /** Begins every key of the package, so that one access rule, `~tollgate:*`, covers all of them. */
@@ -10,7 +11,7 @@ export const KEY_PREFIX = 'tollgate:'
  */
 export function checkKeyPrefix(prefix: unknown): void {
   if (typeof prefix === 'string' && /^[^{}]{0,63}:$/s.test(prefix)) return
-  throw new TypeError(
+  throw storeError(
     `prefix must be a string that ends in a colon, of at most 64 characters without braces; received ${shown(prefix)}`,
   )
 }
@@ -24,7 +25,7 @@ export function keyPrefixOf(client: { readonly options?: { readonly keyPrefix?: 
 /** @throws {TypeError} where the prefix has a hash tag */
 export function checkClusterPrefix(keyPrefix: string): void {
   if (!/[{}]/.test(keyPrefix)) return
-  throw new TypeError(
+  throw storeError(
     `keyPrefix of a Cluster's client must be without braces, which put all keys into one slot; received ${shown(keyPrefix)}`,
   )
 }

@@ -1,3 +1,4 @@
+import { storeError } from '../http/help'
 import { shownNames } from '../http/options'
 
 /** What the package uses of an app's client: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
@@ -19,9 +20,9 @@ export interface RedisClient {
 export function checkRedis(factory: string, to: unknown): void {
   if (typeof to === 'string') return checkUrl(factory, to)
   const other = otherClient(to)
-  if (other !== undefined) throw new TypeError(`${factory}: this is ${other}`)
+  if (other !== undefined) throw storeError(`${factory}: this is ${other}`)
   if (typeof (to as RedisClient | null | undefined)?.duplicate === 'function') return
-  throw new TypeError(`${factory} takes an ioredis client or a redis:// URL; received ${shownNames(to)}`)
+  throw storeError(`${factory} takes an ioredis client or a redis:// URL; received ${shownNames(to)}`)
 }
 
 /** What tells the clients of other packages: their methods. */
@@ -53,11 +54,11 @@ function otherClient(to: unknown): string | undefined {
 
 function checkUrl(factory: string, url: string): void {
   if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new TypeError(`${factory} takes an ioredis client or a redis:// URL; received ${otherText(url)}`)
+    throw storeError(`${factory} takes an ioredis client or a redis:// URL; received ${otherText(url)}`)
   }
   const { pathname } = new URL(url)
   if (/^\/?$|^\/\d{1,9}$/.test(pathname)) return
-  throw new TypeError(
+  throw storeError(
     `${factory}: a URL ends in the number of a database, as in redis://host:6379/1; received another path`,
   )
 }

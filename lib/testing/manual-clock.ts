@@ -1,4 +1,5 @@
 import type { Clock } from '../http/clock'
+import { usageError } from '../http/help'
 
 /** A clock that stands still until it is told otherwise. */
 export interface ManualClock extends Clock {
@@ -31,7 +32,8 @@ export function manualClock(date = Date.now()): ManualClock {
       return () => void timers.delete(timer)
     },
     advance(ms) {
-      if (!(ms >= 0 && ms < Infinity)) throw new RangeError(`advance() takes milliseconds from 0 on; received ${ms}`)
+      if (!(ms >= 0 && ms < Infinity))
+        throw usageError(`advance() takes milliseconds from 0 on; received ${ms}`, RangeError)
       const end = now + ms
       for (let timer = nextBy(end); timer; timer = nextBy(end)) {
         timers.delete(timer)

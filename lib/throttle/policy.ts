@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import { answeredAtOnce } from '../http/callback'
+import { optionError } from '../http/help'
 import type { EventStreams } from '../http/meter'
 import { optionOneOf, optionRange, optionType, shown } from '../http/options'
 import { warnOnce } from '../http/warn-once'
@@ -32,7 +33,7 @@ export function checkPolicy(option: string, policy: Policy): Policy {
   if (windowMs < 1_000) warnOfShortWindow(option, windowMs)
   if (typeof name !== 'string' || !/^[\x20-\x7e]{1,128}$/.test(name) || /["\\]/.test(name)) {
     const wanted = '1 to 128 printable ASCII characters without quotes and backslashes'
-    throw new TypeError(`${option}name must be ${wanted}; received ${shown(name)}`)
+    throw optionError(`${option}name must be ${wanted}; received ${shown(name)}`)
   }
   if (clientWaitMs !== undefined) optionRange(`${option}clientWaitMs`, clientWaitMs, 0, MOST_MS)
   optionType(`${option}carryOver`, carryOver, 'boolean')
@@ -58,8 +59,8 @@ export function requestLimitUs({ limitMs }: Policy, req: Request): number {
   if (typeof limitMs === 'number') return limitMs * 1_000
   const limit: unknown = answeredAtOnce('limitMs', limitMs(req))
   const message = `limitMs(req) must return a number from 1 to 86,400,000; it returned ${shown(limit)}`
-  if (typeof limit !== 'number') throw new TypeError(message)
-  if (!(limit >= 1 && limit <= MOST_MS)) throw new RangeError(message)
+  if (typeof limit !== 'number') throw optionError(message)
+  if (!(limit >= 1 && limit <= MOST_MS)) throw optionError(message, RangeError)
   return Math.round(limit * 1_000)
 }
 

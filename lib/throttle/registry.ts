@@ -1,4 +1,5 @@
 import type { Clock } from '../http/clock'
+import { storeError } from '../http/help'
 import { shown } from '../http/options'
 import { Ledger } from './ledger'
 import type { Policy } from './policy'
@@ -49,7 +50,7 @@ export class Registry {
       this.#entries.set(name, (entry = { policy, ledger, users: 0 }))
     }
     if (!isSame(entry.policy, policy)) {
-      throw new TypeError(
+      throw storeError(
         `two throttles have a window named ${shown(name)}, one of ${shownPolicy(entry.policy)}, one of ` +
           `${shownPolicy(policy)}; give one of them another name`,
       )

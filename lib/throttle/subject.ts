@@ -6,6 +6,7 @@ import { bearerCheckOf } from '../bearer/request-session'
 import type { Session } from '../bearer/session/session'
 import { answeredAtOnce } from '../http/callback'
 import { clientNetwork } from '../http/client-network'
+import { usageError } from '../http/help'
 import { shown } from '../http/options'
 
 /**
@@ -63,7 +64,7 @@ export function subjectOf(req: Request, subject: ((req: Request) => string | nul
   if (subject === undefined) return defaultSubject(req)
   const who: unknown = answeredAtOnce('subject', subject(req))
   if (who === null || (typeof who === 'string' && who !== '')) return who
-  throw new TypeError(
+  throw usageError(
     `subject(req) must return a string that is not empty, or null to exempt the request; it returned ${shown(who)}`,
   )
 }

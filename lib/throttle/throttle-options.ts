@@ -2,6 +2,7 @@ import { METHODS } from 'node:http'
 import type { Request } from 'express'
 import { type Clock, checkClock } from '../http/clock'
 import { type DenyOptions, checkDenyOptions } from '../http/deny'
+import { optionError } from '../http/help'
 import { optionNames, optionOneOf, optionRange, optionType, shown, shownNames } from '../http/options'
 import type { RouteEntry } from '../http/route-match'
 import type { ThrottleHeaders } from './request/response-headers'
@@ -119,19 +120,19 @@ const STORE_METHODS = ['serverOf', 'watch', 'close'] as const
 export function checkOptions(options: ThrottleOptions): void {
   for (const [name, instead] of Object.entries(REPLACED)) {
     if (Object.hasOwn(options ?? {}, name))
-      throw new TypeError(`throttle has no option ${shown(name)} any more: ${instead}`)
+      throw optionError(`throttle has no option ${shown(name)} any more: ${instead}`)
   }
   optionNames('throttle', options, NAMES)
   const { store, subject, grantAhead, maxSubjects = 1_000_000 } = options
   const { onOutage = 'local', dryRun, headers, clock } = options
   if (typeof (store as { shardOf?: unknown } | undefined)?.shardOf === 'function') {
-    throw new TypeError(
+    throw optionError(
       'store is made for version 0.1 of express-tollgate: it has shardOf() and sync(), which are serverOf() and report() ' +
         'now; docs/stores.md has the interface',
     )
   }
   if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
-    throw new TypeError(`store must be a store, such as redisStore(client); received ${shownNames(store)}`)
+    throw optionError(`store must be a store, such as redisStore(client); received ${shownNames(store)}`)
   }
   optionType('subject', subject, 'function')
   optionType('grantAhead', grantAhead, 'boolean')
@@ -149,7 +150,7 @@ export function checkOptions(options: ThrottleOptions): void {
     optionType('headers.rateLimit', headers.rateLimit, 'boolean')
   }
   if (store === undefined && options.onOutage === 'closed') {
-    throw new TypeError('onOutage: "closed" needs a store: this process\'s memory has no outage')
+    throw optionError('onOutage: "closed" needs a store: this process\'s memory has no outage')
   }
 }
 
@@ -188,7 +189,7 @@ export function routeEntries(routes: ThrottleOptions['routes'] = {}, general: Po
   return Object.entries(routes).map(([key, route]) => {
     const [, method, path] = /^(?:([A-Z-]+) )?(\/.*)$/.exec(key) ?? []
     if (path === undefined || (method !== undefined && !METHODS.includes(method))) {
-      throw new TypeError(`routes: a key is '/path' or 'METHOD /path'; received ${shown(key)}`)
+      throw optionError(`routes: a key is '/path' or 'METHOD /path'; received ${shown(key)}`)
     }
     const option = `routes[${shown(key)}]`
     const methods = method === undefined ? {} : { methods: new Set([method]) }

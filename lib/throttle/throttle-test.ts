@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Denial } from '../errors'
 import { type DenyOptions, checkDenyOptions, deny } from '../http/deny'
+import { usageError } from '../http/help'
 import { Meter } from '../http/meter'
 import { type Middleware, middleware } from '../http/middleware'
 import { optionNames } from '../http/options'
@@ -24,8 +25,9 @@ export function throttleTest(options: DenyOptions = {}): Middleware {
   return middleware(function throttleTest(req, res, next) {
     const charges = RequestCharges.of(Meter.on(res))
     if (charges === undefined) {
-      throw new Error(
+      throw usageError(
         'throttleTest() needs a throttled resource: mount throttle() before it, and not with routes: false',
+        Error,
       )
     }
     const given = processingTimes(req.originalUrl ?? req.url)

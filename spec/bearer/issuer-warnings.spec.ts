@@ -3,7 +3,7 @@ import { type TestContext, describe, it } from 'node:test'
 import express from 'express'
 import { requireBearer } from '../../lib'
 import { manualClock } from '../../lib/testing'
-import { parted } from '../support/addressed'
+import { parted, says } from '../support/addressed'
 import { serveIssuer } from '../support/issuer'
 import { freePort } from '../support/redis'
 import { serve } from '../support/serve'
@@ -92,9 +92,10 @@ describe('requireBearer() tells the operator', () => {
       const all = `the keys of the issuer '${issuer}' cannot be had: ${metadata}. Requests get 503 meanwhile: start the server, or correct the port`
       assert.deepEqual(said, Array(warnings).fill(all), `after ${afterMs} ms`)
     }
-    await assert.rejects(bearer.ready(), {
-      message: `the keys of the issuer ${issuer} cannot be had: ${metadata}: start the server, or correct the port`,
-    })
+    await assert.rejects(
+      bearer.ready(),
+      says(`the keys of the issuer ${issuer} cannot be had: ${metadata}: start the server, or correct the port`),
+    )
   })
 
   const CA = 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'
@@ -130,9 +131,7 @@ describe('requireBearer() tells the operator', () => {
         Promise.reject(new TypeError('fetch failed', { cause: new Error('inner', { cause: reset }) }))
       const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys`, fetch: failing })
       const why = `${issuer}/keys could not be fetched (${code})`
-      await assert.rejects(bearer.ready(), {
-        message: `the keys of the issuer ${issuer} cannot be had: ${why}: ${remedy}`,
-      })
+      await assert.rejects(bearer.ready(), says(`the keys of the issuer ${issuer} cannot be had: ${why}: ${remedy}`))
       assert.equal((await ask((await serveIssuer(a)).token(a, { iss: issuer }))).status, 503)
       assert.deepEqual(await flushed(), [
         `the keys of the issuer '${issuer}' cannot be had: ${why}. Requests get 503 meanwhile: ${remedy}`,
@@ -183,7 +182,7 @@ describe('requireBearer() tells the operator', () => {
       const { issuer } = await failing(status)
       const { bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
       const message = `the keys of the issuer ${issuer} cannot be had: ${issuer}/keys answered ${status}: ${remedy}`
-      await assert.rejects(bearer.ready(), { message })
+      await assert.rejects(bearer.ready(), says(message))
     }
   })
 

@@ -4,6 +4,7 @@ import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { requireBearer, sessionOf } from '../../lib'
 import { devIssuer } from '../../lib/testing'
 import { serve } from '../support/serve'
+import { addressed } from '../support/addressed'
 
 const dev = devIssuer()
 const shown: ErrorRequestHandler = (err: Error, _req, res, _next) =>
@@ -31,16 +32,15 @@ describe('sessionOf()', () => {
 
   it('throws where no requireBearer() ran, and says what to mount', async () => {
     const message = 'TypeError: sessionOf(req) found no session: mount requireBearer() before this handler'
-    assert.equal(await (await asking(through))(), message)
+    assert.equal(await (await asking(through))(), addressed('TOLLGATE_USAGE', message))
   })
 
   it('throws where optional: true let the request in without a token, and says where else to look', async () => {
     const ask = await asking(requireBearer({ ...dev.options, optional: true }))
     assert.equal(await ask({ authorization }), 'ada')
-    assert.equal(
-      await ask(),
+    const message =
       'TypeError: sessionOf(req) found no session: requireBearer({ optional: true }) let the request in without a token; ' +
-        'read req.auth, which may be undefined',
-    )
+      'read req.auth, which may be undefined'
+    assert.equal(await ask(), addressed('TOLLGATE_USAGE', message))
   })
 })

@@ -9,6 +9,7 @@ import {
   userDirectory,
 } from '../../lib/oauth'
 import { CLIENTS, SIGNING_KEY, USERS } from './support'
+import { says } from '../support/addressed'
 
 const WORKING: AuthorizationServerOptions = {
   issuer: 'https://ident.example.org/cis-web/oauth2/v3',
@@ -133,7 +134,7 @@ describe('authorizationServer() throws at startup', () => {
     it(error.source, () => {
       assert.throws(
         () => authorizationServer({ ...WORKING, ...options }),
-        (err) => (err instanceof TypeError || err instanceof RangeError) && error.test(err.message),
+        (err: Error) => (err instanceof TypeError || err instanceof RangeError) && says(error)(err),
       )
     })
   }
@@ -155,7 +156,7 @@ describe('authorizationServer() throws at startup', () => {
 
 describe('clientDirectory() throws at startup', () => {
   for (const [app, error] of WRONG_APPS) {
-    it(error.source, () => assert.throws(() => clientDirectory([app as never]), { message: error }))
+    it(error.source, () => assert.throws(() => clientDirectory([app as never]), says(error)))
   }
 
   it('for one app twice, and for what is no list', () => {
@@ -174,7 +175,7 @@ describe('clientDirectory() throws at startup', () => {
 
 describe('userDirectory() throws at startup', () => {
   for (const [user, error] of WRONG_USERS) {
-    it(error.source, () => assert.throws(() => userDirectory([user as never], { cost: 10 }), { message: error }))
+    it(error.source, () => assert.throws(() => userDirectory([user as never], { cost: 10 }), says(error)))
   }
 
   it('for one user twice, and for what is no list', () => {

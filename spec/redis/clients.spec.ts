@@ -13,6 +13,7 @@ import { type Server, startRedis } from '../support/redis'
 import { type RedisCluster, startCluster } from '../support/cluster'
 import { TYPESCRIPT } from '../support/typescript'
 import { until } from '../support/until'
+import { says } from '../support/addressed'
 
 /** Factories as a caller without types has them. */
 type Factory = (to: unknown) => { close(): unknown }
@@ -60,9 +61,8 @@ describe('factories over Redis refuse at once', () => {
           () => factory(client),
           (err: Error) => {
             assert.ok(err instanceof TypeError)
-            assert.match(err.message, message)
             assert.doesNotMatch(err.message, /s3cret/)
-            return true
+            return says(message)(err)
           },
         )
       }
@@ -173,10 +173,7 @@ describe("a client's keyPrefix", () => {
 
   it('of a Cluster may have no hash tag', () => {
     const to = new Cluster([...cluster.nodes], { lazyConnect: true, keyPrefix: '{app}:' })
-    assert.throws(
-      () => redisStore(to),
-      /^TypeError: keyPrefix of a Cluster's client must be without braces.*'\{app\}:'$/,
-    )
+    assert.throws(() => redisStore(to), says(/^keyPrefix of a Cluster's client must be without braces.*'\{app\}:'$/))
   })
 })
 

@@ -7,6 +7,7 @@ import { redisProofs, redisRevocations, redisStore, throttle } from '../../lib/i
 import { redisStore as oauthStore } from '../../lib/oauth/index'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { until } from '../support/until'
+import { addressed, parted } from '../support/addressed'
 
 const PASSWORD = 's3cret-of-the-server'
 const WRONG = 'hunter2-of-nobody'
@@ -63,8 +64,8 @@ const CAUSES: readonly [string, () => string | Promise<string>, RegExp][] = [
   ],
 ]
 const MEANWHILE = {
-  local: "Until it answers, each process applies the limits by itself (onOutage: 'local').",
-  closed: "Until it answers, requests get 503 (onOutage: 'closed').",
+  local: "Until it answers, each process applies the limits by itself (onOutage: 'local')",
+  closed: "Until it answers, requests get 503 (onOutage: 'closed')",
 }
 
 function warnings(t: TestContext): string[] {
@@ -95,7 +96,7 @@ describe('throttle() over a Redis that cannot be used', () => {
       t.after(() => throttled.close())
       const { message } = await rejection(throttled.ready())
       assert.match(message, says)
-      assert.ok(message.endsWith(MEANWHILE[onOutage]), message)
+      assert.ok(message.endsWith(addressed('TOLLGATE_DEGRADED', MEANWHILE[onOutage])), message)
       const beats = beat.mock.callCount()
       await until(() => beat.mock.callCount() > beats + 8)
       assert.equal((await rejection(throttled.ready())).message, message)
@@ -155,7 +156,7 @@ describe('every store over a Redis that cannot be used', () => {
         () => make(`redis://:${WRONG}@localhost/abc`),
         (err: Error) =>
           err instanceof TypeError &&
-          /database, .*; received another path$/.test(err.message) &&
+          /database, .*; received another path$/.test(parted(err.message).text) &&
           !err.message.includes(WRONG),
       )
     }

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict'
+
 const ADDRESS = / \(express-tollgate\/docs\/troubleshooting\.md#(\w+)\)$/
 
 /** A message as users read it: with the address of the heading that explains its code. */
@@ -9,4 +11,15 @@ export function addressed(code: string, message: string): string {
 export function parted(message: string): { readonly text: string; readonly code: string } {
   const [address = '', code = ''] = ADDRESS.exec(message) ?? []
   return { text: message.slice(0, message.length - address.length), code }
+}
+
+/** What `assert.throws` and `assert.rejects` expect: an error with this text, its code, and the address of the code. */
+export function says(expected: string | RegExp): (err: Error & { readonly code?: string }) => true {
+  return (err) => {
+    const { text, code } = parted(err.message)
+    assert.equal(err.code?.toLowerCase(), code, err.message)
+    if (typeof expected === 'string') assert.equal(text, expected)
+    else assert.match(text, expected)
+    return true
+  }
 }

@@ -6,6 +6,7 @@ import { budgetOf, throttle, type ThrottleOptions } from '../../lib'
 import { subjectId } from '../../lib/throttle/account/subject-id'
 import { type Answer, listen } from '../support/serve'
 import { manualClock } from '../../lib/testing'
+import { parted } from '../support/addressed'
 
 const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' } satisfies ThrottleOptions
 
@@ -390,7 +391,7 @@ describe('throttle() passes to the error handler what a function of the app', ()
       assert.equal((await get('/work/1')).status, 500)
       await new Promise((resolve) => setImmediate(resolve))
       process.off('unhandledRejection', note)
-      assert.match(String(errors[0]), message)
+      assert.match(parted(String(errors[0])).text, message)
       assert.deepEqual(unhandled, [])
     })
   }

@@ -1,3 +1,4 @@
+import { optionError } from '../../http/help'
 import { optionOneOf, optionRange, optionType, shown } from '../../http/options'
 import type { Algorithm } from '../keys/algorithm'
 import { type ClaimPath, isClaimPath } from '../session/claim-path'
@@ -145,10 +146,10 @@ export function claimPolicy(
   optionType('session', session, 'function')
   optionType('fetch', options.fetch, 'function')
   if (clients !== undefined && !isTexts(clients)) {
-    throw new TypeError(`clients must be a list of one client or more; received ${shown(clients)}`)
+    throw optionError(`clients must be a list of one client or more; received ${shown(clients)}`)
   }
   if (scopeFrom !== undefined && !(Array.isArray(scopeFrom) && scopeFrom.every(isClaimPath))) {
-    throw new TypeError(`scopeFrom must be a list of claims; received ${shown(scopeFrom)}`)
+    throw optionError(`scopeFrom must be a list of claims; received ${shown(scopeFrom)}`)
   }
   const audience = audiences(options.audience ?? defaults.audience, clients, opaque)
   return {
@@ -170,7 +171,7 @@ export function claimPolicy(
 function issuerNames(given: unknown): readonly string[] {
   const names = typeof given === 'string' ? [given] : given
   if (isTexts(names)) return [...names]
-  throw new TypeError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(given)}`)
+  throw optionError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(given)}`)
 }
 
 /** Undefined where something else is checked in its place. */
@@ -183,16 +184,14 @@ function audiences(
   if (isTexts(list)) return [...list]
   const { instead } = (given ?? {}) as { instead?: unknown }
   if (Array.isArray(given) || instead === undefined) {
-    throw new TypeError(
-      `audience is missing: give a text or a list of texts, or set AUDIENCE; received ${shown(given)}`,
-    )
+    throw optionError(`audience is missing: give a text or a list of texts, or set AUDIENCE; received ${shown(given)}`)
   }
   optionOneOf('audience.instead', instead, ['clients', 'issuer', 'introspection', 'verify'])
   if (instead === 'clients' && clients === undefined) {
-    throw new TypeError("audience: { instead: 'clients' } needs clients: the list of those accepted")
+    throw optionError("audience: { instead: 'clients' } needs clients: the list of those accepted")
   }
   if ((instead === 'introspection' || instead === 'verify') && instead !== opaque) {
-    throw new TypeError(`audience: { instead: '${instead}' } needs the option ${instead}`)
+    throw optionError(`audience: { instead: '${instead}' } needs the option ${instead}`)
   }
   return undefined
 }
@@ -214,7 +213,7 @@ function requiredClaims(given: unknown): Pick<ClaimPolicy, 'required' | 'require
   if (typeof given === 'object' && values.length > 0 && values.every(([, list]) => list.every(isValue))) {
     return { required: values.map(([name]) => name), requiredValues: values }
   }
-  throw new TypeError(`requiredClaims must be a list of names, or values by name; received ${shown(given)}`)
+  throw optionError(`requiredClaims must be a list of names, or values by name; received ${shown(given)}`)
 }
 
 function isTexts(value: unknown): value is readonly string[] {

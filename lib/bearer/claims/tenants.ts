@@ -1,4 +1,5 @@
 import { answeredAtOnce } from '../../http/callback'
+import { optionError } from '../../http/help'
 import { shown } from '../../http/options'
 
 /** The tenants accepted: their names, or a function that knows them. */
@@ -30,13 +31,13 @@ export function tenantPattern(issuers: readonly string[], tenants: Tenants | und
   const [placeholder] = found
   if (placeholder === undefined) {
     if (tenants === undefined) return undefined
-    throw new TypeError("tenants needs a placeholder in issuer: 'https://login.example.org/{tid}'")
+    throw optionError("tenants needs a placeholder in issuer: 'https://login.example.org/{tid}'")
   }
   if (issuers.length > 1 || found.length > 1 || placeholder[1] === '') {
-    throw new TypeError(`issuer may have one placeholder, with a claim's name; received ${shown(issuers)}`)
+    throw optionError(`issuer may have one placeholder, with a claim's name; received ${shown(issuers)}`)
   }
   if (typeof tenants !== 'function' && !isTenants(tenants)) {
-    throw new TypeError(`tenants must be a list of tenants or a function; received ${shown(tenants)}`)
+    throw optionError(`tenants must be a list of tenants or a function; received ${shown(tenants)}`)
   }
   const [before, after] = (issuers[0] as string).split(placeholder[0]) as [string, string]
   const accepted = typeof tenants === 'function' ? tenants : (tenant: string) => tenants.includes(tenant)

@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import { answeredAtOnce } from '../../http/callback'
+import { usageError } from '../../http/help'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import {
   type Credentials,
@@ -123,7 +124,7 @@ function textsOfApp(read: ReadToken): ReadTexts {
     const text: unknown = answeredAtOnce('tokenFrom', read(request))
     if (text === undefined || text === null) return []
     if (typeof text === 'string') return [text]
-    throw new TypeError(`tokenFrom must return the token as text, or undefined; it returned a ${typeof text}`)
+    throw usageError(`tokenFrom must return the token as text, or undefined; it returned a ${typeof text}`)
   }
 }
 

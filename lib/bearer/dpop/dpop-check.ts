@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { keyError, optionError } from '../../http/help'
 import { optionNames, optionRange, shown } from '../../http/options'
 import { type RequestView, fieldValues } from '../credentials/credentials'
 import { isJsonObject } from '../../http/json'
@@ -62,16 +63,14 @@ export function dpopCheck(
   const given = options === true ? {} : options
   optionNames('dpop', given, NAMES)
   const { required = false, maxAgeSec = 60, proofs, maxProofs = 100_000, nonceSecret, origin } = given
-  if (typeof required !== 'boolean') throw new TypeError(`dpop.required must be a boolean; received ${shown(required)}`)
+  if (typeof required !== 'boolean') throw optionError(`dpop.required must be a boolean; received ${shown(required)}`)
   optionRange('dpop.maxAgeSec', maxAgeSec, 1, 300)
   optionRange('dpop.maxProofs', maxProofs, 1, 10_000_000)
   if (proofs !== undefined && typeof (proofs as Partial<SeenProofs> | null)?.note !== 'function') {
-    throw new TypeError(`dpop.proofs must be what redisProofs() returns; received ${shown(proofs)}`)
+    throw optionError(`dpop.proofs must be what redisProofs() returns; received ${shown(proofs)}`)
   }
   if (proofs !== undefined && given.maxProofs !== undefined) {
-    throw new TypeError(
-      'dpop.proofs and dpop.maxProofs contradict each other: maxProofs is for what a process remembers',
-    )
+    throw optionError('dpop.proofs and dpop.maxProofs contradict each other: maxProofs is for what a process remembers')
   }
   const originOf = origins(origin, warnings)
   const nonces = nonceSecret === undefined ? undefined : new Nonces(secretOf(nonceSecret), maxAgeSec)
@@ -124,7 +123,7 @@ function origins(given: unknown, warnings: boolean): (request: RequestView) => s
   }
   const list: unknown[] = Array.isArray(given) ? [...(given as unknown[])] : [given]
   if (list.length === 0 || !list.every(isBase)) {
-    throw new TypeError(
+    throw optionError(
       'dpop.origin must be an origin such as https://api.example.org, with a path if a proxy strips one, and without a ' +
         `slash at the end, or a list of such; received ${shown(given)}`,
     )
@@ -152,7 +151,7 @@ function refusal(refused: 'dpop_proof' | 'dpop_nonce' | 'dpop_binding' | 'dpop_r
 /** Shows nothing of it. */
 function secretOf(given: unknown): Uint8Array {
   const secret = typeof given === 'string' ? Buffer.from(given) : given
-  if (!(secret instanceof Uint8Array)) throw new TypeError('dpop.nonceSecret must be a text or bytes')
+  if (!(secret instanceof Uint8Array)) throw keyError('dpop.nonceSecret must be a text or bytes')
   if (secret.length >= 32) return secret
-  throw new RangeError(`dpop.nonceSecret must have 32 bytes or more; received ${secret.length}`)
+  throw keyError(`dpop.nonceSecret must have 32 bytes or more; received ${secret.length}`, RangeError)
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../http/clock'
+import { usageError } from '../../http/help'
 import { readJsonObject } from '../../http/json'
 import { type ClaimPolicy, claimRefusal, opaqueClaimProblem, timesAsNumbers, withoutNull } from '../claims/claims'
 import { type Refusal, refuse } from '../refusal/refusal'
@@ -20,7 +21,7 @@ export function customVerifier(verifyToken: VerifyToken, policy: ClaimPolicy, cl
       const answer = await verifyToken(token)
       if (answer === null || answer === undefined) return refuse('inactive')
       const said = readJsonObject(Buffer.from(JSON.stringify(answer))) // a copy: the app may keep its own
-      if (!said) throw new TypeError('the option verify answered with something else than claims')
+      if (!said) throw usageError('the option verify answered with something else than claims')
       const claims = policy.timesAsText ? timesAsNumbers(withoutNull(said)) : withoutNull(said)
       const wrong = opaqueClaimProblem(claims, policy, clock.date() / 1_000)
       if (wrong) return claimRefusal(wrong, claims, policy)

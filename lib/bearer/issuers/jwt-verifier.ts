@@ -1,4 +1,5 @@
 import type { Clock } from '../../http/clock'
+import { codedError } from '../../http/help'
 import {
   type ClaimPolicy,
   TYPES,
@@ -150,7 +151,7 @@ export function jwtVerifier(issuers: TrustedIssuers, tokens: KnownTokens, clock:
 function named(issuer: string): (problem: unknown) => never {
   return (problem) => {
     const { message, cause } = problem as Error
-    throw new Error(message.replace('the issuer', `the issuer ${issuer}`), { cause })
+    throw codedError('TOLLGATE_ISSUER', message.replace('the issuer', `the issuer ${issuer}`), Error, { cause })
   }
 }
 

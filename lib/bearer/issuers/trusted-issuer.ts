@@ -1,5 +1,6 @@
 import { KeyObject } from 'node:crypto'
 import type { Clock } from '../../http/clock'
+import { keyError, optionError } from '../../http/help'
 import { optionRange, shown } from '../../http/options'
 import { type Algorithm, ASYMMETRIC, SYMMETRIC } from '../keys/algorithm'
 import type { KeyMaterial, KeyOptions } from '../keys/key-options'
@@ -51,7 +52,7 @@ function keySource(
   tokens: KnownTokens,
 ): KeySource {
   const given = SOURCES.filter((name) => options[name] !== undefined)
-  if (given.length > 1) throw new TypeError(`${given.join(' and ')} contradict each other: give one source of keys`)
+  if (given.length > 1) throw keyError(`${given.join(' and ')} contradict each other: give one source of keys`)
   const { key, keys, secret, jwksUri, lastGoodSec = 3_600 } = options
   optionRange('lastGoodSec', lastGoodSec, 0, 86_400)
   const algorithms = allowed(options.algorithms, secret === undefined ? ASYMMETRIC : SYMMETRIC)
@@ -60,19 +61,19 @@ function keySource(
   }
   if (key !== undefined) return fixed([take('key', () => keyOf(key, algorithms))])
   if (keys !== undefined) {
-    if (!Array.isArray(keys) || keys.length === 0) throw new TypeError('keys must be a list of one key or more')
+    if (!Array.isArray(keys) || keys.length === 0) throw keyError('keys must be a list of one key or more')
     return fixed((keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms))))
   }
   const withdrawn = (keys: ReadonlySet<VerifyKey>) => tokens.drop(keys)
   const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000, withdrawn, fetch: options.fetch }
   if (jwksUri !== undefined) {
     if (!isSecureUrl(jwksUri, allowHttp)) {
-      throw new TypeError(`jwksUri must be an https URL; received ${shown(jwksUri)}${allowHttpHint(jwksUri)}`)
+      throw optionError(`jwksUri must be an https URL; received ${shown(jwksUri)}${allowHttpHint(jwksUri)}`)
     }
     return remoteKeys({ ...remote, locate: () => jwksUri })
   }
   if (!isSecureUrl(issuer, allowHttp) || /[?#]/.test(issuer)) {
-    throw new TypeError(
+    throw optionError(
       `issuer must be an https URL for its keys to be discovered, or give key, keys, secret or jwksUri; ` +
         `received ${shown(issuer)}${allowHttpHint(issuer)}`,
     )
@@ -111,7 +112,7 @@ function fixed(keys: readonly VerifyKey[]): KeySource {
     const [algorithm] = sharedAlgorithms(key, set.byKid)
     if (algorithm === undefined) continue
     const named = key.kid === undefined ? 'without a kid to tell them apart' : `with the kid ${shown(key.kid)}`
-    throw new TypeError(`keys has two keys for ${algorithm} ${named}`)
+    throw keyError(`keys has two keys for ${algorithm} ${named}`)
   }
   return staticKeys(set)
 }
@@ -122,7 +123,7 @@ function keyOf(material: KeyMaterial, algorithms: readonly Algorithm[]): VerifyK
 }
 
 function keyFromOption(secret: unknown, algorithms: readonly Algorithm[]): VerifyKey {
-  if (algorithms.length > 1) throw new TypeError('algorithms must name one algorithm for a secret')
+  if (algorithms.length > 1) throw optionError('algorithms must name one algorithm for a secret')
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array) && !(secret instanceof KeyObject)) {
     throw new KeyProblem('it is no text, bytes or KeyObject')
   }
@@ -135,18 +136,18 @@ function take(option: string, make: () => VerifyKey): VerifyKey {
     return make()
   } catch (problem) {
     if (!(problem instanceof KeyProblem)) throw problem
-    throw new TypeError(`${option} cannot be used: ${problem.message}`)
+    throw keyError(`${option} cannot be used: ${problem.message}`)
   }
 }
 
 function allowed(given: unknown, family: readonly Algorithm[]): readonly Algorithm[] {
   if (given === undefined) return family === SYMMETRIC ? ['HS256'] : family
   if (!Array.isArray(given) || given.length === 0) {
-    throw new TypeError(`algorithms must be a list of one or more; received ${shown(given)}`)
+    throw optionError(`algorithms must be a list of one or more; received ${shown(given)}`)
   }
   for (const algorithm of given as unknown[]) {
     if (!(family as readonly unknown[]).includes(algorithm)) {
-      throw new TypeError(`algorithms must be among ${family.join(', ')} here; received ${shown(algorithm)}`)
+      throw optionError(`algorithms must be among ${family.join(', ')} here; received ${shown(algorithm)}`)
     }
   }
   return [...(given as Algorithm[])]

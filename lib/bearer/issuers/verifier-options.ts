@@ -1,4 +1,5 @@
 import type { Clock } from '../../http/clock'
+import { optionError } from '../../http/help'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../../http/options'
 import {
   type Audience,
@@ -141,10 +142,10 @@ function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock:
   }
   for (const name of ISSUER_OPTION_NAMES) {
     if (FOR_ALL_ISSUERS.has(name) || options[name as keyof VerifierOptions] === undefined) continue
-    throw new TypeError(`issuers and ${name} contradict each other: each issuer has its own`)
+    throw optionError(`issuers and ${name} contradict each other: each issuer has its own`)
   }
   const list: unknown = options.issuers
-  if (!Array.isArray(list) || list.length === 0) throw new TypeError('issuers must be a list of one issuer or more')
+  if (!Array.isArray(list) || list.length === 0) throw optionError('issuers must be a list of one issuer or more')
   const { isResource, audience } = defaultsOf(options, env)
   const defaults = { isResource, audience: options.audience ?? audience }
   let opaque: Trusted['opaque']
@@ -153,11 +154,11 @@ function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock:
     const ofAll = { session: options.session, fetch: options.fetch }
     const given = { ...ofAll, ...one, checkClaims: both(options.checkClaims, one.checkClaims) }
     if (isIntrospected(given)) {
-      if (opaque) throw new TypeError('issuers may have introspection once: no issuer is shown the tokens of another')
+      if (opaque) throw optionError('issuers may have introspection once: no issuer is shown the tokens of another')
       opaque = inIssuer(i, () => opaqueIssuer(given, defaults, clock))
     } else {
       const issuer = inIssuer(i, () => trustedIssuer(given, defaults, clock, tokens))
-      if (!issuers.add(issuer)) throw new TypeError(`issuers has ${shown(issuer.policy.issuer)} twice`)
+      if (!issuers.add(issuer)) throw optionError(`issuers has ${shown(issuer.policy.issuer)} twice`)
     }
   }
   return { issuers, opaque }
@@ -186,7 +187,7 @@ function introspected(
 function withoutKeys(options: object, way: string, names: readonly string[]): void {
   for (const name of names) {
     if ((options as Record<string, unknown>)[name] === undefined) continue
-    throw new TypeError(`${way} and ${name} contradict each other: give one way to check tokens`)
+    throw optionError(`${way} and ${name} contradict each other: give one way to check tokens`)
   }
 }
 
@@ -221,10 +222,10 @@ function checkIntrospection(value: unknown, allowHttp: boolean): void {
   const { endpoint, clientId, clientSecret, clientAuth = 'basic', cacheSec = 10 } = value as IntrospectionOptions
   if (!isSecureUrl(endpoint, allowHttp)) {
     const received = `received ${shown(endpoint)}${allowHttpHint(endpoint)}`
-    throw new TypeError(`introspection.endpoint must be an https URL; ${received}`)
+    throw optionError(`introspection.endpoint must be an https URL; ${received}`)
   }
   for (const [name, text] of Object.entries({ clientId, clientSecret })) {
-    if (typeof text !== 'string' || text === '') throw new TypeError(`introspection.${name} must be a text`)
+    if (typeof text !== 'string' || text === '') throw optionError(`introspection.${name} must be a text`)
   }
   optionOneOf('introspection.clientAuth', clientAuth, ['basic', 'post'])
   optionRange('introspection.cacheSec', cacheSec, 0, 300)

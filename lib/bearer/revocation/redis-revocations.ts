@@ -1,4 +1,5 @@
 import { type Clock, checkClock, systemClock } from '../../http/clock'
+import { optionError } from '../../http/help'
 import { stayAlive } from '../../http/stay-alive'
 import { warn } from '../../http/warn-once'
 import { optionNames, optionOneOf, optionRange, shown } from '../../http/options'
@@ -118,7 +119,8 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
 
   function upTo(kind: 'subject' | 'client', issuer: string, id: string, before?: number): Revocation {
     const beforeSec = Math.floor(before ?? clock.date() / 1_000)
-    if (!(beforeSec >= 0 && beforeSec < 1e12)) throw new RangeError(`beforeSec is no time; received ${shown(before)}`)
+    if (!(beforeSec >= 0 && beforeSec < 1e12))
+      throw optionError(`beforeSec is no time; received ${shown(before)}`, RangeError)
     return { kind, issuer, id, beforeSec, overMs: over(beforeSec) }
   }
 

@@ -1,3 +1,4 @@
+import { optionError, registrationError } from '../../http/help'
 import { optionNames, optionOneOf, optionType, shown } from '../../http/options'
 import type { Client, ClientDirectory, GrantName } from './client'
 import { type SchemePolicy, redirectUriFault } from './redirect-uri'
@@ -61,12 +62,12 @@ const ONWARD = /^(https?:\/\/[a-z0-9_.-]+(:\d+)?|(?!(https?|data|blob|javascript
  */
 export function clientDirectory(registrations: readonly ClientRegistration[]): ClientDirectory {
   if (!Array.isArray(registrations)) {
-    throw new TypeError(`clientDirectory takes an array of apps; received ${shown(registrations)}`)
+    throw registrationError(`clientDirectory takes an array of apps; received ${shown(registrations)}`)
   }
   const clients = new Map<string, Client>()
   for (const registration of registrations as readonly ClientRegistration[]) {
     const client = registeredClient(registration)
-    if (clients.has(client.clientId)) throw new TypeError(`clientDirectory: ${client.clientId} is registered twice`)
+    if (clients.has(client.clientId)) throw registrationError(`clientDirectory: ${client.clientId} is registered twice`)
     clients.set(client.clientId, client)
   }
   return { findClient: (clientId) => Promise.resolve(clients.get(clientId)) }
@@ -83,39 +84,39 @@ export function registeredClient(registration: ClientRegistration, schemes?: Sch
   const { secret, publicKeys, ...fields } = registration
   const { clientId, name, redirectUris = [], postLogoutRedirectUris = [], grants, scopes = [] } = fields
   if (typeof clientId !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(clientId)) {
-    throw new TypeError(
+    throw registrationError(
       `clientId must be 1 to 255 printable ASCII characters without a space; received ${shown(clientId)}`,
     )
   }
   const of = (field: string) => `${field} of ${clientId}`
   if (typeof name !== 'string' || name.trim() === '')
-    throw new TypeError(`${of('name')} must be a string that is not empty`)
+    throw registrationError(`${of('name')} must be a string that is not empty`)
   for (const list of LISTS) {
     if (registration[list] === undefined || Array.isArray(registration[list])) continue
     // Never print a key: it may be private.
-    throw new TypeError(
+    throw registrationError(
       `${of(list)} must be an array${list === 'publicKeys' ? '' : `; received ${shown(registration[list])}`}`,
     )
   }
   for (const [list, uris] of Object.entries({ redirectUris, postLogoutRedirectUris })) {
     for (const uri of uris) {
       const fault = redirectUriFault(uri, schemes)
-      if (fault !== undefined) throw new TypeError(`${of(list)} ${fault}; received ${shown(uri)}`)
+      if (fault !== undefined) throw registrationError(`${of(list)} ${fault}; received ${shown(uri)}`)
     }
   }
   for (const grant of grants ?? []) {
     if (!GRANT_NAMES.includes(grant))
-      throw new TypeError(`${of('grants')} holds ${shown(grant)}; must be one of ${GRANT_NAMES.join(', ')}`)
+      throw registrationError(`${of('grants')} holds ${shown(grant)}; must be one of ${GRANT_NAMES.join(', ')}`)
   }
   for (const [list, tokens] of Object.entries({ scopes, identityScopes: fields.identityScopes ?? [] })) {
     for (const scope of tokens) {
       if (typeof scope !== 'string' || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
-        throw new TypeError(`${of(list)} holds ${shown(scope)}: RFC 6749 §3.3`)
+        throw registrationError(`${of(list)} holds ${shown(scope)}: RFC 6749 §3.3`)
     }
   }
   for (const origin of fields.onwardOrigins ?? []) {
     if (typeof origin !== 'string' || !ONWARD.test(origin)) {
-      throw new TypeError(
+      throw registrationError(
         `${of('onwardOrigins')} must be origins or schemes, such as https://app.example.com or vscode:; ` +
           `received ${shown(origin)}`,
       )
@@ -131,11 +132,13 @@ export function registeredClient(registration: ClientRegistration, schemes?: Sch
   if (fields.audiences) checkAudiences(of('audiences'), fields.audiences)
   for (const type of fields.responseTypes ?? []) optionOneOf(of('responseTypes'), type, ['code', 'id_token'])
   if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
-    throw new TypeError(`${of('secret')} must be a string that is not empty`)
+    throw registrationError(`${of('secret')} must be a string that is not empty`)
   }
-  if (publicKeys && publicKeys.length > 2) throw new TypeError(`${of('publicKeys')} must be at most two`)
+  if (publicKeys && publicKeys.length > 2) throw registrationError(`${of('publicKeys')} must be at most two`)
   if (grants?.includes('client_credentials') && secret === undefined && !publicKeys?.length) {
-    throw new TypeError(`${of('grants')} holds client_credentials, which needs a secret or publicKeys (RFC 6749 §4.4)`)
+    throw registrationError(
+      `${of('grants')} holds client_credentials, which needs a secret or publicKeys (RFC 6749 §4.4)`,
+    )
   }
   return {
     ...fields,
@@ -148,5 +151,5 @@ export function registeredClient(registration: ClientRegistration, schemes?: Sch
 export function checkAudiences(option: string, audiences: unknown): void {
   const isList = Array.isArray(audiences) && audiences.length > 0
   if (isList && audiences.every((audience) => typeof audience === 'string' && audience !== '')) return
-  throw new TypeError(`${option} must be a list of at least one audience; received ${shown(audiences)}`)
+  throw optionError(`${option} must be a list of at least one audience; received ${shown(audiences)}`)
 }

@@ -1,4 +1,5 @@
 import { type ScryptOptions, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { optionError, usageError } from '../../http/help'
 import { optionRange } from '../../http/options'
 import { hashSlots } from './hash-slots'
 
@@ -27,7 +28,7 @@ const DECOY_SALT = randomBytes(16)
  * @throws {RangeError} if the password is empty or longer than 1,024 bytes, or the cost is out of range
  */
 export async function hashPassword(password: string, cost: number = DEFAULT_COST): Promise<string> {
-  if (!isHashable(password)) throw new RangeError('A password must be 1 to 1,024 bytes long')
+  if (!isHashable(password)) throw usageError('A password must be 1 to 1,024 bytes long', RangeError)
   optionRange('cost', cost, LEAST_COST, MOST_COST)
   const salt = randomBytes(16)
   const hash = await hashSlots.registration(() => derive(password, salt, cost))
@@ -48,7 +49,7 @@ export async function verifyPassword(
   cost: number = DEFAULT_COST,
 ): Promise<boolean> {
   optionRange('cost', cost, LEAST_COST, MOST_COST)
-  if (hash !== undefined && !isPasswordHash(hash)) throw new TypeError('hash must be one that hashPassword() made')
+  if (hash !== undefined && !isPasswordHash(hash)) throw optionError('hash must be one that hashPassword() made')
   return isPassword(password, hash, [hash === undefined ? cost : costOf(hash)])
 }
 

@@ -1,3 +1,4 @@
+import { registrationError } from '../../http/help'
 import { optionNames, optionRange, optionType, shown } from '../../http/options'
 import {
   DEFAULT_COST,
@@ -39,7 +40,7 @@ export function userDirectory(
   options: UserDirectoryOptions = {},
 ): UserDirectory {
   if (!Array.isArray(registrations)) {
-    throw new TypeError(`userDirectory takes an array of users; received ${shown(registrations)}`)
+    throw registrationError(`userDirectory takes an array of users; received ${shown(registrations)}`)
   }
   optionNames('userDirectory', options, ['cost'])
   const { cost = DEFAULT_COST } = options
@@ -51,7 +52,7 @@ export function userDirectory(
     const user = checkedUser(registration)
     const name = foldedUsername(user.username)
     if (byId.has(user.id) || byName.has(name))
-      throw new TypeError(`userDirectory: ${user.username} is registered twice`)
+      throw registrationError(`userDirectory: ${user.username} is registered twice`)
     byId.set(user.id, user)
     const { password, passwordHash } = registration
     hashCosts.add(passwordHash === undefined ? cost : costOf(passwordHash))
@@ -76,19 +77,19 @@ function checkedUser(registration: UserRegistration): User {
   optionNames('a user in userDirectory', registration, ['id', 'username', 'password', 'passwordHash', 'claims'])
   const { id, username, password, passwordHash, claims } = registration
   if (typeof id !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(id)) {
-    throw new TypeError(`id must be 1 to 255 printable ASCII characters without a space; received ${shown(id)}`)
+    throw registrationError(`id must be 1 to 255 printable ASCII characters without a space; received ${shown(id)}`)
   }
   if (typeof username !== 'string' || username.trim() === '' || username.length > 256) {
-    throw new TypeError(`username of ${id} must be 1 to 256 characters`)
+    throw registrationError(`username of ${id} must be 1 to 256 characters`)
   }
   if ((password === undefined) === (passwordHash === undefined)) {
-    throw new TypeError(`${username} must have either a password or a passwordHash`)
+    throw registrationError(`${username} must have either a password or a passwordHash`)
   }
   if (password !== undefined && (typeof password !== 'string' || !isHashable(password))) {
-    throw new TypeError(`password of ${username} must be 1 to 1,024 bytes`)
+    throw registrationError(`password of ${username} must be 1 to 1,024 bytes`)
   }
   if (passwordHash !== undefined && !isPasswordHash(passwordHash)) {
-    throw new TypeError(`passwordHash of ${username} must be one that hashPassword() made`)
+    throw registrationError(`passwordHash of ${username} must be one that hashPassword() made`)
   }
   optionType(`claims of ${username}`, claims, 'object')
   return { id, username, ...(claims && { claims: { ...claims } }) }

@@ -1,5 +1,6 @@
 import { type KeyObject, createPublicKey } from 'node:crypto'
 import type { Clock } from '../../http/clock'
+import { keyError } from '../../http/help'
 import { optionNames, shown } from '../../http/options'
 import {
   type SigningAlgorithm,
@@ -91,12 +92,11 @@ export class Keyring {
 
 function ringOf(keys: readonly SigningKey[], now: number): readonly RingKey[] {
   if (!Array.isArray(keys) || keys.length === 0) {
-    throw new TypeError(`signingKeys must be an array of at least one key; received ${shown(keys)}`)
+    throw keyError(`signingKeys must be an array of at least one key; received ${shown(keys)}`)
   }
   const ring = (keys as readonly SigningKey[]).map(ringKey).sort((a, b) => a.activeFrom - b.activeFrom)
-  if (new Set(ring.map(({ kid }) => kid)).size < ring.length)
-    throw new TypeError('signingKeys: two keys have the same kid')
-  if ((ring[0] as RingKey).activeFrom > now) throw new TypeError('signingKeys: no key is active yet')
+  if (new Set(ring.map(({ kid }) => kid)).size < ring.length) throw keyError('signingKeys: two keys have the same kid')
+  if ((ring[0] as RingKey).activeFrom > now) throw keyError('signingKeys: no key is active yet')
   return ring
 }
 
@@ -109,9 +109,9 @@ function ringKey(signingKey: SigningKey): RingKey {
   const { kid } = jwk
   const { activeFrom = 0 } = signingKey
   if (typeof kid !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(kid)) {
-    throw new TypeError(`kid must be 1 to 128 printable ASCII characters; received ${shown(kid)}`)
+    throw keyError(`kid must be 1 to 128 printable ASCII characters; received ${shown(kid)}`)
   }
   const from = Number(activeFrom)
-  if (!Number.isFinite(from)) throw new TypeError(`activeFrom must be a date; received ${shown(activeFrom)}`)
+  if (!Number.isFinite(from)) throw keyError(`activeFrom must be a date; received ${shown(activeFrom)}`)
   return { kid, alg, activeFrom: from, privateKey, publicKey, jwk }
 }

@@ -1,5 +1,6 @@
 import { type JsonWebKey, KeyObject, createPublicKey } from 'node:crypto'
 import { ownKey } from '../../bearer/keys/own-key'
+import { keyError } from '../../http/help'
 
 /** An RSA key as PEM, as JWK or as Node's own object. */
 export type RsaKeyInput = string | JsonWebKey | KeyObject
@@ -15,13 +16,13 @@ export function rsaPublicKey(option: string, input: RsaKeyInput): KeyObject {
   try {
     key = parse(input)
   } catch {
-    throw new TypeError(`${option} must be an RSA public key: PEM, JWK or KeyObject; this one could not be read`)
+    throw keyError(`${option} must be an RSA public key: PEM, JWK or KeyObject; this one could not be read`)
   }
   if (key.type !== 'public' || key.asymmetricKeyType !== 'rsa') {
-    throw new TypeError(`${option} must be an RSA public key; received a ${key.type} key, ${key.asymmetricKeyType}`)
+    throw keyError(`${option} must be an RSA public key; received a ${key.type} key, ${key.asymmetricKeyType}`)
   }
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
-  if (bits < LEAST_BITS) throw new RangeError(`${option} must have at least ${LEAST_BITS} bits; it has ${bits}`)
+  if (bits < LEAST_BITS) throw keyError(`${option} must have at least ${LEAST_BITS} bits; it has ${bits}`, RangeError)
   return key
 }
 

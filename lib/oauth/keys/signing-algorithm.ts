@@ -1,6 +1,7 @@
 import { type JsonWebKey, KeyObject, createPrivateKey } from 'node:crypto'
 import { thumbprint } from '../../bearer/dpop/thumbprint'
 import { ownKey } from '../../bearer/keys/own-key'
+import { keyError } from '../../http/help'
 
 /** The signing algorithms (RFC 7518 §3.1, RFC 8037 §3.1). */
 export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA'
@@ -22,9 +23,9 @@ export function signingPrivateKey(input: SigningKeyInput): KeyObject {
     if (input instanceof KeyObject) key = ownKey(input)
     else key = typeof input === 'string' ? createPrivateKey(input) : createPrivateKey({ key: input, format: 'jwk' })
   } catch {
-    throw new TypeError('signingKeys must be private keys: PEM, JWK or KeyObject; this one could not be read')
+    throw keyError('signingKeys must be private keys: PEM, JWK or KeyObject; this one could not be read')
   }
-  if (key.type !== 'private') throw new TypeError(`signingKeys must be private keys; received a ${key.type} key`)
+  if (key.type !== 'private') throw keyError(`signingKeys must be private keys; received a ${key.type} key`)
   return key
 }
 
@@ -39,10 +40,10 @@ export function signingAlgorithm(key: KeyObject): SigningAlgorithm {
   if (key.asymmetricKeyType === 'ec' && namedCurve === 'prime256v1') return 'ES256'
   if (key.asymmetricKeyType !== 'rsa') {
     const kind = `${key.asymmetricKeyType}${namedCurve === undefined ? '' : ` on ${namedCurve}`}`
-    throw new TypeError(`signingKeys must be RSA, EC P-256 or Ed25519 private keys; received ${kind}`)
+    throw keyError(`signingKeys must be RSA, EC P-256 or Ed25519 private keys; received ${kind}`)
   }
   if (modulusLength >= LEAST_RSA_BITS) return 'RS256'
-  throw new RangeError(`signingKeys must have at least ${LEAST_RSA_BITS} bits; it has ${modulusLength}`)
+  throw keyError(`signingKeys must have at least ${LEAST_RSA_BITS} bits; it has ${modulusLength}`, RangeError)
 }
 
 /** The public half as a JWK, with its RFC 7638 thumbprint as default `kid`. */

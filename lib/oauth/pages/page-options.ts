@@ -1,4 +1,5 @@
 import type { Dialect } from '../../http/dialect'
+import { optionError } from '../../http/help'
 import { optionNames, optionOneOf, optionType, shown } from '../../http/options'
 import type { PageTexts } from './texts'
 
@@ -61,15 +62,15 @@ export function pageSettings(options: PageOptions, host: string, dialect: Dialec
   const { terms = dialect === 'standard' ? false : SERVICE_TERMS } = options
   optionType('pages.brand', brand, 'string')
   optionType('pages.css', css, 'string')
-  if (/<\/style/i.test(css)) throw new TypeError('pages.css must not end the style element')
+  if (/<\/style/i.test(css)) throw optionError('pages.css must not end the style element')
   if (logo !== undefined && (typeof logo !== 'string' || !LOGO.test(logo))) {
-    throw new TypeError(`pages.logo must be an https URL or data:image/…; received ${shown(logo)}`)
+    throw optionError(`pages.logo must be an https URL or data:image/…; received ${shown(logo)}`)
   }
   if (typeof texts !== 'function' && (typeof texts !== 'object' || texts === null)) {
-    throw new TypeError(`pages.texts must be an object or a function; received ${shown(texts)}`)
+    throw optionError(`pages.texts must be an object or a function; received ${shown(texts)}`)
   }
   if (terms !== false && !isTerms(terms)) {
-    throw new TypeError('pages.terms must be false or have a version and paragraphs, all of them texts')
+    throw optionError('pages.terms must be false or have a version and paragraphs, all of them texts')
   }
   optionOneOf('pages.openerPolicy', openerPolicy, ['unsafe-none', 'same-origin-allow-popups', 'same-origin'])
   return {

@@ -1,4 +1,5 @@
 import { answeredAtOnce } from '../../http/callback'
+import { usageError } from '../../http/help'
 import { ENGLISH, type PageTexts } from './texts'
 
 /** Languages that are written from right to left. */
@@ -19,7 +20,7 @@ export function pageTexts(given: (locales: readonly string[]) => unknown, locale
 function ownTexts(given: (locales: readonly string[]) => unknown, locales: readonly string[]): Partial<PageTexts> {
   try {
     const own = answeredAtOnce('pages.texts', given(locales))
-    if (typeof own !== 'object' || own === null) throw new TypeError('pages.texts must return an object of texts')
+    if (typeof own !== 'object' || own === null) throw usageError('pages.texts must return an object of texts')
     return Object.fromEntries(Object.entries(own).filter(([name, text]) => isText(name, text)))
   } catch (err) {
     console.error('express-tollgate: pages.texts failed, so this page is in English:', err)

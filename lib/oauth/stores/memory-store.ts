@@ -1,4 +1,5 @@
 import { type Clock, checkClock, systemClock } from '../../http/clock'
+import { storeError } from '../../http/help'
 import { optionNames, optionRange } from '../../http/options'
 import { type Expiring, ExpiryQueues } from './expiry-queues'
 import type { Claim, Count, OAuthStore } from './store'
@@ -76,7 +77,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
       const isReserved = STRANGERS.test(key) && ofStrangers >= mostOfStrangers
       if (entries.size < maxEntries && !isReserved) return
       const expired = queues.expired(now)
-      if (!expired) throw new Error(`memoryStore is full: ${isReserved ? mostOfStrangers : maxEntries} entries`)
+      if (!expired) throw storeError(`memoryStore is full: ${isReserved ? mostOfStrangers : maxEntries} entries`, Error)
       drop(expired)
     }
   }

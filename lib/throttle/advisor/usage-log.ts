@@ -1,4 +1,5 @@
 import type { Clock } from '../../http/clock'
+import { codedError } from '../../http/help'
 import { HOURS_KEPT, HourRecord, HourlyRecords, hourOf } from './hourly'
 
 /** How often what was counted is added to the store. A killed process loses what it counted since. */
@@ -108,7 +109,9 @@ export class UsageLog {
   async #inTime<T>(answer: Promise<T>): Promise<T> {
     let cancel = () => {}
     const late = new Promise<never>((_resolve, reject) => {
-      cancel = this.#clock.after(READ_MS, () => reject(new Error('advise(): the store does not answer')))
+      cancel = this.#clock.after(READ_MS, () =>
+        reject(codedError('TOLLGATE_DEGRADED', 'advise(): the store does not answer')),
+      )
     })
     try {
       return await Promise.race([answer, late])

@@ -1,3 +1,4 @@
+import { usageError } from '../../http/help'
 import type { Answer, Report } from '../sync/store'
 
 /** What a process has in a subject's record. Whole microseconds, but for the counts. */
@@ -59,7 +60,7 @@ export function packReports(reports: readonly Report[]): Buffer {
     for (const name of PARAMETERS) {
       const figure = report[name]
       if (!Number.isSafeInteger(figure))
-        throw new RangeError(`report: ${name} must be a whole number; received ${figure}`)
+        throw usageError(`report: ${name} must be a whole number; received ${figure}`, RangeError)
       view.setFloat64(at, figure, true)
       at += DOUBLE_BYTES
     }

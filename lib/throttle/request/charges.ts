@@ -3,6 +3,7 @@ import type { Request } from 'express'
 import { denialError } from '../../errors'
 import { nowUs } from '../../http/clock'
 import type { HeaderFields } from '../../http/given-fields'
+import { optionError } from '../../http/help'
 import type { Meter, MeterObserver } from '../../http/meter'
 import { shown } from '../../http/options'
 import { type Account, PLACES } from '../account/account'
@@ -311,7 +312,7 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
   /** Charges as {@link charge} does. Resolves when the store has it, or does not answer. */
   chargeAndReport(ms: number): Promise<unknown> {
     if (!(typeof ms === 'number' && ms >= 0 && ms <= MOST_CHARGE_MS)) {
-      throw new RangeError(`charge(ms) takes a number from 0 to 86,400,000; received ${shown(ms)}`)
+      throw optionError(`charge(ms) takes a number from 0 to 86,400,000; received ${shown(ms)}`, RangeError)
     }
     this.#meter.handlerSeen()
     const us = Math.round(ms * 1_000)

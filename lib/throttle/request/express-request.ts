@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
+import { usageError } from '../../http/help'
 import type { RequestBudget } from './charges'
 
 declare global {
@@ -26,7 +27,7 @@ declare global {
 export function budgetOf(req: IncomingMessage): RequestBudget {
   const { throttle } = req as Request
   if (throttle !== undefined) return throttle
-  throw new TypeError(
+  throw usageError(
     'budgetOf(req) found no budget: mount throttle() before this handler. Where it exempts the request, ' +
       'read req.throttle, which may be undefined',
   )

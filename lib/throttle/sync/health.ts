@@ -1,4 +1,5 @@
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
+import { codedError, storeError } from '../../http/help'
 import { warn } from '../../http/warn-once'
 import type { Server } from '../account/server'
 import { WindowClock } from '../account/window-clock'
@@ -60,7 +61,7 @@ export class StoreHealth {
   static of(store: ThrottleStore, clock: Clock): StoreHealth {
     let health = this.#ofStore.get(store)
     if (health !== undefined && health.#isClosed)
-      throw new TypeError('store: it was closed with the last throttle that used it; give a new one')
+      throw storeError('store: it was closed with the last throttle that used it; give a new one')
     if (health === undefined) this.#ofStore.set(store, (health = new StoreHealth(store, clock)))
     return health
   }
@@ -167,7 +168,7 @@ export class ServerHealth implements Server {
     const at = this.server.place ?? this.server.name
     const message =
       `the throttle cannot read an account of window ${JSON.stringify(policy)}${at ? ` at ${at}` : ''} (${cause}); ` +
-      'this process decides alone about its subject. Delete the key if nothing else uses it.'
+      'this process decides alone about its subject. Delete the key if nothing else uses it'
     warn('TOLLGATE_UNREADABLE', message)
   }
 
@@ -254,9 +255,9 @@ export class ServerHealth implements Server {
     const { name, place = name } = this.server
     const why = cause instanceof Error ? cause.message : String(cause)
     const about = place === undefined || why.includes(place) ? '' : ` at ${place}`
-    const message = `the throttle's store${about} does not answer: ${why}. Until it answers, ${this.store.meanwhile}.`
-    this.#reported = new Error(message, { cause })
-    process.emitWarning(message, { code: 'TOLLGATE_DEGRADED' })
+    const message = `the throttle's store${about} does not answer: ${why}. Until it answers, ${this.store.meanwhile}`
+    this.#reported = codedError('TOLLGATE_DEGRADED', message, Error, { cause })
+    warn('TOLLGATE_DEGRADED', message)
     for (const { reject } of this.#waiting.splice(0)) reject(this.#reported)
   }
 

@@ -4,6 +4,7 @@ import express from 'express'
 import { type BearerOptions, type SessionIdentity, requireBearer, sessionOf } from '../../../lib'
 import { devIssuer } from '../../../lib/testing'
 import { serve } from '../../support/serve'
+import { says } from '../../support/addressed'
 
 const dev = devIssuer()
 const { issuer, key } = dev.options
@@ -298,7 +299,7 @@ describe('requireBearer() throws at startup and says what an issuer’s option t
   for (const [title, options, message] of wrong) {
     it(title, () => {
       const given = { issuer, audience: 'api', key, ...options } as BearerOptions
-      assert.throws(() => requireBearer(given), { message })
+      assert.throws(() => requireBearer(given), says(message))
     })
   }
 

@@ -7,6 +7,7 @@ import { sign } from 'jsonwebtoken'
 import { type IssuerOptions, requireBearer, sessionOf } from '../../../lib'
 import * as providers from '../../../lib/providers'
 import { serve } from '../../support/serve'
+import { says } from '../../support/addressed'
 
 const { auth0, clerk, cognito, entra, firebase, githubActions, google } = providers
 const { hydra, keycloak, kubernetes, logto, okta, supabase, zitadel } = providers
@@ -274,7 +275,7 @@ describe('presets of express-tollgate/providers', () => {
       for (const value of wrong) {
         const received = option === 'machine' && value === undefined ? '' : value
         const needed = `${name}() needs ${option}, ${isText ? 'a text' : 'a list of texts'}; received ${inspect(received)}`
-        assert.throws(() => make(value as never), { name: 'TypeError', message: needed })
+        assert.throws(() => make(value as never), says(needed))
       }
     })
   }

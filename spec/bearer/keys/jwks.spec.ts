@@ -4,6 +4,7 @@ import { SignJWT } from 'jose'
 import type { DenialError } from '../../../lib'
 import { generateKeys } from '../../support/generate-keys'
 import { api, source } from '../remote-issuer'
+import { says } from '../../support/addressed'
 
 type Pair = ReturnType<typeof generateKeys>
 
@@ -128,8 +129,7 @@ describe('requireBearer() and keys that are left out', () => {
       for (const asked of [bearer.ready(), bearer.reload()]) {
         await assert.rejects(asked, (err: Error) => {
           assert.ok(err.message.includes(`its JWK Set has no key that can be used: ${why}`), err.message)
-          assert.match(err.message, /: have the issuer sign with another key, or set algorithms$/)
-          return true
+          return says(/: have the issuer sign with another key, or set algorithms$/)(err)
         })
       }
       assert.deepEqual(bearer.keys(), [])

@@ -13,6 +13,7 @@ import { devIssuer, manualClock, type DevTokenOptions } from '../../../lib/testi
 import { freePort, startRedis } from '../../support/redis'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
+import { says } from '../../support/addressed'
 
 const dev = devIssuer()
 const { issuer } = dev
@@ -487,7 +488,7 @@ describe('redisRevocations() throws at startup', () => {
   it('where it is given neither a client nor a URL, and never shows a URL', () => {
     assert.throws(
       () => redisRevocations({} as never),
-      /redisRevocations\(\) takes an ioredis client .* received an object without names$/,
+      says(/redisRevocations\(\) takes an ioredis client .* received an object without names$/),
     )
     assert.throws(
       () => redisRevocations('http://user:s3cret@localhost'),

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { budgetOf, throttle } from '../../../lib'
 import { serve } from '../../support/serve'
+import { addressed } from '../../support/addressed'
 
 const shown: ErrorRequestHandler = (err: Error, _req, res, _next) =>
   void res.status(500).send(`${err.name}: ${err.message}`)
@@ -15,9 +16,11 @@ async function asking(before: RequestHandler): Promise<string> {
 }
 
 describe('budgetOf()', () => {
-  const message =
+  const message = addressed(
+    'TOLLGATE_USAGE',
     'TypeError: budgetOf(req) found no budget: mount throttle() before this handler. Where it exempts the request, ' +
-    'read req.throttle, which may be undefined'
+      'read req.throttle, which may be undefined',
+  )
 
   it('is the budget of the request', async () => {
     assert.equal(await asking(throttle({ subject: () => 'ada' })), 'true')
