@@ -105,9 +105,9 @@ describe('an app that registered itself', () => {
         running.issuer,
         asked(running.clientId, { redirect_uri: uri }),
       )
-      assert.ok(login.text.includes(`to continue to Claude (${host})`), login.text.slice(-900))
+      assert.ok(login.text.includes(`to continue to <bdi>Claude</bdi> (<bdi>${host}</bdi>)`), login.text.slice(-900))
       const page = await agent.authorize(running.issuer, asked(running.clientId, { redirect_uri: uri }))
-      assert.ok(page.text.includes(`${host}.</p>`), host)
+      assert.ok(page.text.includes(`<bdi>${host}</bdi>.</p>`), host)
     }
   })
 

@@ -234,7 +234,7 @@ for (const [version, express] of EXPRESS_VERSIONS) {
       const page = await new UserAgent(issuer).authorize(issuer, request())
       const policy = page.response.headers.get('content-security-policy') ?? ''
       assert.match(policy, /form-action 'self' https:\/\/client\.test vscode:$/)
-      assert.ok(page.text.includes('to continue to $&amp; $&#39; $`'))
+      assert.ok(page.text.includes('to continue to <bdi>$&amp; $&#39; $`</bdi>'))
     })
   })
 }

@@ -64,7 +64,7 @@ describe('dynamic registration', () => {
     assert.match(registration_access_token as string, /^[\w-]{43}$/)
     assert.equal(registration_client_uri, `${running.issuer}/register/${client_id as string}`)
     const { page, tokens } = await logIn(running, client_id)
-    assert.match(page.text, /to continue to MCP Inspector \(localhost:3334\)/)
+    assert.match(page.text, /to continue to <bdi>MCP Inspector<\/bdi> \(<bdi>localhost:3334<\/bdi>\)/)
     assert.equal(typeof tokens?.refresh_token, 'string')
   })
 
@@ -214,7 +214,7 @@ describe('dynamic registration', () => {
       redirect_uris: [REDIRECT, 'https://b.test/'],
     }
     assert.equal((await json(await send(url, changed, own, 'PUT'))).client_name, 'Renamed')
-    assert.match((await logIn(running, app.client_id)).page.text, /Renamed \(localhost:3334\)/)
+    assert.match((await logIn(running, app.client_id)).page.text, /Renamed<\/bdi> \(<bdi>localhost:3334/)
     for (const wrong of [{ client_id: other.client_id }, { token_endpoint_auth_method: 'client_secret_basic' }]) {
       assert.equal((await send(url, { ...changed, ...wrong }, own, 'PUT')).status, 400)
     }

@@ -67,7 +67,7 @@ export class Page {
   }
 
   get title(): string | undefined {
-    return /<h1>(.*?)<\/h1>/.exec(this.text)?.[1]
+    return /<h1>(.*?)<\/h1>/.exec(this.text)?.[1]?.replace(/<\/?bdi>/g, '')
   }
 
   get notice(): string | undefined {

@@ -19,9 +19,9 @@ const ENDPOINTS = ['/token', '/par', '/introspect', '/revoke']
 /** The parameters of client authentication. */
 export const CLIENT_AUTH_PARAMS = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const
 
-/** What a client authenticates with. An id or a secret may be read in two ways: see `readBasic()`. */
+/** What a client authenticates with. A secret may be read in two ways: see `readBasic()`. */
 interface Credentials {
-  readonly clientIds: readonly string[]
+  readonly clientId: string
   readonly secrets?: readonly string[]
   readonly assertion?: string
 }
@@ -39,9 +39,11 @@ export async function authenticateClient(
   params: Params,
   path: string,
 ): Promise<Client> {
-  const credentials = credentialsOf(ctx, req, params)
-  let reason = `client_id ${credentials.clientIds.map(shown).join(' or ')} is unknown`
-  for (const clientId of credentials.clientIds) {
+  const readings = credentialsOf(ctx, req, params)
+  // Later readings may hold a part of the secret.
+  let reason = `client_id ${shown(readings[0]?.clientId)} is unknown`
+  for (const credentials of readings) {
+    const { clientId } = credentials
     const client = await ctx.clients.findClient(clientId)
     if (client && (await verifyCredentials(ctx, client, credentials, path))) return client
     if (client) reason = `the credentials of ${shown(clientId)} are wrong, missing, or of another kind than registered`
@@ -49,7 +51,8 @@ export async function authenticateClient(
   throw invalidClient(ctx, reason)
 }
 
-function credentialsOf(ctx: ServerContext, req: Request, params: Params): Credentials {
+/** The request's credentials, in each way in which they can be read. */
+function credentialsOf(ctx: ServerContext, req: Request, params: Params): readonly Credentials[] {
   params.refuseRepeated(CLIENT_AUTH_PARAMS)
   const clientId = params.get('client_id')
   // Of the clients without a secret, one sends a space and another an empty value.
@@ -62,10 +65,11 @@ function credentialsOf(ctx: ServerContext, req: Request, params: Params): Creden
   }
   if (field !== undefined) {
     const basic = readBasic(field)
-    if (!basic) throw invalidClient(ctx, 'the Authorization field is not that of Basic authentication (RFC 7617)')
-    const clientIds = basic.clientIds.filter((id) => clientId === undefined || clientId === id)
-    if (clientIds.length === 0) throw invalidClient(ctx, 'the client_id is another in the body than in the field')
-    return basic.secrets[0] === '' ? { clientIds } : { ...basic, clientIds }
+    if (basic.length === 0)
+      throw invalidClient(ctx, 'the Authorization field is not that of Basic authentication (RFC 7617)')
+    const named = basic.filter((reading) => clientId === undefined || clientId === reading.clientId)
+    if (named.length === 0) throw invalidClient(ctx, 'the client_id is another in the body than in the field')
+    return named.map(({ clientId, secrets }) => (secrets[0] === '' ? { clientId } : { clientId, secrets }))
   }
   if (assertion !== undefined) {
     if (params.get('client_assertion_type') !== JWT_BEARER)
@@ -74,10 +78,10 @@ function credentialsOf(ctx: ServerContext, req: Request, params: Params): Creden
     if (asserted === undefined || (clientId !== undefined && clientId !== asserted)) {
       throw invalidClient(ctx, 'the client_assertion names no client, or another than client_id does')
     }
-    return { clientIds: [asserted], assertion }
+    return [{ clientId: asserted, assertion }]
   }
   if (clientId === undefined) throw invalidClient(ctx, 'the request names no client')
-  return { clientIds: [clientId], ...(secret !== undefined && { secrets: [secret] }) }
+  return [{ clientId, ...(secret !== undefined && { secrets: [secret] }) }]
 }
 
 /** Refuses two `Authorization` fields: Node keeps the first, and a proxy in front may have checked the other. */

@@ -1,9 +1,10 @@
 import type { Client } from '../directories/client'
 import { hostOf } from '../directories/redirect-uri'
+import type { AppName } from '../pages/page-renderer'
 import { RegisteredClients } from '../records/registered-clients'
 
 /** The app's name as the pages show it. One that registered itself chose it, so the host that gets the code stands beside it. */
-export function appName({ clientId, name }: Pick<Client, 'clientId' | 'name'>, redirectUri: string): string {
+export function appName({ clientId, name }: Pick<Client, 'clientId' | 'name'>, redirectUri: string): AppName {
   const host = hostOf(redirectUri)
-  return !RegisteredClients.isRegistered(clientId) || name === host ? name : `${name} (${host})`
+  return !RegisteredClients.isRegistered(clientId) || name === host ? { name } : { name, host }
 }

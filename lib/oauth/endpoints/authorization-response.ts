@@ -69,7 +69,7 @@ export function redirectBack(
   const all = { ...params, ...(state !== undefined && { state }), iss: ctx.issuer }
   if (responseMode === 'form_post') {
     const onward = onwardOf(redirectUri, client)
-    return ctx.pages.formPost(res, { action: redirectUri, params: all, onward, app: client.name })
+    return ctx.pages.formPost(res, { action: redirectUri, params: all, onward, app: { name: client.name } })
   }
   // 303: whatever the request was, what follows is a GET, and a password is never sent on (RFC 9700 §4.12).
   res.status(303)

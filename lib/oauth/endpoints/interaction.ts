@@ -97,7 +97,7 @@ export function showApproval(
   const page = formPage(ctx, withStep(interaction, user.id, {}), 'approval', req, res)
   ctx.pages.approval(res, {
     ...page,
-    app: client.name,
+    app: { name: client.name },
     host: hostOf(redirectUri),
     isOnDevice: isOnDevice(redirectUri),
     isSelfRegistered: RegisteredClients.isRegistered(client.clientId),

@@ -9,6 +9,7 @@ import type { Params } from '../parameters/params'
 import { RegisteredClients } from '../records/registered-clients'
 import type { SessionRecord } from '../records/website-sessions'
 import type { IdTokenHint } from '../tokens/id-tokens'
+import type { AppName } from '../pages/page-renderer'
 import { appName } from './app-name'
 import { askAgainByGet } from './cross-site-post'
 import type { Endpoint } from './endpoint'
@@ -32,8 +33,8 @@ const PARAMS = [
 /** Where to go after logout, sealed into the page that asks. */
 interface LogoutTarget {
   readonly uri?: string
-  /** The app's name where the user is to follow a link: it registered itself, and the user may not know it. */
-  readonly stranger?: string
+  /** The app where the user is to follow a link: it registered itself, and the user may not know it. */
+  readonly stranger?: AppName
 }
 
 async function logout(ctx: ServerContext, params: Params, req: Request, res: Response): Promise<void> {
@@ -54,7 +55,7 @@ async function logout(ctx: ServerContext, params: Params, req: Request, res: Res
   if (session && !(hint?.sid !== undefined && [session.sid, ...(session.earlier ?? [])].includes(hint.sid))) {
     const request = ctx.seal.seal('logout', target)
     const csrf = issueCsrfToken(ctx, req, res, request)
-    return ctx.pages.logout(res, { action: `${ctx.issuer}/logout`, request, csrf, onward, app: '' })
+    return ctx.pages.logout(res, { action: `${ctx.issuer}/logout`, request, csrf, onward, app: undefined })
   }
   await endSession(ctx, session, target, res)
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Response } from 'express'
 import {
   approvalHtml,
+  decisionHtml,
   formPostHtml,
   layoutHtml,
   loginHtml,
@@ -13,8 +14,15 @@ import {
 import { acceptedLocales, requestedLocales } from './locales'
 import type { PageSettings } from './page-options'
 import { pageTexts } from './page-texts'
-import { type TemplateValues, fillTemplate } from './template'
+import { type TemplateValues, fillTemplate, isolated } from './template'
 import type { PageTexts } from './texts'
+
+/** An app as the pages name it. */
+export interface AppName {
+  readonly name: string
+  /** Stands beside the name of an app that chose it itself. */
+  readonly host?: string
+}
 
 /** The values of a page with a form. */
 export interface FormPage {
@@ -25,7 +33,8 @@ export interface FormPage {
   readonly csrf: string
   /** Origins and schemes to which the response may redirect: sources for `form-action`. Undefined: any. */
   readonly onward: readonly string[] | undefined
-  readonly app: string
+  /** Undefined: the page names no app. */
+  readonly app: AppName | undefined
 }
 
 /** The values of the page on which a user approves an app. */
@@ -41,7 +50,7 @@ export interface ApprovalPage extends FormPage {
 /** A way on to an app that the user may not know. */
 export interface LeavePage {
   readonly link: string
-  readonly app: string
+  readonly app: AppName
   readonly host: string
 }
 
@@ -88,7 +97,7 @@ export class PageRenderer {
     page: FormPage & { readonly username: string; readonly notice?: LoginNotice; readonly minutes?: number },
   ): void {
     const { app, notice, minutes, username } = page
-    const texts = this.#texts(res, { app, minutes: String(minutes) })
+    const texts = this.#texts(res, { app: shownApp(app), minutes: String(minutes) })
     const values = {
       title: texts.loginTitle,
       lead: texts.loginLead,
@@ -106,7 +115,7 @@ export class PageRenderer {
   }
 
   termsOfAccess(res: Response, page: FormPage & { readonly user: string }): void {
-    const texts = this.#texts(res, page)
+    const texts = this.#texts(res, { app: shownApp(page.app), user: page.user })
     const values = {
       title: texts.termsTitle,
       lead: texts.termsLead,
@@ -115,13 +124,13 @@ export class PageRenderer {
       decline: texts.termsDecline,
       signedInAs: texts.signedInAs,
     }
-    this.#sendForm(res, 200, texts, termsHtml, values, page)
+    this.#sendForm(res, 200, texts, termsHtml + decisionHtml, values, page)
   }
 
   /** Asks the user to approve the app. */
   approval(res: Response, page: ApprovalPage): void {
     const { app, host, user } = page
-    const texts = this.#texts(res, { app, host, user })
+    const texts = this.#texts(res, { app: shownApp(app), host: isolated(host), user })
     const words = (scope: string) =>
       Object.hasOwn(texts.scopes, scope) ? texts.scopes[scope] : texts.approvalScope.replaceAll('{scope}', () => scope)
     const values = {
@@ -135,7 +144,7 @@ export class PageRenderer {
       decline: texts.approvalDecline,
       signedInAs: texts.signedInAs,
     }
-    this.#sendForm(res, 200, texts, approvalHtml, values, page)
+    this.#sendForm(res, 200, texts, approvalHtml + decisionHtml, values, page)
   }
 
   /** Sends the response to the app by a form that submits itself, or by its button where scripts are off. */
@@ -143,7 +152,7 @@ export class PageRenderer {
     res: Response,
     page: Pick<FormPage, 'action' | 'onward' | 'app'> & { readonly params: Readonly<Record<string, string>> },
   ): void {
-    const texts = this.#texts(res, { app: page.app })
+    const texts = this.#texts(res, { app: shownApp(page.app) })
     const values = { title: texts.continueTitle, lead: texts.continueLead, continue: texts.continue }
     const script = createHash('sha256').update(SUBMIT).digest('base64')
     const policy = this.#policy.replace('; ', `; script-src 'sha256-${script}'; `)
@@ -151,21 +160,21 @@ export class PageRenderer {
   }
 
   logout(res: Response, page: FormPage): void {
-    const texts = this.#texts(res, { app: page.app })
+    const texts = this.#texts(res, { app: shownApp(page.app) })
     const values = { title: texts.logoutTitle, lead: texts.logoutLead, logout: texts.logout }
     this.#sendForm(res, 200, texts, logoutHtml, values, page)
   }
 
   /** @param leave a link that leads on */
   loggedOut(res: Response, leave?: LeavePage): void {
-    const texts = this.#texts(res, { app: leave?.app ?? '', host: leave?.host ?? '' })
+    const texts = this.#texts(res, { app: shownApp(leave?.app), host: isolated(leave?.host ?? '') })
     const values = { title: texts.loggedOutTitle, lead: texts.loggedOutLead, link: leave?.link, go: texts.leaveGo }
     this.#send(res, 200, texts, messageHtml, values, [])
   }
 
   /** Offers a link to an app that the user may not know, in place of a redirect. */
   leave(res: Response, status: number, { link, app, host }: LeavePage): void {
-    const texts = this.#texts(res, { app, host })
+    const texts = this.#texts(res, { app: shownApp(app), host: isolated(host) })
     const values = { title: texts.leaveTitle, lead: texts.leaveLead, link, go: texts.leaveGo }
     this.#send(res, status, texts, messageHtml, values, [])
   }
@@ -185,13 +194,13 @@ export class PageRenderer {
   }
 
   /** The texts of the response's page, with the words put in. */
-  #texts(res: Response, words: Words | FormPage): PageTexts {
+  #texts(res: Response, words: Words): PageTexts {
     const asked = this.#locales.get(res) ?? requestedLocales(queryLocales(res.req.url))
     const locales = asked.length > 0 ? asked : acceptedLocales(res.req.headers['accept-language'])
     const texts = pageTexts(this.#settings.texts, locales)
     const filled = Object.entries(texts).map(([name, text]) => [
       name,
-      typeof text === 'string' ? withWords(text, words as Words) : (text as unknown),
+      typeof text === 'string' ? withWords(text, words) : (text as unknown),
     ])
     return Object.fromEntries(filled) as PageTexts
   }
@@ -235,6 +244,12 @@ export class PageRenderer {
     res.setHeader('Content-Length', Buffer.byteLength(html))
     res.end(res.req.method === 'HEAD' ? undefined : html)
   }
+}
+
+/** The app's name, and the host that gets the code. Each stands for itself, in whatever direction it is written. */
+function shownApp(app: AppName | undefined): string {
+  if (app === undefined) return ''
+  return isolated(app.name) + (app.host === undefined ? '' : ` (${isolated(app.host)})`)
 }
 
 /** Puts words in for `{app}` and others. By a function: `$&` in a name is no pattern. */

@@ -15,9 +15,20 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"'{]/g, (character) => ENTITIES[character] as string)
 }
 
+const [ISOLATE, END_OF_ISOLATE] = ['\u2068', '\u2069'] as const
+
+/**
+ * Somebody else's words, marked so that their direction does not turn the text around them (Unicode UAX #9, FSI and PDI).
+ * Their own marks of direction are dropped: unpaired ones would reach beyond the words.
+ */
+export function isolated(words: string): string {
+  return ISOLATE + words.replace(/[\u202a-\u202e\u2066-\u2069]/g, '') + END_OF_ISOLATE
+}
+
 /**
  * Fills a template. `{{name}}` inserts the escaped value. `{{#name}}…{{/name}}` is shown if the value is true or a text that
- * is not empty, and repeated for each text of a list, as `{{.}}`. There is no way to insert unescaped text.
+ * is not empty, and repeated for each text of a list, as `{{.}}`. There is no way to insert unescaped text. Words that are
+ * {@link isolated} become `<bdi>` elements, except in attributes and in `<title>`, which take none.
  */
 export function fillTemplate(template: string, values: TemplateValues): string {
   return template
@@ -27,8 +38,10 @@ export function fillTemplate(template: string, values: TemplateValues): string {
         return value.map((text: string) => fillTemplate(inner, { ...values, '.': text })).join('')
       return value === undefined || value === false || value === '' ? '' : fillTemplate(inner, values)
     })
-    .replace(/\{\{([\w.]+)\}\}/g, (_, name: string) => {
+    .replace(/(?<=("|<title>[^<]*)?)\{\{([\w.]+)\}\}/g, (_, isPlain: string | undefined, name: string) => {
       const value = values[name]
-      return typeof value === 'string' ? escapeHtml(value) : ''
+      if (typeof value !== 'string') return ''
+      const text = escapeHtml(value)
+      return isPlain ? text : text.replaceAll(ISOLATE, '<bdi>').replaceAll(END_OF_ISOLATE, '</bdi>')
     })
 }
