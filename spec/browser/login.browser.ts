@@ -4,8 +4,9 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { clientDirectory } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
-import { type RunningServer, startServer } from '../oauth/support'
+import { type RunningServer, json, startServer } from '../oauth/support'
 import { request } from '../oauth/user-agent'
+import { ARABIC } from './arabic'
 import { WIDTHS, launch, looksWell } from './looks'
 
 for (const [name, viewport] of Object.entries(WIDTHS)) {
@@ -28,7 +29,8 @@ for (const [name, viewport] of Object.entries(WIDTHS)) {
       running = await startServer({
         clock,
         clients: { findClient: (id) => clients.findClient(id) },
-        pages: { brand: 'Family Records' },
+        pages: { brand: 'Family Records', texts: ([locale]) => (locale === 'ar' ? ARABIC : {}) },
+        registration: { accept: () => ({ scopes: ['tree.read'] }) },
       })
       callback = `http://localhost:${new URL(running.origin).port}/cb`
       const app = { name: 'Tree Sketcher', redirectUris: [callback] }
@@ -114,6 +116,52 @@ for (const [name, viewport] of Object.entries(WIDTHS)) {
       await page.click('button[value=accept]')
       assert.equal(await page.locator('.actions button').innerText(), 'Continue')
       await shot('form-post')
+    })
+
+    /** The key of an app that registers itself. */
+    const register = async (more: object = {}) => {
+      const metadata = { client_name: 'Tree Robot', redirect_uris: [callback], token_endpoint_auth_method: 'none' }
+      const body = JSON.stringify({ ...metadata, scope: 'openid email tree.read', ...more })
+      const headers = { 'content-type': 'application/json' }
+      return (await json(await fetch(`${running.issuer}/register`, { method: 'POST', headers, body })))
+        .client_id as string
+    }
+
+    it('an app that registered itself: the user denies, then allows, and is not asked again', async () => {
+      const asked = { client_id: await register(), scope: 'openid email tree.read' }
+      await open(asked)
+      await logIn()
+      await page.click('button[value=accept]')
+      assert.equal(await title(), 'Allow Tree Robot?')
+      assert.ok((await page.locator('main').innerText()).includes(new URL(callback).host))
+      assert.equal(await page.locator('li').count(), 4)
+      await shot('approval')
+      await page.click('button[value=decline]')
+      assert.equal(await title(), 'Go back to Tree Robot (' + new URL(callback).host + ')?')
+      await shot('denied')
+      await page.click('a.button')
+      assert.deepEqual([await title(), back().get('error')], ['the app', 'access_denied'])
+      await open(asked)
+      await page.click('button[value=accept]')
+      assert.match(back().get('code') ?? '', /^[\w-]{43}$/)
+      await open(asked)
+      assert.match(back().get('code') ?? '', /^[\w-]{43}$/)
+    })
+
+    it('from right to left, with names of either direction', async () => {
+      const asked = { scope: 'openid email tree.read', ui_locales: 'ar' }
+      await open({ client_id: await register(), ...asked })
+      await shot('arabic-login')
+      await logIn()
+      await shot('arabic-terms')
+      await page.click('button[value=accept]')
+      await shot('arabic-approval')
+      await open({ client_id: await register({ client_name: 'شجرة العائلة' }), ...asked })
+      await shot('arabic-approval-of-arabic')
+      await open({ client_id: await register({ client_name: 'شجرة العائلة' }), ...asked, ui_locales: 'en' })
+      await shot('approval-of-arabic')
+      await page.click('button[value=decline]')
+      await shot('denied-to-arabic')
     })
 
     it('an app without a realm is told so', async () => {

@@ -180,6 +180,27 @@ describe('DPoP', () => {
     await api.close()
   })
 
+  it('RFC 9449 §4.3: a proof names the issuer’s URL, also where a proxy takes its path away or adds another', async () => {
+    const tokens = await token(await codeForm(running.issuer), await ada.proof(url('/token')), AS_WEB)
+    const access = tokens.access_token as string
+    for (const prefix of ['', '/inner', '/cis-web/oauth2/v3/twice', '/cis-web/oauth2/v3']) {
+      const at = `${running.origin}${prefix}`
+      running.app.use(prefix, running.server)
+      for (const method of ['GET', 'POST']) {
+        const call = async (htu: string, more: Form = {}, query = '') => {
+          const dpop = await ada.proof(htu, { ath: ath(access) }, method)
+          const headers = { authorization: `DPoP ${access}`, dpop, ...more }
+          return (await fetch(`${at}/userinfo${query}`, { method, headers })).status
+        }
+        assert.equal(await call(url('/userinfo')), 200, prefix)
+        assert.equal(await call(url('/userinfo'), { 'x-forwarded-prefix': '/evil', 'x-forwarded-host': 'e.test' }), 200)
+        assert.equal(await call(`${url('/userinfo')}?a=b`, {}, '?c=d'), 200)
+        assert.equal(await call('https://e.test/evil/userinfo', { 'x-forwarded-prefix': '/evil' }), 401)
+        if (at !== running.issuer) assert.equal(await call(`${at}/userinfo`), 401, prefix)
+      }
+    }
+  })
+
   it('RFC 9449 §6.2: introspection tells the key', async () => {
     const { access_token: bound } = await token(
       { grant_type: 'client_credentials' },

@@ -168,6 +168,72 @@ describe('a directory that fails', () => {
   })
 })
 
+describe('NUL, line breaks and the like in any parameter', () => {
+  it('are a 4xx or no more than a value, and reach no key of the store', async (t) => {
+    const memory = memoryStore()
+    const isOdd = (text: string) => /\p{Cc}/u.test(text)
+    const odd = (key: string) => isOdd(key) && Promise.reject(new Error('invalid byte sequence'))
+    const store: OAuthStore = {
+      set: (key, ...rest) => odd(key) || memory.set(key, ...rest),
+      get: (key, ...rest) => odd(key) || memory.get(key, ...rest),
+      claim: (key, ...rest) => odd(key) || memory.claim(key, ...rest),
+      count: (key, ...rest) => odd(key) || memory.count(key, ...rest),
+    }
+    const failures: unknown[] = []
+    const onError = (err: unknown) => void failures.push(err)
+    const { issuer } = await started(t, { store, onError, registration: { accept: () => ({}), perAddress: 1_000 } })
+    const token = { grant_type: 'authorization_code', redirect_uri: 'x', code: 'x', code_verifier: 'x' }
+    const login = (await new UserAgent(issuer).authorize(issuer, request())).fields
+    for (const bad of ['\0', 'a\nb', '\r\nSet-Cookie: a=b', '\u0085', '\u2028', '\ud800', '\x1b[2J']) {
+      const statuses: Record<string, number> = {}
+      const send = async (path: string, form: Record<string, string>, headers = {}) => {
+        for (const name of Object.keys(form)) {
+          const response = await post(issuer + path, { ...form, [name]: bad }, headers)
+          statuses[`${path} ${name}`] = response.status
+        }
+      }
+      await send('/authorization', {
+        ...request(),
+        login_hint: '',
+        prompt: '',
+        ui_locales: '',
+        resource: '',
+        claims: '',
+      })
+      await send('/par', { ...request(), resource: '', request_uri: '', dpop_jkt: '' }, AS_WEB)
+      await send('/token', token, AS_WEB)
+      await send('/token', { ...token, client_id: '', client_secret: '', client_assertion: '' })
+      await send('/token', { grant_type: 'refresh_token', refresh_token: '', scope: '', resource: '' }, AS_WEB)
+      await send('/token', { grant_type: 'client_credentials', scope: '', resource: '' }, AS_WEB)
+      await send('/token', { grant_type: 'unauthenticated_session', client_id: 'spa', ip_address: '' })
+      await send('/introspect', { token: '', token_type_hint: '' }, AS_WEB)
+      await send('/revoke', { token: '', token_type_hint: '' }, AS_WEB)
+      await send('/userinfo', { access_token: '' })
+      await send('/login', { ...login, username: '', password: '', action: '' })
+      await send('/logout', {
+        client_id: '',
+        post_logout_redirect_uri: '',
+        state: '',
+        id_token_hint: '',
+        ui_locales: '',
+      })
+      for (const name of ['client_name', 'scope', 'client_uri', 'token_endpoint_auth_method'])
+        statuses[`register ${name}`] = await register(issuer, { [name]: bad })
+      statuses['register redirect_uris'] = await register(issuer, { redirect_uris: [`https://a.test/${bad}`] })
+      const path = await fetch(`${issuer}/register/${encodeURIComponent(bad.replace('\ud800', '\0'))}`)
+      statuses['register/'] = path.status
+      const failed = Object.entries(statuses).filter(([, status]) => status >= 500)
+      assert.deepEqual([failed, failures], [[], []], JSON.stringify(bad))
+    }
+  })
+})
+
+async function register(issuer: string, more: object): Promise<number> {
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ redirect_uris: ['https://a.test/cb'], ...more })
+  return (await fetch(`${issuer}/register`, { method: 'POST', headers, body })).status
+}
+
 for (const [version, express] of EXPRESS_VERSIONS) {
   describe(`callbacks that throw or reject, on ${version}`, () => {
     async function serve(t: TestContext, options: Partial<AuthorizationServerOptions>): Promise<string> {
