@@ -26,6 +26,7 @@ interface StoreWatcher {
     gone(server: StoreServer): void;
 }
 interface Report {
+    readonly subject?: string;
     readonly id: string;
     readonly number: number;
     readonly starts: number;

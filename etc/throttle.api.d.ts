@@ -61,6 +61,7 @@ interface StoreMessage {
 declare function throttleTest(options?: DenyOptions): Middleware;
 interface RedisStoreOptions {
     readonly prefix?: string;
+    readonly names?: boolean;
 }
 declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): ThrottleStore;
 declare global {

@@ -2,7 +2,7 @@ import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../throttle/inspect/published-window'
 import type { Activity } from './activity'
 import type { Spender, Spenders } from './spenders'
-import { type FoundWindow, type ShownSubject, bySubject, hashOf, viewed } from './subjects'
+import { type FoundWindow, Names, type ShownSubject, bySubject, hashOf, viewed } from './subjects'
 import type { View } from './view'
 
 /** So many are shown of each. */
@@ -85,14 +85,14 @@ export function overview(
   activity: Activity,
   spenders: Spenders,
   shared: Shared | undefined,
-  nameOf: (subject: string) => string | undefined,
+  appNames: ((subject: string) => string | undefined) | undefined,
 ): Overview {
   const now = inside.clock.now()
   const own = spenders.all()
   const fromRedis = shared !== undefined && shared.trouble === undefined
   const windows = ourWindows(inside, fromRedis ? shared.windows : own, own)
-  const known = new Map(own.map((each) => [each.subject, each]))
-  const subjects = bySubject(windows, known, nameOf)
+  const names = new Names(own, fromRedis ? shared.windows : [], appNames)
+  const subjects = bySubject(windows, names)
   const sum = (of: 'spentMs' | 'holdMs' | 'running') => windows.reduce((total, each) => total + each[of], 0)
   const routes = [...activity.routes].map(([route, { ms, requests }]) => ({
     route,
@@ -112,7 +112,7 @@ export function overview(
     },
     admitted: { aMinute: activity.admitted.aMinute(now), points: activity.admitted.points(now) },
     refused: { aMinute: activity.refused.aMinute(now), points: activity.refused.points(now) },
-    refusals: refusalsOf(activity, now, nameOf),
+    refusals: refusalsOf(activity, now, names),
     routes: routes.sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests).slice(0, ROUTES),
     store: {
       shared: inside.health !== undefined,
@@ -128,11 +128,7 @@ export function snapshot(overview: Overview, view: View): Snapshot {
   return { ...overview, subjects: found.slice(0, view.most), found: found.length }
 }
 
-function refusalsOf(
-  activity: Activity,
-  now: number,
-  nameOf: (subject: string) => string | undefined,
-): RefusedSubject[] {
+function refusalsOf(activity: Activity, now: number, names: Names): RefusedSubject[] {
   const groups = new Map<string | undefined, { kinds: RefusedSubject['kinds'][number][]; againInMs: number }>()
   for (const { subject, count: series, againAt, ...kind } of activity.refusals.values()) {
     const count = series.total(now)
@@ -151,11 +147,10 @@ function refusalsOf(
     }))
     .sort((a, b) => b.count - a.count)
     .slice(0, REFUSED)
-    .map(({ who, ...refused }) => ({
-      subject: who === undefined ? undefined : hashOf(who),
-      name: who === undefined ? undefined : nameOf(who),
-      ...refused,
-    }))
+    .map(({ who, ...refused }) => {
+      const subject = who === undefined ? undefined : hashOf(who)
+      return { subject, name: subject === undefined ? undefined : names.nameOf(subject, who), ...refused }
+    })
 }
 
 /** Those of this throttle, since others may keep theirs in the same Redis; each with its limit, where that is known. */

@@ -1,5 +1,6 @@
 import { subjectKey } from '../throttle/subject'
 import { subjectId } from '../throttle/account/subject-id'
+import type { PublishedWindow } from '../throttle/inspect/published-window'
 import type { Spender } from './spenders'
 import type { View } from './view'
 
@@ -26,19 +27,50 @@ export interface ShownWindow {
 export interface ShownSubject {
   /** The hash by which Redis knows it. */
   readonly subject: string
-  /** What the app's `names` says; undefined where it says nothing, or this process does not know the subject. */
+  /** Undefined where the app's `names` says nothing, or neither this process nor the store knows the subject's text. */
   readonly name: string | undefined
-  /** Whether this process knows whom the hash stands for, and so can reset it by the hash. */
+  /** Whether it can be reset by its hash: this process or the store knows whom the hash stands for. */
   readonly known: boolean
   readonly windows: readonly ShownWindow[]
 }
 
+/** Says whom hashes stand for. */
+export class Names {
+  readonly #own: ReadonlyMap<string, string>
+  readonly #stored: ReadonlyMap<string, string>
+  readonly #names: ((subject: string) => string | undefined) | undefined
+
+  /**
+   * @param own those who asked this process
+   * @param windows what all processes have published; the store may keep a subject's text, shortened
+   * @param names the app's
+   */
+  constructor(
+    own: readonly Spender[],
+    windows: readonly PublishedWindow[],
+    names: ((subject: string) => string | undefined) | undefined,
+  ) {
+    this.#own = new Map(own.map(({ subject, name }) => [subject, name]))
+    this.#stored = new Map(windows.flatMap(({ subject, name }) => (name === undefined ? [] : [[subject, name]])))
+    this.#names = names
+  }
+
+  /** What the page shows for a hash, or for a subject whose text is at hand; undefined: the hash. */
+  nameOf(id: string, text = this.#own.get(id)): string | undefined {
+    const stored = this.#stored.get(id)
+    if (this.#names === undefined) return stored
+    const known = text ?? stored
+    return known === undefined ? undefined : this.#names(known)
+  }
+
+  /** Whether the subject's whole text can be found by its hash. */
+  knows(id: string): boolean {
+    return this.#own.has(id) || this.#stored.get(id)?.includes('...') === false
+  }
+}
+
 /** Puts the windows of each subject together; the one that is nearest to its limit comes first. */
-export function bySubject(
-  windows: readonly FoundWindow[],
-  known: ReadonlyMap<string, Spender>,
-  nameOf: (subject: string) => string | undefined,
-): ShownSubject[] {
+export function bySubject(windows: readonly FoundWindow[], names: Names): ShownSubject[] {
   const groups = new Map<string, ShownWindow[]>()
   for (const { subject, ...window } of windows) {
     const group = groups.get(subject)
@@ -46,9 +78,8 @@ export function bySubject(
     else group.push(window)
   }
   return [...groups].map(([subject, group]) => {
-    const spender = known.get(subject)
-    const name = spender && nameOf(spender.name)
-    return { subject, name, known: spender !== undefined, windows: group.sort((a, b) => share(b) - share(a)) }
+    const sorted = group.sort((a, b) => share(b) - share(a))
+    return { subject, name: names.nameOf(subject), known: names.knows(subject), windows: sorted }
   })
 }
 

@@ -13,6 +13,7 @@ import { dashboardJs, pageHtml, styleCss } from './assets'
 import { csrfToken, isOwnRequest } from './own-request'
 import { overview } from './snapshot'
 import { Spenders } from './spenders'
+import { hashOf } from './subjects'
 import { Viewers } from './viewers'
 
 /** Options of {@link throttleDashboard}. */
@@ -31,9 +32,9 @@ export interface DashboardOptions {
   readonly prefix?: string
   /**
    * The name that the page shows for a subject, given as `req.throttle.subject`: `(subject) => subject` shows it as it is.
-   * It is asked about those that have asked this process; the others are shown by the hashes that Redis and `top` have.
-   * One for whom it throws, or returns anything but text, is shown by the hash. At most 200 characters are shown.
-   * Default: all are hashes.
+   * Subjects that only other processes have served are named where `redisStore(url, { names: true })` keeps their text,
+   * which may be shortened; others are shown by their hashes. So is one for whom it throws, or returns anything but text.
+   * At most 200 characters are shown. Default: the text that the store keeps; without it all are hashes.
    */
   readonly names?: (subject: string) => string | undefined
   /** The app's name, for the page's title and heading. Default: the host that the page is opened at. */
@@ -83,9 +84,9 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     () => viewers.areThere,
   )
   const all = redis === undefined ? undefined : new AllProcesses(redis, prefix)
-  const nameOf = names === undefined ? () => undefined : guardedNames(names)
+  const guardedNames = names && guardedNamesOf(names)
   const viewers: Viewers = new Viewers(inside.clock, async () =>
-    overview(inside, activity, spenders, await all?.read(), nameOf),
+    overview(inside, activity, spenders, await all?.read(), guardedNames),
   )
 
   const router = Router()
@@ -112,9 +113,9 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
   async function reset(req: Request, res: Response): Promise<void> {
     if (!isOwnRequest(req)) return answer(res, 403, 'Only the dashboard itself may ask for that. Load it again.')
     const { id, name } = (req.body ?? {}) as { id?: unknown; name?: unknown }
-    const who = typeof id === 'string' ? spenders.all().find(({ subject }) => subject === id)?.name : name
+    const who = typeof id === 'string' ? await subjectOf(id) : name
     if (typeof id === 'string' && who === undefined)
-      return answer(res, 404, 'This process does not know whom the hash stands for. Reset the subject by its name.')
+      return answer(res, 404, 'Neither this process nor Redis knows whom the hash stands for. Reset the subject by its name.') // prettier-ignore
     if (typeof who !== 'string' || who === '') return answer(res, 400, 'Say which subject, by id or by name.')
     try {
       await throttle.reset(who)
@@ -124,6 +125,14 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     }
     await viewers.refresh()
     answer(res, 200, 'The usage of the subject was reset.')
+  }
+
+  /** Whom a hash stands for: by this process, or by the name that the store keeps, where it is whole. */
+  async function subjectOf(id: string): Promise<string | undefined> {
+    const own = spenders.all().find(({ subject }) => subject === id)
+    if (own !== undefined) return own.name
+    const stored = (await all?.read())?.windows.find(({ subject }) => subject === id)?.name
+    return stored !== undefined && hashOf(stored) === id ? stored : undefined
   }
 
   function close(): void {
@@ -166,7 +175,7 @@ function guarded(guard: RequestHandler): RequestHandler {
 }
 
 /** The app's names. A subject is text that a client may have chosen, so a name that cannot be made is left out. */
-function guardedNames(names: (subject: string) => string | undefined): (subject: string) => string | undefined {
+function guardedNamesOf(names: (subject: string) => string | undefined): (subject: string) => string | undefined {
   return (subject) => {
     try {
       const name: unknown = names(subject)

@@ -1,4 +1,5 @@
-import { FIRST_VIEW, type NamedWindow, SORT_KEYS, type View, viewed } from './view'
+import type { PublishedWindow } from '../throttle/inspect/published-window'
+import { FIRST_VIEW, SORT_KEYS, type View, viewed } from './view'
 
 /** How large the output is, in characters. */
 export interface Size {
@@ -14,10 +15,9 @@ export const UNBOUNDED: Size = { rows: Infinity, columns: Infinity }
 interface Column {
   readonly title: string
   readonly width: number
-  readonly text: (window: NamedWindow) => string
+  readonly text: (window: PublishedWindow) => string
 }
 
-const SUBJECT = { title: 'SUBJECT', text: ({ name, subject }: NamedWindow) => plain(name ?? subject) }
 /** A narrow terminal leaves out the last ones first. */
 const FIGURES: readonly Column[] = [
   { title: 'USED', width: 21, text: used },
@@ -28,15 +28,17 @@ const FIGURES: readonly Column[] = [
 ]
 /** From left to right. */
 const ORDER = ['USED', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN']
-const [HASH, CUT_HASH, SHORTEST_NAME] = [24, 14, 10]
+const [HASH, CUT_HASH, SHORTEST_WINDOW] = [24, 14, 10]
+/** The end of a long name tells subjects apart, so the middle gives way. */
+const NAME_END = 12
 
 /** All windows, printed once. */
-export function table(windows: readonly NamedWindow[], size: Size): string {
+export function table(windows: readonly PublishedWindow[], size: Size): string {
   return `${lines(windows, FIRST_VIEW, size).join('\n')}\n`
 }
 
 /** Fills a terminal: exactly `rows` lines, none wider than `columns`. */
-export function screen(windows: readonly NamedWindow[], view: View, size: Size): string[] {
+export function screen(windows: readonly PublishedWindow[], view: View, size: Size): string[] {
   const shown = lines(windows, view, { ...size, rows: size.rows - 1 })
   const empty = Array<string>(Math.max(0, size.rows - 1 - shown.length)).fill('')
   return [...shown, ...empty, cut(plain(hint(view, size.columns)), size.columns)].slice(-size.rows)
@@ -53,40 +55,51 @@ function hint(view: View, columns: number): string {
   return whole.length <= columns ? whole : [...always, `sort by ${letters.join(' ')}`].join('  ')
 }
 
-function lines(windows: readonly NamedWindow[], view: View, { rows, columns }: Size): string[] {
+function lines(windows: readonly PublishedWindow[], view: View, { rows, columns }: Size): string[] {
   const found = viewed(windows, view)
   const sum = (of: 'spentMs' | 'holdMs') => seconds(found.reduce((total, window) => total + window[of], 0))
   const over = found.filter(({ overLimitMs }) => overLimitMs !== null).length
   const head = `${found.length} open windows, ${over} over the limit, ${sum('spentMs')} spent, ${sum('holdMs')} on hold`
-  const row = rowFor(columns)
   const room = rows - 3
   const shown = found.length <= room ? found : found.slice(0, Math.max(1, room - 1))
+  const row = rowFor(shown, columns)
   const more = shown.length < found.length ? [`and ${found.length - shown.length} more`] : []
   return [head, '', row(), ...shown.map(row), ...more].map((line) => cut(line, columns))
 }
 
-/** Returns what formats one line of the table; without a window, its heading. */
-function rowFor(columns: number): (window?: NamedWindow) => string {
+/** Returns what formats one line of the table; without a window, its heading. Names take what the figures leave. */
+function rowFor(shown: readonly PublishedWindow[], columns: number): (window?: PublishedWindow) => string {
   const hash = columns < 80 ? CUT_HASH : HASH
-  let left = columns - hash - 1 - SHORTEST_NAME
+  let left = columns - hash - 1 - SHORTEST_WINDOW
   const fitting = FIGURES.filter(({ width }) => (left -= width + 1) >= 0).map(({ title }) => title)
   const figures = ORDER.filter((title) => fitting.includes(title)).flatMap((title) =>
     FIGURES.filter((figure) => figure.title === title),
   )
+  const widest = (texts: readonly string[]) => texts.reduce((width, { length }) => Math.max(width, length), 0)
+  const others = figures.reduce((sum, { width }) => sum + width + 1, 2 + widest(shown.map(windowName)))
+  const width = Math.max(hash, Math.min(columns - others, widest(shown.map(subjectName))))
   return (window) => {
-    const subject = cut(window === undefined ? SUBJECT.title : SUBJECT.text(window), hash).padEnd(hash)
+    const subject = cutMiddle(window === undefined ? 'SUBJECT' : subjectName(window), width).padEnd(width)
     const cells = figures.map(({ title, width, text }) => {
       return (window === undefined ? title : text(window)).padStart(width)
     })
-    return [subject, ...cells, ` ${window === undefined ? 'WINDOW' : plain(window.window)}`].join(' ')
+    return [subject, ...cells, ` ${window === undefined ? 'WINDOW' : windowName(window)}`].join(' ')
   }
 }
 
-function used({ spentMs, overLimitMs: over }: NamedWindow): string {
+function used({ spentMs, overLimitMs: over }: PublishedWindow): string {
   return over === null ? seconds(spentMs) : `used ${seconds(spentMs)} of ${seconds(over)}`
 }
 
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`
+
+const subjectName = ({ name, subject }: PublishedWindow) => plain(name ?? subject)
+const windowName = ({ window }: PublishedWindow) => plain(window)
+
+function cutMiddle(text: string, columns: number): string {
+  if (text.length <= columns) return text
+  return `${text.slice(0, columns - 1 - NAME_END)}…${text.slice(-NAME_END)}`
+}
 
 function cut(text: string, columns: number): string {
   return text.length <= columns ? text : `${text.slice(0, columns - 1)}…`

@@ -1,5 +1,6 @@
 import { screen } from './screen'
-import { FIRST_VIEW, type NamedWindow, type View, afterKey } from './view'
+import type { PublishedWindow } from '../throttle/inspect/published-window'
+import { FIRST_VIEW, type View, afterKey } from './view'
 
 /** The alternate screen without a cursor, and back. */
 const ENTER = '\x1b[?1049h\x1b[?25l'
@@ -13,10 +14,10 @@ const ERASE_LINE = '\x1b[K'
  *
  * @throws {Error} where Redis does not answer; the terminal is restored first
  */
-export async function watch(read: () => Promise<NamedWindow[]>, everyMs: number): Promise<void> {
+export async function watch(read: () => Promise<PublishedWindow[]>, everyMs: number): Promise<void> {
   const { stdin, stdout } = process
   let view: View = FIRST_VIEW
-  let latest: NamedWindow[] | undefined
+  let latest: PublishedWindow[] | undefined
   let quit: () => void = () => undefined
   const hasQuit = new Promise<'quit'>((resolve) => (quit = () => resolve('quit')))
 

@@ -1,12 +1,6 @@
 import { hashOf } from '../dashboard/subjects'
 import type { PublishedWindow } from '../throttle/inspect/published-window'
 
-/** A window whose subject's name is known. */
-export interface NamedWindow extends PublishedWindow {
-  /** As `req.throttle.subject`, shortened where the store has it; undefined where only the hash is known. */
-  readonly name?: string
-}
-
 /** What the viewer has chosen by keys. */
 export interface View {
   readonly sort: SortKey
@@ -54,7 +48,7 @@ function typed(view: View, key: string): View {
  *
  * @param find as `req.throttle.subject`: `user:ada`; or a part of a hash or of a name that the store has
  */
-export function found(windows: readonly NamedWindow[], find: string): NamedWindow[] {
+export function found(windows: readonly PublishedWindow[], find: string): PublishedWindow[] {
   const id = hashOf(find)
   return windows
     .filter(({ name, subject }) => subject === id || subject.includes(find) || (name?.includes(find) ?? false))
@@ -62,7 +56,7 @@ export function found(windows: readonly NamedWindow[], find: string): NamedWindo
 }
 
 /** The windows that the viewer wants, in order. */
-export function viewed(windows: readonly NamedWindow[], { sort, filter }: View): NamedWindow[] {
+export function viewed(windows: readonly PublishedWindow[], { sort, filter }: View): PublishedWindow[] {
   const found = windows.filter(({ name, subject, window }) =>
     [name ?? '', subject, window].some((text) => text.includes(filter)),
   )

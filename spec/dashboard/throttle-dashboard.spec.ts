@@ -387,6 +387,33 @@ describe('throttleDashboard()', () => {
     assert.deepEqual([refused.status, await refused.json()], [503, { message }])
   })
 
+  it('names and resets those whom only other processes have served, where the store keeps their names', async (t) => {
+    const redis = await startRedis()
+    t.after(() => redis.stop())
+    const url = `redis://127.0.0.1:${redis.port}`
+    const other = await start(t, { store: redisStore(url, { names: true }) })
+    const one = await start(t, { store: redisStore(url, { names: true }), redis: url })
+    const renaming = { redis: url, names: (subject: string) => subject.split(':').pop() }
+    const renamed = await start(t, { store: redisStore(url), ...renaming })
+    const long = `user:${'x'.repeat(100)}:grace`
+    for (const [who, ms] of [['user:ada', 1_200], [long, 300]] as const) assert.equal(await other.spend(who, ms), 200) // prettier-ignore
+    const both = ({ subjects }: Snapshot) => subjects.length === 2 && spentOf(subjects[1]) >= 300
+    const { subjects } = await seen(one.at, both)
+    assert.deepEqual(subjects.map(({ known }) => known), [true, false]) // prettier-ignore
+    assert.equal(subjects[0]?.name, 'user:ada')
+    assert.match(subjects[1]?.name ?? '', /^user:x+\.\.\.x+:grace$/)
+    assert.deepEqual((await seen(renamed.at, both)).subjects.map(({ name }) => name), ['ada', 'grace']) // prettier-ignore
+    assert.equal((await seen(one.at, undefined, '?find=ser:a')).found, 1)
+    const headers = await ownHeaders(one.at)
+    assert.equal((await reset(one.at, headers, { id: String(subjects[1]?.subject) })).status, 404, 'not the whole name')
+    assert.equal((await reset(one.at, headers, { id: String(subjects[0]?.subject) })).status, 200)
+    await until(async () => (await other.spend('user:ada', 0)) === 200)
+    await until(async () => (await one.spend('user:ada', 1_200)) === 200)
+    assert.equal(await one.spend('user:ada', 0), 429)
+    const { refusals } = await seen(one.at, ({ refusals }) => refusals.length > 0)
+    assert.deepEqual(refusals.map(({ name }) => name), ['user:ada']) // prettier-ignore
+  })
+
   it('reads where a client is connected: one server, behind Sentinel, or a Cluster', async (t) => {
     const [redis, group, cluster] = await Promise.all([startRedis(), startSentinelGroup(), startCluster()])
     const sentinels = { sentinels: [...group.sentinels], name: group.name, lazyConnect: true }

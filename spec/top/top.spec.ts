@@ -287,7 +287,7 @@ describe('parsePublishedWindow()', () => {
       c: Buffer.from('500000'),
     }
     assert.deepEqual(parse(fields), {
-      ...{ window: 'a:b', subject: 'AAAAAAAAAAAAAAAAAAAAAAAA', spentMs: 4_000, holdMs: 200 },
+      ...{ window: 'a:b', subject: 'AAAAAAAAAAAAAAAAAAAAAAAA', name: undefined, spentMs: 4_000, holdMs: 200 },
       ...{ running: 2, limitMs: 9_000, overLimitMs: null, processes: 2, endsInMs: 40 },
     })
   })
@@ -296,6 +296,15 @@ describe('parsePublishedWindow()', () => {
     const silent = field(5_000_000, { held: 200_000, running: 2, expires: 1_000 })
     const { spentMs, holdMs, running } = parse({ s: sums(5_000_000), silent }) as PublishedWindow
     assert.deepEqual([spentMs, holdMs, running], [5_200, 0, 0])
+  })
+
+  it('reads the name, of 47 bytes, too, and no more of one than redisStore() would write', () => {
+    const named = (n: Buffer) => parse({ s: sums(2), one: field(2), n })
+    const name = `user:${'a'.repeat(42)}`
+    assert.deepEqual([named(Buffer.from(name))?.name, named(Buffer.from(name))?.processes], [name, 1])
+    const foreign = named(Buffer.from(`\u001b[2J\u202e${'x'.repeat(9_999)}`))?.name ?? ''
+    assert.ok(Buffer.byteLength(foreign) <= 64)
+    assert.doesNotMatch(foreign, /\p{C}/u)
   })
 
   it('tells the limit where it is exceeded', () => {
@@ -316,7 +325,15 @@ describe('parsePublishedWindow()', () => {
 
 describe('table() and screen()', () => {
   const windowOf = (more: Partial<PublishedWindow> = {}): PublishedWindow => ({
-    ...{ window: 'default', subject: 'A'.repeat(24), spentMs: 1, holdMs: 0, running: 0, overLimitMs: null },
+    ...{
+      window: 'default',
+      subject: 'A'.repeat(24),
+      name: undefined,
+      spentMs: 1,
+      holdMs: 0,
+      running: 0,
+      overLimitMs: null,
+    },
     ...{ limitMs: 9, processes: 1, endsInMs: 9 },
     ...more,
   })
@@ -326,7 +343,8 @@ describe('table() and screen()', () => {
     it(`fill ${columns} columns and no more, whatever the figures and names`, () => {
       const huge = windowOf({ spentMs: 86_400_000_000, holdMs: 1e9, running: 99_999, endsInMs: 2_592_000_000 })
       const named = windowOf({ window: `${'long '.repeat(25)}\u001b[2J`, overLimitMs: 86_400_000 })
-      for (const windows of [many, [huge, named], []]) {
+      const ada = windowOf({ name: 'user:25:https://ident.example.org:ada' })
+      for (const windows of [many, [huge, named], [ada], [ada, named], []]) {
         const lines = screen(windows, FIRST_VIEW, { rows: 12, columns })
         assert.equal(lines.length, 12)
         for (const line of lines) assert.ok(line.length <= columns, `${line.length}: ${line}`)
@@ -346,6 +364,15 @@ describe('table() and screen()', () => {
     assert.match(table(windows, UNBOUNDED), /\nuser:ada  .*\n\\u\{1b\}\[2Jeve  /)
   })
 
+  it('give a long name the room that is left, and keep its end', () => {
+    const windows = [windowOf({ name: 'user:25:https://ident.example.org:ada' }), windowOf({ subject: 'B'.repeat(24) })]
+    const named = (columns: number) => screen(windows, FIRST_VIEW, { rows: 12, columns })[3]?.split(' ')[0]
+    assert.equal(named(120), 'user:25:https://ident.example.org:ada')
+    assert.equal(named(80), 'user:25:https://…mple.org:ada')
+    assert.equal(named(60), 'u…mple.org:ada')
+    assert.match(table(windows, UNBOUNDED), /\nuser:25:https:\/\/ident.example.org:ada  /)
+  })
+
   it('count those that do not fit', () => {
     const lines = table(many, { rows: 10, columns: 200 }).trimEnd().split('\n')
     assert.deepEqual([lines.length, lines.at(-1)], [10, 'and 24 more'])
@@ -360,7 +387,7 @@ describe('table() and screen()', () => {
 
 describe('afterKey() and viewed()', () => {
   const one = {
-    ...{ window: 'default', subject: 'one', spentMs: 30, holdMs: 5, running: 1 },
+    ...{ window: 'default', subject: 'one', name: undefined, spentMs: 30, holdMs: 5, running: 1 },
     ...{ limitMs: 10, overLimitMs: null, processes: 3 },
   }
   const windows: PublishedWindow[] = [

@@ -1,4 +1,4 @@
-import { parseField, parseSums, parseWindowKey } from '../redis/record'
+import { parseField, parseSums, parseWindowKey, shortName } from '../redis/record'
 
 /** What Redis holds of one subject's open window: the sum of what the processes have reported. */
 export interface PublishedWindow {
@@ -6,6 +6,8 @@ export interface PublishedWindow {
   readonly window: string
   /** Who pays, as Redis knows them: a hash. */
   readonly subject: string
+  /** Who pays, as `redisStore(url, { names: true })` keeps it: at most 64 bytes. Undefined: only the hash is known. */
+  readonly name: string | undefined
   /** Processing time used, in milliseconds; that of running requests as far as it was reported. */
   readonly spentMs: number
   /** Time held for requests that are not finished, in milliseconds. */
@@ -23,7 +25,7 @@ export interface PublishedWindow {
 }
 
 /** Fields of a record that are no process's. */
-const SUMS = new Set(['s', 'c', 'c:e', 'c:a'])
+const NO_PROCESS = new Set(['s', 'c', 'c:e', 'c:a', 'n'])
 
 /**
  * Reads a key and its hash as redisStore() and sync.lua write them.
@@ -44,7 +46,7 @@ export function parsePublishedWindow(
   if (named === undefined || sums === undefined || endsInMs < 0) return undefined
   let [usedUs, holdUs, running, processes] = [sums.used, 0, 0, 0]
   for (const [name, packed] of Object.entries(fields)) {
-    if (SUMS.has(name)) continue
+    if (NO_PROCESS.has(name)) continue
     const field = parseField(packed)
     if (field === undefined) return undefined
     processes++
@@ -58,5 +60,6 @@ export function parsePublishedWindow(
   const limitMs = Math.round(sums.limit / 1_000)
   const overLimitMs = usedUs > sums.limit ? limitMs : null
   const { window, id: subject } = named
-  return { window, subject, spentMs, holdMs, running, limitMs, overLimitMs, processes, endsInMs }
+  const name = fields.n && shortName(fields.n.toString())
+  return { window, subject, name, spentMs, holdMs, running, limitMs, overLimitMs, processes, endsInMs }
 }

@@ -22,6 +22,10 @@ const FIELD_BYTES = 47
 const SUMS_BYTES = 64
 /** REPLY in sync.lua. */
 const REPLY_DOUBLES = 17
+/** A hash with a longer value takes three times the memory. */
+const NAME_BYTES = 64
+/** Of a name that is too long these are kept of its beginning and its end; the dots between them take three. */
+const [NAME_BEGINS, NAME_ENDS] = [21, 40]
 const STATUS = ['closed', 'written', 'late', 'unreadable'] as const
 
 /** COMMAND in sync.lua: the figures of a report, in the order of the parameters of sync(). */
@@ -45,6 +49,25 @@ export function parseWindowKey(prefix: string, key: string): { id: string; windo
   if (!key.startsWith(prefix)) return undefined
   const [, id, window] = /^w3:\{([\w-]{24})\}:\d+:(.*)$/s.exec(key.slice(prefix.length)) ?? []
   return id === undefined || window === undefined ? undefined : { id, window }
+}
+
+/**
+ * A subject as field `n` keeps it: at most 64 bytes of UTF-8, without characters that a terminal obeys or does not show.
+ * Too long a subject loses its middle: its end tells it from others.
+ */
+export function shortName(subject: string): string {
+  const text = subject.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
+  const bytes = Buffer.from(text)
+  if (bytes.length <= NAME_BYTES) return text
+  const begins = bytes
+    .subarray(0, NAME_BEGINS)
+    .toString()
+    .replace(/\ufffd+$/, '')
+  const ends = bytes
+    .subarray(-NAME_ENDS)
+    .toString()
+    .replace(/^\ufffd+/, '')
+  return `${begins}...${ends}`
 }
 
 /**

@@ -4,7 +4,7 @@ import { PLACES } from '../account/account'
 import { CROWD_US, GRACE_US, LEASE_US, TICK_US } from '../sync/report'
 import type { Answer, Beat, Report, StoreServer } from '../sync/store'
 import { beatLua, syncLua } from './assets'
-import { packReports, readAnswers, windowKey } from './record'
+import { packReports, readAnswers, shortName, windowKey } from './record'
 
 const SYNC = script(syncLua)
 const BEAT = script(beatLua)
@@ -21,6 +21,8 @@ export interface Keys {
   readonly prefix: string
   /** Names this process among the living. */
   readonly process: string
+  /** A window's hash keeps its subject's name. */
+  readonly names: boolean
 }
 
 /** One server, as a connection reaches it: a plain one, or a Cluster's master. */
@@ -39,10 +41,11 @@ export abstract class RedisServer implements StoreServer {
   }
 
   async report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
-    const { prefix } = this.keys
+    const { prefix, names } = this.keys
     const keys = reports.map(({ id, number }) => windowKey(prefix, id, number, policy))
+    const args = [process, packReports(reports), ...TERMS, ...(names ? namesIn(reports) : [])]
     try {
-      return readAnswers(keys, await this.redis.runForBytes(SYNC, keys, [process, packReports(reports), ...TERMS]))
+      return readAnswers(keys, await this.redis.runForBytes(SYNC, keys, args))
     } catch (err) {
       if (reports.length === 1 || !isCrossSlot(err)) throw err
       this.reportsPerCommand = 1
@@ -69,6 +72,11 @@ export class OnlyRedisServer extends RedisServer {
   protected beatTag(): string {
     return 'beat' // behind one address there may be several servers
   }
+}
+
+/** For each report the name to keep: until the first of a window was answered, as after a loss of data. */
+function namesIn(reports: readonly Report[]): string[] {
+  return reports.map(({ stored, subject = '' }) => (stored === 0 ? shortName(subject) : ''))
 }
 
 /** What looks like one server is several, and shares the keys out among them. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { optionNames } from '../../http/options'
+import { optionNames, optionType } from '../../http/options'
 import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
@@ -18,26 +18,33 @@ const SILENT_MS = 800
 export interface RedisStoreOptions {
   /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string
+  /**
+   * Keeps each subject's text beside its hash for the length of the window, so that the dashboard and `top` show names of
+   * all processes' subjects. At most 64 bytes: a longer subject loses its middle. Whoever can read this Redis then reads
+   * who the users are. Default false.
+   */
+  readonly names?: boolean
 }
 
 /**
  * Shares the throttle's windows between processes through Redis 6.2 or newer, Valkey, a Sentinel group or a Cluster.
  *
  * The client given stays the app's own: the store opens a connection like it, with options that suit a decision that
- * cannot wait, and closes that one with the throttle's `close()`. Nothing personal is stored: keys hold hashes, and
- * every key expires: with its window, or within a minute.
+ * cannot wait, and closes that one with the throttle's `close()`. Nothing personal is stored unless `names` is true: keys
+ * hold hashes. Every key expires: with its window, or within a minute.
  *
  * @example throttle({ store: redisStore('redis://localhost:6379') })
  * @param to a client of ioredis or iovalkey, plain, Sentinel or Cluster; or a URL, `redis://` or `rediss://`
  * @throws {TypeError} where `to` is neither, or an option is wrong
  */
 export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): ThrottleStore {
-  optionNames('redisStore', options, ['prefix'])
-  const { prefix = KEY_PREFIX } = options
+  optionNames('redisStore', options, ['prefix', 'names'])
+  const { prefix = KEY_PREFIX, names = false } = options
   checkKeyPrefix(prefix)
+  optionType('names', names, 'boolean')
   checkRedis('redisStore', to)
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS })
-  const keys = { prefix, process: randomBytes(6).toString('base64url') }
+  const keys = { prefix, process: randomBytes(6).toString('base64url'), names }
   const { cluster } = redis
   return cluster ? new RedisCluster(redis, cluster, keys) : new SingleRedis(redis, keys)
 }

@@ -9,11 +9,12 @@
 --            s          SUMS over all of these: used, held, ahead; when the first field expires; when a process last got
 --                       less than it wanted; running; excused; added; the highest strain; the highest carried, which is
 --                       part of used; the latest limit
+--            n          the subject's name, where a process keeps names
 -- ARGV[1]  the process
 -- ARGV[2]  for each key a COMMAND, the figures of a Report: see lib/throttle/sync/store.ts
 -- ARGV[3]  lease: so long what is ahead stands; ARGV[4] grace: a field expires so long after all it holds should have
 --          ended; ARGV[5] least: so long that is at least; ARGV[6] places on a fresh budget; ARGV[7] crowd: so long others
---          are told that somebody waits
+--          are told that somebody waits; ARGV[8] and on: for each key the name to keep, or nothing
 -- Returns  the replies, packed, each a REPLY: the server's time; CLOSED (not the open window), WRITTEN, LATE (a later
 --          report is known, or the field is gone) or UNREADABLE; found: the seq that the field had; then the figures of an
 --          AnswerFigures; and behind them why a key is unreadable, for each that is
@@ -42,7 +43,7 @@ local function count(key)
     if name == 'c' then o.used = o.used + (tonumber(value) or 0)
     elseif name == 'c:e' then o.excused = o.excused + (tonumber(value) or 0)
     elseif name == 'c:a' then o.added = o.added + (tonumber(value) or 0)
-    elseif name ~= 's' and name ~= process and #value == FIELD_BYTES then
+    elseif name ~= 's' and name ~= 'n' and name ~= process and #value == FIELD_BYTES then
       local seq, used, held, ahead, expires, running, excused, added = unpacked(FIELD, value)
       if expires <= time then
         used, held, ahead, running = used + held, 0, 0, 0
@@ -57,7 +58,7 @@ local function count(key)
   return o
 end
 
-local function sync(key, starts, ends, seq, stored, closes, used, held, ahead, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit)
+local function sync(key, name, starts, ends, seq, stored, closes, used, held, ahead, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit)
   if time < starts or time >= ends then return CLOSED end
   local got = call('HMGET', key, 's', process)
   local sums, mine = got[1], got[2]
@@ -131,6 +132,7 @@ local function sync(key, starts, ends, seq, stored, closes, used, held, ahead, r
   end
   call('HSET', key, 's', pack(SUMS, o.used + used, o.held + held, o.ahead + ahead, min(o.expires, expires), short,
     o.running + running + spare, o.excused + excused, o.added + added, strain, carried, limit))
+  if name and name ~= '' then call('HSET', key, 'n', name) end
   if not hasSums then call('PEXPIREAT', key, whole(ends / 1000)) end
   return WRITTEN, found, o.used, o.held, o.ahead, o.running, o.excused, o.added, strain, granted, places, ahead, spare, isCrowded, carried, before
 end
@@ -138,7 +140,7 @@ end
 local replies, causes = {}, {}
 for i = 1, #KEYS do
   local done, status, found, used, held, ahead, running, excused, added, strain, granted, places, mine, spare, isCrowded, carried, before =
-    pcall(sync, KEYS[i], unpacked(COMMAND, commands, (i - 1) * COMMAND_BYTES + 1))
+    pcall(sync, KEYS[i], ARGV[7 + i], unpacked(COMMAND, commands, (i - 1) * COMMAND_BYTES + 1))
   if not done then
     local cause = type(status) == 'table' and status.err or tostring(status)
     if not string.match(cause, 'WRONGTYPE') then return redis.error_reply(cause) end

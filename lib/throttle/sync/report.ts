@@ -115,6 +115,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = 0,
   grant.us = Math.min(grant.us, wish)
   grant.places = grant.us > 0 ? Math.min(grant.places, wishPlaces) : 0
   const report: Report = {
+    subject: account.subject,
     id: account.id,
     number: account.number,
     starts: account.start,

@@ -61,7 +61,9 @@ export interface StoreWatcher {
  * late or repeated. Whole microseconds where nothing else is said.
  */
 export interface Report {
-  /** The subject's name in the store, and the window's number. */
+  /** Who pays, in readable text. A store keeps it only where it was told to. Default: only the hash is known. */
+  readonly subject?: string
+  /** The subject's hash, which names it in the store, and the window's number. */
   readonly id: string
   readonly number: number
   /** When the window starts and ends, by the server's clock. */

@@ -112,12 +112,14 @@ describe('sync.lua', () => {
   /** The script with a time of this spec's own. */
   const timed = syncLua
     .replace("local clock = call('TIME')\n", '')
-    .replace('local time = clock[1] * 1000000 + clock[2]', 'local time = tonumber(ARGV[8])')
+    .replace('local time = clock[1] * 1000000 + clock[2]', 'local time = tonumber(ARGV[#ARGV])')
   const keyOf = ({ id, number }: Report) => `${id}:${number}`
 
   async function report(process: string, reports: readonly Report[], time?: number) {
     const keys = reports.map(keyOf)
-    const args = [process, packReports(reports), ...TERMS, ...(time === undefined ? [] : [time])]
+    // As long as a process's field, of which none is.
+    const names = reports.map(({ id, stored }) => (stored === 0 ? id.padStart(47) : ''))
+    const args = [process, packReports(reports), ...TERMS, ...names, ...(time === undefined ? [] : [time])]
     return readAnswers(keys, await redis.callBuffer('eval', time ? timed : syncLua, keys.length, ...keys, ...args))
   }
 

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import express from 'express'
+import { Cluster, Redis } from 'ioredis'
+import { type ThrottleStore, budgetOf, redisStore, throttle } from '../../../lib/index'
+import { shortName } from '../../../lib/throttle/redis/record'
+import { startCluster } from '../../support/cluster'
+import { listen } from '../../support/serve'
+import { type Server, startRedis } from '../../support/redis'
+import { until } from '../../support/until'
+
+/** A process: `spend(who)` charges a second. */
+async function start(t: TestContext, store: ThrottleStore) {
+  const throttled = throttle({ store, windowMs: 86_400_000, subject: (req) => String(req.get('X-Who')) })
+  const app = express().use(throttled, (req, res) => {
+    budgetOf(req).charge(1_000)
+    res.end()
+  })
+  const { get, close } = await listen(app)
+  t.after(async () => {
+    await close()
+    await throttled.close()
+  })
+  await throttled.ready()
+  return { spend: (who: string) => get('/', { 'X-Who': who }), flush: () => throttled.flush() }
+}
+
+describe('redisStore({ names })', () => {
+  let server: Server
+  let redis: Redis
+  before(async () => {
+    server = await startRedis()
+    redis = new Redis(server.port)
+  })
+  after(async () => {
+    redis.disconnect()
+    await server.stop()
+  })
+  const store = (prefix: string, names?: boolean) =>
+    redisStore(redis, { prefix, ...(names !== undefined && { names }) })
+  const keys = (prefix: string) => redis.keys(`${prefix}w3:*`)
+  /** What field `n` of each window says; undefined where there is none. */
+  const namesIn = async (prefix: string) =>
+    Promise.all((await keys(prefix)).map((key) => redis.hget(key, 'n').then((name) => name ?? undefined)))
+
+  it('true: keeps the text in the hash that expires with the window, and counts it as no process', async (t) => {
+    const { spend } = await start(t, store('on:', true))
+    await spend('user:ada')
+    await until(async () => (await namesIn('on:'))[0] === 'user:ada')
+    const [key = ''] = await keys('on:')
+    assert.equal((await redis.hlen(key)) - 2, 1, 'sums, the name and one process')
+    const ttl = await redis.pttl(key)
+    assert.ok(ttl > 0 && ttl <= 86_400_000, String(ttl))
+  })
+
+  it('false or left out: Redis never sees the text', async (t) => {
+    for (const [prefix, names] of [
+      ['off:', false],
+      ['default:', undefined],
+    ] as const) {
+      const seen: string[] = []
+      const monitor = await redis.monitor()
+      monitor.on('monitor', (_time: string, args: string[]) => seen.push(args.join(' ')))
+      const { spend, flush } = await start(t, store(prefix, names))
+      await spend('user:ada')
+      await until(async () => {
+        await flush()
+        return (await keys(prefix)).length === 1
+      })
+      await until(() => seen.some((line) => line.includes(`${prefix}w3:`)))
+      monitor.disconnect()
+      assert.deepEqual(await namesIn(prefix), [undefined])
+      assert.equal(seen.join('\n').includes('ada'), false)
+    }
+  })
+
+  it('true: names again what was evicted, and what a process without names had begun', async (t) => {
+    const silent = await start(t, store('again:', false))
+    await silent.spend('user:ada')
+    await until(async () => (await keys('again:')).length === 1)
+    const { spend } = await start(t, store('again:', true))
+    await spend('user:ada')
+    await until(async () => (await namesIn('again:'))[0] === 'user:ada')
+    await redis.del(...(await keys('again:')))
+    await until(async () => {
+      await spend('user:ada')
+      return (await namesIn('again:'))[0] === 'user:ada'
+    })
+  })
+
+  it('true: the text travels with the first report of a window only, in the same command', async (t) => {
+    const seen: string[][] = []
+    const monitor = await redis.monitor()
+    t.after(() => monitor.disconnect())
+    monitor.on('monitor', (_time: string, args: string[]) => {
+      if (/^eval/i.test(args[0] ?? '') && args[3]?.startsWith('once:w3:')) seen.push(args)
+    })
+    const { spend, flush } = await start(t, store('once:', true))
+    for (let i = 0; i < 4; i++) {
+      const before = seen.length
+      await spend('user:ada')
+      await flush()
+      await until(() => seen.length > before)
+    }
+    const named = seen.map((args) => args.includes('user:ada'))
+    assert.equal(named[0], true)
+    assert.equal(named.at(-1), false)
+  })
+
+  it('true: each subject of a Cluster and of a command with many reports has its own name', async (t) => {
+    const cluster = await startCluster()
+    const client = new Cluster([...cluster.nodes], { lazyConnect: true })
+    const who = Array.from({ length: 20 }, (_, i) => `user:${i}`)
+    const overCluster = await start(t, redisStore(client, { names: true }))
+    const overOne = await start(t, store('many:', true))
+    t.after(async () => {
+      client.disconnect()
+      await cluster.stop()
+    })
+    await Promise.all(who.flatMap((each) => [overCluster.spend(each), overOne.spend(each)]))
+    const onMasters = async () => {
+      const found = await Promise.all(
+        cluster.masters.map(async ({ admin }) =>
+          Promise.all((await admin.keys('tollgate:w3:*')).map((key) => admin.hget(key, 'n'))),
+        ),
+      )
+      return found.flat()
+    }
+    const isAll = (names: unknown[]) => JSON.stringify(names.sort()) === JSON.stringify([...who].sort())
+    await until(async () => isAll(await onMasters()) && isAll(await namesIn('many:')))
+  })
+
+  it('throws a TypeError for what is no boolean', () => {
+    const wrong = { names: 'yes' } as unknown as { names: boolean }
+    assert.throws(() => redisStore('redis://localhost', wrong), /names must be a boolean; received 'yes'/)
+  })
+})
+
+describe('shortName()', () => {
+  it('leaves a short subject as it is', () => {
+    for (const subject of ['user:ada', 'address:203.0.113.9', 'user:é☕', 'x'.repeat(64)])
+      assert.equal(shortName(subject), subject)
+  })
+
+  it('keeps the beginning and the end of a long one, in 64 bytes and whole characters', () => {
+    const tenant = 'https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0'
+    const long = shortName(`user:74:${tenant}:6f1f2c1e-7b0c-4d6e-9a57-3c1d8e2b4a90`)
+    assert.match(long, /^user:74:https:\/\/log.*\.\.\..*6f1f2c1e-7b0c-4d6e-9a57-3c1d8e2b4a90$/)
+    for (const subject of [long, '☕'.repeat(500), `a${'é'.repeat(99)}`, '\u{1f600}'.repeat(40)]) {
+      const name = shortName(subject)
+      assert.ok(Buffer.byteLength(name) <= 64, name)
+      assert.doesNotMatch(name, /\ufffd/)
+      assert.equal(shortName(name), name)
+    }
+  })
+
+  it('replaces what a terminal obeys, hides or turns round, and half of a character', () => {
+    for (const c of ['\0', '\n', '\u001b', '\u009b', '\u202e', '\u2066', '\u200b', '\u2028', '\ud800'])
+      assert.equal(shortName(`a${c}b`), 'a\ufffdb')
+  })
+})
