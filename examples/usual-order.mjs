@@ -1,4 +1,4 @@
-// The middleware that most APIs have, in the order in which they get along. PORT (default 3000).
+// The middleware that most APIs have, in an order that works. PORT (default 3000).
 import compression from 'compression'
 import cors from 'cors'
 import express from 'express'

@@ -83,7 +83,7 @@ export class ThrottledError extends denialClass(createError.TooManyRequests, 'Th
     this.figures = denial.figures
   }
 }
-/** 503: whether the request may pass cannot be decided now. `headers` holds Retry-After in whole seconds. */
+/** 503: a dependency (signing keys, Redis) is unavailable. `headers` holds Retry-After in whole seconds. */
 export class UnavailableError extends denialClass(createError.ServiceUnavailable, 'UnavailableError') {}
 
 const classes = {

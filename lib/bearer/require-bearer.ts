@@ -28,7 +28,7 @@ export interface BearerHandler extends Middleware {
   /**
    * Fetches the issuers' keys anew, however fresh they are: after a rotation that must count at once.
    *
-   * @throws {Error} as `ready()` does; the keys known before serve on meanwhile
+   * @throws {Error} as `ready()` does; the keys known before remain valid
    */
   reload(): Promise<void>
   /**

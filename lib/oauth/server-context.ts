@@ -41,7 +41,7 @@ export interface ServerContext {
   readonly users: UserDirectory
   /** `token_type` of responses without an id_token. */
   readonly tokenType: string
-  /** Whether an app without a realm must request no scope. */
+  /** Whether `realm` is required for any app that requests scopes. */
   readonly isRealmNeeded: boolean
   readonly identity: IdentityScopes
   /** What a login here is worth: the `acr` of id_tokens that are asked for one. */

@@ -76,7 +76,7 @@ describe('denialOf()', () => {
     }
   })
 
-  it('says when to come again where it cannot be decided now, and nothing of a challenge', () => {
+  it('sends Retry-After and no challenge if a dependency is unavailable', () => {
     const refused = 'keys_unavailable'
     assert.deepEqual(denialOf({ refused }, none).headers, { 'Retry-After': '1' })
     assert.deepEqual(denialOf({ refused, retryAfterSec: 7 }, none).headers, { 'Retry-After': '7' })

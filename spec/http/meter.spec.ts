@@ -146,7 +146,7 @@ describe('Meter times a response to the call of res.end()', () => {
     assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['ended'], 10])
   })
 
-  it('without the time in which the client takes the body', async (t) => {
+  it('without time spent waiting for a client that does not read the response', async (t) => {
     const { open, clock, ledgers } = await metered(t, (_req, res, clock) => {
       clock.advance(30)
       res.end(MORE_THAN_BUFFERS)

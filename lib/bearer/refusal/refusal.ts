@@ -6,7 +6,7 @@
  * - the token is not accepted (401 `invalid_token`): all others
  * - the token is good and its login is not (401 `insufficient_user_authentication`): `authentication`
  * - the token is good and not enough (403): `scope`, `unauthenticated_session`
- * - cannot be decided now (503): `keys_unavailable`, `introspection_unavailable`,
+ * - a dependency is unavailable (503): `keys_unavailable`, `introspection_unavailable`,
  *   `verify_unavailable`, `revocation_unavailable`, `dpop_unavailable`
  */
 export type Reason =
@@ -53,7 +53,7 @@ export type Reason =
 /** A refusal as it travels inside: a value, made an error only at the edge. */
 export interface Refusal {
   readonly refused: Reason
-  /** Whole seconds after which it is worth asking again; where it cannot be decided now. */
+  /** Whole seconds after which it is worth asking again; if a dependency is unavailable. */
   readonly retryAfterSec?: number
   /** The scheme that the challenge is of. Default `Bearer`. */
   readonly scheme?: 'Bearer' | 'DPoP'

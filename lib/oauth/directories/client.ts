@@ -17,7 +17,7 @@ export interface Client {
   readonly redirectUris?: readonly string[]
   /** Where a user may be sent after logout (OIDC RP-Initiated Logout §3); only a loopback port may vary. */
   readonly postLogoutRedirectUris?: readonly string[]
-  /** An app without a realm must not request a scope. */
+  /** Required for an app that requests scopes. */
   readonly realm?: string
   /** SHA-256 of the secret, base64url: `client_secret_basic` and `client_secret_post`. */
   readonly secretHash?: string

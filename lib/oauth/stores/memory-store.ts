@@ -11,7 +11,7 @@ interface Entry extends Expiring {
 }
 
 /**
- * Begins the keys of what anybody who knows an app key can have stored: opaque tokens of unauthenticated sessions, pushed
+ * Prefixes of what anyone with a client ID can store: opaque tokens of unauthenticated sessions, pushed
  * requests, proofs of keys, apps that register themselves, and what users approved for them.
  */
 const STRANGERS = /^(unauthenticated|pushed|proof|client|approval):/

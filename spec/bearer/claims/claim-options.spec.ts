@@ -136,7 +136,7 @@ describe('requireBearer({ scopeFrom })', () => {
     assert.deepEqual(await ask({ scope: 's' }), [...ADA, 's'])
   })
 
-  it('refuses tokens without any scope with 403, where scopeRequired', async () => {
+  it('rejects tokens that carry no scope with 403, with scopeRequired', async () => {
     const ask = await asking({ scopeFrom: ['roles'], scopeRequired: true })
     assert.deepEqual(await ask({ roles: ['r'] }), [...ADA, 'r'])
     assert.deepEqual(await ask({ scope: 's' }), [403, 'scope'])

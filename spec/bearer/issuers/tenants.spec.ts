@@ -66,7 +66,7 @@ describe('requireBearer() with an issuer of many tenants, each with keys of its 
     await assert.rejects(bearer.reload(), ({ message }: Error) => {
       return message.startsWith(`the keys of the issuer ${issuer}/ajax cannot be had: ${issuer}/ajax/keys answered 404`)
     })
-    assert.deepEqual(shown().length, 2) // the keys known before serve on
+    assert.deepEqual(shown().length, 2) // the keys known before remain valid
   })
 
   it('is not ready while the keys of a listed tenant cannot be had', async () => {
