@@ -113,12 +113,11 @@ function wrongWith(line: string): string | undefined {
   const there = (path: string) => (existsSync(join(root, path)) ? undefined : `there is no ${path}`)
   if (command === undefined || command === '' || command.startsWith('#')) return undefined
   if (command === 'npm') {
-    if (['ci', 'install', 'ls', 'publish', 'pack', 'sbom', 'version', 'why'].includes(first)) return undefined
+    if (['ci', 'deprecate', 'install', 'ls', 'publish', 'pack', 'sbom', 'version', 'why'].includes(first)) return undefined
     const script = first === 'run' ? (rest[0] ?? '') : first
     return script in scripts ? undefined : `package.json has no script ${script}`
   }
-  if (command === 'npx' && /^-p node@\d+ npm /.test([first, ...rest].join(' ')))
-    return wrongWith(rest.slice(1).join(' '))
+  if (command === 'npx' && first === '-p' && /^node@\d+$/.test(rest[0] ?? '')) return wrongWith(rest.slice(1).join(' '))
   if (command === 'npx') return first in bin ? undefined : `package.json has no bin ${first}`
   if (command === 'node' && first === 'app.mjs') return undefined // what the reader has just saved
   if (command === 'node') return there([first, ...rest].find((each) => !each.startsWith('-')) ?? '')
