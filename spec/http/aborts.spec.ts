@@ -133,7 +133,7 @@ const WAYS: Record<string, Way> = {
   },
   'pipeline(stream, res)': {
     workedMs: 540,
-    chargedMs: SEEN_ONCE_MS,
+    chargedMs: Number.parseInt(process.versions.node) < 24 ? SEEN_ONCE_MS : 540,
     handle: afterWork(async ({ res, next }) => {
       try {
         await called((done) => pipeline(Readable.from(['a', 'b']), res, done))
