@@ -62,7 +62,7 @@ const ENDPOINTS: readonly Endpoint[] = [
 /** Clocks differ between machines: a revocation outlives its token by this margin. */
 const SKEW_SEC = 300
 
-/** The server's router, with what the rest of the app needs of it. */
+/** The server's router, with middleware and functions for the rest of the app. */
 export interface AuthorizationServer extends ExpressRouter {
   /** Serves the discovery documents at the host's root (RFC 8414 §3.1): `app.use(server.wellKnown)`. */
   readonly wellKnown: RequestHandler
@@ -71,8 +71,8 @@ export interface AuthorizationServer extends ExpressRouter {
   /** The claims of an active token of either format, else undefined: `requireBearer({ verify: server.verify })`. */
   readonly verify: (token: string) => Promise<AccessTokenClaims | undefined>
   /**
-   * Ends every session and grant of a user that began before, as when the password was changed; devices are known no more.
-   * Rejects if the store is unreachable: try again.
+   * Ends every session and grant that a user began before this call, and forgets the user's devices. Call it after a
+   * password change. Rejects if the store is unreachable: try again.
    */
   readonly revokeUser: (userId: string) => Promise<void>
   /** Whether the token with these claims, its grant, website session, user or app, has been revoked. */

@@ -4,7 +4,7 @@ import type { ClaimValue, User } from './directories/user'
 /** The claims that each scope gives: `{ profile: ['name', 'picture'], membership: ['member_since'] }`. */
 export type ScopeClaims = Readonly<Record<string, readonly string[]>>
 
-/** OpenID Connect's scopes with their claims (OIDC Core §5.4), and the service's own beside them. */
+/** OpenID Connect's scopes with their claims (OIDC Core §5.4), and the service's own. */
 export const DEFAULT_SCOPES: ScopeClaims = {
   openid: [],
   profile: [
@@ -23,16 +23,16 @@ export const DEFAULT_SCOPES: ScopeClaims = {
   country: ['country'],
 }
 
-/** How to reach a person stands in no token unless it is asked for there (OIDC Core §5.4). */
+/** Contact data is in no token unless the request asks for it there (OIDC Core §5.4). */
 const USERINFO_ONLY: readonly string[] = ['email', 'address', 'phone']
 
-/** Which claims of a user an app is given, and where. */
+/** Selects the claims that an app gets, and where. */
 export class IdentityScopes {
   readonly #claims: ReadonlyMap<string, readonly string[]>
   readonly #inIdToken: (scope: string) => boolean
 
   /**
-   * @param own in place of the default scopes, or beside them; false takes one away
+   * @param own scopes that replace or extend the default ones; `false` removes one
    * @param inIdToken scopes whose claims stand in the id_token as well. Default: all but `email`, `address`, `phone`
    */
   constructor(
@@ -87,7 +87,7 @@ export class IdentityScopes {
     return this.#of(scopes, isOnly ? scopes : scopes.filter(this.#inIdToken), user, asked)
   }
 
-  /** Only with `openid` granted; `given_name` beside `givenName`, whichever of them the directory knows. */
+  /** Only with `openid` granted. The claim `givenName` also gives `given_name`, whichever the directory has. */
   #of(
     granted: readonly string[],
     scopes: readonly string[],

@@ -47,7 +47,10 @@ export class OAuthError extends Error {
     this.name = 'OAuthError'
   }
 
-  /** Says to the developer what the client is not told: `redirect_uri 'x' is not one of [ 'y' ]`. */
+  /**
+   * Adds the reason for the server's developer, which the client does not see: `redirect_uri 'x' is not one of [ 'y'
+   * ]`.
+   */
   because(reason: string): this {
     this.reason = reason
     return this
@@ -59,7 +62,10 @@ export function invalidRequest(message: string, status: 400 | 405 | 413 = 400): 
   return new OAuthError('invalid_request', message, status)
 }
 
-/** `invalid_grant`: a wrong, expired or spent code or token, or another client's. One answer, so that none is told apart. */
+/**
+ * `invalid_grant`: a wrong, expired or spent code or token, or another client's. One answer for all, so that clients
+ * cannot tell them apart.
+ */
 export function invalidGrant(what: string): OAuthError {
   return new OAuthError('invalid_grant', `The ${what} is not valid, has expired or has been used.`)
 }

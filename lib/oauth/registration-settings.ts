@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import type { Client } from './directories/client'
 import type { ClientMetadata } from './parameters/client-metadata'
 
-/** What the app grants to one that registers itself. */
+/** The rights of a self-registered app. */
 export type RegistrationGrant = Partial<
   Pick<Client, 'realm' | 'scopes' | 'audiences' | 'onwardOrigins' | 'requireDpop'>
 >
@@ -10,8 +10,8 @@ export type RegistrationGrant = Partial<
 /** Lets apps register themselves (RFC 7591). */
 export interface RegistrationOptions {
   /**
-   * Decides about each registration, and what the app may ask for; false refuses. An initial access token (RFC 7591 §3) is
-   * this function's to check.
+   * Decides about each registration and says what the app may ask for; `false` refuses. This function also checks an
+   * initial access token (RFC 7591 §3).
    *
    * @example accept: ({ redirect_uris }) => redirect_uris.every(isLoopback) && { scopes: ['tree.read'] }
    */
@@ -24,8 +24,8 @@ export interface RegistrationOptions {
   /** Registrations per hour from all addresses: 1 to 1,000,000. Default 1,000. */
   readonly perHour?: number
   /**
-   * An app that gets no user's tokens for so many seconds is forgotten: 3,600 to 34,560,000. Default 2,592,000, 30 days.
-   * One to which no user has signed in yet is forgotten after an hour.
+   * Seconds from an app's last token for a user until its registration expires: 3,600 to 34,560,000. Default 2,592,000,
+   * 30 days. An app without a user expires after an hour.
    */
   readonly lifetimeSec?: number
 }

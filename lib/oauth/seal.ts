@@ -37,7 +37,7 @@ export class Seal {
     return JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown
   }
 
-  /** The value of a seal that nobody has verified, or undefined. */
+  /** The value of an unverified seal, or undefined. */
   static unverified(sealed: string): unknown {
     try {
       return JSON.parse(Buffer.from(sealed.split('.', 1)[0] as string, 'base64url').toString()) as unknown
@@ -51,7 +51,7 @@ export class Seal {
     return this.#macBytes(this.#keys()[0] as KeyObject, 'sha512', use, text).subarray(0, bytes)
   }
 
-  /** Whether the tag is a signature of the text for this use, of whatever length it has. */
+  /** Whether the tag signs the text for this use. Tags of different lengths are accepted. */
   isTag(use: string, text: string, tag: Buffer): boolean {
     const given = tag.toString('base64url')
     return this.#keys().some((key) => {

@@ -35,7 +35,7 @@ export interface ServerContext {
   /** `https://ident.example.org/cis-web/oauth2/v3` */
   readonly issuer: string
   readonly clock: Clock
-  /** Takes a line about each request that is refused. Undefined: nobody reads it. */
+  /** Receives a line per refused request. Undefined: no such log. */
   readonly log: ((line: string) => void) | undefined
   readonly clients: ClientDirectory
   readonly users: UserDirectory
@@ -52,7 +52,7 @@ export interface ServerContext {
   readonly requirePushedRequests: boolean
   /** How DPoP proofs are taken, and the check of them at this server's own resources. */
   readonly dpop: DpopSettings & { readonly check: DpopCheck }
-  /** Where `platformLogout` looks for its token beside the header. */
+  /** Where `platformLogout` looks for its token in addition to the header. */
   readonly tokenFrom: readonly Placement[]
   /** Undefined: apps cannot register themselves. */
   readonly registration: RegistrationSettings | undefined

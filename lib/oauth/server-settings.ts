@@ -46,23 +46,23 @@ export interface AuthorizationServerOptions {
    */
   readonly tokenType?: string
   /**
-   * The claims that scopes give, in place of the default ones or beside them; false takes a scope away. Default: OpenID
+   * The claims of each scope. Entries replace or extend the default ones; `false` removes a scope. Default: OpenID
    * Connect's (`profile`, `email`, `address`, `phone`) complete, and the service's own.
    *
    * @example scopes: { profile: ['name', 'preferred_username'], membership: ['member_since'], phone: false }
    */
   readonly scopes?: Readonly<Record<string, readonly string[] | false>>
   /**
-   * Scopes whose claims stand in the id_token, too, and not in userinfo alone; `'all'` is the service's dialect, `[]`
-   * OIDC Core §5.4 to the letter. Default: all but `email`, `address` and `phone`. What an app asks for by the parameter
-   * `claims` stands where it asks for it.
+   * Scopes whose claims are in the id_token as well as at userinfo. `'all'` is the service's dialect; `[]` follows OIDC
+   * Core §5.4 exactly. Default: all but `email`, `address` and `phone`. Claims requested by the parameter `claims` are
+   * where the request wants them.
    */
   readonly idTokenScopes?: readonly string[] | 'all'
-  /** The `acr` of an id_token whose app asked for one: what a login here is worth. Default `1` (ISO/IEC 29115). */
+  /** The `acr` of an id_token whose app asked for one: the strength of a login here. Default `1` (ISO/IEC 29115). */
   readonly acr?: string
   /**
-   * Where `platformLogout` takes the token from, beside the header: `'query'` (`?access_token=`), `'form'`, as
-   * `requireBearer()` has it. A token in a URL stands in logs, too. Default: nowhere else.
+   * Where `platformLogout` looks for the token in addition to the header: `'query'` (`?access_token=`) or `'form'`, as
+   * in `requireBearer()`. A token in a URL also ends up in logs. Default: header only.
    */
   readonly tokenFrom?: readonly Placement[]
   readonly accessTokens?: {
@@ -73,14 +73,14 @@ export interface AuthorizationServerOptions {
     /** An opaque token expires after this many seconds without use, 60 to 86,400. Default 3,600. */
     readonly idleSec?: number
     /**
-     * What access tokens are for, their `aud`; of several, `resource` chooses (RFC 8707). An app's own `audiences` go
-     * before it. Default: the issuer.
+     * The `aud` of access tokens. `resource` selects among several (RFC 8707). An app's own `audiences` replace it.
+     * Default: the issuer.
      */
     readonly audience?: string | readonly string[]
   }
   /** Whether apps must push their authorization requests (RFC 9126), unless their registration says otherwise. Default false. */
   readonly requirePushedRequests?: boolean
-  /** How proofs of keys are taken (RFC 9449). They are never required here: `requireDpop` of a registration does that. */
+  /** DPoP proofs (RFC 9449). An app's `requireDpop` makes them mandatory. */
   readonly dpop?: {
     /** How old a proof may be: seconds, 1 to 300. Default 60. */
     readonly maxAgeSec?: number
@@ -110,8 +110,8 @@ export interface AuthorizationServerOptions {
   /** Called when a store, a directory or a callback fails, not for a client's mistakes. Default: logs to the console. */
   readonly onError?: OnError
   /**
-   * Takes one line about each request that is refused, which says to a developer why. Default: `console.warn` for an issuer
-   * on localhost, else none.
+   * Receives one line per refused request, with the reason for a developer. Default: `console.warn` for an issuer on
+   * localhost, else none.
    */
   readonly log?: (line: string) => void
   /** The clock, for tests. Default: the system's. */

@@ -237,7 +237,7 @@ describe('the authorization endpoint', () => {
     const page = await agent.authorize(other.issuer, request({ ui_locales: 'de-AT de "><x>' }))
     assert.equal(page.title, 'Anmelden')
     assert.match(page.text, /<html lang="de">/)
-    assert.match(page.text, /bei Web App/)
+    assert.match(page.text, /bei <bdi>Web App<\/bdi>/)
     assert.equal((await agent.authorize(other.issuer, request())).title, 'Sign in')
     await other.close()
   })

@@ -45,7 +45,8 @@ export function assertedClient(assertion: string): string | undefined {
 
 /**
  * Verifies a `private_key_jwt` assertion (RFC 7523 §3): signed by one of the client's keys, `iss` and `sub` the client,
- * `aud` this server alone, in one of its names or in several, `exp` at most ten minutes away, and a `jti`. Undefined if it is anything else.
+ * `aud` only this server, by one or several of its URLs, `exp` at most ten minutes away, and a `jti`. Undefined if any
+ * of this fails.
  *
  * @param audiences what `aud` may name, and of which one it must name
  * @param nowSec seconds since 1970
@@ -89,7 +90,7 @@ function verifiedClaims(
   const { iss, sub, jti, exp, nbf } = payload
   const named: readonly unknown[] = Array.isArray(payload.aud) ? payload.aud : [payload.aud]
   if (iss !== clientId || sub !== clientId) return undefined
-  // An audience that is another server's could use the assertion here.
+  // Another server in the audience could replay the assertion here.
   const isOurs = (aud: unknown) => audiences.own.some((own) => own === aud)
   if (!named.every(isOurs) || !audiences.wanted.some((wanted) => named.includes(wanted))) return undefined
   if (!isTime(exp) || exp + TOLERANCE_SEC <= nowSec || exp > nowSec + LONGEST_ASSERTION_MS / 1_000) return undefined

@@ -51,7 +51,7 @@ export async function authenticateClient(
   throw invalidClient(ctx, reason)
 }
 
-/** The request's credentials, in each way in which they can be read. */
+/** Every reading of the request's credentials. */
 function credentialsOf(ctx: ServerContext, req: Request, params: Params): readonly Credentials[] {
   params.refuseRepeated(CLIENT_AUTH_PARAMS)
   const clientId = params.get('client_id')

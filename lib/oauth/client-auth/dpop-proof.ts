@@ -45,7 +45,7 @@ export function recordProofs(records: Records): SeenProofs {
 
 /** Proofs are remembered for a multiple of this: the memory store expires entries of a few lifetimes without a search. */
 const KEPT_STEP_SEC = 30
-/** How far the clocks of the processes may be apart: so much longer a proof is remembered. */
+/** How far the clocks of processes may differ. Proofs are remembered that much longer. */
 const CLOCKS_APART_MS = 30_000
 
 /** A nonce is sealed time: nothing is stored, and all processes with the signing keys accept it. */

@@ -4,7 +4,7 @@ import { isNative, isOnDevice, isRegistered } from './redirect-uri'
 /** The grant types. */
 export type GrantName = 'authorization_code' | 'refresh_token' | 'client_credentials' | 'unauthenticated_session'
 
-/** What an app may ask the authorization endpoint for. */
+/** The response types that an app may request. */
 export type ResponseType = 'code' | 'id_token'
 
 /** An app, as registered. */
@@ -25,11 +25,14 @@ export interface Client {
   readonly publicKeys?: readonly KeyObject[]
   /** Default `authorization_code` and `unauthenticated_session`. */
   readonly grants?: readonly GrantName[]
-  /** The app's own scopes beside the identity scopes: `['tree.read']`. */
+  /** The app's own scopes, in addition to the identity scopes: `['tree.read']`. */
   readonly scopes?: readonly string[]
-  /** What its tokens may be for: `['https://api.example.org/tree']`; `resource` chooses (RFC 8707). Default: the server's. */
+  /**
+   * The audiences of its tokens: `['https://api.example.org/tree']`. `resource` selects among several (RFC 8707).
+   * Default: the server's.
+   */
   readonly audiences?: readonly string[]
-  /** Default `['code']`. `id_token` alone is for apps that want no more than a login, by `form_post`. */
+  /** Default `['code']`. `id_token` is for apps that only want a login, by `form_post`. */
   readonly responseTypes?: readonly ResponseType[]
   /** Whether authorization requests must be pushed (RFC 9126 §6). Default false. */
   readonly requirePushedRequests?: boolean
@@ -40,11 +43,11 @@ export interface Client {
   /** Whether PKCE's `plain` method is allowed. Default false. */
   readonly plainPkce?: boolean
   /**
-   * Origins and custom schemes to which the app's redirect URIs, also those after logout, redirect in turn:
+   * Origins and custom schemes to which the app's redirect URIs, also those after logout, redirect further:
    * `['https://app.example.com', 'vscode:']`. Chromium checks a page's `form-action` policy against each redirect.
    */
   readonly onwardOrigins?: readonly string[]
-  /** The identity scopes that it may ask for, `['openid', 'profile']`. Default: all that the server knows. */
+  /** The identity scopes that it may request: `['openid', 'profile']`. Default: all scopes of the server. */
   readonly identityScopes?: readonly string[]
   /**
    * Whether users must approve the app by name, host and scopes. Default: `ask` for the redirect URIs of native apps (a
@@ -53,8 +56,8 @@ export interface Client {
    */
   readonly approval?: 'ask' | 'auto'
   /**
-   * Whether `http://localhost` redirect URIs match with any port, as those of loopback addresses do. Default: true for native
-   * apps, of whose redirect URIs all lead to the user's device, and for apps that registered themselves with such ones.
+   * Whether `http://localhost` redirect URIs match with any port, as those of loopback addresses do. Default: true for
+   * native apps and self-registered apps whose redirect URIs all lead to the user's device.
    */
   readonly anyLocalhostPort?: boolean
 }

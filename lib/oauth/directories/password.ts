@@ -15,9 +15,9 @@ const LONGEST_BYTES = 1_024
 
 /** The PHC string format, with base64 without padding. */
 const PHC = /^\$scrypt\$ln=(\d{1,2}),r=8,p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/
-/** What hashes looked like before. */
+/** The format of earlier versions. */
 const OLD_FORM = /^scrypt\$(\d{1,2})\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/
-/** The salt of hashes that are made for their time only. */
+/** The salt of hashes whose result is discarded. */
 const DECOY_SALT = randomBytes(16)
 
 /**
@@ -36,8 +36,8 @@ export async function hashPassword(password: string, cost: number = DEFAULT_COST
 }
 
 /**
- * Whether the password matches a hash of {@link hashPassword}, for a directory of your own. Takes as long where there is no
- * hash, so that the time does not tell which names exist.
+ * Whether the password matches a hash of {@link hashPassword}, for a directory of your own. Without a hash it takes as
+ * long, so response times do not reveal which names exist.
  *
  * @param hash of the user, or undefined for an unknown name
  * @param cost that of your hashes, for unknown names. Default 17

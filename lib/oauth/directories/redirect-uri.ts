@@ -17,8 +17,8 @@ export interface SchemePolicy {
 }
 
 /**
- * Why a redirect URI cannot be registered, or undefined if it can. It must be absolute and ASCII, without a fragment (RFC
- * 6749 §3.1.2) or user, and be `https`, `http` on localhost, or an app's own scheme.
+ * The reason why a redirect URI cannot be registered, or undefined if it can. It must be absolute and ASCII, without a
+ * fragment (RFC 6749 §3.1.2) or user, and be `https`, `http` on localhost, or an app's own scheme.
  */
 export function redirectUriFault(
   uri: unknown,
@@ -73,9 +73,9 @@ export function isOnDevice(uri: string): boolean {
 }
 
 /**
- * Whether any program on the device may receive what is sent there (RFC 8252 §8.6): a custom scheme, or a loopback address
- * whose port the program chooses. One that is registered with its port, and `localhost` as it is registered, are those of a
- * web app under development.
+ * Whether any program on the device may receive what is sent there (RFC 8252 §8.6): a custom scheme, or a loopback
+ * address whose port the program chooses. A loopback address registered with its port, or `localhost` as registered,
+ * belongs to a web app under development.
  */
 export function isNative(uri: string, registered: readonly string[]): boolean {
   const [, host, port] = LOOPBACK.exec(uri) ?? []

@@ -1,7 +1,7 @@
 /** The value of a claim: any JSON but null, such as the object of OpenID Connect's `address`. */
 export type ClaimValue = string | number | boolean | readonly ClaimValue[] | { readonly [member: string]: ClaimValue }
 
-/** What is known of a user, by claim name: `{ given_name: 'Ada', family_name: 'Lovelace', email: 'ada@example.org' }`. */
+/** A user's claims, by name: `{ given_name: 'Ada', family_name: 'Lovelace', email: 'ada@example.org' }`. */
 export type UserClaims = Readonly<Record<string, ClaimValue | undefined>>
 
 /** A user who can sign in. */
@@ -28,9 +28,9 @@ export interface UserDirectory {
   /** The user with that id, or undefined. Called before each token is issued. */
   findUser(id: string): Promise<User | undefined>
   /**
-   * The id of the user whom that name finds, or undefined. Needed where several names or spellings find one user (an email
-   * address beside a user name, accents that do not matter): failed logins then count for the user, not for each name.
-   * Default: names count without case and surrounding space.
+   * The id of the user with that name, or undefined. Implement it if several names or spellings find one user (an email
+   * address beside a user name, accents that do not matter): failed logins then count per user, not per name. Default:
+   * names count without case and surrounding space.
    */
   findAccount?(username: string): Promise<string | undefined>
 }

@@ -10,7 +10,7 @@ import { formOf } from '../parameters/form'
 /**
  * The claims of the request's access token, for endpoints of this server that are protected resources.
  *
- * @param placements where the token may stand beside the header (RFC 6750 §2)
+ * @param placements where the token may stand instead of the header (RFC 6750 §2)
  * @param path the endpoint's, below the issuer. Default: that of the request, for what the app mounts elsewhere
  * @throws {OAuthError} with a challenge (RFC 6750 §3) if the token is missing or refused
  */
@@ -22,7 +22,7 @@ export async function requireAccessToken(
 ): Promise<AccessTokenClaims> {
   const form = placements.includes('form') ? await tokenForm(req) : undefined
   const { method, rawHeaders, headers } = req
-  // Proofs name the issuer's path, which a proxy may have taken away.
+  // Proofs name the issuer's path, which a proxy may have removed.
   const target = path === undefined ? req.originalUrl : new URL(ctx.issuer).pathname.replace(/\/$/, '') + path
   const request = { method, target, origin: new URL(ctx.issuer).origin, rawHeaders, headers, form }
   const found = findCredentials(request, placements, true)
@@ -45,7 +45,7 @@ export function accessRefused(ctx: ServerContext, refusal: Refusal): OAuthError 
   return new OAuthError(code as OAuthErrorCode, message, status as 400 | 401 | 403, headers)
 }
 
-/** A body of another type is nobody's token (RFC 6750 §2.2). */
+/** A body of another type has no token (RFC 6750 §2.2). */
 async function tokenForm(req: Request): Promise<object | undefined> {
   if (req.method !== 'POST' || !req.is('application/x-www-form-urlencoded')) return undefined
   const params = await formOf(req)

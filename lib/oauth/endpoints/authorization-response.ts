@@ -15,7 +15,7 @@ import { newId } from '../../http/secret'
 
 type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state' | 'responseMode' | 'client'>
 
-/** What the app gets for what the user allowed: a code, or the id_token alone (OIDC Core §3.2.2.5). */
+/** The parameters of a successful response: a code, or an id_token alone (OIDC Core §3.2.2.5). */
 export async function grant(
   ctx: ServerContext,
   request: AuthorizationRequest,
@@ -79,8 +79,8 @@ export function redirectBack(
 }
 
 /**
- * Sends the browser back with an error (RFC 6749 §4.1.2.1). To an app that registered itself and that the user has not
- * approved only by a link: a redirect would lead from this server to any address that a stranger likes (RFC 9700 §4.11.2).
+ * Sends the browser back with an error (RFC 6749 §4.1.2.1). For a self-registered app that the user has not approved,
+ * shows a page with a link instead: a redirect would make this server an open redirector (RFC 9700 §4.11.2).
  */
 export async function redirectError(
   ctx: ServerContext,

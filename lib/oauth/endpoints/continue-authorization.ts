@@ -63,7 +63,7 @@ function needsLogin(
   if (steps?.login) return false
   if (prompt.has('login') || prompt.has('select_account')) return true
   if (maxAgeSec !== undefined && ctx.clock.date() - session.authTimeMs > maxAgeSec * 1_000) return true
-  if (idTokenHint !== undefined && !ctx.idTokens.read(idTokenHint)) return true // of whom, nobody knows any more
+  if (idTokenHint !== undefined && !ctx.idTokens.read(idTokenHint)) return true // the hinted user is unknown
   return wantsOther(ctx, request, session)
 }
 
@@ -77,7 +77,7 @@ function wantsOther(
   return [claims.sub, hinted].some((wanted) => wanted !== undefined && wanted !== userId)
 }
 
-/** Whether the user must accept the terms; of apps that ask for no approval, `prompt=consent` asks for it again. */
+/** Whether the user must accept the terms. For an app without an approval page, `prompt=consent` shows them again. */
 async function mustAcceptTerms(
   ctx: ServerContext,
   { prompt, client, redirectUri }: AuthorizationRequest,
@@ -101,7 +101,7 @@ async function mustApprove(
   return request.prompt.has('consent') || !(await ctx.approvals.isApproved(approvalOf(request, userId)))
 }
 
-/** A pushed request yields one response; loading its page twice, as browsers may, is no use (RFC 9126 §7.3). */
+/** A pushed request yields one response. Loading its page, even twice, does not use it up (RFC 9126 §7.3). */
 async function isFirstUse(ctx: ServerContext, { pushedId, id }: Interaction): Promise<boolean> {
   if (pushedId === undefined) return true
   const count = (name: string, by: number) => ctx.records.count('used', name, by, 2 * PAGE_LIFETIME_MS)

@@ -6,8 +6,8 @@ import type { ServerContext } from '../server-context'
 const LONGEST_QUERY = 4_000
 
 /**
- * Redirects a form that another site posted to the same request by GET, and tells whether it did. Browsers send no `Lax`
- * cookie with such a POST, so a user who is signed in would seem not to be; they do with the GET that follows.
+ * Redirects a form that another site posted to the same request by GET, and tells whether it did. Browsers send no
+ * `Lax` cookie with such a POST, so a signed-in user would look signed out. The GET that follows has the cookie.
  */
 export function askAgainByGet(
   ctx: ServerContext,

@@ -17,7 +17,7 @@ export interface Origin {
   readonly pushedId: string | undefined
 }
 
-/** What a user has done for one request. It stands in the page, so that no clock decides about it. */
+/** The steps that a user has completed for one request. The page carries them, so clock differences do not matter. */
 export interface Steps {
   readonly userId: string
   /** Entered the password. */
@@ -34,7 +34,7 @@ export interface OpenedInteraction extends Origin {
   readonly id: string
   /** When the request came, in milliseconds since 1970. */
   readonly startedAtMs: number
-  /** Undefined: nothing yet. The terms and the approval page are worth nothing with another user's session. */
+  /** Undefined: none yet. The terms and approval pages are invalid with another user's session. */
   readonly steps?: Steps
 }
 
@@ -129,9 +129,9 @@ export function isOwnForm(ctx: ServerContext, req: Request, sealed: string, csrf
   return browser !== undefined && csrf !== undefined && ctx.seal.open('csrf', csrf) === hashOf(`${browser}.${sealed}`)
 }
 
-/** Origins and schemes to which the response to a form may lead the browser. Undefined: nobody knows. */
+/** Origins and schemes to which the response to a form may lead the browser. Undefined: unknown. */
 export function onwardOf(uri: string, { onwardOrigins = [] }: { readonly onwardOrigins?: readonly string[] }) {
-  // What listens on the user's device often hands over to an app by a scheme of its own.
+  // Programs on the user's device often redirect on to a custom scheme.
   return /^http:/.test(uri) ? undefined : [...new Set([cspSource(uri), ...onwardOrigins])]
 }
 

@@ -4,7 +4,7 @@ import { clientNetwork } from '../../http/client-network'
 import { OAuthError } from '../oauth-error'
 import type { ServerContext } from '../server-context'
 
-/** How often those whom nobody knows may have something stored. */
+/** Rate limits for requests of strangers that store a record. */
 export interface StrangerLimits {
   /** Names the counters: `register`. */
   readonly name: string
@@ -12,19 +12,19 @@ export interface StrangerLimits {
   readonly perAddress: number
   readonly inAll: number
   readonly windowMs: number
-  /** What is said beyond: `Too many apps have been registered.` */
+  /** The message of a refusal: `Too many apps have been registered.` */
   readonly refusal: string
 }
 
 /**
- * Counts the request of a stranger, in all processes, so that what is stored for strangers is bounded.
+ * Counts a stranger's request, over all processes. This bounds the records that strangers can create.
  *
  * @throws {OAuthError} 429 temporarily_unavailable with Retry-After beyond the limits
  */
 export async function limitStrangers(ctx: ServerContext, req: Request, limits: StrangerLimits): Promise<void> {
   const { name, perAddress, inAll, windowMs, refusal } = limits
   const address = `${name}.${hashOf(clientNetwork(req))}`
-  // A refused address does not count among all, or it would use up what others may do.
+  // An address over its limit does not count towards the total, or it would block all others.
   for (const [id, most] of [[address, perAddress] as const, [`${name}.all`, inAll] as const]) {
     const { total, endsInMs } = await ctx.records.count('attempts', id, 1, windowMs)
     if (total <= most) continue

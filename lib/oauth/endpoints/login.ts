@@ -16,7 +16,7 @@ import { continueAuthorization } from './continue-authorization'
 export const loginEndpoint: Endpoint = { path: '/login', methods: { POST: login }, errors: 'page' }
 
 const LONGEST_USERNAME = 256
-/** A page may be sent again for so long: by a double click, or after the store failed. */
+/** How long a submitted page may be submitted again, after a double click or a store failure. */
 const AGAIN_MS = 30_000
 
 async function login(ctx: ServerContext, req: Request, res: Response): Promise<void> {
@@ -42,7 +42,7 @@ async function login(ctx: ServerContext, req: Request, res: Response): Promise<v
     try {
       user = isText ? await ctx.users.authenticate(username, password) : undefined
     } catch (err) {
-      await ctx.attempts.takeBack(source) // nothing was found out about the password
+      await ctx.attempts.takeBack(source) // the password was not checked
       if (!(err instanceof DirectoryBusyError)) throw err
       res.setHeader('Retry-After', err.retryAfterSec)
       return showLogin(ctx, interaction, req, res, { status: 503, notice: 'tooManyLogins', username })
@@ -56,7 +56,7 @@ async function login(ctx: ServerContext, req: Request, res: Response): Promise<v
   })
 }
 
-/** An account, as tries to sign in to it are counted. */
+/** An account, for counting login attempts. */
 export interface Account {
   /** The same for every spelling and alias that finds it. */
   readonly name: string
@@ -72,7 +72,10 @@ async function accountOf(ctx: ServerContext, username: string): Promise<Account>
   return { name: `id ${userId}`, userId, ...(userMark !== undefined && { userMark }) }
 }
 
-/** Starts the session. A page is good for one login: sent again later, from the browser's history, it asks anew. */
+/**
+ * Starts the session. A page allows one login. A later repeat, such as from the browser's history, shows the login page
+ * again.
+ */
 async function startSession(
   ctx: ServerContext,
   interaction: Interaction,

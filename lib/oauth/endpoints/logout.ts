@@ -33,7 +33,7 @@ const PARAMS = [
 /** Where to go after logout, sealed into the page that asks. */
 interface LogoutTarget {
   readonly uri?: string
-  /** The app where the user is to follow a link: it registered itself, and the user may not know it. */
+  /** Set for a self-registered app: the page has a link to it, since the user may not know it. */
   readonly stranger?: AppName
 }
 

@@ -18,9 +18,9 @@ import { type Endpoint, sendJson } from './endpoint'
 import { limitStrangers } from './limit-strangers'
 
 const LIMIT = { windowMs: 3_600_000, refusal: 'Too many apps have been registered.' }
-/** So many tries for each registration that an address may have. */
+/** Attempts for each registration that an address may have. */
 const TRIES = 10
-/** What an app may ask for that registered no scope: its users' ids, and nothing else of them. */
+/** The scopes of an app that registered none: the user's id only. */
 const DEFAULT_SCOPES = ['openid']
 const GRANTED = ['realm', 'scopes', 'audiences', 'onwardOrigins', 'requireDpop']
 
@@ -71,7 +71,7 @@ async function replace(ctx: ServerContext, req: Request, res: Response): Promise
     throw invalidMetadata('The token_endpoint_auth_method cannot change: register anew.')
   }
   const registered = { ...before, metadata, client: await clientOf(ctx, req, clientId, metadata, secretHash) }
-  if (!before.isUsed) await limitRegistrations(ctx, req) // or whoever registered it could keep it for ever
+  if (!before.isUsed) await limitRegistrations(ctx, req) // else repeated updates would keep an unused app forever
   await ctx.registered.save(registered)
   sendJson(res, 200, describe(ctx, registered, token))
 }
@@ -101,7 +101,7 @@ function limitRegistrations(ctx: ServerContext, req: Request): Promise<void> {
   return limitStrangers(ctx, req, { ...LIMIT, name: 'register', perAddress, inAll: perHour })
 }
 
-/** All that arrive, so that mistakes do not use up what an address may register, and cost little all the same. */
+/** Counts every attempt. Failed ones do not use up the registrations of an address, and have a limit of their own. */
 function limitTries(ctx: ServerContext, req: Request): Promise<void> {
   const { perAddress, perHour } = ctx.registration as RegistrationSettings
   const most = { perAddress: TRIES * perAddress, inAll: TRIES * perHour }
@@ -140,7 +140,10 @@ async function clientOf(
   return secretHash === undefined ? client : { ...client, secretHash }
 }
 
-/** What the server registered (RFC 7591 §3.2.1, RFC 7592 §3). Of the secret only its hash is kept, so it is said once. */
+/**
+ * What the server registered (RFC 7591 §3.2.1, RFC 7592 §3). The secret is only in the first response: the server keeps
+ * its hash.
+ */
 function describe(
   ctx: ServerContext,
   { client, metadata, issuedAtSec }: RegisteredClient,

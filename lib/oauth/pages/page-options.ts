@@ -15,7 +15,7 @@ export interface TermsOfAccess {
 export interface PageOptions {
   /** The service's name, at the top of each page. Default: the issuer's host. */
   readonly brand?: string
-  /** An image beside the name: an `https` URL, or `data:image/…`. */
+  /** An image next to the name: an `https` URL, or `data:image/…`. */
   readonly logo?: string
   /** CSS appended to the style sheet, whose colours are custom properties: `:root { --accent: #7a1f3d }`. The ink on the accent follows it. */
   readonly css?: string

@@ -20,7 +20,7 @@ import type { PageTexts } from './texts'
 /** An app as the pages name it. */
 export interface AppName {
   readonly name: string
-  /** Stands beside the name of an app that chose it itself. */
+  /** Shown next to the name of a self-registered app. */
   readonly host?: string
 }
 
@@ -58,7 +58,7 @@ export interface LeavePage {
 export type LoginNotice =
   'wrongPassword' | 'tooManyAttempts' | 'tooManyLogins' | 'pageExpired' | 'cookiesNeeded' | 'otherUser' | 'otherAddress'
 
-/** What stands for something else in a text: `{ app: 'Tree Sketcher' }`. */
+/** Values of the placeholders in a text: `{ app: 'Tree Sketcher' }`. */
 type Words = Readonly<Record<string, string>>
 
 const SUBMIT = /<script>(.*)<\/script>/.exec(formPostHtml)?.[1] ?? ''
@@ -257,7 +257,7 @@ function withWords(text: string, words: Words): string {
   return text.replace(/\{(app|host|user|minutes|code|id)\}/g, (all, name: string) => words[name] ?? all)
 }
 
-/** What would end a source or a directive is no source. */
+/** Whether the text is one source: no character in it ends a source or a directive. */
 function isSource(source: unknown): boolean {
   return typeof source === 'string' && /^[\w.:/+-]+$/.test(source)
 }

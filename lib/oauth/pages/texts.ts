@@ -31,7 +31,7 @@ export interface PageTexts {
   readonly approvalWhereDevice: string
   readonly approvalUnchecked: string
   readonly approvalMay: string
-  /** What every app may do that is approved. */
+  /** What every approved app may do. */
   readonly approvalAct: string
   /** What a scope lets the app do, by its name: `{ 'tree.read': 'read your family tree' }`. */
   readonly scopes: Readonly<Record<string, string>>

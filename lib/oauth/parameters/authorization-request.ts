@@ -62,7 +62,7 @@ export interface AuthorizationRequest {
   readonly loginHint: string
   readonly idTokenHint: string | undefined
   readonly claims: ClaimsRequest
-  /** What the id_token is to say of the login's strength, where the app asked. */
+  /** The `acr` of the id_token, if the app asked for one. */
   readonly acr: string | undefined
   /** The audiences of the requested resources; undefined if none was requested. */
   readonly audience: readonly string[] | undefined

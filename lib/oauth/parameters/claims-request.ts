@@ -1,29 +1,29 @@
 import { isJsonObject } from '../../http/json'
 import { OAuthError, invalidRequest } from '../oauth-error'
 
-/** What an app asks for claim by claim (OIDC Core §5.5). */
+/** The claims that an app requests one by one (OIDC Core §5.5). */
 export interface ClaimsRequest {
   /** Names of claims, of those that this server knows. */
   readonly userinfo: readonly string[]
   readonly idToken: readonly string[]
-  /** The one user who will do. */
+  /** The only user whom the app accepts. */
   readonly sub: string | undefined
-  /** Whether the id_token is to say how strong the login was. */
+  /** Whether the id_token must have `acr`. */
   readonly asksAcr: boolean
 }
 
-/** Nothing of the kind. */
+/** A request without `claims`. */
 const NOTHING: ClaimsRequest = { userinfo: [], idToken: [], sub: undefined, asksAcr: false }
 
 /**
- * Reads the parameter `claims`. What is not known here is left out, as §5.5 wants it; essential and voluntary claims are
- * answered alike, since what the directory knows is given either way.
+ * Reads the parameter `claims`. Unknown claims are ignored (§5.5). Essential and voluntary claims are treated alike:
+ * the response has whatever the directory knows.
  *
  * @param text JSON: `{ "userinfo": { "email": { "essential": true } }, "id_token": { "picture": null } }`
  * @param known the claims that may be asked for
- * @param acr what a login here is worth
+ * @param acr the strength of a login here
  * @throws {OAuthError} invalid_request where it is no such object; unmet_authentication_requirements where an `acr` is
- *   essential that no login here has (§5.5.1.1)
+ * essential that no login here has (§5.5.1.1)
  */
 export function readClaimsRequest(text: string | undefined, known: readonly string[], acr: string): ClaimsRequest {
   if (text === undefined) return NOTHING

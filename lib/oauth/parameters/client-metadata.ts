@@ -2,7 +2,7 @@ import type { JsonObject } from '../../http/json'
 import { hostOf, redirectUriFault } from '../directories/redirect-uri'
 import { OAuthError } from '../oauth-error'
 
-/** What an app says of itself when it registers (RFC 7591 §2), with the defaults filled in. Other members are ignored. */
+/** The metadata of a registration (RFC 7591 §2), with the defaults filled in. Other members are ignored. */
 export interface ClientMetadata {
   readonly redirect_uris: readonly string[]
   readonly client_name: string

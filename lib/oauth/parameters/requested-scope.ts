@@ -6,9 +6,9 @@ import type { IdentityScopes } from '../identity-scopes'
 const TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /**
- * The scopes asked for, in order and each once.
+ * The requested scopes, in order, without duplicates.
  *
- * @throws {OAuthError} invalid_scope where a character stands in it that RFC 6749 §3.3 does not allow
+ * @throws {OAuthError} invalid_scope if the scope has a character that RFC 6749 §3.3 forbids
  */
 export function parseScope(scope: string | undefined): readonly string[] {
   if (scope === undefined) return []
@@ -19,7 +19,7 @@ export function parseScope(scope: string | undefined): readonly string[] {
   return [...new Set(tokens)]
 }
 
-/** What the server says about scopes. */
+/** The server's settings about scopes. */
 export interface ScopePolicy {
   readonly identity: IdentityScopes
   /** Whether an app without a realm gets none. */
@@ -27,7 +27,7 @@ export interface ScopePolicy {
 }
 
 /**
- * What is granted of what was asked for: identity scopes and the app's own. Others are left out (OIDC Core §3.1.2.1).
+ * The granted part of the requested scopes: identity scopes and the app's own. Others are ignored (OIDC Core §3.1.2.1).
  */
 export function grantableScope(
   asked: readonly string[],

@@ -4,7 +4,7 @@ import type { Records } from './records'
 /** A user who accepted a version is not asked again for this long. */
 const REMEMBERED_MS = 400 * 24 * 60 * 60_000
 
-/** Which user accepted which version of the terms of access. */
+/** The accepted terms of access, by user and version. */
 export class AcceptedTerms {
   readonly #records: Records
 

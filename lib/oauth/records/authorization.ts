@@ -1,4 +1,4 @@
-/** What a user allowed an app: shared by a code and every token issued from it. */
+/** The authorization that a user gave to an app. A code and every token issued from it share it. */
 export interface Authorization {
   /** Identifies the grant. Revoking it revokes every token issued from the code. Public, 128 bits. */
   readonly grantId: string
@@ -11,7 +11,7 @@ export interface Authorization {
   readonly sid: string
   /** The user's mark at that time: see `RevocationRecords`. */
   readonly userMark?: string
-  /** Asked for by the parameter `claims`, beside what the scopes give. */
+  /** Claims requested by the parameter `claims`, in addition to those of the scopes. */
   readonly userinfoClaims?: readonly string[]
   readonly idTokenClaims?: readonly string[]
   /** Stands in the id_token, where the app asked for it. */

@@ -4,20 +4,23 @@ import type { Records } from './records'
 /** How many logins may fail before an account, an address or a device has to wait. */
 export interface LoginLimits {
   /**
-   * Failures per account, 1 to 10,000. A device on which its user signed in before has as many for itself, all such devices
-   * of an account together five times as many. Default 10.
+   * Failures per account, 1 to 10,000. A device on which the user has signed in before has a counter of its own with
+   * the same limit. All such devices of an account together may fail five times as often. Default 10.
    */
   readonly perAccount: number
   /** Failures per address, 1 to 1,000,000; an IPv6 address counts by its /56. Default 100. */
   readonly perAddress: number
-  /** From the first failure until all are forgotten: seconds, 1 to 86,400. Default 900. */
+  /** Seconds from the first failure until the counter resets, 1 to 86,400. Default 900. */
   readonly windowSec: number
 }
 
-/** So many devices' failures count for one account: whoever signed in once could collect devices to guess with later. */
+/**
+ * Failures of all known devices of an account, as a multiple of `perAccount`. Without this bound an attacker could
+ * collect device cookies and guess with each.
+ */
 const DEVICES = 5
 
-/** Who tries to sign in. */
+/** The source of a login attempt. */
 export interface LoginSource {
   /** Names the account: the same for every spelling that finds it. */
   readonly account: string

@@ -26,8 +26,8 @@ export interface RecordClaim<T> extends Omit<Claim, 'value'> {
 }
 
 /**
- * The store for JSON values, by kind and id. An id is a hash or public, never a secret. Keys name the issuer, too: of several
- * issuers over one store none finds what another keeps.
+ * The store for JSON values, by kind and id. An id is a hash or public, never a secret. Keys include the issuer, so
+ * issuers that share a store never see each other's records.
  */
 export class Records {
   readonly #store: OAuthStore

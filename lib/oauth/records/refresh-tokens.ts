@@ -97,7 +97,7 @@ export class RefreshTokens {
       return undefined
     }
     const next = { ...kept, number: number + 1 }
-    // Kept anew only if it is not there: that would forget that somebody has used it.
+    // Written only if it is missing: a rewrite would erase the claim of an earlier use.
     if (claim.first || !(await this.#next(found))) await this.#keep(handle, next)
     return tokenOf(handle, next)
   }

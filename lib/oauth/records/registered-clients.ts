@@ -14,15 +14,15 @@ export interface RegisteredClient {
   readonly isUsed?: boolean
 }
 
-/** Begins the ids of apps that registered themselves. */
+/** Prefix of the app keys of self-registered apps. */
 const PREFIX = 'dyn-'
 
-/** How long an app is kept to which no user has signed in yet: whoever registers one uses it at once. */
+/** Lifetime of an app until its first user signs in. A real client signs its user in right after it registers. */
 const UNUSED_MS = 3_600_000
 
 /**
- * The apps that registered themselves. Only what a user allows makes a registration last, and each time anew: anybody may
- * register, so what is kept for strangers is what they can register in an hour.
+ * The self-registered apps. A registration expires after an hour unless a user signs in to the app, which extends it.
+ * So strangers occupy at most the registrations of one hour.
  */
 export class RegisteredClients {
   readonly #records: Records
@@ -65,7 +65,7 @@ export class RegisteredClients {
   }
 }
 
-/** What no app key has would make some databases fail: NUL, line breaks, a megabyte. */
+/** The shape of app keys. Other text, such as NUL or a megabyte, makes some databases fail. */
 const CLIENT_ID = /^[\x21-\x7e]{1,255}$/
 
 /** The app's own directory first, then the apps that registered themselves. */

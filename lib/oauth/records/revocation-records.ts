@@ -60,13 +60,13 @@ export class RevocationRecords {
     publish('revoked', { what: 'client', id: clientId })
   }
 
-  /** Ends every session and grant of a user that began before. */
+  /** Ends every session and grant that a user began before this call. */
   async revokeUser(userId: string): Promise<void> {
     await this.#records.set('stamp', hashOf(userId), newId(), this.#grantMs)
     publish('revoked', { what: 'user', id: userId })
   }
 
-  /** The mark that the user's sessions and grants must carry, or undefined if nothing was revoked of late. */
+  /** The mark that the user's sessions and grants must carry, or undefined if there was no recent revocation. */
   markOf(userId: string): Promise<string | undefined> {
     return this.#records.get<string>('stamp', hashOf(userId))
   }
@@ -77,7 +77,7 @@ export class RevocationRecords {
     return current !== undefined && current !== mark
   }
 
-  /** Whether the token or what it belongs to is revoked. */
+  /** Whether the token, its grant, session, user or app is revoked. */
   async isRevoked({ jti, grant_id, sid, sub, client_id, auth_time, user_mark }: Revocable): Promise<boolean> {
     const isOfUser = auth_time !== undefined && sub !== undefined
     const ids = [jti, grant_id, sid, RegisteredClients.isRegistered(client_id ?? '') ? client_id : undefined]

@@ -14,13 +14,15 @@ export interface WebsiteSession {
 
 /** A session as it is kept. */
 export interface SessionRecord extends WebsiteSession {
-  /** The ids of the same user's sessions before, of the same browser, latest first. */
+  /** The ids of this user's earlier sessions in the same browser, latest first. */
   readonly earlier?: readonly string[]
   /** The user's mark at the login: see `RevocationRecords`. */
   readonly userMark?: string
 }
 
-/** Sessions whose grants a later logout ends. A user who signs in more often within one session is a program. */
+/**
+ * Maximum number of earlier sessions whose grants a logout ends. Only a program signs in more often within one session.
+ */
 const MOST_EARLIER = 20
 
 /** Website sessions. The cookie is a 256-bit secret, stored as its hash. A session ends after an idle time and a lifetime. */
@@ -40,8 +42,8 @@ export class WebsiteSessions {
   }
 
   /**
-   * Starts a session at login, in place of the browser's session before. The cookie is always new, which prevents session
-   * fixation.
+   * Starts a session at login and replaces the browser's previous session. The cookie is always new, which prevents
+   * session fixation.
    *
    * @param userMark the user's mark, read before the password was checked
    */

@@ -11,17 +11,17 @@ interface Entry extends Expiring {
 }
 
 /**
- * Prefixes of what anyone with a client ID can store: opaque tokens of unauthenticated sessions, pushed
- * requests, proofs of keys, apps that register themselves, and what users approved for them.
+ * Key prefixes of records that strangers can create with a client ID alone: opaque tokens of unauthenticated sessions,
+ * pushed requests, DPoP proofs, self-registered apps and their approvals.
  */
 const STRANGERS = /^(unauthenticated|pushed|proof|client|approval):/
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /**
-   * Entries kept at most, 1 to 16,000,000. Default 1,000,000, about 400 MB. What strangers can have stored gets half of
-   * them at most (opaque tokens of unauthenticated sessions, pushed requests, DPoP proofs, apps that register themselves, approvals):
-   * the rest is for logins, codes, users' tokens and revocations.
+   * Maximum number of entries, 1 to 16,000,000. Default 1,000,000, about 400 MB. Records that strangers can create use
+   * at most half of them: opaque tokens of unauthenticated sessions, pushed requests, DPoP proofs, self-registered
+   * apps, approvals. The rest is for logins, codes, users' tokens and revocations.
    */
   readonly maxEntries?: number
   /** Default: the system's. */

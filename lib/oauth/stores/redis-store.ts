@@ -8,7 +8,7 @@ import type { Claim, Count, OAuthStore } from './store'
 
 const CLAIM = script(claimLua)
 const COUNT = script(countLua)
-/** What a Redis user has to be allowed. */
+/** Commands that the Redis user must be allowed. */
 const RIGHTS = '+evalsha +eval +time +get +getex +set +del +exists +incrby +pttl +pexpire'
 /** Longer than the throttle's: a claim whose reply is lost costs its user a fresh login. */
 const DEADLINE_MS = 2_000

@@ -34,7 +34,10 @@ export interface AccessTokenClaims {
   /** Only after `revokeUser()`: tells this login from those before. */
   readonly user_mark?: string
   readonly session_kind?: 'unauthenticated'
-  /** Names of claims that userinfo gives beside those of the scopes, because the app asked for them (OIDC Core §5.5). */
+  /**
+   * Names of claims that the app requested one by one: userinfo has them in addition to those of the scopes (OIDC Core
+   * §5.5).
+   */
   readonly userinfo_claims?: readonly string[]
   /** The key that the token is bound to (RFC 9449 §6.1). */
   readonly cnf?: { readonly jkt: string }
