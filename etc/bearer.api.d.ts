@@ -4,8 +4,8 @@ export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as
 import { C as Clock } from "../shared/clock.js";
 import { Request, Router } from "express";
 import { P as Placement } from "../shared/credentials.js";
-import { I as IssuerOptions, j as TokenOptions, A as Audience, C as CheckClaims, R as ReadSession, S as Session, U as UnauthenticatedMark } from "../shared/trusted-issuer.js";
-export { a as AudienceInstead, b as Auth, c as ClaimPath, d as Claims, e as ClientSession, K as KeyMaterial, f as KeyOptions, g as RequiredValues, h as SessionIdentity, T as Tenants, i as TokenFacts, k as UnauthenticatedSession, l as UserSession } from "../shared/trusted-issuer.js";
+import { I as IssuerOptions, l as TokenOptions, A as Audience, C as CheckClaims, R as ReadSession, F as FetchFunction, S as Session, U as UnauthenticatedMark } from "../shared/trusted-issuer.js";
+export { a as AudienceInstead, b as Auth, c as ClaimPath, d as Claims, e as ClientSession, f as FetchInit, g as FetchedResponse, K as KeyMaterial, h as KeyOptions, i as RequiredValues, j as SessionIdentity, T as Tenants, k as TokenFacts, m as UnauthenticatedSession, n as UserSession } from "../shared/trusted-issuer.js";
 import { A as Algorithm } from "../shared/verify-key.js";
 export { J as JsonObject, a as Jwk } from "../shared/verify-key.js";
 import { R as RedisClient } from "../shared/redis-client.js";
@@ -70,7 +70,7 @@ type IssuersOptions = (IssuerOptions & {
     readonly audience?: Audience | undefined;
     readonly checkClaims?: CheckClaims | undefined;
     readonly session?: ReadSession | undefined;
-    readonly fetch?: typeof globalThis.fetch | undefined;
+    readonly fetch?: FetchFunction | undefined;
     readonly issuer?: never;
     readonly introspection?: never;
     readonly verify?: never;
@@ -165,5 +165,5 @@ interface BearerEvent {
     readonly cause: unknown;
 }
 declare function sessionOf(req: IncomingMessage): Session;
-export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, IssuerOptions, Middleware, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
+export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, FetchFunction, IssuerOptions, Middleware, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
 export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, TokenSource, VerifyToken };

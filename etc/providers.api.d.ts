@@ -98,9 +98,10 @@ interface OktaOptions {
 declare function okta({ domain, server, audience, more }: OktaOptions): IssuerOptions;
 interface SupabaseOptions {
     readonly project: string;
+    readonly secret?: string;
     readonly more?: ProviderOptions;
 }
-declare function supabase({ project, more }: SupabaseOptions): IssuerOptions;
+declare function supabase({ project, secret, more }: SupabaseOptions): IssuerOptions;
 interface ZitadelOptions {
     readonly domain: string;
     readonly project: string;

@@ -47,6 +47,21 @@ interface UnauthenticatedMark {
     readonly claim: string;
     readonly value: string | number | boolean;
 }
+type FetchFunction = (url: string, init: FetchInit) => Promise<FetchedResponse>;
+interface FetchInit {
+    readonly method?: "POST";
+    readonly headers: Record<string, string>;
+    readonly body?: string;
+    readonly redirect: "manual";
+    readonly signal: AbortSignal;
+}
+interface FetchedResponse {
+    readonly status: number;
+    readonly headers: {
+        get(name: string): string | null;
+    };
+    readonly body: object | null;
+}
 type Tenants = readonly string[] | ((tenant: string) => boolean);
 interface AudienceInstead {
     readonly instead: "clients" | "issuer" | "introspection" | "verify";
@@ -69,7 +84,7 @@ interface TokenOptions {
     readonly scopeRequired?: boolean | undefined;
     readonly checkClaims?: CheckClaims | undefined;
     readonly session?: ReadSession | undefined;
-    readonly fetch?: typeof globalThis.fetch | undefined;
+    readonly fetch?: FetchFunction | undefined;
     readonly allowHttp?: boolean | undefined;
 }
 type RequiredValues = Readonly<Record<string, string | number | boolean | readonly (string | number | boolean)[]>>;
@@ -91,9 +106,9 @@ type KeyOptions = {
     readonly jwksUri?: never;
 } | {
     readonly secret: KeyObject | Uint8Array | string;
+    readonly jwksUri?: string;
     readonly key?: never;
     readonly keys?: never;
-    readonly jwksUri?: never;
 } | {
     readonly jwksUri: string;
     readonly key?: never;
@@ -101,4 +116,4 @@ type KeyOptions = {
     readonly secret?: never;
 };
 type IssuerOptions = TokenOptions & KeyOptions;
-export type { Audience as A, CheckClaims as C, IssuerOptions as I, KeyMaterial as K, ReadSession as R, Session as S, Tenants as T, UnauthenticatedMark as U, AudienceInstead as a, Auth as b, ClaimPath as c, Claims as d, ClientSession as e, KeyOptions as f, RequiredValues as g, SessionIdentity as h, TokenFacts as i, TokenOptions as j, UnauthenticatedSession as k, UserSession as l };
+export type { Audience as A, CheckClaims as C, FetchFunction as F, IssuerOptions as I, KeyMaterial as K, ReadSession as R, Session as S, Tenants as T, UnauthenticatedMark as U, AudienceInstead as a, Auth as b, ClaimPath as c, Claims as d, ClientSession as e, FetchInit as f, FetchedResponse as g, KeyOptions as h, RequiredValues as i, SessionIdentity as j, TokenFacts as k, TokenOptions as l, UnauthenticatedSession as m, UserSession as n };

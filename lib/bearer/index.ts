@@ -36,6 +36,7 @@ export type {
   UserSession,
 } from './session/session'
 export type { Algorithm } from './keys/algorithm'
+export type { FetchFunction, FetchInit, FetchedResponse } from '../http/fetch-json'
 export type { JsonObject } from '../http/json'
 export type { Jwk } from './keys/verify-key'
 export type { Reason } from './refusal/refusal'

@@ -43,6 +43,7 @@ const CONNECTIONS: Remedies = [
   [/CERT_(REVOKED|REJECTED)|INVALID_PURPOSE/, 'its certificate is not accepted: replace it there'],
   [/SELF_SIGNED|UNABLE_TO|CERT|INVALID_CA/, 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
   [/^EPROTO$|^ERR_SSL/, 'the server there does not speak TLS: correct the port'],
+  [/^UND_ERR_ABORTED$/, 'correct the credentials for the proxy, or allow the address there'], // undici's ProxyAgent
   [/no answer within|TIMEDOUT|TIMEOUT/, 'check the address, and firewalls and proxies on the way'],
 ]
 

@@ -1,8 +1,30 @@
 import type { Clock } from './clock'
 import { type JsonObject, isJsonObject } from './json'
 
-/** What documents are fetched with: Node's own `fetch`, or one that goes by a proxy. */
-export type Fetch = typeof globalThis.fetch
+/**
+ * A function that fetches documents: Node's own `fetch`, that of undici or node-fetch, or the app's. It takes less and
+ * returns less than Node's, so that the types of each of these fit.
+ */
+export type FetchFunction = (url: string, init: FetchInit) => Promise<FetchedResponse>
+
+/** What a request is sent with. */
+export interface FetchInit {
+  /** Default GET. */
+  readonly method?: 'POST'
+  readonly headers: Record<string, string>
+  readonly body?: string
+  readonly redirect: 'manual'
+  /** Aborted after the deadline. */
+  readonly signal: AbortSignal
+}
+
+/** What is read of a response. */
+export interface FetchedResponse {
+  readonly status: number
+  readonly headers: { get(name: string): string | null }
+  /** A stream of bytes that can be iterated over. */
+  readonly body: object | null
+}
 
 /** Bounds of one fetch. */
 export interface FetchLimits {
@@ -12,7 +34,7 @@ export interface FetchLimits {
   /** The largest body taken, in bytes. */
   readonly maxBytes: number
   /** Default: Node's own. */
-  readonly fetch?: Fetch | undefined
+  readonly fetch?: FetchFunction | undefined
 }
 
 /** A document could not be fetched. `status` is set where a server answered. */
@@ -38,7 +60,7 @@ export interface Fetched {
  *
  * @throws {FetchProblem}
  */
-export async function fetchJson(url: string, limits: FetchLimits, init: RequestInit = {}): Promise<Fetched> {
+export async function fetchJson(url: string, limits: FetchLimits, init: Partial<FetchInit> = {}): Promise<Fetched> {
   const { clock, timeoutMs } = limits
   const aborter = new AbortController()
   const { signal } = aborter
@@ -54,8 +76,12 @@ export async function fetchJson(url: string, limits: FetchLimits, init: RequestI
   }
 }
 
-async function fetchWithin(url: string, { maxBytes, fetch = globalThis.fetch }: FetchLimits, init: RequestInit) {
-  const headers = { accept: 'application/json', ...(init.headers as Record<string, string>) }
+async function fetchWithin(
+  url: string,
+  { maxBytes, fetch = globalThis.fetch }: FetchLimits,
+  init: Partial<FetchInit> & Pick<FetchInit, 'signal'>,
+) {
+  const headers = { accept: 'application/json', ...init.headers }
   const response = await fetch(url, { ...init, headers, redirect: 'manual' })
   if (response.status !== 200) {
     void discard(response)
@@ -68,9 +94,9 @@ async function fetchWithin(url: string, { maxBytes, fetch = globalThis.fetch }: 
 }
 
 /** Frees the connection. Bodies of other libraries' `fetch` have no `cancel()`, and Node's may fail at it. */
-async function discard({ body }: Response): Promise<void> {
+async function discard({ body }: FetchedResponse): Promise<void> {
   try {
-    await body?.cancel()
+    await (body as ReadableStream | null)?.cancel()
   } catch {
     // nobody reads it
   }
@@ -84,7 +110,7 @@ function parsed(text: string): unknown {
   }
 }
 
-async function readText(response: Response, url: string, maxBytes: number): Promise<string> {
+async function readText(response: FetchedResponse, url: string, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {

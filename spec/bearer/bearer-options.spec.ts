@@ -107,6 +107,21 @@ describe('requireBearer() throws at startup and names the option', () => {
       /algorithms/,
     ],
     [
+      'a secret and jwksUri without an algorithm for the secret',
+      { issuer, audience, secret: secretText, jwksUri: 'https://as.test/jwks', algorithms: ['ES256'] },
+      /algorithms must name one of HS256, HS384, HS512 for secret; received \[\]/,
+    ],
+    [
+      'a secret and jwksUri without an algorithm for jwksUri',
+      { issuer, audience, secret: secretText, jwksUri: 'https://as.test/jwks', algorithms: ['HS256'] },
+      /algorithms must name one of RS256.* for jwksUri; received \[ 'HS256' \]/,
+    ],
+    [
+      'a secret, jwksUri and a key',
+      { ...dev, secret: secretText, jwksUri: 'https://as.test/jwks' },
+      /key and secret and jwksUri contradict/,
+    ],
+    [
       'a secret that is none',
       { issuer, audience, secret: 7 },
       /secret cannot be used: it is no text, bytes or KeyObject/,

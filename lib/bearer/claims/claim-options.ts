@@ -1,3 +1,4 @@
+import type { FetchFunction } from '../../http/fetch-json'
 import { optionError } from '../../http/help'
 import { optionOneOf, optionRange, optionType, shown } from '../../http/options'
 import type { Algorithm } from '../keys/algorithm'
@@ -38,8 +39,8 @@ export interface TokenOptions {
   /** The clients whose tokens are accepted, by `client_id`, `azp`, `cid` or `appid`. Default: all of the issuer's. */
   readonly clients?: readonly string[] | undefined
   /**
-   * The algorithms accepted. A key takes the one that its JWK names, else those here that fit it. Default: `['HS256']`
-   * with `secret`; else RS, PS and ES with 256, 384, 512, EdDSA and Ed25519.
+   * The algorithms accepted. A key is for the algorithm that its JWK names, else for those here that fit it. Default: RS,
+   * PS and ES with 256, 384 and 512, EdDSA and Ed25519; with `secret` HS256 instead, or beside them with `jwksUri`.
    */
   readonly algorithms?: readonly Algorithm[] | undefined
   /** How far the issuer's clock may be off: whole seconds, 0 to 300. Default 5. */
@@ -83,8 +84,8 @@ export interface TokenOptions {
    * whatever `sub` is. Undefined: 401. An error thrown: the same, with a warning.
    */
   readonly session?: ReadSession | undefined
-  /** Fetches metadata, keys and introspection answers: a `fetch` that goes by a proxy. Default: Node's own. */
-  readonly fetch?: typeof globalThis.fetch | undefined
+  /** Fetches metadata, keys and introspection answers, for example through a proxy. Default: Node's `fetch`. */
+  readonly fetch?: FetchFunction | undefined
   /** Takes http addresses of other machines too, for a test network. Default false. */
   readonly allowHttp?: boolean | undefined
 }

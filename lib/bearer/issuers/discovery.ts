@@ -1,6 +1,6 @@
 import type { Clock } from '../../http/clock'
 import { RemediedProblem, fetchFailure } from '../../http/fetch-failure'
-import { type Fetch, FetchProblem, fetchJson } from '../../http/fetch-json'
+import { type FetchFunction, FetchProblem, fetchJson } from '../../http/fetch-json'
 import type { JsonObject } from '../../http/json'
 import { shown } from '../../http/options'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
@@ -29,7 +29,7 @@ export async function discover(
   issuer: string,
   clock: Clock,
   allowHttp: boolean,
-  fetch?: Fetch,
+  fetch?: FetchFunction,
 ): Promise<IssuerMetadata> {
   const base = issuer.replace(/\/$/, '')
   const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, fetch }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../../http/clock'
 import { type ClaimPolicy, claimRefusal, opaqueClaimProblem, timesAsNumbers, withoutNull } from '../claims/claims'
-import { type Fetch, FetchProblem, fetchJson } from '../../http/fetch-json'
+import { type FetchFunction, FetchProblem, fetchJson } from '../../http/fetch-json'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import { readJsonObject } from '../../http/json'
 import type { Claims } from '../session/session'
@@ -55,7 +55,7 @@ export function introspectionVerifier(
   policy: ClaimPolicy,
   clock: Clock,
   mostAnswers = MOST_ANSWERS,
-  fetch?: Fetch,
+  fetch?: FetchFunction,
 ): TokenVerifier {
   const { endpoint, clientId, clientSecret, clientAuth = 'basic', cacheSec = 10 } = options
   const credentials = [clientId, clientSecret].map(formEncoded) // RFC 6749 §2.3.1

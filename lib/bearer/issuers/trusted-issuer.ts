@@ -9,7 +9,7 @@ import { type IssuerDefaults, type TokenOptions, claimPolicy } from '../claims/c
 import type { TrustedIssuer } from './jwt-verifier'
 import type { KnownTokens } from './known-tokens'
 import { tenantKeys } from './tenant-keys'
-import { type KeySource, keySet, sharedAlgorithms, staticKeys } from '../keys/key-source'
+import { type KeySource, keySet, secretBeside, sharedAlgorithms, staticKeys } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from '../keys/verify-key'
@@ -20,7 +20,7 @@ export type IssuerOptions = TokenOptions & KeyOptions
 /** The names of the options read here, beside {@link CLAIM_OPTION_NAMES}. */
 export const KEY_OPTION_NAMES: readonly string[] = ['key', 'keys', 'secret', 'jwksUri', 'algorithms', 'lastGoodSec']
 
-/** The options that say where keys are; with none of them they are discovered. */
+/** The options that name the source of keys. Default: discovery. */
 const SOURCES = ['key', 'keys', 'secret', 'jwksUri'] as const
 
 /**
@@ -51,14 +51,21 @@ function keySource(
   clock: Clock,
   tokens: KnownTokens,
 ): KeySource {
-  const given = SOURCES.filter((name) => options[name] !== undefined)
-  if (given.length > 1) throw keyError(`${given.join(' and ')} contradict each other: give one source of keys`)
   const { key, keys, secret, jwksUri, lastGoodSec = 3_600 } = options
-  optionRange('lastGoodSec', lastGoodSec, 0, 86_400)
-  const algorithms = allowed(options.algorithms, secret === undefined ? ASYMMETRIC : SYMMETRIC)
-  if (secret !== undefined) {
-    return fixed([take('secret', () => keyFromOption(secret, algorithms))])
+  const given = SOURCES.filter((name) => options[name] !== undefined)
+  if (given.length > 1 && given.join() !== 'secret,jwksUri') {
+    throw keyError(`${given.join(' and ')} contradict each other: give one source of keys`)
   }
+  optionRange('lastGoodSec', lastGoodSec, 0, 86_400)
+  const isSecretOnly = given.join() === 'secret'
+  const accepted = allowed(options.algorithms, [
+    ...(isSecretOnly ? [] : ASYMMETRIC),
+    ...(secret === undefined ? [] : SYMMETRIC),
+  ])
+  const algorithms = accepted.filter((algorithm) => !SYMMETRIC.includes(algorithm))
+  const ofSecret = accepted.filter((algorithm) => SYMMETRIC.includes(algorithm))
+  const shared = secret === undefined ? undefined : fixed([take('secret', () => keyFromOption(secret, ofSecret))])
+  if (shared && isSecretOnly) return shared
   if (key !== undefined) return fixed([take('key', () => keyOf(key, algorithms))])
   if (keys !== undefined) {
     if (!Array.isArray(keys) || keys.length === 0) throw keyError('keys must be a list of one key or more')
@@ -70,7 +77,11 @@ function keySource(
     if (!isSecureUrl(jwksUri, allowHttp)) {
       throw optionError(`jwksUri must be an https URL; received ${shown(jwksUri)}${allowHttpHint(jwksUri)}`)
     }
-    return remoteKeys({ ...remote, locate: () => jwksUri })
+    if (algorithms.length === 0) {
+      throw optionError(`algorithms must name one of ${ASYMMETRIC.join(', ')} for jwksUri; received ${shown(ofSecret)}`)
+    }
+    const jwks = remoteKeys({ ...remote, mayBeEmpty: shared !== undefined, locate: () => jwksUri })
+    return shared ? secretBeside(shared, jwks) : jwks
   }
   if (!isSecureUrl(issuer, allowHttp) || /[?#]/.test(issuer)) {
     throw optionError(
@@ -123,7 +134,9 @@ function keyOf(material: KeyMaterial, algorithms: readonly Algorithm[]): VerifyK
 }
 
 function keyFromOption(secret: unknown, algorithms: readonly Algorithm[]): VerifyKey {
-  if (algorithms.length > 1) throw optionError('algorithms must name one algorithm for a secret')
+  if (algorithms.length !== 1) {
+    throw optionError(`algorithms must name one of ${SYMMETRIC.join(', ')} for secret; received ${shown(algorithms)}`)
+  }
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array) && !(secret instanceof KeyObject)) {
     throw new KeyProblem('it is no text, bytes or KeyObject')
   }
@@ -141,7 +154,7 @@ function take(option: string, make: () => VerifyKey): VerifyKey {
 }
 
 function allowed(given: unknown, family: readonly Algorithm[]): readonly Algorithm[] {
-  if (given === undefined) return family === SYMMETRIC ? ['HS256'] : family
+  if (given === undefined) return family.filter((algorithm) => algorithm !== 'HS384' && algorithm !== 'HS512')
   if (!Array.isArray(given) || given.length === 0) {
     throw optionError(`algorithms must be a list of one or more; received ${shown(given)}`)
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../http/clock'
+import type { FetchFunction } from '../../http/fetch-json'
 import { optionError } from '../../http/help'
 import { optionNames, optionOneOf, optionRange, optionType, shown } from '../../http/options'
 import {
@@ -55,8 +56,8 @@ export type IssuersOptions =
       readonly checkClaims?: CheckClaims | undefined
       /** Reads the sessions of issuers without a `session` of their own. */
       readonly session?: ReadSession | undefined
-      /** Fetches for issuers without a `fetch` of their own. Default: Node's own. */
-      readonly fetch?: typeof globalThis.fetch | undefined
+      /** Fetches for issuers without a `fetch` of their own. Default: Node's `fetch`. */
+      readonly fetch?: FetchFunction | undefined
       readonly issuer?: never
       readonly introspection?: never
       readonly verify?: never
@@ -73,6 +74,8 @@ export interface CacheOptions {
 
 /** What stands beside `issuers` and is about all of them. */
 const FOR_ALL_ISSUERS: ReadonlySet<string> = new Set(['audience', 'session', 'checkClaims', 'fetch'])
+
+const ONCE = 'give all of its keys in one entry; secret and jwksUri may stand together'
 
 const ISSUER_OPTION_NAMES = [...CLAIM_OPTION_NAMES, ...KEY_OPTION_NAMES]
 
@@ -158,7 +161,7 @@ function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock:
       opaque = inIssuer(i, () => opaqueIssuer(given, defaults, clock))
     } else {
       const issuer = inIssuer(i, () => trustedIssuer(given, defaults, clock, tokens))
-      if (!issuers.add(issuer)) throw optionError(`issuers has ${shown(issuer.policy.issuer)} twice`)
+      if (!issuers.add(issuer)) throw optionError(`issuers has ${shown(issuer.policy.issuer)} twice: ${ONCE}`)
     }
   }
   return { issuers, opaque }

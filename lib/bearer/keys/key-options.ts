@@ -4,7 +4,10 @@ import type { Jwk } from './verify-key'
 /** A public key: a KeyObject, a PEM (of a key or a certificate), or a JWK. */
 export type KeyMaterial = KeyObject | string | Jwk
 
-/** Where the issuer's keys come from: one of these, or none, and they are found through the issuer's metadata. */
+/**
+ * The source of the issuer's keys: one of these. Default: the issuer's metadata. Only `secret` and `jwksUri` may stand
+ * together, for an issuer that changes from a shared secret to key pairs.
+ */
 export type KeyOptions =
   | { readonly key?: never; readonly keys?: never; readonly secret?: never; readonly jwksUri?: never }
   | {
@@ -15,7 +18,7 @@ export type KeyOptions =
       readonly jwksUri?: never
     }
   | {
-      /** The issuer's keys; tokens name theirs by `kid`, so more than one of an algorithm must be JWKs. */
+      /** The issuer's keys. Two keys for one algorithm must be JWKs with a `kid`, which tokens name. */
       readonly keys: readonly KeyMaterial[]
       readonly key?: never
       readonly secret?: never
@@ -24,9 +27,10 @@ export type KeyOptions =
   | {
       /** A secret shared with the issuer, for HS256, HS384 or HS512; at least as long as the hash. A text is UTF-8. */
       readonly secret: KeyObject | Uint8Array | string
+      /** The address of the JWK Set that verifies the issuer's other tokens. The set may be empty. Default none. */
+      readonly jwksUri?: string
       readonly key?: never
       readonly keys?: never
-      readonly jwksUri?: never
     }
   | {
       /** The address of the issuer's JWK Set: https, or http on this machine. */

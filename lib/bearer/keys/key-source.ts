@@ -1,6 +1,6 @@
 import { shown } from '../../http/options'
 import { type Refusal, refuse } from '../refusal/refusal'
-import type { Algorithm } from './algorithm'
+import { type Algorithm, SYMMETRIC } from './algorithm'
 import type { VerifyKey } from './verify-key'
 
 /** Where the keys of one issuer come from. */
@@ -115,4 +115,17 @@ export function staticKeys(set: KeySet): KeySource {
     all: () => set.all,
     isFixed: true,
   }
+}
+
+/** A shared secret beside a JWK Set. The secret verifies HS256, HS384 or HS512 and nothing else; the set never does. */
+export function secretBeside(secret: KeySource, jwks: KeySource): KeySource {
+  return {
+    ...jwks,
+    find: (kid, algorithm) => (isSymmetric(algorithm) ? secret : jwks).find(kid, algorithm),
+    all: () => [...jwks.all(), ...secret.all()],
+  }
+}
+
+function isSymmetric(algorithm: string): boolean {
+  return (SYMMETRIC as readonly string[]).includes(algorithm)
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../http/clock'
 import type { Algorithm } from './algorithm'
 import { RemediedProblem, fetchFailure } from '../../http/fetch-failure'
-import { type Fetch, fetchJson } from '../../http/fetch-json'
+import { type FetchFunction, fetchJson } from '../../http/fetch-json'
 import { readJwks } from './jwks'
 import { type KeySet, type KeySource, findKey, leftOutKeys } from './key-source'
 import { type Refusal, isRefusal } from '../refusal/refusal'
@@ -15,12 +15,14 @@ export interface RemoteKeysOptions {
   readonly clock: Clock
   /** How long past its life the last good set serves while the issuer does not answer, in milliseconds. */
   readonly lastGoodMs: number
+  /** Accepts a set with no key at all: the issuer has a shared secret as well. Default false. */
+  readonly mayBeEmpty?: boolean
   /** Hears of keys that the issuer no longer shows. */
   readonly withdrawn?: (keys: ReadonlySet<VerifyKey>) => void
   /** From 0 to 1; spreads the retries of many processes. */
   readonly random?: () => number
   /** Default: Node's own. */
-  readonly fetch?: Fetch | undefined
+  readonly fetch?: FetchFunction | undefined
 }
 
 /** How long a set holds where the issuer does not say, and the bounds of what it may say. */
@@ -46,7 +48,7 @@ const OTHER_KEYS = 'have the issuer sign with another key, or set algorithms'
  * `unknown_key`.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
-  const { locate, algorithms, clock, lastGoodMs, withdrawn, random = Math.random, fetch } = options
+  const { locate, algorithms, clock, lastGoodMs, mayBeEmpty, withdrawn, random = Math.random, fetch } = options
   let set: KeySet | undefined
   let byJwk: ReadonlyMap<string, VerifyKey> = new Map()
   let fetchedAt = -Infinity
@@ -108,9 +110,9 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     return new Error(`the keys of the issuer cannot be had: ${why}: ${remedy}`, { cause })
   }
 
-  /** Whether there is a set and it has no key that can be used. */
+  /** Whether the set has no usable key where it needs one. */
   function isEmpty(): boolean {
-    return set?.all.length === 0
+    return set?.all.length === 0 && !(mayBeEmpty && set.leftOut.length === 0)
   }
 
   function noKey(): Error {

@@ -137,7 +137,10 @@ describe('requireBearer({ issuers })', () => {
     for (const [wrong, message] of [
       [{ issuers: [] }, /issuers must be a list/],
       [{ issuers: one }, /issuers must be a list/],
-      [{ issuers: [one, { ...two, issuer: 'https://one.test/' }] }, /issuers has 'https:\/\/one.test\/' twice/],
+      [
+        { issuers: [one, { ...two, issuer: 'https://one.test/' }] },
+        /issuers has 'https:\/\/one.test\/' twice: give all of its keys in one entry/,
+      ],
       [
         { issuers: [one, { ...two, issuer: ['https://two.test', 'https://one.test'] }] },
         /issuers has 'https:\/\/two.test' twice/,

@@ -10,8 +10,9 @@ import { page } from '../../support/markdown'
 import { serve } from '../../support/serve'
 import { readData } from '../../support/data'
 import { generateKeys } from '../../support/generate-keys'
+import { LEGACY_SECRET, MORE_TOKENS } from './more-tokens'
 
-interface Case {
+export interface Case {
   readonly id: string
   readonly header: { readonly alg: string; readonly kid?: string } | null
   readonly claims: Record<string, unknown> | null
@@ -33,6 +34,8 @@ function recipeOf({ id, recipe: { issuer, audience, requirements } }: Case): str
     if (requirements.includes('multi-tenant')) return 'entra-tenants'
     return String(issuer).includes('sts.windows.net') ? 'entra-v1' : 'entra'
   }
+  if (id.startsWith('clerk-both')) return 'clerk-both'
+  if (id.startsWith('supabase-both')) return 'supabase-both'
   if (id.startsWith('clerk')) return audience === null ? 'clerk' : 'clerk-machine'
   if (id === 'google-user-signin-as-credential') return 'google-users'
   if (id.startsWith('workos')) return id.startsWith('workos-session') ? 'workos-session' : 'workos-connect'
@@ -54,7 +57,11 @@ const FETCHED: Readonly<Record<string, string>> = {
   google: 'https://www.googleapis.com/oauth2/v3/certs',
   'google-users': 'https://www.googleapis.com/oauth2/v3/certs',
   clerk: `https://clerk.acme.example${METADATA}`,
+  'clerk-both': `https://clerk.acme.example${METADATA}`,
   'clerk-machine': `https://clerk.acme.example${METADATA}`,
+  'supabase-both': 'https://abcdefghijklmnopqrst.supabase.co/auth/v1/.well-known/jwks.json',
+  adfs: 'https://adfs.acme.example/adfs/discovery/keys',
+  b2c: 'https://acme.b2clogin.com/acme.onmicrosoft.com/B2C_1_sign_in/discovery/v2.0/keys',
   supabase: 'https://abcdefghijklmnopqrst.supabase.co/auth/v1/.well-known/jwks.json',
   firebase: 'https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com',
   'firebase-tenant': 'https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com',
@@ -109,7 +116,10 @@ function tokenOf({ header, claims, token, signature }: Case): string {
 
 function signatureOf(input: string, alg: string, invalid: boolean): Buffer {
   const bytes = Buffer.from(invalid ? `${input}x` : input)
-  if (alg === 'HS256') return createHmac('sha256', 'anybody').update(bytes).digest()
+  if (alg === 'HS256')
+    return createHmac('sha256', invalid ? 'anybody' : LEGACY_SECRET)
+      .update(bytes)
+      .digest()
   const { privateKey } = pairs[alg] as typeof rsa
   return signBytes(`sha${alg.slice(2)}`, bytes, { key: privateKey, dsaEncoding: 'ieee-p1363' })
 }
@@ -149,7 +159,7 @@ describe('recipes of docs/providers.md against the tokens of their issuers', () 
   const used = new Set<string>()
   const addresses = new Map<string, string>()
 
-  for (const each of cases) {
+  for (const each of [...cases, ...MORE_TOKENS]) {
     it(each.id, async () => {
       const recipe = recipes.get(recipeOf(each))
       assert.ok(recipe, `a recipe ${recipeOf(each)}`)
@@ -184,8 +194,8 @@ describe('recipes of docs/providers.md against the tokens of their issuers', () 
     })
   }
 
-  it('are 107 cases, and use every recipe', () => {
-    assert.equal(cases.length, 107)
+  it('are 107 cases of the corpus and 22 more, and use every recipe', () => {
+    assert.deepEqual([cases.length, MORE_TOKENS.length], [107, 22])
     assert.deepEqual(
       [...recipes.keys()].filter((name) => !used.has(name)),
       [],
