@@ -86,6 +86,25 @@ describe('links of README and docs', () => {
   })
 })
 
+describe('kinds of pages', () => {
+  const sections = readFileSync(join(root, 'docs/README.md'), 'utf8').split(/^## /m).slice(1)
+  const listed = (path: string) =>
+    sections
+      .filter((section) => section.includes(`](${path.replace('docs/', '')})`))
+      .map((section) => (section.split('\n')[0] ?? '').replace(/s$/, ''))
+
+  for (const { path } of all.filter(({ path }) => path.startsWith('docs/') && path !== 'docs/README.md')) {
+    it(`one, in the first words of the page and in the index: ${path}`, () => {
+      const [, maintainers, kind = ''] =
+        /^# .+\n\n(For maintainers\. )?(Tutorial|How-to guide|Reference|Explanation)[.:] /.exec(
+          readFileSync(join(root, path), 'utf8'),
+        ) ?? []
+      assert.notEqual(kind, '')
+      assert.deepEqual(listed(path), maintainers ? [] : [kind])
+    })
+  }
+})
+
 describe('commands of README and docs', () => {
   for (const { path, blocks, inlineCode } of all) {
     const shell = blocks.filter(({ language }) => language === 'sh')
@@ -113,7 +132,8 @@ function wrongWith(line: string): string | undefined {
   const there = (path: string) => (existsSync(join(root, path)) ? undefined : `there is no ${path}`)
   if (command === undefined || command === '' || command.startsWith('#')) return undefined
   if (command === 'npm') {
-    if (['ci', 'deprecate', 'install', 'ls', 'publish', 'pack', 'sbom', 'version', 'why'].includes(first)) return undefined
+    if (['ci', 'deprecate', 'install', 'ls', 'publish', 'pack', 'sbom', 'version', 'why'].includes(first))
+      return undefined
     const script = first === 'run' ? (rest[0] ?? '') : first
     return script in scripts ? undefined : `package.json has no script ${script}`
   }
