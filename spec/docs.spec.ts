@@ -128,7 +128,10 @@ describe('commands of README and docs', () => {
 
 /** What is wrong with a command that a page prints, or undefined. A command of another kind wants a case here. */
 function wrongWith(line: string): string | undefined {
-  const [command, first = '', ...rest] = line.replace(/^([A-Z_]+=\S* +)+/, '').split(/ +/)
+  const [command, first = '', ...rest] = line
+    .replace(/^for .*; do (.*); done$/, '$1')
+    .replace(/^([A-Z_]+=\S* +)+/, '')
+    .split(/ +/)
   const there = (path: string) => (existsSync(join(root, path)) ? undefined : `there is no ${path}`)
   if (command === undefined || command === '' || command.startsWith('#')) return undefined
   if (command === 'npm') {
