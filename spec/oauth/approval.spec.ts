@@ -131,7 +131,7 @@ describe('an app that registered itself', () => {
     }
   })
 
-  it('RFC 9700 §4.11.2: is no open redirector; a mistake, cancel and logout lead to a page with a link', async (t) => {
+  it('RFC 9700 §4.11.2: is no open redirector: errors, cancel and logout lead to a page with a link', async (t) => {
     const running = await started(t, { post_logout_redirect_uris: ['https://stranger.test/bye'] })
     const { clientId, issuer } = running
     const wrong = { response_type: 'token' }
@@ -246,7 +246,7 @@ describe('an app of the directory', () => {
 })
 
 describe('an approval page', () => {
-  it('is worth nothing with the session of another user, nor from another site', async (t) => {
+  it("is refused with another user's session and from another site", async (t) => {
     const running = await started(t)
     const agent = await signedIn(running)
     const page = await agent.authorize(running.issuer, asked(running.clientId))

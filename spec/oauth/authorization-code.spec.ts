@@ -123,7 +123,7 @@ describe('the authorization code grant', () => {
     assert.equal(await refused(refresh), 'invalid_grant')
   })
 
-  it('RFC 9700 §4.5: a replay long after is still noticed', async () => {
+  it('RFC 9700 §4.5: a late replay is still detected', async () => {
     const form = await codeForm(running.issuer)
     const { access_token: token } = await json(await redeem(form))
     clock.advance(30 * 60_000)
@@ -131,7 +131,7 @@ describe('the authorization code grant', () => {
     assert.equal(await running.server.verify(token as string), undefined)
   })
 
-  it('RFC 6749 §4.1.3: nobody but its owner can spend a code, or revoke anything by trying', async () => {
+  it("RFC 6749 §4.1.3: only its owner can spend a code; another client's attempt revokes nothing", async () => {
     const form = await codeForm(running.issuer)
     const asSpa = { ...form, client_id: 'spa' }
     assert.equal(await refused(asSpa, {}), 'invalid_grant')
@@ -175,7 +175,7 @@ describe('the authorization code grant', () => {
     for (const code of codes) assert.match(code, /^[\w-]{43}$/)
   })
 
-  it('keeps neither code, token nor session in the clear', async () => {
+  it('stores no code, token or session in plain text', async () => {
     const store = memoryStore()
     const kept: string[] = []
     const spy = {
@@ -252,7 +252,7 @@ describe('PKCE', () => {
     assert.equal((await json(response)).error, 'invalid_grant')
   })
 
-  it('RFC 7636 §4.2: plain is off, but for clients registered for it', async () => {
+  it('RFC 7636 §4.2: plain is only for clients registered for it', async () => {
     const verifier = 'v'.repeat(43)
     const plain = { code_challenge: verifier, code_challenge_method: 'plain' }
     const agent = new UserAgent(running.issuer)

@@ -111,7 +111,7 @@ describe('the authorization endpoint', () => {
     await own.close()
   })
 
-  it('RFC 6749 §4.1.2: state comes back as it was, whatever is in it', async () => {
+  it('RFC 6749 §4.1.2: state comes back unchanged, whatever it contains', async () => {
     const state = `"><svg onload=1>\r\nSet-Cookie: a=b \u2028😀&code=x#y%00`
     const page = await ask({ state, prompt: 'none' })
     assert.equal(errorOf(page), 'login_required')
@@ -216,7 +216,7 @@ describe('the authorization endpoint', () => {
     assert.equal((await ask({ max_age: '0' }, agent)).title, 'Sign in')
   })
 
-  it('OIDC Core §3.1.2.1: login_hint fills in the name, id_token_hint wants that very user', async () => {
+  it('OIDC Core §3.1.2.1: login_hint fills in the name, id_token_hint accepts only that user', async () => {
     const hinted = await ask({ login_hint: `ada"><b>{{csrf}}` })
     assert.equal(hinted.fields.username, `ada"><b>{{csrf}}`)
     assert.ok(!hinted.text.includes('<b>'))
@@ -230,7 +230,7 @@ describe('the authorization endpoint', () => {
     assert.equal(errorOf(await ask(hint, bob)), 'login_required')
   })
 
-  it('OIDC Core §3.1.2.1: shows the page in a language asked for, where there is one', async () => {
+  it('OIDC Core §3.1.2.1: shows the page in the first requested language that exists', async () => {
     const german = { lang: 'de', loginTitle: 'Anmelden', loginLead: 'bei {app}' }
     const other = await startServer({ pages: { texts: (locales) => (locales[0]?.startsWith('de') ? german : {}) } })
     const agent = new UserAgent(other.issuer)
@@ -253,7 +253,7 @@ describe('the authorization endpoint', () => {
     assert.equal(await head.text(), '')
   })
 
-  it('keeps nothing for a login page that nobody sends', async () => {
+  it('stores nothing for an open login page', async () => {
     let written = 0
     const store = memoryStore()
     const counting = { ...store, set: (...args: Parameters<typeof store.set>) => (written++, store.set(...args)) }

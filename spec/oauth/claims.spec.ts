@@ -58,7 +58,7 @@ describe('claims', () => {
     })
   }
 
-  it('OIDC Core §5.4: how to reach the user stands in the id_token only where it is asked for there', async () => {
+  it('OIDC Core §5.4: the id_token has contact data only if requested there', async () => {
     const scope = 'openid profile email address phone'
     const { idToken } = await claimsOf(running, { scope })
     assert.equal(idToken.name, 'Ada Lovelace')
@@ -98,7 +98,7 @@ describe('claims', () => {
     })
   })
 
-  it('OIDC Core §5.5: claims asked for one by one come where they are asked for, also after a refresh', async () => {
+  it('OIDC Core §5.5: claims requested one by one arrive where they were requested, also after a refresh', async () => {
     const claims = JSON.stringify({
       userinfo: { email: { essential: true }, 'https://unknown.test/claim': null },
       id_token: { picture: null },
@@ -114,7 +114,7 @@ describe('claims', () => {
     assert.equal(again.email, 'ada@example.org')
   })
 
-  it('OIDC Core §5.5: a claims parameter that is no such object is refused', async () => {
+  it('OIDC Core §5.5: a malformed claims parameter is refused', async () => {
     for (const claims of ['{', '[]', '"email"', '{"userinfo":[]}', '{"id_token":"email"}']) {
       const page = await new UserAgent(running.issuer).authorize(running.issuer, request({ claims }))
       assert.equal(page.params.get('error'), 'invalid_request', claims)
@@ -122,7 +122,7 @@ describe('claims', () => {
     }
   })
 
-  it('OIDC Core §5.5.1: a sub that is asked for is the only user who will do', async () => {
+  it('OIDC Core §5.5.1: only the user of a requested sub is accepted', async () => {
     const agent = new UserAgent(running.issuer)
     await codeForm(running.issuer, {}, agent)
     const silent = async (sub: string) => {
@@ -133,7 +133,7 @@ describe('claims', () => {
     assert.deepEqual([await silent('KWC6-X7D'), await silent('K2QX-9TT')], ['code', 'login_required'])
   })
 
-  it('OIDC Core §2 and §5.5.1.1: acr stands in the id_token where it is asked for; one that no login has fails', async () => {
+  it('OIDC Core §2 and §5.5.1.1: the id_token has acr if requested; an acr that no login has fails', async () => {
     assert.equal((await claimsOf(running, {})).idToken.acr, undefined)
     assert.equal((await claimsOf(running, { acr_values: '2 1' })).idToken.acr, '1')
     const essential = (values: string[]) => JSON.stringify({ id_token: { acr: { essential: true, values } } })

@@ -132,7 +132,7 @@ describe('DPoP', () => {
     assert.equal((await token(form, await ada.proof(url('/token')))).status, 200)
   })
 
-  it('RFC 9449 §8: asks for a nonce where it is to, gives one out, and takes the one before for a while', async () => {
+  it('RFC 9449 §8: requires a nonce if configured, issues one, and accepts the previous one for a while', async () => {
     const strict = await startServer({ clock, dpop: { nonce: true } })
     const htu = `${strict.issuer}/token`
     const ask = async (claims: Record<string, unknown>) =>
@@ -151,7 +151,7 @@ describe('DPoP', () => {
     await strict.close()
   })
 
-  it('RFC 9449 §7.1: userinfo and requireBearer take a bound token from the holder of its key alone', async () => {
+  it('RFC 9449 §7.1: userinfo and requireBearer accept a bound token only with a proof of its key', async () => {
     const tokens = await token(await codeForm(running.issuer), await ada.proof(url('/token')), AS_WEB)
     const access = tokens.access_token as string
     const api = await listen(

@@ -45,7 +45,7 @@ async function started(t: TestContext, options: Partial<AuthorizationServerOptio
   return running
 }
 
-describe('what failed in the middle can be tried again:', () => {
+describe('a step that failed in the middle can be retried:', () => {
   for (const [method, kind] of [
     ['count', 'login'],
     ['set', 'session'],
@@ -124,7 +124,7 @@ describe('what failed in the middle can be tried again:', () => {
 })
 
 describe('a directory that fails', () => {
-  it('is no wrong password: afterwards nobody is locked out', async (t) => {
+  it('does not count as a wrong password: afterwards nobody is locked out', async (t) => {
     let isAway = true
     const authenticate = (name: string, password: string) =>
       isAway ? Promise.reject(new Error('away')) : USERS.authenticate(name, password)
@@ -138,7 +138,7 @@ describe('a directory that fails', () => {
     assert.notEqual((await page.logIn()).params.get('code'), null)
   })
 
-  it('is asked for no name, app key or password that no database takes', async (t) => {
+  it('is never asked for a name, client ID or password that a database rejects', async (t) => {
     const fail = (): Promise<never> => Promise.reject(new Error('invalid byte sequence'))
     const isOdd = (text: string) => /\p{Cc}/u.test(text)
     const clients = clientDirectory(CLIENTS)
@@ -168,8 +168,8 @@ describe('a directory that fails', () => {
   })
 })
 
-describe('NUL, line breaks and the like in any parameter', () => {
-  it('are a 4xx or no more than a value, and reach no key of the store', async (t) => {
+describe('control characters in any parameter', () => {
+  it('cause no 5xx and reach no key of the store', async (t) => {
     const memory = memoryStore()
     const isOdd = (text: string) => /\p{Cc}/u.test(text)
     const odd = (key: string) => isOdd(key) && Promise.reject(new Error('invalid byte sequence'))

@@ -27,7 +27,7 @@ describe('response_mode=form_post', () => {
   }
   const login = { client_id: 'login-only', redirect_uri: 'https://only.test/cb?a=1', response_type: 'id_token' }
 
-  it('Form Post Response Mode §2: a form sends code, state and iss to the redirect URI, and nothing stands in a URL', async () => {
+  it('Form Post Response Mode §2: a form sends code, state and iss to the redirect URI, and no URL has them', async () => {
     const page = await signIn({ state: '"><script>{{x}}' })
     assert.deepEqual([page.status, page.location], [200, null])
     assert.match(page.text, /<form method="post" action="https:\/\/client.test\/cb">/)
@@ -48,7 +48,7 @@ describe('response_mode=form_post', () => {
     assert.equal(page.response.headers.get('cache-control'), 'no-store')
   })
 
-  it('Form Post Response Mode §2: errors come the same way', async () => {
+  it('Form Post Response Mode §2: errors are sent by a form, too', async () => {
     const silent = await ask({ prompt: 'none' })
     assert.equal(silent.fields.error, 'login_required')
     assert.equal(silent.fields.state, 'st-123')

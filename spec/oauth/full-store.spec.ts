@@ -23,7 +23,7 @@ const STRANGERS: Readonly<Record<string, (issuer: string) => Promise<Response>>>
   },
 }
 
-describe('a memory store that strangers have filled', () => {
+describe("a memoryStore() full of strangers' records", () => {
   for (const [what, add] of Object.entries(STRANGERS)) {
     it(`with ${what}: users sign in, refresh and sign out; and it takes more once the old ones expired`, async (t) => {
       const store = memoryStore({ clock, maxEntries: 200 })

@@ -39,7 +39,7 @@ describe('two issuers over one store, with the same keys and apps', () => {
 
   const tokenOf = (at: number, form: Form) => post(`${issuers[at]}/token`, form, AS_WEB)
 
-  it('a session of one is none at the other, and neither cookie replaces the other', async () => {
+  it('a session of one is unknown to the other, and neither cookie replaces the other', async () => {
     const agent = new UserAgent(running.url)
     const [a = '', b = ''] = issuers
     await (await agent.authorize(a, request())).logIn()
@@ -76,7 +76,7 @@ describe('two issuers over one store, with the same keys and apps', () => {
     assert.equal((await new UserAgent(running.url).authorize(a, form)).status, 200)
   })
 
-  it('revokeUser() and failed logins at one leave the other alone', async () => {
+  it('revokeUser() and failed logins at one do not affect the other', async () => {
     const [a = '', b = ''] = issuers
     const [first, second] = [await codeForm(a), await codeForm(b)]
     await servers[0]?.revokeUser('1')

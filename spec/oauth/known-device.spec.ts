@@ -7,7 +7,7 @@ import { type Server, startRedis } from '../support/redis'
 import { type RunningServer, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
-describe('a device that its user signed in from before', () => {
+describe('a known device', () => {
   const clock = manualClock()
   let redis: Server
   let store: RedisStore
@@ -58,7 +58,7 @@ describe('a device that its user signed in from before', () => {
     assert.equal((await (await page(reopened(third.agent))).logIn()).status, 429)
   })
 
-  it('is known for its own user only, and by a cookie that nobody can forge', async () => {
+  it('is known for its own user only, by a cookie that cannot be forged', async () => {
     const own = await startServer({ clock, loginLimits: { perAccount: 1, perAddress: 100 } })
     const first = await (await new UserAgent(own.issuer).authorize(own.issuer, request())).logIn()
     const name = first.agent.cookieName('device')

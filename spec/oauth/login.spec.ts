@@ -32,7 +32,7 @@ describe('the login page', () => {
     assert.deepEqual(answers[0], answers[1])
   })
 
-  it('RFC 9700 §4.7: a form without our token, of another browser, or from another site logs nobody in (O141)', async () => {
+  it('RFC 9700 §4.7: a form without the token, from another browser or from another site signs nobody in (O141)', async () => {
     const { issuer } = running
     const victim = new UserAgent(issuer)
     const page = await open(victim)
@@ -65,7 +65,7 @@ describe('the login page', () => {
     assert.notEqual((await (await lost.logIn()).finish()).params.get('code'), null, 'and there is a way on')
   })
 
-  it('takes a form whose origin the browser calls null, as our referrer policy makes it', async () => {
+  it('accepts Origin: null, which its own referrer policy causes', async () => {
     const page = await open()
     const answer = await page.submit(
       { username: 'ada', password: 'analytical engine' },
@@ -74,7 +74,7 @@ describe('the login page', () => {
     assert.notEqual((await answer.finish()).params.get('code'), null)
   })
 
-  it('takes no form that it has not made', async () => {
+  it('refuses forms that it did not make', async () => {
     const page = await open()
     const { request: sealed = '' } = page.fields
     const [payload = '', mac = ''] = sealed.split('.')
@@ -89,7 +89,7 @@ describe('the login page', () => {
     }
   })
 
-  it('the session id is renewed at login, and the one before is worth nothing (fixation) (O143)', async () => {
+  it('the session id is renewed at login, and the previous one is invalid (fixation) (O143)', async () => {
     const agent = new UserAgent(running.issuer)
     const fixed = 'A'.repeat(43)
     const other = new UserAgent(running.issuer)
@@ -127,7 +127,7 @@ describe('the login page', () => {
     await https.close()
   })
 
-  it('RFC 9700 §4.16: its policy lets in no script, no frame, and forms to us and the app alone (O147)', async () => {
+  it('RFC 9700 §4.16: its policy allows no script, no frame, and forms only to the server and the app (O147)', async () => {
     const headers = (await open()).response.headers
     assert.match(
       headers.get('content-security-policy') ?? '',
@@ -154,7 +154,7 @@ describe('the login page', () => {
     assert.notEqual(back.params.get('code'), null)
   })
 
-  it('a page is good for one login: sent again later, it asks anew and starts no session', async () => {
+  it('a page allows one login: a later repeat shows the login page again and starts no session', async () => {
     const agent = new UserAgent(running.issuer)
     const page = await open(agent)
     const answer = await page.logIn()
@@ -167,7 +167,7 @@ describe('the login page', () => {
     assert.notEqual((await answer.finish()).params.get('code'), null)
   })
 
-  it('RFC 6749 §4.1.2.1: who cancels, or declines the terms, goes back with access_denied', async () => {
+  it('RFC 6749 §4.1.2.1: cancel and decline return to the app with access_denied', async () => {
     const cancelled = await (await open()).submit({ action: 'cancel' })
     assert.equal(cancelled.params.get('error'), 'access_denied')
     assert.equal(cancelled.params.get('state'), 'st-123')
@@ -195,7 +195,7 @@ describe('the login page', () => {
     assert.equal((await (await open()).logIn('bob', 'builder')).title, 'Terms of access', 'not accepted')
   })
 
-  it('takes odd bodies for what they are (O161)', async () => {
+  it('reads unusual bodies correctly (O161)', async () => {
     const page = await open()
     const { fields } = page
     const send = (body: string, type = 'application/x-www-form-urlencoded') =>
@@ -258,7 +258,7 @@ describe('the limits of failed logins', () => {
     await running.close()
   })
 
-  it('hold against many guesses at once, and for names that nobody has', async () => {
+  it('apply to parallel guesses and to unknown names', async () => {
     const running = await startServer()
     const page = await open(running)
     for (const name of ['ada', 'nobody']) {

@@ -28,7 +28,7 @@ describe('discovery and the keys', () => {
     assert.equal(elsewhere.status, 404)
   })
 
-  it('OIDC Discovery §3, RFC 8414 §2 and RFC 9207 §3: says what the server does', async () => {
+  it('OIDC Discovery §3, RFC 8414 §2 and RFC 9207 §3: describes the server', async () => {
     const document = await json(await fetch(`${running.issuer}/.well-known/openid-configuration`))
     assert.equal(document.authorization_response_iss_parameter_supported, true)
     assert.deepEqual(document.response_types_supported, ['code', 'id_token'])
@@ -102,7 +102,7 @@ describe('userinfo', () => {
     assert.deepEqual(await json(await ask(await token('openid'))), { sub: 'KWC6-X7D' })
   })
 
-  it('RFC 6750 §3 and OIDC Core §5.3.3: challenges where there is no token, a wrong one, or one without openid', async () => {
+  it('RFC 6750 §3 and OIDC Core §5.3.3: challenges a missing token, a wrong one, and one without openid', async () => {
     const none = await fetch(`${running.issuer}/userinfo`)
     assert.equal(none.status, 401)
     assert.match(none.headers.get('www-authenticate') ?? '', /^Bearer realm="[^"]+"$/)
@@ -117,7 +117,7 @@ describe('userinfo', () => {
     assert.match(short.headers.get('www-authenticate') ?? '', /error="insufficient_scope".*scope="openid"/)
   })
 
-  it("refuses the id_token, and tokens of sessions that are no user's", async () => {
+  it('refuses an id_token and tokens without a user', async () => {
     const form = await codeForm(running.issuer)
     const tokens = await json(await post(`${running.issuer}/token`, form, AS_WEB))
     assert.equal((await ask(tokens.id_token as string)).status, 401)

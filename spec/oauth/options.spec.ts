@@ -139,7 +139,7 @@ describe('authorizationServer() throws at startup', () => {
     })
   }
 
-  it('and takes what is right, to the last value of each range', () => {
+  it('and accepts the limits of each range', () => {
     authorizationServer({
       ...WORKING,
       tokenType: 'Bearer',
@@ -159,7 +159,7 @@ describe('clientDirectory() throws at startup', () => {
     it(error.source, () => assert.throws(() => clientDirectory([app as never]), says(error)))
   }
 
-  it('for one app twice, and for what is no list', () => {
+  it('for an app given twice, and for anything but a list', () => {
     assert.throws(() => clientDirectory([APP, APP]), /clientDirectory: web is registered twice/)
     assert.throws(() => clientDirectory(APP as never), /clientDirectory takes an array of apps; received/)
   })
@@ -178,7 +178,7 @@ describe('userDirectory() throws at startup', () => {
     it(error.source, () => assert.throws(() => userDirectory([user as never], { cost: 10 }), says(error)))
   }
 
-  it('for one user twice, and for what is no list', () => {
+  it('for a user given twice, and for anything but a list', () => {
     const twice = [USER, { ...USER, id: 'K2QX-9TT', username: 'ADA' }]
     assert.throws(() => userDirectory(twice, { cost: 10 }), /userDirectory: ADA is registered twice/)
     assert.throws(() => userDirectory(USER as never), /userDirectory takes an array of users; received/)
@@ -198,7 +198,7 @@ describe('userDirectory() throws at startup', () => {
 })
 
 describe('memoryStore() throws at startup', () => {
-  it('for what it does not know or cannot use', () => {
+  it('for unknown options and invalid values', () => {
     assert.throws(() => memoryStore({ max: 5 } as never), /memoryStore has no option "max"; it has maxEntries, clock/)
     assert.throws(() => memoryStore({ maxEntries: 0 }), /maxEntries must be a whole number from 1 to 16,000,000; .* 0/)
     assert.throws(() => memoryStore({ clock: 5 as never }), /clock must be a clock/)

@@ -8,7 +8,7 @@ import { until } from '../support/until'
 import { AS_WEB, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 
-describe('with its store gone the authorization server fails closed', () => {
+describe('an authorization server without its store fails closed', () => {
   let redis: Server
   let wire: CutWire
   let store: RedisStore
@@ -28,7 +28,7 @@ describe('with its store gone the authorization server fails closed', () => {
     await redis.stop()
   })
 
-  it('RFC 6749 §4.1.2.1: during login, at the code and at the token; and goes on afterwards, nothing passed twice (O165)', async () => {
+  it('RFC 6749 §4.1.2.1: during login, at the code and at the token; afterwards it continues and accepts nothing twice (O165)', async () => {
     const { issuer } = running
     const form = await codeForm(issuer)
     const { access_token: token } = await json(await post(`${issuer}/token`, await codeForm(issuer), AS_WEB))
@@ -63,8 +63,8 @@ describe('with its store gone the authorization server fails closed', () => {
   })
 })
 
-describe('with a directory gone the authorization server answers 503', () => {
-  it('and says nothing of the inside', async () => {
+describe('an authorization server without its directory answers 503', () => {
+  it('and reveals nothing about the cause', async () => {
     const findClient = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7'))
     const running = await startServer({ clients: { findClient } })
     const page = await new UserAgent(running.issuer).authorize(running.issuer, request())

@@ -18,7 +18,7 @@ before(async () => {
 after(() => running.close())
 const page = (more = {}) => new UserAgent(running.issuer).authorize(running.issuer, request(more))
 
-it('RFC 6749 §10.10: 100,000 codes differ in every bit and tell nothing of time or user (O135)', async () => {
+it('RFC 6749 §10.10: 100,000 codes differ in every bit and reveal neither time nor user (O135)', async () => {
   const codes = new Codes(new Records(memoryStore()), 60_000, 60_000)
   const authorization = { grantId: 'g', clientId: 'web', userId: 'u', scope: [], authTimeSec: 1, sid: 's' }
   const seen = new Set<string>()
@@ -105,10 +105,10 @@ describe('passwords', () => {
   })
 })
 
-describe('what a URL says', () => {
+describe('text from a URL', () => {
   const SCRIPT = '<svg onload=alert(1)>"\'`${1}{{1}}'
 
-  it('is shown nowhere: errors, descriptions, and whatever else is made up (O157)', async () => {
+  it('is on no page: errors, descriptions and other made-up parameters (O157)', async () => {
     const agent = new UserAgent(running.issuer)
     const query = new URLSearchParams({ error: SCRIPT, error_description: SCRIPT, error_uri: SCRIPT, message: SCRIPT })
     for (const path of ['/login', '/authorization', '/terms', '/logout', '/userinfo', '/token']) {
@@ -125,7 +125,7 @@ describe('what a URL says', () => {
     }
   })
 
-  it('leads nobody away: no parameter says where a login goes on (O159)', async () => {
+  it('never decides where a login continues (O159)', async () => {
     const away = ['//evil.test', '/\\evil.test', 'https:evil.test', 'javascript:alert(1)', 'https://evil.test/']
     for (const to of away) {
       for (const name of ['return_to', 'next', 'redirect', 'continue', 'target_link_uri', 'post_logout_redirect_uri']) {
@@ -167,7 +167,7 @@ describe('what a URL says', () => {
     })
   }
 
-  it('RFC 8252 §7.1 and RFC 6749 §3.1.2: what no redirect URI can be is refused where it is registered', () => {
+  it('RFC 8252 §7.1 and RFC 6749 §3.1.2: an impossible redirect URI is refused at registration', () => {
     for (const uri of [
       ...[
         '',
@@ -204,7 +204,7 @@ describe('what a URL says', () => {
   })
 })
 
-it('names of errors and answers are cached nowhere: no-store on every page and token (O149)', async () => {
+it('every page and token response has Cache-Control: no-store (O149)', async () => {
   const agent = new UserAgent(running.issuer)
   const login = await agent.authorize(running.issuer, request())
   const terms = await login.logIn()

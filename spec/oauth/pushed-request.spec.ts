@@ -23,7 +23,7 @@ describe('pushed authorization requests', () => {
   const asStrict = { authorization: `Basic ${Buffer.from('strict:secret').toString('base64')}` }
   const strictRequest = { client_id: 'strict', redirect_uri: 'https://strict.test/cb' }
 
-  it('RFC 9126 §2.2: are answered 201 with a request_uri that nobody can guess, for a minute', async () => {
+  it('RFC 9126 §2.2: are answered 201 with an unguessable request_uri, valid for a minute', async () => {
     const response = await push()
     assert.equal(response.status, 201)
     assert.equal(response.headers.get('cache-control'), 'no-store')
@@ -32,7 +32,7 @@ describe('pushed authorization requests', () => {
     assert.equal(expiresIn, 60)
   })
 
-  it('RFC 9126 §4: the authorization endpoint goes by what was pushed, not by what the browser brings', async () => {
+  it("RFC 9126 §4: the authorization endpoint uses the pushed parameters, not the browser's", async () => {
     const page = await open(await pushed({ state: 'pushed' }), { state: 'changed', scope: 'openid email' })
     const back = await (await page.logIn()).finish()
     assert.equal(back.params.get('state'), 'pushed')
@@ -43,7 +43,7 @@ describe('pushed authorization requests', () => {
     assert.equal(tokens.scope, 'openid')
   })
 
-  it('RFC 9126 §7.3: one request yields one code; loading its page twice is no use', async () => {
+  it('RFC 9126 §7.3: one request yields one code; loading its page does not use it up', async () => {
     const uri = await pushed()
     const [first, second] = [await open(uri), await open(uri)]
     assert.ok((await (await first.logIn()).finish()).params.get('code'))
@@ -61,7 +61,7 @@ describe('pushed authorization requests', () => {
     assert.deepEqual([page.status, page.location], [400, null])
   })
 
-  it('RFC 9126 §2.1 and §2.3: its client must authenticate, and errors are told at once', async () => {
+  it('RFC 9126 §2.1 and §2.3: the client must authenticate, and gets errors at once', async () => {
     for (const [more, headers, error, status] of [
       [{}, { authorization: 'Basic d2ViOndyb25n' }, 'invalid_client', 401],
       [{}, {}, 'invalid_client', 401],
@@ -129,7 +129,7 @@ describe('pushed authorization requests', () => {
     assert.equal((await pushFrom('192.0.2.1')).status, 201)
   })
 
-  it('OIDC Core §6.2: a request_uri that would have to be fetched is not supported', async () => {
+  it('OIDC Core §6.2: a request_uri on another server is not supported', async () => {
     const page = await new UserAgent(running.issuer).authorize(
       running.issuer,
       request({ request_uri: 'https://client.test/request' }),

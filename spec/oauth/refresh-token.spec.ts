@@ -29,7 +29,7 @@ describe('the refresh token grant', () => {
   const refresh = (token: unknown, more: Form = {}, headers: Form = AS_WEB) =>
     post(`${running.issuer}/token`, { grant_type: 'refresh_token', refresh_token: token as string, ...more }, headers)
 
-  it('RFC 6749 §6: gives fresh tokens and another refresh token', async () => {
+  it('RFC 6749 §6: gives new tokens and the next refresh token', async () => {
     const before = await first()
     clock.advance(600_000)
     const response = await refresh(before.refresh_token)
@@ -104,14 +104,14 @@ describe('the refresh token grant', () => {
     assert.equal((await json(await refresh(two.refresh_token))).error, 'invalid_grant')
   })
 
-  it('refuses what is no refresh token', async () => {
+  it('refuses anything but a refresh token', async () => {
     const { access_token: access } = await first()
     for (const token of ['nonsense', access, '__proto__'])
       assert.equal((await json(await refresh(token))).error, 'invalid_grant')
     assert.equal((await json(await refresh(''))).error, 'invalid_request')
   })
 
-  it('what the app may no longer have is not in its next refresh: scope, claims, realm, resource, grant', async (t) => {
+  it('a refresh omits rights that the app has lost: scope, claims, realm, resource, grant', async (t) => {
     let app: ClientRegistration = { ...WEB, audiences: ['https://a.test', 'https://b.test'] }
     const clients = { findClient: (id: string) => clientDirectory([app]).findClient(id) }
     const changing = await startServer({ clients })
@@ -137,7 +137,7 @@ describe('the refresh token grant', () => {
     assert.equal((await next()).error, 'unauthorized_client')
   })
 
-  it('a granted resource that the app may have no more is invalid_target', async (t) => {
+  it('a granted resource that was withdrawn from the app is invalid_target', async (t) => {
     let app: ClientRegistration = { ...WEB, audiences: ['https://a.test', 'https://b.test'] }
     const changing = await startServer({ clients: { findClient: (id) => clientDirectory([app]).findClient(id) } })
     t.after(() => changing.close())
@@ -148,7 +148,7 @@ describe('the refresh token grant', () => {
     assert.equal((await json(await post(`${changing.issuer}/token`, body, AS_WEB))).error, 'invalid_target')
   })
 
-  it('a grant has two records, however often it is refreshed and whoever asks at once', async (t) => {
+  it('a grant has two records after any number of refreshes, also parallel ones', async (t) => {
     const keys = new Set<string>()
     const store = memoryStore({ maxEntries: 1_000 })
     const counting = {

@@ -51,7 +51,7 @@ describe('dynamic registration', () => {
     assert.equal('registration_endpoint' in discovery, false)
   })
 
-  it('RFC 7591 §3.2.1: registers a public app, which signs a user in; its name says its host', async (t) => {
+  it('RFC 7591 §3.2.1: registers a public app, which signs a user in; its name is shown with its host', async (t) => {
     const running = await started(t)
     const discovery = await json(await fetch(`${running.issuer}/.well-known/oauth-authorization-server`))
     const response = await send(discovery.registration_endpoint as string, { ...METADATA, 'client_name#de': 'x' })
@@ -86,7 +86,7 @@ describe('dynamic registration', () => {
     assert.equal((await json(known)).error, 'invalid_grant')
   })
 
-  it('RFC 7591 §3.2.2: metadata that is wrong is refused, and nothing is kept', async (t) => {
+  it('RFC 7591 §3.2.2: wrong metadata is refused and nothing is stored', async (t) => {
     const running = await started(t)
     for (const [more, error] of [
       [{ redirect_uris: [] }, 'invalid_redirect_uri'],
@@ -111,7 +111,7 @@ describe('dynamic registration', () => {
     assert.equal((await post(`${running.issuer}/register`, { redirect_uris: REDIRECT })).status, 400)
   })
 
-  it("RFC 7591 §3: the app's hook refuses, or says what may be asked for", async (t) => {
+  it('RFC 7591 §3: accept() refuses, or names the scopes that the app may request', async (t) => {
     const accept: RegistrationOptions['accept'] = ({ redirect_uris: uris }, req) =>
       req.headers.authorization === 'Bearer initial' && {
         scopes: ['tree.read'],
@@ -143,7 +143,7 @@ describe('dynamic registration', () => {
     }
   })
 
-  it('an app that nobody uses is forgotten; one that is used stays', async (t) => {
+  it('an unused app expires; a used one stays', async (t) => {
     const clock = manualClock()
     const running = await started(t, { lifetimeSec: 3_600 }, { clock })
     const register = async () => (await json(await send(`${running.issuer}/register`, METADATA))).client_id
@@ -154,7 +154,7 @@ describe('dynamic registration', () => {
     assert.deepEqual([(await logIn(running, used)).page.status, (await logIn(running, unused)).page.status], [200, 400])
   })
 
-  it('an app to which no user has signed in is forgotten after an hour, asked for, read and replaced or not', async (t) => {
+  it('an app without a user expires after an hour, even if requested, read or replaced', async (t) => {
     const clock = manualClock()
     const running = await started(t, { perAddress: 4 }, { clock })
     const register = async () => json(await send(`${running.issuer}/register`, METADATA))
@@ -279,7 +279,7 @@ describe('dynamic registration', () => {
     assert.deepEqual([await register({}), await register({}), await register({})], [201, 201, 429])
   })
 
-  it('accept decides by an object: nothing refuses, and what is no grant is a mistake of the app', async (t) => {
+  it('accept() grants by an object, refuses by nothing, and fails with 503 for anything else', async (t) => {
     for (const [granted, status] of [
       [undefined, 403],
       [null, 403],

@@ -61,7 +61,7 @@ for (const format of ['jwt', 'opaque'] as const) {
       assert.equal((await json(again)).error, 'invalid_grant')
     })
 
-    it("RFC 7009 §2.1 and §2.2: what is another client's or no token is left alone, and 200", async () => {
+    it("RFC 7009 §2.1 and §2.2: another client's token or an unknown one is left alone, and answered 200", async () => {
       const { access_token: token, refresh_token: refresh } = await tokens()
       for (const one of [token, refresh, 'nonsense', 'a.b.c', '__proto__']) {
         assert.equal((await revoke(one, {}, { client_id: 'spa' })).status, 200)
@@ -176,7 +176,7 @@ describe('logout at the website', () => {
     agent.request(`${running.issuer}/logout?${new URLSearchParams(params).toString()}`)
   const isSignedIn = async (agent: UserAgent) => (await agent.authorize(running.issuer, request())).location !== null
 
-  it("RP-Initiated Logout §2: with the session's own id_token it ends at once, and goes on", async () => {
+  it("RP-Initiated Logout §2: the session's own id_token ends the session at once and redirects", async () => {
     const { agent, hint } = await signIn()
     const page = await leave(agent, {
       id_token_hint: hint,
@@ -187,7 +187,7 @@ describe('logout at the website', () => {
     assert.equal(await isSignedIn(agent), false)
   })
 
-  it('RP-Initiated Logout §2: without it the user is asked, so that no page can sign him out', async () => {
+  it('RP-Initiated Logout §2: without it the user is asked, so that no other site can sign a user out', async () => {
     const { agent } = await signIn()
     const page = await leave(agent)
     assert.equal(page.title, 'Sign out?')
@@ -215,7 +215,7 @@ describe('logout at the website', () => {
     }
   })
 
-  it('RP-Initiated Logout §3: goes on to nothing that is not registered', async () => {
+  it('RP-Initiated Logout §3: redirects only to registered URIs', async () => {
     const { agent, hint } = await signIn()
     for (const uri of ['https://evil.test', 'https://client.test/cb', 'https://client.test/bye/']) {
       const page = await leave(agent, { id_token_hint: hint, post_logout_redirect_uri: uri })

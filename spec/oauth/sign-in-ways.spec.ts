@@ -80,7 +80,7 @@ describe('each way to sign in ends at the app:', () => {
     assert.equal(await ask({ id_token_hint: hint as string }, 'ada', 'analytical engine'), 'code')
   })
 
-  it('a request that another site posts: the session counts', async (t) => {
+  it("a request posted by another site, in the user's session", async (t) => {
     const { issuer } = await started(t)
     const agent = new UserAgent(issuer)
     await (await agent.authorize(issuer, request())).logIn()
@@ -119,7 +119,7 @@ describe('each way to sign in ends at the app:', () => {
     }
   })
 
-  it('a page of a process that has started anew, with another generated key', async (t) => {
+  it('a page from before a restart with another generated key', async (t) => {
     const before = await startServer({ pages: { terms: false } })
     const page = await new UserAgent(before.issuer).authorize(before.issuer, request())
     await before.close()
@@ -192,7 +192,7 @@ describe('signing out', () => {
 })
 
 describe('server.revokeUser()', () => {
-  it("ends the user's sessions, codes, grants and known devices, and nobody else's; a new login works at once", async (t) => {
+  it("ends this user's sessions, codes, grants and known devices only; a new login works at once", async (t) => {
     const { issuer, server } = await started(t, { loginLimits: { perAccount: 1 } })
     const [ada, bob] = [new UserAgent(issuer), new UserAgent(issuer)]
     const tokens = await json(await post(`${issuer}/token`, await codeForm(issuer, {}, ada), AS_WEB))
@@ -223,7 +223,7 @@ describe('server.revokeUser()', () => {
 })
 
 describe("an account's tries", () => {
-  it('count under one name whatever spelling or alias finds it', async (t) => {
+  it('count for the account, by whatever spelling or alias', async (t) => {
     const aliases = new Map([
       ['ada@example.org', 'KWC6-X7D'],
       ['ada', 'KWC6-X7D'],
@@ -238,7 +238,7 @@ describe("an account's tries", () => {
     assert.deepEqual(statuses, [403, 403, 403, 429])
   })
 
-  it('devices collected by many logins have fifty between them', async (t) => {
+  it('known devices have fifty in all', async (t) => {
     const { issuer } = await started(t, { loginLimits: { perAccount: 1, perAddress: 1 } })
     const agents = []
     for (let i = 0; i < 8; i++) {

@@ -143,7 +143,7 @@ describe('signing keys', () => {
     })
   }
 
-  it('may be replaced in an emergency: the new key is asked for when its first token comes', async () => {
+  it('may be replaced in an emergency: the first token of the new key triggers a fetch', async () => {
     const clock = manualClock()
     const running = await startServer({ clock, signingKeys: [{ key: SIGNING_KEY }] })
     const api = await startChild('resource.ts', { issuer: running.issuer, date: clock.date() })

@@ -41,7 +41,7 @@ describe('the token endpoint', () => {
     })
   })
 
-  it('RFC 6749 §5.2: an unknown grant_type is unsupported, whatever it is called', async () => {
+  it('RFC 6749 §5.2: any unknown grant_type is unsupported_grant_type', async () => {
     for (const grant of ['password', 'implicit', '__proto__', 'constructor', 'toString', 'x'.repeat(9_000), '\u0000']) {
       assert.deepEqual(await error(await post(`${running.issuer}/token`, { grant_type: grant }, AS_WEB)), [
         400,
@@ -109,7 +109,7 @@ describe('the token endpoint', () => {
     assert.equal((await send(form, AS_WEB, url)).status, 200)
   })
 
-  it('RFC 6749 §2.3.1: a Basic secret that was not form-encoded, as many libraries send it, is taken as well', async () => {
+  it('RFC 6749 §2.3.1: a Basic secret that is not form-encoded is accepted, as many libraries send it', async () => {
     const secret = 'AbC+/x%41y=='
     const clients = clientDirectory([
       { clientId: 'app', name: 'App', secret, grants: ['client_credentials'] },
@@ -161,7 +161,7 @@ describe('the token endpoint', () => {
     assert.deepEqual(await error(response), [400, 'invalid_request'])
   })
 
-  it('RFC 6749 §3.2.1: a confidential client is not let through without its secret, an empty one is none', async () => {
+  it('RFC 6749 §3.2.1: a confidential client needs its secret; an empty one counts as none', async () => {
     for (const form of ['client_id=web', 'client_id=web&client_secret=', 'client_id=web&client_secret=%20']) {
       const response = await send(`grant_type=authorization_code&code=x&redirect_uri=x&${form}`)
       assert.deepEqual(await error(response), [401, 'invalid_client'])

@@ -9,7 +9,7 @@ describe('memoryStore()', () => {
   const store = memoryStore({ clock })
   storeContract(() => ({ store, pass: (ms) => Promise.resolve(clock.advance(ms)) }))
 
-  it('refuses to take more when full, and forgets nothing for it', async () => {
+  it('refuses new entries when full, and keeps all old ones', async () => {
     const clock = manualClock()
     const small = memoryStore({ clock, maxEntries: 2 })
     await small.set('a', '1', 100)
@@ -48,7 +48,7 @@ describe('memoryStore()', () => {
     assert.ok(many.expiring < 10 * few.expiring + 0.1, `${many.expiring} ms, ${few.expiring} ms with few`)
   })
 
-  it('drops what has expired as it takes new entries, so that it grows no further', async () => {
+  it('drops expired entries as it takes new ones, so it stops growing', async () => {
     const clock = manualClock()
     const store = memoryStore({ clock, maxEntries: 1_000 })
     for (let i = 0; i < 50_000; i++) {

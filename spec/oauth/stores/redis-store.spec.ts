@@ -42,7 +42,7 @@ describe('redisStore() of the authorization server', () => {
     assert.equal((await store.count('flushed-count', 1, 60_000)).total, 1)
   })
 
-  it('keeps its own options, whatever the client was given', async () => {
+  it("keeps its own options, whatever the client's are", async () => {
     const patient = new Redis(server.port, { maxRetriesPerRequest: null, enableOfflineQueue: true })
     const own = redisStore(patient, { prefix: 'own:' })
     await answering(own)
