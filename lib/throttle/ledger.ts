@@ -81,7 +81,7 @@ export class Ledger {
       enter: (account: Account, now: number, time?: number) => this.#enter(account, now, time),
       serve: (account: Account, now: number, isAlone?: boolean) => this.#serve(account, now, isAlone),
       counted: this.usage.moved.bind(this.usage),
-      closing: () => this.usage.write(),
+      closing: () => this.usage.close(),
       active: { [Symbol.iterator]: () => this.#accounts.active.values() },
       spenders: this.#accounts.spenders.bind(this.#accounts),
     }

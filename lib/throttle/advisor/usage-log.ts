@@ -71,6 +71,11 @@ export class UsageLog {
     return (this.#writing ??= this.#write().finally(() => (this.#writing = undefined)))
   }
 
+  /** Writes as {@link write} does, and waits two seconds at most. */
+  async close(): Promise<void> {
+    await this.#inTime(this.write()).catch(() => undefined)
+  }
+
   async #write(): Promise<void> {
     const store = this.#store
     if (store === undefined) return

@@ -1,11 +1,13 @@
 import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
 import { codedError, storeError } from '../../http/help'
+import { shown } from '../../http/options'
 import { warn } from '../../http/warn-once'
 import type { Server } from '../account/server'
 import { WindowClock } from '../account/window-clock'
 import { type StoreMessage, channels } from '../diagnostics'
 import { deadline } from './deadline'
 import type { Beat, StoreServer, ThrottleStore } from './store'
+import { StoreContractError, callStore, isStoreServer, wrongBeat } from './store-calls'
 
 /** How often a server is asked whether it still knows everything; and how often whether it is back. */
 const BEAT_MS = 1_000
@@ -37,12 +39,20 @@ export class StoreHealth {
   readonly listeners = new Set<HealthListener>()
   readonly #servers = new Map<StoreServer, ServerHealth>()
   readonly #onOutage = new Set<'local' | 'closed'>()
+  /** Decides about those whose server the store does not name. */
+  readonly #first: ServerHealth
   #isClosed = false
 
   private constructor(
     readonly store: ThrottleStore,
     readonly clock: Clock,
   ) {
+    const only = store.serverOf('')
+    if (!isStoreServer(only) || store.serverOf('') !== only)
+      throw new TypeError(
+        'store.serverOf() must return a server, with report() and beat(), and for one id the same object each time; ' +
+          `received ${shown(only)}`,
+      )
     store.watch({
       ready: (server) => this.#healthOf(server).connected(),
       gone: (server) => {
@@ -50,7 +60,7 @@ export class StoreHealth {
         this.#servers.delete(server)
       },
     })
-    this.serverOf('')
+    this.#first = this.#healthOf(only)
   }
 
   /**
@@ -87,7 +97,14 @@ export class StoreHealth {
 
   /** The server that keeps the accounts of the subject with this id now. */
   serverOf(id: string): ServerHealth {
-    return this.#healthOf(this.store.serverOf(id))
+    try {
+      const server = this.store.serverOf(id)
+      if (isStoreServer(server)) return this.#healthOf(server)
+      throw new StoreContractError(`serverOf() must return a server; it returned ${shown(server)}`)
+    } catch (err) {
+      this.#first.failed(err)
+      return this.#first
+    }
   }
 
   /** Its servers that do not answer; undefined stands for the only one. */
@@ -210,19 +227,15 @@ export class ServerHealth implements Server {
     const cancel = deadline(this.store.clock, () =>
       over(() => this.failed(new Error('no heartbeat was answered in 70 ms'))),
     )
-    this.#ask().then(
-      (answer) => over(() => this.#answered(answer, sentAt)),
+    callStore('beat', () => this.server.beat()).then(
+      (answer) =>
+        over(() => {
+          const wrong = wrongBeat(answer)
+          if (wrong === undefined) this.#answered(answer, sentAt)
+          else this.failed(wrong)
+        }),
       (err: unknown) => over(() => this.failed(err)),
     )
-  }
-
-  #ask(): Promise<Beat> {
-    try {
-      return this.server.beat()
-    } catch (err) {
-      const cause = err as Error
-      return Promise.reject(cause)
-    }
   }
 
   #beatIn(ms: number): void {
@@ -253,7 +266,7 @@ export class ServerHealth implements Server {
     if (!this.#wasUp && nowUs(this.store.clock) - this.#startedAt < START_MS * 1_000) return
     channels.degraded.publish({ ...this.#message(), cause } satisfies StoreMessage)
     const { name, place = name } = this.server
-    const why = cause instanceof Error ? cause.message : String(cause)
+    const why = cause instanceof Error ? String(cause.message) : shown(cause)
     const about = place === undefined || why.includes(place) ? '' : ` at ${place}`
     const message = `the throttle's store${about} does not answer: ${why}. Until it answers, ${this.store.meanwhile}`
     this.#reported = codedError('TOLLGATE_DEGRADED', message, Error, { cause })

@@ -4,6 +4,7 @@ import { deadline } from './deadline'
 import type { ServerHealth } from './health'
 import type { Sent } from './report'
 import type { Answer } from './store'
+import { callStore, wrongAnswers } from './store-calls'
 
 /** Reports in one command. */
 export const TOGETHER = 100
@@ -96,7 +97,8 @@ export class Sender {
 
   #flush(server: ServerHealth, outgoing: Outgoing): void {
     if (this.#isClosed) return
-    const most = Math.min(TOGETHER, server.server.reportsPerCommand ?? TOGETHER)
+    const { reportsPerCommand = TOGETHER } = server.server
+    const most = Math.min(TOGETHER, Math.max(1, Math.floor(reportsPerCommand) || TOGETHER))
     const due = [...outgoing.due].filter(({ sent, isEvicted }) => sent === undefined && !isEvicted)
     outgoing.due.clear()
     for (let i = 0; i < due.length; i += most) this.#send(server, outgoing, due.slice(i, i + most))
@@ -121,20 +123,13 @@ export class Sender {
       this.#after(server, outgoing)
     }
     const cancel = deadline(this.#clock, () => failed(new Error('no answer in 70 ms'))) // an answer may never come
-    this.#report(command).then((answers) => {
+    callStore('report', () => this.#sending.report(command)).then((answers) => {
+      const wrong = wrongAnswers(answers, accounts.length)
+      if (wrong !== undefined) return failed(wrong)
       over()
       this.#sending.answered(command, answers)
       this.#after(server, outgoing)
     }, failed)
-  }
-
-  #report(command: Command): Promise<readonly Answer[]> {
-    try {
-      return this.#sending.report(command)
-    } catch (err) {
-      const cause = err as Error
-      return Promise.reject(cause)
-    }
   }
 
   #after(server: ServerHealth, outgoing: Outgoing): void {
