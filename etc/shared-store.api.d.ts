@@ -69,7 +69,6 @@ interface AnswerFigures {
     readonly count: number;
     readonly ahead: number;
     readonly places: number;
-    readonly isCrowded: boolean;
     readonly carried: number;
     readonly before?: number;
 }

@@ -48,7 +48,7 @@ class Accounts {
       places: 0,
       before: 0,
     }
-    const figures = { used, held, granted, count, isCrowded: false, ...rest }
+    const figures = { used, held, granted, count, ...rest }
     return { time, status: 'written', found: found?.seq ?? 0, figures }
   }
 }

@@ -8,6 +8,7 @@ import type { Waiter } from './decide'
 export const PLACES = 32
 /** Strain falls to half in eight windows. */
 export const STRAIN_KEPT = 2 ** (-1 / 8)
+export const HUNDREDTHS = 100
 /** A request that was written off unseen counts as this part of a limit towards strain. */
 const WRITTEN_OFF = 1 / 4
 
@@ -96,8 +97,6 @@ export class Account {
   unanswered = 0
   /** A request has ended since the last report. */
   hasEnded = false
-  /** Others wait: what ends is told at once until then. */
-  crowdedUntil = -Infinity
   /** Used time as clients were told it: it does not fall within a window but by a reset. */
   shownUs = 0
   /** The total as the usage log has it; without a store only. */
@@ -152,7 +151,13 @@ export class Account {
 
   /** Whether one more may run at once: by the part of the limit that is left. One alone always may. */
   hasPlace(limitUs: number, now: number, live = this.own.live + this.others.running): boolean {
-    return live === 0 || (live + 1) * limitUs * this.strain <= PLACES * (limitUs - this.used(now))
+    const left = PLACES * HUNDREDTHS * (limitUs - this.used(now))
+    return live === 0 || (live + 1) * limitUs * this.strainReported <= left
+  }
+
+  /** The subject's overshoot in hundredths: a process that counted it finer would refuse what the store has granted. */
+  get strainReported(): number {
+    return Math.round(this.strain * HUNDREDTHS)
   }
 
   get isBusy(): boolean {

@@ -19,9 +19,9 @@ const WORD = 2 ** 32
 /** FIELD in sync.lua. */
 const FIELD_BYTES = 47
 /** SUMS in sync.lua. */
-const SUMS_BYTES = 64
+const SUMS_BYTES = 57
 /** REPLY in sync.lua. */
-const REPLY_DOUBLES = 17
+const REPLY_DOUBLES = 16
 /** A hash with a longer value takes three times the memory. */
 const NAME_BYTES = 64
 /** Of a name that is too long these are kept of its beginning and its end; the dots between them take three. */
@@ -121,9 +121,8 @@ export function readAnswers(keys: readonly string[], reply: unknown): Answer[] {
       count: figure(11),
       ahead: figure(12),
       places: figure(13),
-      isCrowded: figure(14) === 1,
-      carried: figure(15),
-      before: figure(16),
+      carried: figure(14),
+      before: figure(15),
     }
     return { ...answer, figures }
   })
@@ -149,7 +148,7 @@ export function parseField(packed: Buffer): RecordField | undefined {
 
 /** Reads what field `s` has of all processes' used time, and the latest limit; undefined where it is none. */
 export function parseSums(packed: Buffer): { used: number; limit: number } | undefined {
-  return packed.length === SUMS_BYTES ? { used: signed7(packed, 0), limit: packed.readUIntLE(58, 6) } : undefined
+  return packed.length === SUMS_BYTES ? { used: signed7(packed, 0), limit: packed.readUIntLE(51, 6) } : undefined
 }
 
 function signed7(packed: Buffer, at: number): number {

@@ -1,7 +1,7 @@
 import type { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
 import { PLACES } from '../account/account'
-import { CROWD_US, GRACE_US, LEASE_US, TICK_US } from '../sync/report'
+import { GRACE_US, LEASE_US, TICK_US } from '../sync/report'
 import type { Answer, Beat, Report, StoreServer } from '../sync/store'
 import { beatLua, syncLua } from './assets'
 import { packReports, readAnswers, shortName, windowKey } from './record'
@@ -13,7 +13,7 @@ const KEPT_MS = 60_000
 /** A process that misses three heartbeats is counted no more. */
 const LIVING_MS = 3_000
 const TOGETHER = 100
-const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US, PLACES, CROWD_US]
+const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US, PLACES]
 
 /** What all keys of a process have in common. */
 export interface Keys {

@@ -6,26 +6,25 @@
 --            <process>  FIELD: seq; used, held, ahead; when it expires unless it is written again; running; excused; added.
 --                       An expired field counts its held as used, its ahead and running as nothing
 --            c          what closed processes used, c:e and c:a what they had excused and added: their fields are gone
---            s          SUMS over all of these: used, held, ahead; when the first field expires; when a process last got
---                       less than it wanted; running; excused; added; the highest strain; the highest carried, which is
---                       part of used; the latest limit
+--            s          SUMS over all of these: used, held, ahead; when the first field expires; running; excused; added;
+--                       the highest strain; the highest carried, which is part of used; the latest limit
 --            n          the subject's name, where a process keeps names
 -- ARGV[1]  the process
 -- ARGV[2]  for each key a COMMAND, the figures of a Report: see lib/throttle/sync/store.ts
 -- ARGV[3]  lease: so long what is ahead stands; ARGV[4] grace: a field expires so long after all it holds should have
---          ended; ARGV[5] least: so long that is at least; ARGV[6] places on a fresh budget; ARGV[7] crowd: so long others
---          are told that somebody waits; ARGV[8] and on: for each key the name to keep, or nothing
+--          ended; ARGV[5] least: so long that is at least; ARGV[6] places on a fresh budget;
+--          ARGV[7] and on: for each key the name to keep, or nothing
 -- Returns  the replies, packed, each a REPLY: the server's time; CLOSED (not the open window), WRITTEN, LATE (a later
 --          report is known, or the field is gone) or UNREADABLE; found: the seq that the field had; then the figures of an
 --          AnswerFigures; and behind them why a key is unreadable, for each that is
 local call, pack, unpacked, min, max, floor = redis.call, struct.pack, struct.unpack, math.min, math.max, math.floor
-local COMMAND, COMMAND_BYTES, REPLY = '<dddddddddddddddddddd', 160, '<ddddddddddddddddd'
+local COMMAND, COMMAND_BYTES, REPLY = '<dddddddddddddddddddd', 160, '<dddddddddddddddd'
 local FIELD, FIELD_BYTES, NEVER = '<I5i7I6I6I7I3I6i7', 47, 2 ^ 55
-local SUMS, SUMS_BYTES = '<i7I6I6I7I7I3I6i7I3I6I6', 64 -- longer ones would take three times the memory
+local SUMS, SUMS_BYTES = '<i7I6I6I7I3I6i7I3I6I6', 57 -- longer ones would take three times the memory
 local CLOSED, WRITTEN, LATE, UNREADABLE = 0, 1, 2, 3
 local process, commands = ARGV[1], ARGV[2] or ''
 local lease, grace, least = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local PLACES, crowd = tonumber(ARGV[6]), tonumber(ARGV[7])
+local PLACES = tonumber(ARGV[6])
 if #commands ~= #KEYS * COMMAND_BYTES then return redis.error_reply('ERR sync: ' .. #KEYS .. ' commands expected') end
 local clock = call('TIME')
 local time = clock[1] * 1000000 + clock[2]
@@ -69,12 +68,12 @@ local function sync(key, name, starts, ends, seq, stored, closes, used, held, ah
   -- An old copy of a command does nothing: neither after a later one, nor where the field was moved or lost.
   if found >= seq or (closes > 0 and found ~= closes) or (stored > 0 and found == 0) then return LATE, found end
 
-  local o, short, carriedBefore, before = nil, 0, 0, 0
+  local o, carriedBefore, before = nil, 0, 0
   local hasSums = sums and #sums == SUMS_BYTES
   if hasSums then
     o = {}
     local strainBefore
-    o.used, o.held, o.ahead, o.expires, short, o.running, o.excused, o.added, strainBefore, carriedBefore = unpacked(SUMS, sums)
+    o.used, o.held, o.ahead, o.expires, o.running, o.excused, o.added, strainBefore, carriedBefore = unpacked(SUMS, sums)
     strain, before = max(strain, strainBefore), o.used
     o.used, o.held, o.ahead = o.used - used0, max(0, o.held - held0), max(0, o.ahead - ahead0)
     o.running, o.excused, o.added = max(0, o.running - running0), max(0, o.excused - excused0), o.added - added0
@@ -117,8 +116,6 @@ local function sync(key, name, starts, ends, seq, stored, closes, used, held, ah
   if rest > 0 then spare = min(number - places, slots - places)
   elseif ahead > 0 then spare = max(0, min(wishPlaces, floor((slots - places) / 2))) end
 
-  local isCrowded = short > 0 and short + crowd > time and 1 or 0
-  if granted < want or places < number then short = time end
   local expires = NEVER
   if held > 0 or running > 0 then expires = time + max(lasts + grace, least) end
   if ahead > 0 or spare > 0 then expires = expires == NEVER and time + lease or max(expires, time + lease) end
@@ -130,23 +127,23 @@ local function sync(key, name, starts, ends, seq, stored, closes, used, held, ah
   else
     call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running + spare, excused, added))
   end
-  call('HSET', key, 's', pack(SUMS, o.used + used, o.held + held, o.ahead + ahead, min(o.expires, expires), short,
+  call('HSET', key, 's', pack(SUMS, o.used + used, o.held + held, o.ahead + ahead, min(o.expires, expires),
     o.running + running + spare, o.excused + excused, o.added + added, strain, carried, limit))
   if name and name ~= '' then call('HSET', key, 'n', name) end
   if not hasSums then call('PEXPIREAT', key, whole(ends / 1000)) end
-  return WRITTEN, found, o.used, o.held, o.ahead, o.running, o.excused, o.added, strain, granted, places, ahead, spare, isCrowded, carried, before
+  return WRITTEN, found, o.used, o.held, o.ahead, o.running, o.excused, o.added, strain, granted, places, ahead, spare, carried, before
 end
 
 local replies, causes = {}, {}
 for i = 1, #KEYS do
-  local done, status, found, used, held, ahead, running, excused, added, strain, granted, places, mine, spare, isCrowded, carried, before =
-    pcall(sync, KEYS[i], ARGV[7 + i], unpacked(COMMAND, commands, (i - 1) * COMMAND_BYTES + 1))
+  local done, status, found, used, held, ahead, running, excused, added, strain, granted, places, mine, spare, carried, before =
+    pcall(sync, KEYS[i], ARGV[6 + i], unpacked(COMMAND, commands, (i - 1) * COMMAND_BYTES + 1))
   if not done then
     local cause = type(status) == 'table' and status.err or tostring(status)
     if not string.match(cause, 'WRONGTYPE') then return redis.error_reply(cause) end
     status, causes[#causes + 1] = UNREADABLE, cause
   end
   replies[i] = pack(REPLY, time, status, found or 0, used or 0, held or 0, ahead or 0, running or 0, excused or 0, added or 0,
-    strain or 0, granted or 0, places or 0, mine or 0, spare or 0, isCrowded or 0, carried or 0, before or 0)
+    strain or 0, granted or 0, places or 0, mine or 0, spare or 0, carried or 0, before or 0)
 end
 return {table.concat(replies), unpack(causes)}

@@ -5,9 +5,8 @@ import { warn } from '../../http/warn-once'
 import type { Server } from '../account/server'
 import { WindowClock } from '../account/window-clock'
 import { type StoreMessage, channels } from '../diagnostics'
-import { deadline } from './deadline'
 import type { Beat, StoreServer, ThrottleStore } from './store'
-import { StoreContractError, callStore, isStoreServer, wrongBeat } from './store-calls'
+import { StoreContractError, callStore, deadline, isStoreServer, wrongBeat } from './store-calls'
 
 /** How often a server is asked whether it still knows everything; and how often whether it is back. */
 const BEAT_MS = 1_000

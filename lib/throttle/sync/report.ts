@@ -1,4 +1,4 @@
-import { type Account, TOLD_NOTHING } from '../account/account'
+import { type Account, HUNDREDTHS, TOLD_NOTHING } from '../account/account'
 import { LARGE_PART } from '../account/decide'
 import type { Answer, AnswerFigures, Report } from './store'
 
@@ -8,18 +8,22 @@ export const TICK_US = 125_000
 export const LEASE_US = 2_000_000
 /** The store counts a hold for so long after it should have ended: two ticks. */
 export const GRACE_US = 250_000
-/** Ends are told at once for so long after somebody else waited. */
-export const CROWD_US = 250_000
 /** All processes together may be off by a hundredth of the limit; one of them by this at least. */
 const TOLERANCE = 100
 const TOLERANCE_LEAST_US = 1_000
 /** Requests that ended and were not told keep their places in the store: no more than one in so many. */
 const UNTOLD_PLACES = 8
+/** Where no more may run than this, nothing is granted ahead and ends are told at once: other processes need each place. */
+const FEW_PLACES = 4
 /** A line asks again so soon at first, then half as long again each time, up to the longest. */
 const ASK_SOON_US = 25_000
 const ASK_LATE_US = 125_000
 const ASK_GROWTH = 1.5
-const STRAIN_UNIT = 100
+
+/** Whether few of the subject's requests may run at once. */
+function areFew(account: Account, now: number): boolean {
+  return !account.hasPlace(account.limitUs, now, FEW_PLACES)
+}
 
 /** How far the store's figures may be off from the truth. */
 function toleranceOf({ limitUs, server }: Account): number {
@@ -33,14 +37,10 @@ function toleranceOf({ limitUs, server }: Account): number {
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
   const { told, own, grant, limitUs } = account
   if (told === undefined) return 'tick'
-  const used = own.used(now)
-  const untold = used + own.priced(now) - told.used - told.held
+  if (account.hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
+  const untold = own.used(now) + own.priced(now) - told.used - told.held
   const gap = untold > 0 ? Math.max(0, untold - told.ahead) : -untold
   const isIdle = !account.isBusy
-  const isExact = account.line.length === 0 && (now < account.crowdedUntil || account.used(now) > limitUs)
-  const hasFreed = gap > 1 || own.live < told.live || (isIdle && told.held > 0)
-  if (isExact && account.hasEnded && hasFreed) return 'now'
-
   const tolerance = toleranceOf(account)
   if (gap > tolerance || grant.us > 0 || told.ahead > 0) return 'tick'
   if (Math.abs(own.excused(now) - told.excused) > tolerance || own.addedUs !== told.added) return 'tick'
@@ -110,7 +110,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = 0,
     count++
     lasts = Math.max(lasts, waiter.priceUs)
   }
-  const wish = wants ? wishOf(account) : 0
+  const wish = wants ? wishOf(account, now) : 0
   const wishPlaces = wish > 0 ? 2 * Math.max(1, account.peak) : 0
   grant.us = Math.min(grant.us, wish)
   grant.places = grant.us > 0 ? Math.min(grant.places, wishPlaces) : 0
@@ -129,7 +129,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = 0,
     running: isClosing ? 0 : own.live + grant.places,
     excused: own.excused(now),
     added: own.addedUs,
-    strain: Math.round(account.strain * STRAIN_UNIT),
+    strain: account.strainReported,
     carried: account.carriedUs,
     lasts,
     want,
@@ -149,8 +149,9 @@ export function reportOf(account: Account, seq: number, now: number, closes = 0,
 }
 
 /** Time wished for ahead: not for large prices, since a few of them would strand the end of a budget in one process. */
-function wishOf({ unitUs, limitUs, latelyUs, demandUs }: Account): number {
-  if (unitUs * LARGE_PART > limitUs) return 0
+function wishOf(account: Account, now: number): number {
+  const { unitUs, limitUs, latelyUs, demandUs } = account
+  if (unitUs * LARGE_PART > limitUs || areFew(account, now)) return 0
   return Math.floor(Math.max(1.25 * latelyUs, demandUs > unitUs ? 2 * demandUs : 0))
 }
 
@@ -185,9 +186,8 @@ function hear(account: Account, { report, live, at }: Sent, figures: AnswerFigur
   account.stored = report.closes > 0 ? 0 : report.seq
   account.others = { used, held, ahead: aheadOfOthers, running, excused, added }
   account.heardAt = at
-  account.strain = Math.max(account.strain, figures.strain / STRAIN_UNIT)
+  account.strain = Math.max(account.strain, figures.strain / HUNDREDTHS)
   account.carriedUs = Math.max(account.carriedUs, figures.carried)
-  if (figures.isCrowded) account.crowdedUntil = now + CROWD_US
   if (count > 0) account.askUs = 0 // the next in line may follow soon
   const reported = { used: report.used, ahead, excused: report.excused, added: report.added }
   account.told = { ...reported, held: report.held + granted, live: live + count, until: at + report.lasts }

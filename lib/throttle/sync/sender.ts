@@ -1,10 +1,9 @@
 import { type Clock, nowUs } from '../../http/clock'
 import type { Account } from '../account/account'
-import { deadline } from './deadline'
 import type { ServerHealth } from './health'
 import type { Sent } from './report'
 import type { Answer } from './store'
-import { callStore, wrongAnswers } from './store-calls'
+import { callStore, deadline, wrongAnswers } from './store-calls'
 
 /** Reports in one command. */
 export const TOGETHER = 100

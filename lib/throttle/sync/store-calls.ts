@@ -1,6 +1,15 @@
-import { isThenable } from '../../http/callback'
+import type { Clock } from '../../http/clock'
 import { shown } from '../../http/options'
 import type { Answer, AnswerFigures, Beat, StoreServer } from './store'
+
+/** After this long without an answer a process decides alone, in milliseconds. */
+const DEADLINE_MS = 70
+/** A timer that fires later than this was held up by the event loop. */
+const LATE_MS = 5
+/** What was due meanwhile is looked at again so much later: it may not have been sent before the process went on. */
+const GRACE_MS = DEADLINE_MS / 2
+/** A loop that is blocked again and again proves nothing either, but not for ever. */
+const LOOKS = 20
 
 const STATUS: ReadonlySet<unknown> = new Set<Answer['status']>(['written', 'closed', 'late', 'unreadable'])
 const FIGURES = [
@@ -17,12 +26,31 @@ export class StoreContractError extends Error {
 export function callStore<T>(method: 'report' | 'beat', call: () => Promise<T>): Promise<T> {
   try {
     const answer: unknown = call()
-    if (isThenable(answer)) return answer as Promise<T>
+    if (typeof (answer as Promise<T> | undefined)?.then === 'function') return answer as Promise<T>
     throw new StoreContractError(`${method}() must return a promise; it returned ${shown(answer)}`)
   } catch (err) {
     const cause = err as Error
     return Promise.reject(cause)
   }
+}
+
+/**
+ * Calls `missed` unless cancelled within 70 ms. An answer that arrived while the event loop was blocked is read first, so
+ * a blocked loop is no outage.
+ *
+ * @returns cancels it
+ */
+export function deadline(clock: Clock, missed: () => void): () => void {
+  let cancel: () => void
+  const arm = (ms: number, looks: number): void => {
+    const dueAt = clock.now() + ms
+    cancel = clock.after(ms, () => {
+      if (clock.now() - dueAt > LATE_MS && looks > 0) return arm(GRACE_MS, looks - 1)
+      cancel = clock.after(0, missed) // timers come before what the network brought
+    })
+  }
+  arm(DEADLINE_MS, LOOKS)
+  return () => cancel()
 }
 
 /** What is wrong with the answers to so many reports; undefined where nothing is. */

@@ -139,8 +139,6 @@ export interface AnswerFigures {
   /** Time and places that the process has ahead now. */
   readonly ahead: number
   readonly places: number
-  /** Somebody got less than asked for in the last 250 ms. */
-  readonly isCrowded: boolean
   /** Overshoot of the last window that is part of `used`: the highest that any process reported. */
   readonly carried: number
   /** All processes' used time before this report, as the answer to the one before left it. Default: `advise()` knows nothing. */

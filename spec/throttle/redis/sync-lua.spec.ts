@@ -12,7 +12,7 @@ import { Random } from '../simulation/random'
 
 const WINDOW_US = 3_000_000
 /** As lib/throttle/redis/redis-server.ts passes them. */
-const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US, PLACES, 250_000]
+const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US, PLACES]
 
 const REPORT: Report = {
   ...{ id: 'id', number: 0, starts: 0, ends: 2 ** 52, seq: 1, stored: 0, closes: 0, used: 0, held: 0, ahead: 0 },
@@ -88,7 +88,6 @@ class Reports {
       ...(isPart ? ['granted in part'] : []),
       ...(isAlone ? ['alone'] : []),
       ...(figures && figures.places > 0 ? ['places ahead'] : []),
-      ...(figures?.isCrowded ? ['crowded'] : []),
     ]
     for (const kind of kinds) this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1)
   }
@@ -170,17 +169,7 @@ describe('sync.lua', () => {
         await redis.hdel(keyOf(last), process)
       } else if (r.chance(0.2)) await isAsModelled(keyOf(last), hash, last.ends)
     }
-    for (const kind of [
-      'written',
-      'late',
-      'closed',
-      'moved',
-      'granted',
-      'granted in part',
-      'alone',
-      'places ahead',
-      'crowded',
-    ])
+    for (const kind of ['written', 'late', 'closed', 'moved', 'granted', 'granted in part', 'alone', 'places ahead'])
       assert.ok((random.kinds.get(kind) ?? 0) > 10, `${kind}: ${random.kinds.get(kind) ?? 0}`)
   })
 

@@ -3,7 +3,6 @@ import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/sync/report'
 import type { Answer, Beat, Report } from '../../../lib/throttle/sync/store'
 
 export const NEVER = 2 ** 55
-const CROWD_US = 250_000
 const LEAST_US = GRACE_US + TICK_US
 /** A process that misses three heartbeats is counted no more. */
 const LIVING_US = 3_000_000
@@ -26,7 +25,6 @@ export interface Sums {
   readonly held: number
   readonly ahead: number
   readonly expires: number
-  readonly short: number
   readonly running: number
   readonly excused: number
   readonly added: number
@@ -45,7 +43,7 @@ export interface Hash {
 }
 
 /** What fields say together. */
-type Others = { -readonly [Name in keyof Omit<Sums, 'short' | 'strain' | 'carried' | 'limit'>]: number }
+type Others = { -readonly [Name in keyof Omit<Sums, 'strain' | 'carried' | 'limit'>]: number }
 
 const NO_FIELD: Field = { seq: 0, used: 0, held: 0, ahead: 0, expires: 0, running: 0, excused: 0, added: 0 }
 
@@ -131,7 +129,7 @@ export class StoreModel {
 
   #write(hash: Hash, process: string, mine: Field, c: Report, time: number): NonNullable<Answer['figures']> {
     const { sums } = hash
-    const [short, before] = [sums?.short ?? 0, sums?.used ?? 0]
+    const before = sums?.used ?? 0
     const strain = Math.max(c.strain, sums?.strain ?? 0)
     const carried = Math.max(c.carried, sums?.carried ?? 0)
     let o = this.#others(hash, process, mine, time)
@@ -152,7 +150,6 @@ export class StoreModel {
     if (rest > 0) places = Math.min(c.count - count, slots - count)
     else if (ahead > 0) places = Math.max(0, Math.min(c.wishPlaces, Math.floor((slots - count) / 2)))
     const running = live + places
-    const isCrowded = short > 0 && short + CROWD_US > time
     let expires = NEVER
     if (held > 0 || live > 0) expires = time + Math.max(c.lasts + GRACE_US, LEAST_US)
     if (ahead > 0 || places > 0) expires = expires === NEVER ? time + LEASE_US : Math.max(expires, time + LEASE_US)
@@ -169,7 +166,6 @@ export class StoreModel {
       held: o.held + held,
       ahead: o.ahead + ahead,
       expires: Math.min(o.expires, expires),
-      short: granted < c.want || count < c.count ? time : short,
       running: o.running + running,
       excused: o.excused + excused,
       added: o.added + added,
@@ -184,7 +180,7 @@ export class StoreModel {
       running: o.running,
       excused: o.excused,
       added: o.added,
-      ...{ strain, granted, count, ahead, places, isCrowded, carried, before },
+      ...{ strain, granted, count, ahead, places, carried, before },
     }
   }
 

@@ -19,7 +19,7 @@ const REPORT = 'lib/throttle/sync/report.ts'
 const REPORTER = 'lib/throttle/sync/reporter.ts'
 const SENDER = 'lib/throttle/sync/sender.ts'
 const HEALTH = 'lib/throttle/sync/health.ts'
-const DEADLINE = 'lib/throttle/sync/deadline.ts'
+const STORE_CALLS = 'lib/throttle/sync/store-calls.ts'
 /** Stands for sync.lua, which answers alike: spec/throttle/redis/sync-lua.spec.ts. */
 const MODEL = 'spec/throttle/simulation/model.ts'
 
@@ -98,7 +98,6 @@ const OF_THE_STORE: readonly Row[] = [
   ['the highest strain', 'strain waiting', 'Math.max(c.strain, sums?.strain ?? 0)', 'c.strain'],
   ['what is carried over, once', 'carried', 'o.used += carried - (sums?.carried ?? 0)', 'o.used + carried'],
   ['the highest that is carried over', 'carried', 'Math.max(c.carried, sums?.carried ?? 0)', 'c.carried'],
-  ['others told that somebody waits', 'clean two waiting strain', 'short > 0 && short + CROWD_US > time', 'false'],
   [
     'excused waits told to others',
     'clients',
@@ -127,14 +126,19 @@ const OF_REPORTS: readonly Row[] = [
   ],
   ['holds renewed', 'two clients learned', "return endsLater ? 'tick' : undefined", 'return undefined'],
   [
-    'ends told at once where others wait',
-    'waiting clean strain',
-    "if (isExact && account.hasEnded && hasFreed) return 'now'",
-    '',
+    'ends told at once with few places left',
+    'hot waiting strain',
+    '(account.line.length > 0 || areFew(account, now))',
+    'account.line.length > 0',
   ],
-  ['ends of places told at once', 'waiting clean strain', 'own.live < told.live || ', ''],
+  [
+    'ends told at once where others wait in the process',
+    'hot waiting strain',
+    '(account.line.length > 0 || areFew(account, now))',
+    'areFew(account, now)',
+  ],
+  ['nothing ahead with few places left', 'hot strain', '|| areFew(account, now)) return 0', ') return 0'],
   ['ends of places told at ticks', 'strain waiting', 'if (untoldEnds > 0 && !account', 'if (false && !account'],
-  ['only ends told at once', 'waiting clean learned', 'account.hasEnded && hasFreed', 'hasFreed'],
   ['tolerance divided by the living', 'clean late waiting', '(TOLERANCE * server.living)', 'TOLERANCE'],
   [
     'nothing ahead for those who wait',
@@ -181,11 +185,10 @@ const OF_REPORTS: readonly Row[] = [
   [
     'the highest strain heard',
     'strain waiting',
-    'account.strain = Math.max(account.strain, figures.strain / STRAIN_UNIT)',
+    'account.strain = Math.max(account.strain, figures.strain / HUNDREDTHS)',
     '',
   ],
   ['the highest carried heard', 'carried', 'account.carriedUs = Math.max(account.carriedUs, figures.carried)', ''],
-  ['others crowded heard', 'waiting clean strain', 'if (figures.isCrowded) account.crowdedUntil = now + CROWD_US', ''],
   [
     'grants used since the report',
     'hot clean',
@@ -274,7 +277,13 @@ const OF_ACCOUNTS: readonly Row[] = [
   ['charged time left out of strain', 'learned', '- this.others.added - this.own.addedUs', ''],
   ['carried time left out of strain', 'carried', '- this.own.addedUs - this.carriedUs', '- this.own.addedUs'],
   ['what is carried over', 'carried', 'this.terms.carryOver ? Math.max(0, ', 'false ? Math.max(0, '],
-  ['strain in the places', 'strain', '(live + 1) * limitUs * this.strain', '(live + 1) * limitUs'],
+  ['strain in the places', 'strain', '(live + 1) * limitUs * this.strainReported', '(live + 1) * limitUs * HUNDREDTHS'],
+  [
+    'strain counted as the store does',
+    'carried hot',
+    'limitUs * this.strainReported <=',
+    'limitUs * this.strain * HUNDREDTHS <=',
+  ],
   ['one alone has a place', 'waiting clean strain outage', 'return live === 0 || (live + 1)', 'return (live + 1)'],
   ['the use of a grant', 'hot clean', 'this.grant.us = Math.max(0, this.grant.us - hold.priceUs)', ''],
   ['the use of a place', 'hot clean strain', 'this.grant.places = Math.max(0, this.grant.places - 1)', ''],
@@ -397,7 +406,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   ]),
   ...of(HEALTH, OF_HEALTH),
-  ...of(DEADLINE, [
+  ...of(STORE_CALLS, [
     ['a deadline for answers', 'outage cutOff', 'DEADLINE_MS = 70', 'DEADLINE_MS = 70_000'],
     ['answers read after a stall', 'stalls', 'clock.now() - dueAt > LATE_MS', 'false'],
   ]),
@@ -434,15 +443,11 @@ export const UNPROVED: ReadonlySet<string> = new Set([
   'nothing more ahead where the first gets nothing',
   'places ahead for the rest',
   'the highest that is carried over',
-  'others told that somebody waits',
   'lines asked about soon after a grant',
   'a move only if all was answered',
   'charged time told apart',
   'a hold that is over told',
-  'ends told at once where others wait',
-  'ends of places told at once',
   'ends of places told at ticks',
-  'only ends told at once',
   'a grant given up as its lease ends',
   'no more places ahead than are wished for',
   'a lower limit asked for by itself',
@@ -453,7 +458,6 @@ export const UNPROVED: ReadonlySet<string> = new Set([
   'the age of a grant',
   'the limit of a grant',
   'the highest strain heard',
-  'others crowded heard',
   'grants used since the report',
   'places used since the report',
   'a new look where more live',
