@@ -48,7 +48,7 @@ export class StoreHealth {
   ) {
     const only = store.serverOf('')
     if (!isStoreServer(only) || store.serverOf('') !== only)
-      throw new TypeError(
+      throw storeError(
         'store.serverOf() must return a server, with report() and beat(), and for one id the same object each time; ' +
           `received ${shown(only)}`,
       )

@@ -166,7 +166,7 @@ describe('throttle() refuses a store', () => {
     })
     for (const serverOf of [server, () => undefined as unknown as StoreServer, () => ({}) as StoreServer]) {
       const store = { serverOf, watch: () => undefined, close: () => Promise.resolve() }
-      assert.throws(() => throttle({ store }), /^TypeError: store\.serverOf\(\) must return a server/)
+      assert.throws(() => throttle({ store }), /^TypeError: store\.serverOf\(\) must return a server.*#tollgate_store/)
     }
   })
 })
