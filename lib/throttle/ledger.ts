@@ -16,7 +16,7 @@ const SWEEP_ROUND_MS = 2_000
 const SWEEP_LEAST = 20
 /** How often waiting requests are looked at, beside whenever a request of their subject ends here. */
 const LINE_MS = 25
-/** How often client waits and signals of running requests are looked at. */
+/** How often running requests are looked at whose handler has the signal. */
 const WATCH_MS = 125
 /** Networks that newcomers share an account by, once there is no room for more subjects. */
 const MOST_NETWORKS = 4_096
@@ -58,7 +58,7 @@ export class Ledger {
   readonly usage: UsageLog
   /** Accounts in which requests wait. */
   readonly #lines = new Set<Account>()
-  /** Running requests that wait for their client, or whose handler has the signal. */
+  /** Running requests whose handler has the signal. */
   readonly #watched = new Set<Hold>()
   #isLooking = false
   #isWatching = false
@@ -192,10 +192,9 @@ export class Ledger {
     this.#enter(account, now)
     account.own.wait(hold, now)
     account.own.boundWaits(now, account.others.excused)
-    if (hold.state === 'waiting') this.watch(hold)
   }
 
-  /** Looks at the request now and then: whether its client's wait is excused still, and whether it is to stop. */
+  /** Looks at the request now and then: whether it is to stop. */
   watch(hold: Hold): void {
     this.#watched.add(hold)
     if (this.#isWatching || this.#closed) return

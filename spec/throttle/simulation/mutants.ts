@@ -389,7 +389,6 @@ const OF_THE_LEDGER: readonly Row[] = [
     '',
   ],
   ['lines looked at', 'waiting', 'if (this.#isLooking || this.#closed) return', 'return'],
-  ['client waits looked at', 'clients', "if (hold.state === 'waiting') this.watch(hold)", ''],
 ]
 
 /** Each with the modes that are to find it, the likeliest first. */
@@ -429,7 +428,6 @@ export const SLOW: ReadonlySet<string> = new Set([
 
 /** What no law found in five of 300 seeds yet: rare, or seen in another way. */
 export const UNPROVED: ReadonlySet<string> = new Set([
-  'client waits looked at',
   'half of the places at most ahead',
   'excused waits told',
   'a closing report that names the seq of its field',
