@@ -166,7 +166,7 @@ const own = new WeakMap()
 function subjectGroup({ subject }) {
   const group = element('tbody', { role: 'rowgroup' })
   const name = element('code', { class: 'who' }, element('span', { class: 'who-begins' }), element('span', {}))
-  const button = element('button', { class: 'small' }, 'Reset', element('span', { class: 'unseen' }, ` ${subject}`))
+  const button = element('button', { class: 'small' }, 'Reset', element('span', { class: 'unseen' }))
   button.addEventListener('click', () => {
     const label = String(name.textContent)
     if (confirm(`Reset the usage of ${label}, in every process?`)) void reset({ id: subject }, label)
@@ -183,6 +183,7 @@ function showSubject(group, { subject, name: given, known, windows }, dryRun, at
   write(name.firstElementChild, label.slice(0, -12))
   write(name.lastElementChild, label.slice(-12))
   who.title = given === undefined ? '' : `${given}, ${subject}`
+  write(button.lastElementChild, ` ${label}`)
   button.hidden = !known
   const update = (row, window) => showWindow(row, window, dryRun, at)
   keep(group, windows, ({ window }) => window, windowRow, update)
@@ -232,7 +233,9 @@ function refusalItem() {
 function showRefusal(item, { subject, name, count, againInMs, kinds }, at) {
   write(item.querySelector('.who'), name ?? subject ?? 'other subjects')
   write(item.querySelector('.spent'), requests(count))
-  write(item.querySelector('.until'), againInMs > 0 ? `until ${clockTime(at + againInMs, at)}` : '')
+  const isRefused = againInMs > 0 && kinds.some(({ dryRun }) => !dryRun)
+  item.classList.toggle('past', !isRefused)
+  write(item.querySelector('.until'), isRefused ? `until ${clockTime(at + againInMs, at)}` : 'not refused now')
   const key = ({ route, window, reason, dryRun }) => [route, window, reason, dryRun].join('\n')
   keep(item.querySelector('.kinds'), kinds, key, kindItem, showKind)
 }
@@ -297,7 +300,7 @@ function keep(list, items, keyOf, make, update, stays = false) {
 // --- Choose a limit
 
 /** What the advisor says of each window, and what is looked at. */
-const advisor = { all: [], from: 1, to: 1, limitMs: undefined }
+const advisor = { all: [], source: 'process', from: 1, to: 1, limitMs: undefined }
 
 function startAdvisor() {
   $('limit-hours').addEventListener('change', () => void askAdvisor())
@@ -317,9 +320,9 @@ function startAdvisor() {
 async function askAdvisor() {
   try {
     const answer = await fetch(`advice?hours=${$('limit-hours').value}`)
-    const { advice, message } = await answer.json()
+    const { advice, source, message } = await answer.json()
     if (!answer.ok) return write($('limit-note'), message)
-    advisor.all = advice
+    Object.assign(advisor, { all: advice, source })
     showAdvice()
   } catch {
     write($('limit-note'), 'No answer.')
@@ -337,10 +340,10 @@ function showAdvice() {
   }
   const advice = chosenAdvice()
   const { distribution: bars, limitMs: present, refusedRequests, warning, windowMs } = advice
-  const refused = refusedRequests > 0 ? `; ${requests(refusedRequests)} refused` : ''
+  const refused = refusedRequests > 0 && !warning ? `; ${requests(refusedRequests)} would have been refused` : ''
   write(
     $('limit-note'),
-    `how much time users take per window of ${duration(windowMs)}, ${latest?.store.shared ? 'all processes' : 'this process'}${refused}`,
+    `how much time users take per window of ${duration(windowMs)}, ${whose(advisor.source)}${refused}`,
   )
   $('no-advice').hidden = bars.length > 0
   $('advice').hidden = bars.length === 0
@@ -509,11 +512,12 @@ function requests(n) {
   return n === 1 ? '1 request' : `${n} requests`
 }
 
-/** The time of day, and the day where it is not within twelve hours. */
+/** The time of day to the second; from twelve hours on to the minute with the weekday, from six days on with the date. */
 function clockTime(ms, now) {
   const rounded = new Date(Math.round(ms / 1_000) * 1_000)
-  const time = rounded.toLocaleTimeString([], { hourCycle: 'h23' })
-  return ms - now < 43_200_000 ? time : `${rounded.toLocaleDateString()}, ${time}`
+  const day = ms - now < 518_400_000 ? { weekday: 'short' } : { day: 'numeric', month: 'short' }
+  const more = ms - now < 43_200_000 ? { second: '2-digit' } : day
+  return rounded.toLocaleString([], { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', ...more })
 }
 
 function count(n) {
@@ -532,7 +536,8 @@ function seconds(ms) {
 function duration(ms) {
   if (ms > 0 && ms < 10) return milliseconds(ms)
   if (ms < 1_000) return `${Math.round(ms)} ms`
-  return ms < 120_000 ? seconds(ms) : `${Math.round(ms / 60_000)} min`
+  if (ms < 120_000) return seconds(ms)
+  return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Number((ms / 3_600_000).toFixed(1))} h`
 }
 
 function write(element, text) {

@@ -89,6 +89,8 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     overview(inside, activity, spenders, await all?.read(), guardedNames),
   )
 
+  const isUsageShared = inside.windows.every(({ ledger }) => ledger.usage.isShared)
+
   const router = Router()
   router.use(...guard.map(guarded), setOwnHeaders)
   router.get('/', (req, res) => {
@@ -102,7 +104,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
   router.get('/events', (req, res) => viewers.add(req, res))
   router.get('/advice', (req, res) => {
     throttle.advise({ hours: hoursIn(req.originalUrl) }).then(
-      (advice) => void res.json({ advice }),
+      (advice) => void res.json({ advice, source: isUsageShared ? 'redis' : 'process' }),
       (err: Error) => answer(res, 503, err.message),
     )
   })

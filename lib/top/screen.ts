@@ -21,7 +21,7 @@ interface Column {
 /** A narrow terminal leaves out the last ones first. */
 const FIGURES: readonly Column[] = [
   { title: 'USED', width: 21, text: used },
-  { title: 'ENDS IN', width: 9, text: ({ endsInMs }) => seconds(endsInMs) },
+  { title: 'ENDS IN', width: 9, text: ({ endsInMs }) => duration(endsInMs) },
   { title: 'HOLD', width: 9, text: ({ holdMs }) => seconds(holdMs) },
   { title: 'RUNNING', width: 7, text: ({ running }) => String(running) },
   { title: 'PROCESSES', width: 9, text: ({ processes }) => String(processes) },
@@ -92,6 +92,11 @@ function used({ spentMs, overLimitMs: over }: PublishedWindow): string {
 }
 
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`
+
+function duration(ms: number): string {
+  if (ms < 120_000) return seconds(ms)
+  return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${(ms / 3_600_000).toFixed(1)} h`
+}
 
 const subjectName = ({ name, subject }: PublishedWindow) => plain(name ?? subject)
 const windowName = ({ window }: PublishedWindow) => plain(window)

@@ -37,6 +37,11 @@ export class UsageLog {
     this.#clock = clock
   }
 
+  /** Whether the counts are those of all processes. */
+  get isShared(): boolean {
+    return this.#store !== undefined
+  }
+
   /**
    * A subject-window's total over all processes has changed.
    *
