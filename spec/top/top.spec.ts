@@ -369,7 +369,7 @@ describe('table() and screen()', () => {
     const named = (columns: number) => screen(windows, FIRST_VIEW, { rows: 12, columns })[3]?.split(' ')[0]
     assert.equal(named(120), 'user:25:https://ident.example.org:ada')
     assert.equal(named(80), 'user:25:https://…mple.org:ada')
-    assert.equal(named(60), 'u…mple.org:ada')
+    assert.equal(named(60), 'user:2…mple.org:ada')
     assert.match(table(windows, UNBOUNDED), /\nuser:25:https:\/\/ident.example.org:ada  /)
   })
 
