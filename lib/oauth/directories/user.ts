@@ -29,7 +29,7 @@ export interface UserDirectory {
   findUser(id: string): Promise<User | undefined>
   /**
    * The id of the user with that name, or undefined. Implement it if several names or spellings find one user (an email
-   * address beside a user name, accents that do not matter): failed logins then count per user, not per name. Default:
+   * address and a user name, accents that do not matter): failed logins then count per user, not per name. Default:
    * names count without case and surrounding space.
    */
   findAccount?(username: string): Promise<string | undefined>
