@@ -9,7 +9,7 @@ interface Trick {
   readonly isUnseen?: boolean
   /** All but the first byte of the body is kept back. */
   readonly keepsBody?: boolean
-  /** The client resets its connection as soon as the handler works. */
+  /** The client resets its connection as soon as it is sent something, which is when the handler works. */
   readonly leaves?: boolean
   /** The client takes nothing of what it is sent. */
   readonly readsNothing?: boolean
@@ -19,8 +19,8 @@ const full = Buffer.alloc(48 * 2 ** 20)
 
 const TRICKS = {
   slow: {},
-  leaves: { leaves: true },
-  unseen: { leaves: true, isUnseen: true },
+  leaves: { leaves: true, begin: (_req, res) => res.write('a') },
+  unseen: { leaves: true, isUnseen: true, begin: (_req, res) => res.write('a') },
   keeps: { keepsBody: true, begin: (req) => req.on('error', () => undefined).resume() },
   stalls: { readsNothing: true, begin: (_req, res) => res.on('drain', () => undefined).write(full) },
 } satisfies Record<string, Trick>
@@ -71,10 +71,10 @@ export class Client {
 
   constructor(port: number, path: string, user: string, trick: TrickName) {
     this.#trick = TRICKS[trick]
-    const { keepsBody, readsNothing } = this.#trick
+    const { keepsBody, leaves, readsNothing } = this.#trick
     const [length, body] = keepsBody ? ['Content-Length: 1000\r\n', 'a'] : ['', '']
     this.#socket = connect(port, '127.0.0.1').on('error', () => undefined)
-    if (!readsNothing) this.#socket.on('data', () => this.#socket.destroy()) // an answer, or its beginning
+    if (!readsNothing) this.#socket.on('data', () => (leaves ? this.#socket.resetAndDestroy() : this.#socket.destroy()))
     const target = `${path}?id=${this.id}&trick=${trick}`
     const fields = `Host: x\r\nX-User: ${user}\r\n${length}`
     this.#socket.write(`${methodOf(this.#trick)} ${target} HTTP/1.1\r\n${fields}\r\n${body}`)
@@ -82,11 +82,6 @@ export class Client {
 
   get isOver(): boolean {
     return this.#socket.destroyed
-  }
-
-  /** The handler works. */
-  begun(): void {
-    if (this.#trick.leaves) this.#socket.resetAndDestroy()
   }
 
   /** One byte more of a body that is kept back. */

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { type TestContext, describe, it } from 'node:test'
 import express from 'express'
 import { throttle } from '../../../lib'
@@ -8,6 +6,7 @@ import { manualClock } from '../../../lib/testing'
 import { listen } from '../../support/serve'
 import { until } from '../../support/until'
 import { ATTACKS, type Attack, Client, beQuick, handleAttack } from './attacks'
+import { promised } from './promise'
 
 const LIMIT_MS = 18_000
 const WINDOWS = 20
@@ -27,12 +26,10 @@ async function attack(t: TestContext, { tricks, isQuickFirst, isOnNewRoutes }: A
   let heard = 0
   let running = 0
   let begun = 0
-  const begins: Client[] = []
   const work = handleAttack((req, done) => {
     const client = clients.get(req.query.id as string) as Client
     begun++
     running++
-    begins.push(client)
     clock.after(ms, () => {
       running--
       done()
@@ -70,7 +67,6 @@ async function attack(t: TestContext, { tricks, isQuickFirst, isOnNewRoutes }: A
     }
     while (clock.now() < endsAt) {
       await askMore(path)
-      for (const client of begins.splice(0)) client.begun()
       for (const client of clients.values()) client.dribble()
       await settled()
       const leftMs = endsAt - clock.now()
@@ -80,18 +76,6 @@ async function attack(t: TestContext, { tricks, isQuickFirst, isOnNewRoutes }: A
     if (window === 0) first = begun
   }
   return { first: (first * ms) / LIMIT_MS, average: (begun * ms) / LIMIT_MS / WINDOWS }
-}
-
-/** The figures of a row of docs/security.md for requests of so many seconds. */
-function promised(row: string, seconds: string) {
-  const docs = readFileSync(join(__dirname, '../../../docs/security.md'), 'utf8')
-  const [, , first = '', average = ''] =
-    docs
-      .split('\n')
-      .find((line) => line.startsWith(`| ${row} `))
-      ?.split('|') ?? []
-  const of = (cell: string) => Number(cell.split(' / ')[['2', '18', '60'].indexOf(seconds)])
-  return { first: of(first), average: of(average) }
 }
 
 for (const seconds of DURATIONS) {
