@@ -21,7 +21,10 @@ export interface FetchInit {
 /** What is read of a response. */
 export interface FetchedResponse {
   readonly status: number
-  readonly headers: { get(name: string): string | null }
+  readonly headers: {
+    /** Value of a header, or null. */
+    get(name: string): string | null
+  }
   /** A stream of bytes that can be iterated over. */
   readonly body: object | null
 }
