@@ -14,6 +14,7 @@ import type { AuthorizationServer, ClientRegistration, OAuthStore } from 'expres
 import { browsers } from './browsers'
 import { consolePages } from './console'
 import { familyApp } from './family-app'
+import { mcp } from './mcp'
 import { operators } from './operators'
 import { resources } from './resources'
 import { ISSUER_PATH, signInServer, users } from './sign-in-server'
@@ -81,6 +82,7 @@ export function demo(options: DemoOptions): Demo {
   app.use(cors(browsers))
   app.use(processingTime())
   app.use(router)
+  app.use(mcp(origin, issuer, server, throttled))
   app.use(familyApp(origin))
   app.use(consolePages())
   app.use(admin.router)

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Demo, demo } from './app'
+import { MCP_PATH } from './mcp'
 import { overRedis } from './over-redis'
 import { pasteLines, shellVariables } from './paste-lines'
 import { type Settings, settingsIn } from './settings'
@@ -42,6 +43,7 @@ async function print(origin: string): Promise<void> {
     console.log(`#   ${username} / ${password}${username === 'mary' ? ', who has yet to accept the terms' : ''}`)
   }
   console.log(`\n# watch who is spending time, signed in as ada:\n${origin}/admin/throttle/`)
+  console.log(`\n# connect an MCP client, which registers itself:\n${origin}${MCP_PATH}`)
   console.log(`\n# or see no more than how an app signs somebody in:\n${origin}/login`)
   const names = Object.keys(variables).map((name) => `$${name}`)
   console.log(`\n# for the lines below, good for an hour:\n#   ${names.join(', ')}`)

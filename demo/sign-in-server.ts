@@ -9,6 +9,7 @@ import {
   clientDirectory,
   userDirectory,
 } from 'express-tollgate/oauth'
+import { MCP_PATH } from './mcp'
 
 /** Where the authorization server stands, below the demo's origin. */
 export const ISSUER_PATH = '/cis-web/oauth2/v3'
@@ -79,6 +80,7 @@ export function signInServer(
     clients: clientDirectory([...demoApps(origin), ...apps]),
     users: userDirectory(users),
     pages: { brand: 'Family Records' },
+    registration: { accept: () => ({ audiences: [origin + MCP_PATH] }) }, // MCP clients; their tokens open nothing else
     ...(tokenType !== undefined && { tokenType }),
     ...(tokenStore && { store: tokenStore }),
     ...(signingKey !== undefined && { signingKeys: [{ key: signingKey }] }),

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js'
-import type { OAuthClientInformationFull, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
@@ -12,33 +10,8 @@ import { protectedResource, requireBearer } from '../../../lib'
 import { clientDirectory } from '../../../lib/oauth'
 import { startServer } from '../support'
 import { UserAgent } from '../user-agent'
+import { CALLBACK, McpClientProvider } from './mcp-client'
 import { follow } from './today'
-
-const CALLBACK = 'http://localhost:3334/oauth/callback'
-
-/** What an MCP client keeps between its steps. */
-class Provider implements OAuthClientProvider {
-  readonly redirectUrl = CALLBACK
-  readonly clientMetadata = {
-    client_name: 'An MCP client',
-    redirect_uris: [CALLBACK],
-    grant_types: ['authorization_code', 'refresh_token'],
-    response_types: ['code'],
-    token_endpoint_auth_method: 'none',
-  }
-  client: OAuthClientInformationFull | undefined
-  kept: OAuthTokens | undefined
-  verifier = ''
-  url: URL | undefined
-
-  clientInformation = () => this.client
-  saveClientInformation = (client: OAuthClientInformationFull) => void (this.client = client)
-  tokens = () => this.kept
-  saveTokens = (tokens: OAuthTokens) => void (this.kept = tokens)
-  redirectToAuthorization = (url: URL) => void (this.url = url)
-  saveCodeVerifier = (verifier: string) => void (this.verifier = verifier)
-  codeVerifier = () => this.verifier
-}
 
 it("@modelcontextprotocol/sdk's client goes through with no registration by hand", async (t) => {
   let audience = ''
@@ -71,7 +44,7 @@ it("@modelcontextprotocol/sdk's client goes through with no registration by hand
     void server.connect(transport).then(() => transport.handleRequest(req, res, req.body))
   })
 
-  const authProvider = new Provider()
+  const authProvider = new McpClientProvider()
   const connect = () => {
     const transport = new StreamableHTTPClientTransport(new URL(audience), { authProvider })
     const client = new Client({ name: 'client', version: '1.0.0' })
