@@ -4,7 +4,7 @@ import { ISSUER_PATH } from './sign-in-server'
 
 /**
  * The smallest web app that signs users in: `/login` sends the browser to the authorization server, `/callback` redeems
- * the code that it comes back with and shows what came of it.
+ * the code and shows the result.
  */
 export function familyApp(origin: string): Router {
   const flow = codeFlow(origin + ISSUER_PATH, 'family-app', `${origin}/callback`)
@@ -24,7 +24,7 @@ export function familyApp(origin: string): Router {
   return router
 }
 
-/** The token response, what the id_token says, and a line to go on with. */
+/** The token response, the claims of the id_token, and a next command. */
 function shown(origin: string, tokens: Tokens): string {
   return [
     `The token endpoint answered:\n${JSON.stringify(tokens, undefined, 2)}`,

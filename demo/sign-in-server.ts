@@ -11,10 +11,10 @@ import {
 } from 'express-tollgate/oauth'
 import { MCP_PATH } from './mcp'
 
-/** Where the authorization server stands, below the demo's origin. */
+/** The path of the authorization server, below the demo's origin. */
 export const ISSUER_PATH = '/cis-web/oauth2/v3'
 
-/** Who can sign in. A demo prints its passwords; do nothing like it. */
+/** Who can sign in. The demo prints its passwords. Never do that. */
 export const users: readonly (UserRegistration & { readonly password: string })[] = [
   {
     id: 'KWC6-X7D',
@@ -33,7 +33,7 @@ export const users: readonly (UserRegistration & { readonly password: string })[
   { id: 'K7LM-3RA', username: 'mary', password: 'on the connexion', claims: { givenName: 'Mary' } },
 ]
 
-/** The secret of the service account, printed as the passwords are. */
+/** The secret of the service account, which the demo prints like the passwords. */
 export const SERVICE_SECRET = 'nightly-import-of-the-demo'
 
 /** The apps that the demo's own lines and pages use. */
@@ -62,7 +62,7 @@ export interface SignInServer {
   readonly throttled: Throttle
 }
 
-/** What may be otherwise: by default one process, with a key and a memory of its own. */
+/** Options. Default: one process, with a key and a memory of its own. */
 export interface SignInOptions {
   readonly apps?: readonly ClientRegistration[]
   readonly tokenType?: string
@@ -95,7 +95,7 @@ export function signInServer(
   return { server, router, throttled }
 }
 
-/** Whoever asks for a token has none to pay with: the app pays, from each address by itself. */
+/** A token request has no token yet, so the subject is the app and the IP address. */
 function appKeyAndAddress(req: Request): string {
   const basic = /^Basic ([\w+/=-]+)$/i.exec(req.headers.authorization ?? '')?.[1]
   const { client_id: given } = (req.body ?? {}) as { client_id?: unknown }

@@ -103,7 +103,7 @@ function encoded(params: Case['params'] = []): string {
   return query.toString()
 }
 
-/** What is wrong with an answer, or undefined. */
+/** The fault of an answer, or undefined. */
 function fault(
   { kind, status, error, to, state }: Expectation,
   { status: got, headers, body }: Answer,
@@ -132,7 +132,7 @@ function fault(
   }
 }
 
-/** What holds for every case of the corpus. */
+/** The invariants of every case of the corpus. */
 function invariants(one: Case, { status, headers, body }: Answer): void {
   assert.ok(status < 500, `status ${status}`)
   assert.match(headers.get('cache-control') ?? '', /no-store/)

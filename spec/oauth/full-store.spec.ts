@@ -11,7 +11,7 @@ import { codeForm, request } from './user-agent'
 const unauthenticated = { grant_type: 'unauthenticated_session', client_id: 'spa', ip_address: '192.0.2.1' }
 const clock = manualClock()
 
-/** What strangers may have stored, one more with each call. */
+/** Records that strangers can create, one with each call. */
 const STRANGERS: Readonly<Record<string, (issuer: string) => Promise<Response>>> = {
   'unauthenticated sessions': (issuer) => post(`${issuer}/token`, unauthenticated),
   'pushed requests': (issuer) =>

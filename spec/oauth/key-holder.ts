@@ -3,11 +3,11 @@ import { type JWK, SignJWT, calculateJwkThumbprint, exportJWK } from 'jose'
 import type { ManualClock } from '../../lib/testing'
 import { generateKeys } from '../support/generate-keys'
 
-/** Somebody with a key of his own, who proves it by DPoP (RFC 9449). */
+/** A client with a key of its own, which it proves by DPoP (RFC 9449). */
 export interface KeyHolder {
   readonly jwk: JWK
   readonly jkt: string
-  /** @param claims in place of those of a good proof, or beside them; undefined leaves one out */
+  /** @param claims replace or extend those of a valid proof; undefined leaves one out */
   proof(url: string, claims?: Record<string, unknown>, method?: string, header?: object): Promise<string>
 }
 

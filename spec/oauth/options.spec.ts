@@ -18,7 +18,7 @@ const WORKING: AuthorizationServerOptions = {
   signingKeys: [{ key: SIGNING_KEY }],
 }
 
-/** What is wrong, and what the error says of it: each names the option. */
+/** Wrong options, and the error for each, which names the option. */
 const WRONG: [options: object, error: RegExp][] = [
   [{ isuer: '' }, /authorizationServer has no option "isuer"; did you mean "issuer"\? It has issuer, clients/],
   [{ issuer: undefined }, /issuer must be an https URL .* received undefined/],

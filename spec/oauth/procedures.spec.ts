@@ -87,7 +87,7 @@ describe('passwords', () => {
       ],
       { cost: 11 },
     )
-    // What scrypt is told decides how long it takes; what a busy machine makes of that would decide nothing.
+    // The parameters of scrypt decide its time. The time on a busy machine would prove nothing.
     const hashes = t.mock.method(crypto, 'scrypt').mock
     const workOf = async (name: string, password: string) => {
       hashes.resetCalls()

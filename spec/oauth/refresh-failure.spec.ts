@@ -6,7 +6,7 @@ import { type Server, startRedis } from '../support/redis'
 import { AS_WEB, SIGNING_KEY, json, post, startServer } from './support'
 import { codeForm } from './user-agent'
 
-/** A store one call of which fails: before it reached the real store, or after, so that its reply is lost. */
+/** A store of which one call fails: before it reaches the real store, or after it, so its reply is lost. */
 class FailingStore implements OAuthStore {
   readonly #store: OAuthStore
   #callsLeft = Infinity

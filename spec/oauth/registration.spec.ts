@@ -32,7 +32,7 @@ function send(url: string, body: unknown, token?: unknown, method = 'POST'): Pro
   return fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
 }
 
-/** The title and lead of what a user sees who is sent here by this app, and how the app fares then. */
+/** The page that this app's user sees, and the tokens that the app gets then. */
 async function logIn({ issuer }: RunningServer, clientId: unknown, more: Record<string, string> = {}) {
   const asked = request({ client_id: clientId as string, redirect_uri: REDIRECT, ...more })
   const page = await new UserAgent(issuer).authorize(issuer, asked)

@@ -18,7 +18,7 @@ async function started(t: TestContext, options: Partial<AuthorizationServerOptio
   return running
 }
 
-/** What the app is told: `code`, an error, or nothing, where the user is at a page. */
+/** What the app receives: `code` or an error. The page's title, if the user is at a page. */
 function told({ location, title }: Page): string | undefined {
   if (location === null) return title
   const params = new URL(location).searchParams

@@ -84,9 +84,9 @@ export interface RunningServer {
 }
 
 /**
- * A server that listens, with everything that a spec does not say itself.
+ * A listening server, with defaults for every option that a spec does not set.
  *
- * @param first stands before the server, such as CORS
+ * @param first middleware before the server, such as CORS
  */
 export async function startServer(
   options: Partial<AuthorizationServerOptions> = {},
@@ -132,7 +132,7 @@ export async function json(response: Response): Promise<Record<string, unknown>>
   return (await response.json()) as Record<string, unknown>
 }
 
-/** Those that `npm test` has made for all files, or where a file is run by itself new ones. */
+/** The keys that `npm test` made for all files. New ones if a file runs alone. */
 function rsaKeys(n: number) {
   const made = (JSON.parse(process.env.SPEC_RSA_KEYS ?? '[]') as string[])[n]
   if (made === undefined) return generateKeys('rsa')

@@ -1,11 +1,11 @@
 import { CHALLENGE, type Form, VERIFIER } from './support'
 
-/** What a person's browser does, without a browser: keeps cookies, follows nothing by itself, fills in forms. */
+/** A browser in a person's hands: keeps cookies, submits forms, and follows no redirect by itself. */
 export class UserAgent {
   readonly cookies = new Map<string, string>()
   readonly #base: string
 
-  /** @param base where requests really go, for servers whose issuer is another host */
+  /** @param base the real address of a server whose issuer is another host */
   constructor(base: string) {
     this.#base = base
   }
@@ -27,7 +27,7 @@ export class UserAgent {
     return new Page(this, response, await response.text())
   }
 
-  /** The name of a cookie by its short one, `session`: it ends in the issuer's tag, which every cookie of it has. */
+  /** The full name of a cookie by its short one, `session`. Every cookie's name ends in the issuer's tag. */
   cookieName(short: string): string {
     const [name = ''] = this.cookies.keys()
     return name.replace(/tollgate-[a-z]+-/, `tollgate-${short}-`)
@@ -38,13 +38,13 @@ export class UserAgent {
     return this.cookies.has(this.cookieName('session'))
   }
 
-  /** Asks for a code, as an app would send its user. */
+  /** Opens the authorization endpoint, as an app would send its user there. */
   authorize(issuer: string, params: Form): Promise<Page> {
     return this.request(`${issuer}/authorization?${new URLSearchParams(params).toString()}`)
   }
 }
 
-/** What came, and what can be done with it. */
+/** A response, and what a user can do with it. */
 export class Page {
   constructor(
     readonly agent: UserAgent,
@@ -92,7 +92,7 @@ export class Page {
     return this.submit({ username, password, action: 'login' })
   }
 
-  /** On to the app, over the terms and the page that asks for approval, if they are shown. */
+  /** Continues to the app, through the terms and approval pages if they are shown. */
   async finish(): Promise<Page> {
     if (this.location !== null) return this
     const next = await this.accept()

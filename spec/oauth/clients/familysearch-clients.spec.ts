@@ -13,7 +13,7 @@ interface FsResponse {
 type Callback = (err: Error | undefined, response: FsResponse) => void
 type Middleware = (client: FsClient, request: { url: string }, next: () => void) => void
 
-/** What the specs use of its login. */
+/** The part of its login that the specs use. */
 interface FsClient {
   middleware: { request: Middleware[] }
   readonly jwt: string

@@ -14,7 +14,7 @@ async function started(t: TestContext, app: Partial<ClientRegistration> = {}): P
   return system
 }
 
-/** A person follows the app's link and logs in; back comes the URL that the browser is sent to. */
+/** Follows the app's link, signs in, and returns the URL that the browser is sent to. */
 async function visit(system: LoginSystem, url: string | URL): Promise<string> {
   const end = await follow(new UserAgent(system.origin), String(url), (to) => to.startsWith(system.callback))
   if (typeof end !== 'string') throw new Error(end.text)

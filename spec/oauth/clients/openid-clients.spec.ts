@@ -14,7 +14,7 @@ before(async () => {
 })
 after(() => system.close())
 
-/** A person follows the app's link and logs in; back comes the URL that the browser is sent to. */
+/** Follows the app's link, signs in, and returns the URL that the browser is sent to. */
 async function visit(url: string | URL, agent = new UserAgent(system.origin)): Promise<URL> {
   const page = await agent.request(String(url))
   const back = page.location === null ? await (await page.logIn()).finish() : page
@@ -74,7 +74,7 @@ describe('openid-client 6', () => {
   it('authenticates by private_key_jwt, client_secret_basic and client_secret_post', async () => {
     const client = await import('openid-client')
     const execute = { execute: [client.allowInsecureRequests] }
-    const other = await startSystem('Bearer') // it takes no other word, and cannot be told one
+    const other = await startSystem('Bearer') // it accepts no other value
     const methods = [
       ['service', client.PrivateKeyJwt(await servicePrivateKey())],
       ['confidential', client.ClientSecretBasic(SECRET)],
@@ -152,7 +152,7 @@ describe('passport-openidconnect', () => {
     const passport = new Passport()
     const options = {
       issuer: system.issuer,
-      clientID: 'no-pkce', // it knows none
+      clientID: 'no-pkce', // it does not support PKCE
       clientSecret: SECRET,
       callbackURL: system.callback,
       authorizationURL: `${system.issuer}/authorization`,

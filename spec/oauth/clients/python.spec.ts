@@ -8,7 +8,7 @@ import { SECRET, follow, startLoginSystem } from './today'
 
 const PYTHON = process.env.PYTHON3 ?? '/usr/bin/python3'
 
-/** Each prints where to send the user, reads where he came back to, and prints what userinfo says. */
+/** Each prints the URL for the user, reads the URL of the callback, and prints the userinfo response. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   authlib: `
 from authlib.integrations.requests_client import OAuth2Session

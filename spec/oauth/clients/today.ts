@@ -14,8 +14,8 @@ export interface LoginSystem extends RunningServer {
 }
 
 /**
- * @param app what its registration says beside the usual
- * @param first stands before the server, such as CORS
+ * @param app members of its registration in addition to the usual ones
+ * @param first middleware before the server, such as CORS
  */
 export async function startLoginSystem(
   app: (origin: string) => Partial<ClientRegistration> = () => ({ secret: SECRET }),

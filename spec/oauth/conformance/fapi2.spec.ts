@@ -10,7 +10,7 @@ import type { Page } from '../user-agent'
 import { CLIENTS, FapiParty } from './fapi-party'
 import { USERS, tokenError } from './relying-party'
 
-/** What the server says at `par`. */
+/** The response of `par`. */
 async function parError(response: Response): Promise<unknown> {
   assert.ok(response.status === 400 || response.status === 401, String(response.status))
   return (await json(response)).error

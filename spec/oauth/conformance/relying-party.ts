@@ -24,7 +24,7 @@ export const CLIENTS = ['first', 'second'].map((clientId): ClientRegistration =>
   grants: ['authorization_code', 'refresh_token'],
 }))
 
-/** What the token endpoint gave, the id_token verified. */
+/** The token response, with its id_token verified. */
 export interface Tokens {
   readonly access_token: string
   readonly id_token: string
@@ -32,7 +32,7 @@ export interface Tokens {
   readonly claims: JWTPayload & { readonly auth_time?: number; readonly acr?: string; readonly nonce?: string }
 }
 
-/** An app with a user at its browser. It checks every answer as a relying party must, whatever the module is about. */
+/** An app with a user at a browser. It checks every response as a relying party must, in every module. */
 export class RelyingParty {
   readonly agent: UserAgent
   readonly clientId: string

@@ -16,7 +16,7 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
   })
   after(() => running.close())
 
-  /** Signs in, sends the user to the logout endpoint, and says what came and whether he is still signed in. */
+  /** Signs in, sends the user to the logout endpoint, and returns the page and whether the user is still signed in. */
   async function logout(params: (hint: string) => Form) {
     const app = new RelyingParty(running, clock)
     const { id_token: hint } = await app.signIn()
@@ -29,7 +29,7 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     }
     return { page, isSignedIn }
   }
-  /** The server shows a page of its own, does not send the user on, and leaves him signed in. */
+  /** The server shows a page of its own, does not redirect, and leaves the user signed in. */
   const staysHere = (status: number, params: (hint: string) => Form) => async () => {
     const { page, isSignedIn } = await logout(params)
     assert.deepEqual([page.status, page.location], [status, null])

@@ -21,7 +21,7 @@ const broken: OAuthStore = {
   async claim(key) {
     const value = await shared.get(key)
     if (value === undefined) return undefined
-    await sleep(2) // a network's way to Redis and back
+    await sleep(2) // a network round trip to Redis
     await shared.claim(key, 0)
     return { value, first: true, agoMs: 0 }
   },
