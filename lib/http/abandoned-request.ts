@@ -1,24 +1,24 @@
 import { type Clock, nowUs } from './clock'
 
-/** A handler that is seen at work after its client has gone is charged for so long after its first wait, at most. */
+/** Longest time that is charged after the first wait, if a handler works on after its client has disconnected. */
 const SEEN_MOST_US = 60_000_000
 
 /**
- * A request whose client has gone while its handler may work on. It counts as running until the handler ends the
- * response, or gives no sign for so long that the request is written off. A sign after that adds the time since.
+ * A request whose client has disconnected while its handler may work on. It counts as running until the handler ends
+ * the response or the request is written off, because the handler gave no sign. A later sign adds the time since.
  */
 export class AbandonedRequest {
   readonly #clock: Clock
   readonly #waitUs: number
   readonly #writeOff: (now: number) => void
-  /** When it is written off if there is no sign until then. A sign moves it, but not beyond `#countedMost`. */
+  /** Time of the write-off. Each sign moves it, but not beyond `#countedMost`. */
   #dueAt: number
   /** No time after this is charged. */
   readonly #countedMost: number
-  /** After the write-off: up to when time was charged. */
+  /** After the write-off: time is charged until here. */
   #countedTo: number | undefined
 
-  /** @param waitUs how long it is waited for a sign; Infinity where it is never written off */
+  /** @param waitUs wait for a sign before the write-off; Infinity: never written off */
   constructor(clock: Clock, now: number, waitUs: number, writeOff: (now: number) => void) {
     this.#clock = clock
     this.#waitUs = waitUs

@@ -7,7 +7,7 @@ import { warnOnce } from './warn-once'
  *
  * @param who listens, for the warning: `throttleDashboard()`
  * @param listeners by the channel's name
- * @returns what ends it
+ * @returns a function that unsubscribes
  */
 export function listenTo(who: string, listeners: Readonly<Record<string, (message: never) => void>>): () => void {
   const guarded = Object.entries(listeners).map(([name, listener]): [string, ChannelListener] => [

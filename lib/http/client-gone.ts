@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Whether nobody waits for a response any more: it was ended or destroyed, or its client has gone. Everybody who wants
- * to know that asks here.
+ * Whether nobody waits for a response any more: it was ended or destroyed, or its client has disconnected. All rooms ask
+ * here.
  *
  * Node does not say so on a response that waits for its turn in a pipeline: its connection does. The connection is asked
  * first, because reading a property of a response whose client has gone counts as a sign of the handler (late-signs.ts).
@@ -13,7 +13,7 @@ export function isOver(res: ServerResponse): boolean {
   return socket?.destroyed === true || res.writableEnded || res.closed || res.destroyed
 }
 
-/** Told when the connection is closed on which a response waited for its turn. */
+/** Callbacks for responses that wait for their turn in a pipeline, called when the connection closes. */
 export interface QueuedResponse {
   closed(): void
 }
@@ -34,7 +34,7 @@ export function watchQueued(res: ServerResponse, queued: QueuedResponse): void {
   socket.once('close', closeQueued)
 }
 
-/** Forgets a response that was ended. */
+/** Stops watching a response that was ended. */
 export function forgetQueued(res: ServerResponse): void {
   queues.get(res.req.socket)?.delete(res)
 }

@@ -9,14 +9,14 @@ type ClientRequest = IncomingMessage & {
   readonly app?: { readonly get?: (setting: string) => unknown }
 }
 
-/** Stands for every client whose address is not known: they share one budget. */
+/** Address of every client without an IP address. They share one budget. */
 const UNKNOWN = 'unknown'
 
 /**
- * The client's network, by which strangers are counted: an IPv4 address or the /56 of an IPv6 address, as
+ * The client's network, the unit of limits by IP address: an IPv4 address or the /56 of an IPv6 address, as
  * {@link networkOf} has it; `unknown` where the request has no IP address. Outside Express it is the socket's.
  *
- * Warns once (`TOLLGATE_TRUST_PROXY`) of each mistake that makes it somebody else's.
+ * Warns once (`TOLLGATE_TRUST_PROXY`) of each mistake that makes the address wrong.
  *
  * @example '203.0.113.9', '2001:db8:1:200::/56', 'unknown'
  */
@@ -87,7 +87,7 @@ function ipv4Of(groups: readonly number[]): string {
     .join('.')
 }
 
-/** `req.ip` is only the client's address where Express knows how many proxies stand before it. */
+/** `req.ip` is the client's address only if Express knows the number of proxies. */
 function warnOfTrust(req: ClientRequest, trust: unknown): void {
   if (trust === true) {
     warnOnce(

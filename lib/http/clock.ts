@@ -8,8 +8,8 @@ export interface Clock {
   /** Milliseconds since 1970, by the machine's clock. */
   date(): number
   /**
-   * Calls `fn` once, after `ms` milliseconds, or for 0 after what the network has brought was read; does not keep the
-   * process alive. Returns what cancels it.
+   * Calls `fn` once after `ms` milliseconds. With 0, data that has arrived on sockets is read first. Does not keep the
+   * process alive. Returns a function that cancels the timer.
    */
   after(ms: number, fn: () => void): () => void
 }

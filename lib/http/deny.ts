@@ -49,15 +49,15 @@ export function deny(denial: Denial, options: DenyOptions, req: Request, res: Re
   callGuarded(answer, (failure) => next(asError(failure)))
 }
 
-/** Fields that a handler may have set for the body that the error replaces. */
+/** Header fields that a handler may have set for the replaced body. */
 const BODY_FIELDS = new Set([
   ...['content-encoding', 'content-language', 'content-range', 'content-location', 'content-disposition'],
   ...['etag', 'last-modified', 'accept-ranges', 'transfer-encoding', 'trailer'],
 ])
 
 /**
- * Sends an error with a body in the media type that `Accept` prefers. Removes the fields of any other body. What
- * the app says of caching stays, unless a shared cache could answer others with the error.
+ * Sends an error with a body in the media type that `Accept` prefers. Removes header fields of the replaced body. The
+ * app's caching fields stay, unless a shared cache could send the error to others.
  */
 export function sendError(
   req: Request,

@@ -1,9 +1,9 @@
 const DOT = String.raw`(?:\.|%(?:25)*2e)`
 const SEPARATOR = String.raw`(?:[/\\]|%(?:25)*(?:2f|5c))`
-/** `.` and `..` in any spelling some server reads so: percent-encoded, more than once, with parameters (`..;x`). */
+/** `.` and `..` in every spelling that some server decodes: percent-encoded, twice, with parameters (`..;x`). */
 const DOT_SEGMENT = new RegExp(`(?:^|${SEPARATOR})${DOT}{1,2}(?:(?:;|%(?:25)*3b).*)?(?:${SEPARATOR}|$)`, 'i')
 
-/** Whether a path has a segment that some server takes for this folder, or the one above. */
+/** Whether a path has a segment that some server reads as `.` or `..`. */
 export function hasDotSegments(path: string): boolean {
   return DOT_SEGMENT.test(path)
 }
@@ -12,9 +12,8 @@ export function hasDotSegments(path: string): boolean {
 const MOST_DECODED = 4
 
 /**
- * The paths that some server takes a path with dot segments for, itself included: with the segments resolved, encoded
- * ones decoded or not, encoded slashes and backslashes as separators or not, parameters of segments (`..;x`) and empty
- * segments dropped or not.
+ * All readings of a path with dot segments, itself included. Servers differ in what they decode: encoded dots, encoded
+ * slashes, backslashes, parameters of segments (`..;x`) and empty segments.
  *
  * @example pathReadings('/assets/..%2fsearch') // ['/assets/..%2fsearch', '/search']
  */

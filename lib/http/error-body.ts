@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Dialect } from './dialect'
 import { type ErrorForm, type ErrorFormat, type ErrorFormatOption, SERVICE_JSON, completeFormat } from './error-format'
 
-/** An error as it goes on the wire: its `Content-Type` and its text. */
+/** Error body: its `Content-Type` and its text. */
 export interface ErrorBody {
   readonly type: string
   readonly text: string
@@ -51,7 +51,7 @@ function xml(status: number, message: string, namespace: string): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<errors${xmlns}>${error}</errors>\n`
 }
 
-/** The order in which a wildcard takes in the forms that no range names, by the format's default. */
+/** Order of forms for a wildcard, by the format's default. Forms that a range names come first. */
 const WILDCARD: Readonly<Record<ErrorForm, readonly ErrorForm[]>> = {
   xml: ['xml', 'json'],
   json: ['json', 'xml'],
@@ -59,8 +59,8 @@ const WILDCARD: Readonly<Record<ErrorForm, readonly ErrorForm[]>> = {
 }
 
 /**
- * The form of the greatest weight (RFC 9110 §12.5.1), then what is named before what a wildcard takes in, then the
- * client's order. Parameters other than the weight are not looked at, and any JSON or XML type stands for ours.
+ * Form with the greatest weight (RFC 9110 §12.5.1). With equal weights, named types come before wildcards, then the
+ * client's order decides. Other parameters are ignored. Any JSON or XML type selects ours.
  */
 function preferredForm(accept: string | undefined, format: Required<ErrorFormat>): ErrorForm {
   const weights = new Map<ErrorForm, number>()
@@ -71,7 +71,7 @@ function preferredForm(accept: string | undefined, format: Required<ErrorFormat>
     if (form === 'any') wildcard = Math.max(wildcard, weight)
     else if (form && weight > (weights.get(form) ?? -1)) weights.set(form, weight)
   }
-  // Every browser names XML, below HTML. It does not ask for XML in the place of what the app chose.
+  // Every browser accepts XML below HTML. That does not override the app's default.
   if (format.default !== 'xml' && isBrowser(accept)) weights.delete('xml')
   const unnamed = WILDCARD[format.default].find((form) => !weights.has(form))
   if (unnamed !== undefined) weights.set(unnamed, wildcard)

@@ -1,6 +1,6 @@
 import { FetchProblem } from './fetch-json'
 
-/** Why a server could not be used, in words of one line: address, cause and remedy. */
+/** Failure of a server in one line: address, cause and remedy. */
 export interface FetchFailure {
   /** `https://as.test/keys could not be fetched (ECONNREFUSED)`. */
   readonly why: string
@@ -8,7 +8,7 @@ export interface FetchFailure {
   readonly remedy: string
 }
 
-/** A failure of which it is known what to do about it. */
+/** A failure with a known remedy. */
 export class RemediedProblem extends Error {
   constructor(
     message: string,
@@ -18,7 +18,7 @@ export class RemediedProblem extends Error {
   }
 }
 
-/** What is asked for: public documents, such as keys and metadata; or about tokens, as a client of the server. */
+/** Kind of request: public documents (keys, metadata), or introspection of tokens as a client of the server. */
 export type Asked = 'documents' | 'introspection'
 
 type Remedies = readonly (readonly [cause: RegExp, remedy: string])[]
@@ -30,7 +30,7 @@ const ADDRESS = 'correct the address'
 const REDIRECT = 'redirects are not followed: give the address that it leads to'
 const SERVER_FAILS = 'see the log of the server there'
 
-/** By the code of a failed connection. */
+/** Remedies by the code of a failed connection. */
 const CONNECTIONS: Remedies = [
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'correct the host name, or the DNS of this machine'],
   [/^ECONNREFUSED$/, 'start the server, or correct the port'],
@@ -47,7 +47,7 @@ const CONNECTIONS: Remedies = [
   [/no answer within|TIMEDOUT|TIMEOUT/, 'check the address, and firewalls and proxies on the way'],
 ]
 
-/** By the status that was answered. */
+/** Remedies by the status of the response. */
 const STATUSES: Readonly<Record<Asked, Remedies>> = {
   documents: [
     [/^3/, REDIRECT],
@@ -65,7 +65,7 @@ const STATUSES: Readonly<Record<Asked, Remedies>> = {
 
 const OTHERWISE = 'check that this is the right address'
 
-/** Explains what {@link fetchJson}, or what reads its answers, threw. */
+/** Explains an error of {@link fetchJson} or of the code that reads its result. */
 export function fetchFailure(problem: unknown, asked: Asked): FetchFailure {
   if (problem instanceof RemediedProblem) return { why: problem.message, remedy: problem.remedy }
   const { message } = errorOf(problem)

@@ -7,7 +7,7 @@ import { type JsonObject, isJsonObject } from './json'
  */
 export type FetchFunction = (url: string, init: FetchInit) => Promise<FetchedResponse>
 
-/** What a request is sent with. */
+/** Options of a request. */
 export interface FetchInit {
   /** Default GET. */
   readonly method?: 'POST'
@@ -18,7 +18,7 @@ export interface FetchInit {
   readonly signal: AbortSignal
 }
 
-/** What is read of a response. */
+/** The parts of a response that are read. */
 export interface FetchedResponse {
   readonly status: number
   readonly headers: {
@@ -40,7 +40,7 @@ export interface FetchLimits {
   readonly fetch?: FetchFunction | undefined
 }
 
-/** A document could not be fetched. `status` is set where a server answered. */
+/** A document could not be fetched. `status` is set if the server answered. */
 export class FetchProblem extends Error {
   constructor(
     message: string,
@@ -51,7 +51,7 @@ export class FetchProblem extends Error {
   }
 }
 
-/** A document, and how long its server says it is fresh, in milliseconds; undefined where it does not say. */
+/** A document and its freshness lifetime in milliseconds; undefined if the server does not state it. */
 export interface Fetched {
   readonly body: JsonObject
   readonly freshMs: number | undefined
@@ -70,7 +70,7 @@ export async function fetchJson(url: string, limits: FetchLimits, init: Partial<
   const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
   const cancel = clock.after(timeoutMs, () => aborter.abort(new Error(`no answer within ${timeoutMs} ms`)))
   try {
-    return await Promise.race([fetchWithin(url, limits, { ...init, signal }), late]) // a fetch of the app's may not listen
+    return await Promise.race([fetchWithin(url, limits, { ...init, signal }), late]) // the app's own fetch may ignore the signal
   } catch (cause) {
     if (cause instanceof FetchProblem) throw cause
     throw new FetchProblem(`${url} could not be fetched`, undefined, cause)

@@ -8,8 +8,8 @@ type RoutedRequest = IncomingMessage & {
 }
 
 /**
- * The path of a request from the root of the app, without the query. Outside Express it is that of the URL as it came,
- * since mounts of Connect and Vite cut `req.url`.
+ * Path of a request from the root of the app, without the query. Outside Express it comes from the original URL, because
+ * mounts of Connect and Vite cut `req.url`.
  *
  * @example '/platform/tree/search'
  */

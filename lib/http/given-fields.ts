@@ -1,15 +1,15 @@
 import type { ServerResponse } from 'node:http'
 
-/** Where response header fields are set. */
+/** Target of response header fields. */
 export type HeaderFields = Pick<ServerResponse, 'setHeader' | 'statusCode'>
 
 type Field = [name: string, value: string]
 
 /**
- * Fields that are to be sent beside those that an app gives to `res.writeHead()`, on a response that has no other.
+ * Adds our header fields to those that an app passes to `res.writeHead()`, on a response without other fields.
  *
- * Node sends those fields as they are given, repeated ones and any spelling included, as long as nothing was set before
- * with `res.setHeader()`. Therefore ours are given in the same form.
+ * Node sends such fields unchanged, with repeated names and any spelling, if nothing was set with `res.setHeader()`.
+ * So ours are passed in the same form.
  */
 export class GivenFields implements HeaderFields {
   readonly #args: readonly unknown[]
@@ -25,7 +25,7 @@ export class GivenFields implements HeaderFields {
     this.#at = at
   }
 
-  /** Undefined where the app gives no fields, or the response has others: then ours can be set as any. */
+  /** Undefined if the app passes no fields, or the response has others: then `setHeader()` works. */
   static of(res: ServerResponse, args: readonly unknown[]): GivenFields | undefined {
     const at = typeof args[1] === 'string' || isObject(args[2]) ? 2 : 1
     if (!isObject(args[at]) || res.getHeaderNames?.().length !== 0) return undefined
@@ -37,7 +37,7 @@ export class GivenFields implements HeaderFields {
     return this as never
   }
 
-  /** The arguments with our fields. A field that the app gives, too, stays the app's. */
+  /** The arguments with our fields. The app's own value of a field wins. */
   arguments(): unknown[] {
     const { [this.#at]: given } = this.#args
     const names = new Set(fieldsOf(given as object).map(([name]) => String(name).toLowerCase()))
@@ -45,7 +45,7 @@ export class GivenFields implements HeaderFields {
     return this.#args.with(this.#at, joined(given as object, ours))
   }
 
-  /** A field that the app gives. */
+  /** The app's value of a field. */
   get(name: string): unknown {
     const { [this.#at]: given } = this.#args
     return fieldsOf(given as object).find(([each]) => String(each).toLowerCase() === name)?.[1]

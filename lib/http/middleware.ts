@@ -10,7 +10,7 @@ import type { RequestHandler } from 'express'
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as Express types it: any function may be given
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: (err?: any) => void) => void
 
-/** Middleware whose function reads what Express adds to a request, where it is there. */
+/** Middleware whose function reads Express's properties of a request, if they exist. */
 export function middleware(handler: RequestHandler): Middleware {
   return handler as Middleware
 }

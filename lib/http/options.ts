@@ -24,8 +24,8 @@ export function optionType(option: string, value: unknown, type: 'function' | 's
 }
 
 /**
- * @param factory how the factory is named in errors: `throttle`, `requireBearer()`, `routes['/tree']`
- * @throws {TypeError} naming the first key of `options` that is not known, and the known one that was probably meant
+ * @param factory name of the factory in errors: `throttle`, `requireBearer()`, `routes['/tree']`
+ * @throws {TypeError} naming the first unknown key of `options`, and the option that was probably meant
  */
 export function optionNames(factory: string, options: unknown, known: readonly string[]): void {
   if (isRequest(options)) throw uncalled(factory.replace(/\(\)$/, ''))
@@ -50,7 +50,7 @@ export function isRequest(value: unknown): boolean {
 }
 
 /**
- * The error for a factory that was mounted itself instead of what it returns.
+ * Error of a factory that was mounted without a call: `app.use(throttle)`.
  *
  * @param example arguments that show how to call it
  */
@@ -58,7 +58,7 @@ export function uncalled(factory: string, example = ''): TypeError {
   return usageError(`app.use(${factory}) mounts the factory itself; call it: app.use(${factory}(${example}))`)
 }
 
-/** Options of other packages, with ours of the same purpose. Each is suggested only where the factory has it. */
+/** Options of other packages, with ours of the same purpose. One is suggested only if the factory has it. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   max: 'limitMs',
   limit: 'limitMs',
@@ -112,7 +112,7 @@ function ownEntry(table: Readonly<Record<string, string>>, name: string): string
   return Object.hasOwn(table, name) ? table[name] : undefined
 }
 
-/** The known name that a wrong one probably stands for; undefined where none is near. */
+/** The option that a wrong name probably means; undefined if no name is similar. */
 function nearest(wrong: string, known: readonly string[]): string | undefined {
   const elsewhere = ownEntry(ELSEWHERE, wrong)
   if (elsewhere !== undefined && known.includes(elsewhere)) return elsewhere
@@ -122,7 +122,7 @@ function nearest(wrong: string, known: readonly string[]): string | undefined {
   return near !== undefined && near.distance <= Math.max(1, near.name.length / 3) ? near.name : undefined
 }
 
-/** How many letters must be put in, left out or exchanged to make one text of another (Levenshtein). */
+/** Levenshtein distance: letters to insert, delete or replace to turn one text into another. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
@@ -136,14 +136,14 @@ function editDistance(a: string, b: string): number {
   return row[b.length] as number
 }
 
-/** A value as an error shows it: short, on one line, and a URL without its user and password. */
+/** A value for an error message: short, on one line, a URL without user and password. */
 export function shown(value: unknown): string {
   const hidden = typeof value === 'string' ? withoutUserInfo(value) : value
   const text = inspect(hidden, { depth: 0, breakLength: Infinity, maxStringLength: 80, maxArrayLength: 3 })
   return withoutUserInfo(text).replace(/:\/\/[^'"`]*(?=['"`]\.\.\. \d+ more char)/g, '://…')
 }
 
-/** As {@link shown}, for what may have a password: of an object the names, of a text nothing. */
+/** As {@link shown}, for a value that may contain a password: the names of an object, nothing of a string. */
 export function shownNames(value: unknown): string {
   if (typeof value === 'string') return 'a string'
   if (typeof value !== 'object' || value === null) return shown(value)

@@ -1,8 +1,8 @@
 import { warnOnce } from './warn-once'
 
 /**
- * What copies of this package in one process call on each other's objects: sessions, hooks, meters and their observers.
- * To be raised with every change that another copy would not understand.
+ * Version of the interface between copies of this package in one process: sessions, hooks, meters and their observers.
+ * Raise it with every incompatible change.
  */
 export const PROTOCOL = 1
 
@@ -17,7 +17,7 @@ export function sharedSymbol(name: string): symbol {
  * Whether this copy is the first with its protocol to ask. Package managers and reloads make copies. Two protocols in
  * one process do not know each other: the second one warns.
  *
- * @param owner where that is noted; something of which a process has one
+ * @param owner object that keeps the note; a process has one of it
  */
 export function isFirstCopy(owner: object): boolean {
   const noted = owner as { [seenProtocols]?: Set<number> }

@@ -1,4 +1,4 @@
-/** The value of the first cookie of that name in a `Cookie` header, if it is 43 base64url characters, as ours are. */
+/** Value of the first cookie with this name, if it has our form: 43 base64url characters. */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   for (const pair of header?.split(';') ?? []) {
     const at = pair.indexOf('=')

@@ -1,14 +1,14 @@
 import { OutgoingMessage, ServerResponse } from 'node:http'
 import { isFirstCopy, sharedSymbol } from './package-copies'
 
-/** A response's method as it was before it was hooked. */
+/** A response's original method. */
 export type ResponseMethod = (this: ServerResponse, ...args: unknown[]) => unknown
 
 /** Called instead of these methods of a response. Each calls `original` itself and returns what the method returns. */
 export interface ResponseHooks {
-  /** The response that they are on. An object that copies it, or inherits from it, has no hooks. */
+  /** The hooked response. Copies of it, and objects that inherit from it, have no hooks. */
   readonly res: ServerResponse
-  /** True: methods of the response itself call the hooks. False: those that all responses share do. */
+  /** Whether the response's own methods call the hooks; else the methods that all responses share. */
   own: boolean
   writeHead(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown
   write(res: ServerResponse, original: ResponseMethod, args: unknown[]): unknown
@@ -23,7 +23,7 @@ interface Methods {
   destroy?: ResponseMethod
 }
 
-/** What Node's responses share, whatever prototype an Express app gives them. */
+/** Prototype of Node's responses. Each Express app puts a prototype of its own in front of it. */
 const shared = ServerResponse.prototype as unknown as Methods
 const inherited = OutgoingMessage.prototype as unknown as Required<Methods>
 
@@ -33,12 +33,12 @@ type Hooked = ServerResponse & { [hooked]?: ResponseHooks }
 let isShared = false
 
 /**
- * Puts hooks on one response. The methods that look for them are Node's own, replaced once in a process by whichever
- * copy of this package comes first, because every Express app gives a response a prototype of its own: methods of one app's prototype are lost in an app called inside
- * it. A response without hooks pays one property lookup a call.
+ * Puts hooks on one response. The first copy of this package in a process replaces Node's own methods, which look for
+ * hooks. Methods on an Express app's prototype would be lost in an inner app, because each app sets a prototype of its
+ * own. A response without hooks pays one property lookup per call.
  *
- * Where a middleware has replaced a method already, such as compression, the response gets methods of its own instead:
- * the hooks have to see a call when it is made, not when the middleware passes it on.
+ * If a middleware such as compression has already replaced a method, the response gets methods of its own: hooks must
+ * see a call when it is made, not when the middleware passes it on.
  */
 export function hookResponse(res: ServerResponse, hooks: ResponseHooks): void {
   if (!isShared && isFirstCopy(shared)) hookMethods(shared, false)
@@ -59,7 +59,7 @@ export function hooksOf(res: Hooked): ResponseHooks | undefined {
   return hooks?.res === res ? hooks : undefined
 }
 
-/** Four functions, not one made four times: V8 would take what it learns of each for all of them. */
+/** Four separate functions: V8 would merge the type feedback of one function created four times. */
 function hookMethods(target: Methods, own: boolean): void {
   const writeHead = replacedIn(target, 'writeHead', own)
   target.writeHead = function (this: Hooked, ...args: unknown[]): unknown {
@@ -87,7 +87,7 @@ function hookMethods(target: Methods, own: boolean): void {
   }
 }
 
-/** Undefined where the method is inherited: then it is looked up at each call, as somebody may replace it later. */
+/** Undefined if the method is inherited: it is looked up at each call, because somebody may replace it later. */
 function replacedIn(target: Methods, method: keyof Methods, own: boolean): ResponseMethod | undefined {
   return own || Object.hasOwn(target, method) ? target[method] : undefined
 }

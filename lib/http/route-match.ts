@@ -10,17 +10,17 @@ export interface RouteEntry<T> {
   readonly value: T
 }
 
-/** Express's own word that it could not decode the path. It will say so itself where that matters. */
+/** Result if Express cannot decode the path. Express reports that itself. */
 const UNDECODED = Symbol('undecoded')
 
-/** What Express's router is asked with: it reads and writes these and nothing else of a request. */
+/** Minimal request for Express's router: the properties that it reads and writes. */
 interface Probe<T> {
   method: string
   url: string
   found: T | undefined | typeof UNDECODED
 }
 
-/** Finds the first entry for a request, by its full path or by another. */
+/** Finds the first entry for a request, by its full path or by a given one. */
 export type RouteMatcher<T> = (req: Request, path?: string) => T | undefined
 
 /** The entries that take a method, as one router and each by itself. */
@@ -35,13 +35,13 @@ interface Routers {
  * slash and of encoded characters, with the app's own routing settings. An entry that cannot decode the path is skipped.
  *
  * @param option names the option in errors
- * @throws {TypeError} where Express does not take a path
+ * @throws {TypeError} if Express rejects a path
  */
 export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[]): RouteMatcher<T> {
   const routers = new Map<string, Routers>()
   const named = new Set(entries.flatMap(({ methods }) => [...(methods ?? [])]))
   if (named.has('GET')) named.add('HEAD')
-  build(entries, false, false) // a wrong path shows now, not at the first request
+  build(entries, false, false) // an invalid path throws now, not at the first request
 
   return (req, path = fullPath(req)) => {
     if (entries.length === 0) return undefined
@@ -55,7 +55,7 @@ export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[
     return undefined
   }
 
-  /** The first layer that matches answers and nothing waits, so the answer is there when the call returns. */
+  /** Express's router is synchronous here: the first matching layer sets the result before the call returns. */
   function ask(router: ExpressRouter, { method }: Request, url: string): Probe<T>['found'] {
     const probe: Probe<T> = { method, url, found: undefined }
     router(probe as unknown as Request, {} as Response, () => undefined)
@@ -91,15 +91,15 @@ export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[
   }
 }
 
-/** Ends the search here: Express would end it in another turn. */
+/** Ends the search in this turn of the event loop. */
 function nothingFound(): void {}
 
-// Express takes a function of four parameters for one that handles errors.
+// Four parameters make it an error handler for Express.
 function undecoded(_err: unknown, req: Request, _res: Response, _next: NextFunction): void {
   ;(req as unknown as Probe<unknown>).found = UNDECODED
 }
 
-/** Express routes HEAD to what answers GET. */
+/** Express routes HEAD to GET handlers. */
 function takes(methods: ReadonlySet<string>, method: string): boolean {
   return methods.has(method) || (method === 'HEAD' && methods.has('GET'))
 }

@@ -5,17 +5,17 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** A fresh public identifier: a UUID, of which Node keeps a store, for it is asked for several times a token. */
+/** Public identifier: a UUID. Node creates them in batches, which is fast: several are needed per token. */
 export function newId(): string {
   return randomUUID()
 }
 
-/** SHA-256 in base64url. What stands for a secret wherever one is kept; secrets here have 256 bits, so nobody can guess. */
+/** SHA-256 in base64url, stored in place of a secret. Secrets here have 256 bits, so they need no salt. */
 export function hashOf(text: string): string {
   return hash('sha256', text, 'base64url')
 }
 
-/** Compares in constant time, whatever the lengths. */
+/** Compares in constant time, also for different lengths. */
 export function sameSecret(a: string, b: string): boolean {
   return timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'))
 }

@@ -1,8 +1,8 @@
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Whether a value is the URL of a server that can be trusted to be the one it names: https, or http on this machine, or
- * http anywhere where `allowHttp` says so. A URL with a user name or a password is not.
+ * Whether a value is a secure URL: https, or http on this machine, or any http with `allowHttp`. A URL with a user name
+ * or a password is not.
  */
 export function isSecureUrl(value: unknown, allowHttp: boolean): value is string {
   if (typeof value !== 'string' || !URL.canParse(value)) return false
@@ -11,7 +11,7 @@ export function isSecureUrl(value: unknown, allowHttp: boolean): value is string
   return protocol === 'https:' || (protocol === 'http:' && (allowHttp || LOOPBACK.has(hostname)))
 }
 
-/** What an error adds for an http URL that would be taken with `allowHttp`; else nothing. */
+/** Hint for the error message of an http URL that `allowHttp` would allow; else empty. */
 export function allowHttpHint(value: unknown): string {
   return isSecureUrl(value, true) && !isSecureUrl(value, false)
     ? '; for a test network without TLS set allowHttp: true'

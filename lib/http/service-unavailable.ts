@@ -8,7 +8,7 @@ import { optionNames, optionRange, optionType } from './options'
 export interface ServiceUnavailableOptions extends ErrorResponseOptions {
   /** `Retry-After` for errors that have none: whole seconds, 1 to 86,400. Default 10. */
   readonly retryAfterSec?: number
-  /** Logs every error answered here, of which its client is told nothing. May be async. Default: `console.error`. */
+  /** Logs every error answered here. Clients see nothing of it. May be async. Default: `console.error`. */
   readonly log?: (err: unknown, req: Request) => unknown
 }
 
@@ -29,14 +29,14 @@ export function serviceUnavailable(options: ServiceUnavailableOptions = {}): Err
   return function serviceUnavailable(err: unknown, req, res, next) {
     if (isClientError(err) || res.headersSent) return next(err)
     Meter.of(res)
-    // Passed to next(), Express would answer the log's failure, with its stack.
+    // With next() Express would send the log's failure and its stack to the client.
     callGuarded(() => log(err, req), console.error)
     const headers = { 'Retry-After': retryAfter(err) ?? String(retryAfterSec) }
     sendError(req, res, 503, 'Service Unavailable', headers, options)
   }
 }
 
-/** As Express reads it: `status` where it is an HTTP status, else `statusCode`. Many errors have a word in `status`. */
+/** Status as Express reads it: `status` if it is an HTTP status, else `statusCode`. Many errors have a word in `status`. */
 function isClientError(err: unknown): boolean {
   const status = [field(err, 'status'), field(err, 'statusCode')].find(
     (value) => typeof value === 'number' && value >= 400 && value < 600,
@@ -44,7 +44,7 @@ function isClientError(err: unknown): boolean {
   return status !== undefined && (status as number) < 500
 }
 
-/** The error's own `Retry-After`, if it is whole seconds: clients read nothing else. */
+/** The error's own `Retry-After`, if it is in whole seconds: clients read nothing else. */
 function retryAfter(err: unknown): string | undefined {
   const headers = field(err, 'headers')
   if (typeof headers !== 'object' || headers === null) return undefined

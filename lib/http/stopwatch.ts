@@ -4,15 +4,14 @@ export const READER = 1
 export const SENDER = 2
 
 /**
- * Counts the time of one request, in whole microseconds. It stands still while the app waits for its client, and stops
- * once.
+ * Counts the time of one request in whole microseconds. It pauses while the app waits for its client. It stops once.
  */
 export class Stopwatch {
   #startedAt: number
   #excludedUs = 0
   /** {@link READER}, {@link SENDER}, both (3) or neither (0). */
   #waitsFor = 0
-  /** Since when time stands still. Undefined while the app waits at its own expense. */
+  /** Start of the pause. Undefined while a wait is charged. */
   #pausedAt: number | undefined
   #stoppedAt: number | undefined
 
@@ -39,7 +38,7 @@ export class Stopwatch {
     this.#pausedAt = undefined
   }
 
-  /** Leaves out some time that has passed. */
+  /** Subtracts time that has passed. */
   exclude(us: number): void {
     this.#excludedUs += us
   }
@@ -60,7 +59,7 @@ export class Stopwatch {
     return (this.#waitsFor & whom) !== 0
   }
 
-  /** The app waits. True where the time stands still from now on, and did not before. */
+  /** The app waits. Returns whether this pauses the time. */
   protected waitFor(whom: number, now: number): boolean {
     this.#waitsFor |= whom
     if (this.#pausedAt !== undefined) return false
@@ -68,13 +67,13 @@ export class Stopwatch {
     return true
   }
 
-  /** The app waits no more. True where the time, which stands still, is to go on. */
+  /** The app waits no more. Returns whether a pause is over. */
   protected waitsNoMore(whom: number): boolean {
     this.#waitsFor &= ~whom
     return this.#waitsFor === 0 && this.#pausedAt !== undefined
   }
 
-  /** Stops for good. Time that stood still is not counted. */
+  /** Stops for good. A pause is not counted. */
   protected stop(now: number): void {
     this.#stoppedAt = now
   }

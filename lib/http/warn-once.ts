@@ -3,10 +3,10 @@ import { explained } from './help'
 const warned = new Set<string>()
 
 /**
- * Emits a process warning the first time that this process meets a mistake, and nothing each time after.
+ * Emits a process warning once per process for each mistake.
  *
  * @param code stable, for `process.on('warning')`: `TOLLGATE_ORDER`; each has its heading in the documentation
- * @param mistake tells the mistakes of one code apart
+ * @param mistake identifies a mistake, if a code has several
  */
 export function warnOnce(code: string, message: string, mistake = code): void {
   if (warned.has(mistake)) return

@@ -1,11 +1,11 @@
 import { storeError } from '../http/help'
 import { shown } from '../http/options'
 
-/** Begins every key of the package, so that one access rule, `~tollgate:*`, covers all of them. */
+/** Prefix of every key of the package, so that one access rule covers them: `~tollgate:*`. */
 export const KEY_PREFIX = 'tollgate:'
 
 /**
- * Checks a `prefix` option. Every key begins with it; a hash tag comes after it, so that an access rule can name it.
+ * Checks a `prefix` option. Every key begins with it. Hash tags come after it, so that an access rule can match it.
  *
  * @throws {TypeError} unless it ends in a colon and has at most 64 characters and no braces
  */
@@ -16,13 +16,13 @@ export function checkKeyPrefix(prefix: unknown): void {
   )
 }
 
-/** The `keyPrefix` of a client, which ioredis puts before the keys of each command; `''` where there is none. */
+/** The `keyPrefix` of a client, which ioredis puts before each key; `''` without one. */
 export function keyPrefixOf(client: { readonly options?: { readonly keyPrefix?: unknown } }): string {
   const keyPrefix = client.options?.keyPrefix
   return Buffer.isBuffer(keyPrefix) ? keyPrefix.toString() : typeof keyPrefix === 'string' ? keyPrefix : ''
 }
 
-/** @throws {TypeError} where the prefix has a hash tag */
+/** @throws {TypeError} if the prefix has a hash tag */
 export function checkClusterPrefix(keyPrefix: string): void {
   if (!/[{}]/.test(keyPrefix)) return
   throw storeError(

@@ -3,10 +3,10 @@ import { ioredis } from './ioredis'
 import type { RedisClient } from './redis-client'
 import { endIfSilent } from './silence'
 
-/** What a command takes. */
+/** Argument of a command. */
 export type RedisArgument = string | number | Buffer
 
-/** What the package uses of a client of its own: ioredis 5 and 6 and iovalkey have it. */
+/** The parts of its own client that the package uses. ioredis 5 and 6 and iovalkey have them. */
 export interface NativeRedis {
   readonly status: string
   readonly options?: {
@@ -34,22 +34,22 @@ export interface NativeRedis {
   disconnect(): void
 }
 
-/** What it uses besides of a client of a Cluster. */
+/** The same for a client of a Cluster. */
 export interface NativeCluster extends NativeRedis {
   readonly isCluster: true
   nodes(): readonly NativeRedis[]
-  /** The addresses that keep each slot, the master first. */
+  /** Addresses of each slot, the master first. */
   readonly slots: readonly (readonly string[])[]
 }
 
 const retryStrategy = (attempt: number) => Math.min(50 * attempt, 250) + Math.floor(Math.random() * 50)
 
-/** A sentinel that does not answer is passed over after so long. */
+/** Deadline of a sentinel; then the next one is tried. */
 const SENTINEL_MS = 500
 
 /**
- * Nothing is queued or sent again, since what a caller has given up must not be done later. Pauses between attempts stay
- * short and spread. ioredis' own timeouts are off: see {@link endIfSilent}.
+ * Nothing is queued or sent twice: a command must not run after its caller has given up. Pauses between attempts are
+ * short and random. ioredis' own timeouts are off: see {@link endIfSilent}.
  */
 const OPTIONS = {
   enableOfflineQueue: false,
@@ -58,7 +58,7 @@ const OPTIONS = {
   commandTimeout: undefined,
   socketTimeout: undefined,
   disconnectTimeout: 200,
-  maxLoadingRetryTime: 100, // else for as long as Redis thinks that loading will take
+  maxLoadingRetryTime: 100, // else as long as Redis estimates for loading
   autoResubscribe: false,
   enableAutoPipelining: false, // on a Cluster its routing never heals after a slot has moved
   retryStrategy,
@@ -77,18 +77,18 @@ const CLUSTER_OPTIONS = {
 }
 
 /**
- * A client of our own for where the given client or the URL points, not connected yet. It connects again whenever the
- * connection is lost, and does not keep the process alive; the client given stays as it is.
+ * Our own client for the same server as the given client or URL, not connected yet. It reconnects after each loss and
+ * does not keep the process alive. The given client is not used.
  *
- * @param silentMs a server that answers nothing for so long is taken for dead
+ * @param silentMs silence after which a connection counts as dead
  */
 export function openRedis(to: RedisClient | string, silentMs: number): NativeRedis {
   const own =
     typeof to === 'string' ? (new (ioredis().Redis)(to, PLAIN_OPTIONS) as unknown as NativeRedis) : duplicated(to)
-  own.on('error', () => undefined) // each command says so itself; without a listener ioredis prints each error
+  own.on('error', () => undefined) // each command reports its error; without a listener ioredis prints all of them
   const watch = (each: NativeRedis) => {
     endIfSilent(each, silentMs)
-    each.on('connecting', () => setImmediate(() => tame(each.stream))) // by then it is there, but for a sentinel's
+    each.on('connecting', () => setImmediate(() => tame(each.stream))) // by then the stream exists, except for a sentinel's
     each.on('connect', () => tame(each.stream))
     each.on('error', (err) => connectWithoutInfo(each, err))
   }
@@ -99,19 +99,19 @@ export function openRedis(to: RedisClient | string, silentMs: number): NativeRed
 }
 
 /**
- * The socket does not keep the process alive, nor end it: ioredis hears its first error only, and one with TLS that is
- * closed during the handshake may have a second.
+ * Keeps the socket from holding the process open, and from ending it: ioredis listens to the first error only, and a TLS
+ * socket that closes during the handshake may emit a second.
  */
 function tame(stream: Socket | undefined): void {
   stream?.on('error', () => undefined).unref()
 }
 
-/** A hosted server may not have INFO, by which ioredis asks whether it has loaded its data; then it connects without. */
+/** ioredis checks with INFO whether the data is loaded. Hosted servers may lack INFO: then it connects without. */
 function connectWithoutInfo({ options }: NativeRedis, err: unknown): void {
   if (options && (err as { command?: { name?: string } }).command?.name === 'info') options.enableReadyCheck = false
 }
 
-/** Where it leads, for messages: `host:port`. */
+/** Address for messages: `host:port`. */
 export function serverOf(redis: NativeRedis): string {
   if (redis.isCluster) return (redis as NativeCluster).nodes().map(serverOf)[0] ?? 'a Cluster'
   const { host = 'localhost', port = 6379, path, sentinels, name = '' } = redis.options ?? {}

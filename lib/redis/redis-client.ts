@@ -1,7 +1,7 @@
 import { storeError } from '../http/help'
 import { shownNames } from '../http/options'
 
-/** What the package uses of an app's client: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
+/** The parts of an app's client that the package uses: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
 export interface RedisClient {
   readonly isCluster?: boolean
   /** State of the connection: `'ready'`. Clients of node-redis have none. */
@@ -11,7 +11,7 @@ export interface RedisClient {
 }
 
 /**
- * Checks what a factory over Redis was given.
+ * Checks the client or URL that a factory over Redis received.
  *
  * @param factory its name: `redisStore`
  * @throws {TypeError} where `to` is neither a client nor a URL, or its database is no number; a URL is never shown, since
@@ -25,7 +25,7 @@ export function checkRedis(factory: string, to: unknown): void {
   throw storeError(`${factory} takes an ioredis client or a redis:// URL; received ${shownNames(to)}`)
 }
 
-/** What tells the clients of other packages: their methods. */
+/** Properties that identify clients of other packages. */
 interface OtherClient {
   readonly status?: unknown
   readonly HGETALL?: unknown
@@ -35,7 +35,7 @@ interface OtherClient {
   readonly shaScripts?: unknown
 }
 
-/** Which client of another package it is, and what to pass instead; undefined where it is none of those known. */
+/** Name of another package's client and what to pass instead; undefined for an unknown client. */
 function otherClient(to: unknown): string | undefined {
   const { status, HGETALL, nodeClient, getSentinelNode, hgetall, shaScripts } = (to ?? {}) as OtherClient
   if (typeof status === 'string') return undefined

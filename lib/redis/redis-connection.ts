@@ -8,35 +8,35 @@ import type { Script } from './script'
 export interface RedisUse {
   /** Begins every key: `tollgate:`. */
   readonly prefix: string
-  /** The commands that the store's Redis user must be allowed, for the message where one is not: `+evalsha +eval`. */
+  /** Rights that the store's Redis user needs, for error messages: `+evalsha +eval`. */
   readonly rights: string
-  /** A server that answers nothing for so long, in milliseconds, is taken for dead, and connected to anew. */
+  /** Silence after which a connection counts as dead and is opened again, in milliseconds. */
   readonly silentMs: number
-  /** An answer that takes longer, in milliseconds, is given up. Default: none, the store has a deadline of its own. */
+  /** Deadline of an answer, in milliseconds. Default: none, because the store has its own. */
   readonly deadlineMs?: number
-  /** Commands wait so long, in milliseconds, for the first connection; later ones fail at once. Default 0. */
+  /** Wait of commands for the first connection, in milliseconds. After a lost connection they fail at once. Default 0. */
   readonly firstConnectionMs?: number
 }
 
 /**
- * A store's own connection to Redis, Sentinel or a Cluster. It is opened at the first use, and keeps the process alive
- * only while a command with a deadline is under way.
+ * A store's own connection to Redis, Sentinel or a Cluster. It opens at the first use. It keeps the process alive only
+ * during a command with a deadline.
  */
 export class RedisConnection {
   readonly #redis: NativeRedis
   readonly #use: RedisUse
   /** Why there is no connection: the client's last error since it was lost. */
   #fault: { readonly server: string; readonly err: unknown } | undefined
-  /** SELECT was refused: the client goes on with database 0, but no command may. */
+  /** SELECT was refused. The client then uses database 0, so no command may be sent. */
   #isWrongDatabase = false
   #isOpened = false
   #isClosed = false
   #firstConnection: Promise<void> | undefined
 
   /**
-   * To where the client or the URL points; the client given stays as it is.
+   * Connects to the same server as the given client or URL. The given client is not used.
    *
-   * @throws {TypeError} where the `keyPrefix` of a Cluster's client would put all keys into one slot
+   * @throws {TypeError} if the `keyPrefix` of a Cluster's client would put all keys into one slot
    */
   constructor(to: RedisClient | string, use: RedisUse) {
     this.#use = use
@@ -55,12 +55,12 @@ export class RedisConnection {
     return serverOf(this.#redis)
   }
 
-  /** Which data it leads to, as far as it can be known without asking: `host:port/database keyPrefix`. */
+  /** Identity of the data, as far as known without a command: `host:port/database keyPrefix`. */
   get database(): string {
     return `${this.server}/${this.#redis.options?.db ?? 0} ${keyPrefixOf(this.#redis)}`
   }
 
-  /** Why there is no connection; undefined where there is one, or none was lost yet. */
+  /** Cause of the missing connection; undefined if connected, or before the first failure. */
   get fault(): RedisUnavailableError | undefined {
     return this.#fault && failureOf(this.#fault.server, this.#fault.err, this.#usesTls)
   }
@@ -72,7 +72,7 @@ export class RedisConnection {
     this.#redis.connect().catch(() => undefined) // each command says so itself
   }
 
-  /** Calls the listener whenever a connection was made. */
+  /** Calls the listener after each connect. */
   onReady(listener: () => void): void {
     this.#redis.on('ready', () => {
       if (!this.#isWrongDatabase) listener()
@@ -82,16 +82,15 @@ export class RedisConnection {
   /**
    * Runs one command.
    *
-   * @throws {RedisUnavailableError} where there is no connection, no answer in time, or a right is missing
-   * @throws {Error} where Redis refuses the command otherwise
+   * @throws {RedisUnavailableError} without a connection, an answer in time, or the right
+   * @throws {Error} if Redis refuses the command for another reason
    */
   async call(command: string, ...args: (string | number)[]): Promise<unknown> {
     return this.#answer(() => this.#redis.call(command, ...args))
   }
 
   /**
-   * Runs a script by its hash, and by its text on a server that does not know it, such as one that restarted or failed
-   * over.
+   * Runs a script by its hash. If the server does not know the hash (after a restart or failover), sends the text.
    *
    * @throws {Error} as {@link call} does
    */
@@ -99,7 +98,7 @@ export class RedisConnection {
     return this.#run('call', script, keys, args)
   }
 
-  /** As {@link run}, with the bytes of what would be text. */
+  /** As {@link run}, but returns bytes instead of text. */
   async runForBytes(script: Script, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
     return this.#run('callBuffer', script, keys, args)
   }
@@ -151,7 +150,7 @@ export class RedisConnection {
     }
   }
 
-  /** A process that has just started waits for its connection; one that has lost it fails at once. */
+  /** Waits for the first connection of the process. A lost connection fails at once. */
   #connectedOnce(): Promise<void> | undefined {
     const { firstConnectionMs } = this.#use
     if (firstConnectionMs === undefined) return undefined
@@ -176,7 +175,7 @@ export class RedisConnection {
     return this.#redis.options?.tls !== undefined
   }
 
-  /** Says what to do where the user lacks a right: Redis itself does not say which. */
+  /** Error of a missing right, with the rights to give. Redis does not name them. */
   #denied({ message }: Error): Error {
     const { prefix, rights } = this.#use
     return new RedisUnavailableError(
@@ -187,12 +186,12 @@ export class RedisConnection {
   }
 }
 
-/** The connection may be there, but the answer was not in time. */
+/** The answer was too late; the connection may work. */
 class TooLateError extends Error {
   readonly code = 'ETIMEDOUT'
 }
 
-/** Rejects where the answer takes longer. What came while the event loop was blocked is read first. */
+/** Rejects a late answer. Data that arrived while the event loop was blocked is read first. */
 function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const tooLate = () => setImmediate(() => reject(new TooLateError(`does not answer in ${ms} ms`)))

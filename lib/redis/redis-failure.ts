@@ -1,4 +1,4 @@
-/** Redis cannot be reached, or does not take the connection. The message says where, why and what to do. */
+/** Redis cannot be reached or refuses the connection. The message names server, cause and remedy. */
 export class RedisUnavailableError extends Error {
   /**
    * @param server `host:port`
@@ -14,7 +14,7 @@ export class RedisUnavailableError extends Error {
   }
 }
 
-/** By the client's code and message: what Redis does, and what to do about it. */
+/** Causes and remedies, by the client's code and message. */
 const FAILURES: readonly [RegExp, does: string, remedy: string][] = [
   [/ECONNREFUSED/, 'refuses the connection', 'start it, or correct host and port'],
   [/ENOTFOUND|EAI_AGAIN/, 'has an unknown host name', 'correct the host name'],
@@ -29,10 +29,9 @@ const FAILURES: readonly [RegExp, does: string, remedy: string][] = [
 const SILENT = ['does not answer', 'check host, port and firewall'] as const
 
 /**
- * Explains why a connection is not there. What the client said is not kept: the command that failed may be the one with
- * the password.
+ * Explains a missing connection. The client's message is dropped, because the failed command may contain the password.
  *
- * @param usesTls a server without TLS keeps silent when it is spoken to in TLS
+ * @param usesTls whether the client uses TLS: a server without TLS does not answer then
  */
 export function failureOf(server: string, err: unknown, usesTls: boolean): RedisUnavailableError {
   const code = codeOf(err)

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 
-/** A Lua script, and the hash by which Redis knows it. */
+/** A Lua script and its SHA-1 hash, by which Redis caches it. */
 export interface Script {
   readonly text: string
   readonly sha: string
 }
 
-/** Makes a script of its text. */
+/** Creates a script from its text. */
 export function script(text: string): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') }
 }

@@ -1,15 +1,15 @@
 import type { NativeRedis } from './open-redis'
 
-/** How often a connection is looked at. */
+/** Interval of checks. */
 const LOOK_MS = 200
 
 /**
- * Ends a connection on which nothing has come for a while though something was asked; the client then opens another.
+ * Ends a connection that has been silent for a while although commands are outstanding. The client then opens another.
  *
- * It replaces ioredis' `connectTimeout`, `commandTimeout` and `socketTimeout`: their timers fire before the socket is
- * read, so after a handler that blocked the event loop they end a healthy connection. Here the socket is read first.
+ * Replaces ioredis' `connectTimeout`, `commandTimeout` and `socketTimeout`. Their timers fire before the socket is read,
+ * so they end a healthy connection after a handler has blocked the event loop. Here the socket is read first.
  *
- * @param ms from the moment at which something was seen to be outstanding
+ * @param ms silence from the first check that saw an outstanding command
  */
 export function endIfSilent(redis: NativeRedis, ms: number): void {
   let seen = stateOf(redis)
@@ -17,7 +17,7 @@ export function endIfSilent(redis: NativeRedis, ms: number): void {
 
   const timer = setInterval(() => {
     const now = performance.now()
-    setImmediate(() => look(now)) // what has come is read between a timer and an immediate
+    setImmediate(() => look(now)) // data is read between a timer and an immediate
   }, LOOK_MS).unref()
   redis.once('end', () => clearInterval(timer))
 

@@ -82,10 +82,10 @@ interface OpenPolicy {
 }
 
 /**
- * Limits each subject's processing time: so many milliseconds of execution per window of real time, over all of a
- * user's sessions and apps. Over the limit it answers 429 with `Retry-After`.
+ * Middleware that limits the processing time of each subject per window: by default 18 s a minute for each user, over all
+ * sessions and apps. Over the limit it answers 429 with `Retry-After`.
  *
- * Sets `req.throttle`; and on responses `X-PROCESSING-TIME` and `X-THROTTLE-*`.
+ * Sets `req.throttle`, and the response headers `X-PROCESSING-TIME` and `X-THROTTLE-*`.
  *
  * @example
  * app.use(throttle())
