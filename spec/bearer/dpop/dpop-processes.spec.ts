@@ -6,6 +6,7 @@ import { SignJWT, type JWK } from 'jose'
 import { sign } from 'jsonwebtoken'
 import { redisProofs } from '../../../lib/index'
 import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
+import { says } from '../../support/addressed'
 import { startRedis } from '../../support/redis'
 import { until } from '../../support/until'
 import { type Child, startChild } from '../processes/child'
@@ -114,7 +115,7 @@ describe('redisProofs()', () => {
   it('throws at startup, and never shows a URL', () => {
     assert.throws(
       () => redisProofs({} as never),
-      /redisProofs\(\) takes an ioredis client .* received an object without names$/,
+      says(/^redisProofs\(\) takes an ioredis client .* received an object without names$/),
     )
     assert.throws(
       () => redisProofs('http://user:s3cret@localhost'),

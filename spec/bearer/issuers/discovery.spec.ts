@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
 import { a, api } from '../remote-issuer'
+import { says } from '../../support/addressed'
 import { serveIssuer } from '../../support/issuer'
 
 const OPENID = '/.well-known/openid-configuration'
@@ -94,11 +95,8 @@ describe('bearer.ready() of an issuer without metadata', () => {
       `${origin}${OPENID}/t names another issuer: 'https://other.test'`,
       `${origin}/t${OAUTH} names no issuer`,
     ]
-    await assert.rejects(bearer.ready(), {
-      message:
-        `the keys of the issuer ${issuer} cannot be had: ${said.join('; ')}: ` +
-        'set issuer to the name that its metadata say',
-    })
+    const keys = `the keys of the issuer ${issuer} cannot be had: ${said.join('; ')}`
+    await assert.rejects(bearer.ready(), says(`${keys}: set issuer to the name that its metadata say`))
   })
 
   it('says what to do', async () => {
@@ -109,12 +107,11 @@ describe('bearer.ready() of an issuer without metadata', () => {
         /answered 403: the server or a firewall refuses this machine/,
       ],
     ] as const) {
-      await assert.rejects((await issuerWith('', undefined, otherwise)).bearer.ready(), { message: remedy })
+      await assert.rejects((await issuerWith('', undefined, otherwise)).bearer.ready(), says(remedy))
     }
     const { state, issuer } = await serveIssuer(a)
     state.metadata = { jwks_uri: undefined }
-    await assert.rejects((await api({ issuer })).bearer.ready(), {
-      message: /the metadata of .* have no https jwks_uri: give jwksUri, or for opaque tokens introspection$/,
-    })
+    const without = /the metadata of .* have no https jwks_uri: give jwksUri, or for opaque tokens introspection$/
+    await assert.rejects((await api({ issuer })).bearer.ready(), says(without))
   })
 })
