@@ -19,33 +19,33 @@ import { operators } from './operators'
 import { resources } from './resources'
 import { ISSUER_PATH, signInServer, users } from './sign-in-server'
 
-/** What may be otherwise in a spec, or by the environment. */
+/** Settings of the demo, for specs and the environment. */
 export interface DemoOptions {
-  /** Where the demo listens: `http://127.0.0.1:3000`. */
+  /** Origin of the demo: `http://127.0.0.1:3000`. */
   readonly origin: string
-  /** Processing time of each user per window. Default 18,000. */
+  /** Processing time of each user per window, in milliseconds. Default 18,000. */
   readonly limitMs?: number
-  /** The window's length. Default 60,000. */
+  /** Length of the window, in milliseconds. Default 60,000. */
   readonly windowMs?: number
-  /** How long a search takes. */
+  /** Duration of a search, in milliseconds. */
   readonly searchMs?: number
-  /** Where processes share their windows. Default: this process's memory. */
+  /** Store for windows that processes share. Default: this process's memory. */
   readonly store?: ThrottleStore
   /** The Redis of that store, for the dashboard. */
   readonly redis?: string
-  /** Where processes share what the authorization server keeps. Default: this process's memory. */
+  /** Store of the authorization server, shared by processes. Default: this process's memory. */
   readonly tokenStore?: OAuthStore
-  /** PEM of the key that processes share. Default: a key of this process. */
+  /** Shared signing key (PEM). Default: a key of this process. */
   readonly signingKey?: string
-  /** A proxy of this machine stands before it, and says who asks. */
+  /** Whether a proxy on this machine is in front. */
   readonly isBehindProxy?: boolean
-  /** Apps beside the demo's own. */
+  /** Additional apps. */
   readonly apps?: readonly ClientRegistration[]
-  /** What `token_type` says where no `openid` was asked for. Default `family_search`. */
+  /** `token_type` without the scope `openid`. Default `family_search`. */
   readonly tokenType?: string
 }
 
-/** The whole system, to be closed with its server. */
+/** The whole system. Close it with its server. */
 export interface Demo {
   readonly app: Express
   readonly server: AuthorizationServer
@@ -54,7 +54,7 @@ export interface Demo {
   readonly close: () => Promise<void>
 }
 
-/** A small genealogy API and the server that its users sign in to, in the order in which a request meets them. */
+/** A small genealogy API and its sign-in server, in the order in which a request passes them. */
 export function demo(options: DemoOptions): Demo {
   const { origin, limitMs = 18_000, windowMs = 60_000, searchMs, store, redis, isBehindProxy, ...tokens } = options
   const { server, router, throttled: tokensThrottled } = signInServer(origin, tokens)
@@ -101,7 +101,7 @@ export function demo(options: DemoOptions): Demo {
   }
 }
 
-/** What the dashboard calls a subject: a user by the name that she signs in with, all others by their subject. */
+/** Display name of a subject on the dashboard: a user's sign-in name, or the subject itself. */
 function usernameOf(subject: string): string {
   return users.find(({ id }) => subject.startsWith('user:') && subject.endsWith(`:${id}`))?.username ?? subject
 }

@@ -1,6 +1,6 @@
 import type { CorsOptions } from 'cors'
 
-/** What a page from another origin may send, and may read of an answer. A preflight is good for a week. */
+/** CORS fields: headers that a page of another origin may send and read. A preflight is valid for a week. */
 export const browsers: CorsOptions = {
   methods: ['OPTIONS', 'HEAD', 'GET', 'PUT', 'POST', 'DELETE'],
   allowedHeaders: [

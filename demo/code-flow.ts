@@ -1,17 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 
-/** How long somebody may take to sign in. */
+/** Longest time for a sign-in. */
 const SIGN_IN_MS = 600_000
 
-/** What the token endpoint answers: `access_token`, and with the scope `openid` an `id_token`. */
+/** Token response: `access_token`, and with the scope `openid` an `id_token`. */
 export type Tokens = Readonly<Record<string, unknown>>
 
 /** A way to sign users in for one app: the authorization code flow with PKCE (RFC 6749 §4.1, RFC 7636). */
 export interface CodeFlow {
   /** Sends the browser to the authorization server. */
   begin(res: Response): void
-  /** The code that the browser came back with; a text that says what is wrong where it has none. */
+  /** The authorization code of the callback, or a text that says what is wrong. */
   codeIn(req: Request, res: Response): { readonly code: string; readonly verifier: string } | string
   /** Redeems the code. */
   redeem(code: string, verifier: string): Promise<{ readonly status: number; readonly tokens: Tokens }>
@@ -20,7 +20,7 @@ export interface CodeFlow {
 /**
  * @param issuer of the authorization server
  * @param clientId the app's
- * @param redirectUri where the browser comes back to
+ * @param redirectUri address of the callback
  */
 export function codeFlow(issuer: string, clientId: string, redirectUri: string): CodeFlow {
   const path = new URL(redirectUri).pathname
@@ -36,7 +36,7 @@ export function codeFlow(issuer: string, clientId: string, redirectUri: string):
         code_challenge: createHash('sha256').update(verifier).digest('base64url'),
         code_challenge_method: 'S256',
       })
-      // Only the browser that began may end: its cookie has the verifier, and is named after the state.
+      // Only the browser that began can finish: its cookie, named after the state, has the verifier.
       res.cookie(`sign-in-${state}`, verifier, { httpOnly: true, sameSite: 'lax', maxAge: SIGN_IN_MS, path })
       res.redirect(`${issuer}/authorization?${params.toString()}`)
     },
@@ -59,13 +59,13 @@ export function codeFlow(issuer: string, clientId: string, redirectUri: string):
   }
 }
 
-/** The claims of a token that came straight from the token endpoint, over a connection that vouches for it. */
+/** Claims of a token that came directly from the token endpoint, so its signature needs no check. */
 export function claimsIn(token: unknown): Readonly<Record<string, unknown>> {
   const payload = text(token).split('.')[1] ?? ''
   return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>
 }
 
-/** A text, or nothing where the value is none. */
+/** A string, or an empty string for any other value. */
 export function text(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Router } from 'express'
 
-/** Only what this origin serves, nothing inline, and nobody may frame it. */
+/** Content Security Policy: only this origin, nothing inline, no frames. */
 const POLICY = [
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:",
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 ].join('; ')
 
-/** What the console is made of: where it is asked for, in which file it lies, what it is. */
+/** Files of the console: path, file, media type. */
 const FILES = [
   ['/', 'page.html', 'text/html; charset=utf-8'],
   ['/console.css', 'console.css', 'text/css; charset=utf-8'],
@@ -16,8 +16,8 @@ const FILES = [
 ] as const
 
 /**
- * The console: a page that signs somebody in, calls the resources and shows what each call costs. It is an app like any
- * other, a public client with PKCE: all that it knows comes over HTTP.
+ * The console: a page that signs a user in, calls the resources and shows the cost of each call. It is an ordinary app, a
+ * public client with PKCE. It uses HTTP only.
  */
 export function consolePages(): Router {
   const router = Router()
@@ -27,7 +27,7 @@ export function consolePages(): Router {
       res.set({
         'Content-Security-Policy': POLICY,
         'X-Content-Type-Options': 'nosniff',
-        'Referrer-Policy': 'no-referrer', // the address has a code in it when somebody comes back from signing in
+        'Referrer-Policy': 'no-referrer', // the callback's address contains a code
         'Cache-Control': 'no-cache',
       })
       res.type(type).send(content)

@@ -1,4 +1,4 @@
-/** A person as GEDCOM X writes one down, as far as the demo goes. */
+/** A person in the format of GEDCOM X, reduced for the demo. */
 export interface Person {
   readonly id: string
   readonly display: { readonly name: string; readonly lifespan: string; readonly birthPlace: string }

@@ -51,7 +51,7 @@ async function print(origin: string): Promise<void> {
   for (const { shows, command } of pasteLines(limitMs, windowMs)) console.log(`\n# ${shows}\n${command}`)
 }
 
-/** Writes the variables where only this user can read them: tokens of 800 characters would fill the screen. */
+/** Writes the variables to a file that only this user can read: tokens of 800 characters would fill the screen. */
 function keep(variables: Readonly<Record<string, string>>): string {
   folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
   const file = join(folder, 'tokens.sh')
@@ -65,7 +65,7 @@ process.on('exit', () => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Requests under way are answered; then what is not published yet is published. */
+/** Answers running requests, then publishes the remaining figures. */
 function stop(): void {
   running?.end()
   server.close(() => {

@@ -5,7 +5,7 @@ import { Router, json } from 'express'
 import { type Throttle, protectedResource, requireBearer } from 'express-tollgate'
 import type { AuthorizationServer } from 'express-tollgate/oauth'
 
-/** Where the MCP server stands, below the demo's origin. */
+/** Path of the MCP server. */
 export const MCP_PATH = '/mcp'
 
 /**

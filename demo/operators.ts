@@ -3,31 +3,31 @@ import { type Request, type RequestHandler, Router } from 'express'
 import { claimsIn, codeFlow } from './code-flow'
 import { ISSUER_PATH, users } from './sign-in-server'
 
-/** How long an operator stays signed in. */
+/** Lifetime of an operator's session. */
 const SESSION_MS = 3_600_000
 
-/** The cookie of an operator's session; no other page needs it. */
+/** Cookie of an operator's session, limited to the guarded path. */
 const COOKIE = 'operator'
 
-/** Who may see the dashboard and reset subjects: of the demo's users, ada. */
+/** User who may see the dashboard and reset subjects. */
 const OPERATORS = new Set(users.filter(({ username }) => username === 'ada').map(({ id }) => id))
 
-/** Lets operators in, and sends everybody else's browser to the sign-in. */
+/** Admits operators and redirects everybody else to the sign-in. */
 export interface Operators {
   /** For `throttleDashboard({ guard })`. */
   readonly guard: RequestHandler
-  /** Has the address that the browser comes back to. It stands before what is guarded. */
+  /** Router of the callback. Mount it before the guarded path. */
   readonly router: Router
 }
 
 /**
- * @param origin where the demo listens
- * @param path of what they may see: `/admin/throttle`
+ * @param origin of the demo
+ * @param path the guarded path: `/admin/throttle`
  */
 export function operators(origin: string, path: string): Operators {
   const back = `${path}/signed-in`
   const flow = codeFlow(origin + ISSUER_PATH, 'dashboard', origin + back)
-  const sessions = new Map<string, number>() // when each ends
+  const sessions = new Map<string, number>() // end of each session
   const router = Router()
 
   router.get(back, (req, res, next) => {
@@ -53,7 +53,7 @@ export function operators(origin: string, path: string): Operators {
   function guard(...[req, res, next]: Parameters<RequestHandler>): void {
     const endsAt = sessions.get(cookieOf(req) ?? '')
     if (endsAt !== undefined && endsAt > Date.now()) return next()
-    // A page can be signed in to; a script of the page can only hear that its session is over.
+    // A page load can be redirected to the sign-in. A script's request gets 401.
     if (req.method === 'GET' && req.accepts('html') && !req.headers.accept?.includes('event-stream')) flow.begin(res)
     else res.status(401).end()
   }

@@ -7,10 +7,10 @@ import type { DemoOptions } from './app'
 
 const SIGNING_KEY = 'tollgate-demo:signing-key'
 
-/** How long Redis may take to answer at the start. */
+/** Deadline of Redis at startup. */
 const START_MS = 30_000
 
-/** What the demo's processes share: windows, tokens and the key that signs them. */
+/** State that the demo's processes share: windows, tokens and the signing key. */
 export async function overRedis(url: string): Promise<Omit<DemoOptions, 'origin'> & { close(): void }> {
   const tokenStore = oauthStore(url)
   await answered(tokenStore)
@@ -30,7 +30,7 @@ async function answered(store: OAuthStore): Promise<void> {
   }
 }
 
-/** PEM of one key for all processes: the first one makes it. Keep a key of yours in a vault, and never in Redis. */
+/** Shared signing key (PEM), created by the first process. Keep your own keys in a vault, never in Redis. */
 async function sharedSigningKey(url: string): Promise<string> {
   const redis = new Redis(url)
   try {

@@ -1,15 +1,15 @@
 import { ISSUER_PATH, SERVICE_SECRET } from './sign-in-server'
 import { Visitor } from './visitor'
 
-/** Something worth trying, ready to paste into a shell. */
+/** An example command for a shell. */
 export interface PasteLine {
-  /** What it shows. */
+  /** What the command demonstrates. */
   readonly shows: string
   /** Uses the variables of {@link shellVariables}, so that it fits on a screen of 80 columns. */
   readonly command: string
 }
 
-/** A fresh token for each kind of session, and the addresses: what the lines use, by the names of shell variables. */
+/** Shell variables of the commands: a fresh token for each kind of session, and addresses. */
 export async function shellVariables(origin: string): Promise<Readonly<Record<string, string>>> {
   const visitor = new Visitor(origin)
   const [ADA, PHOTOS, GRACE, VISITOR, SERVICE] = await Promise.all([
@@ -22,7 +22,7 @@ export async function shellVariables(origin: string): Promise<Readonly<Record<st
   return { API: `${origin}/platform`, TOKENS: `${origin}${ISSUER_PATH}/token`, ADA, PHOTOS, GRACE, VISITOR, SERVICE }
 }
 
-/** A curl line for each thing worth trying, in an order that makes sense from top to bottom. */
+/** Example curl commands, in reading order. */
 export function pasteLines(limitMs: number, windowMs: number): PasteLine[] {
   const curl = (path: string, who?: string, flags = '-i') =>
     `curl ${flags} "$API/${path}"${who === undefined ? '' : ` -H "Authorization: Bearer $${who}"`}`

@@ -3,10 +3,10 @@ import { Router } from 'express'
 import { budgetOf, sessionOf } from 'express-tollgate'
 import { persons, places } from './data'
 
-/** How long a search of the whole tree takes. */
+/** Duration of a search of the whole tree, in milliseconds. */
 const SEARCH_MS = 1_200
 
-/** The API behind the gate. None of its handlers knows of tokens or of windows, but for what `req` tells them. */
+/** The protected API. Handlers learn of tokens and windows from `req` only. */
 export function resources(searchMs: number = SEARCH_MS): Router {
   const router = Router()
   router.use((_req, res, next) => {
@@ -38,7 +38,7 @@ export function resources(searchMs: number = SEARCH_MS): Router {
     res.send(JSON.stringify({ persons: [person] }))
   })
 
-  // Slow, and it stops when the client goes away: from there on it costs nothing more.
+  // Slow. It stops when the client disconnects, and then costs nothing more.
   router.get('/tree/search', (req, res, next) => {
     const wanted = textOf(req.query.name).toLowerCase()
     const found = [...persons.values()].filter(({ display }) => display.name.toLowerCase().includes(wanted))

@@ -1,9 +1,9 @@
-/** How the demo was started. */
+/** Settings from the environment. */
 export interface Settings {
   readonly port: number
-  /** Where browsers reach it, where a proxy stands before it: `http://localhost:8080`. Undefined: at its own port. */
+  /** Public origin behind a proxy: `http://localhost:8080`. Undefined: no proxy. */
   readonly origin: string | undefined
-  /** Undefined: its windows are in memory. */
+  /** Undefined: windows are in memory. */
   readonly redisUrl: string | undefined
   readonly limitMs: number
   readonly windowMs: number
@@ -12,7 +12,7 @@ export interface Settings {
 /**
  * Reads PORT, ORIGIN, REDIS_URL, LIMIT_MS and WINDOW_MS.
  *
- * @throws {RangeError} naming the variable, what it may be, and what it is
+ * @throws {RangeError} naming the variable, the allowed values and the value received
  */
 export function settingsIn(env: NodeJS.ProcessEnv): Settings {
   const { ORIGIN, REDIS_URL } = env

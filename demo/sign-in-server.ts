@@ -11,10 +11,10 @@ import {
 } from 'express-tollgate/oauth'
 import { MCP_PATH } from './mcp'
 
-/** The path of the authorization server, below the demo's origin. */
+/** Path of the authorization server. */
 export const ISSUER_PATH = '/cis-web/oauth2/v3'
 
-/** Who can sign in. The demo prints its passwords. Never do that. */
+/** Users. The demo prints their passwords. Never do that. */
 export const users: readonly (UserRegistration & { readonly password: string })[] = [
   {
     id: 'KWC6-X7D',
@@ -33,10 +33,10 @@ export const users: readonly (UserRegistration & { readonly password: string })[
   { id: 'K7LM-3RA', username: 'mary', password: 'on the connexion', claims: { givenName: 'Mary' } },
 ]
 
-/** The secret of the service account, which the demo prints like the passwords. */
+/** Secret of the service account. The demo prints it. */
 export const SERVICE_SECRET = 'nightly-import-of-the-demo'
 
-/** The apps that the demo's own lines and pages use. */
+/** Apps of the demo's commands and pages. */
 export function demoApps(origin: string): ClientRegistration[] {
   const redirectUris = [`${origin}/callback`]
   return [
@@ -55,7 +55,7 @@ export function demoApps(origin: string): ClientRegistration[] {
   ]
 }
 
-/** The authorization server and the router it is mounted by. */
+/** The authorization server and its router. */
 export interface SignInServer {
   readonly server: AuthorizationServer
   readonly router: Router
@@ -70,7 +70,7 @@ export interface SignInOptions {
   readonly signingKey?: string
 }
 
-/** The server that issues the tokens, its token endpoint behind a throttle of its own. */
+/** The authorization server. Its token endpoint has a throttle of its own. */
 export function signInServer(
   origin: string,
   { apps = [], tokenType, tokenStore, signingKey }: SignInOptions = {},
@@ -85,7 +85,7 @@ export function signInServer(
     ...(tokenStore && { store: tokenStore }),
     ...(signingKey !== undefined && { signingKeys: [{ key: signingKey }] }),
   })
-  // Signing a token takes a few milliseconds: an app that asks for hundreds a minute is doing something wrong.
+  // Signing a token takes a few milliseconds. Hundreds a minute for one app are a mistake.
   const throttled = throttle({ name: 'token', limitMs: 3_000, windowMs: 60_000, subject: appKeyAndAddress })
   const router = Router()
   router.use(`${ISSUER_PATH}/token`, urlencoded({ extended: false, limit: '64kb' }), throttled)

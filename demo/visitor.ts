@@ -2,14 +2,13 @@ import { createHash, randomBytes } from 'node:crypto'
 import { ISSUER_PATH, SERVICE_SECRET, users } from './sign-in-server'
 
 /**
- * A token for each of the lines that the demo prints. Each comes the way that every client's does, over HTTP: here the
- * demo is its own browser.
+ * Tokens for the commands that the demo prints. It requests them over HTTP like every client, and is its own browser.
  */
 export class Visitor {
   readonly #issuer: string
   readonly #redirectUri: string
 
-  /** @param origin where the demo listens already */
+  /** @param origin of the demo, which is already listening */
   constructor(origin: string) {
     this.#issuer = origin + ISSUER_PATH
     this.#redirectUri = `${origin}/callback`
@@ -42,7 +41,7 @@ export class Visitor {
     return this.#token({ ...form, code_verifier: verifier })
   }
 
-  /** An app with nobody signed in. */
+  /** An app without a user. */
   unauthenticatedToken(): Promise<string> {
     return this.#token({ grant_type: 'unauthenticated_session', client_id: 'visitor-app', ip_address: '127.0.0.1' })
   }
@@ -72,7 +71,7 @@ async function visit(url: string, cookies: Map<string, string>, body?: URLSearch
   return answer
 }
 
-/** The page's form: where it goes, and its hidden fields. */
+/** The page's form: its action and hidden fields. */
 function formIn(page: string): { action: string; fields: Record<string, string> } {
   const action = /<form method="post" action="([^"]*)"/.exec(page)?.[1] ?? ''
   const hidden = page.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)

@@ -49,7 +49,7 @@ describe('fs-js-lite with the demo', () => {
     assert.ok(Number(search.headers['x-processing-time']) >= 99, search.headers['x-processing-time'])
   })
 
-  it('is refused over the limit, waits as long as Retry-After says, asks again by itself and is let in', async (t) => {
+  it('is refused over the limit, waits for Retry-After, retries and is let in', async (t) => {
     const get = await client(t)
     // The window may end between the two requests; then there is nothing to wait for, and it is done once more.
     for (let attempt = 1; ; attempt++) {

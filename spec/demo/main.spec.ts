@@ -95,7 +95,7 @@ describe('npm start', () => {
     })
   })
 
-  it('answers what is under way and ends when it is told to', async (t) => {
+  it('answers running requests and ends on SIGTERM and SIGINT', async (t) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const { child, said, lines, setting } = await started(t)
       const tokens = setting.replace('. ', '')

@@ -135,7 +135,7 @@ describe('error bodies are negotiated', () => {
     assert.equal((parser.parse(xml.body) as { errors: { '@_xmlns': string } }).errors['@_xmlns'], 'urn:a&"<')
   })
 
-  it('names the error by its code alone in the service’s JSON of a 429, as recorded, and with its message elsewhere', async (t) => {
+  it('has only the code in the JSON of a 429, as the service has it, and the message elsewhere', async (t) => {
     const { get } = await errors(t)
     const body = async (path: string, accept: string) =>
       JSON.parse((await get(path, { Accept: accept })).body) as unknown

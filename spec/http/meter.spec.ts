@@ -160,7 +160,7 @@ describe('Meter times a response to the call of res.end()', () => {
     assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['ended'], 30])
   })
 
-  it('each of two pipelined requests by itself, though the first holds up the second', async (t) => {
+  it('each of two pipelined requests separately, although the second waits for the first', async (t) => {
     const finish: (() => void)[] = []
     const { open, clock, ledgers } = await metered(t, (_req, res) => void finish.push(() => res.end('done')))
     const socket = await open()
@@ -213,7 +213,7 @@ describe('Meter times a response to the call of res.end()', () => {
     assert.ok((await get('/')).number('X-PROCESSING-TIME') >= 70)
   })
 
-  it('and no response that copies one, as those make who answer several requests in one', async (t) => {
+  it('and no copy of a response, as batch endpoints make', async (t) => {
     const { get } = await metered(t, (_req, res, clock) => {
       const assigned = Object.assign(Object.create(Object.getPrototypeOf(res) as object) as object, res)
       for (const copy of [assigned, Object.create(res) as typeof res]) assert.notEqual(Meter.of(copy), Meter.of(res))
@@ -245,7 +245,7 @@ describe('Meter stands still while the response waits for a slow reader', () => 
     assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['paused', 'resumed', 'ended'], 140])
   })
 
-  it('where a pipe waits, too, and at each full write again', async (t) => {
+  it('also while a pipe waits, and again at each full write', async (t) => {
     const { open, clock, ledgers } = await metered(t, (_req, res) => void parts(4).pipe(res))
     const socket = await open()
     socket.pause()
@@ -281,7 +281,7 @@ describe('Meter stands still while the response waits for a slow reader', () => 
     assert.equal(ledgers[0]?.chargedMs, 110)
   })
 
-  it('as long as the observer excuses it: from then on the wait is counted, in the field, too', async (t) => {
+  it('until the observer stops excusing it: then the wait is counted, also in the header', async (t) => {
     const responses: ServerResponse[] = []
     const { open, clock, ledgers } = await metered(t, async (req, res, clock) => {
       clock.advance(10)
@@ -473,7 +473,7 @@ describe('Meter and a client that goes away', () => {
     assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'writtenOff', 'ended'], 25 + SIGN_MS])
   })
 
-  it('while its response waits for another in the pipeline, it goes away all the same', async (t) => {
+  it('a client can disconnect while its response waits for another in the pipeline', async (t) => {
     const { open, clock, ledgers } = await metered(t, () => undefined)
     const socket = await open()
     socket.write(request('/1') + request('/2'))

@@ -54,7 +54,7 @@ describe('serviceUnavailable() answers an internal problem', () => {
     })
   }
 
-  it('with the Retry-After that the error brings, where it is whole seconds', async (t) => {
+  it('with the Retry-After of the error, if it is in whole seconds', async (t) => {
     let headers: unknown
     const { get } = await appWith(t, (_req, _res, next) => next(Object.assign(new Error(), { headers })), {
       retryAfterSec: 77,
@@ -114,7 +114,7 @@ describe('serviceUnavailable() answers an internal problem', () => {
     ],
   ]
   for (const [what, log, said] of logs) {
-    it(`also where its log ${what}, and says that to the console`, async (t) => {
+    it(`also if its log ${what}, which is printed on the console`, async (t) => {
       const { get } = await appWith(t, failing(new Error('on purpose')), { log })
       const printed = t.mock.method(console, 'error', () => undefined)
       assert.equal((await get('/')).status, 503)
