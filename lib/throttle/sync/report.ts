@@ -142,7 +142,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = 0,
   const sent = { report, live: own.live, at: now }
   account.sent = sent
   account.lastSeq = seq
-  account.unanswered++
+  if (!isClosing) account.unanswered++
   account.hasEnded = false
   account.told = undefined
   return sent
@@ -164,7 +164,7 @@ export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: nu
   const { report } = sent
   if (account.sent === sent) account.sent = undefined
   if (report.number !== account.number) return undefined
-  account.unanswered--
+  if (report.closes === 0) account.unanswered--
   if (report.seq !== account.lastSeq) return undefined
   if (answer.status === 'written') {
     hear(account, sent, answer.figures as AnswerFigures, now)

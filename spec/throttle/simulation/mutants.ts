@@ -115,6 +115,7 @@ const OF_REPORTS: readonly Row[] = [
     'return stored',
   ],
   ['the truth told at ticks', 'clean late', 'if (gap > tolerance || grant.us > 0', 'if (grant.us > 0'],
+  ['a closing report repeated', 'closed everything', 'if (!isClosing) account.unanswered++', 'account.unanswered++'],
   ['what is ahead given back at ticks', 'clean waiting hot', 'grant.us > 0 || told.ahead > 0', 'false'],
   ['excused waits told', 'clients', 'Math.abs(own.excused(now) - told.excused) > tolerance', 'false'],
   ['charged time told apart', 'learned', 'own.addedUs !== told.added', 'false'],
@@ -422,6 +423,7 @@ export const SLOW: ReadonlySet<string> = new Set([
   'places ahead that count as running',
   'excused waits told to others',
   'the truth told at ticks',
+  'a closing report repeated',
   'tolerance divided by the living',
   'nothing ahead for those who wait',
 ])
