@@ -145,8 +145,9 @@ export class Laws {
     // Waits for clients count from when the cap was reached, once the process has looked.
     for (const { asked } of work.live) if (asked.clientWait) unknown += sim.heardWithin + TICK_US
     // The store looks for what has expired where a wish is not met.
-    for (const { expires, held } of sim.model.hash(work.id, number)?.fields.values() ?? [])
-      if (expires <= sim.time) unknown += held
+    const hash = sim.model.hash(work.id, number)
+    for (const { expires, held } of hash?.fields.values() ?? []) if (expires <= sim.time) unknown += held
+    for (const { at, held } of hash?.lapsed ?? []) if (at > sim.time - granted) unknown += held
     const known = work.used(number) - unknown
     // Those with a higher limit may have been granted theirs since.
     const running = [...work.live].filter((one) => one.limitUs <= limitUs || one.admittedAt < now - granted).length

@@ -40,6 +40,8 @@ export interface Hash {
   readonly closed: { used: number; excused: number; added: number }
   /** What each closed process has moved: for the laws only. */
   readonly moved: Map<string, number>
+  /** What fields held that had expired and were written anew before the store looked: for the laws only. */
+  readonly lapsed: { readonly at: number; readonly held: number }[]
 }
 
 /** What fields say together. */
@@ -85,9 +87,16 @@ export class StoreModel {
     const isGone = c.stored > 0 && found === 0
     if (isOld || isMoved || isGone) return { time, status: 'late', found }
     if (hash === undefined) {
-      hash = { fields: new Map(), sums: undefined, closed: { used: 0, excused: 0, added: 0 }, moved: new Map() }
+      hash = {
+        fields: new Map(),
+        sums: undefined,
+        closed: { used: 0, excused: 0, added: 0 },
+        moved: new Map(),
+        lapsed: [],
+      }
       this.hashes.set(key, hash)
     }
+    if (mine.held > 0 && mine.expires <= time) hash.lapsed.push({ at: time, held: mine.held })
     const figures = this.#write(hash, process, mine, c, time)
     return { time, status: 'written', found, figures }
   }
