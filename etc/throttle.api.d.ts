@@ -12,7 +12,6 @@ export { C as Clock } from "../shared/clock.js";
 export { D as Dialect } from "../shared/dialect.js";
 import "http-errors";
 declare function addressSubject(req: IncomingMessage): string;
-type BudgetJson = Pick<RequestBudget, "subject" | "window" | "spentMs" | "leftMs" | "endsInMs">;
 interface RequestBudget {
     readonly subject: string;
     readonly window: string;
@@ -24,6 +23,7 @@ interface RequestBudget {
     toJSON(): BudgetJson;
     readonly signal: AbortSignal;
 }
+type BudgetJson = Pick<RequestBudget, "subject" | "window" | "spentMs" | "leftMs" | "endsInMs">;
 interface AdmittedMessage {
     readonly req: Request;
     readonly subject: string;

@@ -5,7 +5,7 @@ import { isRequest, optionNames, optionType, shown, uncalled } from '../http/opt
 import { type RedisClient, checkRedis } from '../redis/redis-client'
 import { type ThrottleIntrospection, introspectionOf } from '../throttle/introspection'
 import { HOURS_KEPT } from '../throttle/advisor/hourly'
-import { StoreDownError } from '../throttle/ledger'
+import { StoreDownError } from '../throttle/reset'
 import type { Throttle } from '../throttle/throttle'
 import { Activity } from './activity'
 import { AllProcesses } from './all-processes'

@@ -47,3 +47,40 @@ export function nowUs(clock: Clock): number {
 export function wallOffsetUs(clock: Clock): number {
   return Math.round(clock.date() * 1_000) - nowUs(clock)
 }
+
+/** Things that are looked at every so often, while there are any. */
+export class Watch<T> {
+  readonly #things = new Set<T>()
+  readonly #clock: Clock
+  readonly #everyMs: number
+  readonly #look: (thing: T) => boolean
+  #isTimed = false
+
+  /** @param look says whether the thing is to be looked at again */
+  constructor(clock: Clock, everyMs: number, look: (thing: T) => boolean) {
+    this.#clock = clock
+    this.#everyMs = everyMs
+    this.#look = look
+  }
+
+  [Symbol.iterator](): Iterator<T> {
+    return this.#things.values()
+  }
+
+  add(thing: T): void {
+    this.#things.add(thing)
+    if (this.#isTimed) return
+    this.#isTimed = true
+    this.#clock.after(this.#everyMs, () => {
+      this.#isTimed = false
+      const all = [...this.#things]
+      this.#things.clear()
+      for (const each of all) if (this.#look(each)) this.add(each)
+    })
+  }
+
+  /** Looks at nothing of what was added so far. */
+  clear(): void {
+    this.#things.clear()
+  }
+}

@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { type Clock, nowUs, wallOffsetUs } from '../http/clock'
+import { type Clock, Watch, nowUs, wallOffsetUs } from '../http/clock'
 import type { Account, AccountTerms } from './account/account'
 import { Accounts } from './account/accounts'
 import { type Applicant, type Verdict, admit, decide, serve } from './account/decide'
@@ -10,40 +10,12 @@ import { networkSubject } from './subject'
 import type { StoreHealth } from './sync/health'
 import { Reporter } from './sync/reporter'
 
-/** How often some of the accounts are looked at, to put idle ones to rest, and in what time all are. */
-const SWEEP_MS = 100
-const SWEEP_ROUND_MS = 2_000
-const SWEEP_LEAST = 20
 /** How often waiting requests are looked at, beside whenever a request of their subject ends here. */
 const LINE_MS = 25
 /** How often running requests are looked at whose handler has the signal. */
 const WATCH_MS = 125
-/** Networks that newcomers share an account by, once there is no room for more subjects. */
-const MOST_NETWORKS = 4_096
-const EVERYBODY_ELSE = 'network:*'
-/** Requests that may wait over all subjects; each subject may take a share of the places left. */
-const MOST_WAITING = 4_096
-const WAITING_SHARE = 16
 /** A request that uses the signal is asked to stop when its subject has used so many limits. */
 const OVERRUN_LIMITS = 2
-
-/** How long a reset waits for a store that does not answer, and how often it asks: no request waits for it. */
-const RESET_WAITS_MS = 2_000
-const RESET_ASKS_MS = 100
-
-/** The store does not answer, and what was asked for needs it. */
-export class StoreDownError extends Error {
-  constructor() {
-    super('reset(): the store does not answer, so nothing was reset; try again when it does')
-    this.name = 'StoreDownError'
-  }
-}
-
-/** Terms of a policy that its ledger follows. */
-export interface LedgerTerms extends AccountTerms {
-  /** Time may be granted ahead of need. */
-  readonly grantAhead: boolean
-}
 
 /**
  * A policy's accounts in this process: lets requests in, charges them, and keeps the accounts in step with the store.
@@ -51,23 +23,20 @@ export interface LedgerTerms extends AccountTerms {
  */
 export class Ledger {
   readonly #clock: Clock
-  readonly #terms: LedgerTerms
+  readonly #terms: AccountTerms
   readonly #accounts: Accounts
   readonly #reporter: Reporter | undefined
   /** For `advise()`. */
   readonly usage: UsageLog
   /** Accounts in which requests wait. */
-  readonly #lines = new Set<Account>()
+  readonly #lines: Watch<Account>
   /** Running requests whose handler has the signal. */
-  readonly #watched = new Set<Hold>()
-  #isLooking = false
-  #isWatching = false
-  #isSweeping = false
+  readonly #signalled: Watch<Hold>
   #closed: Promise<void> | undefined
 
   constructor(
     readonly name: string,
-    terms: LedgerTerms,
+    terms: AccountTerms,
     clock: Clock,
     readonly health?: StoreHealth,
   ) {
@@ -75,7 +44,9 @@ export class Ledger {
     this.#terms = terms
     this.usage = new UsageLog(name, health?.store, clock)
     const memory = memoryServer(wallOffsetUs(clock))
-    this.#accounts = new Accounts(terms, (id) => health?.serverOf(id) ?? memory)
+    this.#accounts = new Accounts(terms, (id) => health?.serverOf(id) ?? memory, clock, this.#isIdle.bind(this))
+    this.#lines = new Watch(clock, LINE_MS, this.#lookAtLine.bind(this))
+    this.#signalled = new Watch(clock, WATCH_MS, this.#lookAtSignalled.bind(this))
     if (health === undefined) return
     const reported = {
       enter: (account: Account, now: number, time?: number) => this.#enter(account, now, time),
@@ -93,17 +64,9 @@ export class Ledger {
     return server.isDown
   }
 
-  /**
-   * Under whose name a subject is kept: its own where it is known or there is room, else its network's, else one for
-   * all. No throttled subject is forgotten for a newcomer.
-   *
-   * @param most how many subjects are told apart
-   */
+  /** Under whose name a subject is kept: {@link Accounts.keptAs}. */
   keptAs(subject: string, most: number, req: Request): string {
-    const accounts = this.#accounts
-    if (accounts.active.has(subject) || accounts.size < most || accounts.knows(subject)) return subject
-    const network = networkSubject(req)
-    return accounts.size < most + MOST_NETWORKS || accounts.knows(network) ? network : EVERYBODY_ELSE
+    return this.#accounts.keptAs(subject, most, () => networkSubject(req))
   }
 
   get windowMs(): number {
@@ -119,7 +82,6 @@ export class Ledger {
   account(subject: string, now = nowUs(this.#clock)): Account {
     const account = this.#accounts.find(subject, now)
     this.#enter(account, now)
-    if (!this.#isSweeping) this.#sweep()
     return account
   }
 
@@ -157,11 +119,11 @@ export class Ledger {
   /** Decides at once where it can; else the request waits, and hears of the decision. */
   admit(subject: string, applicant: Applicant, now = nowUs(this.#clock)): Verdict {
     const account = this.account(subject, now)
-    const verdict = decide(account, applicant, this.#mostWaiting(applicant), now)
+    const verdict = decide(account, applicant, this.#lines, now)
     this.#reporter?.activate(account)
     if (!('waiter' in verdict)) return verdict
     if (verdict.asks) this.#reporter?.ask(account)
-    this.#watchLine(account)
+    this.#lines.add(account)
     return verdict
   }
 
@@ -196,26 +158,15 @@ export class Ledger {
 
   /** Looks at the request now and then: whether it is to stop. */
   watch(hold: Hold): void {
-    this.#watched.add(hold)
-    if (this.#isWatching || this.#closed) return
-    this.#isWatching = true
-    this.#clock.after(WATCH_MS, () => this.#lookAtWatched())
+    this.#signalled.add(hold)
   }
 
-  #lookAtWatched(): void {
-    this.#isWatching = false
-    if (this.#closed) return
+  #lookAtSignalled({ account, limitUs, owner, state }: Hold): boolean {
+    if (state === 'ended') return false
     const now = nowUs(this.#clock)
-    for (const hold of [...this.#watched]) {
-      const { account, limitUs, owner } = hold
-      if (hold.state === 'ended') {
-        this.#watched.delete(hold)
-        continue
-      }
-      this.#enter(account, now)
-      if (account.measured(now) > OVERRUN_LIMITS * limitUs) owner?.overrun()
-    }
-    for (const hold of this.#watched) return this.watch(hold)
+    this.#enter(account, now)
+    if (account.measured(now) > OVERRUN_LIMITS * limitUs) owner?.overrun()
+    return true
   }
 
   /**
@@ -241,9 +192,7 @@ export class Ledger {
     const sinceUs = hold.state === 'running' ? now - hold.from : 0
     account.own.park(hold, now)
     account.own.charge(hold.number === account.number ? -hold.tookUs : -sinceUs)
-    const unusedUs = account.own.end(hold, now)
-    this.#log(account, now)
-    this.#freed(account, unusedUs, now)
+    this.end(hold, now)
   }
 
   /** Time that a request did not use goes to those who wait, but not beyond the limit. */
@@ -314,24 +263,14 @@ export class Ledger {
     return this.current(account)
   }
 
-  /**
-   * Resets the subject's usage. A store that missed a deadline has two seconds to answer again.
-   *
-   * @throws {StoreDownError} where what the other processes used cannot be known
-   */
-  async reset(subject: string): Promise<void> {
-    const until = this.#clock.now() + RESET_WAITS_MS
-    let account = await this.refresh(subject)
-    while (this.isDegraded(account)) {
-      if (this.#clock.now() >= until) throw new StoreDownError()
-      await new Promise<void>((resolve) => this.#clock.after(RESET_ASKS_MS, resolve))
-      account = await this.refresh(subject)
-    }
+  /** Takes back all use of the window, the other processes' too, as far as it is known. Resolves as {@link charge}. */
+  reset(of: Account): Promise<void> {
     const now = nowUs(this.#clock)
+    const account = this.current(of, now)
     account.reset(now)
     this.#log(account, now)
     if (account.line.length > 0) this.#serve(account, now)
-    await this.#reporter?.refresh(account)
+    return this.#reporter?.refresh(account) ?? Promise.resolve()
   }
 
   /** Publishes what is not published, and gives back what was granted ahead. */
@@ -346,6 +285,8 @@ export class Ledger {
 
   async #end(): Promise<void> {
     const now = nowUs(this.#clock)
+    this.#accounts.close()
+    this.#signalled.clear()
     for (const account of this.#accounts.active.values()) {
       this.#enter(account, now)
       for (const hold of [...account.own.holds]) account.own.end(hold, now)
@@ -361,51 +302,18 @@ export class Ledger {
 
   #serve(account: Account, now: number, isAlone?: boolean): void {
     for (const { waiter, decision } of serve(account, now, isAlone)) waiter.applicant.decided(decision)
-    if (account.line.length === 0) this.#lines.delete(account)
   }
 
-  #mostWaiting({ wait }: Applicant): number {
-    if (this.#lines.size === 0) return wait.perSubject
-    let waiting = 0
-    for (const { line } of this.#lines) waiting += line.length
-    return Math.min(wait.perSubject, Math.ceil(Math.max(1, MOST_WAITING - waiting) / WAITING_SHARE))
-  }
-
-  #watchLine(account: Account): void {
-    this.#lines.add(account)
-    if (this.#isLooking || this.#closed) return
-    this.#isLooking = true
-    this.#clock.after(LINE_MS, () => this.#lookAtLines())
-  }
-
-  #lookAtLines(): void {
-    this.#isLooking = false
-    if (this.#closed) return
+  #lookAtLine(account: Account): boolean {
     const now = nowUs(this.#clock)
-    for (const account of [...this.#lines]) {
-      this.#enter(account, now)
-      this.#serve(account, now)
-      if (account.line.length > 0 && now >= account.askAt) this.#reporter?.ask(account)
-    }
-    for (const account of this.#lines) return this.#watchLine(account)
-  }
-
-  /** A few accounts at a time: a million of them must not stop the process. */
-  #sweep(): void {
-    const accounts = this.#accounts
-    this.#isSweeping = accounts.size > 0 && this.#closed === undefined
-    if (!this.#isSweeping) return
-    this.#clock.after(SWEEP_MS, () => {
-      const share = Math.ceil((accounts.active.size * SWEEP_MS) / SWEEP_ROUND_MS)
-      const now = nowUs(this.#clock)
-      if (this.#closed === undefined) accounts.rest(now, SWEEP_LEAST + share, (account) => this.#isIdle(account, now))
-      this.#sweep()
-    })
+    this.#enter(account, now)
+    this.#serve(account, now)
+    if (account.line.length > 0 && now >= account.askAt) this.#reporter?.ask(account)
+    return account.line.length > 0
   }
 
   #isIdle(account: Account, now: number): boolean {
     this.#enter(account, now)
-    const isQuiet = !account.isBusy && account.line.length === 0 && account.sent === undefined
-    return isQuiet && account.grant.us === 0 && (this.#reporter === undefined || !this.#reporter.isActive(account))
+    return account.isQuiet && (this.#reporter === undefined || !this.#reporter.isActive(account))
   }
 }

@@ -19,6 +19,7 @@ import { RequestAdmission } from './request/admission'
 import { RequestCharges } from './request/charges'
 import { RouteTable } from './request/route-table'
 import { StallSharing } from './request/stalls'
+import { resetUsage } from './reset'
 import { isAddressSubject, subjectKey, subjectOf } from './subject'
 import { StoreHealth } from './sync/health'
 import { NO_WAIT, type ThrottleOptions, checkOptions, generalPolicy, routeEntries, waitRule } from './throttle-options'
@@ -187,7 +188,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   async function reset(who: string): Promise<void> {
-    await Promise.all(windows.map(({ ledger }) => ledger.reset(subjectKey(who))))
+    await Promise.all(windows.map(({ ledger }) => resetUsage(ledger, subjectKey(who), clock)))
   }
 
   async function flush(): Promise<void> {

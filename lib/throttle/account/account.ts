@@ -41,11 +41,13 @@ export interface Grant {
   until: number
 }
 
-/** The terms of a window that an account follows. */
+/** Terms of a policy that its accounts follow. */
 export interface AccountTerms {
   readonly windowUs: number
   /** Time used beyond the limit is the next window's first use. */
   readonly carryOver: boolean
+  /** Time may be granted ahead of need. */
+  readonly grantAhead: boolean
 }
 
 const NOTHING: OthersFigures = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0 }
@@ -162,6 +164,11 @@ export class Account {
 
   get isBusy(): boolean {
     return this.own.live > 0
+  }
+
+  /** Nothing runs, waits, is reported or is granted ahead. */
+  get isQuiet(): boolean {
+    return !this.isBusy && this.line.length === 0 && this.sent === undefined && this.grant.us === 0
   }
 
   /** Whether the window is open for certain. */

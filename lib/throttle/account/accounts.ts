@@ -1,3 +1,4 @@
+import { type Clock, nowUs } from '../../http/clock'
 import { Account, type AccountTerms, STRAIN_KEPT, TOLD_NOTHING } from './account'
 import type { Histories } from './price'
 import type { Server } from './server'
@@ -10,6 +11,13 @@ import { subjectId } from './subject-id'
 const REST_AFTER_US = 30_000_000
 const REST_SOON_AFTER_US = 1_000_000
 const MANY = 8_192
+/** How often some of the accounts are looked at, to put idle ones to rest, and in what time all are. */
+const SWEEP_MS = 100
+const SWEEP_ROUND_MS = 2_000
+const SWEEP_LEAST = 20
+/** Networks that newcomers share an account by, once there is no room for more subjects. */
+const MOST_NETWORKS = 4_096
+const EVERYBODY_ELSE = 'network:*'
 /** A generation is a quarter of a window: what is older than six belongs to a window that is over. */
 const GENERATIONS = 6
 const PER_WINDOW = 4
@@ -52,11 +60,23 @@ export class Accounts {
   #turnedAt = 0
   readonly #histories = new Recent<Histories>()
   readonly #strains = new Recent<RestingStrain>()
+  readonly #clock: Clock
+  readonly #isIdle: (account: Account, now: number) => boolean
   #sweep: IterableIterator<Account> | undefined
+  #isSweeping = false
+  #isClosed = false
 
-  constructor(terms: AccountTerms, serverOf: (id: string) => Server) {
+  /** @param isIdle has the account enter the open window, and says whether nothing is going on */
+  constructor(
+    terms: AccountTerms,
+    serverOf: (id: string) => Server,
+    clock: Clock,
+    isIdle: (account: Account, now: number) => boolean,
+  ) {
     this.#terms = terms
     this.#serverOf = serverOf
+    this.#clock = clock
+    this.#isIdle = isIdle
     this.#generationUs = Math.ceil(terms.windowUs / PER_WINDOW)
   }
 
@@ -69,7 +89,24 @@ export class Accounts {
     return this.#generations.reduce((sum, generation) => sum + generation.size, this.#active.size)
   }
 
-  knows(subject: string): boolean {
+  /**
+   * Under whose name a subject is kept: its own where it is known or there is room, else its network's, else one for
+   * all. No throttled subject is forgotten for a newcomer.
+   *
+   * @param most how many subjects are told apart
+   */
+  keptAs(subject: string, most: number, networkOf: () => string): string {
+    if (this.#active.has(subject) || this.size < most || this.#knows(subject)) return subject
+    const network = networkOf()
+    return this.size < most + MOST_NETWORKS || this.#knows(network) ? network : EVERYBODY_ELSE
+  }
+
+  /** Idle accounts are put to rest no longer. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #knows(subject: string): boolean {
     return this.#active.has(subject) || this.#generations.some((generation) => generation.has(subject))
   }
 
@@ -84,6 +121,7 @@ export class Accounts {
     const time = resting && resting.number * this.#terms.windowUs - phase
     const account = new Account(subject, id, phase, this.#terms, this.#serverOf(id), now, time)
     this.#active.set(subject, account)
+    if (!this.#isSweeping) this.#sweepLater()
     account.histories = this.#histories.take(subject)
     const known = this.#strains.take(subject)
     if (resting) {
@@ -122,13 +160,22 @@ export class Accounts {
     }
   }
 
+  /** A few accounts at a time: a million of them must not stop the process. */
+  #sweepLater(): void {
+    this.#isSweeping = this.size > 0 && !this.#isClosed
+    if (!this.#isSweeping) return
+    this.#clock.after(SWEEP_MS, () => {
+      if (this.#isClosed) return
+      this.#rest(nowUs(this.#clock), SWEEP_LEAST + Math.ceil((this.#active.size * SWEEP_MS) / SWEEP_ROUND_MS))
+      this.#sweepLater()
+    })
+  }
+
   /**
    * Puts idle accounts to rest, and forgets those of which nothing is left in the open window. Looks at no more than
    * `most`, round and round.
-   *
-   * @param isIdle has the account enter the open window, and says whether nothing is going on
    */
-  rest(now: number, most: number, isIdle: (account: Account) => boolean): void {
+  #rest(now: number, most: number): void {
     this.#turn(now)
     for (let i = 0; i < most; i++) {
       this.#sweep ??= this.#active.values()
@@ -137,7 +184,7 @@ export class Accounts {
       const account = next.value
       const isSoon = this.#active.size > MANY || account.limitUs === 0 // no request came: it was only looked at
       const restAfterUs = Math.min(this.#terms.windowUs / 2, isSoon ? REST_SOON_AFTER_US : REST_AFTER_US)
-      if (isIdle(account) && now - account.touched >= restAfterUs) this.#putToRest(account, now)
+      if (this.#isIdle(account, now) && now - account.touched >= restAfterUs) this.#putToRest(account, now)
     }
   }
 

@@ -63,6 +63,9 @@ export interface Served {
 
 /** A user refused from memory is asked about at least this often. */
 const UNHEARD_US = 2_000_000
+/** Requests that may wait over all subjects; each subject may take a share of the places left. */
+const MOST_WAITING = 4_096
+const WAITING_SHARE = 16
 /** Nothing is granted ahead for prices above this part of the limit. */
 export const LARGE_PART = 20
 /** During an outage longer than this one request runs, though the share is used up. */
@@ -74,9 +77,9 @@ const ROOM_LEAST_US = 1_000_000
  * Decides from memory, or lets the request wait. In this order: used time over the limit refuses; a full line refuses;
  * a line is joined; a request that fits starts; any other waits.
  *
- * @param mostWaiting how many requests of the subject may wait
+ * @param lines accounts in which requests wait
  */
-export function decide(account: Account, applicant: Applicant, mostWaiting: number, now: number): Verdict {
+export function decide(account: Account, applicant: Applicant, lines: Iterable<Account>, now: number): Verdict {
   const { server, line } = account
   const { limitUs, wait } = applicant
   const priceUs = Math.min(applicant.price(account), limitUs)
@@ -87,7 +90,8 @@ export function decide(account: Account, applicant: Applicant, mostWaiting: numb
 
   const isHeard = server.isMemory || server.isDown || now - account.heardAt < UNHEARD_US
   if (account.used(now) > limitUs && isHeard && account.isOpen(now)) return refuse(account, 'spent', limitUs, now)
-  if (wait.perSubject > 0 && line[mostWaiting - 1]?.isConsidered) return refuse(account, 'places', limitUs, now)
+  const isFull = line.length > 0 && wait.perSubject > 0 && line[mostWaiting(wait, lines) - 1]?.isConsidered
+  if (isFull) return refuse(account, 'places', limitUs, now)
   const isDecided = server.isMemory || server.isDown
   if (line.length === 0) {
     if (fits(account, priceUs, limitUs, now)) return { hold: admit(account, priceUs, limitUs) }
@@ -97,6 +101,13 @@ export function decide(account: Account, applicant: Applicant, mostWaiting: numb
   const waiter = { applicant, priceUs, until: now + wait.maxUs, seq: undefined, isConsidered: isDecided }
   line.push(waiter)
   return { waiter, asks: !isDecided && !(line[0] as Waiter).isConsidered }
+}
+
+/** How many requests of one subject may wait now. */
+function mostWaiting({ perSubject }: WaitRule, lines: Iterable<Account>): number {
+  let waiting = 0
+  for (const { line } of lines) waiting += line.length
+  return Math.min(perSubject, Math.ceil(Math.max(1, MOST_WAITING - waiting) / WAITING_SHARE))
 }
 
 /**

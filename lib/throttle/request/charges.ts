@@ -12,7 +12,7 @@ import { type RoutePrice, learnPrice } from '../account/price'
 import { type ChargedMessage, channels } from '../diagnostics'
 import type { Ledger } from '../ledger'
 import { isTwin } from '../warnings'
-import { type BudgetJson, budgetJson } from './budget-json'
+import { type BudgetJson, type RequestBudget, budgetJson } from './budget'
 import { figuresOf, refusalMessage } from './refusal-message'
 import { type ThrottleHeaders, type WindowUse, rateLimitFields, throttleFields } from './response-headers'
 import type { RouteTable } from './route-table'
@@ -22,38 +22,6 @@ import type { StallSharing } from './stalls'
 export const MOST_CHARGE_MS = 86_400_000
 /** A request whose client has gone is written off unseen after at most this, unless its price is higher. */
 const UNSEEN_MOST_US = 3_000_000
-
-/** `req.throttle`: what the subject of this request has used and has left, in the window with the least time left. */
-export interface RequestBudget {
-  /** Who pays, such as `user:25:https://ident.example.org:ada`; what `usage()` and `reset()` take. */
-  readonly subject: string
-  /** The window's name. */
-  readonly window: string
-  /** Processing time used in this window over all processes, as far as is known here, this request's included. */
-  readonly spentMs: number
-  /** What is left, never below 0. */
-  readonly leftMs: number
-  /** Until the window ends, at the latest. */
-  readonly endsInMs: number
-  /**
-   * Charges time that the meter does not see, such as another service's, to every window of this request, at once.
-   *
-   * @param ms 0 to 86,400,000, fractions allowed
-   * @throws {RangeError} for anything else, and charges nothing
-   */
-  charge(ms: number): void
-  /**
-   * Ends the measuring now, as `res.end()` would: for an endless response. What follows is charged with `charge()`.
-   */
-  settle(): void
-  /** The figures, for `JSON.stringify()` and loggers: `{ subject, window, spentMs, leftMs, endsInMs }`. */
-  toJSON(): BudgetJson
-  /**
-   * Aborted when the client goes away before the response was ended, and, with a `ThrottledError` as its reason, when the
-   * subject has used two limits. Pass it to `fetch`, database drivers and streams.
-   */
-  readonly signal: AbortSignal
-}
 
 /** One account that a request is charged to. */
 export interface Charged {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
 import { usageError } from '../../http/help'
-import type { RequestBudget } from './charges'
+import type { RequestBudget } from './budget'
 
 declare global {
   // eslint-disable-next-line @typescript-eslint/no-namespace -- the only way in for Express's own types

@@ -389,7 +389,7 @@ const OF_THE_LEDGER: readonly Row[] = [
     'if (account.line.length > 0 && now >= account.askAt) this.#reporter?.ask(account)',
     '',
   ],
-  ['lines looked at', 'waiting', 'if (this.#isLooking || this.#closed) return', 'return'],
+  ['lines looked at', 'waiting', 'this.#lines.add(account)', ''],
 ]
 
 /** Each with the modes that are to find it, the likeliest first. */
