@@ -515,7 +515,9 @@ function requests(n) {
 /** The time of day to the second; from twelve hours on to the minute with the weekday, from six days on with the date. */
 function clockTime(ms, now) {
   const rounded = new Date(Math.round(ms / 1_000) * 1_000)
+  /** @type {Intl.DateTimeFormatOptions} */
   const day = ms - now < 518_400_000 ? { weekday: 'short' } : { day: 'numeric', month: 'short' }
+  /** @type {Intl.DateTimeFormatOptions} */
   const more = ms - now < 43_200_000 ? { second: '2-digit' } : day
   return rounded.toLocaleString([], { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', ...more })
 }
