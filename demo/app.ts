@@ -71,7 +71,8 @@ export function demo(options: DemoOptions): Demo {
   const dashboard = throttleDashboard(throttled, { guard: admin.guard, names: usernameOf, ...(redis && { redis }) })
 
   const platform = Router()
-  platform.use(allowUnauthenticated({ paths: ['/platform/places', '/platform/dates'], methods: ['GET', 'HEAD'] }))
+  const open = ['/platform/places', '/platform/dates', '/platform/throttled'] // the last for the console's story
+  platform.use(allowUnauthenticated({ paths: open, methods: ['GET', 'HEAD'] }))
   platform.use(requireBearer({ issuer, audience: issuer, verify: server.verify })) // a revoked token ends at once
   platform.use(throttled)
   platform.get('/throttled', throttleTest())
@@ -84,7 +85,7 @@ export function demo(options: DemoOptions): Demo {
   app.use(router)
   app.use(mcp(origin, issuer, server, throttled))
   app.use(familyApp(origin))
-  app.use(consolePages())
+  app.use(consolePages({ limitMs, windowMs }))
   app.use(admin.router)
   app.use('/admin/throttle', dashboard)
   app.get('/platform/status', (_req, res) => void res.json({ status: 'up' })) // open, and not throttled

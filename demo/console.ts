@@ -15,14 +15,22 @@ const FILES = [
   ['/console.js', 'console.js', 'text/javascript; charset=utf-8'],
 ] as const
 
+/** What the page says of the default window before it has asked for anything. */
+export interface ConsoleTerms {
+  readonly limitMs: number
+  readonly windowMs: number
+}
+
 /**
  * The console: a page that signs a user in, calls the resources and shows the cost of each call. It is an ordinary app, a
  * public client with PKCE. It uses HTTP only.
  */
-export function consolePages(): Router {
+export function consolePages({ limitMs, windowMs }: ConsoleTerms): Router {
   const router = Router()
   for (const [path, file, type] of FILES) {
-    const content = readFileSync(join(process.cwd(), 'demo/console', file))
+    const content = readFileSync(join(process.cwd(), 'demo/console', file), 'utf8')
+      .replace('{{limitMs}}', String(limitMs))
+      .replace('{{windowMs}}', String(windowMs))
     router.get(path, (_req, res) => {
       res.set({
         'Content-Security-Policy': POLICY,

@@ -6,6 +6,9 @@ const APP = { client_id: 'console', redirect_uri: `${location.origin}/` }
 const MOST_ANSWERS = 20
 /** A resource is tried again so many times, as the service's own clients do. */
 const MOST_RETRIES = 10
+/** What the story asks for, and its pause between two requests, so that each can be seen. */
+const STORY_PATH = '/platform/places?q=london'
+const STORY_PAUSE_MS = 800
 
 const RESOURCES = [
   { name: 'Status', says: 'open, not throttled', path: '/platform/status' },
@@ -24,6 +27,10 @@ const windows = new Map()
 const underWay = new Set()
 /** Which window a path turned out to be in. */
 const windowOf = new Map()
+/** The default window's limit and length, before any answer tells them. */
+const [LIMIT_MS, WINDOW_MS] = ['limit-ms', 'window-ms'].map((name) =>
+  Number(/** @type {HTMLMetaElement} */ (document.querySelector(`meta[name=${name}]`)).content),
+)
 let session = JSON.parse(sessionStorage.getItem('session') ?? 'null')
 let calls = 0
 
@@ -38,6 +45,10 @@ async function start() {
   $('sign-in').addEventListener('click', () => void signIn())
   $('visit').addEventListener('click', () => void visit())
   $('sign-out').addEventListener('click', () => void signOut())
+  $('terms').textContent =
+    `Each user may use ${LIMIT_MS / 1_000} s of processing time per ${WINDOW_MS / 1_000} s, over all apps.`
+  $('play').addEventListener('click', () => void play())
+  showFreshWindow()
   $('force').addEventListener('submit', (event) => {
     event.preventDefault()
     void call(`/platform/throttled?processingTime=${$('force-ms').value}`)
@@ -96,9 +107,17 @@ function keepSession(tokens) {
   session = tokens
   if (tokens) sessionStorage.setItem('session', JSON.stringify(tokens))
   else sessionStorage.removeItem('session')
-  windows.clear()
-  $('gauges').replaceChildren(element('p', { class: 'empty' }, 'Call a throttled resource, and its budget shows here.'))
+  showFreshWindow()
   showSession()
+}
+
+/** The sum is visible from the start. */
+function showFreshWindow() {
+  windows.clear()
+  $('gauges').replaceChildren()
+  windows.set('default', { budgetMs: LIMIT_MS, usedMs: 0, lengthSec: WINDOW_MS / 1_000, endsAt: 0 })
+  $('force-ms').value = LIMIT_MS + 1
+  addGauge('default')
 }
 
 function showSession() {
@@ -138,12 +157,69 @@ function decoded(token) {
   return { header, payload }
 }
 
+// --- The story
+
+/** Spends time until a request is refused, waits as long as the answer says, and is let in. */
+async function play() {
+  $('play').disabled = true
+  try {
+    if (!session) await visit()
+    if (!session) return
+    let refusal
+    // A window may end meanwhile: then the next one is spent.
+    for (let round = 0; refusal?.status !== 429 && round < 5; round++) {
+      step('spend')
+      const part = Math.round(windows.get('default').budgetMs * 0.4)
+      for (let spent = 0; spent < 3; spent++) {
+        const { status } = (await call(`/platform/throttled?processingTime=${part}`, MOST_RETRIES)) ?? {}
+        if (status === 429) break
+        await pause(STORY_PAUSE_MS)
+      }
+      step('refusal')
+      refusal = await call(STORY_PATH, MOST_RETRIES)
+    }
+    for (let retry = 0; refusal?.status === 429 && retry < MOST_RETRIES; retry++) {
+      await pause(STORY_PAUSE_MS)
+      step('wait')
+      for (let left = Number(refusal.headers.get('Retry-After')); left > 0; left--) {
+        $('story-left').textContent = ` ${left} s`
+        await pause(1_000)
+      }
+      refusal = await call(STORY_PATH, MOST_RETRIES)
+    }
+    step(refusal?.ok ? 'let-in' : undefined)
+  } finally {
+    $('play').disabled = false
+    $('play').textContent = 'Play it again'
+  }
+}
+
+/** Marks one step as the present one and those before it as done. */
+function step(name) {
+  const steps = [...$('steps').children]
+  const now = steps.findIndex((one) => one.dataset.step === name)
+  for (const [i, one] of steps.entries()) {
+    one.classList.toggle('done', i < now)
+    if (i === now) one.setAttribute('aria-current', 'step')
+    else one.removeAttribute('aria-current')
+  }
+  $('story-left').textContent = ''
+}
+
+function pause(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
 // --- Calls
 
+/** Resolves with the answer; undefined where there was none. */
 async function call(path, retries = 0) {
   const headers = session ? { Authorization: `Bearer ${session.access_token}` } : {}
   const request = { window: windowOf.get(path.split('?')[0]), since: performance.now() }
   underWay.add(request)
+  const waiting = element('li', {}, element('span', { class: 'path' }, path), element('span', { class: 'cost' }))
+  Object.assign(request, { line: waiting })
+  $('under-way').append(waiting)
   try {
     const answer = await fetch(path, { headers, cache: 'no-store' })
     const body = await answer.text()
@@ -155,10 +231,12 @@ async function call(path, retries = 0) {
     const told = `${path.split('?')[0]}: ${answer.status} ${answer.statusText}`
     if (answer.status === 429) refused(path, entry, Number(answer.headers.get('Retry-After')), retries)
     else say(cost === null ? told : `${told}, ${cost} ms`)
+    return answer
   } catch (err) {
     say(`${path}: no answer (${err.message})`, true)
   } finally {
     underWay.delete(request)
+    waiting.remove()
   }
 }
 
@@ -270,6 +348,7 @@ function everyFrame() {
 
 function drawGauges() {
   const now = performance.now()
+  for (const { line, since } of underWay) write(line.lastChild, `waiting ${((now - since) / 1_000).toFixed(1)} s`)
   for (const gauge of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('.gauge'))) {
     const window = windows.get(gauge.dataset.window)
     if (!window) continue
@@ -283,7 +362,8 @@ function drawGauges() {
     const bar = gauge.querySelector('.bar')
     gauge.classList.toggle('low', leftMs < budgetMs / 4)
     write(gauge.querySelector('.left'), `${(leftMs / 1_000).toFixed(1)} s left`)
-    write(gauge.querySelector('.terms'), `of ${budgetMs / 1_000} s in ${window.lengthSec} s`)
+    const used = ((window.usedMs + running) / 1_000).toFixed(1)
+    write(gauge.querySelector('.terms'), `${used} of ${budgetMs / 1_000} s used in ${window.lengthSec} s`)
     write(
       gauge.querySelector('.end'),
       endsInMs > 0 ? `window ends in ${Math.ceil(endsInMs / 1_000)} s` : 'a fresh window',

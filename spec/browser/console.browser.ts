@@ -93,6 +93,32 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       await said('users/current: 401 Unauthorized')
     })
 
+    it('explains itself, and plays its story: spend, refusal, wait, let in', async () => {
+      await close()
+      await open(6_000)
+      assert.match(await page.locator('#story p').innerText(), /^Each user may use 3 s of processing time per 6 s/)
+      assert.match(await page.locator('#gauges').innerText(), /3\.0 s left\s+0\.0 of 3 s used in 6 s/)
+      await looksWell(page, `${width}-console-opens`)
+      const steps = await page.evaluateHandle(() => {
+        const seen: string[] = []
+        new MutationObserver(() => {
+          const now = document.querySelector('#steps [aria-current]')?.getAttribute('data-step')
+          if (now && now !== seen.at(-1)) seen.push(now)
+        }).observe(document.querySelector('#steps') as Element, { subtree: true, attributeFilter: ['aria-current'] })
+        return seen
+      })
+      await page.click('#play')
+      await page.locator('#steps [aria-current]', { hasText: /^Wait [1-6] s$/ }).waitFor()
+      await page.locator('#steps [aria-current]', { hasText: 'Be let in' }).waitFor()
+      // A window may end while it is spent: then the first two steps come again.
+      assert.match((await steps.jsonValue()).join(), /^(spend,refusal,)+(wait,)+let-in$/)
+      assert.match(await answer(0).locator('summary').innerText(), /200\s+\/platform\/places/)
+      assert.match(await answer(1).locator('summary').innerText(), /429\s+\/platform\/places/)
+      assert.match(await page.locator('#log').innerText(), /200\s+\/platform\/throttled\?processingTime=1200/)
+      await page.locator('#play', { hasText: 'Play it again' }).waitFor()
+      await looksWell(page, `${width}-console-story`)
+    })
+
     it('lets a visitor see places, and nobody else', async () => {
       await page.click('#visit')
       await said('unauthenticated session')
@@ -121,7 +147,7 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       assert.match(await answer().locator('.retry').innerText(), /Again in \d+ s/)
       assert.equal(await leftMs('default'), 0)
       const own = answer().locator('[data-window=default]')
-      assert.match(await own.innerText(), /default\s+0\.0 s left\s+of 3 s in 3600 s\s+window ends in \d+ s/)
+      assert.match(await own.innerText(), /default\s+0\.0 s left\s+3\.\d of 3 s used in 3600 s\s+window ends in \d+ s/)
       await call('Search')
       await answer().locator('summary', { hasText: 'search' }).waitFor()
       assert.match(await page.locator('#said').innerText(), /search: 200 OK/)
@@ -183,6 +209,23 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       await said(/LWB1-ADA: 200 OK/)
       assert.equal(await refusals.count(), 1, 'one wait was enough')
       await until(async () => (await leftMs('default')) > 2_500)
+    })
+
+    it('shows that a request waits, for as long as it does', async () => {
+      const waiting = page.locator('#under-way li', { hasText: '/platform/dates' })
+      let answer = () => {}
+      const isAnswered = new Promise<void>((resolve) => (answer = resolve))
+      await page.route('**/platform/dates*', async (route) => {
+        await isAnswered
+        await route.continue()
+      })
+      await page.click('#visit')
+      await said('unauthenticated session')
+      await call('Dates')
+      await waiting.filter({ hasText: /waiting 0\.[3-9] s|waiting [1-9]/ }).waitFor()
+      answer()
+      await said('dates: 200 OK')
+      assert.equal(await waiting.count(), 0)
     })
 
     it('a sign-in that did not begin here is refused', async () => {
