@@ -4,7 +4,7 @@
 const ISSUER = `${location.origin}/cis-web/oauth2/v3`
 const APP = { client_id: 'console', redirect_uri: `${location.origin}/` }
 const MOST_ANSWERS = 20
-/** A resource is tried again so many times, as the service's own clients do. */
+/** Retries of a refused request, as in the service's own clients. */
 const MOST_RETRIES = 10
 /** What the story asks for, and its pause between two requests, so that each can be seen. */
 const STORY_PATH = '/platform/places?q=london'

@@ -26,7 +26,7 @@ export interface Outcome {
   /** `X-PROCESSING-TIME`. */
   readonly tookMs: number | undefined
   readonly windows: readonly ToldWindow[]
-  /** The request was refused: nothing is to be had for so long. */
+  /** The request was refused: no time is left until this has passed. */
   readonly refusedForMs: number | undefined
 }
 

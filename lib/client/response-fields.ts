@@ -4,7 +4,7 @@ export interface ToldWindow {
   readonly name: string
   readonly limitMs: number
   readonly leftMs: number
-  /** The window is over in so many milliseconds at the latest. */
+  /** Milliseconds until the window ends, at most. */
   readonly endsInMs: number | undefined
   readonly windowMs: number | undefined
 }

@@ -2,7 +2,7 @@ import type { RedisClient } from '../redis/redis-client'
 import { type RedisWindows, redisWindows } from '../throttle/inspect/redis-windows'
 import type { Shared } from './snapshot'
 
-/** So many windows are read at most of each server: more would take longer than anybody looks. */
+/** Windows read from each server at most: more would take too long for a live page. */
 const MOST_WINDOWS = 50_000
 
 /** Reads what all processes have published. It is connected while somebody looks. */

@@ -1,4 +1,4 @@
-/** A point of a chart is the sum of so many milliseconds. */
+/** Each point of a chart sums up this many milliseconds. */
 export const STEP_MS = 5_000
 /** Five minutes. */
 const POINTS = 60

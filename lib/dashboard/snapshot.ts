@@ -5,7 +5,7 @@ import type { Spender, Spenders } from './spenders'
 import { type FoundWindow, Names, type ShownSubject, bySubject, hashOf, viewed } from './subjects'
 import type { View } from './view'
 
-/** So many are shown of each. */
+/** Entries shown of each list. */
 const ROUTES = 20
 const REFUSED = 20
 const KINDS = 5
@@ -22,7 +22,7 @@ interface RefusedSubject {
   readonly subject: string | undefined
   readonly name: string | undefined
   readonly count: number
-  /** The longest Retry-After that has not passed yet: the subject is refused for so long. 0: it may come back. */
+  /** Milliseconds until the longest Retry-After has passed. At most 0: it has. */
   readonly againInMs: number
   /** By route, window and reason; the most first. */
   readonly kinds: readonly {
@@ -34,7 +34,7 @@ interface RefusedSubject {
   }[]
 }
 
-/** All that there is to see at one moment, whoever looks. */
+/** The figures of one moment, the same for all viewers. */
 export interface Overview {
   /** When, in milliseconds since 1970; the newest point of each chart. */
   readonly at: number
@@ -42,7 +42,7 @@ export interface Overview {
   readonly source: 'redis' | 'process'
   /** Why the figures of all processes cannot be shown. */
   readonly trouble: string | undefined
-  /** Whoever is over the limit is let in all the same. */
+  /** The throttle refuses nobody. */
   readonly dryRun: boolean
   readonly subjects: readonly ShownSubject[]
   readonly totals: {

@@ -4,7 +4,7 @@ import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../throttle/inspect/published-window'
 import { hashOf } from './subjects'
 
-/** So many are kept when there are twice as many: those who have spent most. */
+/** At twice this number of subjects, only those that have used most time are kept. */
 const KEPT = 1_000
 
 /** Somebody who asked this process for time. */

@@ -29,12 +29,12 @@ export interface ShownSubject {
   readonly subject: string
   /** Undefined where the app's `names` says nothing, or neither this process nor the store knows the subject's text. */
   readonly name: string | undefined
-  /** Whether it can be reset by its hash: this process or the store knows whom the hash stands for. */
+  /** Whether it can be reset by its hash: this process or the store knows the hash's subject. */
   readonly known: boolean
   readonly windows: readonly ShownWindow[]
 }
 
-/** Says whom hashes stand for. */
+/** The names of subjects, by hash. */
 export class Names {
   readonly #own: ReadonlyMap<string, string>
   readonly #stored: ReadonlyMap<string, string>

@@ -43,7 +43,7 @@ export interface DashboardOptions {
 
 /** The dashboard, to be mounted: `app.use('/admin/throttle', dashboard)`. */
 export interface ThrottleDashboard extends ExpressRouter {
-  /** Ends the streams and lets go of Redis. Safe to call twice. */
+  /** Ends the streams and closes the connection to Redis. Safe to call twice. */
   close(): void
 }
 
@@ -129,7 +129,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     answer(res, 200, 'The usage of the subject was reset.')
   }
 
-  /** Whom a hash stands for: by this process, or by the name that the store keeps, where it is whole. */
+  /** The subject of a hash: as this process knows it, or the name that the store keeps, if it is whole. */
   async function subjectOf(id: string): Promise<string | undefined> {
     const own = spenders.all().find(({ subject }) => subject === id)
     if (own !== undefined) return own.name

@@ -6,7 +6,7 @@ import { type View, viewOf } from './view'
 
 /** How often the page is sent what has changed. */
 const EVERY_MS = 2_000
-/** A stream ends after so long, and the browser begins another: so the guard is asked again. */
+/** Lifetime of a stream. The browser then opens another, so the guard checks again. */
 const STREAM_MS = 300_000
 const MOST_VIEWERS = 50
 

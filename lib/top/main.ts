@@ -27,7 +27,7 @@ Shows who uses processing time and who is refused, out of what redisStore() keep
   --once    looks once and prints all; so it does without a terminal
   --json    looks once and prints one JSON object
 
-In a terminal: q quits, / filters by hash, name or window, s l h r p e sort. Subjects are hashes. Whoever used more than the limit is refused until the window ends.
+In a terminal: q quits, / filters by hash, name or window, s l h r p e sort. Subjects are hashes unless redisStore() keeps names. A subject that used more than the limit is refused until its window ends.
 `
 
 /** What was asked for cannot be done; the message says what to do. */
