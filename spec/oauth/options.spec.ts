@@ -112,6 +112,16 @@ const WRONG_APPS: [app: unknown, error: RegExp][] = [
   [{ ...APP, publicKeys: ['hunter2'] }, /publicKeys of web .* could not be read$/],
 ]
 
+/** Password hashes of several kinds, the first two as hashPassword() makes and made them. */
+const HASHES = [
+  `$scrypt$ln=17,r=8,p=1$${'a'.repeat(22)}$${'b'.repeat(43)}`,
+  `scrypt$17$${'a'.repeat(22)}$${'b'.repeat(43)}`,
+  `$argon2id$v=19$m=19456,t=2,p=1$${'a'.repeat(22)}$${'b'.repeat(43)}`,
+  `$2b$12$${'a'.repeat(53)}`,
+  `$6$${'a'.repeat(16)}$${'b'.repeat(86)}`,
+  '$pbkdf2-sha256$29000$aaaa$bbbb',
+]
+
 const USER = { id: 'KWC6-X7D', username: 'ada', password: 'analytical engine' }
 const WRONG_USERS: [user: unknown, error: RegExp][] = [
   [null, /a user in userDirectory takes an object of options; received null/],
@@ -164,6 +174,16 @@ describe('clientDirectory() throws at startup', () => {
     assert.throws(() => clientDirectory(APP as never), /clientDirectory takes an array of apps; received/)
   })
 
+  it('for a hash as secret, which it does not show', () => {
+    for (const secret of HASHES) {
+      assert.throws(
+        () => clientDirectory([{ ...APP, secret }]),
+        (err: Error) =>
+          says(/secret of web is a hash, and secret takes the plain text/)(err) && !err.message.includes(secret),
+      )
+    }
+  })
+
   it('and shows no secret', () => {
     const app = { ...APP, secret: 's3cret', realm: 5 } as never
     assert.throws(
@@ -187,6 +207,18 @@ describe('userDirectory() throws at startup', () => {
       () => userDirectory([], { const: 12 } as never),
       /userDirectory has no option "const"; did you mean "cost"\? It has cost/,
     )
+  })
+
+  it('for a hash as password, which it does not show, and for no plain password with a dollar', () => {
+    for (const password of HASHES) {
+      assert.throws(
+        () => userDirectory([{ ...USER, password }], { cost: 10 }),
+        (err: Error) => says(/password of ada is a hash, .* use passwordHash/)(err) && !err.message.includes(password),
+      )
+    }
+    for (const password of ['$crypt', '$cash$money', 'scrypt$', '$2b']) {
+      assert.doesNotThrow(() => userDirectory([{ ...USER, password }], { cost: 10 }))
+    }
   })
 
   it('and shows no password', () => {

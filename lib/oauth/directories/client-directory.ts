@@ -4,6 +4,7 @@ import type { Client, ClientDirectory, GrantName } from './client'
 import { type SchemePolicy, redirectUriFault } from './redirect-uri'
 import { type RsaKeyInput, rsaPublicKey } from '../keys/rsa-key'
 import { hashOf } from '../../http/secret'
+import { looksHashed } from './password'
 
 /** An app to register: a {@link Client} with its plain secret or keys. */
 export interface ClientRegistration extends Omit<Client, 'secretHash' | 'publicKeys'> {
@@ -133,6 +134,9 @@ export function registeredClient(registration: ClientRegistration, schemes?: Sch
   for (const type of fields.responseTypes ?? []) optionOneOf(of('responseTypes'), type, ['code', 'id_token'])
   if (secret !== undefined && (typeof secret !== 'string' || secret === '')) {
     throw registrationError(`${of('secret')} must be a string that is not empty`)
+  }
+  if (secret !== undefined && looksHashed(secret)) {
+    throw registrationError(`${of('secret')} is a hash, and secret takes the plain text: openssl rand -base64 32`)
   }
   if (publicKeys && publicKeys.length > 2) throw registrationError(`${of('publicKeys')} must be at most two`)
   if (grants?.includes('client_credentials') && secret === undefined && !publicKeys?.length) {

@@ -17,6 +17,8 @@ const LONGEST_BYTES = 1_024
 const PHC = /^\$scrypt\$ln=(\d{1,2}),r=8,p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/
 /** The format of earlier versions. */
 const OLD_FORM = /^scrypt\$(\d{1,2})\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/
+/** The beginnings of password hashes: PHC strings, crypt(3), and the format of earlier versions. */
+const ANY_HASH = /^(\$(scrypt|argon2(id|i|d)|pbkdf2(-\w+)?|2[abxy]|bcrypt(-\w+)?|[156y7])\$|scrypt\$\d)/
 /** The salt of hashes whose result is discarded. */
 const DECOY_SALT = randomBytes(16)
 
@@ -56,6 +58,11 @@ export async function verifyPassword(
 /** Whether the text is a hash from {@link hashPassword}. */
 export function isPasswordHash(text: unknown): text is string {
   return typeof text === 'string' && partsOf(text) !== undefined
+}
+
+/** Whether the text looks like a password hash of any kind, and so is no plain password or secret. */
+export function looksHashed(text: string): boolean {
+  return ANY_HASH.test(text)
 }
 
 /** The cost of a hash from {@link hashPassword}. */

@@ -9,14 +9,15 @@ import {
   isHashable,
   isPassword,
   isPasswordHash,
+  looksHashed,
 } from './password'
 import { type User, type UserDirectory, foldedUsername } from './user'
 
 /** A user to register, with a password or its hash. */
 export interface UserRegistration extends User {
-  /** Hashed at startup; the plain text is not kept. */
+  /** Plain, 1 to 1,024 bytes: for demos and tests. Hashed at startup; the plain text is not kept. */
   readonly password?: string
-  /** Made by `hashPassword()`. */
+  /** Made by `hashPassword()`: `$scrypt$ln=17,r=8,p=1$…`. Use this or `password`. */
   readonly passwordHash?: string
 }
 
@@ -88,8 +89,15 @@ function checkedUser(registration: UserRegistration): User {
   if (password !== undefined && (typeof password !== 'string' || !isHashable(password))) {
     throw registrationError(`password of ${username} must be 1 to 1,024 bytes`)
   }
+  if (password !== undefined && looksHashed(password)) {
+    throw registrationError(
+      `password of ${username} is a hash, and password takes the plain text: use passwordHash for what hashPassword() made`,
+    )
+  }
   if (passwordHash !== undefined && !isPasswordHash(passwordHash)) {
-    throw registrationError(`passwordHash of ${username} must be one that hashPassword() made`)
+    throw registrationError(
+      `passwordHash of ${username} must be one that hashPassword() made; for others, write a UserDirectory`,
+    )
   }
   optionType(`claims of ${username}`, claims, 'object')
   return { id, username, ...(claims && { claims: { ...claims } }) }
