@@ -6,7 +6,9 @@ import { type TestContext, after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import express from 'express'
 import { throttle } from '../lib'
+import { ENGLISH } from '../lib/oauth/pages/texts'
 import { manualClock } from '../lib/testing'
+import { codeForm } from './oauth/user-agent'
 import { listen } from './support/serve'
 import { page } from './support/markdown'
 import { freePort } from './support/redis'
@@ -192,6 +194,99 @@ describe('README', () => {
       ['lib/bearer/protected-resource.ts', 'ProtectedResourceOptions'],
     ] as const) {
       for (const name of optionsOf(file, type)) assert.match(options, new RegExp(`\\b${name}\\b`), `${type}: ${name}`)
+    }
+  })
+
+  it('docs/authorization-server.md has a server, an API of another process and an app that gets past both', async (t) => {
+    const [auth, api] = [await freePort(), await freePort()].map(String) as [string, string]
+    const block = (name: string) => {
+      const found = page(root, 'docs/authorization-server.md').blocks.find(({ file }) => file === name)
+      assert.ok(found, name)
+      return found.text.replaceAll('3000', auth).replaceAll('3001', api)
+    }
+    const issuer = await start(t, block('auth.ts'))
+    const url = `${await start(t, block('api.ts'))}/notes`
+    const redirect = 'http://localhost:5173/callback'
+    const params = {
+      client_id: 'web',
+      redirect_uri: redirect,
+      scope: 'openid profile notes.read offline_access notes.all',
+    }
+    const form = await codeForm(issuer, params)
+    const tokens = async (body: Record<string, string>) => {
+      const answer = await fetch(`${issuer}/token`, {
+        method: 'POST',
+        body: new URLSearchParams({ ...body, client_id: 'web' }),
+      })
+      assert.equal(answer.status, 200)
+      return (await answer.json()) as Record<string, string>
+    }
+    const first = await tokens(form)
+    assert.equal(first.scope, 'openid profile notes.read')
+    const refreshed = await tokens({ grant_type: 'refresh_token', refresh_token: first.refresh_token ?? '' })
+    for (const { access_token, refresh_token, expires_in } of [first, refreshed]) {
+      assert.ok(refresh_token)
+      assert.equal(expires_in, 3_600)
+      const notes = await fetch(url, { headers: { Authorization: `Bearer ${access_token}` } })
+      assert.deepEqual(await notes.json(), { notesOf: 'u-1' })
+    }
+    assert.equal((await fetch(url)).status, 401)
+    const preflight = { Origin: 'http://localhost:5173', 'Access-Control-Request-Method': 'GET' }
+    assert.equal((await fetch(url, { method: 'OPTIONS', headers: preflight })).status, 204)
+  })
+
+  /** The properties of an interface of the authorization server; those of an object in it as `accessTokens.format`. */
+  const propertiesOf = (file: string, type: string) => {
+    const text = readFileSync(join(root, file), 'utf8')
+    const from = text.indexOf(`interface ${type} `)
+    assert.ok(from >= 0, `${file} ${type}`)
+    let parent = ''
+    const lines = text.slice(from, text.indexOf('\n}', from)).matchAll(/^( +)readonly (\w+)\??:/gm)
+    return [...lines].map(([, indent, name = '']) => {
+      if (indent?.length === 2) parent = name
+      return indent?.length === 2 ? name : `${parent}.${name}`
+    })
+  }
+
+  it('and docs/authorization-server-options.md has a heading or a full row for every option there is', () => {
+    const source = readFileSync(join(root, 'docs/authorization-server-options.md'), 'utf8')
+    const section = (title: string) =>
+      source.split(/^#+ /m).find((each) => each.startsWith(`${title}\n`)) ?? assert.fail(`no heading ${title}`)
+    const hasRow = (title: string, name: string) =>
+      assert.match(section(title), new RegExp(`^\\| \`${name}\` +(\\| [^| ][^|]*){2}\\|$`, 'm'), `${title}: ${name}`)
+    for (const name of propertiesOf('lib/oauth/server-settings.ts', 'AuthorizationServerOptions')) {
+      const [option = '', property] = name.split('.')
+      if (property !== undefined) hasRow(option, property)
+      else assert.match(section(option), /Required|Default/, option)
+    }
+    for (const [file, type, title] of [
+      ['directories/client.ts', 'Client', 'An app in clientDirectory()'],
+      ['directories/client-directory.ts', 'ClientRegistration', 'An app in clientDirectory()'],
+      ['directories/user.ts', 'User', 'A user in userDirectory()'],
+      ['directories/user-directory.ts', 'UserRegistration', 'A user in userDirectory()'],
+      ['directories/user-directory.ts', 'UserDirectoryOptions', 'A user in userDirectory()'],
+      ['keys/keyring.ts', 'SigningKey', 'signingKeys'],
+      ['pages/page-options.ts', 'PageOptions', 'pages'],
+      ['records/login-attempts.ts', 'LoginLimits', 'loginLimits'],
+      ['registration-settings.ts', 'RegistrationOptions', 'registration'],
+      ['parameters/client-metadata.ts', 'ClientMetadata', 'What registration.accept receives'],
+      ['stores/memory-store.ts', 'MemoryStoreOptions', 'redisStore() and memoryStore()'],
+      ['stores/redis-store.ts', 'RedisStoreOptions', 'redisStore() and memoryStore()'],
+    ] as const) {
+      const names = propertiesOf(`lib/oauth/${file}`, type).filter((name) => name !== 'secretHash')
+      assert.ok(names.length > 0, type)
+      for (const name of names) hasRow(title, name)
+    }
+    const grant = /RegistrationGrant = Partial<\s*Pick<Client, ([^>]*)>/.exec(
+      readFileSync(join(root, 'lib/oauth/registration-settings.ts'), 'utf8'),
+    )
+    const granted = [...(grant?.[1] ?? '').matchAll(/'(\w+)'/g)].map(([, name]) => name as string)
+    assert.ok(granted.length > 0)
+    for (const name of granted) hasRow('What registration.accept returns', name)
+    for (const [name, text] of Object.entries(ENGLISH)) {
+      const row = section('Texts of the pages').match(new RegExp(`^\\| \`${name}\` +\\| (.*?) +\\|$`, 'm'))
+      assert.ok(row, name)
+      if (typeof text === 'string') assert.equal(row[1], text)
     }
   })
 

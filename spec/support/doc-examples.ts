@@ -37,7 +37,7 @@ export function examplesOf(page: Page, home: string): Example[] {
       if (given)
         code = `${/import express\b/.test(text) ? '' : `import express from 'express'\n`}const app = express()\n${text}`
       // The specs' own ports, so that nothing meets what else is running.
-      code = code.replaceAll('listen(3000', 'listen(0')
+      code = code.replaceAll(/listen\(300\d/g, 'listen(0')
       const alone = esm || tests || promised !== ''
       if (esm && !tests && promised === '') code += `\nconsole.log('ran to its end')\nprocess.exit(0)\n`
       const source = join(folder, block.file ?? `line-${line}.${esm ? 'm' : ''}${block.language}`)
