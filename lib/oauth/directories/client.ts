@@ -17,7 +17,10 @@ export interface Client {
   readonly redirectUris?: readonly string[]
   /** Where a user may be sent after logout (OIDC RP-Initiated Logout §3); only a loopback port may vary. */
   readonly postLogoutRedirectUris?: readonly string[]
-  /** Required for an app that requests scopes. */
+  /**
+   * The part of the service to which the app belongs: `/family`. Only its presence counts: without one, requests for
+   * scopes are refused. The dialect `standard` ignores it.
+   */
   readonly realm?: string
   /** SHA-256 of the secret, base64url: `client_secret_basic` and `client_secret_post`. */
   readonly secretHash?: string
@@ -34,7 +37,7 @@ export interface Client {
   readonly audiences?: readonly string[]
   /** Default `['code']`. `id_token` is for apps that only want a login, by `form_post`. */
   readonly responseTypes?: readonly ResponseType[]
-  /** Whether authorization requests must be pushed (RFC 9126 §6). Default false. */
+  /** Whether authorization requests must be pushed (RFC 9126 §6). Default: the server's. */
   readonly requirePushedRequests?: boolean
   /** Whether token requests must prove a key (RFC 9449 §5.2, `dpop_bound_access_tokens`). Default false. */
   readonly requireDpop?: boolean
