@@ -70,7 +70,14 @@ class Recounted {
 }
 
 function figures(): { own: Figures; account: Account } {
-  const account = new Account('ada', 'id', 0, { windowUs: WINDOW_US, carryOver: false, grantAhead: true }, memoryServer(0), 0)
+  const account = new Account(
+    'ada',
+    'id',
+    0,
+    { windowUs: WINDOW_US, carryOver: false, grantAhead: true },
+    memoryServer(0),
+    0,
+  )
   return { own: account.own, account }
 }
 
