@@ -89,7 +89,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     overview(inside, activity, spenders, await all?.read(), guardedNames),
   )
 
-  const isUsageShared = inside.windows.every(({ ledger }) => ledger.usage.isShared)
+  const isUsageShared = inside.windows.every(({ ledger }) => ledger.isUsageShared)
 
   const router = Router()
   router.use(...guard.map(guarded), setOwnHeaders)

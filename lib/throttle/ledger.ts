@@ -26,8 +26,7 @@ export class Ledger {
   readonly #terms: AccountTerms
   readonly #accounts: Accounts
   readonly #reporter: Reporter | undefined
-  /** For `advise()`. */
-  readonly usage: UsageLog
+  readonly #usage: UsageLog
   /** Accounts in which requests wait. */
   readonly #lines: Watch<Account>
   /** Running requests whose handler has the signal. */
@@ -42,7 +41,7 @@ export class Ledger {
   ) {
     this.#clock = clock
     this.#terms = terms
-    this.usage = new UsageLog(name, health?.store, clock)
+    this.#usage = new UsageLog(name, health?.store, clock)
     const memory = memoryServer(wallOffsetUs(clock))
     this.#accounts = new Accounts(terms, (id) => health?.serverOf(id) ?? memory, clock, this.#isIdle.bind(this))
     this.#lines = new Watch(clock, LINE_MS, this.#lookAtLine.bind(this))
@@ -51,8 +50,8 @@ export class Ledger {
     const reported = {
       enter: (account: Account, now: number, time?: number) => this.#enter(account, now, time),
       serve: (account: Account, now: number, isAlone?: boolean) => this.#serve(account, now, isAlone),
-      counted: this.usage.moved.bind(this.usage),
-      closing: () => this.usage.close(),
+      counted: this.#usage.moved.bind(this.#usage),
+      closing: () => this.#usage.close(),
       active: { [Symbol.iterator]: () => this.#accounts.active.values() },
       spenders: this.#accounts.spenders.bind(this.#accounts),
     }
@@ -101,17 +100,32 @@ export class Ledger {
     account.own.boundWaits(now, account.others.excused)
   }
 
-  /** Without a store the totals that change here are all there are. */
+  /** Without a store a total is logged when its window ends, when its account goes to rest, and for a reader. */
   #log(account: Account, now: number): void {
     if (this.health !== undefined) return
     const used = account.used(now)
-    if (used !== account.loggedUs) this.usage.moved(account.end, account.loggedUs, used)
+    if (used !== account.loggedUs) this.#usage.moved(account.end, account.loggedUs, used)
     account.loggedUs = used
+  }
+
+  /** Whether `advise()` knows what all processes counted. */
+  get isUsageShared(): boolean {
+    return this.#usage.isShared
+  }
+
+  /** For `advise()`: with what open windows have come to. */
+  usageUntilNow(): UsageLog {
+    const now = nowUs(this.#clock)
+    for (const account of this.#accounts.active.values()) {
+      this.#enter(account, now)
+      this.#log(account, now)
+    }
+    return this.#usage
   }
 
   /** A request of the account was refused. */
   refused({ end }: Account): void {
-    this.usage.refused(end)
+    this.#usage.refused(end)
   }
 
   // --- requests
@@ -180,7 +194,6 @@ export class Ledger {
     this.#enter(account, now)
     const unusedUs = account.own.end(hold, now)
     learn?.(account, hold.tookUs)
-    this.#log(account, now)
     this.#freed(account, unusedUs, now)
   }
 
@@ -219,7 +232,6 @@ export class Ledger {
     const account = this.current(of)
     account.own.charge(us)
     account.touched = nowUs(this.#clock)
-    this.#log(account, account.touched)
     this.#reporter?.activate(account)
   }
 
@@ -233,7 +245,6 @@ export class Ledger {
     const account = this.current(of)
     account.add(us)
     account.touched = nowUs(this.#clock)
-    this.#log(account, account.touched)
     return this.#reporter?.refresh(account) ?? Promise.resolve()
   }
 
@@ -268,7 +279,6 @@ export class Ledger {
     const now = nowUs(this.#clock)
     const account = this.current(of, now)
     account.reset(now)
-    this.#log(account, now)
     if (account.line.length > 0) this.#serve(account, now)
     return this.#reporter?.refresh(account) ?? Promise.resolve()
   }
@@ -314,6 +324,8 @@ export class Ledger {
 
   #isIdle(account: Account, now: number): boolean {
     this.#enter(account, now)
-    return account.isQuiet && (this.#reporter === undefined || !this.#reporter.isActive(account))
+    const isIdle = account.isQuiet && (this.#reporter === undefined || !this.#reporter.isActive(account))
+    if (isIdle) this.#log(account, now)
+    return isIdle
   }
 }

@@ -182,7 +182,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     for (const limit of limitsMs ?? []) optionRange('limitsMs', limit, 1, 86_400_000)
     return Promise.all(
       windows.map(async ({ policy, ledger }) =>
-        adviceOf(policy, await ledger.usage.read(hours, policy.windowMs), hours, dryRun, limitsMs),
+        adviceOf(policy, await ledger.usageUntilNow().read(hours, policy.windowMs), hours, dryRun, limitsMs),
       ),
     )
   }
