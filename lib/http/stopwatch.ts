@@ -38,6 +38,13 @@ export class Stopwatch {
     this.#pausedAt = undefined
   }
 
+  /** Pauses from `at` on if the app waits for its client and that wait is charged. Returns whether it does. */
+  pauseFrom(at: number): boolean {
+    if (this.#waitsFor === 0 || this.#pausedAt !== undefined || this.stopped) return false
+    this.#pausedAt = at
+    return true
+  }
+
   /** Subtracts time that has passed. */
   exclude(us: number): void {
     this.#excludedUs += us

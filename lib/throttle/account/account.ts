@@ -227,6 +227,7 @@ export class Account {
     this.dropGrant()
     this.told = TOLD_NOTHING
     this.lastSeq = this.stored = this.unanswered = this.ownWhenHeard = this.shownUs = this.loggedUs = 0
+    for (const hold of this.own.holds) if (hold.state === 'running') hold.owner?.windowBegan(hold.from)
     return true
   }
 

@@ -4,6 +4,8 @@ import type { Account } from './account'
 export interface HoldOwner {
   /** The wait for the client is excused no longer: its time counts from `at` on, in µs of the process's clock. */
   waitCounts(at: number): void
+  /** A window has begun at `at`: a wait for the client that was counted is excused again. */
+  windowBegan(at: number): void
   /** The subject has used two limits: the request is asked to stop. */
   overrun(): void
 }

@@ -228,6 +228,12 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
     for (const { ledger, hold } of this.#charged) if (hold?.state === 'waiting') ledger.start(hold, at)
   }
 
+  windowBegan(at: number): void {
+    if (!this.#meter.pauseFrom(at)) return
+    for (const { ledger, hold } of this.#charged)
+      if (hold?.state === 'running') ledger.waitForClient(hold, Math.max(at, hold.from))
+  }
+
   overrun(): void {
     if (this.#abort === undefined || this.#abort.signal.aborted) return
     const { ledger, account, limitUs } = this.#least(nowUs(this.#meter.clock))

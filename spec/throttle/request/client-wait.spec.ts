@@ -87,6 +87,28 @@ describe('throttle({ clientWaitMs })', () => {
     assert.equal(await spentMs(), 470)
   })
 
+  it('excuses a wait again that was beyond the cap when its window ended, up to the cap of the next', async (t) => {
+    const { clock, enterNextWindow, spentMs, throttled, sockets, running } = await uploads(t, 1)
+    const { endsInMs } = (await throttled.usage('ada'))[0] as { endsInMs: number }
+    clock.advance(endsInMs - 100)
+    assert.equal(Math.round((await spentMs()) ?? 0), Math.round(endsInMs - 2_100))
+    await enterNextWindow()
+    assert.equal(await spentMs(), 0)
+    clock.advance(2_000)
+    assert.equal(await spentMs(), 0)
+    clock.advance(300)
+    assert.equal(await spentMs(), 300)
+    await enterNextWindow()
+    sockets[0]?.write('b')
+    await until(() => running[0]?.req.complete)
+    await new Promise(setImmediate)
+    clock.advance(50)
+    await enterNextWindow()
+    assert.equal(await spentMs(), 0)
+    clock.advance(40)
+    assert.equal(await spentMs(), 40)
+  })
+
   it('excuses as much again in the next window', async (t) => {
     const { clock, enterNextWindow, open, running, spentMs } = await uploads(t, 1)
     clock.advance(2_000)

@@ -190,6 +190,10 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     this.stretch = this.work.begin(this.process, at)
   }
 
+  windowBegan(): void {
+    // a wait that counts goes on counting here, since the laws know it as a stretch of work
+  }
+
   overrun(): void {
     // the app does as it likes
   }
