@@ -295,8 +295,9 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   }
 
   #resume(whom: number): void {
-    if (this.stopped || !this.waitsNoMore(whom)) return
+    if (this.stopped) return
     const now = nowUs(this.clock)
+    if (!this.waitsNoMore(whom, now)) return
     if (this.#isBegun) this.#observer?.resumed(now)
     this.countFrom(now)
   }

@@ -14,6 +14,9 @@ export class Stopwatch {
   /** Start of the pause. Undefined while a wait is charged. */
   #pausedAt: number | undefined
   #stoppedAt: number | undefined
+  /** Waits for the client that were charged: those that are over, and the start of the present one. */
+  #chargedWaitsUs = 0
+  #chargedFrom: number | undefined
 
   constructor(now: number) {
     this.#startedAt = now
@@ -36,11 +39,24 @@ export class Stopwatch {
     if (this.#pausedAt === undefined) return
     this.#excludedUs += at - this.#pausedAt
     this.#pausedAt = undefined
+    if (this.#waitsFor !== 0) this.#chargedFrom = at
+  }
+
+  /** Waits for the client that were charged, up to the end of the latest: they say nothing of the work. */
+  get chargedWaitsUs(): number {
+    return this.#chargedWaitsUs
+  }
+
+  #endChargedWait(at: number): void {
+    if (this.#chargedFrom === undefined) return
+    this.#chargedWaitsUs += at - this.#chargedFrom
+    this.#chargedFrom = undefined
   }
 
   /** Pauses from `at` on if the app waits for its client and that wait is charged. Returns whether it does. */
   pauseFrom(at: number): boolean {
     if (this.#waitsFor === 0 || this.#pausedAt !== undefined || this.stopped) return false
+    this.#endChargedWait(at)
     this.#pausedAt = at
     return true
   }
@@ -53,7 +69,8 @@ export class Stopwatch {
   /** Counts from zero again. */
   protected restartAt(now: number): void {
     this.#waitsFor = 0
-    this.#pausedAt = undefined
+    this.#pausedAt = this.#chargedFrom = undefined
+    this.#chargedWaitsUs = 0
     this.#excludedUs = now - this.#startedAt
   }
 
@@ -70,18 +87,21 @@ export class Stopwatch {
   protected waitFor(whom: number, now: number): boolean {
     this.#waitsFor |= whom
     if (this.#pausedAt !== undefined) return false
+    this.#endChargedWait(now)
     this.#pausedAt = now
     return true
   }
 
   /** The app waits no more. Returns whether a pause is over. */
-  protected waitsNoMore(whom: number): boolean {
+  protected waitsNoMore(whom: number, now: number): boolean {
     this.#waitsFor &= ~whom
+    if (this.#waitsFor === 0) this.#endChargedWait(now)
     return this.#waitsFor === 0 && this.#pausedAt !== undefined
   }
 
   /** Stops for good. A pause is not counted. */
   protected stop(now: number): void {
+    this.#endChargedWait(now)
     this.#stoppedAt = now
   }
 }

@@ -199,11 +199,12 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
     }
   }
 
-  /** Made-up paths teach nothing. */
+  /** Made-up paths teach nothing, nor do charged waits for the client: a slow one would raise its own prices. */
   #learn({ route, routes }: Charged, account: Account, us: number): void {
     if (this.#meter.res.statusCode === 404) return
     routes.keep(route)
-    account.histories = learnPrice(route, account.subject, account.histories, us)
+    const workUs = Math.max(0, us - this.#meter.chargedWaitsUs)
+    account.histories = learnPrice(route, account.subject, account.histories, workUs)
   }
 
   headers(res: HeaderFields, now: number): void {

@@ -109,6 +109,19 @@ describe('throttle({ clientWaitMs })', () => {
     assert.equal(await spentMs(), 40)
   })
 
+  it('learns no price from a wait beyond the cap', async (t) => {
+    const { clock, enterNextWindow, open, running, sockets, spentMs } = await uploads(t, 1)
+    clock.advance(2_800)
+    sockets[0]?.write('b')
+    await until(() => running[0]?.req.complete)
+    await new Promise(setImmediate)
+    running.splice(0)[0]?.res.end()
+    assert.equal(await spentMs(), 800)
+    await enterNextWindow()
+    for (let i = 0; i < 2; i++) await open('/up', 'Content-Length: 2\r\n', 'POST')
+    assert.equal(running.length, 2, 'neither is held for 800 ms')
+  })
+
   it('excuses as much again in the next window', async (t) => {
     const { clock, enterNextWindow, open, running, spentMs } = await uploads(t, 1)
     clock.advance(2_000)
