@@ -142,7 +142,7 @@ export class RequestAdmission implements Applicant {
     this.#charges.enter(this.#charged(hold.account, hold), now)
     const { stalls } = this.#rules
     if (stalls === undefined) return this.#next()
-    this.#charges.shareStalls(stalls)
+    this.#charges.shareStalls(stalls, now)
     stalls.run(this.#charges, this.#next)
   }
 

@@ -83,10 +83,10 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
   }
 
   /** Time in which another request blocks the event loop is shared out from now on. */
-  shareStalls(stalls: StallSharing): void {
-    if (this.#stalls !== undefined) return
+  shareStalls(stalls: StallSharing, now: number): void {
+    if (this.#stalls !== undefined) return stalls.look(now)
     this.#stalls = stalls
-    stalls.begins(this, nowUs(this.#meter.clock))
+    stalls.begins(this, now)
   }
 
   /** The request is charged to this subject's account already, or another store keeps the same one. */

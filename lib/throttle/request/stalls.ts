@@ -50,9 +50,8 @@ export class StallSharing {
     this.#inFlight.delete(request)
   }
 
-  /** Runs the request's handlers: what they do at once is theirs. */
+  /** Runs the request's handlers: what they do at once is theirs. To be called just after a look. */
   run(request: StalledRequest, handlers: () => void): void {
-    this.look(nowUs(this.#clock))
     const outer = this.#running
     this.#running = request
     try {
