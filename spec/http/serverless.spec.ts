@@ -23,7 +23,7 @@ const ADAPTERS: [name: string, handlerOf: (app: express.Express) => Handler][] =
   ['serverless-http', serverless as unknown as (app: express.Express) => Handler],
   ['@codegenie/serverless-express', (app) => codegenie({ app })],
 ]
-const WORK_MS = 300
+const WORK_MS = 1_000
 
 function chargedMs(t: TestContext): () => number {
   let ms = 0
@@ -52,7 +52,9 @@ for (const [name, handlerOf] of ADAPTERS) {
       it(`work costs its time: ${path}`, async (t) => {
         const charged = chargedMs(t)
         assert.equal((await handler(event(path), {})).statusCode, 200)
-        assert.ok(charged() >= WORK_MS - 2, `${charged()} ms`) // a timer may fire a little early
+        t.diagnostic(`${charged()} ms`)
+        assert.ok(charged() >= WORK_MS - 10, `${charged()} ms`) // a timer may fire a little early
+        assert.ok(charged() < 5 * WORK_MS, `${charged()} ms`)
       })
     }
 
