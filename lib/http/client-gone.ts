@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 
 /**
@@ -10,7 +11,18 @@ import type { Socket } from 'node:net'
  */
 export function isOver(res: ServerResponse): boolean {
   const socket = (res.req as ServerResponse['req'] | undefined)?.socket
-  return socket?.destroyed === true || res.writableEnded || res.closed || res.destroyed
+  return socket?.destroyed === true || res.writableEnded || writableOf(res).closed || res.destroyed
+}
+
+/** Whether the last `write()` filled the response's buffer. */
+export function needsDrain(res: ServerResponse): boolean {
+  return writableOf(res).writableNeedDrain
+}
+
+/** An `Http2ServerResponse` has neither `closed` nor `writableNeedDrain`: its stream has. */
+function writableOf(res: ServerResponse): ServerResponse | ServerHttp2Stream {
+  const { stream } = res as { stream?: ServerHttp2Stream }
+  return (res.req as ServerResponse['req'] | undefined)?.httpVersionMajor === 2 && stream ? stream : res
 }
 
 /** Callbacks for responses that wait for their turn in a pipeline, called when the connection closes. */

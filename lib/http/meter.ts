@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events'
 import { ReadStream } from 'node:fs'
 import { IncomingMessage, type ServerResponse } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
 import { AbandonedRequest } from './abandoned-request'
-import { forgetQueued, isOver, watchQueued } from './client-gone'
+import { forgetQueued, isOver, needsDrain, watchQueued } from './client-gone'
 import { type Clock, nowUs, systemClock } from './clock'
 import { GivenFields, type HeaderFields } from './given-fields'
 import { usageError } from './help'
@@ -177,7 +178,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     this.handlerSeen()
     const isFlowing = Reflect.apply(original, res, args)
     // Hosts that are not Node's return undefined: they know no backpressure.
-    if (isFlowing === false && res.writableNeedDrain && this.#canWait(READER)) this.#fullWrite(res)
+    if (isFlowing === false && needsDrain(res) && this.#canWait(READER)) this.#fullWrite(res)
     return isFlowing
   }
 
@@ -217,7 +218,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** The app listens for `drain` from now on, or a pipe does. */
   drainAwaited(): void {
-    if (this.res.writableNeedDrain && this.#canWait(READER)) this.#pause(READER)
+    if (needsDrain(this.res) && this.#canWait(READER)) this.#pause(READER)
   }
 
   /** The reader goes on, or nobody listens for `drain` any more. */
@@ -318,9 +319,10 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   }
 }
 
-/** RFC 9112 §6.3. */
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+/** RFC 9112 §6.3. In HTTP/2 a body needs no field: RFC 9113 §8.1. */
+function hasBody(req: IncomingMessage & { stream?: ServerHttp2Stream }): boolean {
+  if (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined) return true
+  return req.stream?.endAfterHeaders === false
 }
 
 /** What stands in for a response of an upgrade may have none: that of engine.io, for `io.engine.use()`. */

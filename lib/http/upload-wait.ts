@@ -60,9 +60,10 @@ function watchedPush(this: Watched, ...args: Parameters<Push>): unknown {
   return Reflect.apply(upload.push, this, args)
 }
 
-/** RFC 9112 §6.3. Infinity where the body's length is not known before its end. */
+/** RFC 9112 §6.3, of a request with a body. Infinity where the body's length is not known before its end. */
 function announcedBytes({ headers }: IncomingMessage): number {
-  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity
+  const length = headers['content-length']
+  return headers['transfer-encoding'] === undefined && length !== undefined ? Number(length) : Infinity
 }
 
 /** Node itself calls `read(0)` to fetch ahead, also for a reader that is at work on what it has read. */
