@@ -429,6 +429,8 @@ export const UNPROVED: ReadonlySet<string> = new Set([
   'strain counted as the store does',
   'nothing ahead with few places left',
   'ends told at once where others wait in the process',
+  // without a store, by throttle/adversaries; with one, the store grants no place
+  'strain in the places',
   // found in none
   'excused waits told',
   'a closing report that names the seq of its field',
