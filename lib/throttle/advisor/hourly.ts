@@ -4,6 +4,9 @@ const HOUR_US = 3_600_000_000
 /** A week, so that days can be compared. */
 export const HOURS_KEPT = 168
 
+/** Windows that are open at once may end so many hours apart: the longest is 30 days. */
+export const OPEN_HOURS = 720
+
 /** The hour that a window belongs to: that of its end, so every process counts it to the same. */
 export function hourOf(windowEndsUs: number): number {
   return Math.floor(windowEndsUs / HOUR_US)
@@ -52,11 +55,11 @@ export class HourRecord {
 export class HourlyRecords {
   readonly #hours = new Map<number, HourRecord>()
 
-  /** The record of an hour. Those older than a week, seen from this one, are dropped. */
+  /** The record of an hour. Those are dropped that ended more than a week before any window that is open beside it. */
   of(hour: number): HourRecord {
     const known = this.#hours.get(hour)
     if (known !== undefined) return known
-    for (const old of this.#hours.keys()) if (old <= hour - HOURS_KEPT) this.#hours.delete(old)
+    for (const old of this.#hours.keys()) if (old <= hour - HOURS_KEPT - OPEN_HOURS) this.#hours.delete(old)
     const made = new HourRecord()
     this.#hours.set(hour, made)
     return made

@@ -105,7 +105,7 @@ export class UsageLog {
   async read(hours: number, windowMs: number): Promise<HourRecord> {
     const last = hourOf(this.#clock.date() * 1_000)
     const first = last - Math.min(hours, HOURS_KEPT) + 1
-    const until = last + Math.min(HOURS_KEPT, Math.ceil(windowMs / 3_600_000))
+    const until = last + Math.ceil(windowMs / 3_600_000)
     if (this.#store === undefined) return this.#records.sum(first, until)
     await this.#inTime(this.write())
     const asked = Array.from({ length: until - first + 1 }, (_, i) => first + i)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { HOURS_KEPT, HourRecord, HourlyRecords, hourOf } from '../../../lib/throttle/advisor/hourly'
+import { HOURS_KEPT, HourRecord, HourlyRecords, hourOf, OPEN_HOURS } from '../../../lib/throttle/advisor/hourly'
 
 const recorded = fc.record({ us: fc.array(fc.nat(2 ** 40), { maxLength: 30 }), refused: fc.nat(1_000) })
 
@@ -40,7 +40,7 @@ describe('HourRecord', () => {
 })
 
 describe('HourlyRecords', () => {
-  it('sums the hours asked for, drops those older than a week, and gives back what was taken', () => {
+  it('sums the hours asked for, drops those older than a week and the longest window, and gives back what was taken', () => {
     const records = new HourlyRecords()
     for (const hour of [10, 11, 12]) records.of(hour).refused += hour
     assert.equal(records.sum(11, 12).refused, 23)
@@ -49,7 +49,9 @@ describe('HourlyRecords', () => {
     records.of(11).refused += 1
     records.give(taken)
     assert.deepEqual([records.sum(11, 11).refused, records.sum(0, 99).refused], [12, 34])
-    records.of(11 + HOURS_KEPT)
+    records.of(11 + OPEN_HOURS) // where a window of 30 days ends that began in hour 11
+    assert.equal(records.sum(11, 11).refused, 12)
+    records.of(11 + OPEN_HOURS + HOURS_KEPT)
     assert.deepEqual([records.sum(11, 11).refused, records.sum(12, 12).refused], [0, 12])
   })
 
