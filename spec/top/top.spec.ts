@@ -57,7 +57,7 @@ function packed(n: number, bytes: number): Buffer {
 const field = (used: number, { held = 0, running = 0, expires = 2 ** 50 } = {}) =>
   Buffer.concat([packed(3, 5), packed(used, 7), packed(held, 6), packed(0, 6), packed(expires, 7), packed(running, 3), Buffer.alloc(13)]) // prettier-ignore
 /** SUMS of sync.lua: used time of all processes, and the latest limit. */
-const sums = (used: number, limit = 9_000_000) => Buffer.concat([packed(used, 7), Buffer.alloc(51), packed(limit, 6)])
+const sums = (used: number, limit = 9_000_000) => Buffer.concat([packed(used, 7), Buffer.alloc(44), packed(limit, 6)])
 
 const windowsIn = (stdout: string) => (JSON.parse(stdout) as { windows: PublishedWindow[] }).windows
 
