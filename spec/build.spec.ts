@@ -19,7 +19,10 @@ describe('the published JavaScript', () => {
         assert.ok(line.length < 250 || line.startsWith('exports.'), `${file} has a line of ${line.length} characters`)
       }
     }
-    assert.match(readFileSync(join(dist, 'throttle/throttle.js'), 'utf8'), /\* Middleware that limits the processing time/)
+    assert.match(
+      readFileSync(join(dist, 'throttle/throttle.js'), 'utf8'),
+      /\* Middleware that limits the processing time/,
+    )
   })
 
   it('has middleware that bears the name of its factory', async () => {
