@@ -83,7 +83,7 @@ async function spend(to: string | Cluster, prefix: string, name: string, ms: Rec
   const app = express()
   const throttled = throttle({
     store: redisStore(to, { prefix }),
-    ...{ name, windowMs: 3_600_000, limitMs: 60_000, subject: (req: express.Request) => who(req) },
+    ...{ name, windowMs: 2_592_000_000, limitMs: 60_000, subject: (req: express.Request) => who(req) },
   })
   app.use(throttled).get('/', (req, res) => {
     budgetOf(req).charge(ms[who(req)] ?? 0)
@@ -127,7 +127,7 @@ describe('express-tollgate top', () => {
     assert.ok(grace && ada && theirs && more.length === 0, json.stdout)
     assert.ok(ada.spentMs >= 2_000 && grace.spentMs >= 5_000, `${ada.spentMs}, ${grace.spentMs}`)
     assert.ok(ada.spentMs < grace.spentMs)
-    assert.ok(grace.endsInMs > 0 && grace.endsInMs <= 3_600_000)
+    assert.ok(grace.endsInMs > 0 && grace.endsInMs <= 2_592_000_000)
     assert.deepEqual([grace.window, grace.processes, grace.running], ['minute', 0, 0]) // its process was closed
     assert.notEqual(grace.subject, ada.subject)
     assert.equal(theirs.window, 'min\u001b[2J\u009b\u202eute\u{1f600}')
@@ -162,7 +162,7 @@ describe('express-tollgate top', () => {
       /^1 open/,
     )
     assert.match((await top('top', '--redis', url, '--prefix', 'over:', '--find', 'nobody')).stdout, /^0 open/)
-    const throttled = throttle({ store: redisStore(url, { prefix: 'over:' }), name: 'hour', windowMs: 3_600_000 })
+    const throttled = throttle({ store: redisStore(url, { prefix: 'over:' }), name: 'hour', windowMs: 2_592_000_000 })
     await until(() =>
       throttled.reset('eve').then(
         () => true,
