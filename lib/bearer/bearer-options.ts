@@ -13,10 +13,10 @@ export type BearerOptions = IssuersOptions &
   DenyOptions & {
     /** The scopes that every request needs: `'read write'` or a list for all, `{ any: [...] }` for one. Default none. */
     readonly scope?: ScopeNeeded | undefined
-    /** Lets in requests without a token, with `req.auth` undefined. A bad token is refused all the same. Default false. */
+    /** Accepts requests without a token, with `req.auth` undefined. A bad token is still refused. Default false. */
     readonly optional?: boolean | undefined
     /**
-     * Takes tokens in other places too. One place, or a list of:
+     * Further places of the token. One place, or a list of:
      *
      * - `{ header: 'X-Forwarded-Access-Token' }`: a field that a proxy sets; `Bearer ` before the token may be there
      * - a function `(req) => string | undefined`: the token, wherever it is; it answers at once
@@ -29,9 +29,9 @@ export type BearerOptions = IssuersOptions &
      * tokens in `Authorization`, form and query, or twice in one place: 400. Default none: `Authorization` alone.
      */
     readonly tokenFrom?: TokenSource | readonly TokenSource[] | undefined
-    /** Takes tokens bound to a key, with a proof (RFC 9449). Default false: such tokens are refused. */
+    /** Accepts tokens bound to a key, with a proof (RFC 9449). Default false: such tokens are refused. */
     readonly dpop?: DpopOptions | boolean | undefined
-    /** Knows which tokens are revoked: `redisRevocations(redis)`. Default: nothing is. */
+    /** The revocation list: `redisRevocations(redis)`. Default none. */
     readonly revocation?: RevocationSource | undefined
     /** The `realm` of challenges. Default none. */
     readonly realm?: string | undefined
@@ -40,7 +40,7 @@ export type BearerOptions = IssuersOptions &
      * `https://host` is `https://host/`, too. Default none.
      */
     readonly resourceMetadata?: string | undefined
-    /** The claim that marks a session with nobody signed in. Default `session_kind` with the value `unauthenticated`. */
+    /** The claim that marks a session without a user. Default `session_kind` with the value `unauthenticated`. */
     readonly unauthenticated?: UnauthenticatedMark | undefined
     /**
      * The longest token taken, in characters: 256 to 1,048,576. Longer ones are refused before anything is done with

@@ -11,11 +11,11 @@ import { Nonces } from './nonces'
 import { readProof } from './proof'
 import { LocalProofs, type ProofUse, type SeenProofs } from './seen-proofs'
 
-/** How tokens bound to a key are taken (RFC 9449). */
+/** Options for tokens bound to a key (RFC 9449). */
 export interface DpopOptions {
-  /** Takes no other tokens. Default false: plain bearer tokens too, unless they are bound. */
+  /** Refuses plain bearer tokens. Default false. */
   readonly required?: boolean | undefined
-  /** How long ago a proof may have been made: whole seconds, 1 to 300. Default 60. */
+  /** Largest age of a proof: whole seconds, 1 to 300. Default 60. */
   readonly maxAgeSec?: number | undefined
   /** Remembers which proofs were used, for all processes: `redisProofs(redis)`. Default: each process remembers its own. */
   readonly proofs?: SeenProofs | undefined
@@ -40,7 +40,7 @@ export interface AcceptedProof {
   readonly nonce: string | undefined
 }
 
-/** The check that a token is brought by whoever holds its key. */
+/** The check that the client holds the key of its token. */
 export interface DpopCheck {
   readonly required: boolean
   /** Whether a request proves this token to be its sender's; a proof that holds is noted as used. */

@@ -17,7 +17,7 @@ export interface RemoteKeysOptions {
   readonly lastGoodMs: number
   /** Accepts a set with no key at all: the issuer has a shared secret as well. Default false. */
   readonly mayBeEmpty?: boolean
-  /** Hears of keys that the issuer no longer shows. */
+  /** Called with keys that the issuer has withdrawn. */
   readonly withdrawn?: (keys: ReadonlySet<VerifyKey>) => void
   /** From 0 to 1; spreads the retries of many processes. */
   readonly random?: () => number

@@ -62,7 +62,7 @@ export type SessionIdentity = (
   readonly scope?: readonly string[] | undefined
 }
 
-/** What an app's function is told of a token beside its claims. */
+/** The second argument of `session` and `checkClaims`. */
 export interface TokenFacts {
   /** The header of a signed token; of an opaque one, empty. */
   readonly header: JsonObject
