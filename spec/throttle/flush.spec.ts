@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import express from 'express'
-import { Redis } from 'ioredis'
 import { type Throttle, budgetOf, redisStore, throttle } from '../../lib'
 import { LONG_WINDOW_MS, chargedMs, heldBy, openWindowKey } from '../chaos/shared-total'
 import { cutWire } from '../support/cut-wire'
 import { listen } from '../support/serve'
-import { type Server, startRedis } from '../support/redis'
+import { redisOfSuite } from '../support/redis'
 import { until } from '../support/until'
 
 const OPTIONS = { windowMs: LONG_WINDOW_MS, limitMs: 3_600_000 }
@@ -23,25 +22,16 @@ async function asks(t: TestContext, throttled: Throttle) {
 }
 
 describe('throttled.flush()', () => {
-  let server: Server
-  let redis: Redis
-  before(async () => {
-    server = await startRedis()
-    redis = new Redis(server.port)
-  })
-  after(async () => {
-    redis.disconnect()
-    await server.stop()
-  })
+  const own = redisOfSuite()
 
-  async function over(t: TestContext, port = server.port) {
+  async function over(t: TestContext, port = own.server.port) {
     const subject = (req: express.Request) => req.get('X-User') ?? null
     const throttled = throttle({ ...OPTIONS, subject, store: redisStore(`redis://127.0.0.1:${port}`) })
     t.after(() => throttled.close())
     await throttled.ready()
     return { throttled, ask: await asks(t, throttled) }
   }
-  const stored = (user: string) => redis.hgetallBuffer(openWindowKey(user, 'default'))
+  const stored = (user: string) => own.redis.hgetallBuffer(openWindowKey(user, 'default'))
   const held = async (user: string) => heldBy(await stored(user)).reduce((sum, [ms, running]) => sum + ms + running, 0)
 
   it('publishes what was charged before it', async (t) => {
@@ -73,7 +63,7 @@ describe('throttled.flush()', () => {
   })
 
   it('resolves during an outage, and what it could not publish is published later', async (t) => {
-    const wire = await cutWire(server.port)
+    const wire = await cutWire(own.server.port)
     t.after(() => wire.cut())
     const { throttled, ask } = await over(t, wire.port)
     await ask('dan')

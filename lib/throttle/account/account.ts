@@ -8,6 +8,7 @@ import type { Waiter } from './decide'
 export const PLACES = 32
 /** Strain falls to half in eight windows. */
 export const STRAIN_KEPT = 2 ** (-1 / 8)
+/** Strain is reported in these. */
 export const HUNDREDTHS = 100
 /** A request that was written off unseen counts as this part of a limit towards strain. */
 const WRITTEN_OFF = 1 / 4

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import express from 'express'
-import { Cluster, Redis } from 'ioredis'
+import { Cluster } from 'ioredis'
 import { type ThrottleStore, budgetOf, redisStore, throttle } from '../../../lib/index'
 import { shortName } from '../../../lib/throttle/redis/record'
 import { startCluster } from '../../support/cluster'
 import { listen } from '../../support/serve'
-import { type Server, startRedis } from '../../support/redis'
+import { redisOfSuite } from '../../support/redis'
 import { until } from '../../support/until'
 
 /** A process: `spend(who)` charges a second. */
@@ -26,30 +26,21 @@ async function start(t: TestContext, store: ThrottleStore) {
 }
 
 describe('redisStore({ names })', () => {
-  let server: Server
-  let redis: Redis
-  before(async () => {
-    server = await startRedis()
-    redis = new Redis(server.port)
-  })
-  after(async () => {
-    redis.disconnect()
-    await server.stop()
-  })
+  const own = redisOfSuite()
   const store = (prefix: string, names?: boolean) =>
-    redisStore(redis, { prefix, ...(names !== undefined && { names }) })
-  const keys = (prefix: string) => redis.keys(`${prefix}w3:*`)
+    redisStore(own.redis, { prefix, ...(names !== undefined && { names }) })
+  const keys = (prefix: string) => own.redis.keys(`${prefix}w3:*`)
   /** What field `n` of each window says; undefined where there is none. */
   const namesIn = async (prefix: string) =>
-    Promise.all((await keys(prefix)).map((key) => redis.hget(key, 'n').then((name) => name ?? undefined)))
+    Promise.all((await keys(prefix)).map((key) => own.redis.hget(key, 'n').then((name) => name ?? undefined)))
 
   it('true: keeps the text in the hash that expires with the window, and counts it as no process', async (t) => {
     const { spend } = await start(t, store('on:', true))
     await spend('user:ada')
     await until(async () => (await namesIn('on:'))[0] === 'user:ada')
     const [key = ''] = await keys('on:')
-    assert.equal((await redis.hlen(key)) - 2, 1, 'sums, the name and one process')
-    const ttl = await redis.pttl(key)
+    assert.equal((await own.redis.hlen(key)) - 2, 1, 'sums, the name and one process')
+    const ttl = await own.redis.pttl(key)
     assert.ok(ttl > 0 && ttl <= 86_400_000, String(ttl))
   })
 
@@ -59,7 +50,7 @@ describe('redisStore({ names })', () => {
       ['default:', undefined],
     ] as const) {
       const seen: string[] = []
-      const monitor = await redis.monitor()
+      const monitor = await own.redis.monitor()
       monitor.on('monitor', (_time: string, args: string[]) => seen.push(args.join(' ')))
       const { spend, flush } = await start(t, store(prefix, names))
       await spend('user:ada')
@@ -81,7 +72,7 @@ describe('redisStore({ names })', () => {
     const { spend } = await start(t, store('again:', true))
     await spend('user:ada')
     await until(async () => (await namesIn('again:'))[0] === 'user:ada')
-    await redis.del(...(await keys('again:')))
+    await own.redis.del(...(await keys('again:')))
     await until(async () => {
       await spend('user:ada')
       return (await namesIn('again:'))[0] === 'user:ada'
@@ -90,7 +81,7 @@ describe('redisStore({ names })', () => {
 
   it('true: the text travels with the first report of a window only, in the same command', async (t) => {
     const seen: string[][] = []
-    const monitor = await redis.monitor()
+    const monitor = await own.redis.monitor()
     t.after(() => monitor.disconnect())
     monitor.on('monitor', (_time: string, args: string[]) => {
       if (/^eval/i.test(args[0] ?? '') && args[3]?.startsWith('once:w3:')) seen.push(args)

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { Redis } from 'ioredis'
+import { describe, it } from 'node:test'
 import { PLACES } from '../../../lib/throttle/account/account'
 import { syncLua } from '../../../lib/throttle/redis/assets'
 import { packReports, parseField, readAnswers } from '../../../lib/throttle/redis/record'
 import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/sync/report'
 import type { Report } from '../../../lib/throttle/sync/store'
-import { type Server, startRedis } from '../../support/redis'
+import { redisOfSuite } from '../../support/redis'
 import { type Hash, StoreModel } from '../simulation/model'
 import { Random } from '../simulation/random'
 
@@ -97,16 +96,7 @@ const NOTHING = {
 }
 
 describe('sync.lua', () => {
-  let server: Server
-  let redis: Redis
-  before(async () => {
-    server = await startRedis()
-    redis = new Redis(server.port)
-  })
-  after(async () => {
-    redis.disconnect()
-    await server.stop()
-  })
+  const own = redisOfSuite()
 
   /** The script with a time of this spec's own. */
   const timed = syncLua
@@ -119,12 +109,12 @@ describe('sync.lua', () => {
     // As long as a process's field, of which none is.
     const names = reports.map(({ id, stored }) => (stored === 0 ? id.padStart(47) : ''))
     const args = [process, packReports(reports), ...TERMS, ...names, ...(time === undefined ? [] : [time])]
-    return readAnswers(keys, await redis.callBuffer('eval', time ? timed : syncLua, keys.length, ...keys, ...args))
+    return readAnswers(keys, await own.redis.callBuffer('eval', time ? timed : syncLua, keys.length, ...keys, ...args))
   }
 
   /** A hash in Redis is as the model has it, its expiry included. */
   async function isAsModelled(key: string, hash: Hash, ends: number): Promise<void> {
-    const all = await redis.hgetallBuffer(key)
+    const all = await own.redis.hgetallBuffer(key)
     for (const [name, { seq, used, held, ahead, expires, running }] of hash.fields) {
       const { seq: s, used: u, held: h, ahead: a, expires: e, running: n } = parseField(all[name] as Buffer) ?? {}
       assert.deepEqual([s, u, h, a, e, n], [seq, used, held, ahead, expires, running], name)
@@ -138,7 +128,7 @@ describe('sync.lua', () => {
     assert.equal(Number(all.c ?? 0), hash.closed.used)
     assert.equal(Number(all['c:e'] ?? 0), hash.closed.excused)
     assert.equal(Number(all['c:a'] ?? 0), hash.closed.added)
-    assert.equal(await redis.pexpiretime(key), Math.trunc(ends / 1_000))
+    assert.equal(await own.redis.pexpiretime(key), Math.trunc(ends / 1_000))
   }
 
   it('answers and writes as its model does, over random reports, alone and several together', async () => {
@@ -160,13 +150,13 @@ describe('sync.lua', () => {
       // A key, a field or the sums are lost now and then; the model loses them, too.
       if (r.chance(0.01)) {
         model.hashes.delete(`${last.id}/${last.number}`)
-        await redis.del(keyOf(last))
+        await own.redis.del(keyOf(last))
       } else if (r.chance(0.02)) {
         hash.sums = undefined
-        await redis.hdel(keyOf(last), 's')
+        await own.redis.hdel(keyOf(last), 's')
       } else if (r.chance(0.01)) {
         hash.fields.delete(process)
-        await redis.hdel(keyOf(last), process)
+        await own.redis.hdel(keyOf(last), process)
       } else if (r.chance(0.2)) await isAsModelled(keyOf(last), hash, last.ends)
     }
     for (const kind of ['written', 'late', 'closed', 'moved', 'granted', 'granted in part', 'alone', 'places ahead'])
@@ -186,19 +176,19 @@ describe('sync.lua', () => {
   it("keeps a key until its window's end", async () => {
     const ends = (Date.now() + 60_000) * 1_000
     await report('p1', [{ ...REPORT, id: 'expiry', ends, held: 5, running: 1, wish: 9, wishPlaces: 2 }])
-    assert.equal(await redis.pexpiretime('expiry:0'), Math.trunc(ends / 1_000))
+    assert.equal(await own.redis.pexpiretime('expiry:0'), Math.trunc(ends / 1_000))
   })
 
   it('refuses what is no command, and writes nothing, of what is beside it neither', async () => {
     const good = packReports([REPORT])
     for (const bad of ['', '{}', good.subarray(8), good.subarray(0, -1)]) {
       const commands = Buffer.concat([good, Buffer.from(bad)])
-      await assert.rejects(redis.eval(syncLua, 2, 'good', 'bad', 'p1', commands, ...TERMS), /ERR sync/)
+      await assert.rejects(own.redis.eval(syncLua, 2, 'good', 'bad', 'p1', commands, ...TERMS), /ERR sync/)
     }
-    await assert.rejects(redis.eval(syncLua, 1, 'good', 'p1', Buffer.concat([good, good]), ...TERMS), /ERR sync/)
-    assert.equal(await redis.exists('good', 'bad'), 0)
-    assert.ok(await redis.eval(syncLua, 1, 'good', 'p1', good, ...TERMS))
-    assert.equal(await redis.exists('good'), 1)
+    await assert.rejects(own.redis.eval(syncLua, 1, 'good', 'p1', Buffer.concat([good, good]), ...TERMS), /ERR sync/)
+    assert.equal(await own.redis.exists('good', 'bad'), 0)
+    assert.ok(await own.redis.eval(syncLua, 1, 'good', 'p1', good, ...TERMS))
+    assert.equal(await own.redis.exists('good'), 1)
   })
 
   it('takes whole numbers only, of either sign, up to a hundred years', async () => {
@@ -210,7 +200,7 @@ describe('sync.lua', () => {
     for (const used of [0, -1, 2 ** 31, 2 ** 32 - 1, -(2 ** 32), 3e15, -3e15]) {
       const one = { ...REPORT, id: `numbers${used}`, used }
       await report('p1', [one])
-      const { p1 } = await redis.hgetallBuffer(keyOf(one))
+      const { p1 } = await own.redis.hgetallBuffer(keyOf(one))
       assert.equal(parseField(p1 as Buffer)?.used, used)
       const [answer] = await report('p2', [{ ...one, used: 0 }])
       assert.equal(answer?.figures?.used, used)
@@ -218,7 +208,7 @@ describe('sync.lua', () => {
   })
 
   it('answers that a key cannot be read, and serves the others beside it', async () => {
-    await redis.set('text:0', 'not a hash')
+    await own.redis.set('text:0', 'not a hash')
     const [text, well] = await report('p1', [
       { ...REPORT, id: 'text' },
       { ...REPORT, id: 'well' },
@@ -226,14 +216,14 @@ describe('sync.lua', () => {
     assert.equal(text?.status, 'unreadable')
     assert.match(text?.cause as string, /^text:0: .*WRONGTYPE/)
     assert.equal(well?.status, 'written')
-    assert.equal(await redis.get('text:0'), 'not a hash')
+    assert.equal(await own.redis.get('text:0'), 'not a hash')
   })
 
   it('leaves damaged fields out, and counts the others anew', async () => {
     for (const damage of ['', 'x', '\u0000'.repeat(300)]) {
       const id = `damaged${damage.length}`
       for (const process of ['p1', 'p2', 'p3']) await report(process, [{ ...REPORT, id, used: 1_000 }])
-      await redis.hset(`${id}:0`, 's', damage, 'p2', damage)
+      await own.redis.hset(`${id}:0`, 's', damage, 'p2', damage)
       const [answer] = await report('p1', [{ ...REPORT, id, seq: 2, stored: 1, used: 1_000 }])
       assert.equal(answer?.figures?.used, 1_000, 'only the third can be read')
       const [mended] = await report('p2', [{ ...REPORT, id, seq: 2, used: 1_000 }])
