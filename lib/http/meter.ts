@@ -333,10 +333,10 @@ function hasEvents(res: ServerResponse): boolean {
 /**
  * Whether a stream does nothing while nobody reads it: a file, or what another server sends. Any other may be in the
  * midst of a step, and neither `unpipe` nor `close` tells when that ends: a generator, a transformation of one, a child
- * process, a `read()` of the app's own.
+ * process, a `read()` of the app's own. The body of a request, which has no status, is its client's doing.
  */
 function isPassive(source: unknown): boolean {
-  return source instanceof ReadStream || source instanceof IncomingMessage
+  return source instanceof ReadStream || (source instanceof IncomingMessage && source.statusCode !== null)
 }
 
 /** @param type the field `Content-Type`, which an app may set as an array */

@@ -74,6 +74,12 @@ const whilePiping = (pipe: (handling: Handling) => unknown) => async (handling: 
   await handling.clientLeaves()
 }
 
+/** The same, and works on for 500 ms. */
+const workingBeside = (pipe: (handling: Handling) => unknown) => async (handling: Handling) => {
+  await whilePiping(pipe)(handling)
+  handling.work(500)
+}
+
 /** The same from a source that loses its client in the midst of a step, and works on for 500 ms of it. */
 const midStep = (pipe: (source: AsyncIterable<string>, handling: Handling) => unknown) => (handling: Handling) =>
   called((done) => {
@@ -264,7 +270,7 @@ const WAYS: Record<string, Way> = {
       await until(() => res.writableEnded)
     },
   },
-  'an upload that was piped': {
+  'an upload that was read': {
     request: halfUpload,
     workedMs: 40,
     chargedMs: PRICE_MS,
@@ -273,6 +279,24 @@ const WAYS: Record<string, Way> = {
       req.on('error', () => undefined).on('data', () => undefined)
       await clientLeaves()
     },
+  },
+  'an upload that was piped to its own response, and work beside it': {
+    request: halfUpload,
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: workingBeside(({ req, res }) => req.on('error', () => undefined).pipe(res)),
+  },
+  'an upload in a pipeline to its own response, and work beside it': {
+    request: halfUpload,
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: workingBeside(({ req, res }) => pipeline(req, res, () => undefined)),
+  },
+  'an upload that a later pipe sends to its own response': {
+    request: halfUpload,
+    workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
+    handle: afterWork(({ req, res }) => called((done) => req.on('error', done).pipe(res.once('pipe', done)))),
   },
 }
 
