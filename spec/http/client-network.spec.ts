@@ -101,7 +101,7 @@ describe('the address that pays', () => {
     it(`is one for all connections of a client behind a proxy that writes ${what}`, async () => {
       const app = express()
         .set('trust proxy', 1)
-        .use(throttle({ limitMs: 100 }))
+        .use(throttle({ limitMs: 100, windowMs: 86_400_000 }))
       app.get('/', (req, res) => {
         budgetOf(req).charge(200)
         res.end()

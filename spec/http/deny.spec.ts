@@ -6,7 +6,7 @@ import { devIssuer } from '../../lib/testing'
 import { listen } from '../support/serve'
 
 const dev = devIssuer()
-const SPENT = { limitMs: 1, subject: () => 'ada' }
+const SPENT = { limitMs: 1, windowMs: 86_400_000, subject: () => 'ada' }
 const as = (who: string) => ({ Authorization: `Bearer ${dev.token(who)}` })
 
 /** An app whose first request spends the limit of `throttle()`, and whose errors are told by their handler. */
@@ -61,7 +61,7 @@ describe('a failure of onDenied reaches the error handler', () => {
 
   it('also where the request has waited', async (t) => {
     const onDenied = () => Promise.reject(down)
-    const terms = { limitMs: 100, windowMs: 60_000, subject: () => 'ada', wait: { maxMs: 20 } }
+    const terms = { limitMs: 100, windowMs: 86_400_000, subject: () => 'ada', wait: { maxMs: 20 } }
     const get = await appWith(t, (app) => app.use(throttle({ ...terms, onDenied })))
     const answers = await Promise.all([get('/slow'), get('/slow'), get('/slow')]) // each expects half of the limit
     assert.deepEqual(answers.map(({ status, body }) => [status, body]).sort(), [

@@ -109,7 +109,7 @@ describe('outside Express', () => {
   }
   const refused = '{"errors":[{"code":429}]}'
   const terms = {
-    limitMs: 100,
+    ...{ limitMs: 100, windowMs: 86_400_000 },
     routes: { '/free': false, 'GET /platform/:id': { limitMs: 50, name: 'platform' } },
   } as const
 

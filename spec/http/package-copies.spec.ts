@@ -47,8 +47,11 @@ describe('copies of the package in one process', () => {
   })
 
   it('share the meter, so that throttles of both charge a request', async (t) => {
-    const subject = () => 'ada'
-    const throttled = [first.throttle({ subject, name: 'a' }), copy().throttle({ subject, name: 'b', limitMs: 1_000 })]
+    const terms = { subject: () => 'ada', windowMs: 86_400_000 }
+    const throttled = [
+      first.throttle({ ...terms, name: 'a' }),
+      copy().throttle({ ...terms, name: 'b', limitMs: 1_000 }),
+    ]
     const other = copy()
     const get = await serve(t, first.processingTime(), ...throttled, other.processingTime(), (req, res) => {
       other.budgetOf(req).charge(100)
@@ -70,7 +73,7 @@ describe('copies of the package in one process', () => {
     subscribe('express-tollgate:charged', free)
     t.after(() => unsubscribe('express-tollgate:admitted', hold))
     t.after(() => unsubscribe('express-tollgate:charged', free))
-    const terms = { subject: () => 'ada', limitMs: 1_000 }
+    const terms = { subject: () => 'ada', limitMs: 1_000, windowMs: 86_400_000 }
     const throttled = [first.throttle({ ...terms, name: 'a' }), copy().throttle({ ...terms, name: 'b' })]
     const get = await serve(t, ...throttled, (_req, res) => {
       assert.ok(heldMs > 500) // of both

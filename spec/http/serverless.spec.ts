@@ -63,7 +63,7 @@ for (const [name, handlerOf] of ADAPTERS) {
     })
 
     it('a refusal is 429 with Retry-After', async () => {
-      const spent = express().use(throttle({ limitMs: 1, subject: () => 'ada' }))
+      const spent = express().use(throttle({ limitMs: 1, windowMs: 86_400_000, subject: () => 'ada' }))
       spent.get('/', (req, res) => {
         req.throttle?.charge(1_000)
         res.end()

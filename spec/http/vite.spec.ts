@@ -34,7 +34,7 @@ const api: connect.SimpleHandleFunction = (req, res) => {
 
 describe('throttle() and Vite', () => {
   it('charges what vite.middlewares serve behind it, and refuses beyond the limit', async (t) => {
-    const throttled = throttle({ limitMs: 1_000, subject: () => 'ada' })
+    const throttled = throttle({ limitMs: 1_000, windowMs: 86_400_000, subject: () => 'ada' })
     const vite = await viteServer(t)
     const { get, close } = await listen(connect().use(throttled).use('/api', api).use(vite.middlewares))
     t.after(close)
@@ -49,7 +49,7 @@ describe('throttle() and Vite', () => {
   })
 
   it('charges an API that a plugin adds in configureServer()', async (t) => {
-    const throttled = throttle({ limitMs: 1_000, subject: () => 'ada' })
+    const throttled = throttle({ limitMs: 1_000, windowMs: 86_400_000, subject: () => 'ada' })
     const vite = await viteServer(t, (middlewares) => middlewares.use('/api', throttled).use('/api', api))
     const { get, close } = await listen(vite.middlewares)
     t.after(close)

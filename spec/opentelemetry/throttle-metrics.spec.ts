@@ -81,7 +81,7 @@ it('a meter that throws does not end the process: a warning says so', async (t) 
 it('examples/grafana asks for metrics and labels that a Prometheus exporter shows', async (t) => {
   const exporter = new PrometheusExporter({ preventServerStart: true })
   const meter = new MeterProvider({ readers: [exporter] }).getMeter('express-tollgate')
-  const throttled = throttle({ limitMs: 1, windowMs: 60_000 })
+  const throttled = throttle({ limitMs: 1, windowMs: 86_400_000 })
   const stops = [throttleMetrics(meter), adviceMetrics(meter, throttled)]
   t.after(() => stops.forEach((stop) => stop()))
   const app = express()
