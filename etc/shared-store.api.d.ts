@@ -33,7 +33,7 @@ interface Report {
     readonly ends: number;
     readonly seq: number;
     readonly stored: number;
-    readonly closes: number;
+    readonly closes: boolean;
     readonly used: number;
     readonly held: number;
     readonly ahead: number;

@@ -81,7 +81,7 @@ export function packReports(reports: readonly Report[]): Buffer {
   let at = 0
   for (const report of reports) {
     for (const name of PARAMETERS) {
-      const figure = report[name]
+      const figure = Number(report[name])
       if (!Number.isSafeInteger(figure))
         throw usageError(`report: ${name} must be a whole number; received ${figure}`, RangeError)
       view.setFloat64(at, figure, true)

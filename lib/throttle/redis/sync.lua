@@ -65,8 +65,9 @@ local function sync(key, name, starts, ends, seq, stored, closes, used, held, ah
   if mine and #mine == FIELD_BYTES then
     found, used0, held0, ahead0, _, running0, excused0, added0 = unpacked(FIELD, mine)
   end
-  -- An old copy of a command does nothing: neither after a later one, nor where the field was moved or lost.
-  if found >= seq or (closes > 0 and found ~= closes) or (stored > 0 and found == 0) then return LATE, found end
+  -- An old copy of a command does nothing: neither after a later one, nor where the field was moved or lost, even if
+  -- another copy has brought it back.
+  if found >= seq or found < stored then return LATE, found end
 
   local o, carriedBefore, before = nil, 0, 0
   local hasSums = sums and #sums == SUMS_BYTES

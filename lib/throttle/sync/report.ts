@@ -66,9 +66,9 @@ export function isActive(account: Account, now: number): boolean {
   return isBusy || line.length > 0 || wasAsked || demandUs > 0 || dueAt(account, now) !== undefined
 }
 
-/** The `seq` that a closing account's figures have in the store, if all its reports were answered; else 0. */
-export function closesOf({ unanswered, stored, line }: Account): number {
-  return unanswered === 0 && line.length === 0 ? stored : 0
+/** Whether a closing account's figures are in the store, and all its reports were answered: none may still be done. */
+export function isMovable({ unanswered, stored }: Account): boolean {
+  return unanswered === 0 && stored > 0
 }
 
 /** Whether the store has all of it, and grants it nothing ahead. */
@@ -90,12 +90,11 @@ export interface Sent {
  * The account's next report, and what it asks for: all that waits, under the limit of the first. Whoever waits keeps
  * nothing ahead: parts that several processes keep, of which none is enough, would stop them all.
  */
-export function reportOf(account: Account, seq: number, now: number, closes = 0, wants = true): Sent {
+export function reportOf(account: Account, seq: number, now: number, closes = false, wants = true): Sent {
   const { own, grant, line, limitUs } = account
   const first = line[0]
-  const isClosing = closes > 0
   if (first || now >= grant.until) account.dropGrant()
-  const held = isClosing ? 0 : own.priced(now)
+  const held = closes ? 0 : own.priced(now)
   const latest = own.lastEnd
   let lasts = latest === Infinity ? LEASE_US : Math.max(0, latest - now)
   let [want, count] = [0, 0]
@@ -126,7 +125,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = 0,
     used: own.used(now),
     held,
     ahead: grant.us,
-    running: isClosing ? 0 : own.live + grant.places,
+    running: closes ? 0 : own.live + grant.places,
     excused: own.excused(now),
     added: own.addedUs,
     strain: account.strainReported,
@@ -142,7 +141,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = 0,
   const sent = { report, live: own.live, at: now }
   account.sent = sent
   account.lastSeq = seq
-  if (!isClosing) account.unanswered++
+  if (!closes) account.unanswered++
   account.hasEnded = false
   account.told = undefined
   return sent
@@ -164,17 +163,17 @@ export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: nu
   const { report } = sent
   if (account.sent === sent) account.sent = undefined
   if (report.number !== account.number) return undefined
-  if (report.closes === 0) account.unanswered--
+  if (!report.closes) account.unanswered--
   if (report.seq !== account.lastSeq) return undefined
   if (answer.status === 'written') {
     hear(account, sent, answer.figures as AnswerFigures, now)
     return 'serve'
   }
   if (answer.status === 'unreadable') return 'serve'
-  if (answer.status === 'late' && answer.found === 0) {
+  if (answer.status === 'late' && answer.found < report.stored) {
     // The store has lost the figures: they are told anew. A closed process's have been moved before.
     account.stored = 0
-    if (report.closes === 0) return 'again'
+    if (!report.closes) return 'again'
     account.told = { ...TOLD_NOTHING, used: report.used }
   }
   return account.line.length > 0 ? 'again' : undefined
@@ -183,7 +182,7 @@ export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: nu
 function hear(account: Account, { report, live, at }: Sent, figures: AnswerFigures, now: number): void {
   const { grant, own } = account
   const { used, held, aheadOfOthers, running, excused, added, granted, count, ahead, places } = figures
-  account.stored = report.closes > 0 ? 0 : report.seq
+  account.stored = report.closes ? 0 : report.seq
   account.others = { used, held, ahead: aheadOfOthers, running, excused, added }
   account.heardAt = at
   account.strain = Math.max(account.strain, figures.strain / HUNDREDTHS)

@@ -73,8 +73,8 @@ export interface Report {
   readonly seq: number
   /** The `seq` of the last report that was answered in this window; 0 for none. */
   readonly stored: number
-  /** The process closes: the `seq` that its figures must have, so that they move to the sum of closed processes; else 0. */
-  readonly closes: number
+  /** The process closes: its figures move to the sum of closed processes. */
+  readonly closes: boolean
   /** Time that its requests used. */
   readonly used: number
   /** What is left of the prices of its running requests. */

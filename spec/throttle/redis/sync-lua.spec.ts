@@ -14,7 +14,7 @@ const WINDOW_US = 3_000_000
 const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US, PLACES]
 
 const REPORT: Report = {
-  ...{ id: 'id', number: 0, starts: 0, ends: 2 ** 52, seq: 1, stored: 0, closes: 0, used: 0, held: 0, ahead: 0 },
+  ...{ id: 'id', number: 0, starts: 0, ends: 2 ** 52, seq: 1, stored: 0, closes: false, used: 0, held: 0, ahead: 0 },
   ...{ running: 0, excused: 0, added: 0, strain: 100, carried: 0, lasts: 0, want: 0, count: 0, unit: 0 },
   ...{ wish: 0, wishPlaces: 0, limit: 1_000_000 },
 }
@@ -53,7 +53,7 @@ class Reports {
       ...{ id, number, starts: number * WINDOW_US, ends: (number + 1) * WINDOW_US, ...figures, ...terms },
       seq: Math.max(1, seq - (r.chance(0.08) ? r.int(1, 3) : 0)),
       stored: r.chance(0.85) ? found : r.int(0, 3),
-      closes: !isClosing ? 0 : r.chance(0.7) ? found : r.int(1, 5),
+      closes: isClosing,
       limit: r.pick([500_000, 1_000_000]),
       ...(isClosing ? { ...NOTHING } : this.#asked()),
     }
@@ -82,7 +82,7 @@ class Reports {
     const isPart = figures !== undefined && figures.count > 0 && figures.count < report.count
     const kinds = [
       status as string,
-      ...(figures && report.closes > 0 ? ['moved'] : []),
+      ...(figures && report.closes ? ['moved'] : []),
       ...(figures && figures.count > 0 ? ['granted'] : []),
       ...(isPart ? ['granted in part'] : []),
       ...(isAlone ? ['alone'] : []),

@@ -82,10 +82,7 @@ export class StoreModel {
     let hash = this.hashes.get(key)
     const mine = hash?.fields.get(process) ?? NO_FIELD
     const found = mine.seq
-    const isOld = found >= c.seq
-    const isMoved = c.closes > 0 && found !== c.closes
-    const isGone = c.stored > 0 && found === 0
-    if (isOld || isMoved || isGone) return { time, status: 'late', found }
+    if (found >= c.seq || found < c.stored) return { time, status: 'late', found }
     if (hash === undefined) {
       hash = {
         fields: new Map(),
@@ -163,7 +160,7 @@ export class StoreModel {
     if (held > 0 || live > 0) expires = time + Math.max(c.lasts + GRACE_US, LEAST_US)
     if (ahead > 0 || places > 0) expires = expires === NEVER ? time + LEASE_US : Math.max(expires, time + LEASE_US)
     const { used, excused, added, seq } = c
-    if (c.closes > 0) {
+    if (c.closes) {
       hash.closed.used += used
       hash.closed.excused += excused
       hash.closed.added += added
