@@ -149,8 +149,13 @@ export class Laws {
     for (const { expires, held } of hash?.fields.values() ?? []) if (expires <= sim.time) unknown += held
     for (const { at, held } of hash?.lapsed ?? []) if (at > sim.time - granted) unknown += held
     const known = work.used(number) - unknown
-    // Those with a higher limit may have been granted theirs since.
-    const running = [...work.live].filter((one) => one.limitUs <= limitUs || one.admittedAt < now - granted).length
+    // Those with a higher limit may have been granted theirs since. What another process's earlier window left running is
+    // told within a tick.
+    const isKnown = (one: SimulatedRequest) =>
+      one.process === process || one.admittedAt >= start || start < now - granted - heard
+    const running = [...work.live].filter(
+      (one) => (one.limitUs <= limitUs || one.admittedAt < now - granted) && isKnown(one),
+    ).length
     const strain = this.strains.known(work, number, now - granted - heard) * 0.98
     const most = Math.max(1, (PLACES * (limitUs - Math.max(0, known))) / (limitUs * Math.max(1, strain)))
     if (running > most + 1e-6)
