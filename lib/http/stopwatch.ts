@@ -42,9 +42,9 @@ export class Stopwatch {
     if (this.#waitsFor !== 0) this.#chargedFrom = at
   }
 
-  /** Waits for the client that were charged, up to the end of the latest: they say nothing of the work. */
-  get chargedWaitsUs(): number {
-    return this.#chargedWaitsUs
+  /** Waits for the client that were charged, the present one included: they say nothing of the work. */
+  chargedWaitsUs(now: number): number {
+    return this.#chargedWaitsUs + (this.#chargedFrom === undefined ? 0 : now - this.#chargedFrom)
   }
 
   #endChargedWait(at: number): void {

@@ -200,7 +200,8 @@ export class Figures {
       if (hold.state !== 'running') continue
       if (hold.until <= now) {
         if (!hold.isBeyondPrice) this.#leavePrice(hold)
-        const until = now + Math.max(LONGER_LEAST_US, Math.ceil((now - hold.from + hold.tookUs) / 2))
+        const workedUs = now - hold.from + hold.tookUs - (hold.owner?.chargedWaitsUs(now) ?? 0)
+        const until = now + Math.max(LONGER_LEAST_US, Math.ceil(workedUs / 2))
         this.#untilUs += until - hold.until
         hold.until = until
         this.#latest = Math.max(this.#latest, until)

@@ -6,6 +6,8 @@ export interface HoldOwner {
   waitCounts(at: number): void
   /** A window has begun at `at`: a wait for the client that was counted is excused again. */
   windowBegan(at: number): void
+  /** Time so far in which the request only waited for its client, and which was counted all the same, in µs. */
+  chargedWaitsUs(now: number): number
   /** The subject has used two limits: the request is asked to stop. */
   overrun(): void
 }

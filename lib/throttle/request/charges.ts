@@ -203,7 +203,7 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
   #learn({ route, routes }: Charged, account: Account, us: number): void {
     if (this.#meter.res.statusCode === 404) return
     routes.keep(route)
-    const workUs = Math.max(0, us - this.#meter.chargedWaitsUs)
+    const workUs = Math.max(0, us - this.chargedWaitsUs(nowUs(this.#meter.clock)))
     account.histories = learnPrice(route, account.subject, account.histories, workUs)
   }
 
@@ -233,6 +233,10 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
     if (!this.#meter.pauseFrom(at)) return
     for (const { ledger, hold } of this.#charged)
       if (hold?.state === 'running') ledger.waitForClient(hold, Math.max(at, hold.from))
+  }
+
+  chargedWaitsUs(now: number): number {
+    return this.#meter.chargedWaitsUs(now)
   }
 
   overrun(): void {

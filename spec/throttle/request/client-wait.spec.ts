@@ -122,6 +122,24 @@ describe('throttle({ clientWaitMs })', () => {
     assert.equal(running.length, 2, 'neither is held for 800 ms')
   })
 
+  it('holds nothing for a wait beyond the cap, however long it lasts', async (t) => {
+    const { burst, clock, spentMs } = await uploads(t, 1)
+    clock.advance(2_400)
+    assert.equal(await spentMs(), 400)
+    assert.equal(await burst(1, '/new'), 1, 'a request of a price of 500 ms')
+  })
+
+  it('holds half as much as was worked after such a wait', async (t) => {
+    const { burst, clock, running, sockets, spentMs } = await uploads(t, 1)
+    clock.advance(2_100)
+    sockets[0]?.write('b')
+    await until(() => running[0]?.req.complete)
+    await new Promise(setImmediate)
+    clock.advance(300)
+    assert.equal(await spentMs(), 400)
+    assert.equal(await burst(1, '/new'), 0, 'a request of a price of 500 ms')
+  })
+
   it('excuses as much again in the next window', async (t) => {
     const { clock, enterNextWindow, open, running, spentMs } = await uploads(t, 1)
     clock.advance(2_000)

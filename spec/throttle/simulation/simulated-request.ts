@@ -194,6 +194,10 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     // a wait that counts goes on counting here, since the laws know it as a stretch of work
   }
 
+  chargedWaitsUs(): number {
+    return 0 // counted as work, as in windowBegan()
+  }
+
   overrun(): void {
     // the app does as it likes
   }
