@@ -75,12 +75,4 @@ export class KnownTokens {
     }
     this.#recent.set(end, known)
   }
-
-  /** Forgets all that was verified with keys no longer in use. */
-  drop(keys: ReadonlySet<VerifyKey>): void {
-    this.#latest = undefined
-    for (const half of [this.#recent, this.#earlier]) {
-      for (const [end, { key }] of half) if (keys.has(key)) half.delete(end)
-    }
-  }
 }

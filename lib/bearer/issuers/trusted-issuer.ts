@@ -7,7 +7,6 @@ import type { KeyMaterial, KeyOptions } from '../keys/key-options'
 import { type IssuerMetadata, discover } from './discovery'
 import { type IssuerDefaults, type TokenOptions, claimPolicy } from '../claims/claim-options'
 import type { TrustedIssuer } from './jwt-verifier'
-import type { KnownTokens } from './known-tokens'
 import { tenantKeys } from './tenant-keys'
 import { type KeySource, keySet, secretBeside, sharedAlgorithms, staticKeys } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
@@ -28,14 +27,9 @@ const SOURCES = ['key', 'keys', 'secret', 'jwksUri'] as const
  *
  * @throws {TypeError|RangeError} naming the option
  */
-export function trustedIssuer(
-  options: IssuerOptions,
-  defaults: IssuerDefaults,
-  clock: Clock,
-  tokens: KnownTokens,
-): TrustedIssuer {
+export function trustedIssuer(options: IssuerOptions, defaults: IssuerDefaults, clock: Clock): TrustedIssuer {
   const policy = claimPolicy(options, defaults)
-  const keysOf = (issuer: string) => keySource(options, issuer, options.allowHttp ?? false, clock, tokens)
+  const keysOf = (issuer: string) => keySource(options, issuer, options.allowHttp ?? false, clock)
   const { tenants } = policy
   if (tenants && !SOURCES.some((name) => options[name] !== undefined)) {
     return { policy, keys: tenantKeys(tenants, keysOf) }
@@ -44,13 +38,7 @@ export function trustedIssuer(
   return { policy, keys: { of: () => keys, known: () => [{ issuer: policy.issuer, keys }] } }
 }
 
-function keySource(
-  options: IssuerOptions,
-  issuer: string,
-  allowHttp: boolean,
-  clock: Clock,
-  tokens: KnownTokens,
-): KeySource {
+function keySource(options: IssuerOptions, issuer: string, allowHttp: boolean, clock: Clock): KeySource {
   const { key, keys, secret, jwksUri, lastGoodSec = 3_600 } = options
   const given = SOURCES.filter((name) => options[name] !== undefined)
   if (given.length > 1 && given.join() !== 'secret,jwksUri') {
@@ -71,8 +59,7 @@ function keySource(
     if (!Array.isArray(keys) || keys.length === 0) throw keyError('keys must be a list of one key or more')
     return fixed((keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms))))
   }
-  const withdrawn = (keys: ReadonlySet<VerifyKey>) => tokens.drop(keys)
-  const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000, withdrawn, fetch: options.fetch }
+  const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000, fetch: options.fetch }
   if (jwksUri !== undefined) {
     if (!isSecureUrl(jwksUri, allowHttp)) {
       throw optionError(`jwksUri must be an https URL; received ${shown(jwksUri)}${allowHttpHint(jwksUri)}`)

@@ -119,7 +119,7 @@ function defaultsOf({ resourceMetadata }: VerifierOptions, env: NodeJS.ProcessEn
 function byKeys(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
   const { cache = { maxTokens: 5_000 } } = options
   const tokens = new KnownTokens(cacheSize(cache))
-  const { issuers, opaque } = trustedIssuers(options, env, clock, tokens)
+  const { issuers, opaque } = trustedIssuers(options, env, clock)
   const policies = [...issuers.all(), ...(opaque ? [opaque] : [])].map(({ policy }) => policy)
   const clockToleranceSec = Math.max(...policies.map((policy) => policy.clockToleranceSec))
   const byKeys = jwtVerifier(issuers, tokens, clock)
@@ -137,10 +137,10 @@ interface Trusted {
   readonly opaque: { readonly policy: ClaimPolicy; readonly verifier: TokenVerifier } | undefined
 }
 
-function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock, tokens: KnownTokens): Trusted {
+function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Trusted {
   const issuers = new TrustedIssuers()
   if (options.issuers === undefined) {
-    issuers.add(trustedIssuer(options, defaultsOf(options, env), clock, tokens))
+    issuers.add(trustedIssuer(options, defaultsOf(options, env), clock))
     return { issuers, opaque: undefined }
   }
   for (const name of ISSUER_OPTION_NAMES) {
@@ -160,7 +160,7 @@ function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock:
       if (opaque) throw optionError('issuers may have introspection once: no issuer is shown the tokens of another')
       opaque = inIssuer(i, () => opaqueIssuer(given, defaults, clock))
     } else {
-      const issuer = inIssuer(i, () => trustedIssuer(given, defaults, clock, tokens))
+      const issuer = inIssuer(i, () => trustedIssuer(given, defaults, clock))
       if (!issuers.add(issuer)) throw optionError(`issuers has ${shown(issuer.policy.issuer)} twice: ${ONCE}`)
     }
   }

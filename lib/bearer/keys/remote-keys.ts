@@ -17,8 +17,6 @@ export interface RemoteKeysOptions {
   readonly lastGoodMs: number
   /** Accepts a set with no key at all: the issuer has a shared secret as well. Default false. */
   readonly mayBeEmpty?: boolean
-  /** Called with keys that the issuer has withdrawn. */
-  readonly withdrawn?: (keys: ReadonlySet<VerifyKey>) => void
   /** From 0 to 1; spreads the retries of many processes. */
   readonly random?: () => number
   /** Default: Node's own. */
@@ -48,7 +46,7 @@ const OTHER_KEYS = 'have the issuer sign with another key, or set algorithms'
  * `unknown_key`.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
-  const { locate, algorithms, clock, lastGoodMs, mayBeEmpty, withdrawn, random = Math.random, fetch } = options
+  const { locate, algorithms, clock, lastGoodMs, mayBeEmpty, random = Math.random, fetch } = options
   let set: KeySet | undefined
   let byJwk: ReadonlyMap<string, VerifyKey> = new Map()
   let fetchedAt = -Infinity
@@ -110,13 +108,14 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     return new Error(`the keys of the issuer cannot be had: ${why}: ${remedy}`, { cause })
   }
 
-  /** Whether the set has no usable key where it needs one. */
+  /** Whether the set, once fetched, has no usable key where it needs one. */
   function isEmpty(): boolean {
-    return set?.all.length === 0 && !(mayBeEmpty && set.leftOut.length === 0)
+    const { all, leftOut } = set as KeySet
+    return all.length === 0 && !(mayBeEmpty && leftOut.length === 0)
   }
 
   function noKey(): Error {
-    const leftOut = set?.leftOut ?? []
+    const { leftOut } = set as KeySet
     if (leftOut.length === 0) return new RemediedProblem('its JWK Set has no key', NO_KEYS)
     return new RemediedProblem(`its JWK Set has no key that can be used: ${leftOutKeys(leftOut)}`, OTHER_KEYS)
   }
@@ -149,11 +148,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     try {
       const url = await locate(failures > 0)
       const { body, freshMs } = await fetchJson(url, { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, fetch })
-      const read = readJwks(body, algorithms, byJwk, url)
-      const before = set?.all ?? []
-      ;({ set, byJwk } = read)
-      const gone = before.filter((key) => !read.set.all.includes(key))
-      if (gone.length > 0) withdrawn?.(new Set(gone))
+      ;({ set, byJwk } = readJwks(body, algorithms, byJwk, url))
       fetchedAt = startedAt
       lifeMs = Math.min(Math.max(freshMs ?? LIFE_MS.default, LIFE_MS.least), LIFE_MS.most)
       failures = 0

@@ -354,19 +354,6 @@ describe('remoteKeys()', () => {
     assert.equal(await find('b-999'), 'b-999')
   })
 
-  it('tells which keys the issuer no longer shows, and of no others', async () => {
-    const withdrawn: (string | undefined)[][] = []
-    const { state, find, clock } = await source(3_600_000, {
-      withdrawn: (keys) => void withdrawn.push([...keys].map(({ kid }) => kid)),
-    })
-    for (const keys of [[a.jwk, b.jwk], [b.jwk, a.jwk], [b.jwk], [b.jwk], [{ ...b.jwk, kid: 'c' }]]) {
-      state.keys = keys
-      clock.advance(600_001)
-      await find('b')
-    }
-    assert.deepEqual(withdrawn, [['a'], ['b']])
-  })
-
   it('replaces the whole set: a withdrawn key is gone', async () => {
     const { state, find, clock } = await source()
     assert.equal(await find('a'), 'a')
