@@ -35,8 +35,8 @@ export function preset(facts: ProviderOptions, more: ProviderOptions = {}): Issu
       ? (claims: Claims, token: Parameters<typeof first>[1]) => first(claims, token) && second(claims, token)
       : (first ?? second)
   const { jwksUri, ...rest } = facts
-  const ownKeys = ['key', 'keys', 'secret', 'jwksUri'].some((name) => name in more)
-  const keys = ownKeys ? {} : { jwksUri }
+  const hasOwnKeys = ['key', 'keys', 'secret', 'jwksUri'].some((name) => name in more)
+  const keys = !hasOwnKeys && jwksUri !== undefined && { jwksUri }
   return { ...rest, ...keys, ...more, ...(checkClaims && { checkClaims }) } as IssuerOptions
 }
 

@@ -91,6 +91,7 @@ describe('requireBearer() throws at startup and names the option', () => {
     ['key an oct JWK', { issuer, audience, key: { kty: 'oct', k: 'AAAA' } }, /key.*option secret/],
     ['key no PEM', { issuer, audience, key: 'hello' }, /key.*no PEM/],
     ['key no key', { issuer, audience, key: 7 }, /key.*no JWK/],
+    ['keys with one that is none', { issuer, audience, keys: [jwk, { kty: 'oct' }] }, /^keys\[1\] cannot be used: /],
     ['key for encryption', { issuer, audience, key: { ...jwk, use: 'enc' } }, /key.*use/],
     ['key for signing only', { issuer, audience, key: { ...jwk, key_ops: ['sign'] } }, /key.*key_ops/],
     ['key of a broken JWK', { issuer, audience, key: { kty: 'RSA', n: 'x' } }, /key.*JWK/],
@@ -104,7 +105,7 @@ describe('requireBearer() throws at startup and names the option', () => {
     [
       'a secret of two algorithms',
       { issuer, audience, secret: secretText, algorithms: ['HS256', 'HS384'] },
-      /algorithms/,
+      /^algorithms must name one of HS256, HS384, HS512 for secret; received \[ 'HS256', 'HS384' \]/,
     ],
     [
       'a secret and jwksUri without an algorithm for the secret',
@@ -114,7 +115,7 @@ describe('requireBearer() throws at startup and names the option', () => {
     [
       'a secret and jwksUri without an algorithm for jwksUri',
       { issuer, audience, secret: secretText, jwksUri: 'https://as.test/jwks', algorithms: ['HS256'] },
-      /algorithms must name one of RS256.* for jwksUri; received \[ 'HS256' \]/,
+      /algorithms must name one of RS256, RS384, .*, Ed25519 for jwksUri; received \[ 'HS256' \]/,
     ],
     [
       'a secret, jwksUri and a key',
@@ -130,8 +131,16 @@ describe('requireBearer() throws at startup and names the option', () => {
     ['algorithms a text', { ...dev, algorithms: 'RS256' }, /algorithms.*'RS256'/],
     ['algorithms empty', { ...dev, algorithms: [] }, /algorithms/],
     ['algorithms with none', { ...dev, algorithms: ['none'] }, /algorithms.*'none'/],
-    ['a shared algorithm for a key', { ...dev, algorithms: ['ES256', 'HS256'] }, /algorithms.*'HS256'/],
-    ['a key’s algorithm for a secret', { issuer, audience, secret: secretText, algorithms: ['RS256'] }, /algorithms/],
+    [
+      'a shared algorithm for a key',
+      { ...dev, algorithms: ['ES256', 'HS256'] },
+      /algorithms must be among RS256, .*, Ed25519 here; received 'HS256'/,
+    ],
+    [
+      'a key’s algorithm for a secret',
+      { issuer, audience, secret: secretText, algorithms: ['RS256'] },
+      /algorithms must be among HS256, HS384, HS512 here; received 'RS256'/,
+    ],
     ['clockToleranceSec a text', { ...dev, clockToleranceSec: '5' }, /clockToleranceSec.*'5'/],
     ['clockToleranceSec too large', { ...dev, clockToleranceSec: 301 }, /clockToleranceSec.*301/],
     ['maxAgeSec negative', { ...dev, maxAgeSec: -1 }, /maxAgeSec.*-1/],

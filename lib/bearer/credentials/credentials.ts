@@ -94,8 +94,8 @@ export function findToken(
   isKnown?: (text: string) => boolean,
 ): Credentials | Refusal {
   const fields = fieldValues(request, 'authorization')
-  if (fields.length > 1) return refuse('several_tokens')
-  const [field = ''] = fields
+  if (fields.length !== 1) return refuse(fields.length === 0 ? 'no_token' : 'several_tokens')
+  const [field] = fields as [string]
   const scheme = BEARER.test(field) ? 'Bearer' : dpop && DPOP.test(field) ? 'DPoP' : undefined
   if (scheme === undefined) return refuse('no_token')
   if (field.length > scheme.length + 1 + maxTokenLength) return refuse('malformed_token')

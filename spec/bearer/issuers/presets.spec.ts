@@ -220,6 +220,26 @@ describe('presets of express-tollgate/providers', () => {
     assert.equal(await outcome(alone, { aud: 'authenticated', role: 'authenticated', sub: 'ada' }), 'claim_check')
   })
 
+  it('set no option to undefined, so that an option of the app spread before them stays', () => {
+    const all = [
+      ...[
+        auth0({ domain, audience }),
+        keycloak({ realm, audience }),
+        supabase({ project: 'acme' }),
+        firebase({ project: 'acme' }),
+      ],
+      ...[
+        entra({ tenant: tid, audience }),
+        okta({ domain }),
+        logto({ domain, audience }),
+        clerk({ domain, machine: 'api' }),
+      ],
+    ]
+    for (const options of all) assert.ok(!Object.values(options).includes(undefined), inspect(options))
+    const { secret } = { secret: 's', ...supabase({ project: 'acme' }) }
+    assert.equal(secret, 's')
+  })
+
   it('have keys of the app in place of the provider’s', () => {
     const at = (own: object) => supabase({ project: 'acme', more: own }).jwksUri
     assert.equal(at({}), 'https://acme.supabase.co/auth/v1/.well-known/jwks.json')
