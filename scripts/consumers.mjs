@@ -96,7 +96,11 @@ app.get('/new/:id', requireBearer(), throttle(), (req, res) => {
 
 /** Apps by name; each has routes of its old package, where there is one, beside one of ours. */
 const APPS = {
-  alone: `${ours}${routes(`
+  alone: `${ours}
+import { allowUnauthenticated, protectedResource } from '${name}'${routes(`
+const resource = 'https://api.example'
+app.use(protectedResource({ resource, authorizationServers: ['https://as.example'], scopes: ['read'] }))
+app.use(allowUnauthenticated({ paths: ['/public'] }))
 app.get('/', requireBearer({ optional: true }), throttle(), (req, res) => {
   const session: Session | undefined = req.auth
   // @ts-expect-error there may be no session
@@ -109,7 +113,7 @@ app.get('/', requireBearer({ optional: true }), throttle(), (req, res) => {
   if (known.kind === 'user') res.send(known.userId.length + known.sub.length)
   else res.send(known.clientId.length)
   // @ts-expect-error two sources of keys
-  requireBearer({ issuer: 'a', audience: 'b', secret: 's', jwksUri: 'u' })
+  requireBearer({ issuer: 'a', audience: 'b', key: 'k', jwksUri: 'u' })
   res.json({ kind: session?.kind, leftMs: req.throttle?.leftMs })
 })`)}`,
   'throttle alone': `import { budgetOf, throttle } from 'express-tollgate/throttle'
