@@ -1,15 +1,16 @@
 import type { DenialHeaders } from '../errors'
 import { answeredAtOnce } from '../http/callback'
-import { isJsonObject } from '../http/json'
 import { shown } from '../http/options'
 import type { BearerConfig } from './bearer-config'
 import { nonceFields } from './challenge'
+import { bindingsOf } from './claims/claims'
 import type { Credentials } from './credentials/credentials'
 import { type AppRequestView, findTokenIn } from './credentials/token-sources'
 import type { AcceptedProof } from './dpop/dpop-check'
 import { type Refusal, isRefusal, refuse } from './refusal/refusal'
 import { grantsScope } from './session/scope'
 import {
+  type Claims,
   type Session,
   type SessionIdentity,
   identityFromClaims,
@@ -60,7 +61,7 @@ function bind(
     const shown = dpop.check(verified.token, verified.claims, request)
     return shown instanceof Promise ? shown.then(admitBound) : admitBound(shown)
   }
-  if (verified.claims.cnf !== undefined) return boundToOther(verified.claims.cnf, dpop !== undefined)
+  if (verified.claims.cnf !== undefined) return boundToOther(verified.claims, dpop !== undefined)
   if (dpop?.required) return { refused: 'dpop_required', scheme: 'DPoP' }
   return admit(verified, config, placement === 'query' || placement === 'own' ? PRIVATE : NO_FIELDS)
 
@@ -71,8 +72,8 @@ function bind(
 }
 
 /** What a token is bound to, for the operator: only a key is proved by DPoP. */
-function boundToOther(cnf: unknown, isDpopTaken: boolean): Refusal {
-  const bindings = isJsonObject(cnf) ? Object.keys(cnf) : []
+function boundToOther(claims: Claims, isDpopTaken: boolean): Refusal {
+  const bindings = bindingsOf(claims)
   const missing = isDpopTaken ? 'it came without a DPoP proof' : 'set the option dpop'
   const why = `the token is bound by cnf ${shown(bindings)}; ${bindings.includes('jkt') ? missing : 'only jkt is supported'}`
   return { refused: 'sender_constrained', cause: new Error(why) }

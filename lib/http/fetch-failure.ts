@@ -28,12 +28,15 @@ const REFUSES_MACHINE =
   'another User-Agent'
 const ADDRESS = 'correct the address'
 const REDIRECT = 'redirects are not followed: give the address that it leads to'
+const TLS_REFUSED =
+  'the server refuses the TLS handshake: give a fetch with a client certificate if it asks for one, or see its log'
 const SERVER_FAILS = 'see the log of the server there'
 
 /** Remedies by the code of a failed connection. */
 const CONNECTIONS: Remedies = [
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'correct the host name, or the DNS of this machine'],
   [/^ECONNREFUSED$/, 'start the server, or correct the port'],
+  [/^ERR_SSL_.*_ALERT_/, TLS_REFUSED],
   [/ALTNAME|HOSTNAME_MISMATCH/, 'its certificate is for another host: correct the address, or the certificate there'],
   [/CERT_HAS_EXPIRED/, 'its certificate has expired: renew it there, or correct the clock of this machine'],
   [
@@ -44,7 +47,7 @@ const CONNECTIONS: Remedies = [
   [/SELF_SIGNED|UNABLE_TO|CERT|INVALID_CA/, 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'],
   [/^EPROTO$|^ERR_SSL/, 'the server there does not speak TLS: correct the port'],
   [/^UND_ERR_ABORTED$/, 'correct the credentials for the proxy, or allow the address there'], // undici's ProxyAgent
-  [/no answer within|TIMEDOUT|TIMEOUT/, 'check the address, and firewalls and proxies on the way'],
+  [/no answer within|TIMEDOUT|TIMEOUT|UNREACH$/, 'check the address, and firewalls and proxies on the way'],
 ]
 
 /** Remedies by the status of the response. */

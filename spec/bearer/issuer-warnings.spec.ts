@@ -100,6 +100,8 @@ describe('requireBearer() tells the operator', () => {
 
   const CA = 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'
   const OTHER_HOST = 'its certificate is for another host: correct the address, or the certificate there'
+  const TLS_REFUSED =
+    'the server refuses the TLS handshake: give a fetch with a client certificate if it asks for one, or see its log'
   const remedies: readonly [code: string, remedy: string][] = [
     ['ENOTFOUND', 'correct the host name, or the DNS of this machine'],
     ['EAI_AGAIN', 'correct the host name, or the DNS of this machine'],
@@ -118,6 +120,9 @@ describe('requireBearer() tells the operator', () => {
     ['CERT_UNTRUSTED', CA],
     ['EPROTO', 'the server there does not speak TLS: correct the port'],
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'the server there does not speak TLS: correct the port'],
+    ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', TLS_REFUSED],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', TLS_REFUSED],
+    ['EHOSTUNREACH', 'check the address, and firewalls and proxies on the way'],
     ['ETIMEDOUT', 'check the address, and firewalls and proxies on the way'],
     ['UND_ERR_CONNECT_TIMEOUT', 'check the address, and firewalls and proxies on the way'],
     ['ECONNRESET', 'check that this is the right address'],

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../http/json'
+import { type JsonObject, isJsonObject } from '../../http/json'
 import type { Jws } from '../credentials/jws'
 import { type Reason, type Refusal, refuse } from '../refusal/refusal'
 import { type SessionRules, isId } from '../session/session'
@@ -108,6 +108,11 @@ function isTenants(claims: JsonObject, tenants: TenantPattern | undefined): bool
 export function withoutNull(claims: JsonObject): JsonObject {
   if (!Object.values(claims).includes(null)) return claims
   return Object.freeze(Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null)))
+}
+
+/** What a token is bound to (RFC 7800 §3.1): `['jkt']`. A member of `cnf` that is `null` counts as absent. */
+export function bindingsOf({ cnf }: JsonObject): readonly string[] {
+  return isJsonObject(cnf) ? Object.keys(withoutNull(cnf)) : []
 }
 
 const TIMES = ['exp', 'nbf', 'iat'] as const

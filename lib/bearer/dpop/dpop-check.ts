@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { keyError, optionError } from '../../http/help'
 import { optionNames, optionRange, shown } from '../../http/options'
+import { bindingsOf } from '../claims/claims'
 import { type RequestView, fieldValues } from '../credentials/credentials'
 import { isJsonObject } from '../../http/json'
 import type { Refusal } from '../refusal/refusal'
@@ -93,7 +94,7 @@ export function dpopCheck(
     const nonce = nonces?.judge(proof.nonce, now)
     if (nonce === 'other') return { ...refusal('dpop_nonce'), nonce: nonces?.current(now) }
     const { cnf } = claims
-    if (!isJsonObject(cnf) || cnf.jkt !== proof.jkt || Object.keys(cnf).length > 1) return refusal('dpop_binding')
+    if (!isJsonObject(cnf) || cnf.jkt !== proof.jkt || bindingsOf(claims).length > 1) return refusal('dpop_binding')
     const shown = { nonce: nonce === 'previous' ? nonces?.current(now) : undefined }
     try {
       const noted = seen.note(hash('sha256', `${proof.jkt}:${proof.jti}`, 'base64url'), proof.iat + maxAgeSec, now)

@@ -198,6 +198,16 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     }
   })
 
+  it('counts members of cnf that are null as absent', async () => {
+    const { ask, proof } = await api()
+    for (const cnf of [{ jkt, 'x5t#S256': null }, { jwk: null, jkt, kid: null }, { jkt: null }]) {
+      const token = dev.token('ada', { claims: { cnf } })
+      const ath = hash('sha256', token, 'base64url')
+      assert.equal((await ask(await proof({ ath }), token)).status, cnf.jkt === null ? 401 : 200, JSON.stringify(cnf))
+      assert.equal((await ask(undefined, token, 'Bearer')).status, 401)
+    }
+  })
+
   it('takes plain bearer tokens too, unless required', async () => {
     const plain = dev.token('ada')
     const { ask } = await api()
