@@ -95,7 +95,7 @@ export class Ledger {
   #enter(account: Account, now: number, time = account.server.clock.at(now)): void {
     if (time >= account.end) {
       this.#log(account, Math.min(now, now - (time - account.end)))
-      if (account.enter(now, time)) account.touched = now
+      account.enter(now, time)
     }
     account.own.boundWaits(now, account.others.excused)
   }
@@ -192,9 +192,14 @@ export class Ledger {
     const { account } = hold
     if (hold.state === 'ended') return
     this.#enter(account, now)
-    const unusedUs = account.own.end(hold, now)
+    account.own.end(hold, now)
     learn?.(account, hold.tookUs)
-    this.#freed(account, unusedUs, now)
+    account.hasEnded = true
+    account.touched = now
+    // A hot subject's requests start from its grant one after the other, at one command a tick.
+    if (account.grant.us > 0) account.grant.places++
+    this.#serve(account, now)
+    this.#reporter?.ended(account, now)
   }
 
   /** Takes a request back as if it had not been let in. */
@@ -206,19 +211,6 @@ export class Ledger {
     account.own.park(hold, now)
     account.own.charge(hold.number === account.number ? -hold.tookUs : -sinceUs)
     this.end(hold, now)
-  }
-
-  /** Time that a request did not use goes to those who wait, but not beyond the limit. */
-  #freed(account: Account, unusedUs: number, now: number): void {
-    const { grant, line, server } = account
-    account.hasEnded = true
-    account.touched = now
-    if (!server.isMemory && (line.length > 0 || grant.us > 0)) {
-      if (line.length > 0) grant.us = Math.min(grant.us + unusedUs, Math.max(0, account.left(grant.limitUs, now)))
-      grant.places++
-    }
-    if (line.length > 0) this.#serve(account, now)
-    this.#reporter?.ended(account, now)
   }
 
   /** Leaves out time of a running request that is another's. */
@@ -279,7 +271,7 @@ export class Ledger {
     const now = nowUs(this.#clock)
     const account = this.current(of, now)
     account.reset(now)
-    if (account.line.length > 0) this.#serve(account, now)
+    this.#serve(account, now)
     return this.#reporter?.refresh(account) ?? Promise.resolve()
   }
 
@@ -311,6 +303,7 @@ export class Ledger {
   // --- the line
 
   #serve(account: Account, now: number, isAlone?: boolean): void {
+    if (account.line.length === 0) return
     for (const { waiter, decision } of serve(account, now, isAlone)) waiter.applicant.decided(decision)
   }
 

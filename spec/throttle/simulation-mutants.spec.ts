@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { mutated } from './simulation/mutated'
-import { MUTANTS, type Mutant, SLOW, UNPROVED } from './simulation/mutants'
+import { failsWithout, mutated } from './simulation/mutated'
+import { MUTANTS, type Mutant, PROVED_BY, SLOW, UNPROVED } from './simulation/mutants'
 import { FROM, SEEDS, runSeed } from './simulation/seeds'
 
 const IS_LONG = process.env.SIMULATION_SEEDS !== undefined
@@ -11,7 +11,7 @@ const FOUND = IS_LONG ? 5 : 1
 
 describe('the simulator finds out what the core lacks', () => {
   for (const mutant of MUTANTS) {
-    if (UNPROVED.has(mutant.lacks) || (SLOW.has(mutant.lacks) && !IS_LONG)) continue
+    if (PROVED_BY.has(mutant.lacks) || UNPROVED.has(mutant.lacks) || (SLOW.has(mutant.lacks) && !IS_LONG)) continue
     it(mutant.lacks, async (t) => t.diagnostic(await find(mutant)))
   }
 
@@ -30,4 +30,12 @@ describe('the simulator finds out what the core lacks', () => {
     }
     return assert.fail(`not found in ${FOUND} of ${MOST} seeds of ${mutant.modes.join(', ')}`)
   }
+})
+
+describe('a spec fails without what no law misses', { skip: !IS_LONG && 'with SIMULATION_SEEDS only' }, () => {
+  for (const [lacks, spec] of PROVED_BY)
+    it(`${lacks}: ${spec}`, async () => {
+      const mutant = MUTANTS.find((each) => each.lacks === lacks)
+      assert.ok(mutant && (await failsWithout(mutant, spec)))
+    })
 })

@@ -8,8 +8,6 @@ import type { Waiter } from './decide'
 export const PLACES = 32
 /** Strain falls to half in eight windows. */
 export const STRAIN_KEPT = 2 ** (-1 / 8)
-/** Strain is reported in these. */
-export const HUNDREDTHS = 100
 /** A request that was written off unseen counts as this part of a limit towards strain. */
 const WRITTEN_OFF = 1 / 4
 
@@ -154,13 +152,8 @@ export class Account {
 
   /** Whether one more may run at once: by the part of the limit that is left. One alone always may. */
   hasPlace(limitUs: number, now: number, live = this.own.live + this.others.running): boolean {
-    const left = PLACES * HUNDREDTHS * (limitUs - this.used(now))
-    return live === 0 || (live + 1) * limitUs * this.strainReported <= left
-  }
-
-  /** The subject's overshoot in hundredths: a process that counted it finer would refuse what the store has granted. */
-  get strainReported(): number {
-    return Math.round(this.strain * HUNDREDTHS)
+    const left = PLACES * (limitUs - this.used(now))
+    return live === 0 || (live + 1) * limitUs * this.strain <= left
   }
 
   get isBusy(): boolean {
@@ -214,40 +207,29 @@ export class Account {
     this.grant.us = this.grant.places = 0
   }
 
-  /** Enters the window that is open at the store's `time`, never an earlier one. False where it is the present one. */
-  enter(now: number, time = this.server.clock.at(now)): boolean {
-    if (time < this.end) return false
-    const before = this.number
-    this.#keepOvershoot(Math.min(now, now - (time - this.end)))
+  /** The window is over: enters the one that is open at the store's `time`. */
+  enter(now: number, time: number): void {
+    const endedAt = now - (time - this.end)
+    const strain = this.strainAfter(endedAt)
+    const beyondUs = this.measured(endedAt) + this.carriedUs - this.limitUs
+    const ended = this.number
     this.#place(time)
-    this.#weaken(this.number - before - 1)
-    const boundary = Math.min(now, now - (time - this.start))
-    this.own.enter(boundary)
+    const missed = this.number - ended - 1 // windows that passed without the subject: each pays for a limit
+    this.strain = Math.max(1, strain * STRAIN_KEPT ** missed)
+    const owedUs = beyondUs - missed * this.limitUs
+    this.carriedUs = this.terms.carryOver && this.limitUs > 0 ? Math.max(0, owedUs) : 0
+    this.own.enter(now - (time - this.start))
     this.others = { ...NOTHING, used: this.carriedUs }
     this.heardAt = -Infinity
     this.dropGrant()
     this.told = TOLD_NOTHING
     this.lastSeq = this.stored = this.unanswered = this.ownWhenHeard = this.shownUs = this.loggedUs = 0
     for (const hold of this.own.holds) if (hold.state === 'running') hold.owner?.windowBegan(hold.from)
-    return true
   }
 
   /** The strain of the next window, by what was used of this one up to now. */
   strainAfter(now: number): number {
     const overshoot = this.limitUs > 0 ? this.measured(now) / this.limitUs : 0
     return Math.max(1, this.strain * STRAIN_KEPT, overshoot)
-  }
-
-  #keepOvershoot(end: number): void {
-    this.strain = this.strainAfter(end)
-    if (this.limitUs === 0) return
-    this.carriedUs = this.terms.carryOver ? Math.max(0, this.measured(end) + this.carriedUs - this.limitUs) : 0
-  }
-
-  /** Windows have passed without the subject. */
-  #weaken(windows: number): void {
-    if (windows <= 0) return
-    this.strain = Math.max(1, this.strain * STRAIN_KEPT ** windows)
-    this.carriedUs = Math.max(0, this.carriedUs - windows * this.limitUs)
   }
 }

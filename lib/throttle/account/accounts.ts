@@ -1,5 +1,5 @@
 import { type Clock, nowUs } from '../../http/clock'
-import { Account, type AccountTerms, STRAIN_KEPT, TOLD_NOTHING } from './account'
+import { Account, type AccountTerms, STRAIN_KEPT } from './account'
 import type { Histories } from './price'
 import type { Server } from './server'
 import { subjectId } from './subject-id'
@@ -110,7 +110,7 @@ export class Accounts {
     return this.#active.has(subject) || this.#generations.some((generation) => generation.has(subject))
   }
 
-  /** The subject's account, as it was left. */
+  /** The subject's account as it was left: it may be in a window that is over. */
   find(subject: string, now: number): Account {
     return this.#active.get(subject) ?? this.#wake(subject, now)
   }
@@ -131,10 +131,8 @@ export class Accounts {
       account.others = { ...account.others, used: carried }
       account.own.restore(used, excused, added)
       account.loggedUs = used + carried
-      account.told = stored > 0 ? { ...TOLD_NOTHING, used, excused, added } : undefined
-      account.enter(now)
     }
-    if (known) account.strain = Math.max(account.strain, strainIn(account.number, known))
+    if (known) account.strain = strainIn(account.number, known)
     return account
   }
 
@@ -218,7 +216,7 @@ export class Accounts {
 
 function strainIn(number: number, known: RestingStrain): number {
   const windows = number - known.number
-  return windows === 0 ? known.strain : known.next * STRAIN_KEPT ** (windows - 1)
+  return windows === 0 ? known.strain : Math.max(1, known.next * STRAIN_KEPT ** (windows - 1))
 }
 
 /** A bounded table: who does not come again before as many others have is forgotten. */

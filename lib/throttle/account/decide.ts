@@ -117,7 +117,6 @@ function mostWaiting({ perSubject }: WaitRule, lines: Iterable<Account>): number
  */
 export function serve(account: Account, now: number, isAlone = account.server.isDown): Served[] {
   const { line } = account
-  if (line.length === 0) return []
   const served: Served[] = []
   const left: Waiter[] = []
   const isOpen = account.isOpen(now)
@@ -155,8 +154,7 @@ function fits(
     return priceUs <= account.left(limitUs, now) || (own.live === 0 && account.used(now) <= limitUs)
   }
   if (isAlone) return fitsShare(account, priceUs, limitUs, now) || isLoneInOutage(account, now)
-  const isGranted = priceUs <= grant.us && grant.places > 0 && limitUs >= grant.limitUs && now < grant.until
-  return isGranted && account.used(now) <= limitUs && account.hasPlace(limitUs, now)
+  return priceUs <= grant.us && grant.places > 0 && limitUs >= grant.limitUs && now < grant.until
 }
 
 /** Without the store: this process's share of what was left when the others were last heard, and of the places. */

@@ -145,15 +145,14 @@ export class Figures {
     }
   }
 
-  /** A request has ended. Returns how much of its price it did not use. */
-  end(hold: Hold, now: number): number {
+  /** A request has ended. */
+  end(hold: Hold, now: number): void {
     this.park(hold, now)
-    if (hold.state === 'ended') return 0
+    if (hold.state === 'ended') return
     hold.state = 'ended'
     const last = this.holds.pop() as Hold
     if (last !== hold) this.holds[(last.at = hold.at)] = last
     this.#parkedUs -= hold.leftUs
-    return hold.leftUs
   }
 
   /** Adds time, or takes it back. */

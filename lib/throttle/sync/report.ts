@@ -1,4 +1,4 @@
-import { type Account, HUNDREDTHS, TOLD_NOTHING } from '../account/account'
+import { type Account, TOLD_NOTHING } from '../account/account'
 import { LARGE_PART } from '../account/decide'
 import type { Answer, AnswerFigures, Report } from './store'
 
@@ -15,6 +15,8 @@ const TOLERANCE_LEAST_US = 1_000
 const UNTOLD_PLACES = 8
 /** Where no more may run than this, nothing is granted ahead and ends are told at once: other processes need each place. */
 const FEW_PLACES = 4
+/** Strain is reported in these. */
+const HUNDREDTHS = 100
 /** A line asks again so soon at first, then half as long again each time, up to the longest. */
 const ASK_SOON_US = 25_000
 const ASK_LATE_US = 125_000
@@ -128,7 +130,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = fa
     running: closes ? 0 : own.live + grant.places,
     excused: own.excused(now),
     added: own.addedUs,
-    strain: account.strainReported,
+    strain: Math.round(account.strain * HUNDREDTHS),
     carried: account.carriedUs,
     lasts,
     want,

@@ -1,25 +1,25 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { build } from 'esbuild'
+import { build, transform } from 'esbuild'
+import { TYPESCRIPT } from '../../support/typescript'
 import type { Mutant } from './mutants'
 import type { runSeed } from './seeds'
 
 const ROOT = join(__dirname, '../../..')
 const OUT = join(ROOT, '.cache/mutants')
 
+type Change = Pick<Mutant, 'file' | 'from' | 'to'>
+
 /**
  * The simulator with one mechanism left out.
  *
  * @throws {Error} where the mutant's text is in its file no more, or more than once
  */
-export async function mutated(
-  { file, from, to }: Pick<Mutant, 'file' | 'from' | 'to'>,
-  name: string,
-): Promise<typeof runSeed> {
-  const path = join(ROOT, file)
-  const parts = readFileSync(path, 'utf8').split(from)
-  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times: ${from}`)
-  const contents = parts.join(to)
+export async function mutated(mutant: Change, name: string): Promise<typeof runSeed> {
+  const path = join(ROOT, mutant.file)
+  const contents = without(mutant)
   const outfile = join(OUT, `${name}.cjs`)
   mkdirSync(OUT, { recursive: true })
   const { outputFiles } = await build({
@@ -36,4 +36,28 @@ export async function mutated(
   writeFileSync(outfile, (outputFiles[0] as { contents: Uint8Array }).contents)
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- it was written just now
   return (require(outfile) as { runSeed: typeof runSeed }).runSeed
+}
+
+/** Whether a spec fails where one mechanism is left out. */
+export async function failsWithout(mutant: Change, spec: string): Promise<boolean> {
+  const hook = join(OUT, `${spec.replaceAll('/', '-')}.cjs`)
+  const { code } = await transform(without(mutant), { loader: 'ts', format: 'cjs', target: 'node20' })
+  mkdirSync(OUT, { recursive: true })
+  writeFileSync(
+    hook,
+    `const load = require.extensions['.ts']
+    const mutated = ${JSON.stringify(join(ROOT, mutant.file))}
+    require.extensions['.ts'] = (module, file) =>
+      file === mutated ? module._compile(${JSON.stringify(code)}, file) : load(module, file)`,
+  )
+  const args = [...TYPESCRIPT, '--require', hook, '--test', join(ROOT, `spec/${spec}.spec.ts`)]
+  const env = { ...process.env, NODE_TEST_CONTEXT: undefined } // with it the spec reports to this run, and exits with 0
+  const [exit] = (await once(spawn(process.execPath, args, { cwd: ROOT, env, stdio: 'ignore' }), 'exit')) as [number]
+  return exit !== 0
+}
+
+function without({ file, from, to }: Change): string {
+  const parts = readFileSync(join(ROOT, file), 'utf8').split(from)
+  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times: ${from}`)
+  return parts.join(to)
 }

@@ -157,12 +157,10 @@ export class SimulatedProcess implements Clock {
     if (this.#accounts.get(account.subject) === account) return
     this.#accounts.set(account.subject, account)
     const enter = account.enter.bind(account)
-    account.enter = (now, time = account.server.clock.at(now)) => {
+    account.enter = (now, time) => {
       const { number, end } = account
-      const used = time >= end ? account.own.used(Math.min(now, now - (time - end))) : 0
-      const isNew = enter(now, time)
-      if (isNew) this.ended.set(`${account.subject}/${number}`, used)
-      return isNew
+      this.ended.set(`${account.subject}/${number}`, account.own.used(now - (time - end)))
+      enter(now, time)
     }
   }
 
