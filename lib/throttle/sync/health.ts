@@ -21,10 +21,6 @@ const WARNED_EVERY_US = 60_000_000
 
 /** Hears what becomes of servers. */
 export interface HealthListener {
-  /** It does not answer: decide alone about the accounts it keeps. */
-  serverDown(server: ServerHealth): void
-  /** It answers again. */
-  serverUp(server: ServerHealth): void
   /** It may have lost what it was told. */
   serverLost(server: ServerHealth): void
   /** It has heard of more processes: each of them may be off by less. */
@@ -170,7 +166,6 @@ export class ServerHealth implements Server {
     if (!this.isDown) {
       this.isDown = true
       this.downSince = nowUs(this.store.clock)
-      for (const listener of this.store.listeners) listener.serverDown(this)
       this.#beatIn(BEAT_DOWN_MS)
     }
     this.#report(cause)
@@ -251,11 +246,9 @@ export class ServerHealth implements Server {
     this.living = Math.max(1, living)
     this.#token = token
     this.#wasUp = true
-    const wasDown = this.isDown
     this.isDown = false
     if (hasLost) for (const listener of listeners) listener.serverLost(this)
     else if (areMore) for (const listener of listeners) listener.moreLiving(this)
-    if (wasDown) for (const listener of listeners) listener.serverUp(this)
     this.#reportEnd()
   }
 

@@ -234,24 +234,6 @@ export class Reporter implements HealthListener, Sending {
 
   // --- HealthListener
 
-  serverDown(server: ServerHealth): void {
-    const now = nowUs(this.#clock)
-    this.#sender.drop(server)
-    for (const account of this.#accounts.active) {
-      if (account.server !== server) continue
-      if (account.sent !== undefined) giveUp(account)
-      if (account.line.length > 0 || this.#refreshed.has(account)) this.#decideAlone(account, now)
-    }
-  }
-
-  serverUp(server: ServerHealth): void {
-    for (const account of this.#accounts.active) {
-      if (account.server !== server) continue
-      if (account.line.length > 0) this.ask(account)
-      else if (account.told === undefined) this.activate(account)
-    }
-  }
-
   serverLost(server: ServerHealth): void {
     this.#again.set(server, this.#accounts.spenders(server, nowUs(this.#clock)))
     if (!this.#isTicking) this.#tickLater()

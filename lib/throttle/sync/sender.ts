@@ -70,11 +70,6 @@ export class Sender {
     }
   }
 
-  /** Sends nothing of what is due to a server. */
-  drop(server: ServerHealth): void {
-    this.#outgoing.get(server)?.due.clear()
-  }
-
   /** When all commands were answered, or have had the time. */
   quiet(): Promise<void> {
     if (this.#underWay === 0) return Promise.resolve()
