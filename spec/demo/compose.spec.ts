@@ -111,6 +111,6 @@ async function started(t: TestContext, env: NodeJS.ProcessEnv): Promise<void> {
       ({ ok }) => ok,
       () => false,
     )
-  await until(async () => child.exitCode !== null || (await up()), 40_000)
+  await until(async () => child.exitCode !== null || (await up()))
   assert.equal(child.exitCode, null)
 }

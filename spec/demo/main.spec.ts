@@ -24,7 +24,7 @@ async function started(t: TestContext, env: NodeJS.ProcessEnv = {}) {
   const said = { out: '', err: '' }
   child.stdout?.setEncoding('utf8').on('data', (text: string) => (said.out += text))
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (said.err += text))
-  await until(() => /--retry 1 .*\n$/.test(said.out) || child.exitCode !== null, 40_000)
+  await until(() => /--retry 1 .*\n$/.test(said.out) || child.exitCode !== null)
   const setting = /^\. \/.+\/tokens\.sh$/m.exec(said.out)?.[0] ?? ''
   const found = [...said.out.matchAll(/^# (.+)\n(curl .+(?:\n {2}.+)*)$/gm)]
   const lines = new Map(found.map(([, shows, command]) => [shows, `${setting}\n${command}`]))

@@ -19,7 +19,7 @@ function run(script: string): Promise<string> {
     void (async () => { ${script} })()`
   const env = { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' }
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, [...TYPESCRIPT, '-e', source], { env, timeout: 25_000 }, (err, stdout) => {
+    execFile(process.execPath, [...TYPESCRIPT, '-e', source], { env, timeout: 120_000 }, (err, stdout) => {
       if (err) reject(new Error(`it did not end by itself, or failed: ${err.message}`, { cause: err }))
       else resolve(stdout)
     })

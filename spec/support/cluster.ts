@@ -67,7 +67,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<RedisC
       return agreed && (await ranges()).every(([, , [, port]]) => alive.some((node) => node.port === port))
     }, 30_000)
   await whole()
-  await until(async () => (await Promise.all(replicas.map(isLinked))).every(Boolean), 30_000)
+  await until(async () => (await Promise.all(replicas.map(isLinked))).every(Boolean))
 
   const slotOf = async (key: string) => Number(await anybody().admin.call('CLUSTER', 'KEYSLOT', key))
   async function owner(slot: number): Promise<ClusterNode> {

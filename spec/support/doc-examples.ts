@@ -137,7 +137,7 @@ function runFile(file: string): Promise<Ran> {
   // A block that checks a store loses replies on purpose, and is warned of it.
   const env = { PATH: process.env.PATH, NODE_ENV: 'test', NODE_OPTIONS: '--disable-warning=TOLLGATE_DEGRADED' }
   return new Promise((resolve) => {
-    execFile(process.execPath, [file], { cwd: dirname(file), env, timeout: 30_000 }, (err, stdout, stderr) => {
+    execFile(process.execPath, [file], { cwd: dirname(file), env, timeout: 120_000 }, (err, stdout, stderr) => {
       resolve({ code: err === null ? 0 : typeof err.code === 'number' ? err.code : -1, stdout, stderr })
     })
   })

@@ -40,7 +40,7 @@ export async function startSentinelGroup(): Promise<SentinelGroup> {
     const view = pairs((await ask(sentinel.port, 'SENTINEL', 'MASTER', NAME)) as string[] | undefined)
     return view.get('num-other-sentinels') === '2' && view.get('num-slaves') === '1' && view.get('flags') === 'master'
   }
-  for (const sentinel of watching) await until(() => settled(sentinel), 30_000)
+  for (const sentinel of watching) await until(() => settled(sentinel))
   await until(async () => String(await ask(second.port, 'INFO', 'replication')).includes('master_link_status:up'))
 
   const primary = async () => {
@@ -61,7 +61,7 @@ export async function startSentinelGroup(): Promise<SentinelGroup> {
     async failover() {
       const old = await primary()
       all.find(({ port }) => port === old)?.signal('SIGKILL')
-      await until(async () => (await primary()) !== old, 30_000)
+      await until(async () => (await primary()) !== old)
       const promoted = await primary()
       await until(async () => String(await ask(promoted, 'INFO', 'replication')).includes('role:master'))
     },

@@ -163,7 +163,7 @@ function contract(name: string, store: () => ThrottleStore | undefined): void {
       assert.equal((await charge(0)).status, 429)
       await throttled.reset('ada')
       assert.equal((await charge(0)).status, 200)
-      assert.ok(((await throttled.usage('ada'))[0]?.spentMs ?? NaN) < 200)
+      assert.ok(((await throttled.usage('ada'))[0]?.spentMs ?? NaN) < 5_000)
     })
 
     for (const options of [{ wait: false }, { grantAhead: false }, { dryRun: true }] satisfies ThrottleOptions[]) {

@@ -156,8 +156,8 @@ describe('redisRevocations() over a Sentinel group and a Cluster', () => {
     here.close()
     await group.failover()
     const late = follower(client)
-    await until(() => late.state(session('replicated')) === 'revoked', 20_000)
-    await until(() => late.state(session('not-replicated')) === 'revoked', 20_000)
+    await until(() => late.state(session('replicated')) === 'revoked')
+    await until(() => late.state(session('not-replicated')) === 'revoked')
     await until(() =>
       there.revokeToken(issuer, 'after').then(
         () => true,
@@ -185,8 +185,8 @@ describe('redisRevocations() over a Sentinel group and a Cluster', () => {
         ),
       30_000,
     )
-    await until(() => there.state(session('after')) === 'revoked', 20_000)
+    await until(() => there.state(session('after')) === 'revoked')
     const late = follower(client)
-    for (const id of ['before', 'after']) await until(() => late.state(session(id)) === 'revoked', 20_000)
+    for (const id of ['before', 'after']) await until(() => late.state(session(id)) === 'revoked')
   })
 })

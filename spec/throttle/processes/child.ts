@@ -39,7 +39,7 @@ export async function startApi(
   const lines: string[] = []
   createInterface(child.stdout).on('line', (line) => lines.push(line))
   const port = () => /^port (\d+)$/.exec(lines[0] ?? '')?.[1]
-  await until(() => port() !== undefined || child.exitCode !== null, 20_000)
+  await until(() => port() !== undefined || child.exitCode !== null)
   const url = `http://127.0.0.1:${port()}`
   return {
     pid: child.pid as number,
