@@ -86,7 +86,7 @@ function contract(name: string, store: () => ThrottleStore | undefined): void {
       await inOneWindow(throttled, async () => {
         await throttled.reset('ada')
         const used = (await charge(4_000)).number('X-THROTTLE-MILLIS-USED')
-        assert.ok(used >= 4_000 && used < 4_200, String(used))
+        assert.ok(used >= 4_000 && used < 5_000, String(used))
         assert.equal((await charge(5_000)).status, 200)
         assert.equal((await charge(1_001)).status, 200)
         assert.equal((await charge(0)).status, 429)
