@@ -1,6 +1,6 @@
 import { shown } from '../http/options'
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
-import type { Claims, SessionIdentity } from '../bearer/session/session'
+import type { SessionIdentity } from '../bearer/session/session'
 import { optionError } from '../http/help'
 
 /** What may be said of any provider's tokens beside what its preset says, such as `key` or `clockToleranceSec`. */
@@ -28,16 +28,13 @@ export function isOr(claim: unknown, wanted: string | undefined): boolean {
 
 /** A provider's preset with what the app adds: `checkClaims` of both count, and keys of the app's replace the provider's. */
 export function preset(facts: ProviderOptions, more: ProviderOptions = {}): IssuerOptions {
-  const { checkClaims: first } = facts
-  const { checkClaims: second } = more
-  const checkClaims =
-    first && second
-      ? (claims: Claims, token: Parameters<typeof first>[1]) => first(claims, token) && second(claims, token)
-      : (first ?? second)
   const { jwksUri, ...rest } = facts
-  const hasOwnKeys = ['key', 'keys', 'secret', 'jwksUri'].some((name) => name in more)
+  const hasOwnKeys = ['key', 'keys', 'secret'].some((name) => name in more)
   const keys = !hasOwnKeys && jwksUri !== undefined && { jwksUri }
-  return { ...rest, ...keys, ...more, ...(checkClaims && { checkClaims }) } as IssuerOptions
+  const [first, second] = [facts.checkClaims, more.checkClaims]
+  const checks: ProviderOptions | undefined = first &&
+    second && { checkClaims: (claims, token) => first(claims, token) && second(claims, token) }
+  return { ...rest, ...keys, ...more, ...checks } as IssuerOptions
 }
 
 /** @throws {TypeError} naming the option, unless it is a text */
