@@ -13,8 +13,8 @@ import { bearerCheckOf, permitUnauthenticated } from './request-session'
 /** Options of {@link allowUnauthenticated}. */
 export interface AllowUnauthenticatedOptions {
   /**
-   * Full paths in Express's own syntax, each standing for what lies below it too, as in `app.use()`:
-   * `['/platform/places']`. Without it the handler must stand on one route, and is about that route.
+   * Full paths in Express's syntax: `['/platform/places']`. Each includes the paths below it, as in `app.use()`. Without
+   * `paths`, mount the handler on one route; it applies to that route.
    */
   readonly paths?: readonly string[]
   /** HTTP methods, in capitals; with `paths` only. Default `['GET', 'HEAD']`. */
@@ -30,7 +30,7 @@ export interface AllowUnauthenticatedOptions {
  *
  * @example app.use(allowUnauthenticated({ paths: ['/platform/places', '/platform/dates'] }))
  * @example app.get('/places', allowUnauthenticated(), requireBearer(), places)
- * @throws {TypeError} in the factory, naming the option; for a request, where it has no `paths` and stands on no route
+ * @throws {TypeError} in the factory, naming the option; for a request, without `paths` and outside of a route
  */
 export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}): Middleware {
   optionNames('allowUnauthenticated()', options, ['paths', 'methods'])
@@ -62,8 +62,8 @@ function onRoute(): Middleware {
 }
 
 /**
- * Warns where `requireBearer()` ran before and none runs after: it has refused already what would be permitted here.
- * A second `requireBearer()` on the route makes the order right, so it is judged when the response has been sent.
+ * Warns if `requireBearer()` runs only before this middleware: it has already refused the requests permitted here. A
+ * second `requireBearer()` on the route corrects the order, so the check runs after the response.
  */
 function checkOrder(req: Request, res: Response): void {
   const before = bearerCheckOf(req)
@@ -78,10 +78,10 @@ function checkOrder(req: Request, res: Response): void {
   })
 }
 
-/** Express leaves the last route on the request, so that there is one says nothing; whether it holds this handler does. */
+/** Whether this handler is on the route. Express keeps the last route in `req.route`, so its presence proves nothing. */
 function standsOn(route: unknown, handler: { readonly name: string }): boolean {
   const stack = (route as { stack: { name: unknown }[] } | undefined)?.stack
-  // By its name: tracing agents wrap the handlers of a route and leave their names.
+  // By its name: tracing agents wrap the handlers of a route and keep their names.
   return stack?.some((layer) => layer.name === handler.name) ?? false
 }
 

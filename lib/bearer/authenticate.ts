@@ -19,19 +19,19 @@ import {
 } from './session/session'
 import type { VerifiedToken } from './issuers/token-verifier'
 
-/** A request let in: whose session it is, and header fields that the response must bear. */
+/** A request that is let in: its session, and header fields for the response. */
 export interface Authenticated {
   readonly session: Session
   readonly headers: DenialHeaders
 }
 
 const NO_FIELDS: DenialHeaders = {}
-/** RFC 6750 §2.3: an answer to a token is nobody else's. Of `Authorization` caches know that (RFC 9111 §3.5). */
+/** Shared caches must not keep the response (RFC 6750 §2.3). With `Authorization` they know that (RFC 9111 §3.5). */
 const PRIVATE: DenialHeaders = { 'Cache-Control': 'private' }
 
 /**
- * Answers who is asking: the token, its shape, its issuer's key, the signature, who may bring it, the claims, whose
- * session it is, the scope.
+ * Authenticates a request, in this order: token, syntax, issuer's key, signature, claims, binding to a key, session,
+ * revocation, scope.
  */
 export function authenticate(
   request: AppRequestView,
@@ -40,7 +40,7 @@ export function authenticate(
   const { tokenFrom, dpop, maxTokenLength, verifier } = config
   const credentials = findTokenIn(tokenFrom, request, dpop !== undefined, maxTokenLength, verifier.knows)
   if ('refused' in credentials) {
-    // RFC 6750 §3: a client that has none yet is told what to ask for.
+    // RFC 6750 §3: a client without a token learns which scope to ask for.
     return credentials.refused === 'no_token' ? { ...credentials, scope: config.scope.scopes } : credentials
   }
   const verified = verifier.verify(credentials.token)
@@ -48,7 +48,7 @@ export function authenticate(
   return bind(verified, credentials, request, config)
 }
 
-/** A token bound to a key is for who holds the key, and not for whoever bears it (RFC 7800, RFC 9449 §7.1). */
+/** Checks that the sender of a bound token holds its key (RFC 7800, RFC 9449 §7.1). */
 function bind(
   verified: VerifiedToken | Refusal,
   { scheme, placement }: Credentials,
@@ -71,7 +71,7 @@ function bind(
   }
 }
 
-/** What a token is bound to, for the operator: only a key is proved by DPoP. */
+/** Refusal of a bound token, with the binding for the operator. DPoP proves only the key in `jkt`. */
 function boundToOther(claims: Claims, isDpopTaken: boolean): Refusal {
   const bindings = bindingsOf(claims)
   const missing = isDpopTaken ? 'it came without a DPoP proof' : 'set the option dpop'

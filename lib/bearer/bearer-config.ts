@@ -16,7 +16,7 @@ import { UNAUTHENTICATED_MARK, type UnauthenticatedMark } from './session/sessio
 import { tokenVerifier, VERIFIER_OPTION_NAMES } from './issuers/verifier-options'
 import { isSecureUrl } from '../http/secure-url'
 
-/** What `requireBearer()` works with, once its options have been looked through. */
+/** Validated options of `requireBearer()`. */
 export interface BearerConfig {
   readonly verifier: TokenVerifier
   readonly challenge: ChallengeOptions
@@ -29,12 +29,12 @@ export interface BearerConfig {
   /** The time in seconds since 1970. */
   readonly nowSec: () => number
   readonly clockToleranceSec: number
-  /** Whether sessions may have scopes that RFC 6749 does not know: roles. */
+  /** Whether sessions may have roles, which break the scope syntax of RFC 6749. */
   readonly takesRoles: boolean
   readonly mark: UnauthenticatedMark
-  /** Longer tokens are refused before anything is done with them. */
+  /** Longest accepted token, in characters. */
   readonly maxTokenLength: number
-  /** Tells the operator of refusals that are no client's fault. */
+  /** Warns the operator of refusals that are not the client's fault. */
   readonly warn: (refusal: Refusal) => void
 }
 
@@ -57,7 +57,7 @@ const NAMES = [
 ]
 
 /**
- * Looks the options of `requireBearer()` through, with the environment standing in for issuer and audience.
+ * Validates the options of `requireBearer()`. Defaults of issuer and audience come from the environment.
  *
  * @throws {TypeError|RangeError} naming the option that is missing, unknown, contradictory or wrong
  */

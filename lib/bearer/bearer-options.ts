@@ -18,15 +18,15 @@ export type BearerOptions = IssuersOptions &
     /**
      * Further places of the token. One place, or a list of:
      *
-     * - `{ header: 'X-Forwarded-Access-Token' }`: a field that a proxy sets; `Bearer ` before the token may be there
+     * - `{ header: 'X-Forwarded-Access-Token' }`: a field that a proxy sets, with or without `Bearer ` before the token
      * - a function `(req) => string | undefined`: the token, wherever it is; it answers at once
      * - `'form'`: `access_token` in a form-encoded body (RFC 6750 §2.2) that a parser before this has read, not with GET
      * - `'query'`: `?access_token=` (§2.3), which logs and browser histories keep
-     * - `{ cookie: 'token' }`: a browser sends cookies with requests of other sites too, so the app needs a protection
+     * - `{ cookie: 'token' }`: browsers send cookies with requests of other sites too, so the app needs protection
      *   against cross-site request forgery
      *
-     * A header field and a function come before `Authorization`; a cookie counts only where there is no other token. Two
-     * tokens in `Authorization`, form and query, or twice in one place: 400. Default none: `Authorization` alone.
+     * A header field and a function come before `Authorization`. A cookie counts only without any other token. Two tokens
+     * in `Authorization`, form and query, or in one place: 400. Default none: `Authorization` alone.
      */
     readonly tokenFrom?: TokenSource | readonly TokenSource[] | undefined
     /** Accepts tokens bound to a key, with a proof (RFC 9449). Default false: such tokens are refused. */
@@ -43,15 +43,15 @@ export type BearerOptions = IssuersOptions &
     /** The claim that marks a session without a user. Default `session_kind` with the value `unauthenticated`. */
     readonly unauthenticated?: UnauthenticatedMark | undefined
     /**
-     * The longest token taken, in characters: 256 to 1,048,576. Longer ones are refused before anything is done with
-     * them. Default: what Node takes for all header fields together, 16,384 unless `--max-http-header-size` says otherwise.
+     * Longest accepted token, in characters: 256 to 1,048,576. Longer ones are refused unread. Default: Node's limit for
+     * all header fields together, 16,384 unless `--max-http-header-size` sets another.
      */
     readonly maxTokenLength?: number | undefined
     /**
-     * Warns once a cause and minute, as `TOLLGATE_ISSUER`, of what is the configuration's or the issuer's fault and no
-     * client's: an issuer that cannot be reached, tokens of another issuer or for another audience. Default true.
+     * Warnings `TOLLGATE_ISSUER` of faults in the configuration or at the issuer: an issuer that cannot be reached, tokens
+     * of another issuer or for another audience. At most one a minute for each cause. Default true.
      */
     readonly warnings?: boolean | undefined
-    /** For tests: `manualClock()`. Default: the machine's. */
+    /** Clock, for tests: `manualClock()`. Default: the machine's. */
     readonly clock?: Clock | undefined
   }

@@ -3,22 +3,22 @@ import { ASYMMETRIC } from './keys/algorithm'
 import type { Refusal } from './refusal/refusal'
 import { isScope } from './session/scope'
 
-/** What a challenge says whatever the reason. */
+/** Parts of a challenge that do not depend on the reason. */
 export interface ChallengeOptions {
   /** RFC 9110 §11.5. */
   readonly realm: string | undefined
-  /** RFC 9728 §5.1: where the metadata of the protected resource are. */
+  /** Address of the protected resource's metadata (RFC 9728 §5.1). */
   readonly resourceMetadata: string | undefined
-  /** Whether tokens bound to a key are accepted (RFC 9449). Default: they are not. */
+  /** Whether tokens bound to a key are accepted (RFC 9449). Default: they are refused. */
   readonly dpop?: 'accepted' | 'required' | undefined
 }
 
-/** RFC 9449 §5.1: what a proof may be signed with. */
+/** Algorithms that a proof may be signed with (RFC 9449 §5.1). */
 const PROOF_ALGS = ASYMMETRIC.join(' ')
 
 type Params = Readonly<Record<string, string | undefined>>
 
-/** The denial of a refusal: status, challenge (RFC 6750 §3) and words that say nothing of the token. */
+/** Response to a refusal: status, challenge (RFC 6750 §3) and a message that reveals nothing of the token. */
 export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
   const { refused: reason, cause } = refusal
   const rest = cause === undefined ? { reason } : { reason, cause }
@@ -82,17 +82,17 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
   }
 }
 
-/** Undefined where there is none, or a role that cannot be written there. */
+/** Value of `scope`; undefined if there is none, or if a role has characters that are not allowed there. */
 function scopeParam({ scope = [] }: Refusal): string | undefined {
   return scope.length > 0 && scope.every(isScope) ? scope.join(' ') : undefined
 }
 
-/** RFC 9449 §8.2: the nonce to use from now on, in an answer that nobody may keep. */
+/** Header fields with the nonce for the next proof; the response must not be cached (RFC 9449 §8.2). */
 export function nonceFields(nonce: string): DenialHeaders {
   return { 'DPoP-Nonce': nonce, 'Cache-Control': 'no-store' }
 }
 
-/** RFC 6750 §3: what the value of an attribute may be made of. */
+/** Whether a text may be the value of an attribute (RFC 6750 §3). */
 export function isChallengeText(value: unknown): value is string {
   return typeof value === 'string' && /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(value)
 }
@@ -106,7 +106,7 @@ function challenge(
   const all = { realm, ...params, resource_metadata: resourceMetadata, algs }
   const said = Object.entries(all).filter(([, value]) => value !== undefined)
   const text = [scheme, said.map(([name, value]) => `${name}="${value}"`).join(', ')].join(' ').trimEnd()
-  // RFC 9449 §7.1: where the client has shown neither scheme, it is told of both.
+  // RFC 9449 §7.1: a client that has used neither scheme is told of both.
   const other = params.error === undefined && scheme === 'Bearer' && dpop ? `, DPoP algs="${PROOF_ALGS}"` : ''
   return { 'WWW-Authenticate': text + other }
 }

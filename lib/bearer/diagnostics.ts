@@ -3,21 +3,21 @@ import type { Request } from 'express'
 import type { Refusal, Reason } from './refusal/refusal'
 import type { Session } from './session/session'
 
-/** What is published on the diagnostics channel `express-tollgate:bearer` for each request that was looked at. */
+/** Message of the diagnostics channel `express-tollgate:bearer`, one for each checked request. */
 export interface BearerEvent {
   readonly request: Request
-  /** Whose session was let in; undefined where none was, or none was needed. */
+  /** Session that was let in; undefined after a refusal, or without a token under `optional: true`. */
   readonly session: Session | undefined
-  /** Why the request was not let in; undefined where it was. */
+  /** Reason of the refusal; undefined if the request was let in. */
   readonly reason: Reason | undefined
-  /** What lies behind a refusal, such as an issuer's outage. */
+  /** Cause of a refusal, such as an issuer's outage. */
   readonly cause: unknown
 }
 
-/** Hears of each request that was looked at. */
+/** Channel of the results. */
 export const bearerEvents = channel('express-tollgate:bearer')
 
-/** Tells who listens. Node keeps a listener's error from the request. */
+/** Publishes a result. Node keeps a listener's error away from the request. */
 export function publish(request: Request, outcome: Session | Refusal | undefined): void {
   const refusal = outcome && 'refused' in outcome ? outcome : undefined
   const session = outcome && !refusal ? (outcome as Session) : undefined

@@ -1,16 +1,16 @@
 import type { Session } from './session/session'
 
 /**
- * What `express-tollgate` adds to Express's `Request`. Where another package or the app itself declares `auth` on the
- * global `Express.Request`, that declaration stays as it is, and `sessionOf(req)` has our session.
+ * Properties that `express-tollgate` adds to Express's `Request`. If another package or the app declares `auth` on the
+ * global `Express.Request`, that declaration is kept, and `sessionOf(req)` returns our session.
  */
 export type SessionProperty = 'auth' extends keyof Express.Request ? object : AuthenticatedRequest
 
 /** The property that `requireBearer()` sets. */
 export interface AuthenticatedRequest {
   /**
-   * The session that `requireBearer()` let in. Undefined where none has run, and where `optional: true` let the request
-   * in without a token. `sessionOf(req)` is the same, and throws where there is none.
+   * The session that `requireBearer()` let in. Undefined if none has run, or if `optional: true` let the request in
+   * without a token. `sessionOf(req)` returns the same, and throws if there is none.
    */
   auth?: Session
 }

@@ -5,22 +5,22 @@ import { warn } from '../http/warn-once'
 import type { Reason, RefusedBy, Refusal } from './refusal/refusal'
 import { SessionProblem } from './session/session'
 
-/** The same cause is warned of once in this time. */
+/** Shortest interval between warnings of one cause. */
 const EVERY_MS = 60_000
 
 /**
- * Warns of refusals that are the configuration's or the issuer's fault, since the client that gets 401 or 503 cannot
- * mend them: an issuer that cannot be reached, another issuer's name, another audience. Once per cause and minute, as
- * `TOLLGATE_ISSUER`, with the issuer, the address, the cause and the remedy.
+ * Warns, as `TOLLGATE_ISSUER`, of refusals that clients cannot correct: an issuer that cannot be reached, another issuer's
+ * name, another audience. A warning has the issuer, the address, the cause and the remedy. Each cause is reported at most
+ * once a minute.
  *
- * @returns what is told of every refusal
+ * @returns function to call with every refusal
  */
 export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
   const warnedAt = new Map<string, number>()
   return ({ refused, about = {}, cause }) => {
     const explain = MESSAGES[refused]
     if (!explain || (IF_CAUSED.has(refused) && cause === undefined)) return
-    // Of few values, whatever clients send: it is remembered.
+    // Bounded: the text does not depend on what clients send.
     const { remedy } = fetchFailure(cause, 'documents')
     const name = [refused, about.issuer, remedy].join(' ')
     if (clock.now() - (warnedAt.get(name) ?? -Infinity) < EVERY_MS) return
@@ -29,7 +29,7 @@ export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
   }
 }
 
-/** Without a cause these are clients' faults. */
+/** Reasons that are a client's fault unless there is a cause. */
 const IF_CAUSED: ReadonlySet<Reason> = new Set(['unknown_key', 'session_kind', 'claim_check'])
 
 const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknown) => string } = {
@@ -38,7 +38,7 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     return `the keys of the issuer ${shown(issuer)} cannot be had: ${why}. Requests get 503 meanwhile: ${remedy}`
   },
 
-  /** With a cause: the issuer shows the key, and it is left out. */
+  /** With a cause, the issuer publishes the key, and it is left out. */
   unknown_key({ issuer }, cause) {
     const { message } = cause as Error
     return (
@@ -83,7 +83,7 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
   },
 }
 
-/** What was thrown, without its message: that may hold a token. */
+/** Kind of the thrown value, without its message, which may hold a token. */
 function thrown(cause: unknown): string {
   return cause instanceof Error ? cause.name : typeof cause
 }

@@ -9,19 +9,19 @@ import { allowHttpHint, isSecureUrl } from '../http/secure-url'
 export interface ProtectedResourceOptions {
   /** The API's own identifier: an https URL without a fragment (RFC 9728 §1.2). Mostly also its audience. */
   readonly resource: string
-  /** The issuers whose tokens it takes. */
+  /** Issuers whose tokens the API accepts. */
   readonly authorizationServers?: readonly string[]
-  /** The scopes it knows. */
+  /** Scopes of the API. */
   readonly scopes?: readonly string[]
-  /** Its name for people. */
+  /** Name to show to people. */
   readonly name?: string
-  /** The address of its documentation. */
+  /** Address of the API's documentation. */
   readonly documentation?: string
-  /** Takes http addresses of other machines too, for a test network. Default false. */
+  /** Accepts http addresses of other machines, for a test network. Default false. */
   readonly allowHttp?: boolean
 }
 
-/** What {@link protectedResource} returns. */
+/** Router that {@link protectedResource} returns. */
 export type ProtectedResourceRouter = ExpressRouter & {
   /** The address of the metadata, for the option `resourceMetadata` of `requireBearer()`. */
   readonly url: string
@@ -30,8 +30,8 @@ export type ProtectedResourceRouter = ExpressRouter & {
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
 /**
- * Publishes the metadata of the API, by which clients find out whose tokens it takes (RFC 9728). It stands before
- * `requireBearer()`, at the root of the app.
+ * Publishes the metadata of the API (RFC 9728), which name the issuers of its tokens to clients. Mount it at the root of
+ * the app, before `requireBearer()`.
  *
  * @example
  * const metadata = protectedResource({ resource: 'https://api.example.org', authorizationServers: [issuer] })
@@ -79,7 +79,7 @@ export function protectedResource(options: ProtectedResourceOptions): ProtectedR
     if (!['GET', 'HEAD', 'OPTIONS'].includes(req.method) || req.path !== path) return next()
     res.setHeader('Access-Control-Allow-Origin', '*') // public by its nature, and read by clients in browsers
     if (req.method === 'OPTIONS') {
-      // MCP clients send `MCP-Protocol-Version`, which makes browsers ask first.
+      // MCP clients send `MCP-Protocol-Version`, for which browsers send a preflight.
       res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD')
       res.setHeader('Access-Control-Allow-Headers', '*')
       res.setHeader('Access-Control-Max-Age', '86400')

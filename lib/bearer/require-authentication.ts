@@ -10,20 +10,18 @@ import type { Claims } from './session/session'
 
 /** Options of {@link requireAuthentication}; at least one. */
 export interface AuthenticationOptions {
-  /** The login's class (`acr`) must be one of these: `['urn:example:mfa']`. */
+  /** Accepted classes of the login (`acr`): `['urn:example:mfa']`. */
   readonly acrValues?: readonly string[]
-  /** How long ago the user may have logged in (`auth_time`): whole seconds, 0 to 31,536,000. */
+  /** Largest age of the login (`auth_time`): whole seconds, 0 to 31,536,000. */
   readonly maxAgeSec?: number
 }
 
 /**
- * Lets in sessions whose user has logged in strongly and recently enough, and asks the others to do so again with 401
- * `insufficient_user_authentication` (RFC 9470 §3). It stands on a route, after `requireBearer()`, and answers as that
- * does.
+ * Lets in sessions whose login is strong and recent enough. Others get 401 `insufficient_user_authentication` (RFC 9470
+ * §3), which asks for a new login. Mount it on a route, after `requireBearer()`; both send errors in the same format.
  *
  * @example app.post('/transfer', requireAuthentication({ acrValues: ['urn:example:mfa'], maxAgeSec: 300 }), transfer)
- * @throws {TypeError|RangeError} in the factory, naming the option; for a request, where no `requireBearer()` stands
- *   before
+ * @throws {TypeError|RangeError} in the factory, naming the option; for a request, if no `requireBearer()` ran before
  */
 export function requireAuthentication(options: AuthenticationOptions): Middleware {
   optionNames('requireAuthentication()', options, ['acrValues', 'maxAgeSec'])

@@ -16,37 +16,36 @@ import type { Refusal } from './refusal/refusal'
 import { isUnauthenticatedPermitted, recordSession } from './request-session'
 import type { Session } from './session/session'
 
-/** What {@link requireBearer} returns. */
+/** Middleware that {@link requireBearer} returns. */
 export interface BearerHandler extends Middleware {
   /**
-   * Resolves when the issuers' keys are at hand; at once where they were given. For a check at startup. Tenants that the
-   * option `tenants` lists are waited for; where it is a function, only those whose tokens have come so far.
+   * Resolves when the issuers' keys are loaded; at once if they were given as options. Call it at startup. With a list
+   * in `tenants`, it loads the keys of all; with a function, those of tenants whose tokens were received.
    *
-   * @throws {Error} where they cannot be had now; the message says why, and requests will try again
+   * @throws {Error} if keys cannot be loaded; the message says why, and requests try again
    */
   ready(): Promise<void>
   /**
-   * Fetches the issuers' keys anew, however fresh they are: after a rotation that must count at once.
+   * Fetches the issuers' keys again, even if they are fresh: for a rotation that must take effect at once.
    *
-   * @throws {Error} as `ready()` does; the keys known before remain valid
+   * @throws {Error} as `ready()` does; the previous keys remain valid
    */
   reload(): Promise<void>
   /**
-   * The keys at hand: `[{ issuer: 'https://ident.example.org', kid: '2026-11', algorithms: ['RS256'] }]`. Where each
+   * Keys loaded so far: `[{ issuer: 'https://ident.example.org', kid: '2026-11', algorithms: ['RS256'] }]`. Where each
    * tenant has its own, `issuer` is the tenant's.
    */
   keys(): readonly IssuerKey[]
 }
 
 /**
- * Lets in requests that bring a valid access token as a bearer token (RFC 6750) and says in `req.auth` whose session it
- * is: `{ kind: 'user', issuer, sub, userId, clientId, scope, claims }`. The token is a signed JWT in the
- * `Authorization` field (RFC 9068), unless the options say otherwise.
+ * Lets in requests with a valid access token (RFC 6750) and sets `req.auth` to its session:
+ * `{ kind: 'user', issuer, sub, userId, clientId, scope, claims }`. The token is a signed JWT in the `Authorization`
+ * field (RFC 9068), unless options say otherwise.
  *
- * All else is answered as RFC 6750 §3 has it: without a token 401 and a bare challenge; a malformed request 400
- * `invalid_request`; a token that does not hold 401 `invalid_token`; one that is not enough 403 `insufficient_scope`.
- * While the issuer's keys cannot be had, 503 with `Retry-After`. Sessions with nobody signed in are let in only where
- * `allowUnauthenticated()` says so.
+ * Other requests are refused as in RFC 6750 §3. No token: 401 with a bare challenge. Malformed request: 400
+ * `invalid_request`. Invalid token: 401 `invalid_token`. Missing scope: 403 `insufficient_scope`. Keys of the issuer
+ * unavailable: 503 with `Retry-After`. Sessions without a user are let in only on paths of `allowUnauthenticated()`.
  *
  * @example app.use(requireBearer({ issuer: 'https://ident.example.org', audience: 'https://api.example.org' }))
  * @throws {TypeError|RangeError} in the factory, naming the option that is missing, unknown, contradictory or wrong
@@ -105,7 +104,7 @@ function warnOfPublicRoute(req: Request): void {
   )
 }
 
-/** A request as the check looks at it. A class: an object literal makes its accessors anew each time, at 15 µs. */
+/** View of a request for the check. A class, because an object literal takes 15 µs to make its accessors. */
 class ExpressRequestView implements AppRequestView {
   readonly method: string
   readonly target: string

@@ -9,14 +9,13 @@ import { bearerCheckOf } from './request-session'
 import { scopeRule, grantsScope } from './session/scope'
 
 /**
- * Lets in sessions that were granted all of these scopes, or with `{ any }` one of them, and answers the others with
- * 403 `insufficient_scope` that names them (RFC 6750 §3.1). It stands on a route, after `requireBearer()`, and answers
- * as that does.
+ * Lets in sessions with all of these scopes, or with one of `{ any }`. Others get 403 `insufficient_scope`, which names
+ * the scopes (RFC 6750 §3.1). Mount it on a route, after `requireBearer()`; both send errors in the same format.
  *
  * @example app.delete('/persons/:id', requireScope('write', 'delete'), remove)
  * @example app.get('/persons/:id', requireScope({ any: ['read', 'admin'] }), person)
- * @throws {TypeError} in the factory, unless it is given scopes; for a request, where no `requireBearer()` stands before,
- *   or none of its issuers has `scopeFrom` or `session` and a scope is not as RFC 6749 §3.3 writes them
+ * @throws {TypeError} in the factory, without scopes; for a request, if no `requireBearer()` ran before, or if a scope
+ *   breaks the syntax of RFC 6749 §3.3 and no issuer has `scopeFrom` or `session`
  */
 export function requireScope(...scope: readonly string[] | [{ readonly any: readonly string[] }]): Middleware {
   if (isRequest(scope[0])) throw uncalled('requireScope', "'read'")
@@ -39,7 +38,7 @@ export function requireScope(...scope: readonly string[] | [{ readonly any: read
   })
 }
 
-/** What no token can grant is a mistake: most often two scopes in one text. */
+/** Error of a scope that no token can grant: most often two scopes in one text. */
 export function noScope(role: string): TypeError {
   return optionError(
     `${shown(role)} is no scope as RFC 6749 §3.3 writes them: give several one by one; for a role set scopeFrom`,

@@ -4,12 +4,12 @@ import { bearerCheckOf } from './request-session'
 import type { Session } from './session/session'
 
 /**
- * The session of a request, for handlers that need one. It is what `requireBearer()` let in, also where another
- * package has written to `req.auth` since.
+ * The session of a request, for handlers that need one. It is the session that `requireBearer()` let in, even if
+ * another package has written to `req.auth` since.
  *
  * @example app.get('/me', (req, res) => res.json({ sub: sessionOf(req).sub }))
- * @throws {TypeError} where no `requireBearer()` ran before, or where `optional: true` let the request in without a
- *   token; read `req.auth` there
+ * @throws {TypeError} if no `requireBearer()` ran before, or if `optional: true` let the request in without a token;
+ *   read `req.auth` there
  */
 export function sessionOf(req: IncomingMessage): Session {
   const check = bearerCheckOf(req)

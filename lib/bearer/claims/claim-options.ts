@@ -95,7 +95,7 @@ export type RequiredValues = Readonly<
   Record<string, string | number | boolean | readonly (string | number | boolean)[]>
 >
 
-/** The names of the options read here. */
+/** Names of the options read here. */
 export const CLAIM_OPTION_NAMES: readonly string[] = [
   'issuer',
   'tenants',
@@ -115,7 +115,7 @@ export const CLAIM_OPTION_NAMES: readonly string[] = [
   'allowHttp',
 ]
 
-/** What stands in for options not given. */
+/** Defaults of options. */
 export interface IssuerDefaults {
   readonly issuer?: string | undefined
   readonly audience?: TokenOptions['audience']
@@ -124,9 +124,9 @@ export interface IssuerDefaults {
 }
 
 /**
- * Makes of the options what tokens must say.
+ * Makes the rules for claims from the options.
  *
- * @param opaque how tokens are checked in place of keys
+ * @param opaque the check that replaces keys, if any
  * @throws {TypeError|RangeError} naming the option
  */
 export function claimPolicy(
@@ -175,7 +175,7 @@ function issuerNames(given: unknown): readonly string[] {
   throw optionError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(given)}`)
 }
 
-/** Undefined where something else is checked in its place. */
+/** Audiences of the option; undefined if another check replaces this one. */
 function audiences(
   given: unknown,
   clients: readonly string[] | undefined,
@@ -197,7 +197,7 @@ function audiences(
   return undefined
 }
 
-/** RFC 3986 §6.2.3: `https://api.test` and `https://api.test/` are one resource. Of all else the text alone. */
+/** Spellings of a resource: `https://api.test` and `https://api.test/` are one (RFC 3986 §6.2.3). */
 function formsOf(audience: string): string[] {
   const [, origin] = /^(https?:\/\/[^/?#]+)\/?$/.exec(audience) ?? []
   return origin === undefined ? [audience] : [origin, `${origin}/`]

@@ -4,47 +4,47 @@ import { type Reason, type Refusal, refuse } from '../refusal/refusal'
 import { type SessionRules, isId } from '../session/session'
 import type { TenantPattern } from './tenants'
 
-/** What a token's claims must say. */
+/** Rules for a token's claims. */
 export interface ClaimPolicy {
-  /** The issuer's names: `iss` must equal one of them, unless the issuer's metadata write it otherwise. */
+  /** Names of the issuer: `iss` must equal one of them, or the name in the issuer's metadata. */
   readonly issuers: readonly string[]
-  /** The first of them. */
+  /** First name of the issuer. */
   readonly issuer: string
-  /** Where the issuer's name stands for those of many tenants. */
+  /** Pattern of the issuer's name, if it stands for many tenants. */
   readonly tenants: TenantPattern | undefined
-  /** The types of token accepted. */
+  /** Accepted types of token (`typ`). */
   readonly types: readonly (string | undefined)[]
   /** Claims that must be there. */
   readonly required: readonly string[]
   /** Claims that must have one of these values. */
   readonly requiredValues: readonly (readonly [claim: string, values: readonly unknown[]])[]
-  /** `aud` must be, or hold, one of these; undefined where something else is checked in its place. */
+  /** Accepted audiences: `aud` is, or holds, one of them. Undefined if another check replaces this one. */
   readonly audience: readonly string[] | undefined
-  /** The clients that a token may have been issued to; undefined: any. */
+  /** Accepted clients; undefined: any. */
   readonly clients: readonly string[] | undefined
-  /** Whether ID tokens are credentials here. */
+  /** Whether ID tokens are accepted. */
   readonly idTokens: boolean
   /** Whether times may be decimal text. */
   readonly timesAsText: boolean
-  /** How far the issuer's clock may differ from ours, in seconds. */
+  /** Largest difference between the issuer's clock and ours, in seconds. */
   readonly clockToleranceSec: number
-  /** How long ago the token may have been issued, in seconds; undefined: for as long as it has not expired. */
+  /** Largest age of a token, in seconds; undefined: until it expires. */
   readonly maxAgeSec: number | undefined
-  /** How a session is read from the claims. */
+  /** Rules for reading the session. */
   readonly rules: SessionRules
 }
 
-/** RFC 9068 §4 wants `at+jwt`; many issuers write `JWT` or nothing. Any other type is another kind of token. */
+/** Types of access tokens. RFC 9068 §4 asks for `at+jwt`; many issuers write `JWT` or nothing. */
 export const TYPES: readonly (string | undefined)[] = ['at+jwt', 'jwt', undefined]
 
-/** The last second that a Date can hold: what lies beyond is no time. */
+/** Last second that a Date can hold; larger numbers are no times. */
 const LATEST_SEC = 8.64e12
 
 /**
- * What is wrong with a token's type and claims at a moment, or undefined (RFC 7519 §4.1, RFC 9068 §4). Everything is
- * checked by equality of texts and on finite numbers; a claim of another type is wrong, not absent.
+ * Problem of a token's type and claims at a moment, or undefined (RFC 7519 §4.1, RFC 9068 §4). Texts are compared for
+ * equality, numbers must be finite. A claim of another type is wrong, not absent.
  *
- * @param issuers one of which `iss` must be
+ * @param issuers accepted values of `iss`
  * @param nowSec seconds since 1970
  */
 export function claimProblem(
@@ -54,7 +54,7 @@ export function claimProblem(
   nowSec: number,
 ): Reason | undefined {
   if (!policy.types.includes(type)) return 'token_type'
-  // Only ID tokens bear these hashes (OpenID Connect Core §3.1.3.6, §3.3.2.11).
+  // Only ID tokens have these hashes (OpenID Connect Core §3.1.3.6, §3.3.2.11).
   if (type !== 'at+jwt' && !policy.idTokens && ('at_hash' in claims || 'c_hash' in claims)) return 'id_token'
   if (!issuers.includes(claims.iss as string) || !isTenants(claims, policy.tenants)) return 'issuer'
   if (policy.audience && !isAudience(claims.aud, policy.audience)) return 'audience'
@@ -63,9 +63,9 @@ export function claimProblem(
 }
 
 /**
- * What is wrong with what an issuer says of an opaque token, or undefined (RFC 7662 §2.2). The issuer itself has been
- * asked, so `iss` and `exp` need not be there; where they are, they must be right. Another app's token is active too,
- * so `aud` must be there, unless the options say what is checked in its place.
+ * Problem of the claims from introspection, or undefined (RFC 7662 §2.2). `iss` and `exp` are optional, because the
+ * issuer itself answered; if present, they must be right. Tokens for other apps are active too, so `aud` is required
+ * unless options replace its check.
  *
  * @param nowSec seconds since 1970
  */
@@ -75,7 +75,7 @@ export function opaqueClaimProblem(claims: JsonObject, policy: ClaimPolicy, nowS
   return commonProblem(claims, policy, nowSec)
 }
 
-/** The refusal of a token whose claims have a problem. */
+/** Makes the refusal of a problem with claims. */
 export function claimRefusal(refused: Reason, { iss, aud }: JsonObject, policy: ClaimPolicy): Refusal {
   const { issuer, issuers, audience } = policy
   if (refused === 'issuer') return { refused, about: { issuer, expected: issuers, received: iss } }
@@ -85,7 +85,7 @@ export function claimRefusal(refused: Reason, { iss, aud }: JsonObject, policy: 
 
 function commonProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
   if (!policy.rules.session) {
-    // Else it decides by what it returns.
+    // Otherwise the return value of `session` decides.
     if (claims.sub !== undefined && !isId(claims.sub)) return 'subject'
     if (claims.jti !== undefined && typeof claims.jti !== 'string') return 'token_id'
   }
@@ -95,7 +95,7 @@ function commonProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number):
   return timeProblem(claims, policy, nowSec)
 }
 
-/** RFC 9068 §2.2, OpenID Connect Core §2, Okta, version 1 of Entra ID. */
+/** Client of a token, by the claim of RFC 9068 §2.2, OpenID Connect Core §2, Okta, or version 1 of Entra ID. */
 function clientNamed({ client_id, azp, cid, appid }: JsonObject): unknown {
   return client_id ?? azp ?? cid ?? appid
 }
@@ -104,20 +104,20 @@ function isTenants(claims: JsonObject, tenants: TenantPattern | undefined): bool
   return tenants === undefined || tenants.tenantOf(claims.iss as string) === claims[tenants.claim]
 }
 
-/** The claims that say something: `null` counts as absent, whichever claim has it. The same where there are none. */
+/** Removes claims that are `null`, which count as absent. Returns the same object if there are none. */
 export function withoutNull(claims: JsonObject): JsonObject {
   if (!Object.values(claims).includes(null)) return claims
   return Object.freeze(Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null)))
 }
 
-/** What a token is bound to (RFC 7800 §3.1): `['jkt']`. A member of `cnf` that is `null` counts as absent. */
+/** Names of a token's bindings in `cnf` (RFC 7800 §3.1): `['jkt']`. Members that are `null` count as absent. */
 export function bindingsOf({ cnf }: JsonObject): readonly string[] {
   return isJsonObject(cnf) ? Object.keys(withoutNull(cnf)) : []
 }
 
 const TIMES = ['exp', 'nbf', 'iat'] as const
 
-/** The claims with times that are decimal text made numbers; the same where there are none. */
+/** Converts times in decimal text to numbers. Returns the same object if there are none. */
 export function timesAsNumbers(claims: JsonObject): JsonObject {
   const texts = TIMES.filter((name) => typeof claims[name] === 'string' && /^\d{1,12}$/.test(claims[name]))
   if (texts.length === 0) return claims
@@ -144,8 +144,8 @@ function timeProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): R
 }
 
 /**
- * From when on, and until before when, a token's times hold, in seconds since 1970: {@link claimProblem} finds nothing
- * wrong with them in between.
+ * Period in which {@link claimProblem} finds no problem with a token's times, in seconds since 1970: from `fromSec` until
+ * before `untilSec`.
  */
 export function timesHold(claims: JsonObject, policy: ClaimPolicy): { fromSec: number; untilSec: number } {
   const { exp = Infinity, nbf = -Infinity, iat = 0 } = claims as { exp?: number; nbf?: number; iat?: number }

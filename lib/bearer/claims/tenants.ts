@@ -2,29 +2,29 @@ import { answeredAtOnce } from '../../http/callback'
 import { optionError } from '../../http/help'
 import { shown } from '../../http/options'
 
-/** The tenants accepted: their names, or a function that knows them. */
+/** Accepted tenants: their names, or a function that returns true for them. */
 export type Tenants = readonly string[] | ((tenant: string) => boolean)
 
-/** An issuer's name that holds its tenant's: `https://login.microsoftonline.com/{tid}/v2.0`. */
+/** Pattern of the names of an issuer with tenants: `https://login.microsoftonline.com/{tid}/v2.0`. */
 export interface TenantPattern {
-  /** The claim that must name the tenant, too. */
+  /** Claim that must name the same tenant. */
   readonly claim: string
-  /** The tenants, where they are listed; empty where a function knows them. */
+  /** Listed tenants; empty with a function. */
   readonly listed: readonly string[]
-  /** The tenant that an `iss` names; undefined where it is none of this issuer's, or is not accepted. */
+  /** Tenant that an `iss` names; undefined if the name does not match, or the tenant is not accepted. */
   tenantOf(iss: string): string | undefined
-  /** The issuer's name for a tenant. */
+  /** Name of the issuer for a tenant. */
   issuerOf(tenant: string): string
 }
 
 const PLACEHOLDER = /\{([^{}]*)\}/g
-/** What a tenant may be called: nothing that could end a segment of a path. */
+/** Syntax of a tenant's name: no character that could end a segment of a path. */
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 
 /**
- * The pattern of an issuer of many tenants; undefined where its name has no placeholder.
+ * Makes the pattern of an issuer with tenants; undefined if its name has no placeholder.
  *
- * @throws {TypeError} where `tenants` is missing, or there is nothing that it could be about
+ * @throws {TypeError} if there is a placeholder without `tenants`, or `tenants` without a placeholder
  */
 export function tenantPattern(issuers: readonly string[], tenants: Tenants | undefined): TenantPattern | undefined {
   const found = issuers.flatMap((issuer) => [...issuer.matchAll(PLACEHOLDER)])

@@ -4,35 +4,35 @@ import { type Refusal, refuse } from '../refusal/refusal'
 /** The token of a request, as text. */
 export interface Credentials {
   readonly token: string
-  /** How it was brought: as a bearer token, or bound to a key (RFC 9449 §7.1). */
+  /** Authentication scheme: a bearer token, or one bound to a key (RFC 9449 §7.1). */
   readonly scheme: 'Bearer' | 'DPoP'
-  /** `own`: a place of the app's, see {@link TokenSources}. */
+  /** Where the token stood. `own`: a header field, cookie or function of the option `tokenFrom`. */
   readonly placement: 'header' | 'own' | Placement
 }
 
-/** Where a token may stand beside the `Authorization` field: in a form-encoded body, or in the URL's query. */
+/** Places of RFC 6750 beside the `Authorization` field: a form-encoded body (§2.2) and the URL's query (§2.3). */
 export type Placement = 'form' | 'query'
 
 /** The header fields of a request. `rawHeaders` may be missing or empty: adapters and mocks have `headers` alone. */
 export interface RequestFields {
-  /** Names and values in turn, as they came. */
+  /** Names and values in turn, as received. */
   readonly rawHeaders?: readonly string[] | undefined
-  /** By names in lower case, with what the app's own middleware has made of them. Default: what `rawHeaders` has. */
+  /** Values by name in lower case; the app's middleware may have changed them. Default: those of `rawHeaders`. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined
 }
 
-/** What of a request is looked at. */
+/** Parts of a request that the check reads. */
 export interface RequestView extends RequestFields {
   readonly method: string
-  /** The path as it was asked for, with its query. */
+  /** Path and query as received. */
   readonly target: string
-  /** Protocol and host, as the client knows them. */
+  /** Protocol and host that the client used: `https://api.example.org`. */
   readonly origin: string
-  /** The members of a form-encoded body that has been parsed; undefined where there is none. */
+  /** Members of a parsed form-encoded body; undefined without one. */
   readonly form: object | undefined
 }
 
-/** The scheme's name, and not that of a longer one (RFC 9110 §5.6.2, §11.1). */
+/** The name of the scheme, not followed by another token character (RFC 9110 §5.6.2, §11.1). */
 const BEARER = /^bearer(?![!#$%&'*+.^_`|~0-9a-z-])/i
 const DPOP = /^dpop(?![!#$%&'*+.^_`|~0-9a-z-])/i
 /** RFC 6750 §2.1: b64token. */
@@ -68,13 +68,13 @@ export function findCredentials(
   return isToken(token) ? { ...only, token } : refuse('malformed_credentials')
 }
 
-/** All that a placement holds under the name of RFC 6750 §2.2 and §2.3, read the same however the app reads it. */
+/** All values of `access_token` in a placement (RFC 6750 §2.2, §2.3), whichever parser the app uses. */
 function tokensIn(placement: Placement, { target, method, form }: RequestView): readonly unknown[] {
   if (placement === 'query') {
     const query = target.indexOf('?')
     return query === -1 ? [] : new URLSearchParams(target.slice(query)).getAll('access_token')
   }
-  // RFC 6750 §2.2: not where a body has no meaning.
+  // RFC 6750 §2.2: a body has no meaning in these methods.
   if (form === undefined || method === 'GET' || method === 'HEAD' || !Object.hasOwn(form, 'access_token')) return []
   const { access_token: token } = form as { access_token: unknown }
   return Array.isArray(token) ? token : [token]

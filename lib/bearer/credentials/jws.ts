@@ -1,35 +1,35 @@
 import { type JsonObject, readJsonObject } from '../../http/json'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 
-/** What a signed token says of its signature, before anything else of it is looked at. */
+/** A signed token with its header read and its claims still unread. */
 export interface JwsHead {
   readonly token: string
   readonly algorithm: string
   readonly kid: string | undefined
-  /** In lower case and without `application/`; undefined where the header has none. */
+  /** `typ` in lower case, without `application/`; undefined if the header has none. */
   readonly type: string | undefined
   readonly payload: Buffer
-  /** All of its header. */
+  /** The whole header. */
   readonly header: JsonObject
 }
 
-/** A signed token taken apart and not yet believed. */
+/** A signed token taken apart; its signature is not verified yet. */
 export interface Jws extends Omit<JwsHead, 'payload'> {
   readonly claims: JsonObject
 }
 
-/** What a token's header says. */
+/** Header of a token. */
 type JwsHeader = Pick<JwsHead, 'algorithm' | 'kid' | 'type' | 'header'>
 
-/** Headers read before, by their text: an issuer writes the same one into all its tokens. */
+/** Headers read before, by their text: all tokens of an issuer have the same one. */
 const knownHeaders = new Map<string, JwsHeader>()
 const MOST_HEADERS = 64
 const LONGEST_HEADER = 512
 
 /**
- * Takes a JWS compact serialization apart (RFC 7515 §7.1), strictly: three parts of canonical base64url, so that no
- * token has two spellings; the header a JSON object without a member named twice; no `crit` and no `b64`, since no
- * extension is understood here (RFC 7515 §4.1.11, RFC 7797 §6).
+ * Takes a JWS compact serialization apart (RFC 7515 §7.1). It has three parts in canonical base64url, so a token has one
+ * spelling only. The header is a JSON object without duplicate members. `crit` and `b64` are refused, because no
+ * extension is supported (RFC 7515 §4.1.11, RFC 7797 §6).
  */
 export function readJwsHead(token: string): JwsHead | Refusal {
   const parts = token.split('.', 4)
@@ -59,7 +59,7 @@ function readHeader(text: string): JwsHeader | Refusal {
   return read
 }
 
-/** Takes a signed JWT apart as {@link readJwsHead} does, with claims that are a JSON object (RFC 7519 §7.2). */
+/** Takes a signed JWT apart as {@link readJwsHead} does. Its claims are a JSON object (RFC 7519 §7.2). */
 export function readJws(token: string): Jws | Refusal {
   const head = readJwsHead(token)
   if (isRefusal(head)) return head

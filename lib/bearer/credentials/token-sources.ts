@@ -11,16 +11,16 @@ import {
   isToken,
 } from './credentials'
 
-/** Reads the token out of a request; undefined, null or an empty text where it has none. */
+/** Function that reads the token of a request; undefined, null or an empty text if there is none. */
 export type ReadToken = (req: Request) => string | null | undefined
 
 /**
- * Where a token may stand beside the `Authorization` field: in a form-encoded body, in the URL's query, in another header
- * field, in a cookie, or where a function of the app finds it.
+ * A place of the token beside the `Authorization` field: a form-encoded body, the URL's query, another header field, a
+ * cookie, or a function of the app.
  */
 export type TokenSource = Placement | { readonly header: string } | { readonly cookie: string } | ReadToken
 
-/** The places where tokens are looked for. */
+/** Places of the token, by precedence. */
 export interface TokenSources {
   /** Header fields that a proxy sets, and functions of the app. They come before `Authorization`. */
   readonly first: readonly ReadTexts[]
@@ -29,10 +29,10 @@ export interface TokenSources {
   readonly cookies: readonly ReadTexts[]
 }
 
-/** All texts that a place holds. */
+/** Function that reads all texts of a place. */
 type ReadTexts = (request: AppRequestView) => readonly string[]
 
-/** A {@link RequestView} that also has the request itself, for functions of the app. */
+/** A {@link RequestView} with the request itself, for functions of the app. */
 export interface AppRequestView extends RequestView {
   readonly request: Request
 }
@@ -40,7 +40,7 @@ export interface AppRequestView extends RequestView {
 /** RFC 9110 §5.6.2: the names of header fields; RFC 6265 §4.1.1: those of cookies. */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
-/** @returns undefined where the option `tokenFrom` holds anything but places */
+/** @returns undefined if the option `tokenFrom` holds anything but places */
 export function tokenSources(given: unknown): TokenSources | undefined {
   const sources: readonly unknown[] = Array.isArray(given) ? given : [given]
   if (!sources.every(isSource)) return undefined
@@ -57,12 +57,12 @@ export function tokenSources(given: unknown): TokenSources | undefined {
 }
 
 /**
- * Finds the token of a request where the options say that it may stand. Of the first place that holds one it is the only
- * one, or the request is refused.
+ * Finds the token of a request in the places of the options. The first place with a token decides. Two tokens in it are
+ * refused.
  *
- * @param dpop whether the scheme DPoP is taken too
+ * @param dpop whether the scheme DPoP is accepted
  * @param maxTokenLength in characters
- * @param isKnown whether a text is known to be a token: then its syntax, which takes longest, is not looked at
+ * @param isKnown whether a text is a token verified earlier: its syntax, the slowest check, is then skipped
  */
 export function findTokenIn(
   sources: TokenSources,
@@ -104,7 +104,7 @@ function textsOfCookie(name: string): ReadTexts {
   return (request) => fieldValues(request, 'cookie').flatMap((field) => cookiesIn(field, name))
 }
 
-/** RFC 6265 §5.4. Percent-encoding is not part of cookies, but what most programs write. */
+/** Values of a cookie (RFC 6265 §5.4). Percent-encoding is no part of the RFC, but most programs write it. */
 function cookiesIn(field: string, name: string): readonly string[] {
   const pairs = field.split(';').map((pair) => pair.trim())
   const values = pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1))

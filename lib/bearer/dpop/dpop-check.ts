@@ -18,40 +18,40 @@ export interface DpopOptions {
   readonly required?: boolean | undefined
   /** Largest age of a proof: whole seconds, 1 to 300. Default 60. */
   readonly maxAgeSec?: number | undefined
-  /** Remembers which proofs were used, for all processes: `redisProofs(redis)`. Default: each process remembers its own. */
+  /** Used proofs of all processes: `redisProofs(redis)`. Default: each process remembers its own. */
   readonly proofs?: SeenProofs | undefined
-  /** How many a process remembers of its own: 1 to 10,000,000. Default 100,000. When full, 503. Not with `proofs`. */
+  /** Proofs that a process remembers: 1 to 10,000,000. Default 100,000. When full, 503. Not with `proofs`. */
   readonly maxProofs?: number | undefined
   /**
-   * Asks for a nonce of ours in every proof (§9), made with this secret: 32 bytes or more, the same in all processes; a
-   * text is UTF-8. A nonce is given out for `maxAgeSec` and taken as long again. Default: proofs need none.
+   * Secret for nonces, which every proof must then have (§9): 32 bytes or more, the same in all processes. A text is
+   * UTF-8. A nonce is issued for `maxAgeSec` and accepted for another `maxAgeSec`. Default: no nonces.
    */
   readonly nonceSecret?: string | Uint8Array | undefined
   /**
-   * The origin that clients know the API by: `https://api.example.org`. Where a proxy strips a prefix from the path, the
-   * prefix goes with it: `https://api.example.org/svc1`. With a list, the request's own protocol and host,
-   * as Express has them by `trust proxy`, must be one of these. Default: whatever the request says, with a warning at
-   * startup, since a client chooses its `Host` field.
+   * Public origin of the API: `https://api.example.org`. If a proxy strips a prefix from the path, add the prefix:
+   * `https://api.example.org/svc1`. With a list, the request's own protocol and host, which depend on Express's
+   * `trust proxy`, must be one of these. Default: the request's own, with a warning at startup, because a client chooses
+   * its `Host` field.
    */
   readonly origin?: string | readonly string[] | undefined
 }
 
-/** A proof that holds; `nonce` is the one that the client should use from now on, where that is another. */
+/** An accepted proof. `nonce` is the next nonce for the client, if it changed. */
 export interface AcceptedProof {
   readonly nonce: string | undefined
 }
 
-/** The check that the client holds the key of its token. */
+/** Check that the client holds the key of its token. */
 export interface DpopCheck {
   readonly required: boolean
-  /** Whether a request proves this token to be its sender's; a proof that holds is noted as used. */
+  /** Checks the proof of a request with this token, and records it as used. */
   check(token: string, claims: Claims, request: RequestView): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal>
 }
 
 const NAMES = ['required', 'maxAgeSec', 'proofs', 'maxProofs', 'nonceSecret', 'origin']
 
 /**
- * Makes the check of its options.
+ * Makes the check from its options.
  *
  * @throws {TypeError|RangeError} naming the option
  */
@@ -111,7 +111,7 @@ export function dpopCheck(
   }
 }
 
-/** Says which origin a request is for; undefined where it is for none of ours. */
+/** Origin of a request; undefined if it is not among the configured ones. */
 function origins(given: unknown, warnings: boolean): (request: RequestView) => string | undefined {
   if (given === undefined) {
     if (warnings)
@@ -134,7 +134,7 @@ function origins(given: unknown, warnings: boolean): (request: RequestView) => s
     : ({ origin }) => list.find((base) => new URL(base).origin === origin.toLowerCase())
 }
 
-/** An origin, or one with a path. */
+/** Whether a value is an origin, with or without a path. */
 function isBase(value: unknown): value is string {
   if (!isSecureUrl(value, true)) return false
   const { origin, pathname } = new URL(value)
@@ -149,7 +149,7 @@ function refusal(refused: 'dpop_proof' | 'dpop_nonce' | 'dpop_binding' | 'dpop_r
   return { refused, scheme: 'DPoP' }
 }
 
-/** Shows nothing of it. */
+/** Validates the secret. Errors do not show it. */
 function secretOf(given: unknown): Uint8Array {
   const secret = typeof given === 'string' ? Buffer.from(given) : given
   if (!(secret instanceof Uint8Array)) throw keyError('dpop.nonceSecret must be a text or bytes')

@@ -7,8 +7,8 @@ interface Made {
 }
 
 /**
- * The nonces that a server gives out for proofs (RFC 9449 §9). They are made of the time, so that nothing is kept: one
- * is given out for `stepSec` and taken as long again. All processes of one secret make the same.
+ * Nonces for proofs (RFC 9449 §9). They are derived from the time, so nothing is stored. A nonce is issued for `stepSec`
+ * and accepted for another `stepSec`. All processes with one secret make the same nonces.
  */
 export class Nonces {
   #made: Made | undefined
@@ -18,12 +18,12 @@ export class Nonces {
     readonly stepSec: number,
   ) {}
 
-  /** The one to use now. */
+  /** Nonce to use now. */
   current(nowSec: number): string {
     return this.#at(nowSec).current
   }
 
-  /** What a proof's nonce is: the one to use now, the one before, or none of ours. */
+  /** Compares a proof's nonce with the current and the previous one. */
   judge(nonce: unknown, nowSec: number): 'current' | 'previous' | 'other' {
     const { current, previous } = this.#at(nowSec)
     if (typeof nonce !== 'string') return 'other'

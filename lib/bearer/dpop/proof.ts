@@ -9,34 +9,34 @@ import { KeyProblem, type VerifyKey, keyFromJwk } from '../keys/verify-key'
 import { hasDotSegments } from '../../http/dot-segments'
 import { thumbprint } from './thumbprint'
 
-/** What a proof must be about. */
+/** Request that a proof must match. */
 export interface ProofFor {
   readonly method: string
-  /** The request's URI as the client sees it; its query does not count. */
+  /** URI that the client used; its query is ignored. */
   readonly uri: string
-  /** The access token that comes with it; undefined at a token endpoint, where there is none yet (RFC 9449 §5). */
+  /** Access token of the request; undefined at a token endpoint (RFC 9449 §5). */
   readonly token: string | undefined
   readonly nowSec: number
-  /** How long ago the proof may have been made, and how far the client's clock may be off, in seconds. */
+  /** Largest age of the proof, and largest difference of the client's clock, in seconds. */
   readonly maxAgeSec: number
 }
 
-/** A proof that holds. */
+/** A valid proof. */
 export interface Proof {
-  /** The thumbprint of its key (RFC 7638), which the token must be bound to. */
+  /** Thumbprint of its key (RFC 7638), to which the token must be bound. */
   readonly jkt: string
   readonly jti: string
   /** Seconds since 1970. */
   readonly iat: number
-  /** What it says it was given for a nonce; not yet looked at. */
+  /** Its nonce, unchecked. */
   readonly nonce: unknown
 }
 
 /**
- * Checks a DPoP proof (RFC 9449 §4.3) but for its nonce and its having been seen before: a JWT of its own type, signed with the key
- * in its header, for this method, this URI and this token, made just now.
+ * Checks a DPoP proof (RFC 9449 §4.3) except for its nonce and for replay. The proof is a recent JWT of type `dpop+jwt`
+ * for this method, URI and token, signed with the key in its header.
  *
- * @returns undefined where it does not hold
+ * @returns undefined if the proof is invalid
  */
 export function readProof(text: string, about: ProofFor): Proof | undefined {
   const jws = readJws(text)
@@ -62,7 +62,7 @@ function keyOf(text: string, alg: string): VerifyKey | undefined {
   }
 }
 
-/** RFC 9449 §4.3: compared after normalisation, without query and fragment. */
+/** Compares URIs after normalisation, without query and fragment (RFC 9449 §4.3). */
 function isSameUri(htu: unknown, uri: string): boolean {
   if (typeof htu !== 'string' || !URL.canParse(htu) || !URL.canParse(uri)) return false
   // URL resolves dot segments, and Express does not: /a/../x is not /x.
@@ -76,7 +76,7 @@ function isSameUri(htu: unknown, uri: string): boolean {
   )
 }
 
-/** RFC 3986 §6.2.2: percent-encoding in capitals, and none where it is not needed. */
+/** Normalises percent-encoding: capital letters, and unreserved characters unencoded (RFC 3986 §6.2.2). */
 function normalized(path: string): string {
   return path.replace(/%[0-9a-f]{2}/gi, (encoded) => {
     const char = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))

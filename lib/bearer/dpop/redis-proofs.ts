@@ -6,31 +6,31 @@ import type { SeenProofs } from './seen-proofs'
 
 /** Options of {@link redisProofs}. */
 export interface RedisProofsOptions {
-  /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
+  /** Prefix of every key: ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string
 }
 
-/** What {@link redisProofs} returns, for `requireBearer({ dpop: { proofs } })`. */
+/** Used proofs in Redis, for `requireBearer({ dpop: { proofs } })`. */
 export interface RedisProofs extends SeenProofs {
-  /** Ends the connection; safe to call twice. */
+  /** Closes the connection; safe to call twice. */
   close(): void
 }
 
-/** What a Redis user has to be allowed. */
+/** Commands that the Redis user needs. */
 const RIGHTS = '+set'
-/** A request waits for the answer. */
+/** Timeout of a command, short because a request waits for it. */
 const DEADLINE_MS = 500
 const SILENT_MS = 800
 const FIRST_CONNECTION_MS = 1_000
-/** How far the clocks of the processes may be apart: so much longer a proof is remembered. */
+/** Largest difference of the processes' clocks; proofs are kept for this much longer. */
 const CLOCKS_APART_MS = 30_000
 
 /**
- * Remembers in Redis which DPoP proofs were used, so that none is used twice in whichever process. A proof takes one
- * key, a hash, that expires when the proof does; nothing is remembered in the process. While Redis cannot be reached,
- * requests with proofs are answered with 503: whether they are replays cannot be told.
+ * Records used DPoP proofs in Redis, so that no proof is used twice in any process. A proof takes one key, a hash, which
+ * expires with the proof. The process itself stores nothing. While Redis is unavailable, requests with proofs get 503,
+ * because replays cannot be detected.
  *
- * @param to an ioredis client or a URL; the connection is this function's own either way
+ * @param to an ioredis client or a URL; either way a separate connection is opened
  * @throws {TypeError} naming the option
  */
 export function redisProofs(to: RedisClient | string, options: RedisProofsOptions = {}): RedisProofs {

@@ -1,26 +1,26 @@
-/** What a proof is, to whoever remembers those that were used: new, used before, or not to be told. */
+/** State of a proof: new, used before, or unknown because the memory is full. */
 export type ProofUse = 'new' | 'replay' | 'full'
 
-/** Remembers the proofs that were used, so that none is used twice (RFC 9449 §11.1). */
+/** Memory of used proofs, so that none is used twice (RFC 9449 §11.1). */
 export interface SeenProofs {
   /**
-   * Notes a proof that holds, unless it is there already, in one step.
+   * Records a valid proof as used, unless it is already recorded, in one atomic step.
    *
-   * @param name the proof's, a hash
-   * @param untilSec when it can no longer be used, seconds since 1970 by the clock of `nowSec`
-   * @throws where it cannot be told; the request is answered with 503
+   * @param name hash of the proof
+   * @param untilSec end of the proof's validity, in seconds since 1970 by the clock of `nowSec`
+   * @throws if the state cannot be read; the request gets 503
    */
   note(name: string, untilSec: number, nowSec: number): ProofUse | Promise<ProofUse>
 }
 
 /**
- * The proofs that this process has seen, for as long as they could be used again. Bounded: when it is full of proofs
- * that could, there is no telling a new one from a replay.
+ * Proofs that this process has seen, until their validity ends. Bounded: when it is full of valid proofs, a new one cannot
+ * be told from a replay.
  */
 export class LocalProofs implements SeenProofs {
   readonly #until = new Map<string, number>()
 
-  /** @param most how many proofs it holds */
+  /** @param most largest number of proofs */
   constructor(readonly most: number) {}
 
   note(name: string, untilSec: number, nowSec: number): ProofUse {

@@ -1,13 +1,13 @@
 import { type KeyObject, hash } from 'node:crypto'
 
-/** The members that make up a key, by its type, in the order of their names (RFC 7638 §3.2, RFC 8037 §2). */
+/** Required members of a key by type, in alphabetical order (RFC 7638 §3.2, RFC 8037 §2). */
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   EC: ['crv', 'kty', 'x', 'y'],
   OKP: ['crv', 'kty', 'x'],
   RSA: ['e', 'kty', 'n'],
 }
 
-/** The SHA-256 thumbprint of a public key (RFC 7638), as `cnf.jkt` has it. */
+/** SHA-256 thumbprint of a public key (RFC 7638), the value of `cnf.jkt`. */
 export function thumbprint(key: KeyObject): string {
   const jwk = key.export({ format: 'jwk' }) as Record<string, unknown>
   const members = MEMBERS[String(jwk.kty)] ?? []

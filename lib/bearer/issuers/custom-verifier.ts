@@ -6,13 +6,13 @@ import { type Refusal, refuse } from '../refusal/refusal'
 import { type TokenVerifier, type VerifiedToken, WITHOUT_KEYS } from './token-verifier'
 
 /**
- * Finds out what a token says: the claims of one that holds, undefined or null for one that does not.
+ * Function that verifies a token. Returns its claims, or undefined or null if the token is invalid.
  *
- * @throws where it cannot be told now; the request is answered with 503
+ * @throws if the check is impossible now: the request gets 503
  */
 export type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined
 
-/** Checks tokens by a function of the app, such as a look into a store; what it answers is checked as claims are. */
+/** Checks tokens with a function of the app, such as a lookup in a store. The claims it returns are checked as usual. */
 export function customVerifier(verifyToken: VerifyToken, policy: ClaimPolicy, clock: Clock): TokenVerifier {
   return { verify, ...WITHOUT_KEYS }
 

@@ -5,12 +5,12 @@ import type { JsonObject } from '../../http/json'
 import { shown } from '../../http/options'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 
-/** What an issuer's metadata say that the check of its tokens needs. */
+/** Members of an issuer's metadata that the check of its tokens needs. */
 export interface IssuerMetadata {
   /** The issuer as its tokens name it. */
   readonly issuer: string
   readonly jwksUri: string
-  /** The type that all of its access tokens have, where it says so (`access_token_typ_values_supported`, as ours does). */
+  /** Type of all its access tokens, if `access_token_typ_values_supported` states one; our server's metadata do. */
   readonly typ: 'at+jwt' | undefined
 }
 
@@ -18,12 +18,12 @@ const TIMEOUT_MS = 5_000
 const MAX_BYTES = 256 * 1_024
 
 /**
- * Asks an issuer for its metadata: as OpenID Connect Discovery §4 and RFC 8414 §3 have them, with the issuer's path
- * before the well-known one or behind it. They must name the issuer they were asked of (RFC 8414 §3.3), give or take a
- * slash at its end, which configurations tend to lose. A server that fails, or does not answer, is asked once.
+ * Fetches an issuer's metadata from the addresses of OpenID Connect Discovery §4 and RFC 8414 §3, with the issuer's path
+ * before or behind the well-known one. The metadata must name the same issuer (RFC 8414 §3.3); a slash at the end is
+ * ignored, because configurations often lose it. If the server fails or does not answer, no further address is tried.
  *
  * @param fetch default: Node's own
- * @throws {Error} where they cannot be had, or are another's
+ * @throws {Error} if there are no metadata, or those of another issuer
  */
 export async function discover(
   issuer: string,
@@ -51,7 +51,7 @@ export async function discover(
   throw new RemediedProblem(problems.join('; '), remedy)
 }
 
-/** Without a path the forms are the same. */
+/** Addresses of the metadata, without duplicates: for an issuer without a path there are two. */
 function addressesOf(base: string): ReadonlySet<string> {
   const { origin, pathname } = new URL(base)
   const path = pathname.replace(/\/$/, '')
@@ -59,7 +59,7 @@ function addressesOf(base: string): ReadonlySet<string> {
   return new Set([base + openid, origin + oauth + path, origin + openid + path, base + oauth])
 }
 
-/** Whether a server has answered, and has no metadata there. */
+/** Whether the server answered and has no metadata at this address. */
 function isElsewhere(problem: unknown): problem is FetchProblem & { readonly status: number } {
   return problem instanceof FetchProblem && problem.status !== undefined && problem.status < 500
 }

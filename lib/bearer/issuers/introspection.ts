@@ -7,47 +7,47 @@ import { readJsonObject } from '../../http/json'
 import type { Claims } from '../session/session'
 import { type TokenVerifier, type VerifiedToken, WITHOUT_KEYS } from './token-verifier'
 
-/** The issuer's introspection endpoint (RFC 7662 §2), and who asks there. */
+/** Introspection endpoint of the issuer (RFC 7662 §2), and credentials for it. */
 export interface IntrospectionOptions {
-  /** Its address: https, or http on this machine. */
+  /** Address of the endpoint: https, or http on this machine. */
   readonly endpoint: string
   readonly clientId: string
   readonly clientSecret: string
   /**
-   * How the client says who it is: `'basic'`, id and secret form-encoded in `Authorization` (RFC 6749 §2.3.1), or
-   * `'post'`, `client_id` and `client_secret` in the body. Default `'basic'`.
+   * Client authentication: `'basic'` puts the form-encoded id and secret into `Authorization` (RFC 6749 §2.3.1); `'post'`
+   * puts `client_id` and `client_secret` into the body. Default `'basic'`.
    */
   readonly clientAuth?: 'basic' | 'post' | undefined
-  /** How long an answer is remembered, at most until the token expires: whole seconds, 0 to 300. Default 10. */
+  /** Lifetime of a cached answer, at most until the token expires: whole seconds, 0 to 300. Default 10. */
   readonly cacheSec?: number | undefined
 }
 
-/** An answer as it is remembered. */
+/** A cached answer. */
 interface Answer {
-  /** Undefined where the token is not active. */
+  /** Undefined if the token is not active. */
   readonly claims: Claims | undefined
   readonly until: number
-  /** Where the endpoint failed for this token only. */
+  /** Set if the endpoint failed for this token only. */
   readonly failure?: Refusal
 }
 
 const MOST_ANSWERS = 5_000
 const TIMEOUT_MS = 5_000
 const MAX_BYTES = 64 * 1_024
-/** While the endpoint does not answer, it is asked once in this time. */
+/** Pause between requests while the endpoint does not answer. */
 const PAUSE_MS = 1_000
-/** What a healthy endpoint says `active: false` to. */
+/** Token for which a healthy endpoint answers `active: false`. */
 const PROBE_TOKEN = 'express-tollgate-probe'
-/** Bad request, content too large, URI too long, unprocessable content. */
+/** Statuses for a single token: bad request, content too large, URI too long, unprocessable content. */
 const REFUSES_TOKEN: ReadonlySet<number | undefined> = new Set([400, 413, 414, 422])
 
 /**
- * Checks opaque tokens by asking their issuer (RFC 7662). Only `active: true` counts; what else the answer says is
- * checked as claims are. An answer is remembered for a short time, under the token's SHA-256. An endpoint that does not
- * answer is an outage, never a bad token. One that fails for a single token is asked about another, of no meaning: only
- * where it fails for that as well nobody asks it for a second.
+ * Checks opaque tokens at their issuer's endpoint (RFC 7662). The answer must have `active: true`; its other members are
+ * checked as claims. Answers are cached for a short time under the SHA-256 of the token. An endpoint that does not answer
+ * is an outage, never an invalid token. After a failure a probe with a meaningless token follows. If that fails too, no
+ * token is sent for 1 s.
  *
- * @param mostAnswers how many answers are remembered; the oldest makes room
+ * @param mostAnswers size of the cache; the oldest answer is removed first
  * @param fetch default: Node's own
  */
 export function introspectionVerifier(
@@ -111,7 +111,7 @@ export function introspectionVerifier(
     return policy.timesAsText ? timesAsNumbers(claims) : claims
   }
 
-  /** Whether the endpoint answers at all: it has just done so, or does for a token of no meaning. */
+  /** Whether the endpoint works: it has just answered, or answers the probe. */
   async function isHealthy(): Promise<boolean> {
     if (clock.now() < healthyUntil) return true
     probe ??= fetchClaims(PROBE_TOKEN)
@@ -146,7 +146,7 @@ export function introspectionVerifier(
   }
 }
 
-/** A healthy endpoint that refuses a token as a request is asked in vain; one that fails may do better. */
+/** A healthy endpoint that refuses the request will refuse it again: the token is invalid. Other failures may pass. */
 function failureOf(cause: unknown, issuer: string): Refusal {
   if (cause instanceof FetchProblem && REFUSES_TOKEN.has(cause.status)) return { refused: 'inactive', cause }
   return unavailableFor(issuer, cause)

@@ -17,7 +17,7 @@ import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import type { KnownToken, KnownTokens, PresentedToken } from './known-tokens'
 import type { IssuerKey, TokenVerifier, VerifiedToken } from './token-verifier'
 
-/** An issuer whose tokens are accepted: its keys, and what its tokens must say. */
+/** An issuer whose tokens are accepted: its keys, and the rules for its claims. */
 export interface TrustedIssuer {
   readonly policy: ClaimPolicy
   readonly keys: IssuerKeys
@@ -25,13 +25,13 @@ export interface TrustedIssuer {
 
 /** The keys of an issuer: one set, or one for each of its tenants. */
 export interface IssuerKeys {
-  /** The keys that the tokens of a tenant are checked with; undefined where the issuer has no tenants. */
+  /** Keys for the tokens of a tenant; `tenant` is undefined if the issuer has none. */
   of(tenant: string | undefined): KeySource
-  /** All sets that there are so far. */
+  /** All key sets so far. */
   known(): readonly NamedKeys[]
 }
 
-/** A set of keys, and the name of the issuer whose tokens it is for: `https://login.example.org/acme`. */
+/** A key set with the name of its issuer: `https://login.example.org/acme`. */
 export interface NamedKeys {
   readonly issuer: string
   readonly keys: KeySource
@@ -42,7 +42,7 @@ export class TrustedIssuers {
   readonly #byName = new Map<string, TrustedIssuer>()
   readonly #ofTenants: TrustedIssuer[] = []
 
-  /** @returns false where another issuer has that name */
+  /** @returns false if another issuer has that name */
   add(issuer: TrustedIssuer): boolean {
     const names = issuer.policy.issuers.map(issuerName)
     if (names.some((name) => this.#byName.has(name))) return false
@@ -51,7 +51,7 @@ export class TrustedIssuers {
     return true
   }
 
-  /** The issuer that a token says it is from. A slash at the end of a name does not count; the claim is compared later. */
+  /** The issuer that a token names. A slash at the end is ignored here; the claim is compared later. */
   find(iss: unknown): { readonly issuer: TrustedIssuer; readonly tenant: string | undefined } | undefined {
     if (typeof iss !== 'string') return undefined
     const named = this.#byName.get(issuerName(iss))
@@ -73,9 +73,9 @@ function issuerName(iss: string): string {
 }
 
 /**
- * Checks signed JWTs: the shape, which issuer it says it is from, that issuer's key, the signature, then every claim. A
- * token never meets another issuer's key. Of one that was found good before, the key is looked up and the time is
- * looked at each time, and nothing else: nothing else can have changed.
+ * Checks signed JWTs in this order: syntax, issuer, issuer's key, signature, claims. A token is never checked with
+ * another issuer's key. For a token verified earlier, only the key and the times are checked again: nothing else can
+ * have changed.
  */
 export function jwtVerifier(issuers: TrustedIssuers, tokens: KnownTokens, clock: Clock): TokenVerifier {
   return { verify, knows: (text) => tokens.get(text) !== undefined, ready, reload, keys }
@@ -147,7 +147,7 @@ export function jwtVerifier(issuers: TrustedIssuers, tokens: KnownTokens, clock:
   }
 }
 
-/** Says in the message which issuer it is. */
+/** Adds the name of the issuer to the message. */
 function named(issuer: string): (problem: unknown) => never {
   return (problem) => {
     const { message, cause } = problem as Error
@@ -155,7 +155,7 @@ function named(issuer: string): (problem: unknown) => never {
   }
 }
 
-/** Microsoft's JWKs name the issuer that they are for; `{tenantid}` there stands for every tenant. */
+/** Whether a key is for an issuer. Microsoft's JWKs have a member `issuer`, in which `{tenantid}` means any tenant. */
 function isFor(keyIssuer: string, iss: string, tenant: string | undefined): boolean {
   const [before, after] = keyIssuer.split('{tenantid}') as [string, string?]
   if (after === undefined) return keyIssuer === iss

@@ -4,51 +4,51 @@ import type { KeySource } from '../keys/key-source'
 import type { VerifyKey } from '../keys/verify-key'
 import type { VerifiedToken } from './token-verifier'
 
-/** A token taken apart, with what it is checked by. */
+/** A token taken apart, with the rules and keys of its issuer. */
 export interface PresentedToken {
   readonly jws: Jws
   readonly policy: ClaimPolicy
   readonly keys: KeySource
-  /** Where its issuer has many. */
+  /** Tenant of the issuer; undefined if the issuer has none. */
   readonly tenant: string | undefined
 }
 
-/** A token found good, and what that rests on. */
+/** A verified token, with the facts that its verification depends on. */
 export interface KnownToken extends PresentedToken {
   readonly key: VerifyKey
-  /** What the issuer's metadata said of its tokens. */
+  /** Name and token type in the issuer's metadata at that time. */
   readonly issuer: string | undefined
   readonly typ: string | undefined
-  /** Its times hold from here on, in seconds since 1970, and end before `untilSec`. */
+  /** Period in which the token's times hold, in seconds since 1970: from `fromSec` until before `untilSec`. */
   readonly fromSec: number
   readonly untilSec: number
   readonly verified: VerifiedToken
 }
 
 /**
- * A token is looked up by its end, which is of its signature, and then compared: to hash all of it, at each request anew,
- * takes longer than all else that is done for a token that is known.
+ * Characters of the key of a token in the maps: its last ones, part of the signature. Hashing the whole token at each
+ * request would take longer than the rest of the check of a known token.
  */
 const LOOKED_UP_BY = 43
 
 /**
- * Remembers tokens that were found good, by all of their text: one with another signature, be it as valid, is another.
- * Bounded: where the younger half is full, it takes the place of the older one, which held what was used longest ago.
+ * Cache of verified tokens, compared by their whole text: a second valid signature of the same claims is another token.
+ * Bounded: when the recent half is full, it replaces the earlier half, which holds the least recently used tokens.
  */
 export class KnownTokens {
   #recent = new Map<string, KnownToken>()
   #earlier = new Map<string, KnownToken>()
-  /** What was looked up last: it is asked for twice in a request. */
+  /** Result of the last lookup, because each request looks its token up twice. */
   #latest: KnownToken | undefined
 
-  /** @param maxTokens how many tokens it holds; 0: none */
+  /** @param maxTokens size of the cache; 0: no cache */
   constructor(readonly maxTokens: number) {}
 
   get size(): number {
     return this.#recent.size + this.#earlier.size
   }
 
-  /** What is known of a token; the caller sees to it that it still holds. */
+  /** Cached entry of a token; the caller checks its times and its key. */
   get(token: string): KnownToken | undefined {
     if (this.#latest?.jws.token === token) return this.#latest
     return (this.#latest = this.#find(token))

@@ -2,10 +2,10 @@ import type { Refusal } from '../refusal/refusal'
 import type { TokenVerifier, VerifiedToken } from './token-verifier'
 
 /**
- * Checks tokens of issuers some of whose tokens are opaque: a JWT by its issuer's keys; what is no JWT, or is one of the
- * issuer that is asked, by introspection. A JWT of another issuer is never shown to it.
+ * Checks tokens of several issuers, one of them with introspection. Opaque tokens and JWTs of that issuer are sent to its
+ * endpoint. Other JWTs are checked with their issuer's keys and never sent there.
  *
- * @param introspectedIssuers the names of the issuer that is asked; its JWTs may be checked by keys too
+ * @param introspectedIssuers names of the issuer with introspection; its JWTs may be checked with keys too
  */
 export function mixedVerifier(
   byKeys: TokenVerifier,

@@ -2,12 +2,12 @@ import type { TenantPattern } from '../claims/tenants'
 import type { KeySource } from '../keys/key-source'
 import type { IssuerKeys, NamedKeys } from './jwt-verifier'
 
-/** So many tenants' keys are kept, and always those of all that are listed; the least recently used makes room. */
+/** Largest number of unlisted tenants whose keys are kept; the least recently used is removed first. */
 const MOST_TENANTS = 1_000
 
 /**
- * The keys of an issuer each of whose tenants has its own. Those of listed tenants are known from the start; where a
- * function says which tenants there are, the first token of each makes its keys known.
+ * Keys of an issuer with a key set for each tenant. Listed tenants have theirs from the start. With a function in
+ * `tenants`, the first token of a tenant adds its key set.
  *
  * @param keysOf makes the key source of an issuer by its name
  * @throws what `keysOf` throws for any tenant, at startup
@@ -25,7 +25,7 @@ export function tenantKeys(tenants: TenantPattern, keysOf: (issuer: string) => K
       if (byTenant.size > most) byTenant.delete([...byTenant.keys()][0] as string)
       return known.keys
     },
-    // Of tenants that are not listed, those whose keys were fetched: anybody can name one that does not exist.
+    // Unlisted tenants count once their keys were fetched, because a token may name a tenant that does not exist.
     known: () => [...byTenant.values()].filter(({ keys }) => tenants.listed.length > 0 || keys.all().length > 0),
   }
 

@@ -3,52 +3,52 @@ import type { Algorithm } from '../keys/algorithm'
 import type { Refusal } from '../refusal/refusal'
 import type { Claims, Session, SessionRules } from '../session/session'
 
-/** A token whose claims are known to be its issuer's, and to hold now. */
+/** A token whose claims are authentic and valid now. */
 export interface VerifiedToken {
   readonly token: string
   readonly issuer: string
   readonly claims: Claims
   /** The header of a signed token; undefined for an opaque one. */
   readonly header: JsonObject | undefined
-  /** How its issuer's tokens are read. */
+  /** Rules for reading the session of the issuer's tokens. */
   readonly rules: SessionRules
-  /** Whose session it is and that its scope is enough, where the claims alone decide that: made once for a token. */
+  /** Session with a sufficient scope, made once for a token; undefined if functions of the app take part. */
   session?: Session
 }
 
-/** A way of finding out what a token says, and whether that is true. */
+/** Verifier of tokens: by keys, by introspection, or by a function of the app. */
 export interface TokenVerifier {
-  /** Refuses what does not hold; throws nothing. */
+  /** Verifies a token; never throws. */
   verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal>
-  /** Whether this text was found to be a good token before: then it is well-formed, whatever else holds now. */
+  /** Whether this text was verified earlier, so that its syntax is valid. */
   readonly knows?: (text: string) => boolean
   /**
    * Resolves when tokens can be verified.
    *
-   * @throws {Error} where that cannot be had; its `cause` says why
+   * @throws {Error} if keys cannot be loaded; its `cause` says why
    */
   ready(): Promise<void>
   /**
-   * Fetches the keys of all issuers anew.
+   * Fetches the keys of all issuers again.
    *
    * @throws {Error} as {@link ready} does
    */
   reload(): Promise<void>
-  /** The keys at hand, by issuer. */
+  /** Keys loaded so far, with their issuers. */
   keys(): readonly IssuerKey[]
 }
 
 /** A key that tokens are checked with. */
 export interface IssuerKey {
-  /** The issuer, as the options name it; where each of its tenants has keys of its own, the tenant's name of it. */
+  /** Name of the issuer in the options; for keys of a tenant, the tenant's issuer. */
   readonly issuer: string
-  /** Undefined for a key that was given without. */
+  /** Undefined for a key without `kid`. */
   readonly kid: string | undefined
-  /** The algorithms that it is for. */
+  /** Algorithms of the key. */
   readonly algorithms: readonly Algorithm[]
 }
 
-/** Of a verifier that has no keys: it is ready at once, and there is nothing to fetch. */
+/** Methods of a verifier without keys: it is ready at once and fetches nothing. */
 export const WITHOUT_KEYS: Omit<TokenVerifier, 'verify'> = {
   ready: () => Promise.resolve(),
   reload: () => Promise.resolve(),

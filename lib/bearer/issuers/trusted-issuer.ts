@@ -16,14 +16,14 @@ import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret 
 /** One issuer of several. */
 export type IssuerOptions = TokenOptions & KeyOptions
 
-/** The names of the options read here, beside {@link CLAIM_OPTION_NAMES}. */
+/** Names of the options read here, beside {@link CLAIM_OPTION_NAMES}. */
 export const KEY_OPTION_NAMES: readonly string[] = ['key', 'keys', 'secret', 'jwksUri', 'algorithms', 'lastGoodSec']
 
-/** The options that name the source of keys. Default: discovery. */
+/** Options that name the source of keys. Default: discovery. */
 const SOURCES = ['key', 'keys', 'secret', 'jwksUri'] as const
 
 /**
- * Makes a trusted issuer of its options.
+ * Makes a trusted issuer from its options.
  *
  * @throws {TypeError|RangeError} naming the option
  */
@@ -79,7 +79,7 @@ function keySource(options: IssuerOptions, issuer: string, allowHttp: boolean, c
   return discovered(issuer, allowHttp, remote)
 }
 
-/** Metadata are asked for once, and again after a failure, at most once in this time. */
+/** Shortest interval between fetches of metadata, which are repeated only after a failure. */
 const REDISCOVER_MS = 60_000
 
 function discovered(issuer: string, allowHttp: boolean, remote: Omit<RemoteKeysOptions, 'locate'>): KeySource {
@@ -130,7 +130,7 @@ function keyFromOption(secret: unknown, algorithms: readonly Algorithm[]): Verif
   return keyFromSecret(secret, algorithms[0] as Algorithm)
 }
 
-/** Names the option in what is thrown, and shows nothing of its value: it may be a key that should not be here. */
+/** Names the option in the error, without its value: it may be a private key. */
 function take(option: string, make: () => VerifyKey): VerifyKey {
   try {
     return make()

@@ -20,7 +20,7 @@ import { type IssuerOptions, KEY_OPTION_NAMES, trustedIssuer } from './trusted-i
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 import type { CheckClaims, ReadSession } from '../session/session'
 
-/** How opaque tokens are checked, in place of keys. */
+/** Check of opaque tokens, in place of keys. */
 export type OpaqueOptions =
   | {
       /** Asks the issuer about each token (RFC 7662). */
@@ -28,14 +28,14 @@ export type OpaqueOptions =
       readonly verify?: never
     }
   | {
-      /** Asks a function of the app: the token's claims, or undefined for one that does not hold. Throws: 503. */
+      /** Function of the app that returns the token's claims, or undefined for an invalid token. If it throws: 503. */
       readonly verify: VerifyToken
       readonly introspection?: never
     }
 
 type KeyOption = 'key' | 'keys' | 'secret' | 'jwksUri'
 
-/** One issuer of several whose tokens are opaque: it is asked about them (RFC 7662). */
+/** One issuer of several, whose tokens are opaque and checked by introspection (RFC 7662). */
 export type IntrospectedIssuerOptions = TokenOptions & {
   readonly introspection: IntrospectionOptions
 } & { readonly [name in KeyOption]?: never }
@@ -46,40 +46,40 @@ export type IssuersOptions =
   | (TokenOptions & OpaqueOptions & { readonly [name in KeyOption | 'issuers']?: never })
   | ({
       /**
-       * The issuers whose tokens are accepted. No token is ever checked with another issuer's key. One of them may have
-       * `introspection` in place of keys: it is asked about tokens that are no JWTs, and about JWTs that name it.
+       * Issuers whose tokens are accepted. No token is checked with another issuer's key. One issuer may have
+       * `introspection` in place of keys: opaque tokens, and JWTs that name it, are sent to its endpoint.
        */
       readonly issuers: readonly (IssuerOptions | IntrospectedIssuerOptions)[]
-      /** Whom the tokens of issuers without an `audience` of their own must be for. Default: `AUDIENCE`. */
+      /** Audience for issuers without an `audience` of their own. Default: the environment's `AUDIENCE`. */
       readonly audience?: Audience | undefined
-      /** Checks the claims of all issuers, beside what each of them checks. */
+      /** Check of all issuers' claims, in addition to each issuer's own `checkClaims`. */
       readonly checkClaims?: CheckClaims | undefined
-      /** Reads the sessions of issuers without a `session` of their own. */
+      /** Default `session` for issuers without their own. */
       readonly session?: ReadSession | undefined
-      /** Fetches for issuers without a `fetch` of their own. Default: Node's `fetch`. */
+      /** Default `fetch` for issuers without their own. Default: Node's `fetch`. */
       readonly fetch?: FetchFunction | undefined
       readonly issuer?: never
       readonly introspection?: never
       readonly verify?: never
     } & { readonly [name in KeyOption]?: never })
 
-/** How many tokens are remembered. */
+/** Cache of verified tokens. */
 export interface CacheOptions {
   /**
-   * Remembers tokens that were found good: `{ maxTokens }`, 1 to 1,000,000, default 5,000; false: none. Its time, its
-   * key, its revocation, and what `session` and `checkClaims` say are looked at for every request.
+   * Cache of verified tokens: `{ maxTokens }`, 1 to 1,000,000, default 5,000; false: none. Expiry, key, revocation,
+   * `session` and `checkClaims` are checked for every request.
    */
   readonly cache?: { readonly maxTokens: number } | false | undefined
 }
 
-/** What stands beside `issuers` and is about all of them. */
+/** Options beside `issuers` that apply to all of them. */
 const FOR_ALL_ISSUERS: ReadonlySet<string> = new Set(['audience', 'session', 'checkClaims', 'fetch'])
 
 const ONCE = 'give all of its keys in one entry; secret and jwksUri may stand together'
 
 const ISSUER_OPTION_NAMES = [...CLAIM_OPTION_NAMES, ...KEY_OPTION_NAMES]
 
-/** The names of the options read here. */
+/** Names of the options read here. */
 export const VERIFIER_OPTION_NAMES = [...ISSUER_OPTION_NAMES, 'issuers', 'introspection', 'verify', 'cache']
 
 type VerifierOptions = IssuersOptions & CacheOptions & { readonly resourceMetadata?: string | undefined }
@@ -93,7 +93,7 @@ interface Verifying {
 }
 
 /**
- * Makes what tokens are verified with: keys of one issuer or several, introspection, or a function of the app.
+ * Makes the verifier of tokens: keys of one issuer or several, introspection, or a function of the app.
  *
  * @throws {TypeError|RangeError} naming the option
  */
@@ -131,7 +131,7 @@ function takesRoles({ rules }: ClaimPolicy): boolean {
   return rules.scopeFrom !== undefined || rules.session !== undefined
 }
 
-/** The issuers with keys, and the one that is asked. */
+/** Issuers with keys, and the one with introspection. */
 interface Trusted {
   readonly issuers: TrustedIssuers
   readonly opaque: { readonly policy: ClaimPolicy; readonly verifier: TokenVerifier } | undefined
@@ -202,7 +202,7 @@ function both(first: CheckClaims | undefined, second: CheckClaims | undefined): 
   }
 }
 
-/** Says which of the issuers an option belongs to. */
+/** Names the issuer in errors of its options: `issuers[1]`. */
 function inIssuer<Made>(i: number, make: () => Made): Made {
   try {
     return make()

@@ -17,7 +17,7 @@ export type Algorithm =
   | 'HS384'
   | 'HS512'
 
-/** All that a key of an issuer may be for. The order is that in which a key that names none is given one. */
+/** Algorithms of public keys, in the order in which a key without `alg` gets them. */
 export const ASYMMETRIC: readonly Algorithm[] = [
   'RS256',
   'RS384',
@@ -32,7 +32,7 @@ export const ASYMMETRIC: readonly Algorithm[] = [
   'Ed25519',
 ]
 
-/** All that a shared secret may be for. */
+/** Algorithms of shared secrets. */
 export const SYMMETRIC: readonly Algorithm[] = ['HS256', 'HS384', 'HS512']
 
 const CURVES: Readonly<Partial<Record<Algorithm, string>>> = {
@@ -41,16 +41,16 @@ const CURVES: Readonly<Partial<Record<Algorithm, string>>> = {
   ES512: 'secp521r1',
 }
 
-/** RFC 7518 §3.3: at least 2,048 bits. Above 8,192 a signature costs more than a request should. */
+/** Size of RSA keys. RFC 7518 §3.3 asks for 2,048 bits. Above 8,192, a verification takes too long for a request. */
 const RSA_BITS = { least: 2_048, most: 8_192 }
-/** With an exponent of 1 anybody can write a signature that holds. */
+/** Smallest exponent. With 1, anybody can write valid signatures. */
 const RSA_EXPONENT_LEAST = 3
 
 /**
  * Whether a key may check signatures of an algorithm: its type, its curve, and its size (RFC 7518 §3.2: a secret at
  * least as long as the hash; §3.3: RSA of 2,048 bits or more).
  *
- * @returns undefined if it may, else what is wrong with it, ready for an error message
+ * @returns undefined if it may, else the problem as text for an error message
  */
 export function keyMismatch(algorithm: Algorithm, key: KeyObject): string | undefined {
   if (algorithm.startsWith('HS')) {
@@ -70,7 +70,7 @@ export function keyMismatch(algorithm: Algorithm, key: KeyObject): string | unde
     return type === 'ed25519' || type === 'ed448' ? undefined : 'EdDSA takes an Ed25519 or Ed448 key'
   }
   if (algorithm === 'Ed25519') return type === 'ed25519' ? undefined : 'Ed25519 takes an Ed25519 key'
-  // An rsa-pss key brings its own parameters; one that says PS256 and means another hash would be checked as neither.
+  // An rsa-pss key has its own parameters, which may contradict the algorithm.
   if (type !== 'rsa') return `${algorithm} takes an RSA key`
   const { modulusLength: bits = 0, publicExponent = 0 } = key.asymmetricKeyDetails ?? {}
   if (publicExponent < RSA_EXPONENT_LEAST) {

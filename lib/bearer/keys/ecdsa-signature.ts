@@ -1,20 +1,19 @@
 import type { Algorithm } from './algorithm'
 
-// node:crypto makes and takes ECDSA signatures in DER (RFC 3279 §2.2.3): `30 len 02 len r 02 len s`, where r and s have
-// no zeros in front, but for one where their first bit is set. A JWS has r and s side by side (RFC 7518 §3.4).
-// node:crypto can turn one into the other, too, if asked by an option beside the key; but Node 24.21 takes 25 µs to find
-// out that options beside a key are no key (November 2026; 20, 22 and 26 take none), where it signs in 24 µs and verifies
-// in 65.
+// node:crypto uses ECDSA signatures in DER (RFC 3279 §2.2.3): `30 len 02 len r 02 len s`. r and s have no leading zeros,
+// except one if their first bit is set. A JWS has r and s side by side (RFC 7518 §3.4).
+// The option `dsaEncoding` of node:crypto would convert them, but costs 25 µs in Node 24.21 (November 2026; none in 20, 22
+// and 26). A signature takes 24 µs, its verification 65.
 
-/** Bytes of r, and of s: those of the curve's order. */
+/** Bytes of r and of s, as many as the curve's order has. */
 const NUMBER_BYTES: Readonly<Partial<Record<Algorithm, number>>> = { ES256: 32, ES384: 48, ES512: 66 }
 const SEQUENCE = 0x30
 const INTEGER = 0x02
-/** Longer ones have their length in a byte of its own, after this one. */
+/** Largest length in one byte. Longer values have another byte for it. */
 const LONGEST_SHORT = 127
 const ONE_BYTE_OF_LENGTH = 0x81
 
-/** Turns an ES256 signature from DER into r and s side by side. */
+/** Converts an ES256 signature from DER to r and s side by side. */
 export function rawSignature(der: Uint8Array): Buffer {
   const bytes = NUMBER_BYTES.ES256 as number
   const raw = Buffer.alloc(2 * bytes)
@@ -28,7 +27,7 @@ export function rawSignature(der: Uint8Array): Buffer {
   return raw
 }
 
-/** Turns r and s side by side into DER. Undefined where they are not as long as the algorithm has them. */
+/** Converts r and s side by side to DER; undefined if their length is not the algorithm's. */
 export function derSignature(raw: Uint8Array, algorithm: Algorithm): Buffer | undefined {
   const bytes = NUMBER_BYTES[algorithm]
   if (bytes === undefined || raw.length !== 2 * bytes) return undefined

@@ -4,17 +4,16 @@ import type { JsonObject } from '../../http/json'
 import { type KeySet, type LeftOutKey, keySet } from './key-source'
 import { KeyProblem, type VerifyKey, keyFromJwk } from './verify-key'
 
-/** SPIRE shows a key for each of its servers; a set of many thousands would be somebody's attempt to keep us busy. */
+/** Bound against sets made to keep the process busy. SPIRE publishes a key for each of its servers: over 100. */
 const MOST_KEYS = 1_000
 
 /**
- * Reads a JWK Set (RFC 7517 §5). Keys that are not for this (`use`, `key_ops`, `alg`), too weak, private or unknown
- * are left out, as §5 says of those not understood; so are those that a token cannot tell from others. A JWK that is
- * there twice counts once.
+ * Reads a JWK Set (RFC 7517 §5). Keys for another use (`use`, `key_ops`, `alg`), weak, private and unknown keys are left
+ * out, as §5 says of keys that are not understood. So are keys that a token cannot tell apart. Duplicates count once.
  *
- * @param known keys from before: one whose JWK has not changed is taken over, and with it what was verified by it
- * @param url where it is from
- * @throws {Error} where it is no JWK Set
+ * @param known previous keys; an unchanged JWK keeps its key, so that tokens verified with it stay cached
+ * @param url address of the set
+ * @throws {Error} if it is no JWK Set
  */
 export function readJwks(
   document: JsonObject,

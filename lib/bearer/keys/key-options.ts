@@ -5,8 +5,8 @@ import type { Jwk } from './verify-key'
 export type KeyMaterial = KeyObject | string | Jwk
 
 /**
- * The source of the issuer's keys: one of these. Default: the issuer's metadata. Only `secret` and `jwksUri` may stand
- * together, for an issuer that changes from a shared secret to key pairs.
+ * Source of the issuer's keys: one of these options. Default: the issuer's metadata. Only `secret` and `jwksUri` can be
+ * combined, for an issuer that changes from a shared secret to key pairs.
  */
 export type KeyOptions =
   | { readonly key?: never; readonly keys?: never; readonly secret?: never; readonly jwksUri?: never }

@@ -3,57 +3,57 @@ import { type Refusal, refuse } from '../refusal/refusal'
 import { type Algorithm, SYMMETRIC } from './algorithm'
 import type { VerifyKey } from './verify-key'
 
-/** Where the keys of one issuer come from. */
+/** Source of one issuer's keys. */
 export interface KeySource {
   /**
-   * The key that a token's header names, now if it is at hand. Refuses with `unknown_key`, `algorithm` or
-   * `keys_unavailable`; throws nothing.
+   * The key that a token's header names, at once if it is loaded. Refuses with `unknown_key`, `algorithm` or
+   * `keys_unavailable`; never throws.
    */
   find(kid: string | undefined, algorithm: string): VerifyKey | Refusal | Promise<VerifyKey | Refusal>
   /**
-   * Resolves when keys are at hand.
+   * Resolves when keys are loaded.
    *
-   * @throws {Error} where they cannot be had; its `cause` says why
+   * @throws {Error} if they cannot be loaded; its `cause` says why
    */
   ready(): Promise<void>
   /**
-   * Fetches the keys anew, however fresh they are; nothing where they were given.
+   * Fetches the keys again, even if they are fresh. Does nothing if they were given as options.
    *
    * @throws {Error} as {@link ready} does
    */
   reload(): Promise<void>
-  /** The keys at hand. */
+  /** Keys loaded so far. */
   all(): readonly VerifyKey[]
-  /** The keys are always the same, and so is what `find()` says. */
+  /** True if the keys, and so the results of `find()`, never change. */
   readonly isFixed?: true | undefined
-  /** The issuer's name as its own metadata writes it; undefined while that is not known, or is not asked. */
+  /** Name of the issuer in its metadata; undefined without metadata, or before they are fetched. */
   readonly issuer?: string | undefined
-  /** The type that the issuer's metadata say all of its access tokens have. */
+  /** Type of all the issuer's access tokens, by its metadata. */
   readonly typ?: 'at+jwt' | undefined
 }
 
-/** The keys known at one time. */
+/** A set of keys. */
 export interface KeySet {
-  /** All keys by `kid`; by undefined those without. */
+  /** All keys by `kid`; those without a `kid` by undefined. */
   readonly byKid: ReadonlyMap<string | undefined, readonly VerifyKey[]>
-  /** The keys that a token can name. */
+  /** Keys that a token can name. */
   readonly all: readonly VerifyKey[]
-  /** The keys that no token can name, and others that cannot be used. */
+  /** Keys that no token can name, and keys that cannot be used. */
   readonly leftOut: readonly LeftOutKey[]
 }
 
 /** A key that is not used. */
 export interface LeftOutKey {
   readonly kid: string | undefined
-  /** `its use is not sig`. */
+  /** Reason, as text for a message: `its use is not sig`. */
   readonly why: string
 }
 
 /**
- * The keys by `kid`. Several may have one `kid` if they are for different algorithms, or are the same key. Two that a
- * token cannot tell apart are left out.
+ * Makes a key set. Several keys may have one `kid` if they are for different algorithms, or are the same key. Two keys
+ * that a token cannot tell apart are left out.
  *
- * @param leftOut keys that are left out anyway
+ * @param leftOut keys that are already left out
  */
 export function keySet(keys: readonly VerifyKey[], leftOut: readonly LeftOutKey[] = []): KeySet {
   const byKid = new Map<string | undefined, VerifyKey[]>()
@@ -68,7 +68,7 @@ export function keySet(keys: readonly VerifyKey[], leftOut: readonly LeftOutKey[
   return { byKid, all: keys.filter(isUsable), leftOut: [...leftOut, ...ambiguous] }
 }
 
-/** The algorithms of a key for which another key has the same `kid`, or has none either. */
+/** Algorithms of a key that another key with the same `kid` also has; two keys without `kid` count as the same. */
 export function sharedAlgorithms(key: VerifyKey, byKid: KeySet['byKid']): readonly Algorithm[] {
   const others = (byKid.get(key.kid) ?? []).filter((other) => !isSameKey(other, key))
   return key.algorithms.filter((algorithm) => others.some((other) => takes(other, algorithm)))
@@ -79,8 +79,8 @@ function isSameKey(one: VerifyKey, other: VerifyKey): boolean {
 }
 
 /**
- * The key for a token: the one for its algorithm, of those with its `kid`, else of those without one, or of all where the
- * token has none. Keys are never tried in turn. A key without `kid` (a PEM, a secret) takes tokens with any `kid` or none.
+ * The key of a token, by `kid` and algorithm. If no key has the token's `kid`, a key without `kid` (a PEM, a secret) is
+ * used. A token without `kid` may use any key. If several different keys match, none is tried.
  */
 export function findKey(set: KeySet, kid: string | undefined, algorithm: string): VerifyKey | Refusal {
   const { byKid } = set
@@ -92,7 +92,7 @@ export function findKey(set: KeySet, kid: string | undefined, algorithm: string)
   return refuse(named.length > 0 && !key ? 'algorithm' : 'unknown_key')
 }
 
-/** The keys that are left out, with their reasons, as an error has them: a few, and how many more there are. */
+/** Text for an error: the first keys that are left out, with their reasons, and the number of the others. */
 export function leftOutKeys(keys: readonly LeftOutKey[]): string {
   const nameOf = ({ kid }: LeftOutKey) => (kid === undefined ? 'a key without kid' : `the key ${shown(kid)}`)
   const named = keys.slice(0, MOST_NAMED).map((key) => `${nameOf(key)} is left out: ${key.why}`)
@@ -106,7 +106,7 @@ function takes({ algorithms }: VerifyKey, algorithm: string): boolean {
   return (algorithms as readonly string[]).includes(algorithm)
 }
 
-/** Keys that were given at startup. */
+/** Key source of keys given as options. */
 export function staticKeys(set: KeySet): KeySource {
   return {
     find: (kid, algorithm) => findKey(set, kid, algorithm),
@@ -117,7 +117,7 @@ export function staticKeys(set: KeySet): KeySource {
   }
 }
 
-/** A shared secret beside a JWK Set. The secret verifies HS256, HS384 or HS512 and nothing else; the set never does. */
+/** A shared secret beside a JWK Set. Only the secret verifies HS256, HS384 and HS512, and it verifies nothing else. */
 export function secretBeside(secret: KeySource, jwks: KeySource): KeySource {
   return {
     ...jwks,

@@ -1,18 +1,17 @@
 import { type KeyObject, createPrivateKey, createPublicKey } from 'node:crypto'
 
 /*
- * A workaround for Node 20, and nothing else. Delete this file and its calls when package.json's `engines` asks for Node
- * 22 or newer.
+ * Workaround for a deadlock in Node 20. Delete this file and its calls when package.json's `engines` needs Node 22 or
+ * newer.
  *
- * There a process may stop for ever where it exports a key as JWK, or reads its details. Both lock the key. What generated
- * the key locks it, too, where it is collected meanwhile: in the same thread, which waits for itself. A copy of a key has a
- * lock of its own.
+ * Exporting a key as JWK, or reading its details, locks the key. If the garbage collector frees the key's generator
+ * meanwhile, that locks the key too, in the same thread, which then waits for itself. A copy of the key has its own lock.
  */
 
-/** True on a Node that has the flaw. */
+/** Whether this Node has the deadlock. */
 const NEEDED = Number.parseInt(process.versions.node, 10) < 22
 
-/** A key that can be read safely, whoever has just generated the one given. */
+/** Copy of a key that can be read safely, even if the key was just generated. */
 export function ownKey(key: KeyObject): KeyObject {
   if (!NEEDED || key.type === 'secret') return key
   const format = 'der'

@@ -7,43 +7,46 @@ import { type KeySet, type KeySource, findKey, leftOutKeys } from './key-source'
 import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { VerifyKey } from './verify-key'
 
-/** Where a JWK Set is, and how its keys are kept. */
+/** Address of a JWK Set, and rules for keeping its keys. */
 export interface RemoteKeysOptions {
-  /** Finds out the address; told whether the last fetch failed, since the issuer may have moved it. */
+  /** Returns the address. `afterFailure`: the last fetch failed, so the issuer may have moved the set. */
   readonly locate: (afterFailure: boolean) => string | Promise<string>
   readonly algorithms: readonly Algorithm[]
   readonly clock: Clock
-  /** How long past its life the last good set serves while the issuer does not answer, in milliseconds. */
+  /** Time for which the last good set serves beyond its lifetime, while the issuer does not answer, in milliseconds. */
   readonly lastGoodMs: number
   /** Accepts a set with no key at all: the issuer has a shared secret as well. Default false. */
   readonly mayBeEmpty?: boolean
-  /** From 0 to 1; spreads the retries of many processes. */
+  /** Random number from 0 to 1, which spreads the retries of many processes. */
   readonly random?: () => number
   /** Default: Node's own. */
   readonly fetch?: FetchFunction | undefined
 }
 
-/** How long a set holds where the issuer does not say, and the bounds of what it may say. */
+/** Lifetime of a set without `Cache-Control`, and the bounds for `max-age`. */
 const LIFE_MS = { default: 600_000, least: 60_000, most: 86_400_000 }
-/** Past this part of its life a set is fetched anew while it is still good. */
+/** Part of its lifetime after which a set is refreshed in the background. */
 const REFRESH_AHEAD = 0.8
-/** Unknown kids cause one fetch in this time, however many they are. */
+/** Shortest interval between fetches for unknown kids. */
 const UNKNOWN_KID_MS = 2_000
-/** So many requests with unknown kids wait for a fetch; more of them would be somebody's attempt to pile them up. */
+/** Bound of requests that wait for a fetch because of an unknown kid; an attacker could pile them up. */
 const MOST_WAITING = 1_000
 const BACK_OFF_MS = { first: 1_000, most: 60_000 }
 const TIMEOUT_MS = 5_000
 const MAX_BYTES = 2_048 * 1_024
-/** Supabase, for one, shows an empty set where it signs with a shared secret. */
+/** Remedy for an empty set, which Supabase publishes while it signs with a shared secret. */
 const NO_KEYS = 'correct the address; an issuer that signs with a shared secret (HS256) needs the option secret'
 const OTHER_KEYS = 'have the issuer sign with another key, or set algorithms'
 
 /**
- * The keys of an issuer's JWK Set (RFC 7517 §5), kept through its outages. One fetch at a time; ahead of the end of the
- * set's life; for a `kid` not yet known at most every 2 s, and a bounded number of requests wait for that, since the key
- * may have been rotated in just now; after failures at growing intervals with jitter. While the issuer does not answer,
- * the last good set serves for some time beyond its life; with none, the refusal is `keys_unavailable`, never
- * `unknown_key`.
+ * Keys of an issuer's JWK Set (RFC 7517 §5), kept during its outages. One fetch runs at a time:
+ *
+ * - in the background, before the end of the set's lifetime
+ * - for an unknown `kid`, because the key may be new, at most every 2 s; a bounded number of requests waits for it
+ * - after a failure, at growing intervals with jitter
+ *
+ * While the issuer does not answer, the last good set serves for `lastGoodMs` more. Without one, the refusal is
+ * `keys_unavailable`, never `unknown_key`.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
   const { locate, algorithms, clock, lastGoodMs, mayBeEmpty, random = Math.random, fetch } = options
@@ -63,7 +66,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   function find(kid: string | undefined, algorithm: string): VerifyKey | Refusal | Promise<VerifyKey | Refusal> {
     const age = clock.now() - fetchedAt
-    // Once an issuer has failed to answer, nobody waits for it who can be served by the last good set.
+    // After a failure, requests that the last good set can serve do not wait for the issuer.
     if (set && (age <= lifeMs || (failures > 0 && usable()))) {
       if (age > lifeMs * REFRESH_AHEAD) void refresh()
       const found = findKey(set, kid, algorithm)
@@ -73,7 +76,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     return findLater(kid, algorithm)
   }
 
-  /** By the fetch under way, or by the next that may begin. */
+  /** Finds the key after the current fetch, or after the next one that may begin. */
   async function findLater(kid: string | undefined, algorithm: string): Promise<VerifyKey | Refusal> {
     waiting++
     if (!flight && failures === 0) await paused() // after a failure refresh() knows when to ask again
@@ -82,7 +85,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     return settle(usable() ? findKey(set as KeySet, kid, algorithm) : unavailable())
   }
 
-  /** Resolves when unknown kids may cause a fetch again. */
+  /** Resolves when unknown kids may cause the next fetch. */
   function paused(): Promise<void> {
     const leftMs = startedAt + UNKNOWN_KID_MS - clock.now()
     if (leftMs <= 0) return Promise.resolve()
@@ -124,7 +127,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     return set !== undefined && clock.now() - fetchedAt <= lifeMs + lastGoodMs
   }
 
-  /** A key that is not known may exist all the same while the issuer cannot be asked, or shows no key at all. */
+  /** Turns `unknown_key` into `keys_unavailable` while the issuer fails or publishes no key: the key may exist. */
   function settle(found: VerifyKey | Refusal): VerifyKey | Refusal {
     if (!isRefusal(found) || found.refused !== 'unknown_key') return found
     return failures > 0 || isEmpty() ? unavailable() : found
@@ -135,7 +138,7 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     return { refused: 'keys_unavailable', retryAfterSec, cause: problem ?? noKey() }
   }
 
-  /** Resolves when there is nothing more to wait for: never rejects. */
+  /** Resolves when the current or next allowed fetch ends; never rejects. */
   function refresh(): Promise<void> {
     if (!flight && clock.now() >= retryAt) {
       startedAt = clock.now()

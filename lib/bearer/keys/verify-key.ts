@@ -3,13 +3,13 @@ import { type Algorithm, keyMismatch } from './algorithm'
 import { type JsonObject, isJsonObject } from '../../http/json'
 import { ownKey } from './own-key'
 
-/** A key as it is checked with: made once, for the algorithms it may be used with, whatever a token says. */
+/** A key for verification, bound to its algorithms: a token's `alg` cannot add one. */
 export interface VerifyKey {
-  /** The `kid` a token names it by; undefined where the key came without one. */
+  /** `kid` of the key; undefined without one. */
   readonly kid: string | undefined
-  /** One where its JWK names one; else those allowed that fit it, all of one family. */
+  /** The `alg` of its JWK; without one, all allowed algorithms that fit the key. */
   readonly algorithms: readonly Algorithm[]
-  /** The issuer whose tokens it signs, where its JWK names one, as Microsoft's do. */
+  /** Issuer of the key, if its JWK names one, as Microsoft's do. */
   readonly issuer: string | undefined
   readonly key: KeyObject
 }
@@ -17,15 +17,15 @@ export interface VerifyKey {
 /** A public key of RFC 7517, as a JWK Set holds it: `{ kty: 'EC', crv: 'P-256', x, y, kid: '2026-11' }`. */
 export type Jwk = JsonObject & { readonly kty: string }
 
-/** What is wrong with key material; its message never holds any of it. */
+/** Error of key material; its message never holds any of it. */
 export class KeyProblem extends Error {}
 
 /**
- * A key for checking signatures, out of a JWK (RFC 7517). One without `alg` is for those of `algorithms` that fit it.
- * Members that are null or empty count as absent.
+ * Makes a key from a JWK (RFC 7517). Without `alg` it is for all `algorithms` that fit. Members that are null or empty
+ * count as absent.
  *
- * @throws {KeyProblem} where it is no key, a private or shared one, not meant for signatures (`use`, `key_ops`), too
- *   weak, or of an algorithm that is not among `algorithms`
+ * @throws {KeyProblem} if the key is invalid, private, symmetric, not for signatures (`use`, `key_ops`), too weak, or of
+ *   an algorithm that is not among `algorithms`
  */
 export function keyFromJwk(material: unknown, algorithms: readonly Algorithm[]): VerifyKey {
   const jwk = isJsonObject(material) ? withoutEmpty(material) : {}
@@ -52,16 +52,16 @@ export function keyFromJwk(material: unknown, algorithms: readonly Algorithm[]):
   return verifyKey(key, kid, named, issuer)
 }
 
-/** Serializers write `null`, `""` or `[]` for members that a key does not have. */
+/** Removes members with `null`, `""` or `[]`, which some serializers write for absent ones. */
 function withoutEmpty(jwk: JsonObject): JsonObject {
   const isEmpty = (value: unknown) => value === null || value === '' || (Array.isArray(value) && value.length === 0)
   return Object.fromEntries(Object.entries(jwk).filter(([, value]) => !isEmpty(value)))
 }
 
 /**
- * A key for checking signatures, out of a KeyObject or a PEM, for those of `algorithms` that fit it.
+ * Makes a key from a KeyObject or a PEM, for all `algorithms` that fit.
  *
- * @throws {KeyProblem} where it is no public key, or fits none of `algorithms`
+ * @throws {KeyProblem} if it is no public key, or fits none of `algorithms`
  */
 export function keyFromMaterial(material: KeyObject | string, algorithms: readonly Algorithm[]): VerifyKey {
   if (typeof material !== 'string') {
@@ -80,9 +80,9 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
 }
 
 /**
- * A shared secret as a key. A text is taken as its UTF-8 bytes.
+ * Makes a key from a shared secret. A text stands for its UTF-8 bytes.
  *
- * @throws {KeyProblem} where it is shorter than the hash (RFC 7518 §3.2)
+ * @throws {KeyProblem} if it is shorter than the hash (RFC 7518 §3.2)
  */
 export function keyFromSecret(secret: KeyObject | Uint8Array | string, algorithm: Algorithm): VerifyKey {
   const key =

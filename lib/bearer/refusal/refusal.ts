@@ -1,11 +1,11 @@
 /**
- * Why a request is not let through, for logs and metrics; never sent. Stable: programs may compare them.
+ * Reason of a refusal, for logs and metrics; never sent to the client. Stable, so programs may compare it.
  *
  * - no token (401, bare challenge): `no_token`
  * - the request is wrong (400): `malformed_credentials`, `several_tokens`
  * - the token is not accepted (401 `invalid_token`): all others
- * - the token is good and its login is not (401 `insufficient_user_authentication`): `authentication`
- * - the token is good and not enough (403): `scope`, `unauthenticated_session`
+ * - the token is valid, and its login is too weak or too old (401 `insufficient_user_authentication`): `authentication`
+ * - the token is valid and lacks a scope or a user (403): `scope`, `unauthenticated_session`
  * - a dependency is unavailable (503): `keys_unavailable`, `introspection_unavailable`,
  *   `verify_unavailable`, `revocation_unavailable`, `dpop_unavailable`
  */
@@ -50,39 +50,39 @@ export type Reason =
   | 'revocation_unavailable'
   | 'dpop_unavailable'
 
-/** A refusal as it travels inside: a value, made an error only at the edge. */
+/** A refusal as a value; it becomes an error only at the edge. */
 export interface Refusal {
   readonly refused: Reason
-  /** Whole seconds after which it is worth asking again; if a dependency is unavailable. */
+  /** Whole seconds until a retry makes sense, if a dependency is unavailable. */
   readonly retryAfterSec?: number
-  /** The scheme that the challenge is of. Default `Bearer`. */
+  /** Scheme of the challenge. Default `Bearer`. */
   readonly scheme?: 'Bearer' | 'DPoP'
-  /** The scopes that would have been enough; with `scope` and `no_token`. */
+  /** Scopes that are needed; with `scope` and `no_token`. */
   readonly scope?: readonly string[]
-  /** The login that would have been enough; with `authentication`. */
+  /** Login that is needed; with `authentication`. */
   readonly authentication?: { readonly acrValues: readonly string[]; readonly maxAgeSec: number | undefined }
   /** The nonce that proofs must bear; with `dpop_nonce`. */
   readonly nonce?: string | undefined
-  /** What it was decided by, for the operator's warnings; never sent. */
+  /** Facts for the operator's warnings; never sent. */
   readonly about?: RefusedBy
-  /** What lies behind it, for logs; never sent. */
+  /** Error behind the refusal, for logs; never sent. */
   readonly cause?: unknown
 }
 
-/** The issuer that a refusal is about, and what its token should have said. */
+/** Issuer of the refused token, and the expected claim. */
 export interface RefusedBy {
-  /** As the options name it; undefined where the token is of none of those trusted. */
+  /** Name in the options; undefined if the token is of no trusted issuer. */
   readonly issuer?: string
   readonly expected?: unknown
   readonly received?: unknown
 }
 
-/** A refusal with nothing to say but its reason. */
+/** A refusal with a reason alone. */
 export function refuse(refused: Reason): Refusal {
   return { refused }
 }
 
-/** Tells a refusal from what was asked for. */
+/** Whether a result is a refusal. */
 export function isRefusal(value: object): value is Refusal {
   return 'refused' in value
 }

@@ -2,11 +2,11 @@ import type { RedisConnection } from '../../redis/redis-connection'
 
 /**
  * Reads what version 0.1.0 revoked: its keys began with a hash tag, outside of the prefix. Delete this file when nobody
- * upgrades from 0.1.0 any more.
+ * upgrades from 0.1.0.
  */
 export class EarlierKeys {
   readonly #redis: RedisConnection
-  /** By key, the number up to which it was read. 0.1.0 took a prefix with or without its colon. */
+  /** Number of the last entry read, by key. Version 0.1.0 accepted a prefix with or without its colon. */
   readonly #read: Map<string, string>
 
   constructor(redis: RedisConnection, prefix: string) {
@@ -15,9 +15,9 @@ export class EarlierKeys {
   }
 
   /**
-   * The revocations that were written since the last time.
+   * Revocations written since the previous call.
    *
-   * @throws {Error} where Redis does not answer
+   * @throws {Error} if Redis does not answer
    */
   async read(): Promise<readonly string[]> {
     const entries: string[] = []
@@ -31,7 +31,7 @@ export class EarlierKeys {
     return entries
   }
 
-  /** A Redis user who may not read these keys could not write them either. */
+  /** A Redis user without the right to read these keys could not write them either. */
   async #since(key: string, from: string): Promise<unknown[]> {
     try {
       return (await this.#redis.call('zrangebyscore', key, from, '+inf', 'WITHSCORES')) as unknown[]

@@ -15,52 +15,52 @@ import type { RevocationSource } from './revocation-source'
 
 /** Options of {@link redisRevocations}. */
 export interface RedisRevocationsOptions {
-  /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
+  /** Prefix of every key: ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string
-  /** The longest that any token lives: whole seconds, 60 to 31,536,000; revocations are kept so long. Default 86,400. */
+  /** Longest lifetime of any token; revocations are kept for it. Whole seconds, 60 to 31,536,000. Default 86,400. */
   readonly tokenLifeSec?: number
-  /** How long Redis may be out of reach before `onBehind` counts: whole milliseconds, 500 to 3,600,000. Default 5,000. */
+  /** Longest outage of Redis before `onBehind` applies: whole milliseconds, 500 to 3,600,000. Default 5,000. */
   readonly maxBehindMs?: number
-  /** What then becomes of requests: `'closed'`: 503; `'open'`: let in by what is known, with a warning. Default `'closed'`. */
+  /** Requests in a longer outage: `'closed'`: 503; `'open'`: checked by what is known, with a warning. Default `'closed'`. */
   readonly onBehind?: 'closed' | 'open'
-  /** For tests. Default: the machine's. */
+  /** Clock, for tests: `manualClock()`. Default: the machine's. */
   readonly clock?: Clock
 }
 
-/** What {@link redisRevocations} returns: for `requireBearer({ revocation })`, and to revoke with. */
+/** Revocations in Redis, for `requireBearer({ revocation })`. */
 export interface RedisRevocations extends RevocationSource {
   /** Revokes one token, by its `jti`. */
   revokeToken(issuer: string, id: string): Promise<void>
   /** Revokes a subject's tokens issued up to a moment, in seconds since 1970. Default: now. */
   revokeSubject(issuer: string, sub: string, beforeSec?: number): Promise<void>
-  /** Revokes a client's tokens, whosever they are, issued up to a moment, in seconds since 1970. Default: now. */
+  /** Revokes all tokens issued to a client up to a moment, in seconds since 1970. Default: now. */
   revokeClient(issuer: string, clientId: string, beforeSec?: number): Promise<void>
-  /** Resolves when Redis has been read once. */
+  /** Resolves after the first read of Redis. */
   ready(): Promise<void>
-  /** Ends the connection; safe to call twice. */
+  /** Closes the connection; safe to call twice. */
   close(): void
 }
 
 const FOLLOW = script(followLua)
 const REVOKE = script(revokeLua)
-/** What a Redis user has to be allowed. */
+/** Commands that the Redis user needs. */
 const RIGHTS = '+evalsha +eval +zscore +zrange +zrangebyscore +zadd +zrem +incr +get +pexpireat'
 const DEADLINE_MS = 1_000
 const SILENT_MS = 1_300
-/** Every process asks this often: with a round trip it stays below 250 ms. */
+/** Interval of reads in each process: a revocation arrives within 250 ms, round trip included. */
 const FOLLOW_MS = 100
-/** Revocations that are over are forgotten this often. */
+/** Interval at which ended revocations are removed. */
 const TIDY_MS = 60_000
-/** The keys of earlier versions are read this often. */
+/** Interval at which keys of earlier versions are read. */
 const EARLIER_MS = 1_000
 
 /**
- * Revocations that all processes share through Redis. Each process follows the written history by its numbers, ten
- * times a second, and notices when the history is not the one it knows: then it reads all of it, and writes what it
- * knows and Redis has lost. A revocation made here counts here at once; the promise resolves when Redis has it, and
- * where it rejects the write is tried again.
+ * Revocations that all processes share through Redis. Each process reads the numbered history ten times a second. When
+ * the history is a different one (Redis lost data), the process reads all of it and writes back what Redis has lost. A
+ * revocation made here counts here at once. The promise resolves when Redis has it; after a rejection the write is
+ * retried.
  *
- * @param to an ioredis client or a URL; the connection is this function's own either way
+ * @param to an ioredis client or a URL; either way a separate connection is opened
  * @throws {TypeError|RangeError} naming the option
  */
 export function redisRevocations(to: RedisClient | string, options: RedisRevocationsOptions = {}): RedisRevocations {
@@ -76,13 +76,13 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
 
   const keys = ['log', 'over', 'last'].map((name) => `${prefix}{revoked}:${name}`)
   const list = new RevocationList()
-  /** What Redis has not confirmed: tried again until it does. */
+  /** Writes that Redis has not confirmed; retried until it does. */
   const unwritten = new Map<string, number>()
   let tidyAt = 0
   let earlierAt = 0
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS, deadlineMs: DEADLINE_MS })
   const earlier = new EarlierKeys(redis, prefix)
-  /** The last that was read of Redis's history, and its number there; 0 before the first. */
+  /** Last entry read of Redis's history, and its number; 0 before the first. */
   let followed = { number: '0', entry: '' }
   let readAt = -Infinity
   let closed = false
@@ -151,7 +151,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     for (const { entry } of entries) unwritten.delete(entry)
   }
 
-  /** Follows, and again after a pause, until closed. */
+  /** Reads the history in a loop, with pauses, until closed. */
   async function turn(): Promise<void> {
     current = follow()
     await current
@@ -178,7 +178,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     tidyAt = askedAt + TIDY_MS
   }
 
-  /** Takes up revocations and their numbers, and is where they end. */
+  /** Adds revocations with their numbers. */
   function learn(numbered: readonly (string | number)[]): ReadonlySet<string> {
     const learnt = new Set<string>()
     for (let i = 0; i < numbered.length; i += 2) {
@@ -189,7 +189,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     return learnt
   }
 
-  /** Takes up what processes of an earlier version revoked, and has it written under its present name. */
+  /** Adds revocations of processes of an earlier version, and writes them under the present key. */
   async function learnEarlier(now: number): Promise<void> {
     if (now < earlierAt) return
     for (const entry of await earlier.read()) {
@@ -212,7 +212,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   }
 }
 
-/** The server answers and takes no write: a right is missing, or it is a replica. An outage is told of by reading. */
+/** The server answers and refuses the write: a right is missing, or it is a replica. Reads report an outage. */
 function isRefusedWrite(err: unknown): boolean {
   const { code, name } = err as { code?: unknown; name?: unknown }
   return code === 'NOPERM' || name === 'ReplyError'

@@ -1,19 +1,19 @@
 import { hash } from 'node:crypto'
 import type { Session } from '../session/session'
 
-/** What is revoked: one token, or all tokens of a subject or of a client that were issued up to a moment. */
+/** Revoked tokens: one token, or all tokens of a subject or client issued up to a moment. */
 export type Revocation =
   | { readonly kind: 'token'; readonly issuer: string; readonly id: string; readonly overMs: number }
   | {
       readonly kind: 'subject' | 'client'
       readonly issuer: string
       readonly id: string
-      /** Tokens issued up to then, seconds since 1970. */
+      /** Last moment of issue that is revoked, in seconds since 1970. */
       readonly beforeSec: number
       readonly overMs: number
     }
 
-/** A revocation as it is written down, and when it is over: milliseconds since 1970. */
+/** Written form of a revocation, and when it ends, in milliseconds since 1970. */
 export interface RevocationEntry {
   readonly entry: string
   readonly overMs: number
@@ -24,10 +24,10 @@ interface RevokedUpTo {
   readonly overMs: number
 }
 
-/** A revocation as it is written down: kind, a hash of issuer and id, the moment, and when it is over. */
+/** Written form of a revocation: kind, hash of issuer and id, moment, end. */
 const ENTRY = /^([tsc]):([A-Za-z0-9+/=]{44}):(\d{1,12}):(\d{1,16})$/
 
-/** Writes a revocation as one line, with nothing of the subject in it: `s:<SHA-256>:1800000000:1800086400000`. */
+/** Writes a revocation as one line. The subject is hashed: `s:<SHA-256>:1800000000:1800086400000`. */
 export function entryOf(revocation: Revocation): string {
   const { kind, issuer, id, overMs } = revocation
   const before = kind === 'token' ? 0 : revocation.beforeSec
@@ -35,25 +35,25 @@ export function entryOf(revocation: Revocation): string {
 }
 
 /**
- * The revocations that a process knows of. They only ever grow, until they are over: one that was seen once counts,
- * whatever is lost elsewhere.
+ * Revocations known to this process. A revocation counts from when it was first seen until it ends, even if Redis
+ * loses it.
  */
 export class RevocationList {
   readonly #tokens = new Map<string, number>()
   readonly #before = { s: new Map<string, RevokedUpTo>(), c: new Map<string, RevokedUpTo>() }
   readonly #entries = new Map<string, number>()
 
-  /** All that is known. */
+  /** All known revocations. */
   entries(): readonly RevocationEntry[] {
     return [...this.#entries].map(([entry, overMs]) => ({ entry, overMs }))
   }
 
-  /** When a revocation that is known is over, milliseconds since 1970; undefined where it is not known. */
+  /** End of a known revocation in milliseconds since 1970; undefined if it is unknown. */
   overMs(entry: string): number | undefined {
     return this.#entries.get(entry)
   }
 
-  /** @returns false where it is no revocation as {@link entryOf} writes them */
+  /** @returns false if the line is not in the form that {@link entryOf} writes */
   add(entry: string): boolean {
     const parts = ENTRY.exec(entry)
     if (!parts) return false
@@ -71,7 +71,7 @@ export class RevocationList {
     return true
   }
 
-  /** Whether a session's token is revoked. One without `iat` is where anything of its subject or client is. */
+  /** Whether a session's token is revoked. A token without `iat` is revoked with any token of its subject or client. */
   revokes({ issuer, claims, sub, clientId }: Pick<Session, 'issuer' | 'claims' | 'sub' | 'clientId'>): boolean {
     if (this.#entries.size === 0) return false
     const { jti, iat } = claims
@@ -80,13 +80,13 @@ export class RevocationList {
     return this.#upTo('s', issuer, sub) >= issuedSec || this.#upTo('c', issuer, clientId) >= issuedSec
   }
 
-  /** Up to when tokens are revoked; NaN, which is never reached, where none are. */
+  /** Last moment of issue that is revoked; NaN, for which every comparison is false, if none is. */
   #upTo(kind: 's' | 'c', issuer: string, id: string | undefined): number {
     if (!id || this.#before[kind].size === 0) return NaN // '' is no app: sessions without one share none
     return this.#before[kind].get(nameOf(issuer, id))?.beforeSec ?? NaN
   }
 
-  /** Lets go of what is over. */
+  /** Removes revocations that have ended. */
   forget(nowMs: number): void {
     for (const over of [this.#entries, this.#tokens]) {
       for (const [name, overMs] of over) if (overMs <= nowMs) over.delete(name)
@@ -97,7 +97,7 @@ export class RevocationList {
   }
 }
 
-/** No text of one issuer's and id's can be another's: the issuer's length is in it. */
+/** The issuer's length makes the text of each pair of issuer and id unique. */
 function nameOf(issuer: string, id: string): string {
   return hash('sha256', `${issuer.length}:${issuer}:${id}`, 'base64')
 }

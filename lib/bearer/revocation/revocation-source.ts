@@ -1,10 +1,10 @@
 import type { Session } from '../session/session'
 
-/** Says whether tokens are revoked. States its clock: the one of `requireBearer()`, or the machine's. */
+/** Source that knows which tokens are revoked. */
 export interface RevocationSource {
   /**
-   * What is known of a session's token now, at once and without waiting; throws nothing. `behind`: it cannot be told,
-   * and why.
+   * State of a session's token. Answers at once and never throws. `behind`: the state is unknown; the value is the
+   * cause.
    */
   state(session: Session): 'valid' | 'revoked' | { readonly behind: unknown }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../http/json'
 
-/** A claim by its name, or one within others: `'permissions'`, `['realm_access', 'roles']`. */
+/** Name of a claim, or path to a nested one: `'permissions'`, `['realm_access', 'roles']`. */
 export type ClaimPath = string | readonly string[]
 
 /** Whether a value is a {@link ClaimPath}. */
@@ -9,7 +9,7 @@ export function isClaimPath(value: unknown): value is ClaimPath {
   return Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === 'string')
 }
 
-/** What a claim says; undefined where it is not there. */
+/** Value of a claim; undefined if it is absent. */
 export function claimAt(claims: JsonObject, path: ClaimPath): unknown {
   let value: unknown = claims
   for (const name of typeof path === 'string' ? [path] : path) {

@@ -1,32 +1,31 @@
 import type { JsonObject } from '../../http/json'
 import { type ClaimPath, claimAt } from './claim-path'
 
-/** RFC 6749 §3.3: scope-token. */
+/** Syntax of scope-token (RFC 6749 §3.3). */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
-/** Whether a text is one scope as RFC 6749 §3.3 writes it: no spaces, quotes or backslashes. */
+/** Whether a text is one scope (RFC 6749 §3.3): no spaces, quotes or backslashes. */
 export function isScope(value: unknown): value is string {
   return typeof value === 'string' && SCOPE.test(value)
 }
 
 /**
- * Whether a text is a scope, or a role as issuers write them: `Team Lead`, `ACME\\Admins`, `Geschäftsführung`. Not empty,
- * valid Unicode, no control characters.
+ * Whether a text is a scope or a role: `Team Lead`, `ACME\\Admins`, `Geschäftsführung`. It is not empty, and valid Unicode
+ * without control characters.
  */
 export function isRole(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && !/[\0-\x1f\x7f]|\p{Surrogate}/u.test(value)
 }
 
-/** RFC 9068 §2.2.3, and as some issuers name it. */
+/** Claim with the scopes (RFC 9068 §2.2.3), and the name that some issuers use. */
 const SCOPE_CLAIMS: readonly ClaimPath[] = ['scope', 'scp']
 
-/** Claims with scopes as RFC 6749 §3.3 writes them. Others have roles. */
+/** Claims with OAuth scopes (RFC 6749 §3.3). Other claims have roles. */
 const OAUTH_CLAIMS = new Set(['scope', 'scp', 'scopes'])
 
 /**
- * The scopes that a token's claims grant: those of the first claim that is there. `scope`, `scp` and `scopes` are one text
- * with spaces between (RFC 9068 §2.2.3) or a list of such scopes. Another claim is a role or a list of roles. Anything
- * else grants nothing.
+ * Scopes of a token: those of the first claim that it has. `scope`, `scp` and `scopes` are a text with spaces between
+ * scopes (RFC 9068 §2.2.3), or a list of scopes. Another claim is a role or a list of roles. Other values grant nothing.
  */
 export function scopeOf(claims: JsonObject, from: readonly ClaimPath[] = SCOPE_CLAIMS): readonly string[] {
   for (const path of from) {
@@ -44,20 +43,20 @@ export function scopeOf(claims: JsonObject, from: readonly ClaimPath[] = SCOPE_C
 }
 
 /**
- * The scopes something needs: all of them, as a text with spaces between or a list, or any one of a list. Roles that
- * `scopeFrom` takes for scopes are given in a list.
+ * Scopes that a route needs: all of `'read write'` or `['read', 'write']`, or one of `{ any: ['read', 'write'] }`. Roles
+ * need a list, because they may have spaces.
  */
 export type ScopeNeeded = string | readonly string[] | { readonly any: readonly string[] }
 
-/** A {@link ScopeNeeded} looked through. */
+/** A validated {@link ScopeNeeded}. */
 export interface ScopeRule {
   readonly scopes: readonly string[]
   readonly any: boolean
-  /** One that no OAuth scope can be: only `scopeFrom` or `session` may grant it. */
+  /** A role that breaks the syntax of scopes: only `scopeFrom` or `session` can grant it. */
   readonly role: string | undefined
 }
 
-/** @returns undefined where it is none */
+/** @returns undefined if the value is no {@link ScopeNeeded} */
 export function scopeRule(needed: unknown): ScopeRule | undefined {
   const any = typeof needed === 'object' && needed !== null && !Array.isArray(needed)
   const list: unknown = any
@@ -69,7 +68,7 @@ export function scopeRule(needed: unknown): ScopeRule | undefined {
   return { scopes: [...list], any, role: list.find((one) => !isScope(one)) }
 }
 
-/** Whether the scopes granted are enough. */
+/** Whether granted scopes satisfy a rule. */
 export function grantsScope(granted: readonly string[], { scopes, any }: ScopeRule): boolean {
   const has = (scope: string) => granted.includes(scope)
   return any ? scopes.some(has) : scopes.every(has)

@@ -3,88 +3,88 @@ import { type Refusal, refuse } from '../refusal/refusal'
 import { type ClaimPath } from './claim-path'
 import { isRole, scopeOf } from './scope'
 
-/** The claims of a token whose signature holds, read-only all the way down. */
+/** Claims of a verified token, deeply frozen. */
 export type Claims = JsonObject
 
 /**
- * What a session has whatever its kind. A type, as are those below, and not an interface: as such it is assignable to
- * the `JwtPayload` that express-jwt declares for `req.auth`, and an app may have both.
+ * Properties of every session. It is a type, as are those below, because an interface is not assignable to the
+ * `JwtPayload` that express-jwt declares for `req.auth`, and an app may use both.
  */
 type AnySession = {
-  /** Who issued the token: its `iss`. */
+  /** Issuer of the token: its `iss`. */
   readonly issuer: string
-  /** Whom the issuer says the token is about: its `sub`. Unique within one issuer only. */
+  /** Subject of the token: its `sub`. Unique within one issuer only. */
   readonly sub: string | undefined
   /** The scopes granted: `['read', 'write']`. */
   readonly scope: readonly string[]
-  /** The same, under the name that MCP's `AuthInfo` has for it. Frozen. */
+  /** The same list under the name that MCP's `AuthInfo` uses. Frozen. */
   readonly scopes: string[]
-  /** When the token expires, in seconds since 1970, where it says so: its `exp`. */
+  /** Expiry of the token in seconds since 1970: its `exp`. Undefined without one. */
   readonly expiresAt?: number
   readonly claims: Claims
-  /** The token itself, for calls made in the session's name. Not enumerable, so that no log takes it along. */
+  /** The token, for calls on behalf of the session. Not enumerable, so that logs do not include it. */
   readonly token: string
 }
 
-/** A user signed in, through an app. */
+/** Session of a user who signed in through an app. */
 export type UserSession = AnySession & {
   readonly kind: 'user'
   readonly sub: string
   readonly userId: string
-  /** The app; an empty text where the token names none. */
+  /** Client ID of the app; an empty text if the token names none. */
   readonly clientId: string
 }
 
-/** An app in its own name: a service account. */
+/** Session of an app on its own behalf: a service account. */
 export type ClientSession = AnySession & {
   readonly kind: 'client'
   readonly clientId: string
 }
 
-/** An app, and nobody signed in. */
+/** Session of an app without a user. */
 export type UnauthenticatedSession = AnySession & {
   readonly kind: 'unauthenticated'
   readonly clientId: string
 }
 
-/** What a token stands for: `req.auth`. `userId` is there where `kind` is `user`. */
+/** Session of a token: `req.auth`. It has `userId` if `kind` is `user`. */
 export type Session = UserSession | ClientSession | UnauthenticatedSession
 
-/** {@link Session} under the name of the property it stands in. */
+/** {@link Session} under the name of its property. */
 export type Auth = Session
 
-/** Who a session is, apart from what every token has. */
+/** Kind and IDs of a session. */
 export type SessionIdentity = (
   | { readonly kind: 'user'; readonly userId: string; readonly clientId?: string | undefined }
   | { readonly kind: 'client' | 'unauthenticated'; readonly clientId: string }
 ) & {
-  /** The scopes granted, where the token's claims do not say them as usual. */
+  /** Scopes granted. Default: those of `scopeFrom`. */
   readonly scope?: readonly string[] | undefined
 }
 
-/** The second argument of `session` and `checkClaims`. */
+/** Second argument of `session` and `checkClaims`. */
 export interface TokenFacts {
-  /** The header of a signed token; of an opaque one, empty. */
+  /** Header of a signed token; empty for an opaque one. */
   readonly header: JsonObject
 }
 
-/** Says whose session a token describes; undefined where it names nobody: 401. */
+/** Function that returns the session of a token's claims; undefined, for nobody, becomes 401. */
 export type ReadSession = (claims: Claims, token: TokenFacts) => SessionIdentity | undefined
 
-/** Says whether a token's claims are acceptable: false is 401. */
+/** Function that tells whether a token's claims are acceptable; false becomes 401. */
 export type CheckClaims = (claims: Claims, token: TokenFacts) => boolean
 
-/** How an issuer's tokens are read. */
+/** Rules for reading the sessions of an issuer's tokens. */
 export interface SessionRules {
   readonly session: ReadSession | undefined
   readonly checkClaims: CheckClaims | undefined
-  /** The claims that may hold the scopes, the first of them that is there. */
+  /** Claims that may hold the scopes; the first one that the token has decides. */
   readonly scopeFrom: readonly ClaimPath[] | undefined
-  /** Whether a token that grants no scope is refused. */
+  /** Whether a token without any scope is refused. */
   readonly scopeRequired: boolean
 }
 
-/** The claim by which an issuer marks a session with nobody signed in. */
+/** Claim that marks a session without a user. */
 export interface UnauthenticatedMark {
   /** The claim's name. Default `session_kind`. */
   readonly claim: string
@@ -92,21 +92,21 @@ export interface UnauthenticatedMark {
   readonly value: string | number | boolean
 }
 
-/** The claim that this package's own authorization server says a session's kind with. */
+/** Claim with the kind of a session, in tokens of this package's authorization server. */
 export const KIND_CLAIM = 'session_kind'
 
 /** Default of {@link UnauthenticatedMark}. */
 export const UNAUTHENTICATED_MARK: UnauthenticatedMark = { claim: KIND_CLAIM, value: 'unauthenticated' }
 
-/** OpenID Connect Core §2 bounds `sub` at 255 characters. */
+/** Longest `sub`, in characters (OpenID Connect Core §2). */
 const LONGEST_ID = 255
 
-/** What JavaScript writes for a value that is not there: `String(undefined)`. All such users would be one. */
+/** Texts that JavaScript writes for absent values: `String(undefined)`. Users with such an ID would all be one. */
 const NOBODY = new Set(['undefined', 'null', 'NaN', '[object Object]'])
 
 /**
- * Whether a claim can name somebody: 1 to 255 characters of valid Unicode, none of them a control character, and not
- * the text of a value that is not there.
+ * Whether a claim can be an ID: 1 to 255 characters of valid Unicode without control characters, and not the text of an
+ * absent value, such as `undefined`.
  */
 export function isId(value: unknown): value is string {
   if (typeof value !== 'string' || value === '' || value.length > LONGEST_ID) return false
@@ -114,11 +114,15 @@ export function isId(value: unknown): value is string {
 }
 
 /**
- * Whose session a token's claims describe. A client's: where `sub` equals `client_id` (RFC 9068 §2.2) or `session_kind`
- * says so. An unauthenticated one: by its mark only. Else a user's, who needs a `sub`. Marks that contradict one another
- * are refused, since to guess between them would be to choose somebody's rights.
+ * Reads the session of a token's claims:
  *
- * @param opaque whether the claims are what an issuer says of an opaque token
+ * - of a client: if `sub` equals `client_id` (RFC 9068 §2.2), or `session_kind` is `client`
+ * - unauthenticated: by its mark only
+ * - of a user: otherwise, with a `sub`
+ *
+ * Contradicting marks are refused, because a guess could grant the rights of another kind.
+ *
+ * @param opaque whether the claims come from introspection of an opaque token
  */
 export function identityFromClaims(
   claims: Claims,
@@ -145,15 +149,15 @@ export function identityFromClaims(
   }
   if (byClient) return refuse('session_kind')
   if (isId(sub)) return { kind: 'user', userId: sub, clientId }
-  // RFC 7662 §2.2: `sub` need not be there, and a service account often has none. A user has a `username`.
+  // RFC 7662 §2.2: `sub` is optional, and service accounts often have none. Users have a `username`.
   const byApp = opaque && sub === undefined && claims.username === undefined
   return byApp && clientId !== undefined ? { kind: 'client', clientId } : refuse('subject')
 }
 
-/** An app's own `session` function returned what is no session. */
+/** Error of an app's `session` function that returned no session. */
 export class SessionProblem extends TypeError {}
 
-/** What an app's own `session` function returned, if it is an identity; else why it names nobody. */
+/** Validates what an app's `session` function returned: an identity, or a refusal. */
 export function identityReturned(value: unknown): SessionIdentity | Refusal {
   if (value === undefined || value === null) return refuse('subject')
   const { kind, userId, clientId, scope } = (isJsonObject(value) ? value : {}) as Record<string, unknown>
@@ -166,7 +170,7 @@ export function identityReturned(value: unknown): SessionIdentity | Refusal {
   return value as SessionIdentity
 }
 
-/** The session as the app sees it, read-only. */
+/** Makes the session for `req.auth`, frozen. */
 export function makeSession(
   issuer: string,
   claims: Claims,
@@ -181,7 +185,7 @@ export function makeSession(
     kind === 'user'
       ? { kind, issuer, sub: sub ?? identity.userId, userId: identity.userId, clientId: clientId ?? '', scope, claims }
       : { kind, issuer, sub, clientId, scope, claims }
-  // What MCP's AuthInfo has beside; not enumerable, as it says nothing new.
+  // Properties of MCP's AuthInfo; not enumerable, because they repeat others.
   Object.defineProperties(session, {
     token: { value: token },
     scopes: { value: scope },
