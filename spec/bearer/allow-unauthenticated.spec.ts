@@ -46,7 +46,7 @@ describe('allowUnauthenticated({ paths })', () => {
     }
   })
 
-  it('for GET and HEAD, unless methods says otherwise', async () => {
+  it('permits GET and HEAD, unless methods says otherwise', async () => {
     const ask = await asking(app())
     assert.equal(await ask('/platform/places', 'HEAD'), 200)
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
@@ -109,7 +109,7 @@ describe('allowUnauthenticated({ paths })', () => {
     assert.equal(await ask('/platform/places/a..b'), 200)
   })
 
-  it('by the full path, wherever requireBearer() stands', async () => {
+  it('matches the full path, wherever requireBearer() is mounted', async () => {
     const places = Router().use(requireBearer(dev.options), ok)
     const platform = Router().use('/places', places).use('/tree', requireBearer(dev.options), ok)
     const sub = express().use('/platform', platform)
@@ -123,7 +123,7 @@ describe('allowUnauthenticated({ paths })', () => {
     assert.equal(await ask('/v1/platform/tree'), 403)
   })
 
-  it('by the path and method at the moment of enforcement', async () => {
+  it('matches the path and method at the moment of enforcement', async () => {
     const app = express().use(allowUnauthenticated({ paths: ['/places'] }))
     app.use((req, _res, next) => {
       if (req.query.url) req.url = '/tree'
@@ -134,7 +134,7 @@ describe('allowUnauthenticated({ paths })', () => {
     assert.deepEqual([await ask('/places'), await ask('/places?url=1'), await ask('/places?method=1')], [200, 403, 403])
   })
 
-  it('with the app’s own routing settings', async () => {
+  it('follows the app’s routing settings', async () => {
     const strict = express().set('case sensitive routing', true)
     strict.use(allowUnauthenticated({ paths: ['/places'] }), requireBearer(dev.options), ok)
     const ask = await asking(strict)
@@ -150,7 +150,7 @@ describe('allowUnauthenticated({ paths })', () => {
 })
 
 describe('allowUnauthenticated() on one route', () => {
-  it('is about that route', async () => {
+  it('applies to that route', async () => {
     const app = express()
     app.get('/places', allowUnauthenticated(), requireBearer(dev.options), ok)
     app.use(requireBearer(dev.options), ok)
@@ -158,7 +158,7 @@ describe('allowUnauthenticated() on one route', () => {
     assert.deepEqual([await ask('/places'), await ask('/places', 'POST'), await ask('/tree')], [200, 403, 403])
   })
 
-  it('says so where it stands on none, even behind a route', async () => {
+  it('throws if it is on no route, even behind one', async () => {
     const app = express()
     app.all('/x', (_req, _res, next) => next())
     app.use(allowUnauthenticated(), requireBearer(dev.options), ok, shown)
@@ -170,7 +170,7 @@ describe('allowUnauthenticated() on one route', () => {
 })
 
 describe('allowUnauthenticated(), twice', () => {
-  it('lets in where either does', async () => {
+  it('permits what either permits', async () => {
     const app = express().use(allowUnauthenticated({ paths: ['/places'] }), allowUnauthenticated({ paths: ['/dates'] }))
     const ask = await asking(app.use(requireBearer(dev.options), ok))
     assert.deepEqual([await ask('/places'), await ask('/dates'), await ask('/tree')], [200, 200, 403])

@@ -48,7 +48,7 @@ describe('requireBearer() and a function that must answer at once', () => {
     }
   }
 
-  it('of checkClaims also beside that of an issuer, and of tenants', async () => {
+  it('does the same for checkClaims of all issuers, and for tenants', async () => {
     const trusted = { ...dev.options, checkClaims: () => true }
     const all = { issuer: undefined, audience: undefined, key: undefined, issuers: [trusted], checkClaims: refusal }
     assert.match((await asking(all))[1], /^checkClaims returned a promise/)
@@ -59,14 +59,14 @@ describe('requireBearer() and a function that must answer at once', () => {
     )
   })
 
-  it('also where the token was verified later', async () => {
+  it('does the same after an asynchronous verification', async () => {
     const verify = () => Promise.resolve({ aud: audience, sub: 'ada' })
     assert.match((await asking({ issuer, key: undefined, verify, session: refusal }))[1], /^session returned a promise/)
   })
 })
 
 describe('requireBearer() and a function that throws', () => {
-  it('never lets a request in by what Express takes for no error', async () => {
+  it('never lets a request in because a callback throws undefined or ’route’', async () => {
     for (const thrown of [undefined, null, 'route', 'router', 0, '']) {
       const error = thrown as unknown as Error
       const throwing = () => {

@@ -22,7 +22,7 @@ function coded(status: number, code: string, message: string, scheme = 'Bearer',
 }
 
 describe('denialOf()', () => {
-  it('has for every reason a status, a code and words of its own (RFC 6750 §3, §3.1)', () => {
+  it('gives every reason its status, code and message (RFC 6750 §3, §3.1)', () => {
     const notValid = coded(401, 'invalid_token', 'The access token is not valid')
     const unavailable = [503, 'unavailable', 'The access token cannot be checked at the moment'] as const
     const proof = coded(401, 'invalid_dpop_proof', 'The DPoP proof is not valid for this request')
@@ -92,7 +92,7 @@ describe('denialOf()', () => {
     assert.match(login(['mfa']), /needed", acr_values="mfa"$/)
   })
 
-  it('says realm, resource metadata and the schemes taken, each where it belongs', () => {
+  it('writes realm, resource metadata and accepted schemes into the challenge', () => {
     const options = { realm: 'tree', resourceMetadata: 'https://api.test/m' }
     const bare = 'realm="tree", resource_metadata="https://api.test/m"'
     const challenge = (refused: Reason, dpop?: 'accepted' | 'required', scheme?: 'DPoP') =>
@@ -106,13 +106,13 @@ describe('denialOf()', () => {
     assert.equal(challenge('expired', 'accepted', 'DPoP'), `DPoP ${whole}, algs="${algs}"`)
   })
 
-  it('gives a nonce out in an answer that nobody may keep (RFC 9449 §8.2, §9)', () => {
+  it('sends a nonce in a response that must not be cached (RFC 9449 §8.2, §9)', () => {
     const { headers } = denialOf({ refused: 'dpop_nonce', scheme: 'DPoP', nonce: 'n' }, none)
     assert.deepEqual(Object.keys(headers), ['WWW-Authenticate', 'DPoP-Nonce', 'Cache-Control'])
     assert.deepEqual([headers['DPoP-Nonce'], headers['Cache-Control']], ['n', 'no-store'])
   })
 
-  it('bears the cause where there is one', () => {
+  it('has the cause of the refusal, if any', () => {
     const cause = new Error('x')
     for (const refused of ['no_token', 'keys_unavailable', 'claim_check'] as const) {
       assert.equal(denialOf({ refused, cause }, none).cause, cause)

@@ -12,7 +12,7 @@ const dev = devIssuer()
 const bearer = `Bearer ${dev.token('ada', { scope: 'read' })}`
 const whose: express.RequestHandler = (req, res) => void res.end(req.auth?.sub ?? 'nobody')
 
-describe('requireBearer() with a request that no server of Node made', () => {
+describe('requireBearer() with requests of adapters and mocks', () => {
   const lambda = serverless(express().use(requireBearer(dev.options), requireScope('read'), whose))
   const event = { version: '2.0', rawPath: '/x', rawQueryString: '', requestContext: { http: { method: 'GET' } } }
   const invoke = async (headers: Record<string, string>) => {
@@ -40,7 +40,7 @@ describe('requireBearer() with a request that no server of Node made', () => {
     }
   })
 
-  it('answers one of node-mocks-http that brings no token', () => {
+  it('answers 401 to a request of node-mocks-http without a token', () => {
     const res = mocks.createResponse()
     requireBearer(dev.options)(mocks.createRequest(), res, () => assert.fail('let in'))
     assert.equal(res.statusCode, 401)
@@ -55,7 +55,7 @@ describe('requireBearer() and fields that other middleware changes', () => {
   const ask = async (before: (req: express.Request) => void, headers: Record<string, string> = {}) =>
     (await fetch((await api(before)).url, { headers })).text()
 
-  it('takes what it set', async () => {
+  it('takes a field that middleware has set', async () => {
     const fromCookie = (req: express.Request) => (req.headers.authorization = `Bearer ${req.headers.cookie?.slice(2)}`)
     assert.equal(await ask(fromCookie, { cookie: `t=${bearer.slice(7)}` }), 'ada')
     const asList = (req: express.Request) => (req.headers.authorization = [bearer] as unknown as string)
@@ -64,13 +64,13 @@ describe('requireBearer() and fields that other middleware changes', () => {
     assert.equal(await ask(replaced, { authorization: bearer }), 'bob')
   })
 
-  it('misses what it deleted', async () => {
+  it('ignores a field that middleware has deleted', async () => {
     assert.equal(await ask((req) => delete req.headers.authorization, { authorization: bearer }), 'nobody')
     const emptied = (req: express.Request) => (req.headers.authorization = '')
     assert.equal(await ask(emptied, { authorization: bearer }), 'nobody')
   })
 
-  it('notices a second Authorization field, unless it chose between them', async () => {
+  it('refuses a second Authorization field, unless middleware chose one', async () => {
     const twice = `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${bearer}\r\nauthorization: Basic YTpi\r\n\r\n`
     assert.match(await (await api(() => undefined)).raw(twice), /^HTTP\/1.1 400 /)
     const chosen = (req: express.Request) => (req.headers.authorization = `Bearer ${dev.token('bob')}`)

@@ -24,7 +24,7 @@ const posting = (body: string, type = form, more: Record<string, string> = {}): 
 }
 
 describe('requireBearer() without tokenFrom', () => {
-  it('looks at the Authorization field alone', async () => {
+  it('reads the Authorization field alone', async () => {
     const ask = await api(undefined)
     assert.equal((await ask(`/?access_token=${token}`)).headers.get('www-authenticate'), 'Bearer')
     assert.equal((await ask('/', posting(`access_token=${token}`))).headers.get('www-authenticate'), 'Bearer')
@@ -34,7 +34,7 @@ describe('requireBearer() without tokenFrom', () => {
 })
 
 describe("requireBearer({ tokenFrom: ['query'] }) (RFC 6750 §2.3)", () => {
-  it('takes a token from the query, and has its answer kept from shared caches', async () => {
+  it('takes a token from the query, and keeps the response out of shared caches', async () => {
     const ask = await api(['query'])
     for (const path of [`/?access_token=${token}`, `/x?a=1&access%5Ftoken=${token}&b`]) {
       const found = await ask(path)
@@ -62,7 +62,7 @@ describe("requireBearer({ tokenFrom: ['query'] }) (RFC 6750 §2.3)", () => {
     assert.equal(basic.status, 200)
   })
 
-  it('refuses what is no token, and one that is not accepted', async () => {
+  it('refuses malformed and invalid tokens', async () => {
     const ask = await api(['query'])
     for (const [text, status] of [
       ['', 400],
@@ -77,7 +77,7 @@ describe("requireBearer({ tokenFrom: ['query'] }) (RFC 6750 §2.3)", () => {
     assert.equal((await ask('/?token=x')).headers.get('www-authenticate'), 'Bearer')
   })
 
-  it('never takes a bound token so', async () => {
+  it('refuses a bound token in the query', async () => {
     const ask = await api(['query'], { dpop: true })
     const bound = dev.token('ada', { claims: { cnf: { jkt: 'x' } } })
     assert.equal((await ask(`/?access_token=${bound}`, { headers: { dpop: 'x' } })).status, 401)
@@ -94,7 +94,7 @@ describe("requireBearer({ tokenFrom: ['form'] }) (RFC 6750 §2.2)", () => {
     assert.equal((await ask(`/?access_token=${token}`)).status, 401)
   })
 
-  it('not from a body of another type, nor where none was parsed, nor with GET', async () => {
+  it('ignores bodies of other types, unparsed bodies, and GET', async () => {
     const ask = await api(['form'])
     assert.equal((await ask('/', posting(JSON.stringify({ access_token: token }), 'application/json'))).status, 401)
     const bare = express().use(requireBearer({ ...dev.options, tokenFrom: ['form'] }), answer)
@@ -115,7 +115,7 @@ describe("requireBearer({ tokenFrom: ['form'] }) (RFC 6750 §2.2)", () => {
     }
   })
 
-  it('nor from what another parser has made of it', async () => {
+  it('ignores values that another parser has changed', async () => {
     for (const body of [null, `access_token=${token}`, undefined, 7]) {
       const parsed: express.RequestHandler = (req, _res, next) => (((req as { body: unknown }).body = body), next())
       const { url } = await serve(express().use(parsed, requireBearer({ ...dev.options, tokenFrom: ['form'] }), answer))
@@ -123,7 +123,7 @@ describe("requireBearer({ tokenFrom: ['form'] }) (RFC 6750 §2.2)", () => {
     }
   })
 
-  it('refuses a longer one than maxTokenLength, as in the header', async () => {
+  it('refuses a token longer than maxTokenLength, as in the header', async () => {
     for (const [maxTokenLength, status] of [
       [token.length, 200],
       [token.length - 1, 401],
@@ -135,13 +135,13 @@ describe("requireBearer({ tokenFrom: ['form'] }) (RFC 6750 §2.2)", () => {
     }
   })
 
-  it('refuses what another parser has made no text of', async () => {
+  it('refuses a value that is no text', async () => {
     const parsed: express.RequestHandler = (req, _res, next) => ((req.body = { access_token: 7 }), next())
     const { url } = await serve(express().use(parsed, requireBearer({ ...dev.options, tokenFrom: ['form'] }), answer))
     assert.equal((await fetch(url, posting('access_token=7'))).status, 400)
   })
 
-  it('refuses two, and what is no text', async () => {
+  it('refuses two tokens, and a token that is no text', async () => {
     const ask = await api(['form', 'query', 'form'])
     for (const body of [
       `access_token=${token}&access_token=${token}`,

@@ -31,14 +31,14 @@ describe('requireBearer({ tokenFrom: { header } })', () => {
     assert.equal((await ask({ [field]: dev.attack('claims-changed') }))[0], 401)
   })
 
-  it('puts it before Authorization, and takes that where the field is not there', async () => {
+  it('prefers the field to Authorization, and falls back to Authorization', async () => {
     const { ask } = await api([{ header: field }])
     assert.deepEqual(await ask({ [field]: ada, authorization: `Bearer ${bob}` }), [200, 'ada'])
     assert.deepEqual(await ask({ authorization: `Bearer ${bob}` }), [200, 'bob'])
     assert.equal((await ask({ [field]: 'x', authorization: `Bearer ${bob}` }))[0], 401)
   })
 
-  it('refuses two such fields, what is no token, and one that is too long', async () => {
+  it('refuses two such fields, malformed tokens, and tokens that are too long', async () => {
     const { ask, raw } = await api({ header: field }, { maxTokenLength: ada.length })
     const twice = `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${field}: ${ada}\r\n${field}: ${ada}\r\n\r\n`
     assert.match(await raw(twice), /^HTTP\/1.1 400 /)
@@ -47,7 +47,7 @@ describe('requireBearer({ tokenFrom: { header } })', () => {
     assert.equal((await ask({ [field]: 'Basic YTpi' }))[0], 400)
   })
 
-  it('keeps the answer from shared caches, which know of Authorization only', async () => {
+  it('keeps the response out of shared caches, which know Authorization only', async () => {
     const { url } = await api({ header: field })
     const of = async (headers: Record<string, string>) => (await fetch(url, { headers })).headers.get('cache-control')
     assert.deepEqual([await of({ [field]: ada }), await of({ authorization: `Bearer ${ada}` })], ['private', null])
@@ -71,7 +71,7 @@ describe('requireBearer({ tokenFrom: { cookie } })', () => {
     assert.equal((await ask({ cookie: '__Host-token=%E0%A4%A' }))[0], 400)
   })
 
-  it('counts only where there is no other token', async () => {
+  it('counts only without any other token', async () => {
     const { ask } = await api(['query', { cookie: 't' }])
     const cookie = `t=${ada}`
     assert.deepEqual(await ask({ cookie }), [200, 'ada'])
@@ -88,7 +88,7 @@ describe('requireBearer({ tokenFrom: { cookie } })', () => {
 })
 
 describe('requireBearer({ tokenFrom: function })', () => {
-  it('takes what it returns, and nothing where it returns nothing', async () => {
+  it('takes the token that it returns, or none', async () => {
     const { ask } = await api((req) => req.get('Sec-WebSocket-Protocol')?.split('bearer.')[1])
     assert.deepEqual(await ask({ 'sec-websocket-protocol': `v1, bearer.${ada}` }), [200, 'ada'])
     assert.equal((await ask({ 'sec-websocket-protocol': 'v1' }))[0], 401)
@@ -138,7 +138,7 @@ describe('requireBearer({ tokenFrom })', () => {
     assert.deepEqual(reasons, ['expired', 'malformed_credentials'])
   })
 
-  it('throws at startup for what is no place', () => {
+  it('throws at startup for an invalid place', () => {
     const wrong = [
       'header',
       ['body'],

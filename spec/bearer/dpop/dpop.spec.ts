@@ -38,7 +38,7 @@ async function api(dpop: DpopOptions | boolean = true) {
 }
 
 describe('requireBearer({ dpop }) (RFC 9449)', () => {
-  it('says at startup that an origin is missing', async () => {
+  it('warns at startup if origin is missing', async () => {
     const warnings: string[] = []
     process.on('warning', ({ message }) => void warnings.push(message))
     requireBearer({ ...dev.options, dpop: { origin: 'https://api.example.org' } })
@@ -219,7 +219,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     assert.equal((await strict.ask(await strict.proof())).status, 200)
   })
 
-  it('tells of both schemes where no token came, in one field', async () => {
+  it('names both schemes in the challenge to a request without a token', async () => {
     const [lax, strict] = [await api(), await api({ required: true })]
     assert.match((await fetch(lax.url)).headers.get('www-authenticate') ?? '', /^Bearer, DPoP algs="[A-Za-z0-9 ]+"$/)
     assert.match((await fetch(strict.url)).headers.get('www-authenticate') ?? '', /^DPoP algs="[A-Za-z0-9 ]+"$/)
@@ -246,7 +246,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       }
     })
 
-    it('gives a new one out before the old one is no longer taken (§8.2)', async () => {
+    it('issues a new nonce before the old one ends (§8.2)', async () => {
       const { ask, proof } = await api({ nonceSecret })
       const first = (await ask(await proof())).headers.get('dpop-nonce')
       clock.advance(60_000)
@@ -261,7 +261,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       clock.setDate(NOW * 1_000)
     })
 
-    it('makes the same in every process of one secret, and others with another', async () => {
+    it('makes the same nonces in every process with one secret', async () => {
       const nonceOf = async (secret: string | Uint8Array) => {
         const { ask, proof } = await api({ nonceSecret: secret })
         return (await ask(await proof())).headers.get('dpop-nonce')
@@ -271,7 +271,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       assert.notEqual(await nonceOf('m'.repeat(32)), nonce)
     })
 
-    it('judges the nonce only of a proof that holds, and then the key', async () => {
+    it('checks the nonce of valid proofs only, and before the key', async () => {
       const { ask, proof } = await api({ nonceSecret })
       assert.match(
         (await ask(await proof({ htm: 'POST' }))).headers.get('www-authenticate') ?? '',
@@ -287,7 +287,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
   })
 
   describe('with proofs remembered elsewhere', () => {
-    it('answers 503 where they cannot be told, at once or later', async () => {
+    it('answers 503 if used proofs cannot be read, synchronously or not', async () => {
       for (const note of [
         () => Promise.reject(new Error('down')),
         () => {
@@ -312,7 +312,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     })
   })
 
-  it('goes by the origin configured', async () => {
+  it('compares htu with the configured origin', async () => {
     const { ask, proof } = await api({ origin: 'https://api.example.org' })
     assert.equal((await ask(await proof())).status, 401)
     assert.equal((await ask(await proof({ htu: 'https://API.example.org:443/tree' }))).status, 200)
@@ -351,7 +351,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     }
   })
 
-  it('refuses every proof where the request says no host', async () => {
+  it('refuses every proof if the request has no host', async () => {
     const { proof } = await api()
     const { raw } = await serve(express().use(requireBearer({ ...dev.options, clock, dpop: true })))
     for (const htu of ['http:///tree', '/tree']) {
@@ -360,7 +360,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     }
   })
 
-  it('without the option knows no such scheme', async () => {
+  it('ignores the scheme DPoP without the option', async () => {
     const { ask, proof } = await api(false)
     const answer = await ask(await proof())
     assert.deepEqual([answer.status, answer.headers.get('www-authenticate')], [401, 'Bearer'])
@@ -397,13 +397,13 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
 })
 
 describe('thumbprint() (RFC 7638)', () => {
-  it('is that of another library, for every type of key', async () => {
+  it('equals another library’s, for every type of key', async () => {
     const keys = [publicKey, generateKeys('rsa').publicKey, generateKeys('ed25519').publicKey]
     for (const key of keys)
       assert.equal(thumbprint(key), await calculateJwkThumbprint(key.export({ format: 'jwk' }) as JWK))
   })
 
-  it('is the one of RFC 7638 §3.1', () => {
+  it('equals the example of RFC 7638 §3.1', () => {
     const n =
       '0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhM' +
       'stn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL' +

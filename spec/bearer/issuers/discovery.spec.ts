@@ -25,7 +25,7 @@ async function issuerWith(path: string, address: string | undefined, otherwise: 
 describe('requireBearer() finds an issuer by its metadata', () => {
   const addresses = [`/t/x${OPENID}`, `${OAUTH}/t/x`, `${OPENID}/t/x`, `/t/x${OAUTH}`]
 
-  it('with its path before the well-known one, and behind it (OpenID Connect Discovery §4, RFC 8414 §3)', async () => {
+  it('tries the issuer’s path before and behind the well-known one (OpenID Connect Discovery §4, RFC 8414 §3)', async () => {
     for (const [i, address] of addresses.entries()) {
       const { ask, state } = await issuerWith('/t/x', address, (res) => res.writeHead(404).end())
       assert.equal((await ask()).status, 200, address)
@@ -49,14 +49,14 @@ describe('requireBearer() finds an issuer by its metadata', () => {
     ['metadata of another', (res) => res.end('{"issuer":"https://other.test","jwks_uri":"https://other.test/keys"}')],
   ]
   for (const [title, otherwise] of elsewhere) {
-    it(`also where its other addresses answer ${title}`, async () => {
+    it(`finds the metadata if the other addresses answer ${title}`, async () => {
       for (const address of addresses) {
         assert.equal((await (await issuerWith('/t/x', address, otherwise)).ask()).status, 200, address)
       }
     })
   }
 
-  it('asks no further where the server fails, or does not answer', async () => {
+  it('tries no further address if the server fails or does not answer', async () => {
     for (const otherwise of [
       (res: ServerResponse) => res.writeHead(500).end(),
       (res: ServerResponse) => res.writeHead(503).end(),
@@ -99,7 +99,7 @@ describe('bearer.ready() of an issuer without metadata', () => {
     await assert.rejects(bearer.ready(), says(`${keys}: set issuer to the name that its metadata say`))
   })
 
-  it('says what to do', async () => {
+  it('says in its error what to do', async () => {
     for (const [otherwise, remedy] of [
       [(res: ServerResponse) => res.writeHead(404).end(), /answered 404: correct issuer, or give jwksUri$/],
       [

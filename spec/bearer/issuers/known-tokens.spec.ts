@@ -25,7 +25,7 @@ describe('requireBearer() with a token it has verified before', () => {
     assert.equal(await ask(token), 200)
   })
 
-  it('takes no other spelling of it, nor the same claims with another signature', async () => {
+  it('refuses other spellings of it, and its claims with another signature', async () => {
     const dev = devIssuer()
     const ask = await asking(dev.options)
     const token = dev.token('ada')
@@ -43,7 +43,7 @@ describe('requireBearer() with a token it has verified before', () => {
     assert.equal(await ask(token), 200)
   })
 
-  it('leaves it to each route what is enough', async () => {
+  it('checks the scope of each route', async () => {
     const dev = devIssuer()
     const app = express()
     const bearer = requireBearer(dev.options)
@@ -69,7 +69,7 @@ describe('requireBearer() with a token it has verified before', () => {
     assert.equal(await ask(good), 401)
   })
 
-  it('holds without the cache too', async () => {
+  it('accepts the same tokens without the cache', async () => {
     const dev = devIssuer()
     const ask = await asking({ ...dev.options, cache: false })
     const token = dev.token('ada')
@@ -81,7 +81,7 @@ describe('KnownTokens', () => {
   const known = (token: string) => ({ jws: { token } }) as KnownToken
   const held = (tokens: KnownTokens, names: string) => [...names].filter((name) => tokens.get(name)).join('')
 
-  it('is bounded, and makes room by dropping what was used longest ago', () => {
+  it('is bounded, and removes the least recently used token first', () => {
     const tokens = new KnownTokens(4)
     for (const name of 'abcd') tokens.add(known(name))
     assert.equal(tokens.size, 4)
@@ -97,7 +97,7 @@ describe('KnownTokens', () => {
     }
   })
 
-  it('holds one where it may hold one', () => {
+  it('holds one token with maxTokens 1', () => {
     const tokens = new KnownTokens(1)
     for (const name of 'aa') tokens.add(known(name))
     assert.ok(tokens.get('a'))
@@ -113,7 +113,7 @@ describe('KnownTokens', () => {
     assert.equal(tokens.size, 3)
   })
 
-  it('holds nothing where it may hold none', () => {
+  it('holds nothing with maxTokens 0', () => {
     const tokens = new KnownTokens(0)
     tokens.add(known('a'))
     assert.deepEqual([tokens.size, tokens.get('a')], [0, undefined])

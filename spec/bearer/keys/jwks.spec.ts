@@ -86,7 +86,7 @@ describe('requireBearer() and a JWK Set with one kid on several keys', () => {
   })
 })
 
-describe('requireBearer() and members of a JWK that say nothing', () => {
+describe('requireBearer() and members of a JWK that are null or empty', () => {
   const nothing = [
     { key_ops: [], oth: [], x5c: [] },
     { use: null, alg: null, kid: null, key_ops: null },
@@ -151,7 +151,7 @@ describe('requireBearer() and keys that are left out', () => {
     assert.equal(causes[1], undefined)
   })
 
-  it('shows them again when the issuer has mended them', async () => {
+  it('loads them once the issuer has corrected them', async () => {
     const { state, keys, clock } = await source()
     state.keys = []
     await assert.rejects(

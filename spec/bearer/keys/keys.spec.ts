@@ -82,7 +82,7 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
     assert.equal(keyFromSecret('é'.repeat(16), 'HS256').key.symmetricKeySize, 32) // UTF-8
   })
 
-  it('know a key’s type before its size', () => {
+  it('check a key’s type before its size', () => {
     assert.equal(keyMismatch('ES256', ed), 'ES256 takes a key on prime256v1')
     assert.equal(keyMismatch('ES256', x), 'ES256 takes a key on prime256v1')
     assert.equal(keyMismatch('RS256', ed), 'RS256 takes an RSA key')
@@ -90,7 +90,7 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
   })
 })
 
-describe('jwtVerifier() and what it knows from before', () => {
+describe('jwtVerifier() and its cache', () => {
   const dev = devIssuer()
   const key = keyFromJwk(dev.options.key, ASYMMETRIC)
   const keys = staticKeys(keySet([key]))
@@ -101,7 +101,7 @@ describe('jwtVerifier() and what it knows from before', () => {
     return jwtVerifier(issuers, tokens, systemClock)
   }
 
-  it('remembers a token that is good, once, and checks its signature no more', () => {
+  it('checks the signature of a cached token no more', () => {
     const tokens = new KnownTokens(9)
     const added: string[] = []
     const add = tokens.add.bind(tokens)
@@ -124,7 +124,7 @@ describe('jwtVerifier() and what it knows from before', () => {
     assert.deepEqual(verifier(tokens, fetched).verify(forged), { refused: 'signature' })
   })
 
-  it('looks at the time of a token that it knows, to the second', () => {
+  it('checks the times of a cached token, to the second', () => {
     const clock = manualClock(1_000_000_000_000)
     const now = 1_000_000_000
     const secret = 's'.repeat(32)
@@ -154,7 +154,7 @@ describe('jwtVerifier() and what it knows from before', () => {
     assert.deepEqual(ages, ['issued_at', 'good', 'good', 'too_old', 'good'])
   })
 
-  it('asks anew where the issuer’s metadata say something else since', () => {
+  it('checks a cached token again after the issuer’s metadata have changed', () => {
     const tokens = new KnownTokens(9)
     const token = dev.token('ada')
     const source: { -readonly [name in keyof KeySource]: KeySource[name] } = { ...keys, issuer: dev.issuer }
@@ -164,7 +164,7 @@ describe('jwtVerifier() and what it knows from before', () => {
     assert.equal(refused && 'refused' in refused && refused.refused, 'issuer')
   })
 
-  it('takes tokens of that type alone which the issuer says all of its tokens have', () => {
+  it('accepts only the token type that the issuer’s metadata state', () => {
     const secret = 's'.repeat(32)
     const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')]))
     const claims = { iss: dev.issuer, aud: dev.audience, sub: 'ada', exp: 4_102_444_800 }
@@ -177,7 +177,7 @@ describe('jwtVerifier() and what it knows from before', () => {
     assert.ok('claims' in judged('at+jwt', { ...known, typ: 'at+jwt' }))
   })
 
-  it('remembers none whose claims do not hold', () => {
+  it('caches no token with invalid claims', () => {
     const tokens = new KnownTokens(9)
     assert.deepEqual(verifier(tokens).verify(dev.attack('expired')), { refused: 'expired' })
     assert.equal(tokens.size, 0)

@@ -9,7 +9,7 @@ import { until } from '../../support/until'
 import { a, api, b, source } from '../remote-issuer'
 
 describe('requireBearer() with keys from the issuer', () => {
-  it('finds them through its metadata (OpenID Connect Discovery §4), once for all who wait', async () => {
+  it('finds the keys through OpenID Connect metadata (Discovery §4), once for all waiting requests', async () => {
     const { state, issuer, token } = await serveIssuer(a)
     const { ask } = await api({ issuer })
     const answers = await Promise.all([ask(token()), ask(token()), ask(token())])
@@ -21,7 +21,7 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.equal((await ask(token({ ...b, kid: 'a' }))).status, 401)
   })
 
-  it('or through RFC 8414 metadata, where there are no others (§3.1)', async () => {
+  it('finds the keys through RFC 8414 metadata if there are no others (§3.1)', async () => {
     const { state, issuer, token } = await serveIssuer(a)
     const tenant = `${issuer}/tenant`
     state.instead = (req, res) => {
@@ -34,7 +34,7 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.equal((await ask(token(a, { iss: issuer }))).status, 401)
   })
 
-  it('or at jwksUri, without asking for metadata', async () => {
+  it('fetches the keys from jwksUri without metadata', async () => {
     const { state, issuer, token } = await serveIssuer(a)
     const { ask, bearer } = await api({ issuer, jwksUri: `${issuer}/keys` })
     await bearer.ready()
@@ -43,7 +43,7 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.deepEqual(state.fetches, ['/keys'])
   })
 
-  it('asks for the metadata again where keys cannot be had, at most once a minute: they may have moved', async () => {
+  it('fetches the metadata again if keys cannot be fetched, at most once a minute', async () => {
     const clock = manualClock()
     const { state, issuer, token } = await serveIssuer(a)
     const { ask, bearer } = await api({ issuer, clock })
@@ -68,7 +68,7 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.equal((await ask(token())).status, 200)
   })
 
-  it('shows the keys at hand, and fetches them anew when told to', async () => {
+  it('keys() lists the loaded keys, and reload() fetches them again', async () => {
     const { state, issuer, token } = await serveIssuer(a)
     const clock = manualClock()
     const { ask, bearer } = await api({ issuer, clock })
@@ -92,7 +92,7 @@ describe('requireBearer() with keys from the issuer', () => {
     await bearer.reload() // asks again at once, whatever was decided after the failure
   })
 
-  it('shows keys that were given, and has nothing to fetch for them', async () => {
+  it('keys() lists keys given as options, and reload() fetches nothing', async () => {
     const given = requireBearer({ issuer: 'https://as.test', audience: 'api', key: a.jwk as unknown as Jwk })
     await given.reload()
     assert.deepEqual(given.keys(), [{ issuer: 'https://as.test', kid: 'a', algorithms: ['ES256'] }])
@@ -114,7 +114,7 @@ describe('requireBearer() with keys from the issuer', () => {
     assert.deepEqual(asked, ['https://as.test/.well-known/openid-configuration', 'https://as.test/keys'])
   })
 
-  it('goes by the last good keys for lastGoodSec', async () => {
+  it('uses the last good keys for lastGoodSec', async () => {
     const clock = manualClock()
     const { state, issuer, token } = await serveIssuer(a)
     const { ask, bearer } = await api({ issuer, clock, lastGoodSec: 100 })
@@ -200,7 +200,7 @@ describe('requireBearer() with keys from the issuer', () => {
 })
 
 describe('remoteKeys()', () => {
-  it('fetches ahead, past four fifths of a set’s life, and nobody waits for it', async () => {
+  it('refreshes in the background after four fifths of a set’s lifetime', async () => {
     const { state, find, clock, keys } = await source()
     state.headers = { 'cache-control': 'public, max-age=100' }
     assert.equal(await find('a'), 'a')
@@ -213,7 +213,7 @@ describe('remoteKeys()', () => {
     while (state.fetches.length < 2) await turn()
   })
 
-  it('takes the life from Cache-Control within bounds', async () => {
+  it('takes the lifetime from Cache-Control, within bounds', async () => {
     for (const [header, lifeMs] of [
       ['max-age=100', 100_000],
       ['max-age=1', 60_000],
@@ -233,7 +233,7 @@ describe('remoteKeys()', () => {
     }
   })
 
-  it('lets a kid not known wait for the fetch that is allowed next: its key may have been rotated in just now', async () => {
+  it('lets a request with an unknown kid wait for the next fetch, because the key may be new', async () => {
     const { state, keys, find, clock } = await source()
     await find('a')
     state.keys = [a.jwk, b.jwk]
@@ -252,7 +252,7 @@ describe('remoteKeys()', () => {
     assert.equal(state.fetches.length, 2)
   })
 
-  it('lets a thousand of them wait and refuses more at once, then as many again', async () => {
+  it('lets a thousand requests with unknown kids wait, and refuses more at once', async () => {
     const { state, keys, find, clock } = await source()
     await find('a')
     for (const round of [1, 2]) {
@@ -269,7 +269,7 @@ describe('remoteKeys()', () => {
     }
   })
 
-  it('lets nobody wait for an issuer that hangs, who can be served by the last good set', async () => {
+  it('serves by the last good set at once while the issuer hangs', async () => {
     const { state, keys, find, clock } = await source()
     await find('a')
     state.down = true
@@ -284,7 +284,7 @@ describe('remoteKeys()', () => {
     assert.equal(await find('a'), 'a')
   })
 
-  it('fetches when it is asked to be ready and its set is past its life', async () => {
+  it('ready() fetches if the set’s lifetime has ended', async () => {
     const { state, keys, clock } = await source()
     clock.advance(1_000_000)
     for (const [afterMs, fetches] of [
@@ -300,7 +300,7 @@ describe('remoteKeys()', () => {
     }
   })
 
-  it('refuses a key of another algorithm at once, and while the issuer is down no otherwise', async () => {
+  it('refuses a key of another algorithm at once, also while the issuer is down', async () => {
     const { state, keys, find, clock } = await source()
     await find('a')
     assert.deepEqual(keys.find('a', 'RS256'), { refused: 'algorithm' })
@@ -310,7 +310,7 @@ describe('remoteKeys()', () => {
     assert.equal(await find('b'), 'keys_unavailable')
   })
 
-  it('says when to come back: when it may be asked again, in whole seconds', async () => {
+  it('gives the time until the next fetch as retryAfterSec, in whole seconds', async () => {
     const { state, keys, clock } = await source(0, { random: () => 1 })
     state.down = true
     clock.advance(5_000)
@@ -363,7 +363,7 @@ describe('remoteKeys()', () => {
     assert.equal(await find('b'), 'b')
   })
 
-  it('takes over keys that have not changed, so that what they verified stays known', async () => {
+  it('keeps unchanged keys, so that tokens verified with them stay cached', async () => {
     const { state, keys, clock } = await source()
     const before = await keys.find('a', 'ES256')
     state.keys = [b.jwk, a.jwk]
@@ -387,7 +387,7 @@ describe('remoteKeys()', () => {
     assert.equal(await find('a'), 'a')
   })
 
-  it('cannot call a kid unknown while the issuer is down, or shows no key at all', async () => {
+  it('refuses an unknown kid as keys_unavailable while the issuer is down or publishes no key', async () => {
     const { state, find, clock } = await source()
     await find('a')
     state.down = true
@@ -419,7 +419,7 @@ describe('remoteKeys()', () => {
     ],
   ]
   for (const [title, answer, why] of broken) {
-    it(`takes ${title} for an outage`, async () => {
+    it(`treats ${title} as an outage`, async () => {
       const { state, keys } = await source()
       state.instead = (_req, res) => (answer(res), true)
       const refusal = (await keys.find('a', 'ES256')) as Refusal
@@ -429,7 +429,7 @@ describe('remoteKeys()', () => {
     })
   }
 
-  it('waits 5 s for an answer, its body included', async () => {
+  it('waits 5 s for a response, its body included', async () => {
     for (const begin of [false, true]) {
       const { state, keys, clock } = await source()
       const asked = new Promise<void>((resolve) => {
@@ -451,7 +451,7 @@ describe('remoteKeys()', () => {
     }
   })
 
-  it('asks after failures at growing intervals with jitter, from 0.5 s to 30 s where it is shortest', async () => {
+  it('retries after failures at growing intervals with jitter, at the shortest from 0.5 s to 30 s', async () => {
     const { state, find, clock } = await source()
     state.down = true
     const at: number[] = []

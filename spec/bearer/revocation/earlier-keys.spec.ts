@@ -13,7 +13,7 @@ const overMs = Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000
 const entry = (id: string) => entryOf({ kind: 'token', issuer, id, overMs })
 const bearer = (jti: string) => ({ issuer, sub: 'ada', clientId: 'app', claims: { jti } }) as unknown as Session
 
-describe('redisRevocations() where version 0.1.0 revoked', () => {
+describe('redisRevocations() reads revocations of version 0.1.0', () => {
   let redis: Server
   let client: Redis
   before(async () => {
@@ -77,7 +77,7 @@ describe('redisRevocations() where version 0.1.0 revoked', () => {
     assert.deepEqual(await earlier.read(), [])
   })
 
-  it('asks no more where its user may not read them', async (t) => {
+  it('stops reading them if its Redis user may not', async (t) => {
     await redis.command('ACL', 'SETUSER', 'narrow', 'on', '>pw', '~narrow:*', '+@all')
     const earlier = reading(t, 'narrow:', 'narrow:pw@')
     assert.deepEqual(await earlier.read(), [])
@@ -86,7 +86,7 @@ describe('redisRevocations() where version 0.1.0 revoked', () => {
     assert.deepEqual(await earlier.read(), [])
   })
 
-  it('rejects where the answer is any other error', async (t) => {
+  it('rejects after any other error', async (t) => {
     await client.set('{text:revoked}:log', 'x')
     await assert.rejects(reading(t, 'text:').read(), /WRONGTYPE/)
   })

@@ -54,19 +54,19 @@ describe('POST /logout of docs/bearer.md', async () => {
     assert.deepEqual([await ask(one), await ask(other)], [401, 200])
   })
 
-  it('revokes all tokens of the user where it is asked to', async () => {
+  it('revokes all tokens of the user on request', async () => {
     const [one, other, another] = [token('grace'), token('grace'), token('ada')]
     assert.equal(await ask(one, '/logout?everywhere', 'POST'), 204)
     assert.deepEqual([await ask(one), await ask(other), await ask(another)], [401, 401, 200])
   })
 
-  it('and where the token has no jti, since it would revoke nothing', async () => {
+  it('revokes all tokens of the user if the token has no jti', async () => {
     const [one, other] = [token('alan', { jti: undefined }), token('alan')]
     assert.equal(await ask(one, '/logout', 'POST'), 204)
     assert.deepEqual([await ask(one), await ask(other)], [401, 401])
   })
 
-  it('refuses where there is neither a jti nor a subject', async () => {
+  it('refuses a token with neither jti nor subject', async () => {
     const job = token('job', { jti: undefined, sub: undefined, session_kind: 'client' })
     assert.equal(await ask(job, '/logout', 'POST'), 409)
     assert.equal(await ask(job), 200)

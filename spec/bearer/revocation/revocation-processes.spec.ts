@@ -48,7 +48,7 @@ async function revoke(child: Child, revoked: Revoked) {
 const one = (kind: Revoked['kind'], id: string): Revoked => ({ kind, id })
 
 describe('redisRevocations() over two processes', () => {
-  it('is effective in the other, which nobody tells: by token id, by subject, by client', async (t) => {
+  it('revokes in the other process by token id, subject and client', async (t) => {
     const redis = await startRedis()
     t.after(() => redis.stop())
     const { here, there } = await two(t, config(redis.port), config(redis.port))
@@ -76,7 +76,7 @@ describe('redisRevocations() over two processes', () => {
     assert.equal(await there.status(tokenOf(one('token', 'other'))), 200)
   })
 
-  it('loses none to a connection that was cut meanwhile, whoever revoked being gone', async (t) => {
+  it('loses no revocation to a cut connection, even if the revoking process is gone', async (t) => {
     const redis = await startRedis()
     t.after(() => redis.stop())
     const wire = await cutWire(redis.port)
@@ -94,7 +94,7 @@ describe('redisRevocations() over two processes', () => {
     for (const each of missed) assert.equal(await there.status(tokenOf(each)), 401, each.kind)
   })
 
-  it('loses none to a Redis that was killed and came back empty while one process was cut off', async (t) => {
+  it('loses no revocation to a Redis that restarts empty while one process is cut off', async (t) => {
     const first = await startRedis()
     const wire = await cutWire(first.port)
     t.after(() => wire.cut())
@@ -113,7 +113,7 @@ describe('redisRevocations() over two processes', () => {
     assert.equal(await there.status(good), 200)
   })
 
-  it('fails open where so configured, and still by all it knows', async (t) => {
+  it('with onBehind: ’open’, lets in requests whose tokens it does not know as revoked', async (t) => {
     const redis = await startRedis()
     t.after(() => redis.stop())
     const wire = await cutWire(redis.port)
@@ -143,7 +143,7 @@ describe('redisRevocations() over a Sentinel group and a Cluster', () => {
     return revocation
   }
 
-  it('loses none to a failover that loses writes', async (t) => {
+  it('loses no revocation to a failover that loses writes', async (t) => {
     const group = await startSentinelGroup()
     t.after(() => group.stop())
     const client = new Redis({ sentinels: [...group.sentinels], name: group.name, lazyConnect: true })
@@ -167,7 +167,7 @@ describe('redisRevocations() over a Sentinel group and a Cluster', () => {
     await until(() => late.state(session('after')) === 'revoked')
   })
 
-  it('shares them through a Cluster, and after a master was killed', async (t) => {
+  it('shares revocations through a Cluster, also after a master was killed', async (t) => {
     const cluster = await startCluster()
     t.after(() => cluster.stop())
     const client = new Cluster([...cluster.nodes], { lazyConnect: true })

@@ -86,7 +86,7 @@ describe('redisRevocations()', async () => {
     assert.equal((await ask(tokens.robot)).status, 200)
   })
 
-  it('takes tokens issued after the moment', async () => {
+  it('accepts tokens issued after the moment', async () => {
     const here = follower(redis.port)
     await here.ready()
     const now = Math.floor(Date.now() / 1_000)
@@ -103,7 +103,7 @@ describe('redisRevocations()', async () => {
     )
   })
 
-  it('is effective elsewhere a tenth of a second later', async () => {
+  it('revokes in other processes after a tenth of a second', async () => {
     const clock = manualClock(Date.now())
     // Its clock may run far ahead while the first read takes its time.
     const [here, there] = [follower(redis.port), follower(redis.port, { clock, maxBehindMs: 3_600_000 })]
@@ -207,7 +207,7 @@ describe('redisRevocations(), turn by turn', async () => {
 
   const token = (id: string) => entryOf({ kind: 'token', issuer, id, overMs: 1_800_000_360_000 })
 
-  it('asks for what came since, and writes what is missing there and nothing else', async () => {
+  it('reads only new entries, and writes only entries that Redis has lost', async () => {
     const { here, turn, seen, clock, log } = await stepping('a')
     clock.setDate(1_800_000_000_000)
     const [one, two, three] = [token('1'), token('2'), token('3')]
@@ -274,7 +274,7 @@ describe('redisRevocations(), turn by turn', async () => {
     )
   })
 
-  it('lets go once a minute of what is over', async () => {
+  it('removes ended revocations once a minute', async () => {
     const { here, turn, time } = await stepping('d')
     await here.revokeToken(issuer, '1')
     const revoked = () => here.state(session('x', { jti: '1' })) === 'revoked'
@@ -286,7 +286,7 @@ describe('redisRevocations(), turn by turn', async () => {
     await client.flushall()
   })
 
-  it('is behind when Redis was last read longer ago than may be, with why', async () => {
+  it('is behind after too long without a read, and gives the cause', async () => {
     const { here, turn, clock } = await stepping('e', { maxBehindMs: 500 })
     await turn()
     server.signal('SIGSTOP')
@@ -305,7 +305,7 @@ describe('redisRevocations(), turn by turn', async () => {
     })
   })
 
-  it('open: warns once each time that it falls behind', async () => {
+  it('with onBehind: ’open’, warns once each time that it falls behind', async () => {
     const { here, turn, clock } = await stepping('f', { maxBehindMs: 500, onBehind: 'open' })
     let warnings = 0
     const listener = ({ message }: Error) => void (warnings += Number(message.includes('revocations cannot be read')))
@@ -415,7 +415,7 @@ describe('redisRevocations() when Redis fails', () => {
     await until(() => late.state(session('x', { jti: 'hanging' })) === 'revoked')
   })
 
-  it('closed: refuses with 503 what it cannot tell, from the start and when behind for too long', async () => {
+  it('with onBehind: ’closed’, answers 503 before the first read and when behind for too long', async () => {
     const redis = await startRedis()
     after(() => redis.stop())
     const clock = manualClock()
@@ -471,7 +471,7 @@ describe('redisRevocations() when Redis fails', () => {
     assert.match(said[0] ?? '', /^revocations cannot be written to .*read.?only/i)
   })
 
-  it('open: lets in by what is known, with a warning', async () => {
+  it('with onBehind: ’open’, checks by what is known, with a warning', async () => {
     const warnings: string[] = []
     const listener = (warning: Error) => void warnings.push(warning.message)
     process.on('warning', listener)
@@ -528,7 +528,7 @@ describe('redisRevocations() throws at startup', () => {
 })
 
 describe('RevocationList', () => {
-  it('lets go of what is over, and of nothing else', () => {
+  it('removes ended revocations, and no others', () => {
     const list = new RevocationList()
     const left = (nowMs: number) => {
       list.forget(nowMs)
@@ -555,7 +555,7 @@ describe('RevocationList', () => {
     assert.equal(list.revokes(atDesk), false)
   })
 
-  it('never gets laxer by an earlier moment, nor forgets sooner by an earlier end', () => {
+  it('ignores an earlier moment or an earlier end of the same revocation', () => {
     const list = new RevocationList()
     for (const [beforeSec, overMs] of [
       [20, 9e9],
@@ -569,7 +569,7 @@ describe('RevocationList', () => {
     assert.equal(list.revokes(session('ada', { iat: 5_000, jti: 'j' })), true)
   })
 
-  it('takes nothing that is absent for what is revoked', () => {
+  it('revokes no token because a claim is absent', () => {
     const list = new RevocationList()
     list.add(entryOf({ kind: 'token', issuer, id: 'undefined', overMs: 9e9 }))
     for (const id of ['undefined', '']) {
@@ -578,7 +578,7 @@ describe('RevocationList', () => {
     assert.equal(list.revokes({ ...session('ada'), clientId: '' }), false)
   })
 
-  it('takes nothing else for a revocation', () => {
+  it('ignores entries that are no revocations', () => {
     const list = new RevocationList()
     const good = entryOf({ kind: 'token', issuer, id: 'j', overMs: 1 })
     for (const entry of [
