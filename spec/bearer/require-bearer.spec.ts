@@ -61,6 +61,7 @@ describe('requireBearer() answers as RFC 6750 §3 has it', () => {
       `Bearer ${token}, Bearer ${token}`,
       'Bearer t="x"',
       'Bearer\ta',
+      `Bearer/${token}`,
     ]) {
       const answer = await get(url, authorization)
       assert.equal(answer.status, 400, authorization)

@@ -57,23 +57,28 @@ export function findCredentials(
   const found = findToken(request, dpop, maxTokenLength, isKnown)
   if (placements.length === 0) return found
   const elsewhere = placements.flatMap((placement) =>
-    tokensIn(placement, request).map((token) => ({ token, placement, scheme: 'Bearer' as const })),
+    tokensIn(placement, request).map((token) => ({ token, placement })),
   )
   const [only, ...more] = elsewhere
   if (!only) return found
   if (more.length > 0 || !('refused' in found) || found.refused !== 'no_token') return refuse('several_tokens')
-  const { token } = only
-  if (typeof token !== 'string') return refuse('malformed_credentials')
+  const { token, placement } = only
+  return typeof token === 'string' ? bearerToken(token, placement, maxTokenLength) : refuse('malformed_credentials')
+}
+
+/** Credentials of a token outside of `Authorization`, which is always a plain bearer token. */
+export function bearerToken(
+  token: string,
+  placement: Credentials['placement'],
+  maxTokenLength: number,
+): Credentials | Refusal {
   if (token.length > maxTokenLength) return refuse('malformed_token')
-  return isToken(token) ? { ...only, token } : refuse('malformed_credentials')
+  return isToken(token) ? { token, scheme: 'Bearer', placement } : refuse('malformed_credentials')
 }
 
 /** All values of `access_token` in a placement (RFC 6750 §2.2, §2.3), whichever parser the app uses. */
 function tokensIn(placement: Placement, { target, method, form }: RequestView): readonly unknown[] {
-  if (placement === 'query') {
-    const query = target.indexOf('?')
-    return query === -1 ? [] : new URLSearchParams(target.slice(query)).getAll('access_token')
-  }
+  if (placement === 'query') return new URLSearchParams(target.replace(/[^?]*/, '')).getAll('access_token')
   // RFC 6750 §2.2: a body has no meaning in these methods.
   if (form === undefined || method === 'GET' || method === 'HEAD' || !Object.hasOwn(form, 'access_token')) return []
   const { access_token: token } = form as { access_token: unknown }
@@ -107,7 +112,7 @@ export function findToken(
 }
 
 /** Whether a text has the syntax of a token (RFC 6750 §2.1). */
-export function isToken(text: string): boolean {
+function isToken(text: string): boolean {
   return TOKEN.test(text)
 }
 
@@ -124,14 +129,14 @@ export function fieldValues({ rawHeaders, headers }: RequestFields, name: string
   const raw = fieldsOf(rawHeaders ?? NONE, name)
   if (headers === undefined) return raw
   const value = headers[name]
-  if (raw.length > 1 && (value === raw[0] || value === raw.join(', '))) return raw
+  if (value === raw[0] || value === raw.join(', ')) return raw
   return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string')
 }
 
 /** The values of all raw header fields of a name in lower case. */
 function fieldsOf(rawHeaders: readonly string[], name: string): readonly string[] {
   let values = NONE
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
     const [found, value] = [rawHeaders[i] as string, rawHeaders[i + 1] as string]
     if (found.length === name.length && found.toLowerCase() === name) values = [...values, value]
   }

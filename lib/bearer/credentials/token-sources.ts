@@ -6,9 +6,9 @@ import {
   type Credentials,
   type Placement,
   type RequestView,
+  bearerToken,
   fieldValues,
   findCredentials,
-  isToken,
 } from './credentials'
 
 /** Function that reads the token of a request; undefined, null or an empty text if there is none. */
@@ -89,8 +89,7 @@ function tokenOf(
     if (text === undefined) continue
     if (more.length > 0) return refuse('several_tokens')
     const token = text.replace(/^bearer +/i, '')
-    if (token.length > longest) return refuse('malformed_token')
-    return isToken(token) ? { token, scheme: 'Bearer', placement: 'own' } : refuse('malformed_credentials')
+    return bearerToken(token, 'own', longest)
   }
   return undefined
 }

@@ -68,6 +68,14 @@ describe('requireBearer() and fields that other middleware changes', () => {
     assert.equal(await ask((req) => delete req.headers.authorization, { authorization: bearer }), 'nobody')
     const emptied = (req: express.Request) => (req.headers.authorization = '')
     assert.equal(await ask(emptied, { authorization: bearer }), 'nobody')
+    const app = express().use((req, _res, next) => (delete req.headers.cookie, next()))
+    const { url } = await serve(app.use(requireBearer({ ...dev.options, tokenFrom: { cookie: 't' } }), whose))
+    assert.equal((await fetch(url, { headers: { cookie: `t=${bearer.slice(7)}` } })).status, 401)
+  })
+
+  it('takes no other field with a name as long for a second one', async () => {
+    const fields = `Authorization: ${bearer}\r\nCache-Control: no-cache\r\nConnection: close`
+    assert.match(await (await api(() => undefined)).raw(`GET / HTTP/1.1\r\nHost: x\r\n${fields}\r\n\r\n`), /ada$/)
   })
 
   it('refuses a second Authorization field, unless middleware chose one', async () => {

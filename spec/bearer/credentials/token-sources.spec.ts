@@ -132,10 +132,11 @@ describe('requireBearer({ tokenFrom })', () => {
       reasons.push(err.reason)
       res.status(err.status).end()
     }
-    const { ask } = await api({ cookie: 't' }, { onDenied })
+    const { ask } = await api(['query', { cookie: 't' }], { onDenied, maxTokenLength: 4_000 })
     await ask({ cookie: `t=${dev.token('ada', { expiresInSec: -60 })}` })
     await ask({ cookie: 't="' })
-    assert.deepEqual(reasons, ['expired', 'malformed_credentials'])
+    await ask({}, `/?access_token=${'x'.repeat(4_001)}`)
+    assert.deepEqual(reasons, ['expired', 'malformed_credentials', 'malformed_token'])
   })
 
   it('throws at startup for an invalid place', () => {

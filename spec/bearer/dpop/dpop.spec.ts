@@ -360,6 +360,14 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     }
   })
 
+  it('ignores another scheme that has DPoP in its credentials', async () => {
+    const { ask, proof } = await api()
+    assert.equal(
+      (await ask(await proof(), bound, 'Digest dpop')).headers.get('www-authenticate')?.slice(0, 7),
+      'Bearer,',
+    )
+  })
+
   it('ignores the scheme DPoP without the option', async () => {
     const { ask, proof } = await api(false)
     const answer = await ask(await proof())
