@@ -36,7 +36,6 @@ interface Report {
     readonly closes: boolean;
     readonly used: number;
     readonly held: number;
-    readonly ahead: number;
     readonly running: number;
     readonly excused: number;
     readonly added: number;

@@ -112,7 +112,9 @@ describe('Ledger over a store', () => {
     await settle(200)
     const { number, end, id } = ledger.account('ada', now())
     const toEndMs = Math.ceil(end / 1_000 - clock.date())
-    for (let ms = 0; ms < toEndMs + 500; ms += 500) await settle(500)
+    for (let ms = 0; ms < toEndMs + 50; ms += 50) await settle(50)
+    ask(1_000)
+    await settle()
     assert.equal(ledger.account('ada', now()).number, number + 1)
     server.aheadUs = -2_000_000
     await settle(1_000) // a heartbeat

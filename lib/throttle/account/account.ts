@@ -23,8 +23,6 @@ export interface OthersFigures {
 
 /** What the store has of this process. */
 export interface Told extends Omit<OthersFigures, 'running'> {
-  /** Requests that run, without places granted ahead. */
-  readonly live: number
   /** When the hold expires there, at the soonest, in µs of the process's clock. */
   readonly until: number
 }
@@ -50,7 +48,7 @@ export interface AccountTerms {
 }
 
 const NOTHING: OthersFigures = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0 }
-export const TOLD_NOTHING: Told = { used: 0, held: 0, ahead: 0, live: 0, excused: 0, added: 0, until: Infinity }
+export const TOLD_NOTHING: Told = { used: 0, held: 0, ahead: 0, excused: 0, added: 0, until: -Infinity }
 
 /**
  * What one process knows of one subject's budget in the window that is open: its own requests, what the store has
@@ -76,9 +74,8 @@ export class Account {
   readonly grant: Grant = { us: 0, places: 0, limitUs: 0, until: 0 }
   /** Requests that wait, first come, first served. */
   line: Waiter[] = []
-  /** The line is asked about again then, and so long after that. */
+  /** The line is asked about again then. */
   askAt = 0
-  askUs = 0
   /** The subject's overshoot in earlier windows, in limits, at least 1: so many times fewer places. */
   strain = 1
   /** Overshoot of the last window that counts in this one. */
@@ -95,7 +92,8 @@ export class Account {
   /** The number of the last report in this window, and of the last that was answered; 0 for none. */
   lastSeq = 0
   stored = 0
-  unanswered = 0
+  /** A report in this window was not answered: it may still be done. */
+  isUncertain = false
   /** A request has ended since the last report. */
   hasEnded = false
   /** Used time as clients were told it: it does not fall within a window but by a reset. */
@@ -223,7 +221,8 @@ export class Account {
     this.heardAt = -Infinity
     this.dropGrant()
     this.told = TOLD_NOTHING
-    this.lastSeq = this.stored = this.unanswered = this.ownWhenHeard = this.shownUs = this.loggedUs = 0
+    this.isUncertain = false
+    this.lastSeq = this.stored = this.ownWhenHeard = this.shownUs = this.loggedUs = 0
     for (const hold of this.own.holds) if (hold.state === 'running') hold.owner?.windowBegan(hold.from)
   }
 

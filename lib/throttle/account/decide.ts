@@ -67,7 +67,7 @@ const UNHEARD_US = 2_000_000
 const MOST_WAITING = 4_096
 const WAITING_SHARE = 16
 /** Nothing is granted ahead for prices above this part of the limit. */
-export const LARGE_PART = 20
+const LARGE_PART = 20
 /** During an outage longer than this one request runs, though the share is used up. */
 const LONG_OUTAGE_US = 1_000_000
 /** Minimum Retry-After when the time is held by running requests. */

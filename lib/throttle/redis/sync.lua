@@ -1,6 +1,6 @@
 -- Takes in one process's reports of subjects' windows, and grants time and places. A report costs the same for any
--- number of processes: their sums stand beside their fields. All fields are counted only where the sums are missing, or
--- where a wish is not met and a field may have expired since the last count. Times and amounts are whole microseconds.
+-- number of processes: their sums stand beside their fields. All fields are counted only where a wish is not met and a
+-- field may have expired since the last count. Times and amounts are whole microseconds.
 --
 -- KEYS[i]  one subject's window: a hash of
 --            <process>  FIELD: seq; used, held, ahead; when it expires unless it is written again; running; excused; added.
@@ -18,9 +18,10 @@
 --          report is known, or the field is gone) or UNREADABLE; found: the seq that the field had; then the figures of an
 --          AnswerFigures; and behind them why a key is unreadable, for each that is
 local call, pack, unpacked, min, max, floor = redis.call, struct.pack, struct.unpack, math.min, math.max, math.floor
-local COMMAND, COMMAND_BYTES, REPLY = '<dddddddddddddddddddd', 160, '<dddddddddddddddd'
+local COMMAND, COMMAND_BYTES, REPLY = '<ddddddddddddddddddd', 152, '<dddddddddddddddd'
 local FIELD, FIELD_BYTES, NEVER = '<I5i7I6I6I7I3I6i7', 47, 2 ^ 55
-local SUMS, SUMS_BYTES = '<i7I6I6I7I3I6i7I3I6I6', 57 -- longer ones would take three times the memory
+local SUMS = '<i7I6I6I7I3I6i7I3I6I6' -- longer ones would take three times the memory
+local NO_FIELD, NO_SUMS = pack(FIELD, 0, 0, 0, 0, 0, 0, 0, 0), pack(SUMS, 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0)
 local CLOSED, WRITTEN, LATE, UNREADABLE = 0, 1, 2, 3
 local process, commands = ARGV[1], ARGV[2] or ''
 local lease, grace, least = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -31,6 +32,11 @@ local time = clock[1] * 1000000 + clock[2]
 
 local function whole(n)
   return string.format('%d', n)
+end
+
+-- What the hash has, if it is as long as what stands for nothing.
+local function readable(value, nothing)
+  return value and #value == #nothing and value or nothing
 end
 
 -- The other processes' sums, by their fields; what has expired is written back.
@@ -57,81 +63,63 @@ local function count(key)
   return o
 end
 
-local function sync(key, name, starts, ends, seq, stored, closes, used, held, ahead, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit)
+local function sync(key, name, starts, ends, seq, stored, closes, used, held, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit)
   if time < starts or time >= ends then return CLOSED end
   local got = call('HMGET', key, 's', process)
-  local sums, mine = got[1], got[2]
-  local found, used0, held0, ahead0, running0, excused0, added0, _ = 0, 0, 0, 0, 0, 0, 0
-  if mine and #mine == FIELD_BYTES then
-    found, used0, held0, ahead0, _, running0, excused0, added0 = unpacked(FIELD, mine)
-  end
+  local sums, mine = readable(got[1], NO_SUMS), readable(got[2], NO_FIELD)
+  local found, used0, held0, ahead0, _, running0, excused0, added0 = unpacked(FIELD, mine)
   -- An old copy of a command does nothing: neither after a later one, nor where the field was moved or lost, even if
   -- another copy has brought it back.
   if found >= seq or found < stored then return LATE, found end
 
-  local o, carriedBefore, before = nil, 0, 0
-  local hasSums = sums and #sums == SUMS_BYTES
-  if hasSums then
-    o = {}
-    local strainBefore
-    o.used, o.held, o.ahead, o.expires, o.running, o.excused, o.added, strainBefore, carriedBefore = unpacked(SUMS, sums)
-    strain, before = max(strain, strainBefore), o.used
-    o.used, o.held, o.ahead = o.used - used0, max(0, o.held - held0), max(0, o.ahead - ahead0)
-    o.running, o.excused, o.added = max(0, o.running - running0), max(0, o.excused - excused0), o.added - added0
-  else
-    o = count(key)
-  end
-  carried = max(carried, carriedBefore)
-  o.used = o.used + carried - (hasSums and carriedBefore or 0)
+  local o, before, strain0, carried0 = {}
+  before, o.held, o.ahead, o.expires, o.running, o.excused, o.added, strain0, carried0 = unpacked(SUMS, sums)
+  strain, carried = max(strain, strain0), max(carried, carried0)
+  o.used, o.held, o.ahead = before - used0 + carried - carried0, max(0, o.held - held0), max(0, o.ahead - ahead0)
+  o.running, o.excused, o.added = max(0, o.running - running0), max(0, o.excused - excused0), o.added - added0
 
   local left, slots
   local function look()
-    left = limit - o.used - o.held - o.ahead - used - held - ahead
+    left = limit - o.used - o.held - o.ahead - used - held
     slots = floor(PLACES * 100 * (limit - o.used - used) / (limit * strain)) - o.running - running
   end
   look()
-  if (want + max(0, wish - ahead) > left or number > slots) and o.expires <= time then
+  if (want + wish > left or number > slots) and o.expires <= time then
     o = count(key)
     o.used = o.used + carried
     look()
   end
 
-  -- All are held, or the first alone. What is left over is ahead: it expires to nothing.
-  local granted, rest, places = 0, 0, 0
-  if want > 0 and want <= left and number <= slots then
+  -- All are held, or the first alone and the rest is ahead: it expires to nothing. Or one that nothing runs beside. Where
+  -- nobody is left waiting, half of what is left at most is ahead, so that the end of a budget is not stranded.
+  local granted, places, ahead, spare = 0, 0, 0, 0
+  if want <= left and number <= slots or number == 0 then
     granted, places = want, number
-  elseif number > 0 and unit <= left and slots > 0 then
+    if wish > 0 then spare = max(0, min(wishPlaces, floor((slots - number) / 2))) end
+    if spare > 0 then ahead = max(0, min(wish, floor((left - want) / 2))) end
+  elseif unit <= left and slots > 0 then
     granted, places = unit, 1
-    if slots > 1 and number > 1 then rest = max(0, min(want, left) - granted) end
-  end
-  local nothingRuns = o.running + running == 0
-  if number > 0 and places == 0 and nothingRuns and o.used + o.ahead + used + ahead <= limit then
+    spare = min(number, slots) - 1
+    if spare > 0 then ahead = min(want, left) - unit end
+  elseif o.running + running == 0 and o.used + used <= limit then
     granted, places = unit, 1
   end
-  -- Half of what is left at most, so that the end of a budget is not stranded. Nothing where the first that waits got
-  -- nothing: two processes would take turns to keep what each other's needs.
-  local more = 0
-  if places > 0 or number == 0 then more = max(0, min(wish - ahead, floor((left - granted - rest) / 2))) end
-  ahead, held, running = ahead + rest + more, held + granted, running + places
-  local spare = 0
-  if rest > 0 then spare = min(number - places, slots - places)
-  elseif ahead > 0 then spare = max(0, min(wishPlaces, floor((slots - places) / 2))) end
+  held, running = held + granted, running + places + spare
 
   local expires = NEVER
-  if held > 0 or running > 0 then expires = time + max(lasts + grace, least) end
-  if ahead > 0 or spare > 0 then expires = expires == NEVER and time + lease or max(expires, time + lease) end
+  if held > 0 or running > 0 then expires = time + max(lasts + grace, least, ahead > 0 and lease or 0) end
   if closes > 0 then
     call('HINCRBY', key, 'c', whole(used))
     if excused ~= 0 then call('HINCRBY', key, 'c:e', whole(excused)) end
     if added ~= 0 then call('HINCRBY', key, 'c:a', whole(added)) end
     call('HDEL', key, process)
   else
-    call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running + spare, excused, added))
+    call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, added))
   end
   call('HSET', key, 's', pack(SUMS, o.used + used, o.held + held, o.ahead + ahead, min(o.expires, expires),
-    o.running + running + spare, o.excused + excused, o.added + added, strain, carried, limit))
+    o.running + running, o.excused + excused, o.added + added, strain, carried, limit))
   if name and name ~= '' then call('HSET', key, 'n', name) end
-  if not hasSums then call('PEXPIREAT', key, whole(ends / 1000)) end
+  if sums == NO_SUMS then call('PEXPIREAT', key, whole(ends / 1000)) end
   return WRITTEN, found, o.used, o.held, o.ahead, o.running, o.excused, o.added, strain, granted, places, ahead, spare, carried, before
 end
 

@@ -1,5 +1,4 @@
 import { type Account, TOLD_NOTHING } from '../account/account'
-import { LARGE_PART } from '../account/decide'
 import type { Answer, AnswerFigures, Report } from './store'
 
 /** An active account is looked at this often. */
@@ -11,16 +10,12 @@ export const GRACE_US = 250_000
 /** All processes together may be off by a hundredth of the limit; one of them by this at least. */
 const TOLERANCE = 100
 const TOLERANCE_LEAST_US = 1_000
-/** Requests that ended and were not told keep their places in the store: no more than one in so many. */
-const UNTOLD_PLACES = 8
 /** Where no more may run than this, nothing is granted ahead and ends are told at once: other processes need each place. */
 const FEW_PLACES = 4
 /** Strain is reported in these. */
 const HUNDREDTHS = 100
-/** A line asks again so soon at first, then half as long again each time, up to the longest. */
-const ASK_SOON_US = 25_000
-const ASK_LATE_US = 125_000
-const ASK_GROWTH = 1.5
+/** A line asks again so soon. */
+const ASK_US = 100_000
 
 /** Whether few of the subject's requests may run at once. */
 function areFew(account: Account, now: number): boolean {
@@ -34,21 +29,17 @@ function toleranceOf({ limitUs, server }: Account): number {
 
 /**
  * When a report is due. `now`: others wait for what it frees, or must hear that nothing is left. `tick`: the truth differs
- * from what was told by more than the tolerance, something is ahead, or a hold ends later than was told. Else never.
+ * from what was told by more than the tolerance, something is ahead, or a hold ends later or sooner than was told.
  */
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
-  const { told, own, grant, limitUs } = account
+  const { told, own, grant } = account
   if (told === undefined) return 'tick'
   if (account.hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
-  const untold = own.used(now) + own.priced(now) - told.used - told.held
-  const gap = untold > 0 ? Math.max(0, untold - told.ahead) : -untold
-  const isIdle = !account.isBusy
   const tolerance = toleranceOf(account)
-  if (gap > tolerance || grant.us > 0 || told.ahead > 0) return 'tick'
-  if (Math.abs(own.excused(now) - told.excused) > tolerance || own.addedUs !== told.added) return 'tick'
-  if (isIdle && told.held > 0 && told.until > now + TICK_US) return 'tick'
-  const untoldEnds = told.live - own.live
-  if (untoldEnds > 0 && !account.hasPlace(limitUs, now, untoldEnds * UNTOLD_PLACES)) return 'tick'
+  const untold = own.used(now) + own.priced(now) - told.used - told.held
+  if (Math.abs(untold) > tolerance || grant.us > 0 || told.ahead > 0) return 'tick'
+  if (Math.abs(own.excused(now) - told.excused) > tolerance) return 'tick'
+  if (!account.isBusy && told.until > now + TICK_US) return 'tick'
   const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + LEASE_US / 2 > told.until
   return endsLater ? 'tick' : undefined
 }
@@ -69,8 +60,8 @@ export function isActive(account: Account, now: number): boolean {
 }
 
 /** Whether a closing account's figures are in the store, and all its reports were answered: none may still be done. */
-export function isMovable({ unanswered, stored }: Account): boolean {
-  return unanswered === 0 && stored > 0
+export function isMovable({ isUncertain, stored }: Account): boolean {
+  return !isUncertain && stored > 0
 }
 
 /** Whether the store has all of it, and grants it nothing ahead. */
@@ -83,38 +74,30 @@ export function isReported({ told, own }: Account, now: number): boolean {
 /** What a report needs to be known by when its answer comes. */
 export interface Sent {
   readonly report: Report
-  readonly live: number
   /** In µs of the process's clock. */
   readonly at: number
 }
 
 /**
- * The account's next report, and what it asks for: all that waits, under the limit of the first. Whoever waits keeps
- * nothing ahead: parts that several processes keep, of which none is enough, would stop them all.
+ * The account's next report, and what it asks for: all that waits, under the limit of the first. It gives up what was
+ * granted ahead, and asks for that anew: so nothing is used twice where the answer is late, lost, or says less.
  */
 export function reportOf(account: Account, seq: number, now: number, closes = false, wants = true): Sent {
-  const { own, grant, line, limitUs } = account
+  const { own, line } = account
   const first = line[0]
-  if (first || now >= grant.until) account.dropGrant()
+  account.dropGrant()
   const held = closes ? 0 : own.priced(now)
   const latest = own.lastEnd
   let lasts = latest === Infinity ? LEASE_US : Math.max(0, latest - now)
-  let [want, count] = [0, 0]
-  let isSameLimit = true
-  const limit = first?.applicant.limitUs ?? limitUs
+  let want = 0
   for (const waiter of line) {
     waiter.priceUs = Math.min(waiter.applicant.price(account), waiter.applicant.limitUs)
     waiter.seq ??= seq
-    isSameLimit &&= waiter.applicant.limitUs >= limit // one with a lower limit is asked for by itself
-    if (!isSameLimit) continue
     want += waiter.priceUs
-    count++
     lasts = Math.max(lasts, waiter.priceUs)
   }
   const wish = wants ? wishOf(account, now) : 0
   const wishPlaces = wish > 0 ? 2 * Math.max(1, account.peak) : 0
-  grant.us = Math.min(grant.us, wish)
-  grant.places = grant.us > 0 ? Math.min(grant.places, wishPlaces) : 0
   const report: Report = {
     subject: account.subject,
     id: account.id,
@@ -126,47 +109,44 @@ export function reportOf(account: Account, seq: number, now: number, closes = fa
     closes,
     used: own.used(now),
     held,
-    ahead: grant.us,
-    running: closes ? 0 : own.live + grant.places,
+    running: closes ? 0 : own.live,
     excused: own.excused(now),
     added: own.addedUs,
     strain: Math.round(account.strain * HUNDREDTHS),
     carried: account.carriedUs,
     lasts,
     want,
-    count,
+    count: line.length,
     unit: first?.priceUs ?? 0,
     wish,
     wishPlaces,
-    limit,
+    limit: first?.applicant.limitUs ?? account.limitUs,
   }
-  const sent = { report, live: own.live, at: now }
+  const sent = { report, at: now }
   account.sent = sent
   account.lastSeq = seq
-  if (!closes) account.unanswered++
   account.hasEnded = false
   account.told = undefined
   return sent
 }
 
-/** Time wished for ahead: not for large prices, since a few of them would strand the end of a budget in one process. */
+/** Time wished for ahead. */
 function wishOf(account: Account, now: number): number {
-  const { unitUs, limitUs, latelyUs, demandUs } = account
-  if (unitUs * LARGE_PART > limitUs || areFew(account, now)) return 0
+  const { unitUs, latelyUs, demandUs } = account
+  if (areFew(account, now)) return 0
   return Math.floor(Math.max(1.25 * latelyUs, demandUs > unitUs ? 2 * demandUs : 0))
 }
 
 /**
- * Takes an answer in. Ignores what is not the latest.
+ * Takes an answer in. Ignores one that was given up.
  *
  * @returns `serve`: those who wait can be decided. `again`: another report is needed now
  */
 export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: number): 'serve' | 'again' | undefined {
   const { report } = sent
-  if (account.sent === sent) account.sent = undefined
+  if (account.sent !== sent) return undefined
+  account.sent = undefined
   if (report.number !== account.number) return undefined
-  if (!report.closes) account.unanswered--
-  if (report.seq !== account.lastSeq) return undefined
   if (answer.status === 'written') {
     hear(account, sent, answer.figures as AnswerFigures, now)
     return 'serve'
@@ -181,7 +161,7 @@ export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: nu
   return account.line.length > 0 ? 'again' : undefined
 }
 
-function hear(account: Account, { report, live, at }: Sent, figures: AnswerFigures, now: number): void {
+function hear(account: Account, { report, at }: Sent, figures: AnswerFigures, now: number): void {
   const { grant, own } = account
   const { used, held, aheadOfOthers, running, excused, added, granted, count, ahead, places } = figures
   account.stored = report.closes ? 0 : report.seq
@@ -189,26 +169,24 @@ function hear(account: Account, { report, live, at }: Sent, figures: AnswerFigur
   account.heardAt = at
   account.strain = Math.max(account.strain, figures.strain / HUNDREDTHS)
   account.carriedUs = Math.max(account.carriedUs, figures.carried)
-  if (count > 0) account.askUs = 0 // the next in line may follow soon
   const reported = { used: report.used, ahead, excused: report.excused, added: report.added }
-  account.told = { ...reported, held: report.held + granted, live: live + count, until: at + report.lasts }
-  // Some of the grant may have been used since the report.
-  grant.us = Math.max(0, grant.us + ahead - report.ahead + granted)
-  grant.places = Math.max(0, grant.places + places - (report.running - live) + count)
+  account.told = { ...reported, held: report.held + granted, until: at + report.lasts }
+  grant.us = ahead + granted
+  grant.places = places + count
   grant.limitUs = report.limit
   grant.until = at + LEASE_US / 2
   account.ownWhenHeard = own.used(now) + own.held(now)
   for (const waiter of account.line) waiter.isConsidered ||= waiter.seq !== undefined && waiter.seq <= report.seq
 }
 
-/** No answer came: what the store has is not known. */
+/** No answer came: what the store has is not known, and the report may still be done. */
 export function giveUp(account: Account): void {
+  account.isUncertain ||= !(account.sent as Sent).report.closes
   account.sent = undefined
   account.told = undefined
 }
 
 /** Says when those who wait are to be asked about again. Not all processes at once. */
 export function askLater(account: Account, now: number): void {
-  account.askUs = Math.min(ASK_LATE_US, Math.max(ASK_SOON_US, account.askUs * ASK_GROWTH))
-  account.askAt = now + account.askUs * (0.75 + ((account.lastSeq * 0.618) % 0.25))
+  account.askAt = now + ASK_US * (0.75 + ((account.lastSeq * 0.618) % 0.25))
 }

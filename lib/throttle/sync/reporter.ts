@@ -270,7 +270,6 @@ export class Reporter implements HealthListener, Sending {
       const now = nowUs(this.#clock)
       const left = [...this.#accounts.active].filter((account) => {
         this.#accounts.enter(account, now)
-        account.sent = undefined
         return isMovable(account) || !isReported(account, now)
       })
       if (left.length === 0) break

@@ -58,7 +58,8 @@ export interface StoreWatcher {
 
 /**
  * One process's figures in one subject's window, and what it asks for. All figures are absolute: a report may be lost,
- * late or repeated. Whole microseconds where nothing else is said.
+ * late or repeated. A report gives up what the process was granted ahead before. Whole microseconds where nothing else is
+ * said.
  */
 export interface Report {
   /** Who pays, in readable text. A store keeps it only where it was told to. Default: only the hash is known. */
@@ -79,9 +80,7 @@ export interface Report {
   readonly used: number
   /** What is left of the prices of its running requests. */
   readonly held: number
-  /** Time granted ahead that it keeps. */
-  readonly ahead: number
-  /** Requests that run, and places granted ahead that it keeps. */
+  /** Requests that run. */
   readonly running: number
   /** Excused waits for clients. */
   readonly excused: number

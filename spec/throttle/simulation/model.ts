@@ -36,7 +36,7 @@ export interface Sums {
 /** One subject's window, as its hash in Redis. */
 export interface Hash {
   readonly fields: Map<string, Field>
-  sums: Sums | undefined
+  sums: Sums
   readonly closed: { used: number; excused: number; added: number }
   /** What each closed process has moved: for the laws only. */
   readonly moved: Map<string, number>
@@ -47,6 +47,10 @@ export interface Hash {
 /** What fields say together. */
 type Others = { -readonly [Name in keyof Omit<Sums, 'strain' | 'carried' | 'limit'>]: number }
 
+const NO_SUMS: Sums = {
+  ...{ used: 0, held: 0, ahead: 0, expires: NEVER, running: 0, excused: 0, added: 0 },
+  ...{ strain: 0, carried: 0, limit: 0 },
+}
 const NO_FIELD: Field = { seq: 0, used: 0, held: 0, ahead: 0, expires: 0, running: 0, excused: 0, added: 0 }
 
 /** sync.lua and beat.lua over one server's keys, in TypeScript. Times are µs by the server's clock. */
@@ -86,7 +90,7 @@ export class StoreModel {
     if (hash === undefined) {
       hash = {
         fields: new Map(),
-        sums: undefined,
+        sums: NO_SUMS,
         closed: { used: 0, excused: 0, added: 0 },
         moved: new Map(),
         lapsed: [],
@@ -119,9 +123,8 @@ export class StoreModel {
     return o
   }
 
-  #others(hash: Hash, process: string, mine: Field, time: number): Others {
-    const { sums } = hash
-    if (!sums) return this.#count(hash, process, time)
+  /** The other processes' sums. */
+  #others({ sums }: Hash, mine: Field): Others {
     return {
       used: sums.used - mine.used,
       held: Math.max(0, sums.held - mine.held),
@@ -134,31 +137,22 @@ export class StoreModel {
   }
 
   #write(hash: Hash, process: string, mine: Field, c: Report, time: number): NonNullable<Answer['figures']> {
-    const { sums } = hash
-    const before = sums?.used ?? 0
-    const strain = Math.max(c.strain, sums?.strain ?? 0)
-    const carried = Math.max(c.carried, sums?.carried ?? 0)
-    let o = this.#others(hash, process, mine, time)
-    o.used += carried - (sums?.carried ?? 0)
+    const before = hash.sums.used
+    const strain = Math.max(c.strain, hash.sums.strain)
+    const carried = Math.max(c.carried, hash.sums.carried)
+    let o = this.#others(hash, mine)
+    o.used += carried - hash.sums.carried
     let room = this.#room(o, c, strain)
-    const isShort = c.want + Math.max(0, c.wish - c.ahead) > room.left || c.count > room.slots
-    if (isShort && o.expires <= time) {
+    if ((c.want + c.wish > room.left || c.count > room.slots) && o.expires <= time) {
       o = this.#count(hash, process, time)
       o.used += carried
       room = this.#room(o, c, strain)
     }
-    const { granted, rest, count } = this.#grant(o, c, room)
-    const { left, slots } = room
-    const half = count > 0 || c.count === 0 ? Math.floor((left - granted - rest) / 2) : 0
-    const ahead = c.ahead + rest + Math.max(0, Math.min(c.wish - c.ahead, half))
-    const [held, live] = [c.held + granted, c.running + count]
-    let places = 0
-    if (rest > 0) places = Math.min(c.count - count, slots - count)
-    else if (ahead > 0) places = Math.max(0, Math.min(c.wishPlaces, Math.floor((slots - count) / 2)))
-    const running = live + places
+    const { granted, count, ahead, places } = this.#grant(o, c, room)
+    const held = c.held + granted
+    const running = c.running + count + places
     let expires = NEVER
-    if (held > 0 || live > 0) expires = time + Math.max(c.lasts + GRACE_US, LEAST_US)
-    if (ahead > 0 || places > 0) expires = expires === NEVER ? time + LEASE_US : Math.max(expires, time + LEASE_US)
+    if (held > 0 || running > 0) expires = time + Math.max(c.lasts + GRACE_US, LEAST_US, ahead > 0 ? LEASE_US : 0)
     const { used, excused, added, seq } = c
     if (c.closes) {
       hash.closed.used += used
@@ -192,28 +186,25 @@ export class StoreModel {
 
   /** Time and places that are left. */
   #room(o: Others, c: Report, strain: number): { left: number; slots: number } {
-    const left = c.limit - o.used - o.held - o.ahead - c.used - c.held - c.ahead
+    const left = c.limit - o.used - o.held - o.ahead - c.used - c.held
     const places = Math.floor((PLACES * 100 * (c.limit - o.used - c.used)) / (c.limit * strain))
     return { left, slots: places - o.running - c.running }
   }
 
   #grant(o: Others, c: Report, { left, slots }: { left: number; slots: number }) {
-    const { want, count: number, unit } = c
-    let [granted, rest, count] = [0, 0, 0]
-    if (want > 0 && want <= left && number <= slots) {
-      granted = want
-      count = number
-    } else if (number > 0 && unit <= left && slots > 0) {
-      granted = unit
-      count = 1
-      if (slots > 1 && number > 1) rest = Math.max(0, Math.min(want, left) - granted)
+    const none = { granted: 0, count: 0, ahead: 0, places: 0 }
+    if ((c.want <= left && c.count <= slots) || c.count === 0) {
+      const places = c.wish > 0 ? Math.max(0, Math.min(c.wishPlaces, Math.floor((slots - c.count) / 2))) : 0
+      const ahead = places > 0 ? Math.max(0, Math.min(c.wish, Math.floor((left - c.want) / 2))) : 0
+      return { granted: c.want, count: c.count, ahead, places }
     }
-    const nothingRuns = o.running + c.running === 0
-    if (number > 0 && count === 0 && nothingRuns && o.used + o.ahead + c.used + c.ahead <= c.limit) {
-      granted = unit
-      count = 1
+    if (c.unit <= left && slots > 0) {
+      const places = Math.min(c.count, slots) - 1
+      const ahead = places > 0 ? Math.min(c.want, left) - c.unit : 0
+      return { granted: c.unit, count: 1, ahead, places }
     }
-    return { granted, rest, count }
+    if (o.running + c.running === 0 && o.used + c.used <= c.limit) return { ...none, granted: c.unit, count: 1 }
+    return none
   }
 }
 

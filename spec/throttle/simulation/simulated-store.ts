@@ -8,7 +8,7 @@ export const EPOCH_US = 1_000_000_000_000_000
 const DEADLINE_US = 70_000
 
 const FIGURES = [
-  ...(['starts', 'ends', 'seq', 'stored', 'used', 'held', 'ahead', 'running', 'excused', 'added'] as const),
+  ...(['starts', 'ends', 'seq', 'stored', 'used', 'held', 'running', 'excused', 'added'] as const),
   ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit'] as const),
 ]
 const SIGNED = new Set<string>(['used', 'added'])
