@@ -4,8 +4,8 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { type TestContext, describe, it } from 'node:test'
 import express, { type Request, type Response } from 'express'
 import { throttle } from '../../../lib'
-import { manualClock } from '../../../lib/testing'
 import { listen } from '../../support/serve'
+import { steppedClock, turn } from '../../support/stepped-clock'
 import { Random } from '../simulation/random'
 
 /** The default terms. */
@@ -268,30 +268,6 @@ class Client {
   #isHeard(): Promise<void> {
     return turnsUntil(() => this.#heard === this.#sent)
   }
-}
-
-/** A clock that gives the event loop a turn after each timer, since a request that has waited begins by a promise. */
-function steppedClock() {
-  const clock = manualClock()
-  const due = new Set<{ readonly atMs: number }>()
-  const after = (ms: number, fn: () => void) => {
-    const timer = { atMs: clock.now() + Math.max(0, ms) }
-    const cancel = clock.after(ms, () => (due.delete(timer), fn()))
-    due.add(timer)
-    return () => (due.delete(timer), cancel())
-  }
-  const passUntil = async (endMs: number) => {
-    while (clock.now() < endMs) {
-      const nextMs = Math.min(endMs, ...[...due].map(({ atMs }) => atMs))
-      clock.advance(Math.max(0, nextMs - clock.now()))
-      await turn()
-    }
-  }
-  return { ...clock, after, passUntil }
-}
-
-function turn(): Promise<void> {
-  return new Promise(setImmediate)
 }
 
 /** What is awaited comes over a socket of this process. */

@@ -14,7 +14,10 @@ import { promised } from './promise'
 /** Terms as the default ones, scaled down to a window of a second; a request takes as long as the limit is. */
 const [LIMIT_MS, WINDOW_MS, WORK_MS] = [300, 1_000, 300]
 const WINDOWS = 20
-/** What processes do not know of each other yet weighs more in a window that is a 60th of the default one. */
+/**
+ * What processes do not know of each other yet weighs more in a window that is a 60th of the default one.
+ * processes.spec.ts has windows of a minute, in time that is the spec's.
+ */
 const SLACK = 2
 const PROCESSES = 4
 /** So many requests an attacker sends at a time, over all processes: more than may run. */
