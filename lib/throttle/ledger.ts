@@ -58,11 +58,6 @@ export class Ledger {
     this.#reporter = new Reporter(name, reported, health, clock, terms.grantAhead)
   }
 
-  /** True while this process decides about the account without the store it was given. */
-  isDegraded({ server }: Account): boolean {
-    return server.isDown
-  }
-
   /** Under whose name a subject is kept: {@link Accounts.keptAs}. */
   keptAs(subject: string, most: number, req: Request): string {
     return this.#accounts.keptAs(subject, most, () => networkSubject(req))
@@ -183,17 +178,12 @@ export class Ledger {
     return true
   }
 
-  /**
-   * A request has ended: it pays for what it took.
-   *
-   * @param learn takes in what it took, before those who wait are priced
-   */
-  end(hold: Hold, now: number, learn?: (account: Account, us: number) => void): void {
+  /** A request has ended: it pays for what it took. */
+  end(hold: Hold, now: number): void {
     const { account } = hold
     if (hold.state === 'ended') return
     this.#enter(account, now)
     account.own.end(hold, now)
-    learn?.(account, hold.tookUs)
     account.hasEnded = true
     account.touched = now
     // A hot subject's requests start from its grant one after the other, at one command a tick.
@@ -241,23 +231,6 @@ export class Ledger {
   }
 
   // --- figures
-
-  /** What the subject has used in the window open now, in microseconds. */
-  usedUs(of: Account, now: number): number {
-    return this.current(of, now).used(now)
-  }
-
-  /** The same as clients are told it: it does not fall within a window but by a reset. */
-  shownUs(of: Account, now: number): number {
-    const account = this.current(of, now)
-    return (account.shownUs = Math.max(account.shownUs, account.used(now)))
-  }
-
-  /** Microseconds until the window is over, at the latest. */
-  endsInUs(of: Account): number {
-    const now = nowUs(this.#clock)
-    return this.current(of, now).endsInUs(now)
-  }
 
   /** The subject's account with the other processes' newest figures, if the store answers within the deadline. */
   async refresh(subject: string): Promise<Account> {

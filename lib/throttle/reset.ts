@@ -21,7 +21,7 @@ export class StoreDownError extends Error {
 export async function resetUsage(ledger: Ledger, subject: string, clock: Clock): Promise<void> {
   const until = clock.now() + WAITS_MS
   let account = await ledger.refresh(subject)
-  while (ledger.isDegraded(account)) {
+  while (account.server.isDown) {
     if (clock.now() >= until) throw new StoreDownError()
     await new Promise<void>((resolve) => clock.after(ASKS_MS, resolve))
     account = await ledger.refresh(subject)

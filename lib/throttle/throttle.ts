@@ -104,7 +104,6 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     onOutage,
     dryRun,
     stalls: stalls === 'shared' ? StallSharing.forClock(clock) : undefined,
-    headers,
     deny: options,
     clock,
   }
@@ -152,7 +151,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     const route = routes.of(req.method, fullPath(req))
     const checkOrder = isAddressSubject(who) ? orderCheck(req, subject) : undefined
     const times = { limitUs, clientWaitUs: clientWaitUs(policy, limitUs) }
-    return { asks: { ledger, route, routes, ...times, subject: who, keptAs, checkOrder }, charges }
+    return { asks: { ledger, route, routes, ...times, subject: who, keptAs, checkOrder, headers }, charges }
   }
 
   /** A path with dot segments may be taken for another: then nothing is exempt, and the strictest policy counts. */

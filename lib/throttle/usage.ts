@@ -25,14 +25,15 @@ export async function usageOf(
   clock: Clock,
 ): Promise<Usage> {
   const account = await ledger.refresh(subject)
-  const spentMs = ledger.usedUs(account, nowUs(clock)) / 1_000
+  const now = nowUs(clock)
+  const spentMs = account.used(now) / 1_000
   const limitMs = typeof stated === 'number' ? stated : account.limitUs > 0 ? account.limitUs / 1_000 : null
   return {
     window: name,
     limitMs,
     spentMs,
     leftMs: limitMs === null ? null : Math.max(0, limitMs - spentMs),
-    endsInMs: ledger.endsInUs(account) / 1_000,
-    degraded: ledger.isDegraded(account),
+    endsInMs: account.endsInUs(now) / 1_000,
+    degraded: account.server.isDown,
   }
 }

@@ -63,7 +63,7 @@ describe('a million subjects in memory', () => {
     const each = (heap() - before) / SUBJECTS
     assert.ok(each > 20 && each <= 200, `${each.toFixed(0)} bytes a subject`)
     assert.equal(request('throttled', 1), false)
-    assert.equal(ledger.usedUs(ledger.account(address(77)), clock.now() * 1_000), 1_000)
+    assert.equal(ledger.account(address(77)).used(clock.now() * 1_000), 1_000)
   })
 
   it('are all gone a window later', () => {

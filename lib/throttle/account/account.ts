@@ -96,8 +96,7 @@ export class Account {
   isUncertain = false
   /** A request has ended since the last report. */
   hasEnded = false
-  /** Used time as clients were told it: it does not fall within a window but by a reset. */
-  shownUs = 0
+  #shownUs = 0
   /** The total as the usage log has it; without a store only. */
   loggedUs = 0
   /** Something was going on at this time, in µs of the process's clock. */
@@ -135,6 +134,11 @@ export class Account {
   /** Used time over all processes, as far as is known. */
   used(now: number): number {
     return this.others.used + this.own.used(now)
+  }
+
+  /** The same as clients are told it: it does not fall within a window but by a reset. */
+  shown(now: number): number {
+    return (this.#shownUs = Math.max(this.#shownUs, this.used(now)))
   }
 
   /** Used time that was measured, without what was carried over: what overshoot is judged by. */
@@ -191,7 +195,7 @@ export class Account {
     const used = this.used(now)
     this.own.addedUs -= this.own.addedUs + this.others.added
     this.own.charge(-used)
-    this.carriedUs = this.shownUs = 0
+    this.carriedUs = this.#shownUs = 0
     this.strain = 1
   }
 
@@ -222,7 +226,7 @@ export class Account {
     this.dropGrant()
     this.told = TOLD_NOTHING
     this.isUncertain = false
-    this.lastSeq = this.stored = this.ownWhenHeard = this.shownUs = this.loggedUs = 0
+    this.lastSeq = this.stored = this.ownWhenHeard = this.#shownUs = this.loggedUs = 0
     for (const hold of this.own.holds) if (hold.state === 'running') hold.owner?.windowBegan(hold.from)
   }
 

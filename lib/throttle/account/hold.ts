@@ -42,6 +42,13 @@ export class Hold {
     this.leftUs = priceUs
   }
 
+  /** For a request that is not let in. */
+  static refused(account: Account, limitUs: number): Hold {
+    const hold = new Hold(account, 0, limitUs, account.number)
+    hold.state = 'ended'
+    return hold
+  }
+
   /** Time counted so far, in µs. */
   takenUs(now: number): number {
     return this.tookUs + (this.state === 'running' ? now - this.from : 0)

@@ -8,7 +8,7 @@ import type { Hold } from '../account/hold'
 import { type RoutePrice, priceOf } from '../account/price'
 import { type AdmittedMessage, type RefusedMessage, channels } from '../diagnostics'
 import type { Ledger } from '../ledger'
-import type { Charged, RequestCharges } from './charges'
+import type { RequestCharges } from './charges'
 import { figuresOf, refusalMessage, wholeSeconds } from './refusal-message'
 import type { ThrottleHeaders } from './response-headers'
 import type { RouteTable } from './route-table'
@@ -26,7 +26,6 @@ export interface AdmissionRules {
   readonly dryRun: boolean
   /** Undefined: every running request pays for all the time in which another one blocks the event loop. */
   readonly stalls: StallSharing | undefined
-  readonly headers: ThrottleHeaders
   readonly deny: DenyOptions
   readonly clock: Clock
 }
@@ -45,6 +44,7 @@ export interface AdmissionRequest {
   readonly keptAs: string
   /** Looks, when the response has ended, whether an address paid for a user. */
   readonly checkOrder: (() => void) | undefined
+  readonly headers: ThrottleHeaders
 }
 
 /** Admits one request to one policy: lets it pass, or answers it. */
@@ -126,7 +126,7 @@ export class RequestAdmission implements Applicant {
     const { ledger, limitUs } = this.#asks
     const { onOutage, dryRun } = this.#rules
     if ('gone' in decision) return void this.#charges.refuse()
-    if (onOutage === 'closed' && ledger.isDegraded(accountOf(decision))) return this.#unavailable(decision)
+    if (onOutage === 'closed' && accountOf(decision).server.isDown) return this.#unavailable(decision)
     if ('hold' in decision) return this.#pass(decision.hold, now)
     const { refusal } = decision
     if (!dryRun) return this.#refuse(refusal)
@@ -139,7 +139,7 @@ export class RequestAdmission implements Applicant {
   #pass(hold: Hold, now: number): void {
     hold.clientWaitUs = this.#asks.clientWaitUs
     this.#emitAdmitted(hold)
-    this.#charges.enter(this.#charged(hold.account, hold), now)
+    this.#charges.enter({ asks: this.#asks, hold }, now)
     const { stalls } = this.#rules
     if (stalls === undefined) return this.#next()
     this.#charges.shareStalls(stalls, now)
@@ -149,20 +149,14 @@ export class RequestAdmission implements Applicant {
   #refuse(refusal: Refusal): void {
     const { account, retryAfterUs, reason } = refusal
     this.#asks.ledger.refused(account)
-    const longestUs = Math.max(retryAfterUs, this.#charges.refuseBy(this.#charged(account, undefined)))
+    const longestUs = Math.max(retryAfterUs, this.#charges.refuseBy(this.#asks, account))
     this.#deny(429, 'throttled', refusalMessage(reason, this.#asks.ledger.name), wholeSeconds(longestUs), refusal)
   }
 
   #unavailable(decision: Decision): void {
     if ('hold' in decision) this.#asks.ledger.release(decision.hold)
-    this.#charges.refuseBy(this.#charged(accountOf(decision), undefined))
+    this.#charges.refuseBy(this.#asks, accountOf(decision))
     this.#deny(503, 'unavailable', 'Service Unavailable', OUTAGE_RETRY_SEC)
-  }
-
-  #charged(account: Account, hold: Hold | undefined): Charged {
-    const { ledger, subject, limitUs, route, routes, checkOrder } = this.#asks
-    const { headers } = this.#rules
-    return { subject, checkOrder, ledger, account, limitUs, headers, route, routes, hold }
   }
 
   #deny(status: 429 | 503, code: string, message: string, retryAfterSec: number, refusal?: Refusal): void {
@@ -175,7 +169,7 @@ export class RequestAdmission implements Applicant {
   #emitAdmitted({ account, priceUs }: Hold): void {
     if (!channels.admitted.hasSubscribers) return
     const { subject, ledger } = this.#asks
-    const degraded = ledger.isDegraded(account)
+    const degraded = account.server.isDown
     const message = { req: this.#req, subject, window: ledger.name, holdMs: priceUs / 1_000, degraded }
     channels.admitted.publish(message satisfies AdmittedMessage)
   }

@@ -1,21 +1,20 @@
 import { inspect } from 'node:util'
 import type { Request } from 'express'
-import { denialError } from '../../errors'
 import { nowUs } from '../../http/clock'
 import type { HeaderFields } from '../../http/given-fields'
 import { optionError } from '../../http/help'
 import type { Meter, MeterObserver } from '../../http/meter'
 import { shown } from '../../http/options'
 import { type Account, PLACES } from '../account/account'
-import type { Hold, HoldOwner } from '../account/hold'
-import { type RoutePrice, learnPrice } from '../account/price'
+import { Hold, type HoldOwner } from '../account/hold'
+import { learnPrice } from '../account/price'
 import { type ChargedMessage, channels } from '../diagnostics'
 import type { Ledger } from '../ledger'
 import { isTwin } from '../warnings'
+import type { AdmissionRequest } from './admission'
 import { type BudgetJson, type RequestBudget, budgetJson } from './budget'
-import { figuresOf, refusalMessage } from './refusal-message'
-import { type ThrottleHeaders, type WindowUse, rateLimitFields, throttleFields } from './response-headers'
-import type { RouteTable } from './route-table'
+import { spentError } from './refusal-message'
+import { isStated, rateLimitFields, throttleFields } from './response-headers'
 import type { StallSharing } from './stalls'
 
 /** The longest charge in one call: a day. */
@@ -25,17 +24,9 @@ const UNSEEN_MOST_US = 3_000_000
 
 /** One account that a request is charged to. */
 export interface Charged {
-  readonly subject: string
-  /** Looks, when the response has ended, whether an address paid for a user. */
-  readonly checkOrder: (() => void) | undefined
-  readonly ledger: Ledger
-  readonly account: Account
-  readonly limitUs: number
-  readonly headers: ThrottleHeaders
-  readonly route: RoutePrice
-  readonly routes: RouteTable
-  /** While the request runs; undefined where it was refused. */
-  readonly hold: Hold | undefined
+  readonly asks: AdmissionRequest
+  /** It has ended where the request was refused. */
+  readonly hold: Hold
 }
 
 const NONE: readonly never[] = []
@@ -66,13 +57,12 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
 
   /** Charges the request to an account, too, from `now` on. Its processing time begins with the first. */
   enter(charged: Charged, now: number): void {
-    const { hold, ledger } = charged
+    const { hold, asks } = charged
     const isFirst = this.#charged.length === 0
     this.#add(charged)
-    if (hold === undefined) return
     hold.owner = this
-    ledger.start(hold, now)
-    if (this.#abort !== undefined) ledger.watch(hold)
+    asks.ledger.start(hold, now)
+    if (this.#abort !== undefined) asks.ledger.watch(hold)
     if (isFirst) this.#meter.begin(now)
     if (this.#meter.stopped) this.#end(charged, now) // it was answered meanwhile, by a timeout of the app's
   }
@@ -91,48 +81,46 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
 
   /** The request is charged to this subject's account already, or another store keeps the same one. */
   has(ledger: Ledger, keptAs: string): boolean {
-    return this.#charged.some(
-      ({ ledger: known, account }) => account.subject === keptAs && (known === ledger || isTwin(known, ledger)),
-    )
+    return this.#charged.some(({ asks: { ledger: known }, hold }) => {
+      return hold.account.subject === keptAs && (known === ledger || isTwin(known, ledger))
+    })
   }
 
   /** The request waits for another throttle: its time stands still in every account, and its holds stay. */
   park(now: number): void {
     this.#stalls?.stops(this, now)
-    for (const { ledger, hold } of this.#charged) if (hold) ledger.park(hold, now)
+    for (const { asks, hold } of this.#charged) asks.ledger.park(hold, now)
   }
 
   /** It goes on after a wait of so many µs. */
   goOn(now: number, waitedUs: number): void {
     this.#meter.exclude(waitedUs)
-    this.#stalls?.begins(this, now)
-    for (const { ledger, hold } of this.#charged) if (hold) ledger.start(hold, now)
+    this.resumed(now)
   }
 
   /** Leaves out time that another request blocked the event loop for. */
   excuse(us: number): void {
     this.#meter.exclude(us)
-    const now = nowUs(this.#meter.clock)
-    for (const { ledger, hold } of this.#charged) if (hold) ledger.excuse(hold, us, now)
+    const now = this.#now
+    for (const { asks, hold } of this.#charged) asks.ledger.excuse(hold, us, now)
   }
 
-  /** An account does not let the request in: see {@link refuse}. */
-  refuseBy(charged: Charged): number {
-    this.#add(charged)
+  /** This account does not let the request in: see {@link refuse}. */
+  refuseBy(asks: AdmissionRequest, account: Account): number {
+    this.#add({ asks, hold: Hold.refused(account, asks.limitUs) })
     return this.refuse()
   }
 
   /** Gives back what was held: a refused request costs nothing. Returns in how many µs all spent windows are over. */
   refuse(): number {
-    const now = nowUs(this.#meter.clock)
+    const now = this.#now
     let longestUs = 0
     this.#isRefused = true
-    for (const { ledger, account, hold, limitUs, subject } of this.#charged) {
-      if (hold) {
-        ledger.release(hold, now)
-        this.#emitCharged(ledger, subject, 0, hold.priceUs, 'request')
-      }
-      if (ledger.usedUs(account, now) > limitUs) longestUs = Math.max(longestUs, ledger.endsInUs(account))
+    for (const charged of this.#charged) {
+      const { asks, hold } = charged
+      if (hold.state !== 'ended') this.#emitCharged(asks, 0, hold.priceUs, 'request')
+      asks.ledger.release(hold, now)
+      if (leftUs(charged, now) < 0) longestUs = Math.max(longestUs, currentOf(charged, now).endsInUs(now))
     }
     return longestUs
   }
@@ -142,22 +130,22 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
   paused(now: number): void {
     if (this.#isRefused) return
     this.#stalls?.stops(this, now)
-    for (const { ledger, hold } of this.#charged) if (hold) ledger.waitForClient(hold, now)
+    for (const { asks, hold } of this.#charged) asks.ledger.waitForClient(hold, now)
   }
 
   resumed(now: number): void {
     if (this.#isRefused) return
     this.#stalls?.begins(this, now)
-    for (const { ledger, hold } of this.#charged) if (hold) ledger.start(hold, now)
+    for (const { asks, hold } of this.#charged) asks.ledger.start(hold, now)
   }
 
   aborted(now: number): number {
     this.#isAborted = true
     this.#abort?.abort()
     let waitUs = -Infinity
-    for (const { hold, limitUs, account } of this.#charged) {
-      if (hold === undefined || hold.state === 'ended') continue
-      const unseenUs = Math.min((limitUs / PLACES) * account.strain, UNSEEN_MOST_US)
+    for (const { hold } of this.#charged) {
+      if (hold.state === 'ended') continue
+      const unseenUs = Math.min((hold.limitUs / PLACES) * hold.account.strain, UNSEEN_MOST_US)
       waitUs = Math.max(waitUs, Math.max(hold.priceUs, unseenUs) - hold.takenUs(now))
     }
     return waitUs === -Infinity ? Infinity : Math.max(0, waitUs)
@@ -165,45 +153,46 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
 
   writtenOff(): void {
     this.#isWrittenOff = true
-    for (const { ledger, hold } of this.#charged) if (hold) ledger.writeOff(hold)
+    for (const { asks, hold } of this.#charged) asks.ledger.writeOff(hold)
   }
 
   ended(now: number): void {
     this.#stalls?.stops(this, now)
     for (const charged of this.#charged) {
       this.#end(charged, now)
-      charged.checkOrder?.()
+      charged.asks.checkOrder?.()
     }
   }
 
   #end(charged: Charged, now: number): void {
-    const { ledger, hold, subject } = charged
-    if (hold === undefined || hold.state === 'ended') return
-    ledger.end(hold, now, this.#isWrittenOff ? undefined : (account, us) => this.#learn(charged, account, us))
-    this.#emitCharged(ledger, subject, hold.tookUs, hold.priceUs, 'request')
+    const { asks, hold } = charged
+    if (hold.state === 'ended') return
+    if (!this.#isWrittenOff) this.#learn(charged, now) // before those who wait are priced
+    asks.ledger.end(hold, now)
+    this.#emitCharged(asks, hold.tookUs, hold.priceUs, 'request')
   }
 
   late(us: number): void {
     if (this.#isRefused) return
     this.#lateUs += us
-    for (const { ledger, account, subject } of this.#charged) {
-      ledger.late(account, us)
-      this.#emitCharged(ledger, subject, us, 0, 'request')
+    for (const { asks, hold } of this.#charged) {
+      asks.ledger.late(hold.account, us)
+      this.#emitCharged(asks, us, 0, 'request')
     }
   }
 
-  finished(): void {
-    for (const charged of this.#charged) {
-      const { ledger, account, hold } = charged
-      if (hold && !this.#isRefused) this.#learn(charged, ledger.current(account), hold.tookUs + this.#lateUs)
-    }
+  finished(now: number): void {
+    if (this.#isRefused) return
+    for (const charged of this.#charged) this.#learn(charged, now)
   }
 
   /** Made-up paths teach nothing, nor do charged waits for the client: a slow one would raise its own prices. */
-  #learn({ route, routes }: Charged, account: Account, us: number): void {
+  #learn(charged: Charged, now: number): void {
     if (this.#meter.res.statusCode === 404) return
+    const { route, routes } = charged.asks
     routes.keep(route)
-    const workUs = Math.max(0, us - this.chargedWaitsUs(nowUs(this.#meter.clock)))
+    const account = currentOf(charged, now)
+    const workUs = Math.max(0, charged.hold.takenUs(now) + this.#lateUs - this.chargedWaitsUs(now))
     account.histories = learnPrice(route, account.subject, account.histories, workUs)
   }
 
@@ -211,28 +200,23 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
     this.#stalls?.look(now)
     if (this.#charged.length === 0 || (this.#isRefused && res.statusCode !== 429)) return
     const least = this.#least(now)
-    const { throttle = true, throttleOnRefusal = false } = least.headers
-    const usedUs = least.ledger.shownUs(least.account, now)
-    if (this.#isRefused ? throttleOnRefusal : throttle) throttleFields(res, least.limitUs, usedUs)
-    const stated = this.#charged.filter(({ headers }) => headers.rateLimit === true)
-    if (stated.length > 0)
-      rateLimitFields(
-        res,
-        stated.map((charged) => useOf(charged, now)),
-      )
+    const { throttle = true, throttleOnRefusal = false } = least.asks.headers
+    if (this.#isRefused ? throttleOnRefusal : throttle)
+      throttleFields(res, least.hold.limitUs, currentOf(least, now).shown(now))
+    if (this.#charged.some(isStated)) rateLimitFields(res, this.#charged.filter(isStated), now)
   }
 
   // --- HoldOwner
 
   waitCounts(at: number): void {
     this.#meter.countFrom(at)
-    for (const { ledger, hold } of this.#charged) if (hold?.state === 'waiting') ledger.start(hold, at)
+    for (const { asks, hold } of this.#charged) if (hold.state === 'waiting') asks.ledger.start(hold, at)
   }
 
   windowBegan(at: number): void {
     if (!this.#meter.pauseFrom(at)) return
-    for (const { ledger, hold } of this.#charged)
-      if (hold?.state === 'running') ledger.waitForClient(hold, Math.max(at, hold.from))
+    for (const { asks, hold } of this.#charged)
+      if (hold.state === 'running') asks.ledger.waitForClient(hold, Math.max(at, hold.from))
   }
 
   chargedWaitsUs(now: number): number {
@@ -241,37 +225,30 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
 
   overrun(): void {
     if (this.#abort === undefined || this.#abort.signal.aborted) return
-    const { ledger, account, limitUs } = this.#least(nowUs(this.#meter.clock))
-    const usedUs = ledger.usedUs(account, nowUs(this.#meter.clock))
-    const figures = figuresOf(ledger.name, { limitUs, usedUs, heldUs: 0, othersAgeUs: null })
-    const message = refusalMessage('spent', ledger.name)
-    const denial = { status: 429, code: 'throttled', message, headers: {}, reason: 'spent', figures } as const
-    this.#abort.abort(denialError(denial))
+    const { limitUs } = this.#least().hold
+    this.#abort.abort(spentError(this.window, limitUs, limitUs - leftUs(this.#least(), this.#now)))
   }
 
   // --- RequestBudget
 
   get subject(): string {
-    return this.#least(nowUs(this.#meter.clock)).subject
+    return this.#least().asks.subject
   }
 
   get window(): string {
-    return this.#least(nowUs(this.#meter.clock)).ledger.name
+    return this.#least().asks.ledger.name
   }
 
   get spentMs(): number {
-    const now = nowUs(this.#meter.clock)
-    return usedUs(this.#least(now), now) / 1_000
+    return currentOf(this.#least(), this.#now).used(this.#now) / 1_000
   }
 
   get leftMs(): number {
-    const now = nowUs(this.#meter.clock)
-    return Math.max(0, leftUs(this.#least(now), now)) / 1_000
+    return Math.max(0, leftUs(this.#least(), this.#now)) / 1_000
   }
 
   get endsInMs(): number {
-    const { ledger, account } = this.#least(nowUs(this.#meter.clock))
-    return ledger.endsInUs(account) / 1_000
+    return currentOf(this.#least(), this.#now).endsInUs(this.#now) / 1_000
   }
 
   get signal(): AbortSignal {
@@ -279,7 +256,7 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
       if (this.#isAborted) this.#abort.abort()
-      for (const { ledger, hold } of this.#charged) if (hold) ledger.watch(hold)
+      for (const { asks, hold } of this.#charged) asks.ledger.watch(hold)
     }
     return this.#abort.signal
   }
@@ -296,9 +273,9 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
     this.#meter.handlerSeen()
     const us = Math.round(ms * 1_000)
     return Promise.all(
-      this.#charged.map(({ ledger, account, subject }) => {
-        this.#emitCharged(ledger, subject, us, 0, 'charge')
-        return ledger.charge(account, us)
+      this.#charged.map(({ asks, hold }) => {
+        this.#emitCharged(asks, us, 0, 'charge')
+        return asks.ledger.charge(hold.account, us)
       }),
     )
   }
@@ -315,14 +292,19 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
     return this.toJSON()
   }
 
-  #emitCharged({ name: window }: Ledger, subject: string, us: number, holdUs: number, by: ChargedMessage['by']): void {
+  #emitCharged({ ledger, subject }: AdmissionRequest, us: number, holdUs: number, by: ChargedMessage['by']): void {
     if (!channels.charged.hasSubscribers) return
+    const { name: window } = ledger
     const message = { req: this.#req, subject, window, ms: us / 1_000, holdMs: holdUs / 1_000, by }
     channels.charged.publish(message satisfies ChargedMessage)
   }
 
+  get #now(): number {
+    return nowUs(this.#meter.clock)
+  }
+
   /** The account with the least time left. */
-  #least(now: number): Charged {
+  #least(now = this.#now): Charged {
     let [least] = this.#charged as [Charged, ...Charged[]]
     if (this.#charged.length === 1) return least
     for (const each of this.#charged) if (leftUs(each, now) < leftUs(least, now)) least = each
@@ -330,15 +312,11 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
   }
 }
 
+/** The account in the window open now. */
+function currentOf({ asks, hold }: Charged, now: number): Account {
+  return asks.ledger.current(hold.account, now)
+}
+
 function leftUs(charged: Charged, now: number): number {
-  return charged.limitUs - usedUs(charged, now)
-}
-
-function usedUs({ ledger, account }: Charged, now: number): number {
-  return ledger.usedUs(account, now)
-}
-
-function useOf({ ledger, account, limitUs }: Charged, now: number): WindowUse {
-  const { name, windowMs } = ledger
-  return { name, windowMs, limitUs, usedUs: ledger.shownUs(account, now), endsInUs: ledger.endsInUs(account) }
+  return charged.hold.limitUs - currentOf(charged, now).used(now)
 }

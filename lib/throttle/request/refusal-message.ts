@@ -1,4 +1,4 @@
-import type { RefusalFigures } from '../../errors'
+import { type RefusalFigures, denialError } from '../../errors'
 import type { Refusal, RefusalReason } from '../account/decide'
 
 /** The message of a 429, for people, by the reason of the refusal and the window's name. */
@@ -16,6 +16,13 @@ const TEXTS: Readonly<Record<RefusalReason, (window: string) => string>> = {
 /** The message of a 429: why the request is refused and, where it helps, what to do. Names nothing but the window. */
 export function refusalMessage(reason: RefusalReason, window: string): string {
   return TEXTS[reason](window)
+}
+
+/** Why a running request is asked to stop. */
+export function spentError(window: string, limitUs: number, usedUs: number): Error {
+  const figures = figuresOf(window, { limitUs, usedUs, heldUs: 0, othersAgeUs: null })
+  const message = refusalMessage('spent', window)
+  return denialError({ status: 429, code: 'throttled', message, headers: {}, reason: 'spent', figures })
 }
 
 /** What a request was refused by, in milliseconds. */

@@ -1,4 +1,5 @@
 import type { HeaderFields } from '../../http/given-fields'
+import type { Charged } from './charges'
 import { wholeSeconds } from './refusal-message'
 
 /** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
@@ -14,15 +15,6 @@ export interface ThrottleHeaders {
   readonly rateLimit?: boolean
 }
 
-/** How a subject stands in one window, in microseconds. */
-export interface WindowUse {
-  readonly name: string
-  readonly windowMs: number
-  readonly limitUs: number
-  readonly usedUs: number
-  readonly endsInUs: number
-}
-
 /** The service's own fields. The "window size" is the budget, not the window's length. Microseconds. */
 export function throttleFields(res: HeaderFields, limitUs: number, usedUs: number): void {
   const limitMs = Math.round(limitUs / 1_000)
@@ -32,17 +24,24 @@ export function throttleFields(res: HeaderFields, limitUs: number, usedUs: numbe
   res.setHeader('X-THROTTLE-MILLIS-LEFT', Math.max(0, limitMs - usedMs))
 }
 
+/** Whether the throttle that this was charged by sets the `RateLimit` fields. */
+export function isStated({ asks }: Charged): boolean {
+  return asks.headers.rateLimit === true
+}
+
 /**
  * The fields of draft-ietf-httpapi-ratelimit-headers-10. It knows no unit of time and takes a missing `qu` as requests,
  * so the unit is named.
  */
-export function rateLimitFields(res: HeaderFields, uses: readonly WindowUse[]): void {
-  const policies = uses.map(({ name, limitUs, windowMs }) => {
-    return `"${name}";q=${Math.round(limitUs / 1_000)};qu="milliseconds";w=${Math.ceil(windowMs / 1_000)}`
+export function rateLimitFields(res: HeaderFields, charged: readonly Charged[], now: number): void {
+  const policies = charged.map(({ asks: { ledger, limitUs } }) => {
+    return `"${ledger.name}";q=${Math.round(limitUs / 1_000)};qu="milliseconds";w=${Math.ceil(ledger.windowMs / 1_000)}`
   })
-  const limits = uses.map(({ name, limitUs, usedUs, endsInUs }) => {
-    const leftMs = Math.max(0, Math.floor((limitUs - usedUs) / 1_000))
-    return `"${name}";r=${leftMs};t=${wholeSeconds(endsInUs)}`
+  const limits = charged.map((each) => {
+    const { ledger, limitUs } = each.asks
+    const account = ledger.current(each.hold.account, now)
+    const leftMs = Math.max(0, Math.floor((limitUs - account.shown(now)) / 1_000))
+    return `"${ledger.name}";r=${leftMs};t=${wholeSeconds(account.endsInUs(now))}`
   })
   res.setHeader('RateLimit-Policy', policies.join(', '))
   res.setHeader('RateLimit', limits.join(', '))

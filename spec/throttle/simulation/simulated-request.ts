@@ -264,9 +264,11 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     process.running.delete(this)
     const learns = sim.scenario.mode === 'learned'
     for (const { ledger, hold } of this.#held) {
-      ledger.end(hold, process.nowUs(), (account, us) => {
-        if (learns) account.histories = learnPrice(this.#route, work.subject, account.histories, us)
-      })
+      const { account } = hold
+      const us = hold.takenUs(process.nowUs())
+      if (learns && hold.state !== 'ended')
+        account.histories = learnPrice(this.#route, work.subject, account.histories, us)
+      ledger.end(hold, process.nowUs())
     }
   }
 
