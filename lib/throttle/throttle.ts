@@ -123,19 +123,18 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     isPlaced = true
     const now = nowUs(clock)
     const meter = Meter.of(res, clock, now)
-    let asked: ReturnType<typeof ask>
+    let admission: RequestAdmission | undefined
     try {
-      asked = ask(req, meter)
+      admission = admissionOf(req, res, next, meter)
     } catch (err) {
       return next(asError(err)) // a host that is not Express would let the process end
     }
-    if (asked === undefined) return next()
-    const { asks, charges } = asked
-    new RequestAdmission(rules, asks, charges, req, res, next).ask(now)
+    if (admission === undefined) next()
+    else admission.ask(now)
   }
 
-  /** What a request asks of its policy; undefined where it is not throttled, or charged to this account already. */
-  function ask(req: Request, meter: Meter) {
+  /** Undefined where the request is not throttled, or charged to this account already. */
+  function admissionOf(req: Request, res: Response, next: NextFunction, meter: Meter): RequestAdmission | undefined {
     const chosen = opened.length === 0 ? general : policyFor(req)
     if (chosen === false) return undefined
     const who = subjectOf(req, subject)
@@ -150,8 +149,9 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     meter.eventStreams ??= policy.eventStreams
     const route = routes.of(req.method, fullPath(req))
     const checkOrder = isAddressSubject(who) ? orderCheck(req, subject) : undefined
-    const times = { limitUs, clientWaitUs: clientWaitUs(policy, limitUs) }
-    return { asks: { ledger, route, routes, ...times, subject: who, keptAs, checkOrder, headers }, charges }
+    const excusedUs = clientWaitUs(policy, limitUs)
+    const asks = { ledger, route, routes, limitUs, clientWaitUs: excusedUs, subject: who, keptAs, checkOrder, headers }
+    return new RequestAdmission(rules, asks, charges, req, res, next)
   }
 
   /** A path with dot segments may be taken for another: then nothing is exempt, and the strictest policy counts. */
