@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import { type Clock, Watch, nowUs, wallOffsetUs } from '../http/clock'
 import type { Account, AccountTerms } from './account/account'
 import { Accounts } from './account/accounts'
-import { type Applicant, type Verdict, admit, decide, serve } from './account/decide'
+import { type Applicant, type Verdict, begin, decide, serve } from './account/decide'
 import type { Hold } from './account/hold'
 import { memoryServer } from './account/server'
 import { UsageLog } from './advisor/usage-log'
@@ -140,7 +140,7 @@ export class Ledger {
   begin(of: Account, limitUs: number): Hold {
     const account = this.current(of)
     this.#reporter?.activate(account)
-    return admit(account, 0, limitUs)
+    return begin(account, 0, limitUs)
   }
 
   /** The time of a request begins, or goes on. */

@@ -94,7 +94,7 @@ export function decide(account: Account, applicant: Applicant, lines: Iterable<A
   if (isFull) return refuse(account, 'places', limitUs, now)
   const isDecided = server.isMemory || server.isDown
   if (line.length === 0) {
-    if (fits(account, priceUs, limitUs, now)) return { hold: admit(account, priceUs, limitUs) }
+    if (fits(account, priceUs, limitUs, now)) return { hold: begin(account, priceUs, limitUs) }
     if (isDecided && wait.maxUs === 0) return refuse(account, server.isDown ? 'outage' : 'hold', limitUs, now)
   }
   if (applicant.isGone) return { gone: true, account }
@@ -127,7 +127,7 @@ export function serve(account: Account, now: number, isAlone = account.server.is
     if (applicant.isGone) done({ gone: true, account })
     else if (account.used(now) > limitUs && isOpen) done(refuse(account, 'spent', limitUs, now))
     else if (left.length === 0 && fits(account, priceUs, limitUs, now, isAlone))
-      done({ hold: admit(account, priceUs, limitUs) })
+      done({ hold: begin(account, priceUs, limitUs) })
     else if (!waiter.isConsidered && !isAlone) left.push(waiter)
     else if (now >= waiter.until) done(refuse(account, isAlone ? 'outage' : 'hold', limitUs, now))
     else if (left.length >= wait.perSubject) done(refuse(account, isAlone ? 'outage' : 'places', limitUs, now))
@@ -172,7 +172,7 @@ function isLoneInOutage(account: Account, now: number): boolean {
 }
 
 /** Takes a request in. Its time stands still until its handlers start. */
-export function admit(account: Account, priceUs: number, limitUs: number): Hold {
+export function begin(account: Account, priceUs: number, limitUs: number): Hold {
   const hold = new Hold(account, priceUs, limitUs, account.number)
   account.own.begin(hold)
   account.peak = Math.max(account.peak, account.own.live)

@@ -77,7 +77,7 @@ export class Figures {
 
   /** The time of a request begins, or goes on, at a time that may have passed. */
   start(hold: Hold, at: number): void {
-    if (hold.state === 'waiting') this.#endWait(hold, at)
+    if (hold.state === 'awaitingClient') this.#endWait(hold, at)
     if (hold.state !== 'parked') return
     this.#parkedUs -= hold.leftUs
     hold.state = 'running'
@@ -95,7 +95,7 @@ export class Figures {
 
   /** The time of a request stands still; it keeps what is left of its price. */
   park(hold: Hold, now: number): void {
-    if (hold.state === 'waiting') this.#endWait(hold, now)
+    if (hold.state === 'awaitingClient') this.#endWait(hold, now)
     if (hold.state !== 'running') return
     const us = now - hold.from
     hold.tookUs += us
@@ -114,7 +114,7 @@ export class Figures {
   wait(hold: Hold, now: number): void {
     this.park(hold, now)
     if (hold.state !== 'parked') return
-    hold.state = 'waiting'
+    hold.state = 'awaitingClient'
     hold.from = now
     this.#waiting++
     this.#waitStartsUs += now
@@ -136,7 +136,7 @@ export class Figures {
   boundWaits(now: number, othersUs: number): void {
     if (this.#waiting === 0) return
     for (const hold of this.holds) {
-      if (hold.state !== 'waiting') continue
+      if (hold.state !== 'awaitingClient') continue
       const beyondUs = othersUs + this.excused(now) - hold.clientWaitUs
       if (beyondUs <= 0) continue
       const at = Math.max(hold.from, now - Math.ceil(beyondUs / this.#waiting))
@@ -188,7 +188,7 @@ export class Figures {
       if (hold.state === 'running') {
         hold.tookUs += from - hold.from
         this.#startsUs += from
-      } else if (hold.state === 'waiting') this.#waitStartsUs += from
+      } else if (hold.state === 'awaitingClient') this.#waitStartsUs += from
       hold.from = from
     }
   }

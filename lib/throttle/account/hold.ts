@@ -14,8 +14,8 @@ export interface HoldOwner {
 
 /** A request that was let in, in one account: the part of its price that it has not used counts against the budget. */
 export class Hold {
-  /** `parked`: its time stands still. `waiting`: so it does while the app waits for the client, within the cap. */
-  state: 'parked' | 'waiting' | 'running' | 'ended' = 'parked'
+  /** `parked`: its time stands still. `awaitingClient`: so it does while the app waits for the client, within the cap. */
+  state: 'parked' | 'awaitingClient' | 'running' | 'ended' = 'parked'
   /** What is left of the price while the time stands still, in µs. */
   leftUs: number
   /** Time counted before `from`, in µs. */

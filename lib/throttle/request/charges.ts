@@ -210,7 +210,7 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
 
   waitCounts(at: number): void {
     this.#meter.countFrom(at)
-    for (const { asks, hold } of this.#charged) if (hold.state === 'waiting') asks.ledger.start(hold, at)
+    for (const { asks, hold } of this.#charged) if (hold.state === 'awaitingClient') asks.ledger.start(hold, at)
   }
 
   windowBegan(at: number): void {

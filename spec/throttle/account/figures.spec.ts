@@ -26,7 +26,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** One request as a naive recount has it: all its time, state by state. */
 class Recounted {
-  state: 'parked' | 'waiting' | 'running' | 'ended' = 'parked'
+  state: 'parked' | 'awaitingClient' | 'running' | 'ended' = 'parked'
   #since = 0
   #took = 0
   /** Of what it took, since it last began to run. */
@@ -48,7 +48,7 @@ class Recounted {
   pass(now: number): void {
     const us = now - this.#since
     this.#since = now
-    if (this.state === 'waiting') this.excusedUs += us
+    if (this.state === 'awaitingClient') this.excusedUs += us
     if (this.state !== 'running') return
     this.usedUs += us
     this.#took += us
@@ -108,7 +108,7 @@ describe('Figures', () => {
           } else if (one && did.kind !== 'excuse' && one.naive.state !== 'ended') {
             own[did.kind](one.hold, now)
             one.naive.turn(
-              ({ start: 'running', park: 'parked', wait: 'waiting', end: 'ended' } as const)[did.kind],
+              ({ start: 'running', park: 'parked', wait: 'awaitingClient', end: 'ended' } as const)[did.kind],
               now,
             )
           }
