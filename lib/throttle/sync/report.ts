@@ -12,6 +12,8 @@ const TOLERANCE = 100
 const TOLERANCE_LEAST_US = 1_000
 /** Where no more may run than this, nothing is granted ahead and ends are told at once: other processes need each place. */
 const FEW_PLACES = 4
+/** Of a subject beyond its limit each process hears once more in this end of the window: all of it makes its strain. */
+const LAST_US = 2_000_000
 /** Strain is reported in these. */
 const HUNDREDTHS = 100
 /** A line asks again so soon. */
@@ -38,8 +40,9 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
   const tolerance = toleranceOf(account)
   const untold = own.used(now) + own.priced(now) - told.used - told.held
   if (Math.abs(untold) > tolerance || grant.us > 0 || told.ahead > 0) return 'tick'
-  if (Math.abs(own.excused(now) - told.excused) > tolerance) return 'tick'
+  if (Math.abs(own.excused(now) - told.excused) > tolerance || own.addedUs !== told.added) return 'tick'
   if (!account.isBusy && told.until > now + TICK_US) return 'tick'
+  if (isBeyond(account, now) && now - account.heardAt > LAST_US && account.endsInUs(now) < LAST_US) return 'tick'
   const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + LEASE_US / 2 > told.until
   return endsLater ? 'tick' : undefined
 }
@@ -56,7 +59,14 @@ export function tick(account: Account): void {
 /** Whether a tick is to look at the account again. */
 export function isActive(account: Account, now: number): boolean {
   const { isBusy, line, wasAsked, demandUs } = account
-  return isBusy || line.length > 0 || wasAsked || demandUs > 0 || dueAt(account, now) !== undefined
+  return (
+    isBusy || line.length > 0 || wasAsked || demandUs > 0 || isBeyond(account, now) || dueAt(account, now) !== undefined
+  )
+}
+
+/** Whether the window will leave the subject strain. */
+function isBeyond(account: Account, now: number): boolean {
+  return account.measured(now) > account.limitUs
 }
 
 /** Whether a closing account's figures are in the store, and all its reports were answered: none may still be done. */

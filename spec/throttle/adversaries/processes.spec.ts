@@ -4,19 +4,13 @@ import { ATTACKS, type Attack } from './attacks'
 import { promised } from './promise'
 import { attack } from './virtual-time'
 
-/**
- * A process hears of the others' overshoot only with a report of its own, and one that has nothing more to report knows
- * less of a window's end than the store does: strain is lower then, and the average of later windows higher.
- */
-const AVERAGE_MOST = 2
-
-describe('throttle() in four processes gives an attacker in the first window what docs/security.md says', () => {
+describe('throttle() in four processes gives an attacker what docs/security.md says', () => {
   for (const [row, [each]] of Object.entries(ATTACKS))
     it(row, async (t) => {
       const got = await attack(t, each as Attack, 18_000, 4)
       const most = promised(row, '18')
       t.diagnostic(JSON.stringify({ got, most }))
       assert.ok(got.first <= most.first + 0.05, `first window: ${got.first} of ${most.first}`)
-      assert.ok(got.average <= most.average * AVERAGE_MOST, `average: ${got.average}, not twice ${most.average}`)
+      assert.ok(got.average <= most.average + 0.05, `average: ${got.average} of ${most.average}`)
     })
 })

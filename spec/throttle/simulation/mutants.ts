@@ -97,6 +97,8 @@ const OF_REPORTS: readonly Row[] = [
   ['the truth told at ticks', 'clean late', 'if (Math.abs(untold) > tolerance || grant.us > 0', 'if (grant.us > 0'],
   ['what is ahead given back at ticks', 'clean waiting hot', 'grant.us > 0 || told.ahead > 0', 'false'],
   ['excused waits told', 'clients', 'Math.abs(own.excused(now) - told.excused) > tolerance', 'false'],
+  ['charged time told apart', 'learned', 'own.addedUs !== told.added', 'false'],
+  ['overshoot heard at the end of a window', 'strain', 'if (isBeyond(account, now) && now', 'if (false && now'],
   ['a hold that is over told', 'waiting learned', 'if (!account.isBusy && told.until > now + TICK_US)', 'if (false)'],
   ['holds renewed', 'two clients learned', "return endsLater ? 'tick' : undefined", 'return undefined'],
   [
@@ -308,6 +310,8 @@ export const SLOW: ReadonlySet<string> = new Set([
 
 /** What no law finds in five of 300 seeds, and the spec that fails without it. */
 export const PROVED_BY: ReadonlyMap<string, string> = new Map([
+  ['charged time told apart', 'throttle/adversaries/processes'],
+  ['overshoot heard at the end of a window', 'throttle/adversaries/processes'],
   ['never an earlier window', 'throttle/ledger'],
   ['strain in the places', 'throttle/request/places'],
   ['refusals from memory asked about', 'throttle/redis/reset'],
