@@ -48,7 +48,7 @@ export class Ledger {
     this.#signalled = new Watch(clock, WATCH_MS, this.#lookAtSignalled.bind(this))
     if (health === undefined) return
     const reported = {
-      enter: (account: Account, now: number, time?: number) => this.#enter(account, now, time),
+      enter: (account: Account, now: number) => this.#enter(account, now),
       serve: (account: Account, now: number, isAlone?: boolean) => this.#serve(account, now, isAlone),
       counted: this.#usage.moved.bind(this.#usage),
       closing: () => this.#usage.close(),
@@ -87,7 +87,8 @@ export class Ledger {
   }
 
   /** Has the account enter the window that is open, and counts waits for clients beyond their cap: also short ones. */
-  #enter(account: Account, now: number, time = account.server.clock.at(now)): void {
+  #enter(account: Account, now: number): void {
+    const time = account.server.clock.at(now)
     if (time >= account.end) {
       this.#log(account, Math.min(now, now - (time - account.end)))
       account.enter(now, time)

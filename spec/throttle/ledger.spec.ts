@@ -7,6 +7,7 @@ import type { Hold } from '../../lib/throttle/account/hold'
 import { Ledger } from '../../lib/throttle/ledger'
 import { StoreHealth } from '../../lib/throttle/sync/health'
 import type { Report, ThrottleStore } from '../../lib/throttle/sync/store'
+import { reportFor } from '../support/report'
 import { StoreModel } from './simulation/model'
 
 const LIMIT_US = 1_000_000
@@ -26,14 +27,25 @@ function ledgerOf({ isShared = true, living = 1 } = {}) {
   const clock = manualClock(DATE)
   /** Time passes in which no timer fires: the event loop is blocked. */
   let stalledMs = 0
-  const server = { model: new StoreModel(), aheadUs: 0, isDown: false, reports: [] as Report[] }
+  const server = {
+    ...{ model: new StoreModel(), aheadUs: 0, process: '', reports: [] as Report[] },
+    /** Refuses what it is asked; or writes reports, and its answers get lost, or are held up. */
+    ...{ isDown: false, losesAnswers: false, heldUp: Promise.resolve() },
+  }
   const time = () => Math.round(clock.date() * 1_000) + stalledMs * 1_000 + server.aheadUs
-  const answer = <T>(made: () => T) => (server.isDown ? Promise.reject(new Error('down')) : Promise.resolve(made()))
+  const answer = <T>(make: () => T) => {
+    if (server.isDown) return Promise.reject(new Error('down'))
+    return Promise.resolve(make())
+  }
   const only = {
     name: undefined,
     report: (_policy: string, process: string, reports: readonly Report[]) => {
+      server.process = process
       server.reports.push(...reports)
-      return answer(() => reports.map((report) => server.model.report(process, report, time())))
+      const answers = answer(() => reports.map((report) => server.model.report(process, report, time())))
+      return server.losesAnswers
+        ? answers.then(() => Promise.reject(new Error('lost')))
+        : server.heldUp.then(() => answers)
     },
     beat: () => answer(() => ({ time: time(), living, token: '' })),
   }
@@ -48,10 +60,15 @@ function ledgerOf({ isShared = true, living = 1 } = {}) {
       await setImmediate()
     }
   }
-  const ask = (priceUs: number, limitUs = LIMIT_US, waitUs = 0): Asked => {
+  const ask = (price: number | (() => number), limitUs = LIMIT_US, waitUs = 0): Asked => {
     const asked: Asked = {}
     const applicant: Applicant = {
-      ...{ limitUs, isGone: false, wait: { maxUs: waitUs, perSubject: 100 }, price: () => priceUs },
+      ...{
+        limitUs,
+        isGone: false,
+        wait: { maxUs: waitUs, perSubject: 100 },
+        price: typeof price === 'number' ? () => price : price,
+      },
       decided: (decision) => (asked.decision = decision),
     }
     const verdict: Verdict = ledger.admit('ada', applicant, now())
@@ -63,7 +80,13 @@ function ledgerOf({ isShared = true, living = 1 } = {}) {
     ledger.start(decision.hold, now())
     return decision.hold
   }
-  return { clock, ledger, server, settle, ask, start, now, stall: (ms: number) => (stalledMs += ms) }
+  /** Another process reports. */
+  const other = (more: Partial<Report>) => {
+    const { id, number, start: starts, end: ends } = ledger.account('ada', now())
+    const figures = reportFor({ id, number, starts, ends, limit: LIMIT_US, ...more })
+    return server.model.report('other', figures, time())
+  }
+  return { clock, ledger, server, settle, ask, start, now, other, stall: (ms: number) => (stalledMs += ms) }
 }
 
 describe('Ledger over a store', () => {
@@ -101,6 +124,181 @@ describe('Ledger over a store', () => {
     const { ask, stall } = await granted()
     stall(1_100)
     assert.equal(ask(1_000).decision, undefined)
+  })
+
+  it('lets in who waits as soon as a request ends, without a tick', async () => {
+    const { ask, start, settle, ledger, now } = ledgerOf()
+    await settle()
+    const first = ask(LIMIT_US)
+    await settle()
+    const hold = start(first)
+    const waits = ask(LIMIT_US / 2, LIMIT_US, 5_000_000)
+    await settle(10)
+    assert.equal(waits.decision, undefined)
+    ledger.end(hold, now())
+    await settle()
+    assert.ok(waits.decision && 'hold' in waits.decision)
+  })
+
+  it('asks for a request that came while a report was under way as soon as that is answered', async () => {
+    const { ask, settle, clock } = ledgerOf()
+    await settle()
+    const first = ask(1_000)
+    clock.advance(0) // it is sent
+    const second = ask(1_000)
+    await settle()
+    assert.ok([first, second].every(({ decision }) => decision && 'hold' in decision))
+  })
+
+  it('starts as many of a line at once as there are places', async () => {
+    const { ask, settle } = ledgerOf()
+    await settle()
+    const line = Array.from({ length: 40 }, () => ask(1_000, LIMIT_US, 5_000_000))
+    await settle()
+    assert.equal(line.filter(({ decision }) => decision && 'hold' in decision).length, 32)
+  })
+
+  it('tells at a tick that a request is over which ended long before it should have', async () => {
+    const { ask, settle, ledger, server, now } = ledgerOf()
+    await settle()
+    const asked = [ask(1_000)]
+    for (let i = 0; i < 12; i++) await settle(25)
+    asked.push(ask(1_000)) // while the time of the first stands still
+    await settle()
+    for (const { decision } of asked) ledger.release((decision as { hold: Hold }).hold) // within the tolerance
+    for (let i = 0; i < 12; i++) await settle(25)
+    const { id, number } = ledger.account('ada', now())
+    assert.equal(server.model.hash(id, number)?.sums.running, 0)
+  })
+
+  it('takes an answer that comes while the event loop is blocked for no outage', async () => {
+    const { ask, settle, ledger, server, now, stall, clock } = ledgerOf()
+    await settle()
+    let answers = () => {}
+    server.heldUp = new Promise((resolve) => (answers = resolve))
+    const asked = ask(1_000)
+    await settle()
+    stall(500)
+    clock.advance(70) // timers come first
+    clock.advance(0)
+    answers()
+    await settle()
+    assert.ok(asked.decision && 'hold' in asked.decision)
+    assert.ok(!ledger.account('ada', now()).server.isDown)
+  })
+
+  it('starts nothing from the answer to a report that was given up', async () => {
+    const { ask, settle, ledger, server, now } = ledgerOf()
+    await settle()
+    let letGo = () => {}
+    server.heldUp = new Promise((resolve) => (letGo = resolve))
+    ask(1_000)
+    await settle(80)
+    assert.ok(ledger.account('ada', now()).server.isDown)
+    server.heldUp = Promise.resolve()
+    letGo()
+    for (let i = 0; i < 100 && ledger.account('ada', now()).server.isDown; i++) await settle(5)
+    assert.equal(ask(1_000).decision, undefined)
+  })
+
+  it('prices those who wait anew with each report', async () => {
+    const { ask, start, settle } = ledgerOf()
+    await settle()
+    const first = ask(LIMIT_US / 2)
+    await settle()
+    start(first)
+    let priceUs = LIMIT_US
+    const waits = ask(() => priceUs, LIMIT_US, 5_000_000)
+    await settle()
+    assert.equal(waits.decision, undefined)
+    priceUs = 1_000
+    for (let i = 0; i < 8; i++) await settle(25)
+    assert.ok(waits.decision && 'hold' in waits.decision)
+  })
+
+  it('tells the strain that another process reported', async () => {
+    const { ask, settle, server, other } = ledgerOf()
+    await settle()
+    other({ strain: 400 })
+    ask(1_000)
+    await settle()
+    ask(1_000)
+    await settle()
+    assert.equal(server.reports.at(-1)?.strain, 400)
+  })
+
+  it('tells waits for clients while they go on', async () => {
+    const { ask, start, settle, server, ledger, now } = ledgerOf()
+    await settle()
+    const first = ask(LIMIT_US / 2)
+    await settle()
+    const hold = start(first)
+    hold.clientWaitUs = LIMIT_US
+    ledger.waitForClient(hold, now())
+    for (let i = 0; i < 12; i++) await settle(25)
+    assert.ok((server.reports.at(-1)?.excused ?? 0) >= TICK_MS * 1_000)
+  })
+
+  it('is granted nothing of what another process has ahead', async () => {
+    const { ask, settle, other } = ledgerOf()
+    await settle()
+    const { figures } = other({ wish: LIMIT_US, wishPlaces: 2 })
+    assert.equal(figures?.ahead, LIMIT_US / 2)
+    const asked = ask(LIMIT_US * 0.75)
+    await settle()
+    assert.ok(!asked.decision || !('hold' in asked.decision))
+  })
+
+  it("enters the window that is open by the server's clock where its own is late", async () => {
+    const { ask, settle, ledger, server, now, clock } = ledgerOf()
+    await settle()
+    const { id, number, end } = ledger.account('ada', now())
+    server.aheadUs = Math.ceil(end - clock.date() * 1_000) + 1_000
+    const asked = ask(1_000)
+    await settle()
+    assert.ok(asked.decision && 'hold' in asked.decision)
+    assert.equal(asked.decision.hold.number, number + 1)
+    assert.equal(server.model.hash(id, number), undefined)
+  })
+
+  /** Closes a process, and says what the store has of it, and what its requests used. */
+  async function closed({ ledger, settle, server, clock, now }: ReturnType<typeof ledgerOf>, late?: Report) {
+    const { id, number, own } = ledger.account('ada', now())
+    const used = own.used(now())
+    const closing = ledger.close().then(() => true)
+    const isClosed = () => Promise.race([closing, Promise.resolve(false)])
+    for (let i = 0; i < 400 && !(await isClosed()); i++) {
+      await settle(10)
+      server.losesAnswers = false
+    }
+    if (late) server.model.report(server.process, late, Math.round(clock.date() * 1_000))
+    return [server.model.hash(id, number)?.sums.used, used]
+  }
+
+  it('counts a closed process once where the answer to its closing report is lost', async () => {
+    const t = ledgerOf()
+    await t.settle()
+    const asked = t.ask(10_000)
+    await t.settle()
+    t.ledger.end(t.start(asked), t.now() + 20_000)
+    await t.settle(2 * TICK_MS)
+    t.server.losesAnswers = true
+    assert.deepEqual(await closed(t), [20_000, 20_000])
+  })
+
+  it('counts a closed process once where a report that was given up is done after all', async () => {
+    const t = ledgerOf()
+    await t.settle()
+    t.server.losesAnswers = true
+    const asked = t.ask(10_000)
+    await t.settle()
+    t.ledger.end(t.start(asked), t.now() + 20_000)
+    const given = () => t.server.reports.find(({ used }) => used > 0)
+    for (let i = 0; i < 40 && given() === undefined; i++) await t.settle(25)
+    t.server.losesAnswers = false
+    for (let i = 0; i < 40; i++) await t.settle(25)
+    assert.equal(given()?.stored, 0)
+    assert.deepEqual(await closed(t, given()), [20_000, 20_000])
   })
 
   it('stays in the window that it has entered where the clock of the server is set back', async () => {

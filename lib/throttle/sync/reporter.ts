@@ -18,8 +18,8 @@ const CLOSING_PAUSE_MS = 100
 
 /** What the reporter needs of those who keep the accounts. */
 export interface Reported {
-  /** Has the account enter the window that is open now, or at the store's `time`. */
-  enter(account: Account, now: number, time?: number): void
+  /** Has the account enter the window that is open now. */
+  enter(account: Account, now: number): void
   /** The store wrote a report: the subject's total over all processes has changed. */
   counted(endsUs: number, beforeUs: number, afterUs: number): void
   /** The last report was answered. The store is closed next. */
@@ -133,8 +133,7 @@ export class Reporter implements HealthListener, Sending {
     if (this.#state === 'closed') return
     for (let i = 0; i < accounts.length; i++) {
       const [account, question, answer] = [accounts[i] as Account, sent[i] as Sent, answers[i] as Answer]
-      const isEarly = answer.status === 'closed' && question.report.number === account.number
-      this.#accounts.enter(account, now, isEarly ? answer.time : undefined)
+      this.#accounts.enter(account, now)
       if (answer.status === 'unreadable') server.unreadable(this.#policy, answer.cause)
       this.#take(account, question, answer, now)
     }
