@@ -126,6 +126,16 @@ describe('Ledger over a store', () => {
     assert.equal(ask(1_000).decision, undefined)
   })
 
+  it('loses what it was granted ahead two seconds after its last report', async () => {
+    const { server, clock, other } = await granted()
+    const most = { want: LIMIT_US - 10_000, count: 1, unit: LIMIT_US - 10_000 }
+    server.isDown = true // as if it had been killed: nothing more is heard of it
+    clock.advance(1_000)
+    assert.equal(other({ seq: 1, ...most }).figures?.granted, 0, 'it may still start requests from its grant')
+    clock.advance(1_100)
+    assert.equal(other({ seq: 2, stored: 1, ...most }).figures?.granted, LIMIT_US - 10_000)
+  })
+
   it('lets in who waits as soon as a request ends, without a tick', async () => {
     const { ask, start, settle, ledger, now } = ledgerOf()
     await settle()

@@ -314,6 +314,9 @@ export const SLOW: ReadonlySet<string> = new Set([
 export const PROVED_BY: ReadonlyMap<string, string> = new Map([
   ['charged time told apart', 'throttle/adversaries/processes'],
   ['overshoot heard at the end of a window', 'throttle/adversaries/processes'],
+  ['the lease of what is ahead', 'throttle/ledger'],
+  ['what was moved is told', 'throttle/ledger'],
+  ['one alone has a place', 'throttle/request/places'],
   ['never an earlier window', 'throttle/ledger'],
   ['strain in the places', 'throttle/request/places'],
   ['refusals from memory asked about', 'throttle/redis/reset'],
