@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
-import { redisProofs, redisRevocations, redisStore, throttle } from '../../lib/index'
+import { redisProofs, redisRevocations, redisStore } from '../../lib/index'
 import { redisStore as oauthStore } from '../../lib/oauth/index'
 import { redisWindows } from '../../lib/throttle/inspect/redis-windows'
 import { type Server, startRedis } from '../support/redis'
+import { throttledApp } from '../support/throttled-app'
 import { until } from '../support/until'
 
 const PAGE = readFileSync(join(__dirname, '../../docs/redis.md'), 'utf8')
@@ -50,7 +51,7 @@ describe('A Redis user with exactly the rights of docs/redis.md', () => {
     await admin.call('ACL', 'LOG', 'RESET')
     await admin.config('RESETSTAT')
 
-    await Promise.all([useThrottle(t, url), useRevocations(t, url), useProofs(t, url), useOAuthStore(t, url)])
+    await Promise.all([useThrottle(t, url, admin), useRevocations(t, url), useProofs(t, url), useOAuthStore(t, url)])
 
     assert.deepEqual(await refused(), [])
     assert.equal(warn.mock.callCount(), 0, 'without INFO ioredis prints a line')
@@ -64,7 +65,7 @@ describe('A Redis user with exactly the rights of docs/redis.md', () => {
   })
 
   it('can read what dashboard and top show by fewer rights', async (t) => {
-    await useThrottle(t, await user('app', RIGHTS))
+    await useThrottle(t, await user('app', RIGHTS), admin)
     await admin.call('ACL', 'LOG', 'RESET')
     const windows = await redisWindows(await user('reader', [...READER, '+select']), 'tollgate:')
     t.after(() => windows.close())
@@ -74,10 +75,12 @@ describe('A Redis user with exactly the rights of docs/redis.md', () => {
   })
 })
 
-async function useThrottle(t: TestContext, url: string): Promise<void> {
-  const throttled = throttle({ windowMs: 86_400_000, store: redisStore(url) })
-  t.after(() => throttled.close()) // also where a check fails
-  await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
+async function useThrottle(t: TestContext, url: string, admin: Redis): Promise<void> {
+  const { throttled, ask } = await throttledApp(t, { limitMs: 1_000, windowMs: 86_400_000, store: redisStore(url) })
+  await ask('ada', 2_000)
+  // Fields are counted once one has expired and nothing is left.
+  const isCounted = async () => /cmdstat_hgetall/.test(await admin.info('commandstats'))
+  await until(async () => (await throttled.usage('ada'))[0]?.degraded === false && (await isCounted()))
   await throttled.reset('ada')
   await until(async () => (await throttled.usage('ada'))[0]?.degraded === false)
   await throttled.close()

@@ -246,6 +246,7 @@ export class Reporter implements HealthListener, Sending {
 
   /** Publishes what is not published, gives back what is granted ahead, and waits for the answers or the deadline. */
   async flush(): Promise<void> {
+    await this.#sender.quiet() // a report under way may bring a grant
     const now = nowUs(this.#clock)
     for (const account of this.#accounts.active) {
       account.demandUs = account.latelyUs = 0

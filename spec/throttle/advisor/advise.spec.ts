@@ -35,7 +35,7 @@ const isNear = (actual: number | undefined, exact: number, off: number) =>
 
 describe('throttled.advise()', () => {
   it('without a store: the totals of this process, window by window, and the refused requests', async (t) => {
-    const clock = manualClock()
+    const clock = manualClock(Date.UTC(2026, 0, 1, 12, 10))
     const { throttled, spend } = await start(t, { clock, windowMs: 60_000 })
     for (const [who, ms] of [['ada', 300], ['ada', 900], ['grace', 100], ['mary', 40]] as const) assert.equal(await spend(who, ms), 200) // prettier-ignore
     assert.equal(await spend('ada', 1), 429)
