@@ -211,8 +211,9 @@ export class Ledger {
   }
 
   /** Charges a request for time that is seen only after it has ended. */
-  late(of: Account, us: number): void {
+  late({ account: of, limitUs }: Hold, us: number): void {
     const account = this.current(of)
+    account.limitUs ||= limitUs // or it would not count towards strain
     account.own.charge(us)
     account.touched = nowUs(this.#clock)
     this.#reporter?.activate(account)

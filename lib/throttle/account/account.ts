@@ -8,6 +8,8 @@ import type { Waiter } from './decide'
 export const PLACES = 32
 /** Strain falls to half in eight windows. */
 export const STRAIN_KEPT = 2 ** (-1 / 8)
+/** Strain is reported in these. */
+export const HUNDREDTHS = 100
 /** A request that was written off unseen counts as this part of a limit towards strain. */
 const WRITTEN_OFF = 1 / 4
 
@@ -22,7 +24,7 @@ export interface OthersFigures {
 }
 
 /** What the store has of this process. */
-export interface Told extends Omit<OthersFigures, 'running' | 'excused'> {
+export interface Told extends Omit<OthersFigures, 'running'> {
   /** When the hold expires there, at the soonest, in µs of the process's clock. */
   readonly until: number
 }
@@ -48,7 +50,7 @@ export interface AccountTerms {
 }
 
 const NOTHING: OthersFigures = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0 }
-export const TOLD_NOTHING: Told = { used: 0, held: 0, ahead: 0, added: 0, until: -Infinity }
+export const TOLD_NOTHING: Told = { used: 0, held: 0, ahead: 0, excused: 0, added: 0, until: -Infinity }
 
 /**
  * What one process knows of one subject's budget in the window that is open: its own requests, what the store has
@@ -154,8 +156,13 @@ export class Account {
 
   /** Whether one more may run at once: by the part of the limit that is left. One alone always may. */
   hasPlace(limitUs: number, now: number, live = this.own.live + this.others.running): boolean {
-    const left = PLACES * (limitUs - this.used(now))
-    return live === 0 || (live + 1) * limitUs * this.strain <= left
+    const left = PLACES * HUNDREDTHS * (limitUs - this.used(now))
+    return live === 0 || (live + 1) * limitUs * this.strainReported <= left
+  }
+
+  /** The subject's overshoot in hundredths: a process that counted it finer would refuse what the store has granted. */
+  get strainReported(): number {
+    return Math.round(this.strain * HUNDREDTHS)
   }
 
   get isBusy(): boolean {

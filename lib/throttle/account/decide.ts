@@ -154,7 +154,8 @@ function fits(
     return priceUs <= account.left(limitUs, now) || (own.live === 0 && account.used(now) <= limitUs)
   }
   if (isAlone) return fitsShare(account, priceUs, limitUs, now) || isLoneInOutage(account, now)
-  return priceUs <= grant.us && grant.places > 0 && limitUs >= grant.limitUs && now < grant.until
+  const isGranted = priceUs <= grant.us && grant.places > 0 && limitUs >= grant.limitUs && now < grant.until
+  return isGranted && account.hasPlace(limitUs, now)
 }
 
 /** Without the store: this process's share of what was left when the others were last heard, and of the places. */

@@ -176,7 +176,7 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
     if (this.#isRefused) return
     this.#lateUs += us
     for (const { asks, hold } of this.#charged) {
-      asks.ledger.late(hold.account, us)
+      asks.ledger.late(hold, us)
       this.#emitCharged(asks, us, 0, 'request')
     }
   }

@@ -1,4 +1,4 @@
-import { type Account, TOLD_NOTHING } from '../account/account'
+import { type Account, HUNDREDTHS, TOLD_NOTHING } from '../account/account'
 import type { Answer, AnswerFigures, Report } from './store'
 
 /** An active account is looked at this often. */
@@ -10,12 +10,10 @@ export const GRACE_US = 250_000
 /** All processes together may be off by a hundredth of the limit; one of them by this at least. */
 const TOLERANCE = 100
 const TOLERANCE_LEAST_US = 1_000
-/** Where no more may run than this, ends are told at once: other processes need each place. */
+/** Where no more may run than this, nothing is granted ahead and ends are told at once: other processes need each place. */
 const FEW_PLACES = 4
 /** Of a subject beyond its limit each process hears once more in this end of the window: all of it makes its strain. */
 const LAST_US = 2_000_000
-/** Strain is reported in these. */
-const HUNDREDTHS = 100
 /** A line asks again so soon. */
 const ASK_US = 100_000
 
@@ -38,8 +36,9 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
   if (told === undefined) return 'tick'
   if (account.hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
   const untold = own.used(now) + own.priced(now) - told.used - told.held
-  if (Math.abs(untold) > toleranceOf(account) || grant.us > 0 || told.ahead > 0) return 'tick'
-  if (own.addedUs !== told.added) return 'tick'
+  const tolerance = toleranceOf(account)
+  if (Math.abs(untold) > tolerance || grant.us > 0 || told.ahead > 0) return 'tick'
+  if (Math.abs(own.excused(now) - told.excused) > tolerance || own.addedUs !== told.added) return 'tick'
   if (!account.isBusy && told.until > now + TICK_US) return 'tick'
   if (isBeyond(account, now) && now - account.heardAt > LAST_US && account.endsInUs(now) < LAST_US) return 'tick'
   const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + LEASE_US / 2 > told.until
@@ -105,7 +104,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = fa
     want += waiter.priceUs
     lasts = Math.max(lasts, waiter.priceUs)
   }
-  const wish = wants ? wishOf(account) : 0
+  const wish = wants ? wishOf(account, now) : 0
   const wishPlaces = wish > 0 ? 2 * Math.max(1, account.peak) : 0
   const report: Report = {
     subject: account.subject,
@@ -121,7 +120,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = fa
     running: closes ? 0 : own.live,
     excused: own.excused(now),
     added: own.addedUs,
-    strain: Math.round(account.strain * HUNDREDTHS),
+    strain: account.strainReported,
     carried: account.carriedUs,
     lasts,
     want,
@@ -140,7 +139,8 @@ export function reportOf(account: Account, seq: number, now: number, closes = fa
 }
 
 /** Time wished for ahead. */
-function wishOf(account: Account): number {
+function wishOf(account: Account, now: number): number {
+  if (areFew(account, now)) return 0
   const { unitUs, latelyUs, demandUs } = account
   return Math.floor(Math.max(1.25 * latelyUs, demandUs > unitUs ? 2 * demandUs : 0))
 }
@@ -177,7 +177,7 @@ function hear(account: Account, { report, at }: Sent, figures: AnswerFigures, no
   account.heardAt = at
   account.strain = Math.max(account.strain, figures.strain / HUNDREDTHS)
   account.carriedUs = Math.max(account.carriedUs, figures.carried)
-  const reported = { used: report.used, ahead, added: report.added }
+  const reported = { used: report.used, ahead, excused: report.excused, added: report.added }
   account.told = { ...reported, held: report.held + granted, until: at + report.lasts }
   grant.us = ahead + granted
   grant.places = places + count

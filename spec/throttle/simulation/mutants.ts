@@ -101,7 +101,9 @@ const OF_REPORTS: readonly Row[] = [
     'if (grant.us > 0',
   ],
   ['what is ahead given back at ticks', 'clean waiting hot', 'grant.us > 0 || told.ahead > 0', 'false'],
+  ['excused waits told', 'clients', 'Math.abs(own.excused(now) - told.excused) > tolerance', 'false'],
   ['charged time told apart', 'learned', 'own.addedUs !== told.added', 'false'],
+  ['nothing ahead with few places left', 'hot', '  if (areFew(account, now)) return 0\n', ''],
   ['overshoot heard at the end of a window', 'strain', 'if (isBeyond(account, now) && now', 'if (false && now'],
   ['a hold that is over told', 'waiting learned', 'if (!account.isBusy && told.until > now + TICK_US)', 'if (false)'],
   ['holds renewed', 'two clients learned', "return endsLater ? 'tick' : undefined", 'return undefined'],
@@ -182,7 +184,8 @@ const OF_ACCOUNTS: readonly Row[] = [
   ['charged time left out of strain', 'learned', '- this.others.added - this.own.addedUs', ''],
   ['carried time left out of strain', 'carried', '- this.own.addedUs - this.carriedUs', '- this.own.addedUs'],
   ['what is carried over', 'carried', 'this.terms.carryOver && ', 'false && '],
-  ['strain in the places', 'strain', '(live + 1) * limitUs * this.strain', '(live + 1) * limitUs'],
+  ['strain in the places', 'strain', '(live + 1) * limitUs * this.strainReported', '(live + 1) * limitUs * HUNDREDTHS'],
+  ['strain counted as the store does', 'carried hot', 'this.strainReported <=', 'this.strain * HUNDREDTHS <='],
   ['one alone has a place', 'waiting clean strain outage', 'return live === 0 || (live + 1)', 'return (live + 1)'],
   ['the use of a grant', 'hot clean', 'this.grant.us = Math.max(0, this.grant.us - hold.priceUs)', ''],
   ['the use of a place', 'hot clean strain', 'this.grant.places = Math.max(0, this.grant.places - 1)', ''],
@@ -220,6 +223,7 @@ const OF_DECISIONS: readonly Row[] = [
   ['patience', 'waiting', 'else if (now >= waiter.until) done', 'else if (false) done'],
   ['the order of a line', 'waiting', 'left.length === 0 && fits(account', 'fits(account'],
   ['a line joined', 'waiting', 'if (line.length === 0) {\n    if (fits', 'if (true) {\n    if (fits'],
+  ['places in the process', 'hot', 'isGranted && account.hasPlace(limitUs, now)', 'isGranted'],
   ['the limit of a grant in decisions', 'clean waiting two', '&& limitUs >= grant.limitUs', ''],
   ['a lease that ends', 'stalls late', '&& now < grant.until', ''],
   ['places granted', 'hot clean strain', '&& grant.places > 0', ''],
@@ -312,6 +316,10 @@ export const SLOW: ReadonlySet<string> = new Set([
 
 /** What no law finds in five of 300 seeds, and the spec that fails without it. */
 export const PROVED_BY: ReadonlyMap<string, string> = new Map([
+  ['places in the process', 'throttle/simulation'],
+  ['strain counted as the store does', 'throttle/simulation'],
+  ['nothing ahead with few places left', 'throttle/simulation'],
+  ['excused waits told', 'throttle/simulation'],
   ['charged time told apart', 'throttle/adversaries/processes'],
   ['overshoot heard at the end of a window', 'throttle/adversaries/processes'],
   ['the lease of what is ahead', 'throttle/ledger'],

@@ -51,7 +51,7 @@ export async function failsWithout(mutant: Change, spec: string): Promise<boolea
       file === mutated ? module._compile(${JSON.stringify(code)}, file) : load(module, file)`,
   )
   const args = [...TYPESCRIPT, '--require', hook, '--test', join(ROOT, `spec/${spec}.spec.ts`)]
-  const env = { ...process.env, NODE_TEST_CONTEXT: undefined } // with it the spec reports to this run, and exits with 0
+  const env = { ...process.env, NODE_TEST_CONTEXT: undefined, SIMULATION_SEEDS: '1', SIMULATION_FROM: '1' } // with it the spec reports to this run, and exits with 0
   const [exit] = (await once(spawn(process.execPath, args, { cwd: ROOT, env, stdio: 'ignore' }), 'exit')) as [number]
   return exit !== 0
 }

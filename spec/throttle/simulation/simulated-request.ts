@@ -240,7 +240,7 @@ export class SimulatedRequest implements Applicant, HoldOwner {
       process.guarded(() => {
         if (process.isClosing) return
         const us = this.sim.loop.now - at
-        process.ledger.late(hold.account, us)
+        process.ledger.late(hold, us)
         work.addLate(process, us)
       })()
     })
