@@ -33,12 +33,12 @@ interface Advice {
     readonly limits: readonly LimitAdvice[];
     readonly distribution: readonly Bar[];
 }
+type EventStreams = "whole" | "header";
 interface ThrottleHeaders {
     readonly throttle?: boolean;
     readonly throttleOnRefusal?: boolean;
     readonly rateLimit?: boolean;
 }
-type EventStreams = "whole" | "header";
 type LimitMs = number | ((req: Request) => number);
 interface MeterOptions {
     readonly clientWaitMs?: number;

@@ -11,7 +11,6 @@ export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as proces
 export { C as Clock } from "../shared/clock.js";
 export { D as Dialect } from "../shared/dialect.js";
 import "http-errors";
-declare function addressSubject(req: IncomingMessage): string;
 interface RequestBudget {
     readonly subject: string;
     readonly window: string;
@@ -24,6 +23,7 @@ interface RequestBudget {
     readonly signal: AbortSignal;
 }
 type BudgetJson = Pick<RequestBudget, "subject" | "window" | "spentMs" | "leftMs" | "endsInMs">;
+declare function addressSubject(req: IncomingMessage): string;
 interface AdmittedMessage {
     readonly req: Request;
     readonly subject: string;
