@@ -16,7 +16,7 @@ import { devIssuer, manualClock } from '../lib/testing'
 import { listen } from './support/serve'
 import { until } from './support/until'
 
-const clock = manualClock()
+const clock = manualClock(Date.UTC(2026, 0, 1))
 const dev = devIssuer({ date: () => clock.date() })
 const bearer = () => requireBearer({ ...dev.options, clock })
 const LIMIT = { limitMs: 1_000, windowMs: 86_400_000, clock }

@@ -82,7 +82,7 @@ describe('README', () => {
 
   it('says truly how many requests of 1,400 and of 35 ms fit in 18 s', async () => {
     const admitted = async (costMs: number) => {
-      const clock = manualClock()
+      const clock = manualClock(Date.UTC(2026, 0, 1))
       const app = express()
       app.use(throttle({ clock, windowMs: 86_400_000 }) /* so that no window ends on the way */)
       app.get('/', (_req, res) => {

@@ -29,7 +29,7 @@ const [inMemory, asked] = ['The next table lists the files', 'A request that ask
 
 /** An app whose time stands still but when it is told to go on, so that no timer adds files to a request's. */
 async function walked(t: TestContext, store?: tollgate.ThrottleStore) {
-  const clock = manualClock()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
   const dev = devIssuer()
   const throttled = throttle({
     limitMs: 60_000,

@@ -210,7 +210,7 @@ describe('throttleDashboard()', () => {
   })
 
   it('looks up the routes of refused requests while somebody watches, and few of a large app while nobody does', async (t) => {
-    const clock = manualClock()
+    const clock = manualClock(Date.UTC(2026, 0, 1))
     const { at, spend, app } = await start(t, { clock })
     for (let i = 0; i < 3_000; i++) app.get(`/area${i}`, (_req, res) => void res.end())
     app.get('/api/late', (_req, res) => void res.end())
@@ -228,7 +228,7 @@ describe('throttleDashboard()', () => {
   })
 
   it('tells a bounded number of refused subjects apart, and does not search all of them for each new one', (t) => {
-    const clock = manualClock()
+    const clock = manualClock(Date.UTC(2026, 0, 1))
     const activity = new Activity(new Set(['default']), () => clock.now(), () => {}, () => false) // prettier-ignore
     t.after(() => activity.close())
     const totals = t.mock.method(Series.prototype, 'total')
@@ -294,7 +294,7 @@ describe('throttleDashboard()', () => {
   })
 
   it('tells who is refused, on which route, by which window, from the first second on', async (t) => {
-    const { at, spend } = await start(t, { names: (subject) => subject, clock: manualClock() })
+    const { at, spend } = await start(t, { names: (subject) => subject, clock: manualClock(Date.UTC(2026, 0, 1)) })
     await spend('ada', 1_200)
     await spend('grace', 1_200)
     for (let i = 0; i < 3; i++) assert.equal(await spend('ada', 1), 429)
@@ -461,7 +461,7 @@ describe('throttleDashboard()', () => {
   })
 
   it('keeps a bounded number of subjects and routes, those that matter', async (t) => {
-    const clock = manualClock()
+    const clock = manualClock(Date.UTC(2026, 0, 1))
     const app = express()
     const throttled = throttle({ limitMs: 10_000, windowMs: 3_600_000, clock, subject: who })
     const dashboard = throttleDashboard(throttled, { guard: open })
@@ -495,7 +495,7 @@ describe('throttleDashboard()', () => {
   })
 
   it('ends its streams when it is closed, and after five minutes so that the guard is asked again', async (t) => {
-    const clock = manualClock()
+    const clock = manualClock(Date.UTC(2026, 0, 1))
     const throttled = throttle({ clock })
     const dashboard = throttleDashboard(throttled, { guard: open })
     const server = express().use(dashboard).listen(0, '127.0.0.1')

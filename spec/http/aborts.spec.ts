@@ -301,7 +301,7 @@ const WAYS: Record<string, Way> = {
 }
 
 async function charged(t: TestContext, express: Handling['express'], { handle, workedMs, request = photo }: Way) {
-  const clock = manualClock()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
   const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clock })
   const app = express()
   app.set('env', 'test') // keeps Express's own error log quiet

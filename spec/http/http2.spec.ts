@@ -47,7 +47,7 @@ async function answer(client: ClientHttp2Session, headers: Record<string, string
 const spentMs = async (throttled: Throttle) => (await throttled.usage('ada'))[0]?.spentMs
 
 function clocked() {
-  const clock = manualClock()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
   return { clock, throttled: throttle({ subject: () => 'ada', limitMs: 1_000, clock }) }
 }
 

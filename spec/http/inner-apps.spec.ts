@@ -37,7 +37,7 @@ for (const [outerVersion, outerExpress] of EXPRESS_VERSIONS) {
 
       describe(`throttle() on ${outerVersion} and an app of ${innerVersion}, ${way}`, () => {
         async function apps(t: TestContext, build: (inner: Express, clock: ManualClock) => void) {
-          const clock = manualClock()
+          const clock = manualClock(Date.UTC(2026, 0, 1))
           const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clientWaitMs: DAY_MS, clock })
           const [outer, inner] = [outerExpress(), innerExpress()]
           const signals: AbortSignal[] = []

@@ -84,7 +84,7 @@ function sink(): Writable {
 
 /** An app with a throttle before a reader and a handler, and a connection to it. */
 async function uploading(t: TestContext, version: Express, reader: RequestHandler, workMs = 0) {
-  const clock = manualClock()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
   const throttled = throttle({ subject: () => 'ada', limitMs: 1_000_000, windowMs: DAY_MS, clock })
   const app = version()
   app.set('env', 'test')

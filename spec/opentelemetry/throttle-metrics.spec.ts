@@ -23,7 +23,7 @@ it('throttleMetrics() counts requests by outcome, time, holds and outages, and n
   const stop = throttleMetrics(provider.getMeter('express-tollgate'))
   t.after(() => provider.shutdown())
 
-  const clock = manualClock()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
   const app = express()
   app.use(throttle({ limitMs: 1_000, windowMs: 86_400_000, subject: () => 'ada-secret', clock }))
   app.get('/throttled', throttleTest())

@@ -22,7 +22,7 @@ function heard(t: TestContext, name: string): unknown[] {
 }
 
 async function api(t: TestContext, options: Partial<ThrottleOptions> = {}) {
-  const clock = manualClock()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
   const app = express()
   app.use(throttle({ limitMs: 1_000, windowMs: 86_400_000, subject: () => 'ada', clock, ...options }))
   app.get('/work', (_req, res) => {

@@ -75,7 +75,7 @@ describe('a million subjects in memory', () => {
 
 describe('Ledger.keptAs()', () => {
   it('gives newcomers their network’s account once there is no room, and one for all in the end', () => {
-    const ledger = new Ledger('default', TERMS, manualClock())
+    const ledger = new Ledger('default', TERMS, manualClock(Date.UTC(2026, 0, 1)))
     const admit = (subject: string) => {
       const decision = ledger.admit(subject, NOBODY)
       if ('hold' in decision) ledger.end(decision.hold, 0)

@@ -6,7 +6,7 @@ import { listen } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 
 async function resource(t: TestContext, limitMs = 18_000) {
-  const clock = manualClock()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
   const app = express()
   app.use(throttle({ limitMs, windowMs: 60_000, subject: () => 'ada', clock }))
   app.get('/platform/throttled', throttleTest())

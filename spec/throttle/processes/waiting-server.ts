@@ -26,7 +26,7 @@ app.use((_req, _res, next) => {
   next()
 })
 /** Stands still but for a tick: who runs spends nothing, and two of each subject are as many as may run. */
-const clock = manualClock()
+const clock = manualClock(Date.UTC(2026, 0, 1))
 app.use(throttle({ limitMs: 6_000, windowMs: 2_592_000_000, clock, subject: (req) => req.get('x-user') ?? null }))
 app.get('/', (_req, res) => {
   if (isReleased) return void res.end()

@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000
 
 /** An API whose `/work` is expected to take 500 of 1,000 ms, as nearly nothing is known of it, and what is at work in it. */
 async function api(t: TestContext, timersAt = 1) {
-  const clock = manualClock()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
   const after = clock.after.bind(clock)
   clock.after = (ms, fn) => after(ms * timersAt, fn)
   const app = express()

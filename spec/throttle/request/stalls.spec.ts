@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000
 
 /** A clock on which time passes without any timer being told: as while the event loop is blocked. */
 function blockableClock() {
-  const clock = manualClock()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
   let blockedMs = 0
   const blockable: Clock = {
     now: () => clock.now() + blockedMs,
