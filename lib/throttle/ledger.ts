@@ -90,7 +90,7 @@ export class Ledger {
   #enter(account: Account, now: number): void {
     const time = account.server.clock.at(now)
     if (time >= account.end) {
-      this.#log(account, Math.min(now, now - (time - account.end)))
+      this.#log(account, now - (time - account.end))
       account.enter(now, time)
     }
     account.own.boundWaits(now, account.others.excused)

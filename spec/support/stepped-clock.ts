@@ -2,7 +2,7 @@ import { manualClock } from '../../lib/testing'
 
 /** A clock that gives the event loop a turn after each timer, since a request that has waited begins by a promise. */
 export function steppedClock() {
-  const clock = manualClock()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
   const due = new Set<{ readonly atMs: number }>()
   const after = (ms: number, fn: () => void) => {
     const timer = { atMs: clock.now() + Math.max(0, ms) }

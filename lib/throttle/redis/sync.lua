@@ -19,7 +19,7 @@
 --          AnswerFigures; and behind them why a key is unreadable, for each that is
 local call, pack, unpacked, min, max, floor = redis.call, struct.pack, struct.unpack, math.min, math.max, math.floor
 local COMMAND, COMMAND_BYTES, REPLY = '<ddddddddddddddddddd', 152, '<dddddddddddddddd'
-local FIELD, FIELD_BYTES, NEVER = '<I5i7I6I6I7I3I6i7', 47, 2 ^ 55
+local FIELD, NEVER = '<I5i7I6I6I7I3I6i7', 2 ^ 55
 local SUMS = '<i7I6I6I7I3I6i7I3I6I6' -- longer ones would take three times the memory
 local NO_FIELD, NO_SUMS = pack(FIELD, 0, 0, 0, 0, 0, 0, 0, 0), pack(SUMS, 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0)
 local CLOSED, WRITTEN, LATE, UNREADABLE = 0, 1, 2, 3
@@ -48,7 +48,7 @@ local function count(key)
     if name == 'c' then o.used = o.used + (tonumber(value) or 0)
     elseif name == 'c:e' then o.excused = o.excused + (tonumber(value) or 0)
     elseif name == 'c:a' then o.added = o.added + (tonumber(value) or 0)
-    elseif name ~= 's' and name ~= 'n' and name ~= process and #value == FIELD_BYTES then
+    elseif name ~= 's' and name ~= 'n' and name ~= process and #value == #NO_FIELD then
       local seq, used, held, ahead, expires, running, excused, added = unpacked(FIELD, value)
       if expires <= time then
         used, held, ahead, running = used + held, 0, 0, 0

@@ -225,8 +225,9 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
 
   overrun(): void {
     if (this.#abort === undefined || this.#abort.signal.aborted) return
-    const { limitUs } = this.#least().hold
-    this.#abort.abort(spentError(this.window, limitUs, limitUs - leftUs(this.#least(), this.#now)))
+    const now = this.#now
+    const { asks, hold } = this.#least(now)
+    this.#abort.abort(spentError(asks.ledger.name, hold.limitUs, asks.ledger.current(hold.account, now).used(now)))
   }
 
   // --- RequestBudget

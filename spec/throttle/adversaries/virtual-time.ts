@@ -11,6 +11,7 @@ const LIMIT_MS = 18_000
 const WINDOWS = 20
 /** So many requests of an attacker are open at a time: more than may run. */
 const OPEN = 40
+
 /**
  * What an attacker gets of an API at default terms, over sockets that are real and in time that is the spec's. In
  * limits: by the requests that began in the first window, and on average.

@@ -16,7 +16,7 @@ import { workByUser } from '../../chaos/log'
 import { LONG_WINDOW_MS, totals } from '../../chaos/shared-total'
 import { listen } from '../../support/serve'
 import { missedDeadline } from '../../support/missed-deadline'
-import { type Server, freePort, startRedis } from '../../support/redis'
+import { type Server, freePort, redisOfSuite, startRedis } from '../../support/redis'
 import { throttledApp } from '../../support/throttled-app'
 import { until } from '../../support/until'
 
@@ -187,21 +187,12 @@ describe('redisStore() with a Redis user of few rights', () => {
     '+set',
     '+pexpireat',
   ]
-  let redis: Server
-  let admin: Redis
-  before(async () => {
-    redis = await startRedis()
-    admin = new Redis(redis.port)
-  })
-  after(async () => {
-    admin.disconnect()
-    await redis.stop()
-  })
+  const own = redisOfSuite()
 
   async function user(name: string, commands: readonly string[]): Promise<string> {
     const rights = ['~tollgate:*', 'resetchannels', '-@all', ...commands]
-    await admin.call('ACL', 'SETUSER', name, 'on', '>secret', ...rights)
-    return `redis://${name}:secret@127.0.0.1:${redis.port}`
+    await own.redis.call('ACL', 'SETUSER', name, 'on', '>secret', ...rights)
+    return `redis://${name}:secret@127.0.0.1:${own.server.port}`
   }
 
   it('works where INFO is denied, heartbeats and all', async (t) => {
@@ -219,16 +210,16 @@ describe('redisStore() with a Redis user of few rights', () => {
 
   /** Nothing is left for the subject of `degraded()`. Fields are counted then, once one has expired. */
   async function spendAll(t: TestContext): Promise<void> {
-    const store = redisStore(`redis://127.0.0.1:${redis.port}`)
+    const store = redisStore(`redis://127.0.0.1:${own.server.port}`)
     const { ask } = await throttledApp(t, { ...OPTIONS, store })
     await ask('nobody', OPTIONS.limitMs + 1)
   }
 
   for (const missing of NEEDED) {
     it(`says what to allow where ${missing} is missing, and decides alone`, async (t) => {
-      await admin.script('FLUSH') // or nobody would need EVAL
+      await own.redis.script('FLUSH') // or nobody would need EVAL
       const some = NEEDED.filter((right) => right !== missing)
-      await admin.flushall() // or nobody would need SET
+      await own.redis.flushall() // or nobody would need SET
       if (missing === '+hgetall') await spendAll(t) // or nobody would need HGETALL
       const { causes, degraded } = throttled(t, redisStore(await user(`not${missing.slice(1)}`, some)))
       await until(async () => (await degraded()) && causes.length > 0)
@@ -237,7 +228,7 @@ describe('redisStore() with a Redis user of few rights', () => {
         /^Redis at 127.0.0.1:\d+ denies its user a right \(.+\): allow the user ~tollgate:\* \+evalsha \+eval /,
       )
       assert.equal(await degraded(), true)
-      await admin.call('ACL', 'SETUSER', `not${missing.slice(1)}`, missing)
+      await own.redis.call('ACL', 'SETUSER', `not${missing.slice(1)}`, missing)
       await until(async () => !(await degraded()))
       const denied = causes.filter((cause) => /denies its user a right/.test(String(cause)))
       assert.equal(denied.length, 1) // on a busy machine the server may miss a heartbeat besides

@@ -20,7 +20,13 @@ async function uploads(t: TestContext, count: number, options: ThrottleOptions =
   for (const { req } of api.running) req.on('error', () => undefined).resume()
   await until(() => api.running.every(({ req }) => req.readableDidRead))
   await new Promise(setImmediate)
-  return { ...api, sockets }
+  /** The first upload is complete, and its handler goes on. */
+  const sendRest = async () => {
+    sockets[0]?.write('b')
+    await until(() => api.running[0]?.req.complete)
+    await new Promise(setImmediate)
+  }
+  return { ...api, sockets, sendRest }
 }
 
 describe('throttle({ clientWaitMs })', () => {
@@ -41,10 +47,9 @@ describe('throttle({ clientWaitMs })', () => {
   })
 
   it('counts the rest however often the client sends a byte', async (t) => {
-    const { clock, sockets, spentMs, running } = await uploads(t, 1)
+    const { clock, sendRest, spentMs } = await uploads(t, 1)
     clock.advance(2_100)
-    sockets[0]?.write('b')
-    await until(() => running[0]?.req.complete)
+    await sendRest()
     clock.advance(50)
     assert.equal(await spentMs(), 150)
   })
@@ -88,7 +93,7 @@ describe('throttle({ clientWaitMs })', () => {
   })
 
   it('excuses a wait again that was beyond the cap when its window ended, up to the cap of the next', async (t) => {
-    const { clock, enterNextWindow, spentMs, throttled, sockets, running } = await uploads(t, 1)
+    const { clock, enterNextWindow, sendRest, spentMs, throttled } = await uploads(t, 1)
     const { endsInMs } = (await throttled.usage('ada'))[0] as { endsInMs: number }
     clock.advance(endsInMs - 100)
     assert.equal(Math.round((await spentMs()) ?? 0), Math.round(endsInMs - 2_100))
@@ -99,9 +104,7 @@ describe('throttle({ clientWaitMs })', () => {
     clock.advance(300)
     assert.equal(await spentMs(), 300)
     await enterNextWindow()
-    sockets[0]?.write('b')
-    await until(() => running[0]?.req.complete)
-    await new Promise(setImmediate)
+    await sendRest()
     clock.advance(50)
     await enterNextWindow()
     assert.equal(await spentMs(), 0)
@@ -110,11 +113,9 @@ describe('throttle({ clientWaitMs })', () => {
   })
 
   it('learns no price from a wait beyond the cap', async (t) => {
-    const { clock, enterNextWindow, open, running, sockets, spentMs } = await uploads(t, 1)
+    const { clock, enterNextWindow, open, running, sendRest, spentMs } = await uploads(t, 1)
     clock.advance(2_800)
-    sockets[0]?.write('b')
-    await until(() => running[0]?.req.complete)
-    await new Promise(setImmediate)
+    await sendRest()
     running.splice(0)[0]?.res.end()
     assert.equal(await spentMs(), 800)
     await enterNextWindow()
@@ -130,11 +131,9 @@ describe('throttle({ clientWaitMs })', () => {
   })
 
   it('holds half as much as was worked after such a wait', async (t) => {
-    const { burst, clock, running, sockets, spentMs } = await uploads(t, 1)
+    const { burst, clock, sendRest, spentMs } = await uploads(t, 1)
     clock.advance(2_100)
-    sockets[0]?.write('b')
-    await until(() => running[0]?.req.complete)
-    await new Promise(setImmediate)
+    await sendRest()
     clock.advance(300)
     assert.equal(await spentMs(), 400)
     assert.equal(await burst(1, '/new'), 0, 'a request of a price of 500 ms')
