@@ -12,14 +12,16 @@ const TOLERANCE = 100
 const TOLERANCE_LEAST_US = 1_000
 /** Where no more may run than this, nothing is granted ahead and ends are told at once: other processes need each place. */
 const FEW_PLACES = 4
+/** Where no more may run than this, ends are told at a tick. */
+const SCARCE_PLACES = 8
 /** Of a subject beyond its limit each process hears once more in this end of the window: all of it makes its strain. */
 const LAST_US = 2_000_000
 /** A line asks again so soon. */
 const ASK_US = 100_000
 
 /** Whether few of the subject's requests may run at once. */
-function areFew(account: Account, now: number): boolean {
-  return !account.hasPlace(account.limitUs, now, FEW_PLACES)
+function areFew(account: Account, now: number, most = FEW_PLACES): boolean {
+  return !account.hasPlace(account.limitUs, now, most)
 }
 
 /** How far the store's figures may be off from the truth. */
@@ -39,7 +41,8 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
   const tolerance = toleranceOf(account)
   if (Math.abs(untold) > tolerance || grant.us > 0 || told.ahead > 0) return 'tick'
   if (Math.abs(own.excused(now) - told.excused) > tolerance || own.addedUs !== told.added) return 'tick'
-  if (!account.isBusy && told.until > now + TICK_US) return 'tick'
+  if ((!account.isBusy || account.hasEnded) && told.until > now + TICK_US) return 'tick'
+  if (account.hasEnded && areFew(account, now, SCARCE_PLACES)) return 'tick'
   if (isBeyond(account, now) && now - account.heardAt > LAST_US && account.endsInUs(now) < LAST_US) return 'tick'
   const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + LEASE_US / 2 > told.until
   return endsLater ? 'tick' : undefined

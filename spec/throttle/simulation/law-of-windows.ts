@@ -58,9 +58,7 @@ function sumsAreSums(sim: Simulation, hash: Hash | undefined): void {
 function hasBeenQuiet(sim: Simulation, laws: Laws, work: Work, number: number): boolean {
   const end = work.startOf(number + 1)
   const since = sim.loop.now - TOLD_US - sim.roundTrip
-  const isAsked = sim.requests.some(
-    (one) => one.work === work && one.arrivedAt <= end && !(one.isDecided && one.arrivedAt < since),
-  )
+  const isAsked = sim.requests.some((one) => one.work === work && one.arrivedAt <= end && one.decidedAt >= since)
   if (isAsked || work.chargedAt >= since) return false
   return laws.admittedOf(work).every(({ endedAt, admittedAt }) => endedAt < since - 100_000 || admittedAt > end)
 }
@@ -126,6 +124,7 @@ function conserved(
     if (!isLossy || allow.isRecent()) return
     // Commands get lost: the store may not have heard of the last seconds, but the process knows that.
     if (process.account(work)?.told === undefined || process.isDown) return
+    if (process.upSince > sim.loop.now - TOLD_US - sim.roundTrip) return
   }
   if (Math.abs(has - truth) > slack) sim.found('conservation: the store has what was used', fact)
 }

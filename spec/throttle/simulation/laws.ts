@@ -179,7 +179,7 @@ export class Laws {
     const { others, heardAt, number } = account
     const isAlone = [...work.live].every((one) => one === request || one.process !== process)
     if (isAlone && process.downForUs > LONG_OUTAGE_US) return
-    const heard = Math.max(work.startOf(number), process.simulated(heardAt))
+    const heard = Math.max(work.startOf(number), process.simulated(heardAt) + 1) // what began in this microsecond was told
     let [us, heldThen] = [0, 0]
     for (const one of this.admittedOf(work)) {
       if (one.process !== process) continue

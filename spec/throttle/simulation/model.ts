@@ -40,7 +40,7 @@ export interface Hash {
   readonly closed: { used: number; excused: number; added: number }
   /** What each closed process has moved: for the laws only. */
   readonly moved: Map<string, number>
-  /** What fields held that had expired and were written anew before the store looked: for the laws only. */
+  /** What fields held that had expired, when the store looked or they were written anew: for the laws only. */
   readonly lapsed: { readonly at: number; readonly held: number }[]
 }
 
@@ -109,6 +109,7 @@ export class StoreModel {
     for (const [name, field] of hash.fields) {
       if (name === process) continue
       if (field.expires <= time) {
+        if (field.held > 0) hash.lapsed.push({ at: time, held: field.held })
         field.used += field.held
         field.held = field.ahead = field.running = 0
         field.expires = NEVER

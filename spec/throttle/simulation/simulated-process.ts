@@ -31,6 +31,8 @@ export class SimulatedProcess implements Clock {
   /** It stands still until then. */
   blockedUntil = 0
   wasBlocked = false
+  /** When the store answered it again after an outage. */
+  upSince = 0
   /** When the store last granted it something. */
   grantedAt = -Infinity
   readonly running = new Set<SimulatedRequest>()
@@ -129,7 +131,9 @@ export class SimulatedProcess implements Clock {
     return this.#health.serverOf('')
   }
 
-  noteLiving(): void {
+  /** A heartbeat was answered. */
+  beatAnswered(): void {
+    if (this.isDown) this.upSince = this.sim.loop.now
     this.sim.loop.after(0, () => {
       const { living } = this.#server
       if (living !== this.#living) this.#livings.push({ living: this.#living, until: this.sim.loop.now })

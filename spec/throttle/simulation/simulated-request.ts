@@ -29,7 +29,8 @@ export class SimulatedRequest implements Applicant, HoldOwner {
   readonly limitUs: number
   readonly arrivedAt: number
   isGone = false
-  isDecided = false
+  /** When it was decided; Infinity while it waits. */
+  decidedAt = Infinity
   /** When it was let in, in simulated time; and its price then. */
   admittedAt = 0
   priceUs = 0
@@ -71,6 +72,10 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     this.#askNext()
   }
 
+  get isDecided(): boolean {
+    return this.decidedAt < Infinity
+  }
+
   get #line(): Set<SimulatedRequest> {
     const { lines } = this.process
     let line = lines.get(this.work)
@@ -108,7 +113,7 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     if (this.isDecided) return sim.found('a request is decided once', { seq: this.seq })
     if (process.isDead) return
     if (!('hold' in decision)) {
-      this.isDecided = true
+      this.decidedAt = sim.loop.now
       this.#line.delete(this)
       if (this.hold) this.stopCounting()
       for (const { ledger, hold } of this.#held) ledger.release(hold, process.nowUs())
@@ -138,8 +143,7 @@ export class SimulatedRequest implements Applicant, HoldOwner {
 
   #admitted(): void {
     const { sim, process, asked } = this
-    this.isDecided = true
-    this.admittedAt = sim.loop.now
+    this.decidedAt = this.admittedAt = sim.loop.now
     this.priceUs = this.hold?.priceUs ?? 0
     sim.laws.admitted(this)
     this.#line.delete(this)

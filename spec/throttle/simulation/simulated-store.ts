@@ -78,7 +78,7 @@ export class SimulatedStore implements ThrottleStore {
     const { sim, process } = this
     return this.#send(
       () => sim.model.beat(process.name, sim.time),
-      () => process.noteLiving(),
+      () => process.beatAnswered(),
     )
   }
 
