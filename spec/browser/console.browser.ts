@@ -161,11 +161,13 @@ for (const [width, viewport] of Object.entries(WIDTHS)) {
       await said(/: no time left for \d+ s\.$/)
       assert.equal(await page.locator('.retry').count(), 0)
       const height = () => page.evaluate('document.querySelector("#answers").offsetHeight')
+      const areAnswered = async () => (await page.locator('#under-way > *').count()) === 0
       for (let n = 0; n < 16; n++) await call('Status')
-      await answer(16).waitFor()
+      await until(areAnswered)
+      assert.equal(await page.locator('#log > li').count(), 20)
       const before = await height()
       for (let n = 0; n < 12; n++) await call('Status')
-      await until(async () => (await page.locator('#log > li').count()) === 20)
+      await until(areAnswered)
       assert.equal(await height(), before, 'the page does not grow with every call')
     })
 
