@@ -24,7 +24,7 @@ export interface OthersFigures {
 }
 
 /** What the store has of this process. */
-export interface Told extends Omit<OthersFigures, 'running'> {
+export interface Told extends Omit<OthersFigures, 'running' | 'excused'> {
   /** When the hold expires there, at the soonest, in µs of the process's clock. */
   readonly until: number
 }
@@ -50,7 +50,7 @@ export interface AccountTerms {
 }
 
 const NOTHING: OthersFigures = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0 }
-export const TOLD_NOTHING: Told = { used: 0, held: 0, ahead: 0, excused: 0, added: 0, until: -Infinity }
+export const TOLD_NOTHING: Told = { used: 0, held: 0, ahead: 0, added: 0, until: -Infinity }
 
 /**
  * What one process knows of one subject's budget in the window that is open: its own requests, what the store has

@@ -10,18 +10,16 @@ export const GRACE_US = 250_000
 /** All processes together may be off by a hundredth of the limit; one of them by this at least. */
 const TOLERANCE = 100
 const TOLERANCE_LEAST_US = 1_000
-/** Where no more may run than this, nothing is granted ahead and ends are told at once: other processes need each place. */
-const FEW_PLACES = 4
-/** Where no more may run than this, ends are told at a tick. */
-const SCARCE_PLACES = 8
+/** Where no more may run than this, ends are told at once: other processes need each place. */
+const FEW_PLACES = 8
 /** Of a subject beyond its limit each process hears once more in this end of the window: all of it makes its strain. */
 const LAST_US = 2_000_000
 /** A line asks again so soon. */
 const ASK_US = 100_000
 
 /** Whether few of the subject's requests may run at once. */
-function areFew(account: Account, now: number, most = FEW_PLACES): boolean {
-  return !account.hasPlace(account.limitUs, now, most)
+function areFew(account: Account, now: number): boolean {
+  return !account.hasPlace(account.limitUs, now, FEW_PLACES)
 }
 
 /** How far the store's figures may be off from the truth. */
@@ -38,11 +36,9 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
   if (told === undefined) return 'tick'
   if (account.hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
   const untold = own.used(now) + own.priced(now) - told.used - told.held
-  const tolerance = toleranceOf(account)
-  if (Math.abs(untold) > tolerance || grant.us > 0 || told.ahead > 0) return 'tick'
-  if (Math.abs(own.excused(now) - told.excused) > tolerance || own.addedUs !== told.added) return 'tick'
+  if (Math.abs(untold) > toleranceOf(account) || grant.us > 0 || told.ahead > 0) return 'tick'
+  if (own.addedUs !== told.added) return 'tick'
   if ((!account.isBusy || account.hasEnded) && told.until > now + TICK_US) return 'tick'
-  if (account.hasEnded && areFew(account, now, SCARCE_PLACES)) return 'tick'
   if (isBeyond(account, now) && now - account.heardAt > LAST_US && account.endsInUs(now) < LAST_US) return 'tick'
   const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + LEASE_US / 2 > told.until
   return endsLater ? 'tick' : undefined
@@ -143,7 +139,6 @@ export function reportOf(account: Account, seq: number, now: number, closes = fa
 
 /** Time wished for ahead. */
 function wishOf(account: Account, now: number): number {
-  if (areFew(account, now)) return 0
   const { unitUs, latelyUs, demandUs } = account
   return Math.floor(Math.max(1.25 * latelyUs, demandUs > unitUs ? 2 * demandUs : 0))
 }
@@ -180,7 +175,7 @@ function hear(account: Account, { report, at }: Sent, figures: AnswerFigures, no
   account.heardAt = at
   account.strain = Math.max(account.strain, figures.strain / HUNDREDTHS)
   account.carriedUs = Math.max(account.carriedUs, figures.carried)
-  const reported = { used: report.used, ahead, excused: report.excused, added: report.added }
+  const reported = { used: report.used, ahead, added: report.added }
   account.told = { ...reported, held: report.held + granted, until: at + report.lasts }
   grant.us = ahead + granted
   grant.places = places + count

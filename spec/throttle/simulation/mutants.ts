@@ -101,9 +101,7 @@ const OF_REPORTS: readonly Row[] = [
     'if (grant.us > 0',
   ],
   ['what is ahead given back at ticks', 'clean waiting hot', 'grant.us > 0 || told.ahead > 0', 'false'],
-  ['excused waits told', 'clients', 'Math.abs(own.excused(now) - told.excused) > tolerance', 'false'],
   ['charged time told apart', 'learned', 'own.addedUs !== told.added', 'false'],
-  ['nothing ahead with few places left', 'hot', '  if (areFew(account, now)) return 0\n', ''],
   ['overshoot heard at the end of a window', 'strain', 'if (isBeyond(account, now) && now', 'if (false && now'],
   [
     'a hold that is over told',
@@ -112,7 +110,6 @@ const OF_REPORTS: readonly Row[] = [
     'if (false)',
   ],
   ['ends told beside a long hold', 'two waiting', '(!account.isBusy || account.hasEnded)', '!account.isBusy'],
-  ['ends told where places are scarce', 'hot', 'account.hasEnded && areFew(account, now, SCARCE_PLACES)', 'false'],
   ['holds renewed', 'two clients learned', "return endsLater ? 'tick' : undefined", 'return undefined'],
   [
     'ends told at once with few places left',
@@ -328,11 +325,9 @@ export const SLOW: ReadonlySet<string> = new Set([
 export const PROVED_BY: ReadonlyMap<string, string> = new Map([
   ['places in the process', 'throttle/simulation'],
   ['strain counted as the store does', 'throttle/simulation'],
-  ['nothing ahead with few places left', 'throttle/simulation'],
+  ['half of the places at most ahead', 'throttle/simulation'],
   ['ends told beside a long hold', 'throttle/simulation'],
-  ['ends told where places are scarce', 'throttle/simulation'],
   ['drift while a reply is under way', 'throttle/account/window-clock'],
-  ['excused waits told', 'throttle/simulation'],
   ['charged time told apart', 'throttle/adversaries/processes'],
   ['overshoot heard at the end of a window', 'throttle/adversaries/processes'],
   ['the lease of what is ahead', 'throttle/ledger'],
