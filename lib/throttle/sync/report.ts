@@ -103,7 +103,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = fa
     want += waiter.priceUs
     lasts = Math.max(lasts, waiter.priceUs)
   }
-  const wish = wants ? wishOf(account, now) : 0
+  const wish = wants ? wishOf(account) : 0
   const wishPlaces = wish > 0 ? 2 * Math.max(1, account.peak) : 0
   const report: Report = {
     subject: account.subject,
@@ -138,7 +138,7 @@ export function reportOf(account: Account, seq: number, now: number, closes = fa
 }
 
 /** Time wished for ahead. */
-function wishOf(account: Account, now: number): number {
+function wishOf(account: Account): number {
   const { unitUs, latelyUs, demandUs } = account
   return Math.floor(Math.max(1.25 * latelyUs, demandUs > unitUs ? 2 * demandUs : 0))
 }
