@@ -108,6 +108,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     clock,
   }
   const registry = Registry.of(store)
+  /** Each window once, also where several routes share it. */
   const windows: OpenPolicy[] = []
   const policy = generalPolicy(options)
   const entries = routeEntries(routes, policy)
@@ -168,7 +169,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
   function open(policy: Policy): OpenPolicy {
     const opened = { policy, ledger: registry.open(policy, grantAhead, clock), routes: new RouteTable() }
-    windows.push(opened)
+    if (!windows.some(({ ledger }) => ledger === opened.ledger)) windows.push(opened)
     return opened
   }
 
@@ -196,7 +197,9 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
   function close(): Promise<void> {
     return (closed ??= stayAlive(
-      Promise.all(windows.map(({ policy }) => registry.close(policy.name))).then(() => undefined),
+      Promise.all(
+        [general, ...opened.map(({ value }) => value)].map((one) => one && registry.close(one.policy.name)),
+      ).then(() => undefined),
     ))
   }
 

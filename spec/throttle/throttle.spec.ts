@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
-import { budgetOf, throttle, type ThrottleOptions } from '../../lib'
+import { budgetOf, throttle, type ThrottleOptions, type ThrottleStore } from '../../lib'
 import { subjectId } from '../../lib/throttle/account/subject-id'
 import { type Answer, listen } from '../support/serve'
 import { manualClock } from '../../lib/testing'
@@ -504,6 +504,26 @@ describe('throttle() as an operator sees it', () => {
     )
     await throttled?.reset('ada')
     assert.deepEqual(throttleFields(await get('/work/10')), [10, 1_000, 10, 990])
+  })
+
+  it('usage() and advise() list a window once that several routes share, and close() lets go of its store', async () => {
+    const tree = { limitMs: 700, windowMs: 10_000, name: 'tree' }
+    let isClosed = false
+    const down = () => Promise.reject(new Error('down'))
+    const server = { name: undefined, report: down, beat: down }
+    const close = () => Promise.resolve(void (isClosed = true))
+    const store: ThrottleStore = { serverOf: () => server, watch: () => undefined, close }
+    const throttled = throttle({ store, routes: { '/tree': tree, '/people': tree, '/free': false } })
+    assert.deepEqual(
+      (await throttled.usage('ada')).map(({ window }) => window),
+      ['default', 'tree'],
+    )
+    assert.deepEqual(
+      (await throttled.advise()).map(({ window }) => window),
+      ['default', 'tree'],
+    )
+    await throttled.close()
+    assert.ok(isClosed)
   })
 
   it('close() is safe to call twice', async () => {
