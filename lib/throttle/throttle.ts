@@ -110,6 +110,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   const registry = Registry.of(store)
   /** Each window once, also where several routes share it. */
   const windows: OpenPolicy[] = []
+  const names: string[] = []
   const policy = generalPolicy(options)
   const entries = routeEntries(routes, policy)
   const general = open(policy)
@@ -169,6 +170,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
   function open(policy: Policy): OpenPolicy {
     const opened = { policy, ledger: registry.open(policy, grantAhead, clock), routes: new RouteTable() }
+    names.push(policy.name)
     if (!windows.some(({ ledger }) => ledger === opened.ledger)) windows.push(opened)
     return opened
   }
@@ -196,11 +198,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   function close(): Promise<void> {
-    return (closed ??= stayAlive(
-      Promise.all(
-        [general, ...opened.map(({ value }) => value)].map((one) => one && registry.close(one.policy.name)),
-      ).then(() => undefined),
-    ))
+    return (closed ??= stayAlive(Promise.all(names.map((name) => registry.close(name))).then(() => undefined)))
   }
 
   const health = store && StoreHealth.of(store, clock).note(onOutage)
