@@ -110,6 +110,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   const registry = Registry.of(store)
   /** Each window once, also where several routes share it. */
   const windows: OpenPolicy[] = []
+  /** Of all policies that were opened. */
   const names: string[] = []
   const policy = generalPolicy(options)
   const entries = routeEntries(routes, policy)
