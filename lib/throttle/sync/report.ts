@@ -16,6 +16,8 @@ const FEW_PLACES = 8
 const LAST_US = 2_000_000
 /** A line asks again so soon. */
 const ASK_US = 100_000
+/** No clock that was learned from an answer in time is off by as much. */
+const BEHIND_US = 100_000
 
 /** Whether few of the subject's requests may run at once. */
 function areFew(account: Account, now: number): boolean {
@@ -146,7 +148,8 @@ function wishOf(account: Account): number {
 /**
  * Takes an answer in. Ignores one that was given up.
  *
- * @returns `serve`: those who wait can be decided. `again`: another report is needed now
+ * @returns `serve`: those who wait can be decided, without the store where it did not write. `again`: another report is
+ *   needed now
  */
 export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: number): 'serve' | 'again' | undefined {
   const { report } = sent
@@ -157,7 +160,7 @@ export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: nu
     hear(account, sent, answer.figures as AnswerFigures, now)
     return 'serve'
   }
-  if (answer.status === 'unreadable') return 'serve'
+  if (answer.status === 'unreadable' || isBehind(account, answer)) return 'serve'
   if (answer.status === 'late' && answer.found < report.stored) {
     // The store has lost the figures: they are told anew. A closed process's have been moved before.
     account.stored = 0
@@ -165,6 +168,11 @@ export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: nu
     account.told = { ...TOLD_NOTHING, used: report.used }
   }
   return account.line.length > 0 ? 'again' : undefined
+}
+
+/** The server's clock was set back, or a replica's is behind: it cannot know this window yet. */
+function isBehind({ start }: Account, { status, time }: Answer): boolean {
+  return status === 'closed' && time < start - BEHIND_US
 }
 
 function hear(account: Account, { report, at }: Sent, figures: AnswerFigures, now: number): void {

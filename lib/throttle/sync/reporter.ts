@@ -147,7 +147,7 @@ export class Reporter implements HealthListener, Sending {
   #take(account: Account, question: Sent, answer: Answer, now: number): void {
     const next = takeAnswer(account, question, answer, now)
     if (next === 'serve') {
-      this.#accounts.serve(account, now, answer.status === 'unreadable' || undefined)
+      this.#accounts.serve(account, now, answer.status !== 'written' || undefined)
       this.#tellRefreshed(account, question.report.seq)
     }
     if (account.line.length > 0) askLater(account, now)
