@@ -30,8 +30,8 @@ function toleranceOf({ limitUs, server }: Account): number {
 }
 
 /**
- * When a report is due. `now`: others wait for what it frees, or must hear that nothing is left. `tick`: the truth differs
- * from what was told by more than the tolerance, something is ahead, or a hold ends later or sooner than was told.
+ * When a report is due. `now`: others wait for what it frees, or may wait elsewhere. `tick`: the truth differs from what
+ * was told by more than the tolerance, something is ahead, or a hold ends later or sooner than was told.
  */
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
   const { told, own, grant } = account
