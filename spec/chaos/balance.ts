@@ -19,7 +19,7 @@ export interface Balance {
  *
  * @param waitMs for how long to wait for what is missing, for each user
  */
-export async function balance(work: ReadonlyMap<string, Work>, total: Total, waitMs = 5_000): Promise<Balance> {
+export async function balance(work: ReadonlyMap<string, Work>, total: Total, waitMs = 60_000): Promise<Balance> {
   const sum = { requests: 0, workedMs: 0, chargedMs: 0, lostMs: 0, doubledMs: 0 }
   for (const [user, worked] of work) {
     await until(async () => isRight(worked, await total(user)), waitMs).catch(() => undefined)

@@ -93,8 +93,9 @@ for (const [version, make] of EXPRESS_VERSIONS) {
 
     it('charges the narrower window where an entry before it cannot decode the path', async () => {
       const app = make()
-      const routes = { '/tree/:id': { limitMs: 100_000 }, '/tree': { limitMs: 100 } }
-      app.use(throttle({ routes, subject: () => 'ada' }))
+      const windowMs = 86_400_000
+      const routes = { '/tree/:id': { limitMs: windowMs }, '/tree': { limitMs: windowMs / 2 } }
+      app.use(throttle({ windowMs, routes, subject: () => 'ada' }))
       app.use((req, res) => void res.set('X-Window', budgetOf(req).window).end())
       const { raw } = await serve(app)
       for (const [id, window] of Object.entries({ 7: '/tree/:id', '%ff': '/tree', '%': '/tree', '%zz/7': '/tree' })) {

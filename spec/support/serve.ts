@@ -31,6 +31,7 @@ export async function serve(app: RequestListener, options: ServerOptions = {}): 
 /** The same until it is closed: for processes of their own, and where the order of closing matters. */
 export async function listen(app: RequestListener, options: ServerOptions = {}): Promise<Listening> {
   const server = createServer(options, app)
+  server.keepAliveTimeout = 0 // on a busy machine a client writes to a connection that the server has just closed
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`

@@ -73,24 +73,22 @@ function contract(name: string, store: () => ThrottleStore | undefined): void {
     /** Runs `fn` so that it is over before the window is; again in the next window where it was not. */
     async function inOneWindow(throttled: ReturnType<typeof throttle>, fn: () => Promise<void>): Promise<void> {
       const left = async () => (await throttled.usage('ada'))[0]?.endsInMs as number
+      const end = async () => (await left()) + performance.now()
       for (;;) {
         await until(async () => (await left()) > 1_000)
-        const before = await left()
+        const before = await end()
         await fn()
-        if ((await left()) < before) return
+        if (Math.abs((await end()) - before) < 600) return
       }
     }
 
     it("adds up a subject's charges and refuses when they exceed the limit", async (t) => {
-      const { charge, throttled } = await api(t)
-      await inOneWindow(throttled, async () => {
-        await throttled.reset('ada')
-        const used = (await charge(4_000)).number('X-THROTTLE-MILLIS-USED')
-        assert.ok(used >= 4_000 && used < 5_000, String(used))
-        assert.equal((await charge(5_000)).status, 200)
-        assert.equal((await charge(1_001)).status, 200)
-        assert.equal((await charge(0)).status, 429)
-      })
+      const { charge } = await api(t, { windowMs: DAY })
+      const used = (await charge(4_000)).number('X-THROTTLE-MILLIS-USED')
+      assert.ok(used >= 4_000 && used < 5_000, String(used))
+      assert.equal((await charge(5_000)).status, 200)
+      assert.equal((await charge(1_001)).status, 200)
+      assert.equal((await charge(0)).status, 429)
     })
 
     it('lets in a client that waits as long as Retry-After says', async (t) => {
@@ -188,7 +186,7 @@ describe('redisStore()', () => {
     const keys = await client.keys('*')
     assert.ok(keys.length > 10, `${keys.length} keys`)
     for (const key of keys) {
-      assert.ok((await client.pttl(key)) > 0, key)
+      assert.notEqual(await client.pttl(key), -1, key) // -2: it has expired since
       assert.match(
         key,
         /^contract-\d+:(living:\{beat\}|canary:\{beat\}|usage:\d+:[\x20-\x7e]+|w3:\{[\w-]{24}\}:\d+:[\x20-\x7e]+)$/,

@@ -58,10 +58,10 @@ describe('throttled.advise()', () => {
     const redis = await startRedis()
     t.after(() => redis.stop())
     const make = () =>
-      start(t, { store: redisStore(`redis://127.0.0.1:${redis.port}`), limitMs: 100_000, dryRun: true })
+      start(t, { store: redisStore(`redis://127.0.0.1:${redis.port}`), limitMs: 2_000_000, dryRun: true })
     const processes = await Promise.all([make(), make(), make(), make()])
     await Promise.all(processes.map(({ throttled }) => throttled.ready()))
-    const exact = Array.from({ length: 60 }, (_, i) => Math.round(20 * 1.12 ** i)) // ms, 20 ms to 16 s
+    const exact = Array.from({ length: 60 }, (_, i) => Math.round(400 * 1.12 ** i)) // ms, 0.4 s to 320 s: beside it, what requests take is little
     const parts = exact.flatMap((ms, i) =>
       [0.1, 0.4, 0.2, 0.3].map((part, p) => [i, p, Math.round(ms * part)] as const),
     )
@@ -77,7 +77,7 @@ describe('throttled.advise()', () => {
     await until(async () => {
       await Promise.all(processes.map(({ throttled }) => throttled.flush()))
       await Promise.all(processes.map(({ throttled }) => throttled.advise())) // each writes what it has counted
-      ;[advice] = await (processes[1] ?? assert.fail()).throttled.advise({ hours: 2, limitsMs: [1_000, 5_000] })
+      ;[advice] = await (processes[1] ?? assert.fail()).throttled.advise({ hours: 2, limitsMs: [20_000, 100_000] })
       return advice && Math.abs(advice.processingMs - total) < total / 50
     })
     assert.equal(advice?.subjectWindows, 60)

@@ -231,7 +231,9 @@ describe('redisStore() with a Redis user of few rights', () => {
       await own.redis.call('ACL', 'SETUSER', `not${missing.slice(1)}`, missing)
       await until(async () => !(await degraded()))
       const denied = causes.filter((cause) => /denies its user a right/.test(String(cause)))
-      assert.equal(denied.length, 1) // on a busy machine the server may miss a heartbeat besides
+      // On a busy machine the server may miss a heartbeat besides. Heartbeats need no HGETALL: they end the outage.
+      if (missing === '+hgetall') assert.ok(denied.length >= 1)
+      else assert.equal(denied.length, 1)
     })
   }
 })
