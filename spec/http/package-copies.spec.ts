@@ -11,12 +11,12 @@ import { devIssuer } from '../../lib/testing'
 import { listen } from '../support/serve'
 import { until } from '../support/until'
 
-const require = createRequire(__filename)
+const load = createRequire(__filename)
 
 /** Loads another copy of the package, or of a module of it, as package managers, reloads and test runners do. */
 function reload(module: string): unknown {
-  for (const path of Object.keys(require.cache)) if (/[/\\]lib[/\\]/.test(path)) delete require.cache[path]
-  return require(module)
+  for (const path of Object.keys(load.cache)) if (/[/\\]lib[/\\]/.test(path)) delete load.cache[path]
+  return load(module)
 }
 
 function copy(): typeof first {
