@@ -13,11 +13,11 @@ import { startRedis } from './support/redis'
 import { until } from './support/until'
 
 /** As it is published: as specs load the sources, they have a function more for everything that is imported. */
-const DIST = join(__dirname, '../dist')
+const DIST = join(process.cwd(), 'dist')
 const load = createRequire(__filename)
 const { redisStore, requireBearer, throttle } = load(DIST) as typeof tollgate
 const { devIssuer, manualClock } = load(join(DIST, 'testing')) as typeof testing
-const DESIGN = readFileSync(join(__dirname, '../docs/design.md'), 'utf8')
+const DESIGN = readFileSync(join(process.cwd(), 'docs/design.md'), 'utf8')
 /** What a test brings, a workaround that Node 24 does without, and a timer that is no request's and never stands still. */
 const NOT_COUNTED = ['testing/manual-clock.ts', 'http/hidden-classes.ts', 'redis/silence.ts']
 

@@ -21,5 +21,5 @@ export async function busyLoops(): Promise<{ stop: () => Promise<void> }> {
 }
 
 function start(): ChildProcess {
-  return spawn(process.execPath, [join(__dirname, '../support/busy-loop.mjs')], { stdio: 'ignore' })
+  return spawn(process.execPath, [join(process.cwd(), 'spec/support/busy-loop.mjs')], { stdio: 'ignore' })
 }

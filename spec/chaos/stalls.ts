@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import type { Api, Owner } from './apis'
 import { TYPESCRIPT } from '../support/typescript'
 
@@ -14,7 +14,7 @@ export interface Stalls {
 
 /** Starts the control process: a machine that stops for 100 ms makes every request on it wait for 100 ms. */
 export async function watchStalls(owner: Owner): Promise<Stalls> {
-  const child = fork(join(__dirname, 'control.ts'), { execArgv: TYPESCRIPT })
+  const child = fork(join(__dirname, `control${extname(__filename)}`), { execArgv: TYPESCRIPT })
   owner.after(() => void child.kill('SIGKILL'))
   const longestMs = async () => {
     child.send('')

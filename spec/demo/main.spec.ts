@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
-import { join } from 'node:path'
 import { type TestContext, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { startRedis } from '../support/redis'
 import { until } from '../support/until'
 
 const run = promisify(execFile)
-const root = join(__dirname, '../..')
+const root = process.cwd()
 const LIMIT_MS = 1_000
 const WINDOW_MS = 5_000
 

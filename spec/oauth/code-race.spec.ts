@@ -24,7 +24,7 @@ describe(`${REDEMPTIONS} redemptions of one code at once, over two processes on 
   async function withTwo(getThenDel: boolean, use: (children: readonly ChildServer[]) => Promise<void>): Promise<void> {
     const pem = SIGNING_KEY.export({ type: 'pkcs8', format: 'pem' }) as string
     const args: Args = { redis: `redis://127.0.0.1:${redis.port}`, issuer: ISSUER, pem, getThenDel }
-    const children = await Promise.all([1, 2].map(() => startChild('authorization-server.ts', args)))
+    const children = await Promise.all([1, 2].map(() => startChild('authorization-server', args)))
     try {
       for (const { origin } of children) await until(() => knowsNoSuchCode(origin))
       await use(children)

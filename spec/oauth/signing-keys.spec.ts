@@ -60,7 +60,7 @@ describe('signing keys', () => {
     const clock = manualClock()
     const old = { key: SIGNING_KEY, kid: 'old' }
     const running = await startServer({ clock, signingKeys: [old] })
-    const api = await startChild('resource.ts', { issuer: running.issuer, date: clock.date() })
+    const api = await startChild('resource', { issuer: running.issuer, date: clock.date() })
     const tokens: string[] = []
     const pass = async (ms: number) => {
       clock.advance(ms)
@@ -126,7 +126,7 @@ describe('signing keys', () => {
       const clock = manualClock()
       const old = { key: SIGNING_KEY, kid: 'old' }
       const running = await startServer({ clock, signingKeys: [old] })
-      const api = await startChild('resource.ts', { issuer: running.issuer, date: clock.date() })
+      const api = await startChild('resource', { issuer: running.issuer, date: clock.date() })
       const call = async () => {
         const form = { grant_type: 'client_credentials' }
         const { access_token: token } = await json(await post(`${running.issuer}/token`, form, AS_WEB))
@@ -146,7 +146,7 @@ describe('signing keys', () => {
   it('may be replaced in an emergency: the first token of the new key triggers a fetch', async () => {
     const clock = manualClock()
     const running = await startServer({ clock, signingKeys: [{ key: SIGNING_KEY }] })
-    const api = await startChild('resource.ts', { issuer: running.issuer, date: clock.date() })
+    const api = await startChild('resource', { issuer: running.issuer, date: clock.date() })
     const call = async () => {
       const { access_token: token } = await json(
         await post(`${running.issuer}/token`, { grant_type: 'client_credentials' }, AS_WEB),

@@ -10,7 +10,7 @@ import { type Server, startRedis } from '../support/redis'
 import { throttledApp } from '../support/throttled-app'
 import { until } from '../support/until'
 
-const PAGE = readFileSync(join(__dirname, '../../docs/redis.md'), 'utf8')
+const PAGE = readFileSync(join(process.cwd(), 'docs/redis.md'), 'utf8')
 /** The one list of rights that the page gives to a user of all stores, and that of who only reads. */
 const RIGHTS = (/const commands =([\s\S]+?)\nawait/.exec(PAGE)?.[1] ?? '').match(/\+\w+/g) ?? []
 const READER = (/which only read\s*\| `([a-z ]+)`/.exec(PAGE)?.[1] ?? '').split(' ').map((command) => `+${command}`)

@@ -7,7 +7,7 @@ import { type Server, freePort, startRedis } from '../support/redis'
 import { TYPESCRIPT } from '../support/typescript'
 import { until } from '../support/until'
 
-const LIB = join(__dirname, '../../lib')
+const LIB = join(process.cwd(), 'lib')
 let redis: Server
 before(async () => void (redis = await startRedis()))
 after(() => redis.stop())

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { type KeyObject, generateKeyPairSync } from 'node:crypto'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { it } from 'node:test'
 import { promisify } from 'node:util'
 import { keyFromMaterial } from '../../../lib/bearer/keys/verify-key'
@@ -12,7 +12,7 @@ import { TYPESCRIPT } from '../../support/typescript'
 const NODE_20 = process.version.startsWith('v20.')
 
 it('a key that was just generated is read while its generator is collected', async () => {
-  const args = [...TYPESCRIPT, '--max-semi-space-size=1', join(__dirname, 'fresh-keys.ts')]
+  const args = [...TYPESCRIPT, '--max-semi-space-size=1', join(__dirname, `fresh-keys${extname(__filename)}`)]
   await promisify(execFile)(process.execPath, args, { timeout: 100_000 }) // takes two seconds, or for ever
 })
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { TYPESCRIPT } from '../../support/typescript'
 
@@ -9,12 +9,16 @@ export interface ChildServer {
   kill(): Promise<void>
 }
 
-/** Starts a program of this folder in a process of its own; its first line says on which port it listens. */
+/** Starts a program of this folder, named without its ending, in a process of its own; its first line says on which port it listens. */
 export async function startChild(program: string, args: object): Promise<ChildServer> {
-  const child = spawn(process.execPath, [...TYPESCRIPT, join(__dirname, program), JSON.stringify(args)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
-  })
+  const child = spawn(
+    process.execPath,
+    [...TYPESCRIPT, join(__dirname, program + extname(__filename)), JSON.stringify(args)],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
+    },
+  )
   const exit = once(child, 'exit')
   process.once('exit', () => child.kill('SIGKILL'))
   const lines = createInterface(child.stdout)

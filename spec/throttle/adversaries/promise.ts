@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 /** The figures of a row of docs/security.md for requests of so many seconds. */
 export function promised(row: string, seconds: string) {
-  const docs = readFileSync(join(__dirname, '../../../docs/security.md'), 'utf8')
+  const docs = readFileSync(join(process.cwd(), 'docs/security.md'), 'utf8')
   const [, , first = '', average = ''] =
     docs
       .split('\n')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Server, startRedis } from '../../support/redis'
@@ -45,10 +45,14 @@ describe('throttle() in four processes over Redis gives an attacker what docs/se
 
   async function startApi(): Promise<number> {
     const args = { redis: `redis://127.0.0.1:${redis.port}`, workMs: WORK_MS, limitMs: LIMIT_MS, windowMs: WINDOW_MS }
-    const child = spawn(process.execPath, [...TYPESCRIPT, join(__dirname, 'api.ts'), JSON.stringify(args)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
-    })
+    const child = spawn(
+      process.execPath,
+      [...TYPESCRIPT, join(__dirname, `api${extname(__filename)}`), JSON.stringify(args)],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+        env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
+      },
+    )
     const exit = once(child, 'exit')
     ends.push(() => (child.kill('SIGKILL'), exit))
     const [line] = (await once(child.stdout, 'data')) as [Buffer]

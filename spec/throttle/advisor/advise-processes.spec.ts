@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { type TestContext, it } from 'node:test'
 import { type Advice, redisStore, throttle } from '../../../lib'
 import { startRedis } from '../../support/redis'
@@ -18,7 +18,7 @@ const LIMITS_MS = [512, 1_024, 4_096, 8_192]
 const BUCKET = 2 ** (1 / 8)
 
 async function startSpender(t: TestContext, redis: string) {
-  const child: ChildProcess = fork(join(__dirname, 'spender.ts'), [redis, JSON.stringify(TERMS)], {
+  const child: ChildProcess = fork(join(__dirname, `spender${extname(__filename)}`), [redis, JSON.stringify(TERMS)], {
     execArgv: TYPESCRIPT,
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import type { ThrottleOptions } from '../../../lib'
@@ -27,7 +27,7 @@ export async function startApi(
   bearer?: { issuer: string; audience: string; secret: string },
 ): Promise<Child> {
   const args = JSON.stringify({ redis: `redis://127.0.0.1:${redisPort}`, options, bearer })
-  const child = spawn(process.execPath, [...TYPESCRIPT, join(__dirname, 'api.ts'), args], {
+  const child = spawn(process.execPath, [...TYPESCRIPT, join(__dirname, `api${extname(__filename)}`), args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { type Socket, connect } from 'node:net'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { until } from '../../support/until'
 import type { WaitingLook, WaitingQuestion } from '../processes/waiting-server'
@@ -30,7 +30,7 @@ describe('throttle() where 10,000 requests of 200 subjects would wait', { timeou
   let port: number
   before(async () => {
     const execArgv = ['--expose-gc', ...TYPESCRIPT]
-    server = fork(join(__dirname, '../processes/waiting-server.ts'), {
+    server = fork(join(__dirname, `../processes/waiting-server${extname(__filename)}`), {
       execArgv,
       env: { ...process.env, NODE_OPTIONS: '' },
     })

@@ -7,7 +7,7 @@ import { TYPESCRIPT } from '../../support/typescript'
 import type { Mutant } from './mutants'
 import type { runSeed } from './seeds'
 
-const ROOT = join(__dirname, '../../..')
+const ROOT = process.cwd()
 const OUT = join(ROOT, '.cache/mutants')
 
 type Change = Pick<Mutant, 'file' | 'from' | 'to'>
@@ -23,7 +23,7 @@ export async function mutated(mutant: Change, name: string): Promise<typeof runS
   const outfile = join(OUT, `${name}.cjs`)
   mkdirSync(OUT, { recursive: true })
   const { outputFiles } = await build({
-    entryPoints: [join(__dirname, 'seeds.ts')],
+    entryPoints: [join(ROOT, 'spec/throttle/simulation/seeds.ts')],
     ...{ bundle: true, write: false, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'silent' },
     plugins: [
       {
