@@ -61,7 +61,8 @@ describe('redisRevocations()', async () => {
   after(() => redis.stop())
 
   it('revokes a token, a subject’s tokens or a client’s, in every process', async () => {
-    const [here, there] = [follower(redis.port), follower(redis.port)]
+    const options = { maxBehindMs: 3_600_000 }
+    const [here, there] = [follower(redis.port, options), follower(redis.port, options)]
     await Promise.all([here.ready(), there.ready()])
     const ask = await asking(there)
     const tokens = {

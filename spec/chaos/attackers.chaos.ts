@@ -1,22 +1,23 @@
+// Run by `npm run chaos` alone: real time decides.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { extname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Server, startRedis } from '../../support/redis'
-import { get } from '../../support/serve'
-import { TYPESCRIPT } from '../../support/typescript'
-import { until } from '../../support/until'
-import { ATTACKS, type Attack, Client, beQuick } from './attacks'
-import { promised } from './promise'
+import { type Server, startRedis } from '../support/redis'
+import { get } from '../support/serve'
+import { TYPESCRIPT } from '../support/typescript'
+import { until } from '../support/until'
+import { ATTACKS, type Attack, Client, beQuick } from '../throttle/adversaries/attacks'
+import { promised } from '../throttle/adversaries/promise'
 
 /** Terms as the default ones, scaled down to a window of a second; a request takes as long as the limit is. */
 const [LIMIT_MS, WINDOW_MS, WORK_MS] = [300, 1_000, 300]
 const WINDOWS = 20
 /**
- * What processes do not know of each other yet weighs more in a window that is a 60th of the default one.
- * processes.spec.ts has windows of a minute, in time that is the spec's.
+ * What processes do not know of each other yet weighs more in a window that is a 60th of the default one, and real time
+ * decides. spec/throttle/adversaries/processes.spec.ts has windows of a minute, in time that is the spec's.
  */
 const SLACK = 2
 const PROCESSES = 4
@@ -47,7 +48,7 @@ describe('throttle() in four processes over Redis gives an attacker what docs/se
     const args = { redis: `redis://127.0.0.1:${redis.port}`, workMs: WORK_MS, limitMs: LIMIT_MS, windowMs: WINDOW_MS }
     const child = spawn(
       process.execPath,
-      [...TYPESCRIPT, join(__dirname, `api${extname(__filename)}`), JSON.stringify(args)],
+      [...TYPESCRIPT, join(__dirname, `../throttle/adversaries/api${extname(__filename)}`), JSON.stringify(args)],
       {
         stdio: ['ignore', 'pipe', 'inherit'],
         env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
