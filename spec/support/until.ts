@@ -1,5 +1,5 @@
 /** Waits until `condition` holds. Says what it waited for where it never does: no machine is slower than `ms`. */
-export async function until(condition: () => unknown, ms = 60_000): Promise<void> {
+export async function until(condition: () => unknown, ms = 240_000): Promise<void> {
   const end = performance.now() + ms
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`not within ${ms} ms: ${condition.toString()}`)
