@@ -26,11 +26,6 @@ export class WindowClock {
     return now + this.#offset
   }
 
-  /** This process's time at the store's time `time`. */
-  local(time: number): number {
-    return Math.floor(time - this.#offset)
-  }
-
   /** How far `at()` may be off. */
   error(now: number): number {
     return this.#error + Math.max(0, now - this.#heardAt) * this.#drift
