@@ -325,7 +325,7 @@ export const SLOW: ReadonlySet<string> = new Set([
 /** What no law finds in five of 300 seeds, and the spec that fails without it. */
 export const PROVED_BY: ReadonlyMap<string, string> = new Map([
   ['places in the process', 'throttle/simulation'],
-  ['strain counted as the store does', 'throttle/simulation'],
+  ['strain counted as the store does', 'throttle/account/account'],
   ['half of the places at most ahead', 'throttle/simulation'],
   ['ends told beside a long hold', 'throttle/simulation'],
   ['drift while a reply is under way', 'throttle/account/window-clock'],
