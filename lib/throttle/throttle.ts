@@ -108,9 +108,9 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     clock,
   }
   const registry = Registry.of(store)
-  /** Each window once, also where several routes share it. */
+  /** Each window stands here once, even if several routes share it. */
   const windows: OpenPolicy[] = []
-  /** Of all policies that were opened. */
+  /** The names of all opened policies: the registry counts each of them. */
   const names: string[] = []
   const policy = generalPolicy(options)
   const entries = routeEntries(routes, policy)

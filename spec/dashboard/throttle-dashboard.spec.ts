@@ -166,6 +166,7 @@ describe('throttleDashboard()', () => {
     const [ada, grace, ...more] = subjects
     assert.ok(ada && grace && more.length === 0)
     assert.ok(spentOf(ada) >= 1_200 && spentOf(grace) >= 300, JSON.stringify(subjects))
+    assert.ok(spentOf(grace) < spentOf(ada))
     const [{ limitMs, window } = {}] = ada.windows
     assert.deepEqual([limitMs, window, ada.known, ada.name], [1_000, 'default', true, undefined])
     assert.match(ada.subject, /^[\w-]{24}$/)
@@ -371,6 +372,8 @@ describe('throttleDashboard()', () => {
     assert.deepEqual([source, trouble, store.shared], ['redis', undefined, true])
     const [ada, grace] = subjects
     assert.ok(ada && grace && spentOf(ada) >= 700, JSON.stringify(subjects))
+    const [usage] = await one.throttled.usage('ada')
+    assert.ok(spentOf(ada) <= Number(usage?.spentMs), 'nothing is counted twice')
     assert.deepEqual([ada.known, grace.known], [true, false], 'only the other process has seen grace')
     assert.ok(store.syncMs.some((ms) => ms !== null && ms > 0))
     const headers = await ownHeaders(one.at)

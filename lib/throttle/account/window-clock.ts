@@ -34,7 +34,7 @@ export class WindowClock {
   /** Takes in a reply that said `time` to what was sent at `sentAt`. The surer of two estimates is kept. */
   learn(sentAt: number, now: number, time: number): void {
     const offset = Math.round(time - (sentAt + now) / 2) // reports take whole microseconds
-    const error = (now - sentAt) * (1 / 2 + this.#drift) // both clocks have gone on for as long as the reply took
+    const error = (now - sentAt) * (1 / 2 + this.#drift) // the clocks drift while the reply is under way
     const known = this.error(now)
     const jumped = Math.abs(offset - this.#offset) > error + known // the store's clock was set
     if (error > known && !jumped) return

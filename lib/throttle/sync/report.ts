@@ -16,7 +16,7 @@ const FEW_PLACES = 8
 const LAST_US = 2_000_000
 /** A line asks again so soon. */
 const ASK_US = 100_000
-/** No clock that was learned from an answer in time is off by as much. */
+/** A clock that was learned from an answer within the deadline is off by less. */
 const BEHIND_US = 100_000
 
 /** Whether few of the subject's requests may run at once. */
@@ -30,8 +30,8 @@ function toleranceOf({ limitUs, server }: Account): number {
 }
 
 /**
- * When a report is due. `now`: others wait for what it frees, or may wait elsewhere. `tick`: the truth differs from what
- * was told by more than the tolerance, something is ahead, or a hold ends later or sooner than was told.
+ * When a report is due. `now`: requests wait for what it frees, here or perhaps in other processes. `tick`: the truth
+ * differs from what was told by more than the tolerance, something is ahead, or a hold ends later or sooner than was told.
  */
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
   const { told, own, grant } = account
@@ -170,7 +170,7 @@ export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: nu
   return account.line.length > 0 ? 'again' : undefined
 }
 
-/** The server's clock was set back, or a replica's is behind: it cannot know this window yet. */
+/** The server's clock was set back, or a promoted replica's clock is behind: the window has not begun there. */
 function isBehind({ start }: Account, { status, time }: Answer): boolean {
   return status === 'closed' && time < start - BEHIND_US
 }

@@ -38,9 +38,10 @@ export async function mutated(mutant: Change, name: string): Promise<typeof runS
   return (require(outfile) as { runSeed: typeof runSeed }).runSeed
 }
 
+/** Specs that were run as they are. */
 const passing = new Map<string, Promise<boolean>>()
 
-/** Whether a spec fails where one mechanism is left out, and only there. */
+/** Whether a spec passes, and fails where one mechanism is left out. */
 export async function failsWithout(mutant: Change, spec: string): Promise<boolean> {
   const hook = join(OUT, `${spec.replaceAll('/', '-')}.cjs`)
   const { code } = await transform(without(mutant), { loader: 'ts', format: 'cjs', target: 'node20' })
@@ -52,12 +53,11 @@ export async function failsWithout(mutant: Change, spec: string): Promise<boolea
     require.extensions['.ts'] = (module, file) =>
       file === mutated ? module._compile(${JSON.stringify(code)}, file) : load(module, file)`,
   )
-  const isPassing = passing.get(spec) ?? passes(spec)
-  passing.set(spec, isPassing)
-  return (await isPassing) && !(await passes(spec, '--require', hook))
+  if (!passing.has(spec)) passing.set(spec, passes(spec))
+  return (await passing.get(spec)) === true && !(await passes(spec, '--require', hook))
 }
 
-/** Few seeds: what a spec proves, it proves by seeds that it names. */
+/** Runs a spec with few seeds: it proves mechanisms by seeds that it names. */
 async function passes(spec: string, ...flags: string[]): Promise<boolean> {
   const args = [...TYPESCRIPT, ...flags, '--test', join(ROOT, `spec/${spec}.spec.ts`)]
   // With the context the spec reports to this run, and exits with 0.
