@@ -16,7 +16,6 @@ const FAULTS: readonly (readonly [Mode, number])[] = [
   ['everything', 2_000_167], // a closing report whose answer was lost: the field was moved and told anew
   ['closed', 2_000_636], // a late copy of the first report brought a field back that had been moved; a later copy added to it
   ['late', 650], // a reply that took seconds set the clock: drift was not counted while it was under way
-  ['hot', 101], // a process decided alone at a window's start, since its clock was a millisecond ahead
   ['hot', 2_326], // the last places kept ahead by a process that has half of them at most
   ['hot', 4_000_538], // the last places kept by requests that had ended
   ['two', 4_001_670], // the same, beside a request that was parked
