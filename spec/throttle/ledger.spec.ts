@@ -336,6 +336,23 @@ describe('Ledger over a store', () => {
   })
 })
 
+describe('Ledger whose clock is a little ahead of the server', () => {
+  it('waits for the server at a window’s start, and does not decide alone', async () => {
+    const { ask, settle, ledger, server, now, clock } = ledgerOf()
+    await settle()
+    const { end } = ledger.account('ada', now())
+    for (let left = Math.ceil(end / 1_000 - clock.date()) + 5; left > 0; left -= 50) await settle(Math.min(50, left))
+    server.aheadUs = -20_000
+    const asked = ask(1_000, LIMIT_US, 5_000_000)
+    await settle()
+    assert.equal(asked.decision, undefined)
+    for (let i = 0; i < 8; i++) await settle(25)
+    const { id, number } = ledger.account('ada', now())
+    assert.equal(server.model.hash(id, number)?.sums?.held, 1_000)
+    assert.ok(asked.decision && 'hold' in asked.decision)
+  })
+})
+
 describe('Ledger whose store does not answer', () => {
   /** One of four processes, which has just heard of nothing that others used. */
   async function cutOff() {
