@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { ThrottleOptions } from '../../lib'
 import { get } from '../support/serve'
@@ -11,7 +11,7 @@ import { until } from '../support/until'
 import type { ApiConfig, Place } from './api'
 import { shoot } from './load'
 import { type Log, LogReader } from './log'
-import { TYPESCRIPT } from '../support/typescript'
+import { TYPESCRIPT, programOf } from '../support/typescript'
 
 /** A process of the API, as its clients and its operator see it. */
 export interface Api {
@@ -69,14 +69,10 @@ async function warm(api: Api, path: string): Promise<void> {
 
 async function start(owner: Owner, { env, reachable: _, ...options }: ApisOptions, log: string): Promise<Api> {
   const config: ApiConfig = { ...options, log }
-  const child = spawn(
-    process.execPath,
-    [...TYPESCRIPT, join(__dirname, `api${extname(__filename)}`), JSON.stringify(config)],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1', ...env },
-    },
-  )
+  const child = spawn(process.execPath, [...TYPESCRIPT, programOf(__dirname, 'api'), JSON.stringify(config)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1', ...env },
+  })
   const exit = once(child, 'exit')
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
   owner.after(async () => {

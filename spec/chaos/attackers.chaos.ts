@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { extname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Server, startRedis } from '../support/redis'
 import { get } from '../support/serve'
-import { TYPESCRIPT } from '../support/typescript'
+import { TYPESCRIPT, programOf } from '../support/typescript'
 import { until } from '../support/until'
 import { ATTACKS, type Attack, Client, beQuick } from '../throttle/adversaries/attacks'
 import { promised } from '../throttle/adversaries/promise'
@@ -48,7 +47,7 @@ describe('throttle() in four processes over Redis gives an attacker what docs/se
     const args = { redis: `redis://127.0.0.1:${redis.port}`, workMs: WORK_MS, limitMs: LIMIT_MS, windowMs: WINDOW_MS }
     const child = spawn(
       process.execPath,
-      [...TYPESCRIPT, join(__dirname, `../throttle/adversaries/api${extname(__filename)}`), JSON.stringify(args)],
+      [...TYPESCRIPT, programOf(__dirname, '../throttle/adversaries/api'), JSON.stringify(args)],
       {
         stdio: ['ignore', 'pipe', 'inherit'],
         env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },

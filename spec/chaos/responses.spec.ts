@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { type Socket, connect } from 'node:net'
-import { extname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { type Server, startRedis } from '../support/redis'
-import { TYPESCRIPT } from '../support/typescript'
+import { TYPESCRIPT, programOf } from '../support/typescript'
 import { until } from '../support/until'
 import { PER_REQUEST_MS } from './balance'
 import { LONG_WINDOW_MS, heldBy, openWindowKey, totals } from './shared-total'
@@ -39,7 +38,7 @@ describe('throttle() charges every kind of response, over real processes and soc
     admin = new Redis(redis.port)
     const config = JSON.stringify({ redis: `redis://127.0.0.1:${redis.port}`, windowMs: LONG_WINDOW_MS })
     for (let i = 0; i < 2; i++) {
-      const child = fork(join(__dirname, `responses-api${extname(__filename)}`), [config], {
+      const child = fork(programOf(__dirname, 'responses-api'), [config], {
         execArgv: TYPESCRIPT,
         env: { ...process.env, NODE_ENV: 'test' }, // or Express prints what is thrown on purpose
       })

@@ -1,8 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { extname, join } from 'node:path'
 import type { Api, Owner } from './apis'
-import { TYPESCRIPT } from '../support/typescript'
+import { TYPESCRIPT, programOf } from '../support/typescript'
 
 /** Later than this the control process or one of the API's was stopped: whoever had to answer then could not. */
 const STALLED_MS = 30
@@ -14,7 +13,7 @@ export interface Stalls {
 
 /** Starts the control process: a machine that stops for 100 ms makes every request on it wait for 100 ms. */
 export async function watchStalls(owner: Owner): Promise<Stalls> {
-  const child = fork(join(__dirname, `control${extname(__filename)}`), { execArgv: TYPESCRIPT })
+  const child = fork(programOf(__dirname, 'control'), { execArgv: TYPESCRIPT })
   owner.after(() => void child.kill('SIGKILL'))
   const longestMs = async () => {
     child.send('')

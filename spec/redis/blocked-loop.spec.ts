@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { extname, join } from 'node:path'
 import { it } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { Redis } from 'ioredis'
 import { startRedis } from '../support/redis'
 import type { Blocking, Said } from './workers/blocking-api'
+import { programOf } from '../support/typescript'
 
 const WORKERS = 10
 const BLOCKS = 10
@@ -52,7 +52,7 @@ it('handlers that block for 500, 700 and 1,000 ms beside a healthy Redis announc
         grantAhead: i % 2 === 1,
         blocks: BLOCKS,
       }
-      const worker = new Worker(join(__dirname, `workers/blocking-api${extname(__filename)}`), { workerData })
+      const worker = new Worker(programOf(__dirname, 'workers/blocking-api'), { workerData })
       worker.on('message', (one: Said) => said.push(one))
       await once(worker, 'exit')
     }),

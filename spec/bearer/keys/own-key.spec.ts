@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { type KeyObject, generateKeyPairSync } from 'node:crypto'
-import { extname, join } from 'node:path'
 import { it } from 'node:test'
 import { promisify } from 'node:util'
 import { keyFromMaterial } from '../../../lib/bearer/keys/verify-key'
 import { rsaPublicKey } from '../../../lib/oauth/keys/rsa-key'
 import { signingPrivateKey } from '../../../lib/oauth/keys/signing-algorithm'
-import { TYPESCRIPT } from '../../support/typescript'
+import { TYPESCRIPT, programOf } from '../../support/typescript'
 
 const NODE_20 = process.version.startsWith('v20.')
 
 it('a key that was just generated is read while its generator is collected', async () => {
-  const args = [...TYPESCRIPT, '--max-semi-space-size=1', join(__dirname, `fresh-keys${extname(__filename)}`)]
+  const args = [...TYPESCRIPT, '--max-semi-space-size=1', programOf(__dirname, 'fresh-keys')]
   await promisify(execFile)(process.execPath, args, { timeout: 100_000 }) // takes two seconds, or for ever
 })
 

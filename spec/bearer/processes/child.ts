@@ -1,9 +1,8 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { extname, join } from 'node:path'
 import { get } from '../../support/serve'
 import type { ApiConfig, Order, Report } from './api'
-import { TYPESCRIPT } from '../../support/typescript'
+import { TYPESCRIPT, programOf } from '../../support/typescript'
 
 /** A process of the API. */
 export interface Child {
@@ -19,7 +18,7 @@ export interface Child {
 
 /** Starts the API in a process of its own, and waits until it listens. */
 export async function startChild(owner: { after(fn: () => Promise<void>): void }, config: ApiConfig): Promise<Child> {
-  const child = fork(join(__dirname, `api${extname(__filename)}`), [JSON.stringify(config)], {
+  const child = fork(programOf(__dirname, 'api'), [JSON.stringify(config)], {
     execArgv: TYPESCRIPT,
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })

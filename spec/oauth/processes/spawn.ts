@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { TYPESCRIPT } from '../../support/typescript'
+import { TYPESCRIPT, programOf } from '../../support/typescript'
 
 export interface ChildServer {
   readonly origin: string
@@ -11,14 +10,10 @@ export interface ChildServer {
 
 /** Starts a program of this folder, named without its ending, in a process of its own; its first line says on which port it listens. */
 export async function startChild(program: string, args: object): Promise<ChildServer> {
-  const child = spawn(
-    process.execPath,
-    [...TYPESCRIPT, join(__dirname, program + extname(__filename)), JSON.stringify(args)],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
-    },
-  )
+  const child = spawn(process.execPath, [...TYPESCRIPT, programOf(__dirname, program), JSON.stringify(args)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
+  })
   const exit = once(child, 'exit')
   process.once('exit', () => child.kill('SIGKILL'))
   const lines = createInterface(child.stdout)

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { extname, join } from 'node:path'
 import { type TestContext, it } from 'node:test'
 import { type Advice, redisStore, throttle } from '../../../lib'
 import { startRedis } from '../../support/redis'
-import { TYPESCRIPT } from '../../support/typescript'
+import { TYPESCRIPT, programOf } from '../../support/typescript'
 import { until } from '../../support/until'
 import { Random } from '../simulation/random'
 import type { SpenderTask } from './spender'
@@ -18,7 +17,7 @@ const LIMITS_MS = [512, 1_024, 4_096, 8_192]
 const BUCKET = 2 ** (1 / 8)
 
 async function startSpender(t: TestContext, redis: string) {
-  const child: ChildProcess = fork(join(__dirname, `spender${extname(__filename)}`), [redis, JSON.stringify(TERMS)], {
+  const child: ChildProcess = fork(programOf(__dirname, 'spender'), [redis, JSON.stringify(TERMS)], {
     execArgv: TYPESCRIPT,
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })

@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import type { ThrottleOptions } from '../../../lib'
 import { type Answer, get } from '../../support/serve'
 import { until } from '../../support/until'
-import { TYPESCRIPT } from '../../support/typescript'
+import { TYPESCRIPT, programOf } from '../../support/typescript'
 
 export interface Child {
   readonly pid: number
@@ -27,7 +26,7 @@ export async function startApi(
   bearer?: { issuer: string; audience: string; secret: string },
 ): Promise<Child> {
   const args = JSON.stringify({ redis: `redis://127.0.0.1:${redisPort}`, options, bearer })
-  const child = spawn(process.execPath, [...TYPESCRIPT, join(__dirname, `api${extname(__filename)}`), args], {
+  const child = spawn(process.execPath, [...TYPESCRIPT, programOf(__dirname, 'api'), args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
   })

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { type Socket, connect } from 'node:net'
-import { extname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { until } from '../../support/until'
 import type { WaitingLook, WaitingQuestion } from '../processes/waiting-server'
-import { TYPESCRIPT } from '../../support/typescript'
+import { TYPESCRIPT, programOf } from '../../support/typescript'
 
 const SUBJECTS = 200
 const EACH = 50
@@ -30,7 +29,7 @@ describe('throttle() where 10,000 requests of 200 subjects would wait', { timeou
   let port: number
   before(async () => {
     const execArgv = ['--expose-gc', ...TYPESCRIPT]
-    server = fork(join(__dirname, `../processes/waiting-server${extname(__filename)}`), {
+    server = fork(programOf(__dirname, '../processes/waiting-server'), {
       execArgv,
       env: { ...process.env, NODE_OPTIONS: '' },
     })
