@@ -165,6 +165,7 @@ describe('README', () => {
     const options = readFileSync(join(root, 'docs/options.md'), 'utf8')
     for (const [file, type] of [
       ['lib/throttle/throttle-options.ts', 'ThrottleOptions'],
+      ['lib/throttle/throttle-options.ts', 'MeterOptions'],
       ['lib/bearer/bearer-options.ts', ''],
       ['lib/bearer/claims/claim-options.ts', 'TokenOptions'],
       ['lib/bearer/keys/key-options.ts', ''],

@@ -8,7 +8,7 @@ import { warnOnce } from '../http/warn-once'
 /** The limit of a window in milliseconds, or how a request's plan tells it. */
 export type LimitMs = number | ((req: Request) => number)
 
-/** So much processing time per so much real time, and what counts. Two of one name are one where the rest is equal, too. */
+/** So much processing time per so much real time, and what counts. Throttles that name one alike share it, and must agree. */
 export interface Policy {
   readonly name: string
   readonly limitMs: LimitMs

@@ -375,6 +375,17 @@ describe('Ledger whose store does not answer', () => {
     await settle(1_100)
     assert.deepEqual([ask(LIMIT_US / 2), ask(LIMIT_US / 2)].map(hasBegun), [true, false])
   })
+
+  it('tells of what no request brought as soon as the store answers again', async () => {
+    const { ledger, server, settle } = await cutOff()
+    const told = () => server.reports.filter(({ subject }) => subject === 'charged').map(({ used }) => used)
+    void ledger.charge(ledger.account('charged'), LIMIT_US)
+    await settle(1_000)
+    assert.deepEqual(told(), [])
+    server.isDown = false
+    for (let i = 0; i < 20; i++) await settle(TICK_MS)
+    assert.deepEqual(told(), [LIMIT_US])
+  })
 })
 
 describe('Ledger without a store', () => {
