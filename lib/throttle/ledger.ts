@@ -229,7 +229,7 @@ export class Ledger {
     const account = this.current(of)
     account.add(us)
     account.touched = nowUs(this.#clock)
-    this.#reporter?.activate(account) // in an outage nothing else would tell it
+    this.#reporter?.activate(account) // refresh() reports nothing during an outage: a tick does after it
     return this.#reporter?.refresh(account) ?? Promise.resolve()
   }
 

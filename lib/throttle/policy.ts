@@ -8,7 +8,10 @@ import { warnOnce } from '../http/warn-once'
 /** The limit of a window in milliseconds, or how a request's plan tells it. */
 export type LimitMs = number | ((req: Request) => number)
 
-/** So much processing time per so much real time, and what counts. Throttles that name one alike share it, and must agree. */
+/**
+ * So much processing time per so much real time, and what counts. Throttles over one store share the window of a name;
+ * their limits, windows and `carryOver` must be equal.
+ */
 export interface Policy {
   readonly name: string
   readonly limitMs: LimitMs

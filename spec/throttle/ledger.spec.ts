@@ -376,7 +376,7 @@ describe('Ledger whose store does not answer', () => {
     assert.deepEqual([ask(LIMIT_US / 2), ask(LIMIT_US / 2)].map(hasBegun), [true, false])
   })
 
-  it('tells of what no request brought as soon as the store answers again', async () => {
+  it('reports time that no request took when the store answers again', async () => {
     const { ledger, server, settle } = await cutOff()
     const told = () => server.reports.filter(({ subject }) => subject === 'charged').map(({ used }) => used)
     void ledger.charge(ledger.account('charged'), LIMIT_US)
