@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
@@ -11,7 +10,7 @@ import { until } from '../support/until'
 import type { ApiConfig, Place } from './api'
 import { shoot } from './load'
 import { type Log, LogReader } from './log'
-import { TYPESCRIPT, programOf } from '../support/typescript'
+import { spawnProgram } from '../support/typescript'
 
 /** A process of the API, as its clients and its operator see it. */
 export interface Api {
@@ -69,10 +68,7 @@ async function warm(api: Api, path: string): Promise<void> {
 
 async function start(owner: Owner, { env, reachable: _, ...options }: ApisOptions, log: string): Promise<Api> {
   const config: ApiConfig = { ...options, log }
-  const child = spawn(process.execPath, [...TYPESCRIPT, programOf(__dirname, 'api'), JSON.stringify(config)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1', ...env },
-  })
+  const child = spawnProgram(__dirname, 'api', config, env)
   const exit = once(child, 'exit')
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
   owner.after(async () => {

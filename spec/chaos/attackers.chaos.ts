@@ -1,12 +1,11 @@
 // Run by `npm run chaos` alone: real time decides.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Server, startRedis } from '../support/redis'
 import { get } from '../support/serve'
-import { TYPESCRIPT, programOf } from '../support/typescript'
+import { spawnProgram } from '../support/typescript'
 import { until } from '../support/until'
 import { ATTACKS, type Attack, Client, beQuick } from '../throttle/adversaries/attacks'
 import { promised } from '../throttle/adversaries/promise'
@@ -45,14 +44,7 @@ describe('throttle() in four processes over Redis gives an attacker what docs/se
 
   async function startApi(): Promise<number> {
     const args = { redis: `redis://127.0.0.1:${redis.port}`, workMs: WORK_MS, limitMs: LIMIT_MS, windowMs: WINDOW_MS }
-    const child = spawn(
-      process.execPath,
-      [...TYPESCRIPT, programOf(__dirname, '../throttle/adversaries/api'), JSON.stringify(args)],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-        env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
-      },
-    )
+    const child = spawnProgram(__dirname, '../throttle/adversaries/api', args)
     const exit = once(child, 'exit')
     ends.push(() => (child.kill('SIGKILL'), exit))
     const [line] = (await once(child.stdout, 'data')) as [Buffer]

@@ -1,7 +1,6 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { TYPESCRIPT, programOf } from '../../support/typescript'
+import { spawnProgram } from '../../support/typescript'
 
 export interface ChildServer {
   readonly origin: string
@@ -10,10 +9,7 @@ export interface ChildServer {
 
 /** Starts a program of this folder, named without its ending, in a process of its own; its first line says on which port it listens. */
 export async function startChild(program: string, args: object): Promise<ChildServer> {
-  const child = spawn(process.execPath, [...TYPESCRIPT, programOf(__dirname, program), JSON.stringify(args)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
-  })
+  const child = spawnProgram(__dirname, program, args)
   const exit = once(child, 'exit')
   process.once('exit', () => child.kill('SIGKILL'))
   const lines = createInterface(child.stdout)

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import type { ThrottleOptions } from '../../../lib'
 import { type Answer, get } from '../../support/serve'
 import { until } from '../../support/until'
-import { TYPESCRIPT, programOf } from '../../support/typescript'
+import { spawnProgram } from '../../support/typescript'
 
 export interface Child {
   readonly pid: number
@@ -25,11 +24,7 @@ export async function startApi(
   options: ThrottleOptions,
   bearer?: { issuer: string; audience: string; secret: string },
 ): Promise<Child> {
-  const args = JSON.stringify({ redis: `redis://127.0.0.1:${redisPort}`, options, bearer })
-  const child = spawn(process.execPath, [...TYPESCRIPT, programOf(__dirname, 'api'), args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_OPTIONS: '', NODE_NO_WARNINGS: '1' },
-  })
+  const child = spawnProgram(__dirname, 'api', { redis: `redis://127.0.0.1:${redisPort}`, options, bearer })
   const exit = once(child, 'exit')
   t.after(async () => {
     child.kill('SIGKILL')
