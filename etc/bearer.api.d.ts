@@ -48,34 +48,34 @@ interface IntrospectionOptions {
 }
 type OpaqueOptions = {
     readonly introspection: IntrospectionOptions;
-    readonly verify?: never;
+    readonly verify?: undefined;
 } | {
     readonly verify: VerifyToken;
-    readonly introspection?: never;
+    readonly introspection?: undefined;
 };
 type KeyOption = "key" | "keys" | "secret" | "jwksUri";
 type IntrospectedIssuerOptions = TokenOptions & {
     readonly introspection: IntrospectionOptions;
 } & {
-    readonly [name in KeyOption]?: never;
+    readonly [name in KeyOption]?: undefined;
 };
 type IssuersOptions = (IssuerOptions & {
-    readonly issuers?: never;
-    readonly introspection?: never;
-    readonly verify?: never;
+    readonly issuers?: undefined;
+    readonly introspection?: undefined;
+    readonly verify?: undefined;
 }) | (TokenOptions & OpaqueOptions & {
-    readonly [name in KeyOption | "issuers"]?: never;
+    readonly [name in KeyOption | "issuers"]?: undefined;
 }) | ({
     readonly issuers: readonly (IssuerOptions | IntrospectedIssuerOptions)[];
     readonly audience?: Audience | undefined;
     readonly checkClaims?: CheckClaims | undefined;
     readonly session?: ReadSession | undefined;
     readonly fetch?: FetchFunction | undefined;
-    readonly issuer?: never;
-    readonly introspection?: never;
-    readonly verify?: never;
+    readonly issuer?: undefined;
+    readonly introspection?: undefined;
+    readonly verify?: undefined;
 } & {
-    readonly [name in KeyOption]?: never;
+    readonly [name in KeyOption]?: undefined;
 });
 interface CacheOptions {
     readonly cache?: {
@@ -110,8 +110,8 @@ interface BearerHandler extends Middleware {
 }
 declare function requireBearer(options?: BearerOptions): BearerHandler;
 interface AllowUnauthenticatedOptions {
-    readonly paths?: readonly string[];
-    readonly methods?: readonly string[];
+    readonly paths?: readonly string[] | undefined;
+    readonly methods?: readonly string[] | undefined;
 }
 declare function allowUnauthenticated(options?: AllowUnauthenticatedOptions): Middleware;
 declare function requireScope(...scope: readonly string[] | [
@@ -120,28 +120,28 @@ declare function requireScope(...scope: readonly string[] | [
     }
 ]): Middleware;
 interface AuthenticationOptions {
-    readonly acrValues?: readonly string[];
-    readonly maxAgeSec?: number;
+    readonly acrValues?: readonly string[] | undefined;
+    readonly maxAgeSec?: number | undefined;
 }
 declare function requireAuthentication(options: AuthenticationOptions): Middleware;
 interface ProtectedResourceOptions {
     readonly resource: string;
-    readonly authorizationServers?: readonly string[];
-    readonly scopes?: readonly string[];
-    readonly name?: string;
-    readonly documentation?: string;
-    readonly allowHttp?: boolean;
+    readonly authorizationServers?: readonly string[] | undefined;
+    readonly scopes?: readonly string[] | undefined;
+    readonly name?: string | undefined;
+    readonly documentation?: string | undefined;
+    readonly allowHttp?: boolean | undefined;
 }
 type ProtectedResourceRouter = Router & {
     readonly url: string;
 };
 declare function protectedResource(options: ProtectedResourceOptions): ProtectedResourceRouter;
 interface RedisRevocationsOptions {
-    readonly prefix?: string;
-    readonly tokenLifeSec?: number;
-    readonly maxBehindMs?: number;
-    readonly onBehind?: "closed" | "open";
-    readonly clock?: Clock;
+    readonly prefix?: string | undefined;
+    readonly tokenLifeSec?: number | undefined;
+    readonly maxBehindMs?: number | undefined;
+    readonly onBehind?: "closed" | "open" | undefined;
+    readonly clock?: Clock | undefined;
 }
 interface RedisRevocations extends RevocationSource {
     revokeToken(issuer: string, id: string): Promise<void>;
@@ -152,7 +152,7 @@ interface RedisRevocations extends RevocationSource {
 }
 declare function redisRevocations(to: RedisClient | string, options?: RedisRevocationsOptions): RedisRevocations;
 interface RedisProofsOptions {
-    readonly prefix?: string;
+    readonly prefix?: string | undefined;
 }
 interface RedisProofs extends SeenProofs {
     close(): void;

@@ -6,12 +6,12 @@ interface ClientClock {
 }
 type Fetch = typeof globalThis.fetch;
 interface PacedFetchOptions {
-    readonly fetch?: Fetch;
-    readonly concurrency?: number;
-    readonly retries?: number;
-    readonly maxWaitMs?: number;
-    readonly onRetry?: (retry: Retry) => void;
-    readonly clock?: ClientClock;
+    readonly fetch?: Fetch | undefined;
+    readonly concurrency?: number | undefined;
+    readonly retries?: number | undefined;
+    readonly maxWaitMs?: number | undefined;
+    readonly onRetry?: ((retry: Retry) => void) | undefined;
+    readonly clock?: ClientClock | undefined;
 }
 interface Retry {
     readonly url: string;

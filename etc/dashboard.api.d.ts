@@ -10,10 +10,10 @@ import "../shared/clock.js";
 import "../shared/store.js";
 interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];
-    readonly redis?: RedisClient | string;
-    readonly prefix?: string;
-    readonly names?: (subject: string) => string | undefined;
-    readonly title?: string;
+    readonly redis?: RedisClient | string | undefined;
+    readonly prefix?: string | undefined;
+    readonly names?: ((subject: string) => string | undefined) | undefined;
+    readonly title?: string | undefined;
 }
 interface ThrottleDashboard extends Router {
     close(): void;

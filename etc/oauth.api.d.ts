@@ -8,8 +8,8 @@ import { R as RedisClient } from "../shared/redis-client.js";
 type SigningKeyInput = string | JsonWebKey | KeyObject;
 interface SigningKey {
     readonly key: SigningKeyInput;
-    readonly kid?: string;
-    readonly activeFrom?: Date | number;
+    readonly kid?: string | undefined;
+    readonly activeFrom?: Date | number | undefined;
 }
 interface Claim {
     readonly value: string;
@@ -64,23 +64,23 @@ type ResponseType = "code" | "id_token";
 interface Client {
     readonly clientId: string;
     readonly name: string;
-    readonly redirectUris?: readonly string[];
-    readonly postLogoutRedirectUris?: readonly string[];
-    readonly realm?: string;
-    readonly secretHash?: string;
-    readonly publicKeys?: readonly KeyObject[];
-    readonly grants?: readonly GrantName[];
-    readonly scopes?: readonly string[];
-    readonly audiences?: readonly string[];
-    readonly responseTypes?: readonly ResponseType[];
-    readonly requirePushedRequests?: boolean;
-    readonly requireDpop?: boolean;
-    readonly requirePkce?: boolean;
-    readonly plainPkce?: boolean;
-    readonly onwardOrigins?: readonly string[];
-    readonly identityScopes?: readonly string[];
-    readonly approval?: "ask" | "auto";
-    readonly anyLocalhostPort?: boolean;
+    readonly redirectUris?: readonly string[] | undefined;
+    readonly postLogoutRedirectUris?: readonly string[] | undefined;
+    readonly realm?: string | undefined;
+    readonly secretHash?: string | undefined;
+    readonly publicKeys?: readonly KeyObject[] | undefined;
+    readonly grants?: readonly GrantName[] | undefined;
+    readonly scopes?: readonly string[] | undefined;
+    readonly audiences?: readonly string[] | undefined;
+    readonly responseTypes?: readonly ResponseType[] | undefined;
+    readonly requirePushedRequests?: boolean | undefined;
+    readonly requireDpop?: boolean | undefined;
+    readonly requirePkce?: boolean | undefined;
+    readonly plainPkce?: boolean | undefined;
+    readonly onwardOrigins?: readonly string[] | undefined;
+    readonly identityScopes?: readonly string[] | undefined;
+    readonly approval?: "ask" | "auto" | undefined;
+    readonly anyLocalhostPort?: boolean | undefined;
 }
 interface ClientDirectory {
     findClient(clientId: string): Promise<Client | undefined>;
@@ -91,18 +91,18 @@ interface ClientMetadata {
     readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
     readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
     readonly response_types: readonly "code"[];
-    readonly scope?: string;
-    readonly client_uri?: string;
-    readonly post_logout_redirect_uris?: readonly string[];
-    readonly require_pushed_authorization_requests?: boolean;
-    readonly dpop_bound_access_tokens?: boolean;
+    readonly scope?: string | undefined;
+    readonly client_uri?: string | undefined;
+    readonly post_logout_redirect_uris?: readonly string[] | undefined;
+    readonly require_pushed_authorization_requests?: boolean | undefined;
+    readonly dpop_bound_access_tokens?: boolean | undefined;
 }
 type RegistrationGrant = Partial<Pick<Client, "realm" | "scopes" | "audiences" | "onwardOrigins" | "requireDpop">>;
 interface RegistrationOptions {
     readonly accept: (metadata: ClientMetadata, req: Request) => RegistrationGrant | false | Promise<RegistrationGrant | false>;
-    readonly perAddress?: number;
-    readonly perHour?: number;
-    readonly lifetimeSec?: number;
+    readonly perAddress?: number | undefined;
+    readonly perHour?: number | undefined;
+    readonly lifetimeSec?: number | undefined;
 }
 type ClaimValue = string | number | boolean | readonly ClaimValue[] | {
     readonly [member: string]: ClaimValue;
@@ -111,7 +111,7 @@ type UserClaims = Readonly<Record<string, ClaimValue | undefined>>;
 interface User {
     readonly id: string;
     readonly username: string;
-    readonly claims?: UserClaims;
+    readonly claims?: UserClaims | undefined;
 }
 interface UserDirectory {
     authenticate(username: string, password: string): Promise<User | undefined>;
@@ -174,13 +174,16 @@ interface TermsOfAccess {
     readonly version: string;
     readonly paragraphs: readonly string[];
 }
+type OwnTexts = {
+    readonly [Name in keyof PageTexts]?: PageTexts[Name] | undefined;
+};
 interface PageOptions {
-    readonly brand?: string;
-    readonly logo?: string;
-    readonly css?: string;
-    readonly texts?: Partial<PageTexts> | ((locales: readonly string[]) => Partial<PageTexts>);
-    readonly terms?: TermsOfAccess | false;
-    readonly openerPolicy?: "unsafe-none" | "same-origin-allow-popups" | "same-origin";
+    readonly brand?: string | undefined;
+    readonly logo?: string | undefined;
+    readonly css?: string | undefined;
+    readonly texts?: OwnTexts | ((locales: readonly string[]) => OwnTexts) | undefined;
+    readonly terms?: TermsOfAccess | false | undefined;
+    readonly openerPolicy?: "unsafe-none" | "same-origin-allow-popups" | "same-origin" | undefined;
 }
 interface LoginLimits {
     readonly perAccount: number;
@@ -214,40 +217,42 @@ interface AuthorizationServerOptions {
     readonly issuer: string;
     readonly clients: ClientDirectory;
     readonly users: UserDirectory;
-    readonly store?: OAuthStore;
-    readonly signingKeys?: readonly SigningKey[];
-    readonly dialect?: Dialect;
-    readonly tokenType?: string;
-    readonly scopes?: Readonly<Record<string, readonly string[] | false>>;
-    readonly idTokenScopes?: readonly string[] | "all";
-    readonly acr?: string;
-    readonly tokenFrom?: readonly Placement[];
+    readonly store?: OAuthStore | undefined;
+    readonly signingKeys?: readonly SigningKey[] | undefined;
+    readonly dialect?: Dialect | undefined;
+    readonly tokenType?: string | undefined;
+    readonly scopes?: Readonly<Record<string, readonly string[] | false>> | undefined;
+    readonly idTokenScopes?: readonly string[] | "all" | undefined;
+    readonly acr?: string | undefined;
+    readonly tokenFrom?: readonly Placement[] | undefined;
     readonly accessTokens?: {
-        readonly format?: "jwt" | "opaque";
-        readonly lifetimeSec?: number;
-        readonly idleSec?: number;
-        readonly audience?: string | readonly string[];
-    };
-    readonly requirePushedRequests?: boolean;
+        readonly format?: "jwt" | "opaque" | undefined;
+        readonly lifetimeSec?: number | undefined;
+        readonly idleSec?: number | undefined;
+        readonly audience?: string | readonly string[] | undefined;
+    } | undefined;
+    readonly requirePushedRequests?: boolean | undefined;
     readonly dpop?: {
-        readonly maxAgeSec?: number;
-        readonly nonce?: boolean;
-    };
-    readonly registration?: RegistrationOptions;
+        readonly maxAgeSec?: number | undefined;
+        readonly nonce?: boolean | undefined;
+    } | undefined;
+    readonly registration?: RegistrationOptions | undefined;
     readonly refreshTokens?: {
-        readonly lifetimeSec?: number;
-        readonly graceSec?: number;
-    };
-    readonly codeLifetimeSec?: number;
+        readonly lifetimeSec?: number | undefined;
+        readonly graceSec?: number | undefined;
+    } | undefined;
+    readonly codeLifetimeSec?: number | undefined;
     readonly websiteSession?: {
-        readonly lifetimeSec?: number;
-        readonly idleSec?: number;
-    };
-    readonly loginLimits?: Partial<LoginLimits>;
-    readonly pages?: PageOptions;
-    readonly onError?: OnError;
-    readonly log?: (line: string) => void;
-    readonly clock?: Clock;
+        readonly lifetimeSec?: number | undefined;
+        readonly idleSec?: number | undefined;
+    } | undefined;
+    readonly loginLimits?: {
+        readonly [Name in keyof LoginLimits]?: number | undefined;
+    } | undefined;
+    readonly pages?: PageOptions | undefined;
+    readonly onError?: OnError | undefined;
+    readonly log?: ((line: string) => void) | undefined;
+    readonly clock?: Clock | undefined;
 }
 interface AuthorizationServer extends Router {
     readonly wellKnown: RequestHandler;
@@ -261,16 +266,16 @@ interface AuthorizationServer extends Router {
 declare function authorizationServer(options: AuthorizationServerOptions): AuthorizationServer;
 type RsaKeyInput = string | JsonWebKey | KeyObject;
 interface ClientRegistration extends Omit<Client, "secretHash" | "publicKeys"> {
-    readonly secret?: string;
-    readonly publicKeys?: readonly RsaKeyInput[];
+    readonly secret?: string | undefined;
+    readonly publicKeys?: readonly RsaKeyInput[] | undefined;
 }
 declare function clientDirectory(registrations: readonly ClientRegistration[]): ClientDirectory;
 interface UserRegistration extends User {
-    readonly password?: string;
-    readonly passwordHash?: string;
+    readonly password?: string | undefined;
+    readonly passwordHash?: string | undefined;
 }
 interface UserDirectoryOptions {
-    readonly cost?: number;
+    readonly cost?: number | undefined;
 }
 declare function userDirectory(registrations: readonly UserRegistration[], options?: UserDirectoryOptions): UserDirectory;
 declare class DirectoryBusyError extends Error {
@@ -280,15 +285,15 @@ declare class DirectoryBusyError extends Error {
 declare function hashPassword(password: string, cost?: number): Promise<string>;
 declare function verifyPassword(password: string, hash: string | undefined, cost?: number): Promise<boolean>;
 interface RedisStoreOptions {
-    readonly prefix?: string;
+    readonly prefix?: string | undefined;
 }
 interface RedisStore extends OAuthStore {
     close(): void;
 }
 declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): RedisStore;
 interface MemoryStoreOptions {
-    readonly maxEntries?: number;
-    readonly clock?: Clock;
+    readonly maxEntries?: number | undefined;
+    readonly clock?: Clock | undefined;
 }
 declare function memoryStore(options?: MemoryStoreOptions): OAuthStore;
 export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryStore, redisStore, userDirectory, verifyPassword };

@@ -7,76 +7,76 @@ type ProviderOptions = Partial<IssuerOptions>;
 interface Auth0Options {
     readonly domain: string;
     readonly audience: Audience;
-    readonly organization?: string;
-    readonly more?: ProviderOptions;
+    readonly organization?: string | undefined;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function auth0({ domain, audience, organization, more }: Auth0Options): IssuerOptions;
 type ClerkOptions = {
     readonly domain: string;
-    readonly more?: ProviderOptions;
+    readonly more?: ProviderOptions | undefined;
 } & ({
     readonly authorizedParties: readonly string[];
-    readonly impersonation?: boolean;
-    readonly machine?: never;
+    readonly impersonation?: boolean | undefined;
+    readonly machine?: undefined;
 } | {
     readonly machine: string;
-    readonly authorizedParties?: never;
-    readonly impersonation?: never;
+    readonly authorizedParties?: undefined;
+    readonly impersonation?: undefined;
 });
 declare function clerk({ domain, authorizedParties, impersonation, machine, more, }: ClerkOptions): IssuerOptions;
 interface CognitoOptions {
     readonly userPoolId: string;
     readonly clients: readonly string[];
-    readonly more?: ProviderOptions;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function cognito({ userPoolId, clients, more }: CognitoOptions): IssuerOptions;
 type EntraOptions = {
     readonly audience: Audience;
-    readonly version?: 1 | 2;
-    readonly clients?: readonly string[];
-    readonly more?: ProviderOptions;
+    readonly version?: 1 | 2 | undefined;
+    readonly clients?: readonly string[] | undefined;
+    readonly more?: ProviderOptions | undefined;
 } & ({
     readonly tenant: string;
-    readonly tenants?: never;
+    readonly tenants?: undefined;
 } | {
     readonly tenants: Tenants;
-    readonly tenant?: never;
+    readonly tenant?: undefined;
 });
 declare function entra({ tenant, tenants, audience, version, clients, more }: EntraOptions): IssuerOptions;
 interface FirebaseOptions {
     readonly project: string;
-    readonly tenant?: string;
-    readonly more?: ProviderOptions;
+    readonly tenant?: string | undefined;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function firebase({ project, tenant, more }: FirebaseOptions): IssuerOptions;
 interface GithubActionsOptions {
     readonly audience: Audience;
     readonly subjects: readonly string[];
-    readonly more?: ProviderOptions;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function githubActions({ audience, subjects, more }: GithubActionsOptions): IssuerOptions;
 interface GoogleOptions {
     readonly audience: Audience;
-    readonly serviceAccounts?: readonly string[];
-    readonly users?: boolean;
-    readonly more?: ProviderOptions;
+    readonly serviceAccounts?: readonly string[] | undefined;
+    readonly users?: boolean | undefined;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function google({ audience, serviceAccounts, users, more }: GoogleOptions): IssuerOptions;
 interface HydraOptions {
     readonly issuer: string;
     readonly audience: Audience;
-    readonly more?: ProviderOptions;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function hydra({ issuer, audience, more }: HydraOptions): IssuerOptions;
 interface KeycloakOptions {
     readonly realm: string;
     readonly audience: string;
-    readonly roles?: "realm" | "client";
-    readonly more?: ProviderOptions;
+    readonly roles?: "realm" | "client" | undefined;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function keycloak({ realm, audience, roles, more }: KeycloakOptions): IssuerOptions;
 interface KubernetesOptions {
-    readonly issuer?: string;
+    readonly issuer?: string | undefined;
     readonly audience: Audience;
     readonly serviceAccounts: readonly string[];
     readonly more: ProviderOptions;
@@ -85,28 +85,28 @@ declare function kubernetes({ issuer, audience, serviceAccounts, more, }: Kubern
 interface LogtoOptions {
     readonly domain: string;
     readonly audience: Audience;
-    readonly organization?: string;
-    readonly more?: ProviderOptions;
+    readonly organization?: string | undefined;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function logto({ domain, audience, organization, more }: LogtoOptions): IssuerOptions;
 interface OktaOptions {
     readonly domain: string;
-    readonly server?: string;
-    readonly audience?: string;
-    readonly more?: ProviderOptions;
+    readonly server?: string | undefined;
+    readonly audience?: string | undefined;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function okta({ domain, server, audience, more }: OktaOptions): IssuerOptions;
 interface SupabaseOptions {
     readonly project: string;
-    readonly secret?: string;
-    readonly more?: ProviderOptions;
+    readonly secret?: string | undefined;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function supabase({ project, secret, more }: SupabaseOptions): IssuerOptions;
 interface ZitadelOptions {
     readonly domain: string;
     readonly project: string;
-    readonly serviceUsers?: readonly string[];
-    readonly more?: ProviderOptions;
+    readonly serviceUsers?: readonly string[] | undefined;
+    readonly more?: ProviderOptions | undefined;
 }
 declare function zitadel({ domain, project, serviceUsers, more }: ZitadelOptions): IssuerOptions;
 export { IssuerOptions, auth0, clerk, cognito, entra, firebase, githubActions, google, hydra, keycloak, kubernetes, logto, okta, supabase, zitadel };

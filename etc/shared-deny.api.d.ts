@@ -46,19 +46,19 @@ declare class UnavailableError extends UnavailableError_base {
 type DenialError = InvalidRequestError | UnauthorizedError | InsufficientScopeError | ThrottledError | UnavailableError;
 type ErrorForm = "xml" | "json" | "problem";
 interface ErrorFormat {
-    readonly default?: ErrorForm;
-    readonly xml?: string;
-    readonly json?: string;
-    readonly xmlNamespace?: string;
+    readonly default?: ErrorForm | undefined;
+    readonly xml?: string | undefined;
+    readonly json?: string | undefined;
+    readonly xmlNamespace?: string | undefined;
 }
 type ErrorFormatOption = ErrorFormat | "json" | "problem";
 type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => unknown;
 interface ErrorResponseOptions {
-    readonly errorFormat?: ErrorFormatOption;
-    readonly dialect?: Dialect;
+    readonly errorFormat?: ErrorFormatOption | undefined;
+    readonly dialect?: Dialect | undefined;
 }
 interface DenyOptions extends ErrorResponseOptions {
-    readonly onDenied?: OnDenied;
+    readonly onDenied?: OnDenied | undefined;
 }
 export { InsufficientScopeError as I, ThrottledError as T, UnauthorizedError as U, InvalidRequestError as g, UnavailableError as h };
 export type { Denial as D, ErrorForm as E, Middleware as M, OnDenied as O, RefusalFigures as R, DenialError as a, DenialHeaders as b, DenyOptions as c, ErrorFormat as d, ErrorFormatOption as e, ErrorResponseOptions as f };

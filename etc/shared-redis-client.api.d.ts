@@ -1,6 +1,6 @@
 // Written by npm run api-report. Do not edit.
 interface RedisClient {
-    readonly isCluster?: boolean;
+    readonly isCluster?: boolean | undefined;
     readonly status: string;
     duplicate(...args: never[]): unknown;
 }

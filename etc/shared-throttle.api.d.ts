@@ -35,40 +35,40 @@ interface Advice {
 }
 type EventStreams = "whole" | "header";
 interface ThrottleHeaders {
-    readonly throttle?: boolean;
-    readonly throttleOnRefusal?: boolean;
-    readonly rateLimit?: boolean;
+    readonly throttle?: boolean | undefined;
+    readonly throttleOnRefusal?: boolean | undefined;
+    readonly rateLimit?: boolean | undefined;
 }
 type LimitMs = number | ((req: Request) => number);
 interface MeterOptions {
-    readonly clientWaitMs?: number;
-    readonly carryOver?: boolean;
-    readonly eventStreams?: EventStreams;
+    readonly clientWaitMs?: number | undefined;
+    readonly carryOver?: boolean | undefined;
+    readonly eventStreams?: EventStreams | undefined;
 }
 interface RouteWindow extends MeterOptions {
     readonly limitMs: LimitMs;
-    readonly windowMs?: number;
-    readonly name?: string;
+    readonly windowMs?: number | undefined;
+    readonly name?: string | undefined;
 }
 interface WaitOptions {
-    readonly maxMs?: number;
-    readonly perSubject?: number;
+    readonly maxMs?: number | undefined;
+    readonly perSubject?: number | undefined;
 }
 interface ThrottleOptions extends DenyOptions, MeterOptions {
-    readonly limitMs?: LimitMs;
-    readonly windowMs?: number;
-    readonly name?: string;
-    readonly routes?: Readonly<Record<string, RouteWindow | false>>;
-    readonly store?: ThrottleStore;
-    readonly subject?: (req: Request) => string | null;
-    readonly wait?: WaitOptions | false;
-    readonly grantAhead?: boolean;
-    readonly maxSubjects?: number;
-    readonly onOutage?: "local" | "closed";
-    readonly dryRun?: boolean;
-    readonly stalls?: "full" | "shared";
-    readonly headers?: ThrottleHeaders;
-    readonly clock?: Clock;
+    readonly limitMs?: LimitMs | undefined;
+    readonly windowMs?: number | undefined;
+    readonly name?: string | undefined;
+    readonly routes?: Readonly<Record<string, RouteWindow | false>> | undefined;
+    readonly store?: ThrottleStore | undefined;
+    readonly subject?: ((req: Request) => string | null) | undefined;
+    readonly wait?: WaitOptions | false | undefined;
+    readonly grantAhead?: boolean | undefined;
+    readonly maxSubjects?: number | undefined;
+    readonly onOutage?: "local" | "closed" | undefined;
+    readonly dryRun?: boolean | undefined;
+    readonly stalls?: "full" | "shared" | undefined;
+    readonly headers?: ThrottleHeaders | undefined;
+    readonly clock?: Clock | undefined;
 }
 interface Usage {
     readonly window: string;
@@ -87,8 +87,8 @@ interface Throttle extends Middleware {
     close(): Promise<void>;
 }
 interface AdviseOptions {
-    readonly hours?: number;
-    readonly limitsMs?: readonly number[];
+    readonly hours?: number | undefined;
+    readonly limitsMs?: readonly number[] | undefined;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
 export { throttle as t };

@@ -89,31 +89,11 @@ interface TokenOptions {
 }
 type RequiredValues = Readonly<Record<string, string | number | boolean | readonly (string | number | boolean)[]>>;
 type KeyMaterial = KeyObject | string | Jwk;
-type KeyOptions = {
-    readonly key?: never;
-    readonly keys?: never;
-    readonly secret?: never;
-    readonly jwksUri?: never;
-} | {
-    readonly key: KeyMaterial;
-    readonly keys?: never;
-    readonly secret?: never;
-    readonly jwksUri?: never;
-} | {
-    readonly keys: readonly KeyMaterial[];
-    readonly key?: never;
-    readonly secret?: never;
-    readonly jwksUri?: never;
-} | {
-    readonly secret: KeyObject | Uint8Array | string;
-    readonly jwksUri?: string;
-    readonly key?: never;
-    readonly keys?: never;
-} | {
-    readonly jwksUri: string;
-    readonly key?: never;
-    readonly keys?: never;
-    readonly secret?: never;
-};
+interface KeyOptions {
+    readonly key?: KeyMaterial | undefined;
+    readonly keys?: readonly KeyMaterial[] | undefined;
+    readonly secret?: KeyObject | Uint8Array | string | undefined;
+    readonly jwksUri?: string | undefined;
+}
 type IssuerOptions = TokenOptions & KeyOptions;
 export type { Audience as A, CheckClaims as C, FetchFunction as F, IssuerOptions as I, KeyMaterial as K, ReadSession as R, Session as S, Tenants as T, UnauthenticatedMark as U, AudienceInstead as a, Auth as b, ClaimPath as c, Claims as d, ClientSession as e, FetchInit as f, FetchedResponse as g, KeyOptions as h, RequiredValues as i, SessionIdentity as j, TokenFacts as k, TokenOptions as l, UnauthenticatedSession as m, UserSession as n };

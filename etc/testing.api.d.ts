@@ -25,17 +25,17 @@ declare const ATTACKS: readonly [
     "bound-to-a-key"
 ];
 interface DevTokenOptions {
-    readonly kind?: "user" | "client" | "unauthenticated";
-    readonly clientId?: string;
-    readonly scope?: string | readonly string[];
-    readonly claims?: Readonly<Record<string, unknown>>;
-    readonly expiresInSec?: number;
+    readonly kind?: "user" | "client" | "unauthenticated" | undefined;
+    readonly clientId?: string | undefined;
+    readonly scope?: string | readonly string[] | undefined;
+    readonly claims?: Readonly<Record<string, unknown>> | undefined;
+    readonly expiresInSec?: number | undefined;
 }
 interface DevIssuerOptions {
-    readonly issuer?: string;
-    readonly audience?: string;
-    readonly algorithm?: DevAlgorithm;
-    readonly date?: () => number;
+    readonly issuer?: string | undefined;
+    readonly audience?: string | undefined;
+    readonly algorithm?: DevAlgorithm | undefined;
+    readonly date?: (() => number) | undefined;
 }
 interface DevIssuer {
     readonly issuer: string;

@@ -60,8 +60,8 @@ interface StoreMessage {
 }
 declare function throttleTest(options?: DenyOptions): Middleware;
 interface RedisStoreOptions {
-    readonly prefix?: string;
-    readonly names?: boolean;
+    readonly prefix?: string | undefined;
+    readonly names?: boolean | undefined;
 }
 declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): ThrottleStore;
 declare global {

@@ -16,9 +16,9 @@ export interface AllowUnauthenticatedOptions {
    * Full paths in Express's syntax: `['/platform/places']`. Each includes the paths below it, as in `app.use()`. Without
    * `paths`, mount the handler on one route; it applies to that route.
    */
-  readonly paths?: readonly string[]
+  readonly paths?: readonly string[] | undefined
   /** HTTP methods, in capitals; with `paths` only. Default `['GET', 'HEAD']`. */
-  readonly methods?: readonly string[]
+  readonly methods?: readonly string[] | undefined
 }
 
 /**

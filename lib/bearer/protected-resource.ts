@@ -10,15 +10,15 @@ export interface ProtectedResourceOptions {
   /** The API's own identifier: an https URL without a fragment (RFC 9728 §1.2). Mostly also its audience. */
   readonly resource: string
   /** Issuers whose tokens the API accepts. */
-  readonly authorizationServers?: readonly string[]
+  readonly authorizationServers?: readonly string[] | undefined
   /** Scopes of the API. */
-  readonly scopes?: readonly string[]
+  readonly scopes?: readonly string[] | undefined
   /** Name to show to people. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** Address of the API's documentation. */
-  readonly documentation?: string
+  readonly documentation?: string | undefined
   /** Accepts http addresses of other machines, for a test network. Default false. */
-  readonly allowHttp?: boolean
+  readonly allowHttp?: boolean | undefined
 }
 
 /** Router that {@link protectedResource} returns. */

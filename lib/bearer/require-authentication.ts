@@ -11,9 +11,9 @@ import type { Claims } from './session/session'
 /** Options of {@link requireAuthentication}; at least one. */
 export interface AuthenticationOptions {
   /** Accepted classes of the login (`acr`): `['urn:example:mfa']`. */
-  readonly acrValues?: readonly string[]
+  readonly acrValues?: readonly string[] | undefined
   /** Largest age of the login (`auth_time`): whole seconds, 0 to 31,536,000. */
-  readonly maxAgeSec?: number
+  readonly maxAgeSec?: number | undefined
 }
 
 /**

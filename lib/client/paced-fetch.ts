@@ -9,17 +9,17 @@ export type Fetch = typeof globalThis.fetch
 /** Options of `pacedFetch()`. */
 export interface PacedFetchOptions {
   /** What sends the requests. Default: the global `fetch`. */
-  readonly fetch?: Fetch
+  readonly fetch?: Fetch | undefined
   /** Requests in flight at once, at most: 1 to 1,000. Default 8. */
-  readonly concurrency?: number
+  readonly concurrency?: number | undefined
   /** How often a request that was answered 429 or 503 is sent again, at most: 0 to 100. Default 3. */
-  readonly retries?: number
+  readonly retries?: number | undefined
   /** A wait longer than this is not begun: the request's 429 or 503 is returned. Milliseconds. Default 120,000. */
-  readonly maxWaitMs?: number
+  readonly maxWaitMs?: number | undefined
   /** Told of each request that was refused and will be sent again. What it throws, or rejects with, rejects the request. */
-  readonly onRetry?: (retry: Retry) => void
+  readonly onRetry?: ((retry: Retry) => void) | undefined
   /** For tests. */
-  readonly clock?: ClientClock
+  readonly clock?: ClientClock | undefined
 }
 
 /** A request that will be sent again. */

@@ -27,18 +27,18 @@ export interface DashboardOptions {
    * The Redis of the throttle's store: what `redisStore()` takes, or a URL of any node of a Cluster. Subjects and holds
    * are then those of all processes. The connection is its own, and only reads. Default: what this process knows.
    */
-  readonly redis?: RedisClient | string
+  readonly redis?: RedisClient | string | undefined
   /** That of `redisStore()`. Default `tollgate:`. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /**
    * The name that the page shows for a subject, given as `req.throttle.subject`: `(subject) => subject` shows it as it is.
    * Subjects that only other processes have served are named where `redisStore(url, { names: true })` keeps their text,
    * which may be shortened; others are shown by their hashes. So is one for whom it throws, or returns anything but text.
    * At most 200 characters are shown. Default: the text that the store keeps; without it all are hashes.
    */
-  readonly names?: (subject: string) => string | undefined
+  readonly names?: ((subject: string) => string | undefined) | undefined
   /** The app's name, for the page's title and heading. Default: the host that the page is opened at. */
-  readonly title?: string
+  readonly title?: string | undefined
 }
 
 /** The dashboard, to be mounted: `app.use('/admin/throttle', dashboard)`. */

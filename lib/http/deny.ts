@@ -16,15 +16,15 @@ export type OnDenied = (err: DenialError, req: Request, res: Response, next: Nex
 /** Format of error responses. */
 export interface ErrorResponseOptions {
   /** Form of error bodies: `'json'`, `'problem'` (RFC 9457) or `{ default, json, xml, xmlNamespace }`. Default: the dialect's. */
-  readonly errorFormat?: ErrorFormatOption
+  readonly errorFormat?: ErrorFormatOption | undefined
   /** Formats on the wire: `'familysearch'` or `'standard'`. Default: `app.get('tollgate dialect')`, else `'familysearch'`. */
-  readonly dialect?: Dialect
+  readonly dialect?: Dialect | undefined
 }
 
 /** How a factory answers the requests that it denies. */
 export interface DenyOptions extends ErrorResponseOptions {
   /** Answers denied requests. Default: the package answers them. */
-  readonly onDenied?: OnDenied
+  readonly onDenied?: OnDenied | undefined
 }
 
 /** @throws {TypeError} naming the option that is wrong */

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Dialect } from './dialect'
 import { type ErrorForm, type ErrorFormat, type ErrorFormatOption, SERVICE_JSON, completeFormat } from './error-format'
+import type { Complete } from './options'
 
 /** Error body: its `Content-Type` and its text. */
 export interface ErrorBody {
@@ -62,7 +63,7 @@ const WILDCARD: Readonly<Record<ErrorForm, readonly ErrorForm[]>> = {
  * Form with the greatest weight (RFC 9110 §12.5.1). With equal weights, named types come before wildcards, then the
  * client's order decides. Other parameters are ignored. Any JSON or XML type selects ours.
  */
-function preferredForm(accept: string | undefined, format: Required<ErrorFormat>): ErrorForm {
+function preferredForm(accept: string | undefined, format: Complete<ErrorFormat>): ErrorForm {
   const weights = new Map<ErrorForm, number>()
   const [xmlType, jsonType] = [essence(format.xml), essence(format.json)]
   let wildcard = 0

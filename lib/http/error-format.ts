@@ -1,6 +1,6 @@
 import type { Dialect } from './dialect'
 import { optionError } from './help'
-import { optionNames, optionOneOf, optionType, shown } from './options'
+import { type Complete, optionNames, optionOneOf, optionType, shown } from './options'
 
 /** The forms that an error body may have: the service's XML, JSON, and RFC 9457's problem details. */
 export type ErrorForm = 'xml' | 'json' | 'problem'
@@ -11,13 +11,13 @@ export interface ErrorFormat {
    * Form for clients whose `Accept` names none of the types: `*\/*`, curl, browsers. `problem` is
    * `application/problem+json` (RFC 9457). Default `xml`; in the dialect `standard` `json`.
    */
-  readonly default?: ErrorForm
+  readonly default?: ErrorForm | undefined
   /** Media type of the XML form. Default `application/x-fs-v1+xml`; in the dialect `standard` `application/xml`. */
-  readonly xml?: string
+  readonly xml?: string | undefined
   /** Media type of the JSON form. Default `application/x-fs-v1+json`; in the dialect `standard` `application/json`. */
-  readonly json?: string
+  readonly json?: string | undefined
   /** XML namespace, `''` for none. Default `http://familysearch.org/v1/`; in the dialect `standard` none. */
-  readonly xmlNamespace?: string
+  readonly xmlNamespace?: string | undefined
 }
 
 /**
@@ -30,7 +30,7 @@ export type ErrorFormatOption = ErrorFormat | 'json' | 'problem'
 export const SERVICE_JSON = 'application/x-fs-v1+json'
 
 /** Error format of each dialect. */
-const FORMATS: Readonly<Record<Dialect, Required<ErrorFormat>>> = {
+const FORMATS: Readonly<Record<Dialect, Complete<ErrorFormat>>> = {
   familysearch: {
     default: 'xml',
     xml: 'application/x-fs-v1+xml',
@@ -41,7 +41,7 @@ const FORMATS: Readonly<Record<Dialect, Required<ErrorFormat>>> = {
 }
 
 /** The option `errorFormat`, completed with the dialect's format. */
-export function completeFormat(option: ErrorFormatOption = {}, dialect: Dialect): Required<ErrorFormat> {
+export function completeFormat(option: ErrorFormatOption = {}, dialect: Dialect): Complete<ErrorFormat> {
   const format: ErrorFormat = typeof option === 'string' ? { default: option, json: 'application/json' } : option
   const defaults = FORMATS[dialect]
   return {

@@ -1,6 +1,16 @@
 import { inspect } from 'node:util'
 import { migrationGuide, optionError, usageError } from './help'
 
+/** Options with all their defaults: none is absent or undefined. */
+export type Complete<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> }
+
+/** Options without those that are undefined, which count as absent. For `{ ...defaults, ...defined(options) }`. */
+export function defined<Options extends object>(
+  options: Options,
+): { [Name in keyof Options]: Exclude<Options[Name], undefined> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never
+}
+
 /** @throws {RangeError} naming the option, unless `value` is a whole number from `least` to `most` */
 export function optionRange(option: string, value: unknown, least: number, most: number): void {
   if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return

@@ -6,7 +6,7 @@ import { optionNames } from './options'
 /** Options of {@link processingTime}. */
 export interface ProcessingTimeOptions {
   /** The clock, for tests. Default: the process's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 /**

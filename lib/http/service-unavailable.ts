@@ -7,9 +7,9 @@ import { optionNames, optionRange, optionType } from './options'
 /** Options of {@link serviceUnavailable}. */
 export interface ServiceUnavailableOptions extends ErrorResponseOptions {
   /** `Retry-After` for errors that have none: whole seconds, 1 to 86,400. Default 10. */
-  readonly retryAfterSec?: number
+  readonly retryAfterSec?: number | undefined
   /** Logs every error answered here. Clients see nothing of it. May be async. Default: `console.error`. */
-  readonly log?: (err: unknown, req: Request) => unknown
+  readonly log?: ((err: unknown, req: Request) => unknown) | undefined
 }
 
 /**

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { callGuarded } from '../http/callback'
 import { type Clock, checkClock, systemClock } from '../http/clock'
 import { type Dialect, checkDialect } from '../http/dialect'
-import { optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
+import { defined, optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import { isScope } from '../bearer/session/scope'
 import type { Placement } from '../bearer/credentials/credentials'
 import { optionError } from '../http/help'
@@ -29,93 +29,101 @@ export interface AuthorizationServerOptions {
   /** The users: `userDirectory([…])`, or your own. */
   readonly users: UserDirectory
   /** Where state is kept. Default: this process's memory. Several processes need `redisStore()`. */
-  readonly store?: OAuthStore
+  readonly store?: OAuthStore | undefined
   /**
    * Next, current and retired keys, in any order: RSA (RS256), EC on P-256 (ES256) or Ed25519 (EdDSA). Default: an RSA
    * key made at start, for one process and its lifetime.
    */
-  readonly signingKeys?: readonly SigningKey[]
+  readonly signingKeys?: readonly SigningKey[] | undefined
   /**
    * Formats on the wire: `'standard'` needs no realm, has no terms page, and its `token_type` is `Bearer`. Default:
    * `app.get('tollgate dialect')`, else `'familysearch'`.
    */
-  readonly dialect?: Dialect
+  readonly dialect?: Dialect | undefined
   /**
    * `token_type` of responses without an id_token; with one it is `Bearer`. Default `family_search`; in the dialect
    * `standard` `Bearer`.
    */
-  readonly tokenType?: string
+  readonly tokenType?: string | undefined
   /**
    * The claims of each scope. Entries replace or extend the default ones; `false` removes a scope. Default: OpenID
    * Connect's (`profile`, `email`, `address`, `phone`) complete, and the service's own.
    *
    * @example scopes: { profile: ['name', 'preferred_username'], membership: ['member_since'], phone: false }
    */
-  readonly scopes?: Readonly<Record<string, readonly string[] | false>>
+  readonly scopes?: Readonly<Record<string, readonly string[] | false>> | undefined
   /**
    * Scopes whose claims are in the id_token as well as at userinfo. `'all'` is the service's dialect; `[]` follows OIDC
    * Core §5.4 exactly. Default: all but `email`, `address` and `phone`. Claims requested by the parameter `claims` are
    * where the request wants them.
    */
-  readonly idTokenScopes?: readonly string[] | 'all'
+  readonly idTokenScopes?: readonly string[] | 'all' | undefined
   /** The `acr` of an id_token whose app asked for one: the strength of a login here. Default `1` (ISO/IEC 29115). */
-  readonly acr?: string
+  readonly acr?: string | undefined
   /**
    * Where `platformLogout` looks for the token in addition to the header: `'query'` (`?access_token=`) or `'form'`, as
    * in `requireBearer()`. A token in a URL also ends up in logs. Default: header only.
    */
-  readonly tokenFrom?: readonly Placement[]
-  readonly accessTokens?: {
-    /** `jwt` (RFC 9068), or `opaque`: 256 random bits, stored as a hash; check those with `verify`. Default `jwt`. */
-    readonly format?: 'jwt' | 'opaque'
-    /** Seconds, 60 to 86,400. Default 3,600 for `jwt`, 86,400 for `opaque`. */
-    readonly lifetimeSec?: number
-    /** An opaque token expires after this many seconds without use, 60 to 86,400. Default 3,600. */
-    readonly idleSec?: number
-    /**
-     * The `aud` of access tokens. `resource` selects among several (RFC 8707). An app's own `audiences` replace it.
-     * Default: the issuer.
-     */
-    readonly audience?: string | readonly string[]
-  }
+  readonly tokenFrom?: readonly Placement[] | undefined
+  readonly accessTokens?:
+    | {
+        /** `jwt` (RFC 9068), or `opaque`: 256 random bits, stored as a hash; check those with `verify`. Default `jwt`. */
+        readonly format?: 'jwt' | 'opaque' | undefined
+        /** Seconds, 60 to 86,400. Default 3,600 for `jwt`, 86,400 for `opaque`. */
+        readonly lifetimeSec?: number | undefined
+        /** An opaque token expires after this many seconds without use, 60 to 86,400. Default 3,600. */
+        readonly idleSec?: number | undefined
+        /**
+         * The `aud` of access tokens. `resource` selects among several (RFC 8707). An app's own `audiences` replace it.
+         * Default: the issuer.
+         */
+        readonly audience?: string | readonly string[] | undefined
+      }
+    | undefined
   /** Whether apps must push their authorization requests (RFC 9126), unless their registration says otherwise. Default false. */
-  readonly requirePushedRequests?: boolean
+  readonly requirePushedRequests?: boolean | undefined
   /** DPoP proofs (RFC 9449). An app's `requireDpop` makes them mandatory. */
-  readonly dpop?: {
-    /** How old a proof may be: seconds, 1 to 300. Default 60. */
-    readonly maxAgeSec?: number
-    /** Whether the token endpoint asks for a nonce of its own in every proof (§8). Default false. */
-    readonly nonce?: boolean
-  }
+  readonly dpop?:
+    | {
+        /** How old a proof may be: seconds, 1 to 300. Default 60. */
+        readonly maxAgeSec?: number | undefined
+        /** Whether the token endpoint asks for a nonce of its own in every proof (§8). Default false. */
+        readonly nonce?: boolean | undefined
+      }
+    | undefined
   /** Lets apps register themselves (RFC 7591, RFC 7592), as MCP clients do. Default: they cannot. */
-  readonly registration?: RegistrationOptions
-  readonly refreshTokens?: {
-    /** Seconds from each token's issue, 60 to 34,560,000. Default 2,592,000: 30 days. */
-    readonly lifetimeSec?: number
-    /** Seconds in which a client may retry a refresh whose response was lost, 0 to 60. Default 10. */
-    readonly graceSec?: number
-  }
+  readonly registration?: RegistrationOptions | undefined
+  readonly refreshTokens?:
+    | {
+        /** Seconds from each token's issue, 60 to 34,560,000. Default 2,592,000: 30 days. */
+        readonly lifetimeSec?: number | undefined
+        /** Seconds in which a client may retry a refresh whose response was lost, 0 to 60. Default 10. */
+        readonly graceSec?: number | undefined
+      }
+    | undefined
   /** Seconds until an authorization code expires, 10 to 600. Default 60. */
-  readonly codeLifetimeSec?: number
-  readonly websiteSession?: {
-    /** Seconds from login, 60 to 2,592,000. Default 86,400. */
-    readonly lifetimeSec?: number
-    /** Seconds without use, 60 to 2,592,000. Default 3,600. */
-    readonly idleSec?: number
-  }
+  readonly codeLifetimeSec?: number | undefined
+  readonly websiteSession?:
+    | {
+        /** Seconds from login, 60 to 2,592,000. Default 86,400. */
+        readonly lifetimeSec?: number | undefined
+        /** Seconds without use, 60 to 2,592,000. Default 3,600. */
+        readonly idleSec?: number | undefined
+      }
+    | undefined
   /** Limits password guessing. */
-  readonly loginLimits?: Partial<LoginLimits>
+  readonly loginLimits?: { readonly [Name in keyof LoginLimits]?: number | undefined } | undefined
   /** The look and texts of the pages, and the terms of access. */
-  readonly pages?: PageOptions
+  readonly pages?: PageOptions | undefined
   /** Called when a store, a directory or a callback fails, not for a client's mistakes. Default: logs to the console. */
-  readonly onError?: OnError
+  readonly onError?: OnError | undefined
   /**
    * Receives one line per refused request, with the reason for a developer. Default: `console.warn` for an issuer on
    * localhost, else none.
    */
-  readonly log?: (line: string) => void
+  readonly log?: ((line: string) => void) | undefined
   /** The clock, for tests. Default: the system's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 /** The options, checked, with their defaults. */
@@ -191,16 +199,16 @@ export function serverSettings(options: AuthorizationServerOptions) {
   optionRange('dpop.maxAgeSec', maxAgeSec, 1, 300)
   optionType('dpop.nonce', nonce, 'boolean')
   optionNames('refreshTokens', refreshTokens, ['lifetimeSec', 'graceSec'])
-  const refresh = { lifetimeSec: 30 * DAY_SEC, graceSec: 10, ...refreshTokens }
+  const refresh = { lifetimeSec: 30 * DAY_SEC, graceSec: 10, ...defined(refreshTokens) }
   optionRange('refreshTokens.lifetimeSec', refresh.lifetimeSec, 60, 400 * DAY_SEC)
   optionRange('refreshTokens.graceSec', refresh.graceSec, 0, 60)
   optionRange('codeLifetimeSec', codeLifetimeSec, 10, 600)
   optionNames('websiteSession', websiteSession, ['lifetimeSec', 'idleSec'])
-  const session = { lifetimeSec: DAY_SEC, idleSec: 3_600, ...websiteSession }
+  const session = { lifetimeSec: DAY_SEC, idleSec: 3_600, ...defined(websiteSession) }
   optionRange('websiteSession.lifetimeSec', session.lifetimeSec, 60, 30 * DAY_SEC)
   optionRange('websiteSession.idleSec', session.idleSec, 60, 30 * DAY_SEC)
   optionNames('loginLimits', loginLimits, ['perAccount', 'perAddress', 'windowSec'])
-  const limits: LoginLimits = { perAccount: 10, perAddress: 100, windowSec: 900, ...loginLimits }
+  const limits: LoginLimits = { perAccount: 10, perAddress: 100, windowSec: 900, ...defined(loginLimits) }
   optionRange('loginLimits.perAccount', limits.perAccount, 1, 10_000)
   optionRange('loginLimits.perAddress', limits.perAddress, 1, 1_000_000)
   optionRange('loginLimits.windowSec', limits.windowSec, 1, DAY_SEC)

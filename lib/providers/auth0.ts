@@ -9,8 +9,8 @@ export interface Auth0Options {
   /** The API's identifier. Without it Auth0 issues opaque tokens. */
   readonly audience: Audience
   /** The organization that tokens must be for: `org_id`. Default: any, or none. */
-  readonly organization?: string
-  readonly more?: ProviderOptions
+  readonly organization?: string | undefined
+  readonly more?: ProviderOptions | undefined
 }
 
 /**

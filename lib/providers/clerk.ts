@@ -5,20 +5,20 @@ import { type ProviderOptions, client, hostOf, needList, needText, preset, user 
 export type ClerkOptions = {
   /** The instance's Frontend API: `clerk.example.org`, `happy-cat-1.clerk.accounts.dev`. */
   readonly domain: string
-  readonly more?: ProviderOptions
+  readonly more?: ProviderOptions | undefined
 } & (
   | {
       /** The origins of the apps whose sessions are accepted, and client ids of OAuth apps: these tokens have no `aud`. */
       readonly authorizedParties: readonly string[]
       /** Takes sessions in which somebody acts as another user. Default false. */
-      readonly impersonation?: boolean
-      readonly machine?: never
+      readonly impersonation?: boolean | undefined
+      readonly machine?: undefined
     }
   | {
       /** This API's machine, for tokens between machines: `mch_tree`. */
       readonly machine: string
-      readonly authorizedParties?: never
-      readonly impersonation?: never
+      readonly authorizedParties?: undefined
+      readonly impersonation?: undefined
     }
 )
 

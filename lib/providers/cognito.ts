@@ -7,7 +7,7 @@ export interface CognitoOptions {
   readonly userPoolId: string
   /** The app clients accepted: access tokens have no `aud`. */
   readonly clients: readonly string[]
-  readonly more?: ProviderOptions
+  readonly more?: ProviderOptions | undefined
 }
 
 /**

@@ -8,20 +8,20 @@ export type EntraOptions = {
   /** The API's application id; for tokens of version 1 also its App ID URI. */
   readonly audience: Audience
   /** The tokens' version: 2 where the API's manifest says `requestedAccessTokenVersion: 2`. Default 2. */
-  readonly version?: 1 | 2
+  readonly version?: 1 | 2 | undefined
   /** The client apps accepted, by their application ids. Default: all that the tenant gives tokens for this API. */
-  readonly clients?: readonly string[]
-  readonly more?: ProviderOptions
+  readonly clients?: readonly string[] | undefined
+  readonly more?: ProviderOptions | undefined
 } & (
   | {
       /** The directory (tenant) id. */
       readonly tenant: string
-      readonly tenants?: never
+      readonly tenants?: undefined
     }
   | {
       /** The ids of the tenants accepted, or a function that knows them. */
       readonly tenants: Tenants
-      readonly tenant?: never
+      readonly tenant?: undefined
     }
 )
 

@@ -7,8 +7,8 @@ export interface FirebaseOptions {
   /** The project's id: `acme-prod`. */
   readonly project: string
   /** The tenant that users must be of. Default: any, or none. */
-  readonly tenant?: string
-  readonly more?: ProviderOptions
+  readonly tenant?: string | undefined
+  readonly more?: ProviderOptions | undefined
 }
 
 const KEYS = 'https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com'

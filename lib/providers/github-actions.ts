@@ -8,7 +8,7 @@ export interface GithubActionsOptions {
   readonly audience: Audience
   /** The workflows accepted, by `sub`: `repo:acme/tree:ref:refs/heads/main`. Everybody's have the same issuer. */
   readonly subjects: readonly string[]
-  readonly more?: ProviderOptions
+  readonly more?: ProviderOptions | undefined
 }
 
 /**

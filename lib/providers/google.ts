@@ -7,10 +7,10 @@ export interface GoogleOptions {
   /** The address that callers ask their ID tokens for; with `users`, the OAuth client id of the app. */
   readonly audience: Audience
   /** The service accounts accepted, by e-mail address: anybody with a project can have a token for any audience. */
-  readonly serviceAccounts?: readonly string[]
+  readonly serviceAccounts?: readonly string[] | undefined
   /** Takes ID tokens of users who signed in to the app. Default false. */
-  readonly users?: boolean
-  readonly more?: ProviderOptions
+  readonly users?: boolean | undefined
+  readonly more?: ProviderOptions | undefined
 }
 
 /**

@@ -8,7 +8,7 @@ export interface HydraOptions {
   readonly issuer: string
   /** Clients have to ask for it, and be allowed to: by default `aud` is empty. */
   readonly audience: Audience
-  readonly more?: ProviderOptions
+  readonly more?: ProviderOptions | undefined
 }
 
 /**

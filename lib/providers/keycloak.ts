@@ -8,8 +8,8 @@ export interface KeycloakOptions {
   /** The API's client id. Add an audience mapper: by default `aud` is `account`, or is not there. */
   readonly audience: string
   /** Reads scopes from the roles of the realm, or of the API's own client. Default: from `scope`. */
-  readonly roles?: 'realm' | 'client'
-  readonly more?: ProviderOptions
+  readonly roles?: 'realm' | 'client' | undefined
+  readonly more?: ProviderOptions | undefined
 }
 
 /**

@@ -5,7 +5,7 @@ import { type ProviderOptions, client, needList, preset } from './provider'
 /** Options of {@link kubernetes}. */
 export interface KubernetesOptions {
   /** The cluster's issuer. Default `https://kubernetes.default.svc.cluster.local`. */
-  readonly issuer?: string
+  readonly issuer?: string | undefined
   /** The audience that pods ask their tokens for. */
   readonly audience: Audience
   /** The service accounts accepted: `tree:web`, or in full `system:serviceaccount:tree:web`. */

@@ -9,8 +9,8 @@ export interface LogtoOptions {
   /** The API resource's indicator. Without it Logto issues opaque tokens. */
   readonly audience: Audience
   /** The organization that tokens must be for. Default: any, or none. */
-  readonly organization?: string
-  readonly more?: ProviderOptions
+  readonly organization?: string | undefined
+  readonly more?: ProviderOptions | undefined
 }
 
 /**

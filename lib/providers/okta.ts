@@ -6,10 +6,10 @@ export interface OktaOptions {
   /** The organization's domain: `acme.okta.com`. */
   readonly domain: string
   /** The custom authorization server. Default `default`. */
-  readonly server?: string
+  readonly server?: string | undefined
   /** The server's audience. Default `api://default`, which everybody's default server has: `issuer` tells them apart. */
-  readonly audience?: string
-  readonly more?: ProviderOptions
+  readonly audience?: string | undefined
+  readonly more?: ProviderOptions | undefined
 }
 
 /**

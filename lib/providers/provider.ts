@@ -34,7 +34,7 @@ export function preset(facts: ProviderOptions, more: ProviderOptions = {}): Issu
   const [first, second] = [facts.checkClaims, more.checkClaims]
   const checks: ProviderOptions | undefined = first &&
     second && { checkClaims: (claims, token) => first(claims, token) && second(claims, token) }
-  return { ...rest, ...keys, ...more, ...checks } as IssuerOptions
+  return { ...rest, ...keys, ...more, ...checks }
 }
 
 /** @throws {TypeError} naming the option, unless it is a text */

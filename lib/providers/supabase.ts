@@ -9,8 +9,8 @@ export interface SupabaseOptions {
    * The project's legacy JWT secret. Give it as long as tokens signed with it (HS256) are valid; tokens of the project's
    * signing keys are accepted beside them. Default none.
    */
-  readonly secret?: string
-  readonly more?: ProviderOptions
+  readonly secret?: string | undefined
+  readonly more?: ProviderOptions | undefined
 }
 
 /**

@@ -8,8 +8,8 @@ export interface ZitadelOptions {
   /** The project's id. */
   readonly project: string
   /** The ids of service users: nothing in a token tells them from people. Default none. */
-  readonly serviceUsers?: readonly string[]
-  readonly more?: ProviderOptions
+  readonly serviceUsers?: readonly string[] | undefined
+  readonly more?: ProviderOptions | undefined
 }
 
 /**

@@ -3,7 +3,7 @@ import { shownNames } from '../http/options'
 
 /** The parts of an app's client that the package uses: ioredis 5 and 6, iovalkey and their Cluster classes fit. */
 export interface RedisClient {
-  readonly isCluster?: boolean
+  readonly isCluster?: boolean | undefined
   /** State of the connection: `'ready'`. Clients of node-redis have none. */
   readonly status: string
   /** Another client like it. */

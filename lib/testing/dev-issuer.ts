@@ -9,27 +9,27 @@ import { type DevAlgorithm, makeKey, signToken } from './dev-keys'
 /** What a token of {@link devIssuer} says. */
 export interface DevTokenOptions {
   /** Whose session it is. Default `'user'`. */
-  readonly kind?: 'user' | 'client' | 'unauthenticated'
+  readonly kind?: 'user' | 'client' | 'unauthenticated' | undefined
   /** The app. Default `'dev-app'` for a user; else whom the token is made for. */
-  readonly clientId?: string
+  readonly clientId?: string | undefined
   /** The scopes granted: `'read write'`. Default none. */
-  readonly scope?: string | readonly string[]
+  readonly scope?: string | readonly string[] | undefined
   /** More claims, or others in place of the usual ones; undefined leaves one out. */
-  readonly claims?: Readonly<Record<string, unknown>>
+  readonly claims?: Readonly<Record<string, unknown>> | undefined
   /** Whole seconds until the token expires; below 0 it already has. Default 3,600. */
-  readonly expiresInSec?: number
+  readonly expiresInSec?: number | undefined
 }
 
 /** Options of {@link devIssuer}. */
 export interface DevIssuerOptions {
   /** Its name. Default `https://dev-issuer.test`. */
-  readonly issuer?: string
+  readonly issuer?: string | undefined
   /** Whom its tokens are for. Default `https://api.test`. */
-  readonly audience?: string
+  readonly audience?: string | undefined
   /** What its tokens are signed with. Default `ES256`. */
-  readonly algorithm?: DevAlgorithm
+  readonly algorithm?: DevAlgorithm | undefined
   /** The date its tokens are issued at, in milliseconds since 1970: `() => clock.date()` of a `manualClock()`. */
-  readonly date?: () => number
+  readonly date?: (() => number) | undefined
 }
 
 /** An issuer for tests and for trying things out. */

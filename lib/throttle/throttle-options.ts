@@ -3,7 +3,7 @@ import type { Request } from 'express'
 import { type Clock, checkClock } from '../http/clock'
 import { type DenyOptions, checkDenyOptions } from '../http/deny'
 import { optionError } from '../http/help'
-import { optionNames, optionOneOf, optionRange, optionType, shown, shownNames } from '../http/options'
+import { defined, optionNames, optionOneOf, optionRange, optionType, shown, shownNames } from '../http/options'
 import type { RouteEntry } from '../http/route-match'
 import type { ThrottleHeaders } from './request/response-headers'
 import type { ThrottleStore } from './sync/store'
@@ -17,17 +17,17 @@ export interface MeterOptions {
    * Waits for slow clients that are excused to a subject in a window, in milliseconds: whole, 0 to 86,400,000. More counts
    * while it passes. Use 0 behind a proxy that buffers. Default: twice the request's limit.
    */
-  readonly clientWaitMs?: number
+  readonly clientWaitMs?: number | undefined
   /**
    * Measured time beyond the limit is the next window's first use. Default false: a throttled condition ends with its
    * window.
    */
-  readonly carryOver?: boolean
+  readonly carryOver?: boolean | undefined
   /**
    * What a response of `text/event-stream` costs: the time to its `header`, or its `whole` time. Default: `header` for a
    * GET, which is what `EventSource` sends, and `whole` for other methods.
    */
-  readonly eventStreams?: EventStreams
+  readonly eventStreams?: EventStreams | undefined
 }
 
 /** The window of some routes. */
@@ -35,17 +35,17 @@ export interface RouteWindow extends MeterOptions {
   /** Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request. */
   readonly limitMs: LimitMs
   /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default: the throttle's. */
-  readonly windowMs?: number
+  readonly windowMs?: number | undefined
   /** The window's name. Default: the entry's key. */
-  readonly name?: string
+  readonly name?: string | undefined
 }
 
 /** How requests wait for room beside the running requests of their subject. Waiting is not charged. */
 export interface WaitOptions {
   /** The longest wait in milliseconds: whole, 1 to 60,000. Default 5,000. */
-  readonly maxMs?: number
+  readonly maxMs?: number | undefined
   /** How many requests of one subject wait in this process: whole, 1 to 1,000. Default 64. */
-  readonly perSubject?: number
+  readonly perSubject?: number | undefined
 }
 
 /** Options of `throttle()`. */
@@ -54,51 +54,51 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
    * Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request, for plans.
    * Default 18,000.
    */
-  readonly limitMs?: LimitMs
+  readonly limitMs?: LimitMs | undefined
   /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default 60,000. */
-  readonly windowMs?: number
+  readonly windowMs?: number | undefined
   /** The window's name: throttles over one store share the windows of equal names. 1 to 128 printable ASCII characters without quotes. Default `default`. */
-  readonly name?: string
+  readonly name?: string | undefined
   /**
    * Windows of their own for some routes, or `false` where nothing is throttled; the first match wins. A key is
    * `'[METHOD ]path'` in Express's syntax, and stands for what lies below it as in `app.use()`.
    * A path with dot segments is exempt from nothing: the strictest window that it may fall into counts.
    */
-  readonly routes?: Readonly<Record<string, RouteWindow | false>>
+  readonly routes?: Readonly<Record<string, RouteWindow | false>> | undefined
   /** Where processes share their windows: `redisStore(…)`. Default: this throttle's own windows, in memory. */
-  readonly store?: ThrottleStore
+  readonly store?: ThrottleStore | undefined
   /** Who pays; `null` exempts the request. Default: the user, else the client app, else the client's address. */
-  readonly subject?: (req: Request) => string | null
+  readonly subject?: ((req: Request) => string | null) | undefined
   /**
    * How a request waits that fits in what is left of the limit, but not beside the holds of its subject's running
    * requests. `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
    */
-  readonly wait?: WaitOptions | false
+  readonly wait?: WaitOptions | false | undefined
   /**
    * Whether the store may grant a process time ahead of need, so that most requests of a busy subject cost no command.
    * `false`: the process asks the store before each request. Default true.
    */
-  readonly grantAhead?: boolean
+  readonly grantAhead?: boolean | undefined
   /**
    * How many subjects a process tells apart in each window: whole, 1 to 10,000,000. Beyond that newcomers share a window
    * by network: forged addresses can neither fill the memory nor push a throttled subject out of it.
    * Default 1,000,000, which takes about 200 MB.
    */
-  readonly maxSubjects?: number
+  readonly maxSubjects?: number | undefined
   /** While the store does not answer: each process decides by itself, or every request gets 503. Default `local`. */
-  readonly onOutage?: 'local' | 'closed'
+  readonly onOutage?: 'local' | 'closed' | undefined
   /** Measures, charges and reports as usual, but refuses no request. Default false. */
-  readonly dryRun?: boolean
+  readonly dryRun?: boolean | undefined
   /**
    * Who pays for the time in which a handler blocks the event loop for more than 20 ms. `full`: every request in flight,
    * all of it, as it is time for which each took longer. `shared`: the request whose handler blocked it, where that was
    * in the handler's first turn; else all requests in flight, an equal part each. Default `shared`.
    */
-  readonly stalls?: 'full' | 'shared'
+  readonly stalls?: 'full' | 'shared' | undefined
   /** Which response fields are set. */
-  readonly headers?: ThrottleHeaders
+  readonly headers?: ThrottleHeaders | undefined
   /** The clock, for tests. Default: the process's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 const NAMES: (keyof ThrottleOptions)[] = [
@@ -197,7 +197,7 @@ export function routeEntries(routes: ThrottleOptions['routes'] = {}, general: Po
     optionNames(option, route, ROUTE_NAMES)
     return {
       path,
-      value: checkPolicy(`${option}.`, { ...general, name: key, ...route, limitMs: route.limitMs }),
+      value: checkPolicy(`${option}.`, { ...general, name: key, ...defined(route), limitMs: route.limitMs }),
       ...methods,
     }
   })

@@ -70,9 +70,9 @@ export interface Throttle extends Middleware {
 /** Options of `throttled.advise()`. */
 export interface AdviseOptions {
   /** The figures are of windows that end in so many hours, the present one included: 1 to 168. Default 24. */
-  readonly hours?: number
+  readonly hours?: number | undefined
   /** Candidate limits, 1 to 86,400,000 ms each. Default: 0.5, 1, 2 and 5 times the present one. */
-  readonly limitsMs?: readonly number[]
+  readonly limitsMs?: readonly number[] | undefined
 }
 
 /** A policy of a throttle, and what belongs to it. */

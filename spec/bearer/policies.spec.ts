@@ -81,8 +81,8 @@ describe('requireBearer({ checkClaims, requiredClaims, typ })', () => {
     const { default: jsonwebtoken } = await import('jsonwebtoken')
     const secret = 's'.repeat(32)
     const claims = { iss: dev.issuer, aud: dev.audience, sub: 'ada', exp: 4_102_444_800 }
-    const strict = await asking({ key: undefined, secret, typ: 'at+jwt' } as Partial<BearerOptions>)
-    const lax = await asking({ key: undefined, secret, typ: undefined } as Partial<BearerOptions>)
+    const strict = await asking({ key: undefined, secret, typ: 'at+jwt' })
+    const lax = await asking({ key: undefined, secret, typ: undefined })
     for (const [typ, strictly, laxly] of [
       ['at+jwt', 200, 200],
       ['application/AT+JWT', 200, 200],

@@ -131,7 +131,7 @@ describe('the refresh token grant', () => {
     assert.equal(less.scope, 'openid')
     const payload = decodeJwt(less.access_token as string)
     assert.deepEqual([payload.aud, payload.userinfo_claims], ['https://b.test', undefined])
-    app = { ...app, realm: undefined as never }
+    app = { ...app, realm: undefined }
     assert.equal((await next()).scope, undefined)
     app = { ...app, grants: ['authorization_code'] }
     assert.equal((await next()).error, 'unauthorized_client')

@@ -7,7 +7,7 @@ import type { SeenProofs } from './seen-proofs'
 /** Options of {@link redisProofs}. */
 export interface RedisProofsOptions {
   /** Prefix of every key: ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
 }
 
 /** Used proofs in Redis, for `requireBearer({ dpop: { proofs } })`. */

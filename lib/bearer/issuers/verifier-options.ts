@@ -25,12 +25,12 @@ export type OpaqueOptions =
   | {
       /** Asks the issuer about each token (RFC 7662). */
       readonly introspection: IntrospectionOptions
-      readonly verify?: never
+      readonly verify?: undefined
     }
   | {
       /** Function of the app that returns the token's claims, or undefined for an invalid token. If it throws: 503. */
       readonly verify: VerifyToken
-      readonly introspection?: never
+      readonly introspection?: undefined
     }
 
 type KeyOption = 'key' | 'keys' | 'secret' | 'jwksUri'
@@ -38,12 +38,12 @@ type KeyOption = 'key' | 'keys' | 'secret' | 'jwksUri'
 /** One issuer of several, whose tokens are opaque and checked by introspection (RFC 7662). */
 export type IntrospectedIssuerOptions = TokenOptions & {
   readonly introspection: IntrospectionOptions
-} & { readonly [name in KeyOption]?: never }
+} & { readonly [name in KeyOption]?: undefined }
 
 /** One issuer, or several: each with its own keys, algorithms and rules. */
 export type IssuersOptions =
-  | (IssuerOptions & { readonly issuers?: never; readonly introspection?: never; readonly verify?: never })
-  | (TokenOptions & OpaqueOptions & { readonly [name in KeyOption | 'issuers']?: never })
+  | (IssuerOptions & { readonly issuers?: undefined; readonly introspection?: undefined; readonly verify?: undefined })
+  | (TokenOptions & OpaqueOptions & { readonly [name in KeyOption | 'issuers']?: undefined })
   | ({
       /**
        * Issuers whose tokens are accepted. No token is checked with another issuer's key. One issuer may have
@@ -58,10 +58,10 @@ export type IssuersOptions =
       readonly session?: ReadSession | undefined
       /** Default `fetch` for issuers without their own. Default: Node's `fetch`. */
       readonly fetch?: FetchFunction | undefined
-      readonly issuer?: never
-      readonly introspection?: never
-      readonly verify?: never
-    } & { readonly [name in KeyOption]?: never })
+      readonly issuer?: undefined
+      readonly introspection?: undefined
+      readonly verify?: undefined
+    } & { readonly [name in KeyOption]?: undefined })
 
 /** Cache of verified tokens. */
 export interface CacheOptions {

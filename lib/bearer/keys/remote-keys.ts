@@ -16,9 +16,9 @@ export interface RemoteKeysOptions {
   /** Time for which the last good set serves beyond its lifetime, while the issuer does not answer, in milliseconds. */
   readonly lastGoodMs: number
   /** Accepts a set with no key at all: the issuer has a shared secret as well. Default false. */
-  readonly mayBeEmpty?: boolean
+  readonly mayBeEmpty?: boolean | undefined
   /** Random number from 0 to 1, which spreads the retries of many processes. */
-  readonly random?: () => number
+  readonly random?: (() => number) | undefined
   /** Default: Node's own. */
   readonly fetch?: FetchFunction | undefined
 }

@@ -16,15 +16,15 @@ import type { RevocationSource } from './revocation-source'
 /** Options of {@link redisRevocations}. */
 export interface RedisRevocationsOptions {
   /** Prefix of every key: ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /** Longest lifetime of any token; revocations are kept for it. Whole seconds, 60 to 31,536,000. Default 86,400. */
-  readonly tokenLifeSec?: number
+  readonly tokenLifeSec?: number | undefined
   /** Longest outage of Redis before `onBehind` applies: whole milliseconds, 500 to 3,600,000. Default 5,000. */
-  readonly maxBehindMs?: number
+  readonly maxBehindMs?: number | undefined
   /** Requests in a longer outage: `'closed'`: 503; `'open'`: checked by what is known, with a warning. Default `'closed'`. */
-  readonly onBehind?: 'closed' | 'open'
+  readonly onBehind?: 'closed' | 'open' | undefined
   /** Clock, for tests: `manualClock()`. Default: the machine's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 /** Revocations in Redis, for `requireBearer({ revocation })`. */

@@ -9,9 +9,9 @@ import { looksHashed } from './password'
 /** An app to register: a {@link Client} with its plain secret or keys. */
 export interface ClientRegistration extends Omit<Client, 'secretHash' | 'publicKeys'> {
   /** Stored as its SHA-256, so it must be random: `openssl rand -base64 32`. */
-  readonly secret?: string
+  readonly secret?: string | undefined
   /** Up to two RSA public keys of at least 2,048 bits, so that a key can be rotated. */
-  readonly publicKeys?: readonly RsaKeyInput[]
+  readonly publicKeys?: readonly RsaKeyInput[] | undefined
 }
 
 const GRANT_NAMES: readonly GrantName[] = [

@@ -14,55 +14,55 @@ export interface Client {
   /** Shown to users at login. */
   readonly name: string
   /** Compared byte for byte; only a loopback port may differ. */
-  readonly redirectUris?: readonly string[]
+  readonly redirectUris?: readonly string[] | undefined
   /** Where a user may be sent after logout (OIDC RP-Initiated Logout §3); only a loopback port may vary. */
-  readonly postLogoutRedirectUris?: readonly string[]
+  readonly postLogoutRedirectUris?: readonly string[] | undefined
   /**
    * The part of the service to which the app belongs: `/family`. Only its presence counts: without one, requests for
    * scopes are refused. The dialect `standard` ignores it.
    */
-  readonly realm?: string
+  readonly realm?: string | undefined
   /** SHA-256 of the secret, base64url: `client_secret_basic` and `client_secret_post`. */
-  readonly secretHash?: string
+  readonly secretHash?: string | undefined
   /** Up to two RSA keys: RSA-timestamp secrets and `private_key_jwt`. */
-  readonly publicKeys?: readonly KeyObject[]
+  readonly publicKeys?: readonly KeyObject[] | undefined
   /** Default `authorization_code` and `unauthenticated_session`. */
-  readonly grants?: readonly GrantName[]
+  readonly grants?: readonly GrantName[] | undefined
   /** The app's own scopes, in addition to the identity scopes: `['tree.read']`. */
-  readonly scopes?: readonly string[]
+  readonly scopes?: readonly string[] | undefined
   /**
    * The audiences of its tokens: `['https://api.example.org/tree']`. `resource` selects among several (RFC 8707).
    * Default: the server's.
    */
-  readonly audiences?: readonly string[]
+  readonly audiences?: readonly string[] | undefined
   /** Default `['code']`. `id_token` is for apps that only want a login, by `form_post`. */
-  readonly responseTypes?: readonly ResponseType[]
+  readonly responseTypes?: readonly ResponseType[] | undefined
   /** Whether authorization requests must be pushed (RFC 9126 §6). Default: the server's. */
-  readonly requirePushedRequests?: boolean
+  readonly requirePushedRequests?: boolean | undefined
   /** Whether token requests must prove a key (RFC 9449 §5.2, `dpop_bound_access_tokens`). Default false. */
-  readonly requireDpop?: boolean
+  readonly requireDpop?: boolean | undefined
   /** Whether authorization requests must use PKCE. Default true; some of the service's older apps cannot. */
-  readonly requirePkce?: boolean
+  readonly requirePkce?: boolean | undefined
   /** Whether PKCE's `plain` method is allowed. Default false. */
-  readonly plainPkce?: boolean
+  readonly plainPkce?: boolean | undefined
   /**
    * Origins and custom schemes to which the app's redirect URIs, also those after logout, redirect further:
    * `['https://app.example.com', 'vscode:']`. Chromium checks a page's `form-action` policy against each redirect.
    */
-  readonly onwardOrigins?: readonly string[]
+  readonly onwardOrigins?: readonly string[] | undefined
   /** The identity scopes that it may request: `['openid', 'profile']`. Default: all scopes of the server. */
-  readonly identityScopes?: readonly string[]
+  readonly identityScopes?: readonly string[] | undefined
   /**
    * Whether users must approve the app by name, host and scopes. Default: `ask` for the redirect URIs of native apps (a
    * custom scheme, or a loopback address whose port is not registered), else `auto`. Apps that registered themselves always
    * ask.
    */
-  readonly approval?: 'ask' | 'auto'
+  readonly approval?: 'ask' | 'auto' | undefined
   /**
    * Whether `http://localhost` redirect URIs match with any port, as those of loopback addresses do. Default: true for
    * native apps and self-registered apps whose redirect URIs all lead to the user's device.
    */
-  readonly anyLocalhostPort?: boolean
+  readonly anyLocalhostPort?: boolean | undefined
 }
 
 /** Finds registered apps. May reject while its source is unreachable: the server then answers 503. */

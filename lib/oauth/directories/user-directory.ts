@@ -16,15 +16,15 @@ import { type User, type UserDirectory, foldedUsername } from './user'
 /** A user to register, with a password or its hash. */
 export interface UserRegistration extends User {
   /** Plain, 1 to 1,024 bytes: for demos and tests. Hashed at startup; the plain text is not kept. */
-  readonly password?: string
+  readonly password?: string | undefined
   /** Made by `hashPassword()`: `$scrypt$ln=17,r=8,p=1$…`. Use this or `password`. */
-  readonly passwordHash?: string
+  readonly passwordHash?: string | undefined
 }
 
 /** Options of {@link userDirectory}. */
 export interface UserDirectoryOptions {
   /** Binary logarithm of scrypt's N for plain passwords, 10 to 20. Default 17: about 300 ms and 128 MiB. */
-  readonly cost?: number
+  readonly cost?: number | undefined
 }
 
 /**

@@ -11,7 +11,7 @@ export interface User {
   /** The name the user signs in with; shown on the pages. */
   readonly username: string
   /** By the names of OIDC Core §5.1, the service's own (`givenName`, `language`, `country`) or the app's. */
-  readonly claims?: UserClaims
+  readonly claims?: UserClaims | undefined
 }
 
 /**

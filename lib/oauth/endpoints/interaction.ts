@@ -130,7 +130,10 @@ export function isOwnForm(ctx: ServerContext, req: Request, sealed: string, csrf
 }
 
 /** Origins and schemes to which the response to a form may lead the browser. Undefined: unknown. */
-export function onwardOf(uri: string, { onwardOrigins = [] }: { readonly onwardOrigins?: readonly string[] }) {
+export function onwardOf(
+  uri: string,
+  { onwardOrigins = [] }: { readonly onwardOrigins?: readonly string[] | undefined },
+) {
   // Programs on the user's device often redirect on to a custom scheme.
   return /^http:/.test(uri) ? undefined : [...new Set([cspSource(uri), ...onwardOrigins])]
 }

@@ -19,12 +19,12 @@ export interface SigningKey {
    */
   readonly key: SigningKeyInput
   /** Default: the RFC 7638 thumbprint. */
-  readonly kid?: string
+  readonly kid?: string | undefined
   /**
    * When it starts to sign: a Date, or milliseconds since 1970. Default: at once; of several such keys the last one signs. Until then it is only published, so that
    * verifiers know it before its first token. Plan at least an hour.
    */
-  readonly activeFrom?: Date | number
+  readonly activeFrom?: Date | number | undefined
 }
 
 /** A key of the ring, with its published public half. */

@@ -11,26 +11,29 @@ export interface TermsOfAccess {
   readonly paragraphs: readonly string[]
 }
 
+/** Texts in place of the English ones. */
+type OwnTexts = { readonly [Name in keyof PageTexts]?: PageTexts[Name] | undefined }
+
 /** The look and texts of the pages. */
 export interface PageOptions {
   /** The service's name, at the top of each page. Default: the issuer's host. */
-  readonly brand?: string
+  readonly brand?: string | undefined
   /** An image next to the name: an `https` URL, or `data:image/…`. */
-  readonly logo?: string
+  readonly logo?: string | undefined
   /** CSS appended to the style sheet, whose colours are custom properties: `:root { --accent: #7a1f3d }`. The ink on the accent follows it. */
-  readonly css?: string
+  readonly css?: string | undefined
   /**
    * Replaces the English texts. A function gets the request's `ui_locales`, or without them what the browser's
    * `Accept-Language` says: `['de-AT', 'de']`. Where it throws, the page is in English.
    */
-  readonly texts?: Partial<PageTexts> | ((locales: readonly string[]) => Partial<PageTexts>)
+  readonly texts?: OwnTexts | ((locales: readonly string[]) => OwnTexts) | undefined
   /** The terms of access; `false` for none. Default: a short text; in the dialect `standard` none. */
-  readonly terms?: TermsOfAccess | false
+  readonly terms?: TermsOfAccess | false | undefined
   /**
    * The pages' `Cross-Origin-Opener-Policy`. Any but `unsafe-none` cuts a popup off from the app that opened it. Default
    * `unsafe-none`.
    */
-  readonly openerPolicy?: 'unsafe-none' | 'same-origin-allow-popups' | 'same-origin'
+  readonly openerPolicy?: 'unsafe-none' | 'same-origin-allow-popups' | 'same-origin' | undefined
 }
 
 const SERVICE_TERMS: TermsOfAccess = {

@@ -10,11 +10,11 @@ export interface ClientMetadata {
   readonly grant_types: readonly ('authorization_code' | 'refresh_token')[]
   readonly response_types: readonly 'code'[]
   /** Scopes with spaces between. */
-  readonly scope?: string
-  readonly client_uri?: string
-  readonly post_logout_redirect_uris?: readonly string[]
-  readonly require_pushed_authorization_requests?: boolean
-  readonly dpop_bound_access_tokens?: boolean
+  readonly scope?: string | undefined
+  readonly client_uri?: string | undefined
+  readonly post_logout_redirect_uris?: readonly string[] | undefined
+  readonly require_pushed_authorization_requests?: boolean | undefined
+  readonly dpop_bound_access_tokens?: boolean | undefined
 }
 
 const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const

@@ -11,7 +11,7 @@ export interface RegisteredClient {
   readonly tokenHash: string
   readonly issuedAtSec: number
   /** Whether a user has signed in to it. */
-  readonly isUsed?: boolean
+  readonly isUsed?: boolean | undefined
 }
 
 /** Prefix of the app keys of self-registered apps. */

@@ -23,9 +23,9 @@ export interface MemoryStoreOptions {
    * at most half of them: opaque tokens of unauthenticated sessions, pushed requests, DPoP proofs, self-registered
    * apps, approvals. The rest is for logins, codes, users' tokens and revocations.
    */
-  readonly maxEntries?: number
+  readonly maxEntries?: number | undefined
   /** Default: the system's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 /**

@@ -18,7 +18,7 @@ const FIRST_CONNECTION_MS = 1_000
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions {
   /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:oauth:`. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
 }
 
 /** A store over Redis, which owns its connection. */

@@ -17,13 +17,13 @@ const SILENT_MS = 800
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions {
   /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /**
    * Keeps each subject's text beside its hash for the length of the window, so that the dashboard and `top` show names of
    * all processes' subjects. At most 64 bytes: a longer subject loses its middle. Whoever can read this Redis then reads
    * who the users are. Default false.
    */
-  readonly names?: boolean
+  readonly names?: boolean | undefined
 }
 
 /**

@@ -5,14 +5,14 @@ import { wholeSeconds } from './refusal-message'
 /** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
 export interface ThrottleHeaders {
   /** `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`, except on a 429. Default true. */
-  readonly throttle?: boolean
+  readonly throttle?: boolean | undefined
   /** The same three on a 429, of the window with the least left. Default false, as recorded from the real service. */
-  readonly throttleOnRefusal?: boolean
+  readonly throttleOnRefusal?: boolean | undefined
   /**
    * `RateLimit-Policy` and `RateLimit` of the IETF draft (-10), in milliseconds with the unit named, on a
    * 429, too. Default false.
    */
-  readonly rateLimit?: boolean
+  readonly rateLimit?: boolean | undefined
 }
 
 /** The service's own fields. The "window size" is the budget, not the window's length. Microseconds. */
