@@ -6,7 +6,6 @@ import { nonceFields } from './challenge'
 import { bindingsOf } from './claims/claims'
 import type { Credentials } from './credentials/credentials'
 import { type AppRequestView, findTokenIn } from './credentials/token-sources'
-import type { AcceptedProof } from './dpop/dpop-check'
 import { type Refusal, isRefusal, refuse } from './refusal/refusal'
 import { grantsScope } from './session/scope'
 import {
@@ -58,17 +57,18 @@ function bind(
   if ('refused' in verified) return verified
   const { dpop } = config
   if (dpop && scheme === 'DPoP') {
-    const shown = dpop.check(verified.token, verified.claims, request)
-    return shown instanceof Promise ? shown.then(admitBound) : admitBound(shown)
+    const proven = dpop.check(verified.token, verified.claims, request)
+    if (isRefusal(proven)) return proven
+    const { nonce } = proven
+    const admitted = admit(verified, config, nonce === undefined ? NO_FIELDS : nonceFields(nonce))
+    if (isRefusal(admitted)) return admitted
+    const used = dpop.use(proven) // last: a refused request leaves nothing behind
+    if (used instanceof Promise) return used.then((late) => (isRefusal(late) ? late : admitted))
+    return isRefusal(used) ? used : admitted
   }
   if (verified.claims.cnf !== undefined) return boundToOther(verified.claims, dpop !== undefined)
   if (dpop?.required) return { refused: 'dpop_required', scheme: 'DPoP' }
   return admit(verified, config, placement === 'query' || placement === 'own' ? PRIVATE : NO_FIELDS)
-
-  function admitBound(shown: AcceptedProof | Refusal): Authenticated | Refusal {
-    if (isRefusal(shown)) return shown
-    return admit(verified as VerifiedToken, config, shown.nonce === undefined ? NO_FIELDS : nonceFields(shown.nonce))
-  }
 }
 
 /** Refusal of a bound token, with the binding for the operator. DPoP proves only the key in `jkt`. */

@@ -68,7 +68,7 @@ describe("a memoryStore() full of strangers' records", () => {
     )
     for (let ms = 1; ms < 120_000; ms += 37) {
       shortestMs = ms
-      assert.equal(await proofs.note(`proof ${ms}`, 1_000 + ms / 1_000, 1_000), 'new')
+      assert.equal(await proofs.note(`proof ${ms}`, 1_000 + ms / 1_000, 1_000, 'jkt'), 'new')
     }
     assert.ok(lifetimes.size <= 4, `${lifetimes.size} lifetimes`)
   })

@@ -9,7 +9,7 @@ import type { Claims } from '../session/session'
 import { isSecureUrl } from '../../http/secure-url'
 import { warnOnce } from '../../http/warn-once'
 import { Nonces } from './nonces'
-import { readProof } from './proof'
+import { type Proof, readProof } from './proof'
 import { LocalProofs, type ProofUse, type SeenProofs } from './seen-proofs'
 
 /** Options for tokens bound to a key (RFC 9449). */
@@ -20,7 +20,10 @@ export interface DpopOptions {
   readonly maxAgeSec?: number | undefined
   /** Used proofs of all processes: `redisProofs(redis)`. Default: each process remembers its own. */
   readonly proofs?: SeenProofs | undefined
-  /** Proofs that a process remembers: 1 to 10,000,000. Default 100,000. When full, 503. Not with `proofs`. */
+  /**
+   * Proofs that a process remembers: 1 to 10,000,000. Default 100,000. One key has at most a hundredth of them, and gets
+   * 503 beyond. Not with `proofs`.
+   */
   readonly maxProofs?: number | undefined
   /**
    * Secret for nonces, which every proof must then have (§9): 32 bytes or more, the same in all processes. A text is
@@ -41,11 +44,18 @@ export interface AcceptedProof {
   readonly nonce: string | undefined
 }
 
+/** A valid proof, made with the key that the token is bound to. */
+export interface ProvenKey extends AcceptedProof {
+  readonly proof: Proof
+}
+
 /** Check that the client holds the key of its token. */
 export interface DpopCheck {
   readonly required: boolean
-  /** Checks the proof of a request with this token, and records it as used. */
-  check(token: string, claims: Claims, request: RequestView): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal>
+  /** Checks the proof of a request with this token. */
+  check(token: string, claims: Claims, request: RequestView): ProvenKey | Refusal
+  /** Records a proof as used, when nothing else refuses its request. */
+  use(proof: ProvenKey): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal>
 }
 
 const NAMES = ['required', 'maxAgeSec', 'proofs', 'maxProofs', 'nonceSecret', 'origin']
@@ -76,13 +86,9 @@ export function dpopCheck(
   const originOf = origins(origin, warnings)
   const nonces = nonceSecret === undefined ? undefined : new Nonces(secretOf(nonceSecret), maxAgeSec)
   const seen = proofs ?? new LocalProofs(maxProofs)
-  return { required, check }
+  return { required, check, use }
 
-  function check(
-    token: string,
-    claims: Claims,
-    request: RequestView,
-  ): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal> {
+  function check(token: string, claims: Claims, request: RequestView): ProvenKey | Refusal {
     const [text, ...more] = fieldValues(request, 'dpop')
     if (text === undefined || more.length > 0) return refusal('dpop_proof') // RFC 9449 §4.3
     const now = nowSec()
@@ -95,19 +101,22 @@ export function dpopCheck(
     if (nonce === 'other') return { ...refusal('dpop_nonce'), nonce: nonces?.current(now) }
     const { cnf } = claims
     if (!isJsonObject(cnf) || cnf.jkt !== proof.jkt || bindingsOf(claims).length > 1) return refusal('dpop_binding')
-    const shown = { nonce: nonce === 'previous' ? nonces?.current(now) : undefined }
+    return { proof, nonce: nonce === 'previous' ? nonces?.current(now) : undefined }
+  }
+
+  function use(proven: ProvenKey): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal> {
+    const { jkt, jti, iat } = proven.proof
     try {
-      const noted = seen.note(hash('sha256', `${proof.jkt}:${proof.jti}`, 'base64url'), proof.iat + maxAgeSec, now)
-      if (!(noted instanceof Promise)) return judged(noted, shown)
-      return noted.then((late) => judged(late, shown)).catch(untold)
+      const noted = seen.note(hash('sha256', `${jkt}:${jti}`, 'base64url'), iat + maxAgeSec, nowSec(), jkt)
+      return noted instanceof Promise ? noted.then((late) => judged(late, proven)).catch(untold) : judged(noted, proven)
     } catch (cause) {
       return untold(cause)
     }
   }
 
-  function judged(noted: ProofUse, shown: AcceptedProof): AcceptedProof | Refusal {
+  function judged(noted: ProofUse, proven: ProvenKey): AcceptedProof | Refusal {
     if (noted === 'full') return { refused: 'dpop_unavailable', retryAfterSec: maxAgeSec }
-    return noted === 'replay' ? refusal('dpop_replay') : shown
+    return noted === 'replay' ? refusal('dpop_replay') : proven
   }
 }
 

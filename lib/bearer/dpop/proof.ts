@@ -17,9 +17,12 @@ export interface ProofFor {
   /** Access token of the request; undefined at a token endpoint (RFC 9449 §5). */
   readonly token: string | undefined
   readonly nowSec: number
-  /** Largest age of the proof, and largest difference of the client's clock, in seconds. */
+  /** Largest age of the proof, in seconds. */
   readonly maxAgeSec: number
 }
+
+/** How far the client's clock may be ahead, in seconds. Proofs from the future would have to be remembered for longer. */
+const AHEAD_SEC = 5
 
 /** A valid proof. */
 export interface Proof {
@@ -45,7 +48,8 @@ export function readProof(text: string, about: ProofFor): Proof | undefined {
   if (!key || !isSignedWith(text, jws.algorithm, key)) return undefined
   const { jti, htm, htu, iat, ath, nonce } = jws.claims
   if (!isId(jti) || htm !== about.method || !isSameUri(htu, about.uri)) return undefined
-  if (typeof iat !== 'number' || Math.abs(about.nowSec - iat) > about.maxAgeSec) return undefined
+  if (typeof iat !== 'number' || iat < about.nowSec - about.maxAgeSec || iat > about.nowSec + AHEAD_SEC)
+    return undefined
   if (about.token !== undefined && ath !== hash('sha256', about.token, 'base64url')) return undefined
   return { jkt: thumbprint(key.key), jti, iat, nonce }
 }

@@ -2,7 +2,7 @@ import { optionNames } from '../../http/options'
 import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
-import type { SeenProofs } from './seen-proofs'
+import type { ProofUse, SeenProofs } from './seen-proofs'
 
 /** Options of {@link redisProofs}. */
 export interface RedisProofsOptions {
@@ -12,6 +12,7 @@ export interface RedisProofsOptions {
 
 /** Used proofs in Redis, for `requireBearer({ dpop: { proofs } })`. */
 export interface RedisProofs extends SeenProofs {
+  note(name: string, untilSec: number, nowSec: number): Promise<ProofUse>
   /** Closes the connection; safe to call twice. */
   close(): void
 }

@@ -29,7 +29,8 @@ export async function proofThumbprint(
   if (!proof) throw invalidProof()
   if (nonce) checkNonce(ctx, res, proof.nonce, nowSec)
   const name = hashOf(`${proof.jkt}:${proof.jti}`)
-  if ((await recordProofs(ctx.records).note(name, proof.iat + maxAgeSec, nowSec)) !== 'new') throw invalidProof()
+  if ((await recordProofs(ctx.records).note(name, proof.iat + maxAgeSec, nowSec, proof.jkt)) !== 'new')
+    throw invalidProof()
   return proof.jkt
 }
 

@@ -10,7 +10,7 @@ import { looksHashed } from './password'
 export interface ClientRegistration extends Omit<Client, 'secretHash' | 'publicKeys'> {
   /** Stored as its SHA-256, so it must be random: `openssl rand -base64 32`. */
   readonly secret?: string | undefined
-  /** Up to two RSA public keys of at least 2,048 bits, so that a key can be rotated. */
+  /** Up to two RSA public keys of 2,048 to 4,096 bits, so that a key can be rotated. */
   readonly publicKeys?: readonly RsaKeyInput[] | undefined
 }
 

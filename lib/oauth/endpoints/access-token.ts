@@ -30,8 +30,9 @@ export async function requireAccessToken(
   const claims = await ctx.accessTokens.check(found.token)
   if (!claims) throw accessRefused(ctx, refuse('signature'))
   if (found.scheme === 'DPoP') {
-    const proven = await ctx.dpop.check.check(found.token, { ...claims }, request)
-    if ('refused' in proven) throw accessRefused(ctx, proven)
+    const proven = ctx.dpop.check.check(found.token, { ...claims }, request)
+    const used = 'refused' in proven ? proven : await ctx.dpop.check.use(proven)
+    if ('refused' in used) throw accessRefused(ctx, used)
   } else if (claims.cnf) throw accessRefused(ctx, refuse('sender_constrained'))
   return claims
 }

@@ -1,15 +1,14 @@
 import { type JsonWebKey, KeyObject, createPublicKey } from 'node:crypto'
+import { keyMismatch } from '../../bearer/keys/algorithm'
 import { ownKey } from '../../bearer/keys/own-key'
 import { keyError } from '../../http/help'
 
 /** An RSA key as PEM, as JWK or as Node's own object. */
 export type RsaKeyInput = string | JsonWebKey | KeyObject
 
-const LEAST_BITS = 2_048
-
 /**
  * @param option names the option in errors, which never show the key
- * @throws {TypeError} if it is not an RSA public key, or {RangeError} if it has fewer than 2,048 bits
+ * @throws {TypeError} if it is not an RSA public key, or {RangeError} if its size or its exponent is out of bounds
  */
 export function rsaPublicKey(option: string, input: RsaKeyInput): KeyObject {
   let key: KeyObject
@@ -21,8 +20,8 @@ export function rsaPublicKey(option: string, input: RsaKeyInput): KeyObject {
   if (key.type !== 'public' || key.asymmetricKeyType !== 'rsa') {
     throw keyError(`${option} must be an RSA public key; received a ${key.type} key, ${key.asymmetricKeyType}`)
   }
-  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
-  if (bits < LEAST_BITS) throw keyError(`${option} must have at least ${LEAST_BITS} bits; it has ${bits}`, RangeError)
+  const mismatch = keyMismatch('RS256', key)
+  if (mismatch !== undefined) throw keyError(`${option} cannot be used: ${mismatch}`, RangeError)
   return key
 }
 

@@ -119,7 +119,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       ['another host', await proof({ htu: 'https://api.test/tree' })],
       ['no URI', await proof({ htu: '/tree' })],
       ['made too long ago', await proof({ iat: NOW - 61 })],
-      ['made in the future', await proof({ iat: NOW + 61 })],
+      ['made in the future', await proof({ iat: NOW + 6 })],
       ['without a date', await proof({ iat: undefined })],
       ['for another token', await proof({ ath: hash('sha256', 'other', 'base64url') })],
       ['for no token', await proof({ ath: undefined })],
@@ -139,7 +139,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
         title,
       )
     }
-    for (const claims of [{ iat: NOW - 60 }, { iat: NOW + 60 }, { htu: `${uri}?y#z` }]) {
+    for (const claims of [{ iat: NOW - 60 }, { iat: NOW + 5 }, { htu: `${uri}?y#z` }]) {
       assert.equal((await ask(await proof(claims))).status, 200)
     }
   })
@@ -171,16 +171,52 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     clock.setDate(NOW * 1_000)
   })
 
-  it('answers 503 when it can remember no more proofs', async () => {
-    const { ask, proof } = await api({ maxProofs: 2 })
-    assert.deepEqual([(await ask(await proof())).status, (await ask(await proof())).status], [200, 200])
-    const answer = await ask(await proof())
-    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '60'])
-    clock.advance(60_000)
-    assert.equal((await ask(await proof({ iat: NOW + 60 }))).status, 503)
-    clock.advance(1_000)
-    assert.equal((await ask(await proof({ iat: NOW + 61 }))).status, 200)
-    clock.setDate(NOW * 1_000)
+  describe('with a memory for few proofs', () => {
+    const users = Array.from({ length: 3 }, (_, i) => {
+      const keys = generateKeys('ed25519')
+      const token = dev.token(`user-${i}`, { claims: { cnf: { jkt: thumbprint(keys.publicKey) } } })
+      const header = { alg: 'EdDSA', jwk: keys.publicKey.export({ format: 'jwk' }) }
+      return { token, header, key: keys.privateKey, claims: { ath: hash('sha256', token, 'base64url') } }
+    })
+    const api3 = async (options: DpopOptions) => {
+      const { ask, proof } = await api(options)
+      return async (user: number, claims: object = {}) => {
+        const { token, header, key, claims: own } = users[user] as (typeof users)[0]
+        return ask(await proof({ ...own, ...claims }, header, key), token)
+      }
+    }
+
+    it('answers 503 to a key that has used up its hundredth, and to no other', async () => {
+      const ask = await api3({ maxProofs: 200 })
+      assert.deepEqual([(await ask(0)).status, (await ask(0)).status], [200, 200])
+      const answer = await ask(0)
+      assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '60'])
+      assert.equal((await ask(1)).status, 200)
+      clock.advance(61_000)
+      assert.equal((await ask(0, { iat: NOW + 61 })).status, 200)
+      clock.setDate(NOW * 1_000)
+    })
+
+    it('answers 503 to all keys while it is full of valid proofs', async () => {
+      const ask = await api3({ maxProofs: 2 })
+      assert.deepEqual([(await ask(0)).status, (await ask(1)).status, (await ask(2)).status], [200, 200, 503])
+      clock.advance(60_000)
+      assert.equal((await ask(2, { iat: NOW + 60 })).status, 503)
+      clock.advance(1_000)
+      assert.equal((await ask(2, { iat: NOW + 61 })).status, 200)
+      clock.setDate(NOW * 1_000)
+    })
+
+    it('gives no room to the proof of a request that is refused', async () => {
+      const { ask, proof } = await api({ maxProofs: 100 })
+      const revoked = dev.token('ada', { claims: { cnf: { jkt }, session_kind: 'robot' } })
+      const other = dev.token('ada', { claims: { cnf: { jkt: 'x' } } })
+      for (const token of [revoked, other, dev.attack('expired')]) {
+        const ath = hash('sha256', token, 'base64url')
+        assert.equal((await ask(await proof({ ath }), token)).status, 401)
+      }
+      assert.equal((await ask(await proof())).status, 200)
+    })
   })
 
   it('never takes a bound token as plain bearer, nor with another key’s proof, nor an unbound one with a proof', async () => {
@@ -304,10 +340,10 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       const noted: unknown[][] = []
       const note = (...args: unknown[]) => (noted.push(args), Promise.resolve('new' as const))
       const { ask, proof } = await api({ proofs: { note }, maxAgeSec: 30 })
-      assert.equal((await ask(await proof({ jti: 'a', iat: NOW + 10 }))).status, 200)
+      assert.equal((await ask(await proof({ jti: 'a', iat: NOW + 5 }))).status, 200)
       assert.equal((await ask(await proof({ jti: 'b' }))).status, 200)
       const name = hash('sha256', `${jkt}:a`, 'base64url')
-      assert.deepEqual(noted[0], [name, NOW + 40, NOW])
+      assert.deepEqual(noted[0], [name, NOW + 35, NOW, jkt])
       assert.notEqual(noted[1]?.[0], name)
     })
   })

@@ -18,6 +18,7 @@ const ed = generateKeys('ed25519').publicKey
 const x = generateKeys('x25519').publicKey
 const jwk = ec.export({ format: 'jwk' })
 /** An RSA key of so many bits; nobody knows its factors. */
+const EXPONENT = "an RSA key's exponent must be from 3 to 2^33; most keys have 65537"
 const rsaOf = (bits: number) => {
   const n = Buffer.alloc(Math.ceil(bits / 8), 0xff)
   if (bits % 8 !== 0) n[0] = 2 ** (bits % 8) - 1
@@ -53,9 +54,9 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
       [jwk, ['EdDSA'], 'EdDSA takes an Ed25519 or Ed448 key'],
       [jwk, ['ES384'], 'ES384 takes a key on secp384r1'],
       [jwk, [], 'no algorithm is allowed for it'],
-      [rsaOf(2_047), ['RS256'], 'an RSA key must have 2048 to 8192 bits, and this one has 2047'],
-      [rsaOf(8_193), ASYMMETRIC, 'an RSA key must have 2048 to 8192 bits, and this one has 8193'],
-      [{ ...rsaOf(2_048), e: 'AQ' }, ASYMMETRIC, "an RSA key's exponent must be at least 3, and this one is 1"],
+      [rsaOf(2_047), ['RS256'], 'an RSA key must have 2048 to 4096 bits, and this one has 2047'],
+      [rsaOf(4_097), ASYMMETRIC, 'an RSA key must have 2048 to 4096 bits, and this one has 4097'],
+      ...['AQ', 'AgAAAAE', rsaOf(3_064).n].map((e) => [{ ...rsaOf(3_072), e }, ASYMMETRIC, EXPONENT] as const),
     ] as const) {
       assert.equal(problemOf(() => keyFromJwk(given, algorithms)).message, message)
     }
@@ -70,7 +71,7 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
   it('take a key for the algorithm it names, else for those that fit', () => {
     for (const [given, algorithm] of [
       [rsaOf(2_048), 'RS256 RS384 RS512 PS256 PS384 PS512'],
-      [rsaOf(8_192), 'RS256 RS384 RS512 PS256 PS384 PS512'],
+      [{ ...rsaOf(4_096), e: 'Aw' }, 'RS256 RS384 RS512 PS256 PS384 PS512'],
       [{ ...rsaOf(2_048), alg: 'PS384' }, 'PS384'],
       [{ ...jwk, use: 'sig', key_ops: ['verify', 'sign'] }, 'ES256'],
       [ed.export({ format: 'jwk' }), 'EdDSA Ed25519'],
