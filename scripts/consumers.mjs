@@ -3,12 +3,11 @@
 // registry, and takes some minutes.
 //   Express 4 and 5, ioredis 5 and 6 and iovalkey, CommonJS and ESM; ts-jest, vitest, one file bundled by esbuild; and
 //   types beside what other packages declare of `req.auth`, by TypeScript 5.4 and 6.0.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { needRedis } from './services.mjs'
+import { needRedis, startRedis } from './services.mjs'
 
 const root = join(import.meta.dirname, '..')
 const { name, version, devDependencies: pinned } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -19,7 +18,7 @@ const failed = []
 let runs = 0 // each has windows of its own
 
 run(root, 'npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', home])
-const redisUrl = process.env.REDIS_URL ?? (await startRedis())
+const redisUrl = process.env.REDIS_URL ?? `redis://127.0.0.1:${(await startRedis(needRedis())).port}`
 
 // An app that meets all: a token, a window in Redis through the client given, a refusal, and an end.
 const APP = (client) => `
@@ -236,18 +235,4 @@ function check(what, cwd, command, args, expected) {
   if (passed) return
   failed.push(what)
   console.error(stdout + stderr)
-}
-
-async function startRedis() {
-  const { server, env } = needRedis()
-  const port = await new Promise((resolve) => {
-    const free = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = free.address()
-      free.close(() => resolve(port))
-    })
-  })
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--appendonly', 'yes', '--dir', home]
-  const redis = spawn(server, args, { stdio: 'ignore', env: { ...process.env, ...env } })
-  process.on('exit', () => redis.kill())
-  return `redis://127.0.0.1:${port}`
 }

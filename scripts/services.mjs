@@ -1,9 +1,12 @@
 // Servers that the specs need, without root and without Docker: the one on the PATH, or Debian's, unpacked into .cache/.
 //   node scripts/services.mjs redis COMMAND …     runs a command with REDIS_SERVER and REDIS_CLI set
 //   npm run valkey -- test -- throttle/contract   runs npm over a Valkey, and `npm run redis8` over a Redis 8
-import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const CACHE = join(import.meta.dirname, '..', '.cache')
@@ -70,7 +73,36 @@ export function withRedis({ server, cli, env }) {
   return { ...process.env, ...env, REDIS_SERVER: server, REDIS_CLI: cli }
 }
 
-/** The path of libfaketime, by which `npm run chaos` sets clocks. */
+/** A server for a whole run, with a database for each file of specs. It ends with this process at the latest. */
+export async function startRedis(found) {
+  const { server, cli, env } = found
+  const port = await freePort()
+  const dir = mkdtempSync(join(tmpdir(), 'express-tollgate-redis-'))
+  const args = ['--port', port, '--bind', '127.0.0.1', '--save', '', '--databases', 4096, '--dir', dir]
+  const more = { env: { ...process.env, ...env } }
+  const child = spawn(server, args.map(String), { ...more, stdio: 'ignore' })
+  const stop = () => {
+    child.kill('SIGKILL')
+    rmSync(dir, { recursive: true, force: true })
+  }
+  process.on('exit', stop)
+  while (!String(spawnSync(cli, ['-p', String(port), 'PING'], more).stdout).startsWith('PONG')) {
+    if (child.exitCode !== null) fail(`${server} did not start on port ${port}`)
+    await sleep(10)
+  }
+  return { port, stop }
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+/** The path of libfaketime, by which specs set clocks. */
 export function needFaketime() {
   const find = () =>
     ['/usr', join(CACHE, 'faketime/root/usr')]

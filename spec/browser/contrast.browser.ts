@@ -1,9 +1,10 @@
 // `npm run test:browser`: that the pages can be read, whatever accent an app gives them.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { startServer } from '../oauth/support'
 import { request } from '../oauth/user-agent'
+import { launch } from './looks'
 
 /** The documented one, the default ones, and those in whose middle black and white are hardest to tell apart. */
 const ACCENTS = [undefined, '#7a1f3d', '#6fc7a2', '#000', '#fff', '#767676', '#757575', '#f00', '#ff0', '#00f', '#0af']
@@ -13,14 +14,7 @@ const TEXTS = ['.primary', '.quiet', 'h1', '.lead', '.note', 'label', '.brand', 
 
 describe('the pages under any accent', () => {
   let browser: Browser
-  before(async () => {
-    const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
-    browser = await chromium.launch({
-      executablePath,
-      chromiumSandbox: false,
-      args: ['--disable-quic', '--disable-gpu'],
-    })
-  })
+  before(async () => (browser = await launch()))
   after(() => browser.close())
 
   for (const colorScheme of ['light', 'dark'] as const) {

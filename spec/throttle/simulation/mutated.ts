@@ -57,9 +57,14 @@ export async function failsWithout(mutant: Change, spec: string): Promise<boolea
   return (await passing.get(spec)) === true && !(await passes(spec, '--require', hook))
 }
 
+/** `throttle/ledger` is a file of `npm test`; one of the long runs is named with `.long`. */
+export function fileOf(spec: string): string {
+  return join(ROOT, `spec/${spec}${spec.endsWith('.long') ? '' : '.spec'}.ts`)
+}
+
 /** Runs a spec with few seeds: it proves mechanisms by seeds that it names. */
 async function passes(spec: string, ...flags: string[]): Promise<boolean> {
-  const args = [...TYPESCRIPT, ...flags, '--test', join(ROOT, `spec/${spec}.spec.ts`)]
+  const args = [...TYPESCRIPT, ...flags, '--test', fileOf(spec)]
   // With the context the spec reports to this run, and exits with 0.
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined, SIMULATION_SEEDS: '5', SIMULATION_FROM: '1' }
   const [exit] = (await once(spawn(process.execPath, args, { cwd: ROOT, env, stdio: 'ignore' }), 'exit')) as [number]

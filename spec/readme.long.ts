@@ -22,7 +22,7 @@ let apps = 0
 
 after(() => rmSync(home, { recursive: true, force: true }))
 
-/** The blocks under a heading. That all compile and run to their ends: docs.spec.ts */
+/** The blocks under a heading. That all compile and run to their ends: docs.long.ts */
 const blocksOf = (heading: string, path = 'README.md') =>
   page(root, path).blocks.filter((block) => block.heading === heading)
 

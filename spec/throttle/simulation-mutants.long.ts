@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { failsWithout, mutated } from './simulation/mutated'
+import { failsWithout, fileOf, mutated } from './simulation/mutated'
 import { MUTANTS, type Mutant, PROVED_BY, SLOW } from './simulation/mutants'
 import { FROM, SEEDS, runSeed } from './simulation/seeds'
 
@@ -40,7 +40,7 @@ describe('a spec fails without what no law misses', () => {
         MUTANTS.some((each) => each.lacks === lacks),
         lacks,
       )
-      assert.ok(existsSync(`spec/${spec}.spec.ts`), spec)
+      assert.ok(existsSync(fileOf(spec)), spec)
     }
   })
 
