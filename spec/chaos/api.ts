@@ -8,15 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express, { type Request, type Response } from 'express'
 import { Cluster, Redis } from 'ioredis'
-import {
-  type AdmittedMessage,
-  type SyncedMessage,
-  type ThrottleOptions,
-  redisStore,
-  serviceUnavailable,
-  throttle,
-} from '../../lib'
-import { DRIFT } from '../../lib/throttle/account/window-clock'
+import { type AdmittedMessage, type ThrottleOptions, redisStore, serviceUnavailable, throttle } from '../../lib'
 
 /** Where the processes share their windows. */
 export type Place =
@@ -28,14 +20,10 @@ export interface ApiConfig {
   readonly redis: Place
   /** Throttles over one store, each mounted under its name. */
   readonly throttles: Readonly<Record<string, ThrottleOptions>>
-  /** Those mounted one after the other under `chain`. */
-  readonly chain?: readonly string[]
   readonly log: string
-  /** False where so many processes run that the watch itself would keep the machine busy. Default true. */
-  readonly watchesStalls?: boolean
 }
 
-const { redis, throttles, chain = [], log, watchesStalls = true } = JSON.parse(process.argv[2] as string) as ApiConfig
+const { redis, throttles, log } = JSON.parse(process.argv[2] as string) as ApiConfig
 const file = openSync(log, 'a')
 
 const WAKES_MS = 5
@@ -67,28 +55,14 @@ subscribe('express-tollgate:admitted', (told) => {
   const { locals } = (told as AdmittedMessage).req.res!
   locals.admitted = calledAt
 })
-subscribe('express-tollgate:synced', (told) => heard(((told as SyncedMessage).latencyMs * 1_000) / 2))
-
-/** How far this process may be off in Redis's clock: half of the best answer's way, and what clocks part since. */
-let clockErrorUs = Infinity
-let heardAt = 0
-function heard(errorUs: number): void {
-  const at = now()
-  if (errorUs > clockErrorUs + (at - heardAt) * DRIFT) return
-  clockErrorUs = errorUs
-  heardAt = at
-  note('clock', at, Math.ceil(errorUs))
-}
 
 /** The latest that this process woke, since it was asked. */
 let stallMs = 0
 let woke = performance.now()
-if (watchesStalls) {
-  setInterval(() => {
-    stallMs = Math.max(stallMs, performance.now() - woke - WAKES_MS)
-    woke = performance.now()
-  }, WAKES_MS)
-}
+setInterval(() => {
+  stallMs = Math.max(stallMs, performance.now() - woke - WAKES_MS)
+  woke = performance.now()
+}, WAKES_MS)
 
 const store = redisStore(typeof redis === 'string' ? redis : client(redis))
 const all = Object.entries(throttles).map(([name, options]) => {
@@ -109,7 +83,6 @@ app.get('/stall', (_req, res) => {
   res.json(stallMs)
   stallMs = 0
 })
-app.get('/connections', (_req, res) => server.getConnections((_err, n) => void res.json(n)))
 app.use((req, res, next) => {
   const { locals } = res
   locals.came = now()
@@ -122,7 +95,6 @@ app.use((req, res, next) => {
   next()
 })
 Object.keys(throttles).forEach((name, i) => app.use(`/${name}`, all[i] as ReturnType<typeof throttle>))
-for (const name of chain) app.use('/chain', all[Object.keys(throttles).indexOf(name)] as ReturnType<typeof throttle>)
 app.get('/:throttle/:route/:ms', async (req, res) => {
   started(req, res)
   await sleep(Number(req.params.ms))

@@ -26,8 +26,6 @@ export interface Api {
   degraded(): number
   /** The longest that its event loop stood still since the last call, in milliseconds. */
   stallMs(): Promise<number>
-  /** How many clients are connected. */
-  connections(): Promise<number>
   /** Sends the signal, and waits for the end of the process. */
   end(signal: NodeJS.Signals): Promise<void>
 }
@@ -40,12 +38,7 @@ export interface Owner {
 export interface ApisOptions {
   readonly redis: Place
   readonly throttles: Readonly<Record<string, ThrottleOptions>>
-  readonly chain?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
-  /** False where the store is out of reach at the start. */
-  readonly reachable?: boolean
-  /** As in {@link ApiConfig}. */
-  readonly watchesStalls?: boolean
 }
 
 /** Starts `n` processes, and waits until each shares its windows with the others. */
@@ -53,9 +46,7 @@ export async function startApis(owner: Owner, n: number, options: ApisOptions): 
   const folder = mkdtempSync(join(tmpdir(), 'express-tollgate-chaos-'))
   const apis = await Promise.all(Array.from({ length: n }, (_, i) => start(owner, options, join(folder, `${i}.log`))))
   owner.after(() => rmSync(folder, { recursive: true, force: true }))
-  if (options.reachable !== false) {
-    for (const api of apis) await until(async () => !(await api.usage('nobody')).degraded)
-  }
+  for (const api of apis) await until(async () => !(await api.usage('nobody')).degraded)
   const warming = apis.flatMap((api) => Object.keys(options.throttles).map((name) => warm(api, `/${name}/warm/1`)))
   await Promise.all(warming)
   return apis
@@ -66,7 +57,7 @@ async function warm(api: Api, path: string): Promise<void> {
   for (let i = 0; i < 20; i++) await shoot(api, path, 'warmer')
 }
 
-async function start(owner: Owner, { env, reachable: _, ...options }: ApisOptions, log: string): Promise<Api> {
+async function start(owner: Owner, { env, ...options }: ApisOptions, log: string): Promise<Api> {
   const config: ApiConfig = { ...options, log }
   const child = spawnProgram(__dirname, 'api', config, env)
   const exit = once(child, 'exit')
@@ -95,7 +86,6 @@ async function start(owner: Owner, { env, reachable: _, ...options }: ApisOption
     },
     degraded: () => said.filter((line) => line === 'degraded').length,
     stallMs: async () => Number((await get(`http://127.0.0.1:${port}/stall`)).body),
-    connections: async () => Number((await get(`http://127.0.0.1:${port}/connections`)).body),
     end: async (signal) => {
       child.kill(signal)
       await exit
@@ -117,6 +107,6 @@ export async function endedLogs(apis: readonly Api[], wanted: (user: string) => 
 }
 
 /** The clock of the handlers' logs. */
-export function monotonicUs(): number {
+function monotonicUs(): number {
   return Math.round(Number(process.hrtime.bigint()) / 1_000)
 }

@@ -6,7 +6,7 @@ import { FULL } from './table'
 /** How long what is missing may take. A machine that does other work takes longer. */
 const WAIT_MS = FULL ? 5_000 : 60_000
 /** A request's charge begins a little before its throttle says that it is let in. */
-export const PER_REQUEST_MS = 1
+const PER_REQUEST_MS = 1
 
 export interface Balance {
   readonly requests: number

@@ -12,7 +12,7 @@ export interface Shot {
 }
 
 /** Asks once over a kept-alive connection. */
-export function shoot(api: Api, path: string, user: string, abortAfterMs?: number): Promise<Shot> {
+export function shoot(api: Api, path: string, user: string): Promise<Shot> {
   const sentAt = performance.now()
   return new Promise((resolve) => {
     const done = (status: number, retryAfter?: string) =>
@@ -31,7 +31,6 @@ export function shoot(api: Api, path: string, user: string, abortAfterMs?: numbe
     })
     req.once('error', () => done(0))
     req.end()
-    if (abortAfterMs !== undefined) setTimeout(() => req.destroy(), abortAfterMs)
   })
 }
 

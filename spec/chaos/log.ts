@@ -1,5 +1,4 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { DRIFT } from '../../lib/throttle/account/window-clock'
 
 /** One handler's run. Microseconds of the machine's monotonic clock. */
 export interface Run {
@@ -27,8 +26,6 @@ export interface Turned {
 export interface Log {
   readonly runs: readonly Run[]
   readonly turned: readonly Turned[]
-  /** How far the process may have been off in Redis's clock, from a moment on; by `DRIFT` more since. */
-  readonly clock: readonly { readonly at: number; readonly errorUs: number }[]
   /** When the process was found gone. */
   readonly goneAt?: number
 }
@@ -37,7 +34,6 @@ export interface Log {
 export class LogReader {
   readonly #runs = new Map<number, Run>()
   readonly #turned: Turned[] = []
-  readonly #clock: { at: number; errorUs: number }[] = []
   readonly #file: number
   readonly #chunk = Buffer.alloc(1 << 16)
   #rest = ''
@@ -53,7 +49,7 @@ export class LogReader {
       this.#rest = lines.pop() as string // cut off for now, or for ever where the process was killed
       for (const line of lines) this.#take(line)
     }
-    return { runs: [...this.#runs.values()], turned: [...this.#turned], clock: [...this.#clock] }
+    return { runs: [...this.#runs.values()], turned: [...this.#turned] }
   }
 
   close(): void {
@@ -61,26 +57,13 @@ export class LogReader {
   }
 
   #take(line: string): void {
-    const [what, ...rest] = line.split(' ')
-    if (what === 'clock') {
-      const [at, errorUs] = rest.map(Number) as [number, number]
-      this.#clock.push({ at, errorUs })
-      return
-    }
-    const [n, user = '', ...times] = rest
+    const [what, n, user = '', ...times] = line.split(' ')
     const [id, [at, more, waitedUs, admitted]] = [Number(n), times.map(Number) as [number, number, number, number]]
     if (what === 'start') {
       this.#runs.set(id, { id, user, start: at, end: undefined, nominalMs: more, waitedUs, admitted, left: undefined })
     } else if (what === 'end') Object.assign(this.#runs.get(id) as Run, { end: at, left: more })
     else if (what === 'refused') this.#turned.push({ user, at, status: more, waitedUs })
   }
-}
-
-/** How far a process may be off in Redis's clock at `at`, by what it had heard until then. */
-export function clockErrorUs({ clock }: Log, at: number): number {
-  const heard = clock.findLast((entry) => entry.at <= at)
-  if (heard !== undefined) return heard.errorUs + (at - heard.at) * DRIFT
-  return clock[0]?.errorUs ?? Infinity // it had nothing to do yet, and knew better when it had
 }
 
 export interface Work {
