@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import crypto, { scryptSync } from 'node:crypto'
-import { readFileSync, readdirSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { clientDirectory, hashPassword, memoryStore, userDirectory, verifyPassword } from '../../lib/oauth'
 import { isPassword } from '../../lib/oauth/directories/password'
 import { Codes } from '../../lib/oauth/records/codes'
 import { Records } from '../../lib/oauth/records/records'
 import { isRegistered, redirectUriFault } from '../../lib/oauth/directories/redirect-uri'
-import { readData } from '../support/data'
 import { type RunningServer, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
@@ -213,18 +211,4 @@ it('every page and token response has Cache-Control: no-store (O149)', async () 
   for (const { response } of answers) assert.equal(response.headers.get('cache-control'), 'no-store')
   const token = await fetch(`${running.issuer}/token`, { method: 'POST' })
   assert.deepEqual([token.headers.get('cache-control'), token.headers.get('pragma')], ['no-store', 'no-cache'])
-})
-
-it('every procedure of the corpus is a spec', () => {
-  const { cases } = readData('corpora/oauth-cases.json') as { cases: { id: string; expect: { kind: string } }[] }
-  const procedures = cases.filter(({ expect }) => expect.kind === 'procedure').map(({ id }) => id)
-  assert.ok(procedures.length >= 22, `${procedures.length}`)
-  const specs = readdirSync('spec/oauth').filter((file) => file.endsWith('.spec.ts'))
-  const titles = specs.flatMap((file) =>
-    [...readFileSync(`spec/oauth/${file}`, 'utf8').matchAll(/\bit\(\s*['`](.+?)['`],\n?/g)].map(([, title]) => title),
-  )
-  for (const id of procedures) {
-    const shown = titles.filter((title) => new RegExp(`\\(.*\\b${id}\\b.*\\)$`).test(title ?? ''))
-    assert.ok(shown.length > 0, `${id} is in no title`)
-  }
 })
