@@ -23,7 +23,7 @@ type TokenSource = Placement | {
 } | ReadToken;
 type ProofUse = "new" | "replay" | "full";
 interface SeenProofs {
-    note(name: string, untilSec: number, nowSec: number): ProofUse | Promise<ProofUse>;
+    note(name: string, untilSec: number, nowSec: number, jkt: string): ProofUse | Promise<ProofUse>;
 }
 interface DpopOptions {
     readonly required?: boolean | undefined;
@@ -155,6 +155,7 @@ interface RedisProofsOptions {
     readonly prefix?: string | undefined;
 }
 interface RedisProofs extends SeenProofs {
+    note(name: string, untilSec: number, nowSec: number): Promise<ProofUse>;
     close(): void;
 }
 declare function redisProofs(to: RedisClient | string, options?: RedisProofsOptions): RedisProofs;

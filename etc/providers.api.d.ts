@@ -106,8 +106,9 @@ interface ZitadelOptions {
     readonly domain: string;
     readonly project: string;
     readonly serviceUsers?: readonly string[] | undefined;
+    readonly roles?: boolean | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function zitadel({ domain, project, serviceUsers, more }: ZitadelOptions): IssuerOptions;
+declare function zitadel({ domain, project, serviceUsers, roles, more }: ZitadelOptions): IssuerOptions;
 export { IssuerOptions, auth0, clerk, cognito, entra, firebase, githubActions, google, hydra, keycloak, kubernetes, logto, okta, supabase, zitadel };
 export type { Auth0Options, ClerkOptions, CognitoOptions, EntraOptions, FirebaseOptions, GithubActionsOptions, GoogleOptions, HydraOptions, KeycloakOptions, KubernetesOptions, LogtoOptions, OktaOptions, ProviderOptions, SupabaseOptions, ZitadelOptions };

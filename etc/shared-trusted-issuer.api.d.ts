@@ -66,7 +66,9 @@ type Tenants = readonly string[] | ((tenant: string) => boolean);
 interface AudienceInstead {
     readonly instead: "clients" | "issuer" | "introspection" | "verify";
 }
-type Audience = string | readonly string[] | AudienceInstead;
+type Audience = string | readonly string[] | AudienceInstead | {
+    readonly all: readonly Audience[];
+};
 interface TokenOptions {
     readonly issuer?: string | readonly string[] | undefined;
     readonly tenants?: Tenants | undefined;
@@ -78,7 +80,7 @@ interface TokenOptions {
     readonly lastGoodSec?: number | undefined;
     readonly typ?: "at+jwt" | undefined;
     readonly idTokens?: boolean | undefined;
-    readonly requiredClaims?: readonly string[] | RequiredValues | undefined;
+    readonly requiredClaims?: readonly (string | RequiredValues)[] | RequiredValues | undefined;
     readonly timesAsText?: boolean | undefined;
     readonly scopeFrom?: readonly ClaimPath[] | undefined;
     readonly scopeRequired?: boolean | undefined;

@@ -111,7 +111,7 @@ function identityOf(
   { claims, header, issuer, rules }: VerifiedToken,
   { mark }: BearerConfig,
 ): SessionIdentity | Refusal {
-  if (!rules.session) return identityFromClaims(claims, mark, header === undefined)
+  if (!rules.session) return identityFromClaims(claims, mark)
   let identity: unknown
   try {
     identity = rules.session(claims, { header: header ?? {} })

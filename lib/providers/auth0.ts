@@ -1,5 +1,6 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Audience } from '../bearer/claims/claim-options'
+import { scopeOf } from '../bearer/session/scope'
 import { type ProviderOptions, client, hostOf, isOr, preset, user } from './provider'
 
 /** Options of {@link auth0}. */
@@ -25,11 +26,13 @@ export function auth0({ domain, audience, organization, more }: Auth0Options): I
     {
       issuer: `https://${hostOf('auth0', 'domain', domain)}/`,
       audience,
-      scopeFrom: ['permissions', 'scope'],
+      scopeFrom: ['scope'],
       checkClaims: ({ org_id }) => isOr(org_id, organization),
-      session({ sub, client_id, azp }) {
+      session({ sub, client_id, azp, permissions }) {
         const app = client_id ?? azp
-        return typeof app === 'string' && sub === `${app}@clients` ? client(app) : user(sub, app)
+        const who = typeof app === 'string' && sub === `${app}@clients` ? client(app) : user(sub, app)
+        if (who === undefined || permissions === undefined || more?.scopeFrom) return who
+        return { ...who, scope: scopeOf({ permissions }, ['permissions']) } // then `scope` is what the app asked for
       },
     },
     more,

@@ -28,8 +28,8 @@ export type EntraOptions = {
 /**
  * Access tokens of Microsoft Entra ID, of one tenant or of several. Where front end and API share a registration, its ID
  * tokens have the API's audience, too: only what names a client, and scopes or roles, is an access token. Users are
- * known by `oid`, since `sub` differs from app to app. Scopes are in `scp`; a machine's roles are in `roles`, and one
- * without any is refused with 403.
+ * known by `oid`, since `sub` differs from app to app. Scopes are in `scp`, roles of users and machines in `roles`; a
+ * token without any is refused with 403.
  *
  * @see https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
  */
@@ -43,6 +43,7 @@ export function entra({ tenant, tenants, audience, version = 2, clients, more }:
         jwksUri: `https://login.microsoftonline.com/common/discovery/${version === 1 ? '' : 'v2.0/'}keys`,
       }),
       audience,
+      ...(tenants !== undefined && { requiredClaims: ['tid'] }),
       algorithms: ['RS256'],
       ...(clients && { clients }),
       scopeFrom: ['scp', 'roles'],
@@ -50,7 +51,8 @@ export function entra({ tenant, tenants, audience, version = 2, clients, more }:
       checkClaims: ({ azp, appid }) => (azp ?? appid) !== undefined, // and a scope or a role: see scopeRequired
       session({ oid, sub, tid, azp, appid, scp, idtyp }) {
         const app = azp ?? appid
-        if (idtyp === 'app' || (scp === undefined && sub === oid && oid !== undefined)) return client(app)
+        const isMachine = scp === undefined && sub === oid && oid !== undefined
+        if (idtyp === 'app' || (idtyp === undefined && isMachine)) return client(app)
         if (typeof oid !== 'string') return undefined
         return user(tenants === undefined ? oid : `${String(tid)}:${oid}`, app)
       },

@@ -27,7 +27,10 @@ export function google({ audience, serviceAccounts, users = false, more }: Googl
     algorithms: ['RS256'],
     idTokens: true,
   }
-  if (users) return preset({ ...common, session: ({ sub, azp }) => user(sub, azp) }, more)
+  if (users) {
+    // A machine's token names the machine twice. Anybody's machine can have one for this audience.
+    return preset({ ...common, session: ({ sub, azp }) => (sub === azp ? undefined : user(sub, azp)) }, more)
+  }
   const accepted = needList('google', 'serviceAccounts, or users: true', serviceAccounts)
   return preset(
     { ...common, requiredClaims: { email: accepted, email_verified: true }, session: ({ sub }) => client(sub) },

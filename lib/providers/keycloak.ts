@@ -1,4 +1,5 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
+import type { Claims } from '../bearer/session/session'
 import { type ProviderOptions, client, needText, preset, user } from './provider'
 
 /** Options of {@link keycloak}. */
@@ -7,14 +8,15 @@ export interface KeycloakOptions {
   readonly realm: string
   /** The API's client id. Add an audience mapper: by default `aud` is `account`, or is not there. */
   readonly audience: string
-  /** Reads scopes from the roles of the realm, or of the API's own client. Default: from `scope`. */
+  /** Roles that count as scopes, beside `scope`: those of the realm, or of the API's own client. Default none. */
   readonly roles?: 'realm' | 'client' | undefined
   readonly more?: ProviderOptions | undefined
 }
 
 /**
- * Access tokens of Keycloak. A service account has no login session, so its tokens have no `sid`; its user name tells
- * nothing, since a user may choose one like it. Tokens without `sub` are refused: the client scope `basic` adds it.
+ * Access tokens of Keycloak. A service account has a user name made from its client, and `client_id`, `clientHost` and
+ * `clientAddress` from the client scope `service_account`. The name alone proves nothing, since a user may choose it.
+ * Tokens without `sub` are refused: the client scope `basic` adds it.
  *
  * @see https://www.keycloak.org/docs/latest/upgrading/#migrating-to-25-0-0
  */
@@ -25,12 +27,23 @@ export function keycloak({ realm, audience, roles, more }: KeycloakOptions): Iss
       issuer: needText('keycloak', 'realm', realm).replace(/\/$/, ''),
       audience,
       requiredClaims: { typ: ['Bearer', 'DPoP'] }, // Keycloak's own, in the claims; others are ID, Refresh, Offline, Logout
-      ...(roles && { scopeFrom: [from] }),
-      session({ sub, azp, client_id, clientId, sid, session_state }) {
-        const atLogin = sid !== undefined || session_state !== undefined
-        return atLogin ? user(sub, azp) : client(client_id ?? clientId ?? azp)
-      },
+      ...(roles && { scopeFrom: ['scope', from] }),
+      session: (claims) => (isMachine(claims) ? client(clientOf(claims)) : user(claims.sub, claims.azp)),
     },
     more,
   )
+}
+
+function clientOf({ client_id, clientId, azp }: Claims): unknown {
+  return client_id ?? clientId ?? azp // clientId before Keycloak 26
+}
+
+/** Lightweight tokens have neither a name nor a session. With refresh tokens for its grant, a machine has a session. */
+function isMachine(claims: Claims): boolean {
+  const { preferred_username: name, sid, session_state, client_id, clientId, clientHost, clientAddress } = claims
+  const hasSession = sid !== undefined || session_state !== undefined
+  const isMarked = (client_id ?? clientId) !== undefined
+  if (isMarked && (clientHost ?? clientAddress) !== undefined) return true
+  if (name === undefined) return !hasSession
+  return name === `service-account-${String(clientOf(claims)).toLowerCase()}` && (isMarked || !hasSession)
 }

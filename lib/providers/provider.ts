@@ -1,7 +1,19 @@
-import { shown } from '../http/options'
+import { type RequiredValues, both } from '../bearer/claims/claim-options'
+import { idProblem } from '../bearer/claims/claims'
+import type { Tenants } from '../bearer/claims/tenants'
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
-import type { SessionIdentity } from '../bearer/session/session'
+import { isRefusal } from '../bearer/refusal/refusal'
+import { scopeOf } from '../bearer/session/scope'
+import {
+  type Claims,
+  type ReadSession,
+  type SessionIdentity,
+  UNAUTHENTICATED_MARK,
+  identityFromClaims,
+} from '../bearer/session/session'
+import { isThenable } from '../http/callback'
 import { optionError } from '../http/help'
+import { defined, shown } from '../http/options'
 
 /** What may be said of any provider's tokens beside what its preset says, such as `key` or `clockToleranceSec`. */
 export type ProviderOptions = Partial<IssuerOptions>
@@ -26,15 +38,79 @@ export function isOr(claim: unknown, wanted: string | undefined): boolean {
   return wanted === undefined || claim === wanted
 }
 
-/** A provider's preset with what the app adds: `checkClaims` of both count, and keys of the app's replace the provider's. */
+/**
+ * A provider's preset with what the app adds. Checks of both count, so a token that the preset refuses stays refused.
+ * What says where something is (`issuer`, keys, `scopeFrom`) is replaced.
+ *
+ * @throws {TypeError} naming the option that would remove a check of the preset
+ */
 export function preset(facts: ProviderOptions, more: ProviderOptions = {}): IssuerOptions {
   const { jwksUri, ...rest } = facts
-  const hasOwnKeys = ['key', 'keys', 'secret'].some((name) => name in more)
+  const added = defined(more)
+  const hasOwnKeys = ['key', 'keys', 'secret'].some((name) => name in added)
   const keys = !hasOwnKeys && jwksUri !== undefined && { jwksUri }
-  const [first, second] = [facts.checkClaims, more.checkClaims]
-  const checks: ProviderOptions | undefined = first &&
-    second && { checkClaims: (claims, token) => first(claims, token) && second(claims, token) }
-  return { ...rest, ...keys, ...more, ...checks }
+  const toJoin = Object.entries(JOINED).filter(([name]) => name in added || name === 'checkClaims')
+  const joined = toJoin.map(([name, join]) => [name, join(facts, added)] as const)
+  return { ...rest, ...keys, ...added, ...defined(Object.fromEntries(joined)) }
+}
+
+type Join<Name extends keyof ProviderOptions> = (facts: ProviderOptions, more: ProviderOptions) => ProviderOptions[Name]
+
+/** How the options that check something are joined. */
+const JOINED: { readonly [Name in keyof ProviderOptions]?: Join<Name> } = {
+  audience: (facts, more) => (facts.audience && more.audience ? { all: [facts.audience, more.audience] } : undefined),
+  requiredClaims: (facts, more) => [...listed(facts.requiredClaims), ...listed(more.requiredClaims)],
+  clients: (facts, more) => common(facts.clients, more.clients),
+  algorithms: (facts, more) => common(facts.algorithms, more.algorithms),
+  tenants: ({ tenants: first }, { tenants: second }) =>
+    first && second && ((tenant) => isAccepted(first, tenant) && isAccepted(second, tenant)),
+  idTokens: (facts, more) => strictly('idTokens', false, facts, more),
+  scopeRequired: (facts, more) => strictly('scopeRequired', true, facts, more),
+  checkClaims(facts, more) {
+    const { scopeFrom, scopeRequired } = facts
+    // Another scopeFrom does not do without the scopes that the preset asks for.
+    const hasScope = scopeRequired && more.scopeFrom && ((claims: Claims) => scopeOf(claims, scopeFrom).length > 0)
+    return both(both(facts.checkClaims, hasScope || undefined), more.checkClaims)
+  },
+  session: (facts, { session }) => session && bothSessions(facts.session ?? usualSession, session),
+}
+
+function listed(required: ProviderOptions['requiredClaims'] = []): readonly (string | RequiredValues)[] {
+  return Array.isArray(required) ? (required as readonly (string | RequiredValues)[]) : [required as RequiredValues]
+}
+
+function common<One>(first: readonly One[] | undefined, second: readonly One[] | undefined) {
+  return first && second ? first.filter((one) => second.includes(one)) : (first ?? second)
+}
+
+function isAccepted(tenants: Tenants, tenant: string): boolean {
+  return typeof tenants === 'function' ? tenants(tenant) : tenants.includes(tenant)
+}
+
+/** @throws {TypeError} if `more` turns off a check: its value is not the strict one, and the preset's is */
+function strictly(name: 'idTokens' | 'scopeRequired', strict: boolean, facts: ProviderOptions, more: ProviderOptions) {
+  const { [name]: preset = false } = facts
+  const { [name]: given = preset } = more
+  if (given === strict || preset !== strict) return given
+  throw optionError(
+    `more: { ${name}: ${given} } would remove a check of the preset. To take its tokens all the same, replace the ` +
+      `option: { ...preset, ${name}: ${given} }`,
+  )
+}
+
+/** Session by the rules for issuers without a preset. */
+function usualSession(claims: Claims): SessionIdentity | undefined {
+  const identity = identityFromClaims(claims, UNAUTHENTICATED_MARK)
+  return idProblem(claims) || isRefusal(identity) ? undefined : identity
+}
+
+/** The app says whose session it is, of those that the preset takes. A session without a user stays one. */
+function bothSessions(first: ReadSession, second: ReadSession): ReadSession {
+  return (claims, token) => {
+    const known = first(claims, token)
+    const own: unknown = known && second(claims, token)
+    return (known?.kind === 'unauthenticated' && own && !isThenable(own) ? known : own) as SessionIdentity | undefined
+  }
 }
 
 /** @throws {TypeError} naming the option, unless it is a text */

@@ -9,6 +9,8 @@ export interface ZitadelOptions {
   readonly project: string
   /** The ids of service users: nothing in a token tells them from people. Default none. */
   readonly serviceUsers?: readonly string[] | undefined
+  /** Takes the user's roles in this project for scopes; Zitadel asserts them where the project says so. Default false. */
+  readonly roles?: boolean | undefined
   readonly more?: ProviderOptions | undefined
 }
 
@@ -18,12 +20,13 @@ export interface ZitadelOptions {
  *
  * @see https://zitadel.com/docs/apis/openidoauth/claims
  */
-export function zitadel({ domain, project, serviceUsers = [], more }: ZitadelOptions): IssuerOptions {
+export function zitadel({ domain, project, serviceUsers = [], roles = false, more }: ZitadelOptions): IssuerOptions {
   return preset(
     {
       issuer: `https://${hostOf('zitadel', 'domain', domain)}`,
       audience: project,
       requiredClaims: ['jti'],
+      ...(roles && { scopeFrom: ['scope', `urn:zitadel:iam:org:project:${project}:roles`] }),
       session: ({ sub, azp, client_id }) =>
         serviceUsers.includes(sub as string) ? client(sub) : user(sub, client_id ?? azp),
     },

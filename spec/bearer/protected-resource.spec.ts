@@ -42,7 +42,7 @@ describe('protectedResource() and requireBearer() for an MCP server', () => {
     assert.equal((await ask('/')).status, 401)
   })
 
-  it('take https://host and https://host/ for one resource (RFC 3986 §6.2.3)', async () => {
+  it('take a resource with a slash at its end and without for one, with resourceMetadata', async () => {
     const ask = async (audience: string, aud: string | string[]) => {
       const authorization = `Bearer ${dev.token('ada', { claims: { aud } })}`
       return (await fetch(await api(undefined, audience), { headers: { authorization } })).status
@@ -52,13 +52,16 @@ describe('protectedResource() and requireBearer() for an MCP server', () => {
         await ask(resource, `${resource}/`),
         await ask(`${resource}/`, resource),
         await ask(resource, ['x', `${resource}/`]),
+        await ask(`${resource}/mcp`, `${resource}/mcp/`),
+        await ask(`${resource}/mcp/`, `${resource}/mcp`),
       ],
-      [200, 200, 200],
+      [200, 200, 200, 200, 200],
     )
     for (const aud of [`${resource}//`, `${resource}/x`, `${resource}.evil`, 'http://api.test/', `${resource}/?`]) {
       assert.equal(await ask(resource, aud), 401, aud)
     }
-    assert.equal(await ask(`${resource}/mcp`, `${resource}/mcp/`), 401)
+    assert.equal(await ask(`${resource}/mcp`, `${resource}/mcp//`), 401)
+    assert.equal(await ask(`${resource}/mcp`, `${resource}/mcp/x`), 401)
     assert.equal(await ask('api', 'api/'), 401)
     const bare = (await serve(express().use(requireBearer({ ...dev.options, warnings: false })))).url
     const authorization = `Bearer ${dev.token('ada', { claims: { aud: `${resource}/` } })}`

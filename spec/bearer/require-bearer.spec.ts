@@ -360,7 +360,7 @@ describe('requireBearer() checks the claims itself', () => {
       { iss: ['https://dev-issuer.test'] },
       { sub: '' },
       { sub: 7 },
-      { sub: 'a'.repeat(256) },
+      { sub: 'a'.repeat(1_025) },
       { sub: 'a\u0000' },
       { jti: 1 },
       { cnf: { jkt: 'x' } },
@@ -368,7 +368,7 @@ describe('requireBearer() checks the claims itself', () => {
       assert.equal(await status(claims), 401, JSON.stringify(claims))
     }
     assert.equal(await status({ aud: ['other', 'https://api.test'] }), 200)
-    assert.equal(await status({ sub: 'a'.repeat(255) }), 200)
+    assert.equal(await status({ sub: 'a'.repeat(1_024) }), 200)
     assert.equal(await status({ iat: null }), 200, 'null is absent')
   })
 

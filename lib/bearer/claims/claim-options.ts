@@ -1,5 +1,6 @@
 import type { FetchFunction } from '../../http/fetch-json'
 import { optionError } from '../../http/help'
+import { isJsonObject } from '../../http/json'
 import { optionOneOf, optionRange, optionType, shown } from '../../http/options'
 import type { Algorithm } from '../keys/algorithm'
 import { type ClaimPath, isClaimPath } from '../session/claim-path'
@@ -18,8 +19,8 @@ export interface AudienceInstead {
   readonly instead: 'clients' | 'issuer' | 'introspection' | 'verify'
 }
 
-/** The audience: one, several, or what is checked in its place. */
-export type Audience = string | readonly string[] | AudienceInstead
+/** The audience: one, one of several, what is checked in its place, or one of each of several. */
+export type Audience = string | readonly string[] | AudienceInstead | { readonly all: readonly Audience[] }
 
 /** Which tokens are accepted. */
 export interface TokenOptions {
@@ -32,8 +33,9 @@ export interface TokenOptions {
   /** The tenants that the placeholder in `issuer` may stand for: a list, or a function that knows them. */
   readonly tenants?: Tenants | undefined
   /**
-   * Whom the tokens must be for: `aud` is, or holds, one of these. `{ instead }` says what is checked in its place.
-   * Default: the environment's `AUDIENCE`.
+   * Whom the tokens must be for: `aud` is, or holds, one of these. `{ instead }` says what is checked in its place, and
+   * `{ all }` asks for one of each: `{ all: ['https://api.example.org', ['web', 'mobile']] }`. Default: the
+   * environment's `AUDIENCE`.
    */
   readonly audience?: Audience | undefined
   /** The clients whose tokens are accepted, by `client_id`, `azp`, `cid` or `appid`. Default: all of the issuer's. */
@@ -61,15 +63,15 @@ export interface TokenOptions {
   readonly idTokens?: boolean | undefined
   /**
    * Claims that must be there: `['jti']`; or that must have a value, or one of several:
-   * `{ token_use: 'access', typ: ['Bearer', 'DPoP'] }`. Default none beyond those checked anyway.
+   * `{ token_use: 'access', typ: ['Bearer', 'DPoP'] }`; or a list of both. Default none beyond those checked anyway.
    */
-  readonly requiredClaims?: readonly string[] | RequiredValues | undefined
+  readonly requiredClaims?: readonly (string | RequiredValues)[] | RequiredValues | undefined
   /** Takes `exp`, `nbf` and `iat` as decimal text too: `'1800000000'`. Default false. */
   readonly timesAsText?: boolean | undefined
   /**
-   * Where the scopes are: the first of these claims that the token has. A list names a claim within claims:
-   * `['permissions', ['realm_access', 'roles'], 'scope']`. `scope`, `scp` and `scopes` have OAuth scopes, with spaces
-   * between. Other claims have roles, kept as they are: `Team Lead`. Default `['scope', 'scp']`.
+   * Where the scopes are: in all of these claims. A list names a claim within claims:
+   * `['scope', ['realm_access', 'roles']]`. `scope`, `scp` and `scopes` have OAuth scopes, with spaces between. Other
+   * claims have roles: a text, a list, or an object with the roles as names. Default `['scope', 'scp']`.
    */
   readonly scopeFrom?: readonly ClaimPath[] | undefined
   /** Refuses tokens that grant no scope at all, with 403. Default false. */
@@ -152,12 +154,12 @@ export function claimPolicy(
   if (scopeFrom !== undefined && !(Array.isArray(scopeFrom) && scopeFrom.every(isClaimPath))) {
     throw optionError(`scopeFrom must be a list of claims; received ${shown(scopeFrom)}`)
   }
-  const audience = audiences(options.audience ?? defaults.audience, clients, opaque)
+  const listed = audiences(options.audience ?? defaults.audience, clients, opaque)
   return {
     issuers,
     issuer: issuers[0] as string,
     tenants: tenantPattern(issuers, options.tenants),
-    audience: defaults.isResource ? audience?.flatMap(formsOf) : audience,
+    audiences: defaults.isResource ? listed.map((list) => list.flatMap(formsOf)) : listed,
     clients,
     types: typ === undefined ? TYPES : [typ],
     idTokens,
@@ -175,15 +177,16 @@ function issuerNames(given: unknown): readonly string[] {
   throw optionError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(given)}`)
 }
 
-/** Audiences of the option; undefined if another check replaces this one. */
+/** Lists of audiences, one of each of which is needed; empty if another check replaces this one. */
 function audiences(
   given: unknown,
   clients: readonly string[] | undefined,
   opaque: 'introspection' | 'verify' | undefined,
-): readonly string[] | undefined {
+): readonly (readonly string[])[] {
   const list = typeof given === 'string' ? [given] : given
-  if (isTexts(list)) return [...list]
-  const { instead } = (given ?? {}) as { instead?: unknown }
+  if (isTexts(list)) return [[...list]]
+  const { instead, all } = (given ?? {}) as { instead?: unknown; all?: unknown }
+  if (Array.isArray(all) && all.length > 0) return all.flatMap((one) => audiences(one, clients, opaque))
   if (Array.isArray(given) || instead === undefined) {
     throw optionError(`audience is missing: give a text or a list of texts, or set AUDIENCE; received ${shown(given)}`)
   }
@@ -194,27 +197,41 @@ function audiences(
   if ((instead === 'introspection' || instead === 'verify') && instead !== opaque) {
     throw optionError(`audience: { instead: '${instead}' } needs the option ${instead}`)
   }
-  return undefined
+  return []
 }
 
-/** Spellings of a resource: `https://api.test` and `https://api.test/` are one (RFC 3986 §6.2.3). */
-function formsOf(audience: string): string[] {
-  const [, origin] = /^(https?:\/\/[^/?#]+)\/?$/.exec(audience) ?? []
-  return origin === undefined ? [audience] : [origin, `${origin}/`]
+/** Spellings of a resource, of which clients and servers confuse two: with a slash at the end, and without. */
+export function formsOf(resource: string): readonly string[] {
+  if (!/^https?:\/\/[^?#]+$/.test(resource)) return [resource]
+  const bare = resource.replace(/\/$/, '')
+  return [bare, `${bare}/`]
 }
 
 function requiredClaims(given: unknown): Pick<ClaimPolicy, 'required' | 'requiredValues'> {
-  if (Array.isArray(given) && given.every((name) => typeof name === 'string')) {
-    return { required: [...given], requiredValues: [] }
-  }
-  const isValue = (value: unknown) => ['string', 'number', 'boolean'].includes(typeof value)
-  const values = Object.entries((Array.isArray(given) ? {} : given) ?? {}).map(
-    ([name, value]) => [name, Array.isArray(value) ? (value as unknown[]) : [value]] as const,
+  const items: readonly unknown[] = Array.isArray(given) ? given : [given]
+  const names = items.filter((one) => typeof one === 'string')
+  const objects = Array.isArray(given) ? items.filter((one) => typeof one !== 'string') : items
+  const values = objects.flatMap((one) =>
+    Object.entries(one ?? {}).map(([name, value]) => [name, [value].flat()] as const),
   )
-  if (typeof given === 'object' && values.length > 0 && values.every(([, list]) => list.every(isValue))) {
-    return { required: values.map(([name]) => name), requiredValues: values }
+  const isValue = (value: unknown) => ['string', 'number', 'boolean'].includes(typeof value)
+  if (objects.every(isNamed) && values.every(([, list]) => list.every(isValue))) {
+    return { required: [...names, ...values.map(([name]) => name)], requiredValues: values }
   }
   throw optionError(`requiredClaims must be a list of names, or values by name; received ${shown(given)}`)
+}
+
+function isNamed(value: unknown): boolean {
+  return isJsonObject(value) && Object.keys(value).length > 0
+}
+
+/** Check that two checks make. A promise is passed on, too: it is refused later. */
+export function both(first: CheckClaims | undefined, second: CheckClaims | undefined): CheckClaims | undefined {
+  if (!first || !second) return first ?? second
+  return (claims, token) => {
+    const held: unknown = first(claims, token)
+    return held === true ? second(claims, token) : (held as boolean)
+  }
 }
 
 function isTexts(value: unknown): value is readonly string[] {

@@ -18,8 +18,8 @@ export interface ClaimPolicy {
   readonly required: readonly string[]
   /** Claims that must have one of these values. */
   readonly requiredValues: readonly (readonly [claim: string, values: readonly unknown[]])[]
-  /** Accepted audiences: `aud` is, or holds, one of them. Undefined if another check replaces this one. */
-  readonly audience: readonly string[] | undefined
+  /** Accepted audiences: `aud` is, or holds, one of each list. Empty if another check replaces this one. */
+  readonly audiences: readonly (readonly string[])[]
   /** Accepted clients; undefined: any. */
   readonly clients: readonly string[] | undefined
   /** Whether ID tokens are accepted. */
@@ -57,7 +57,7 @@ export function claimProblem(
   // Only ID tokens have these hashes (OpenID Connect Core §3.1.3.6, §3.3.2.11).
   if (type !== 'at+jwt' && !policy.idTokens && ('at_hash' in claims || 'c_hash' in claims)) return 'id_token'
   if (!issuers.includes(claims.iss as string) || !isTenants(claims, policy.tenants)) return 'issuer'
-  if (policy.audience && !isAudience(claims.aud, policy.audience)) return 'audience'
+  if (!isAudience(claims.aud, policy.audiences)) return 'audience'
   if (claims.exp === undefined) return 'expiry' // RFC 9068 §2.2
   return commonProblem(claims, policy, nowSec)
 }
@@ -71,28 +71,32 @@ export function claimProblem(
  */
 export function opaqueClaimProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
   if (claims.iss !== undefined && !policy.issuers.includes(claims.iss as string)) return 'issuer'
-  if (policy.audience && !isAudience(claims.aud, policy.audience)) return 'audience'
+  if (!isAudience(claims.aud, policy.audiences)) return 'audience'
   return commonProblem(claims, policy, nowSec)
 }
 
 /** Makes the refusal of a problem with claims. */
 export function claimRefusal(refused: Reason, { iss, aud }: JsonObject, policy: ClaimPolicy): Refusal {
-  const { issuer, issuers, audience } = policy
+  const { issuer, issuers, audiences } = policy
   if (refused === 'issuer') return { refused, about: { issuer, expected: issuers, received: iss } }
-  if (refused === 'audience') return { refused, about: { issuer, expected: audience, received: aud } }
+  if (refused === 'audience') return { refused, about: { issuer, expected: audiences.flat(), received: aud } }
   return refuse(refused)
 }
 
 function commonProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
-  if (!policy.rules.session) {
-    // Otherwise the return value of `session` decides.
-    if (claims.sub !== undefined && !isId(claims.sub)) return 'subject'
-    if (claims.jti !== undefined && typeof claims.jti !== 'string') return 'token_id'
-  }
+  if ('events' in claims) return 'token_type' // a logout token or another security event token (RFC 8417 §2.2)
+  const wrongId = policy.rules.session ? undefined : idProblem(claims) // else the return value of `session` decides
+  if (wrongId) return wrongId
   if (policy.required.some((name) => !Object.hasOwn(claims, name))) return 'required_claim'
   if (!policy.requiredValues.every(([name, values]) => values.includes(claims[name]))) return 'claim_check'
   if (policy.clients && !policy.clients.includes(clientNamed(claims) as string)) return 'client'
   return timeProblem(claims, policy, nowSec)
+}
+
+/** Problem of the ids of a token and its subject, or undefined. */
+export function idProblem({ sub, jti }: JsonObject): Reason | undefined {
+  if (sub !== undefined && !isId(sub)) return 'subject'
+  return jti !== undefined && typeof jti !== 'string' ? 'token_id' : undefined
 }
 
 /** Client of a token, by the claim of RFC 9068 §2.2, OpenID Connect Core §2, Okta, or version 1 of Entra ID. */
@@ -124,10 +128,11 @@ export function timesAsNumbers(claims: JsonObject): JsonObject {
   return Object.freeze({ ...claims, ...Object.fromEntries(texts.map((name) => [name, Number(claims[name])])) })
 }
 
-function isAudience(claim: unknown, audience: readonly string[]): boolean {
-  if (typeof claim === 'string') return audience.includes(claim)
-  if (!Array.isArray(claim)) return false
-  return claim.every((one) => typeof one === 'string') && claim.some((one) => audience.includes(one))
+/** Whether `aud` is, or holds, one of each list. */
+export function isAudience(aud: unknown, audiences: readonly (readonly string[])[]): boolean {
+  const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
+  if (audiences.length > 0 && !named.every((one) => typeof one === 'string')) return false
+  return audiences.every((accepted) => accepted.some((one) => named.includes(one)))
 }
 
 function timeProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {

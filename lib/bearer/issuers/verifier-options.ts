@@ -7,6 +7,7 @@ import {
   CLAIM_OPTION_NAMES,
   type IssuerDefaults,
   type TokenOptions,
+  both,
   claimPolicy,
 } from '../claims/claim-options'
 import type { ClaimPolicy } from '../claims/claims'
@@ -191,14 +192,6 @@ function withoutKeys(options: object, way: string, names: readonly string[]): vo
   for (const name of names) {
     if ((options as Record<string, unknown>)[name] === undefined) continue
     throw optionError(`${way} and ${name} contradict each other: give one way to check tokens`)
-  }
-}
-
-function both(first: CheckClaims | undefined, second: CheckClaims | undefined): CheckClaims | undefined {
-  if (!first || !second) return first ?? second
-  return (claims, token) => {
-    const held: unknown = first(claims, token)
-    return held === true ? second(claims, token) : (held as boolean) // a promise, too: it is refused later
   }
 }
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../http/json'
+import { type JsonObject, isJsonObject } from '../../http/json'
 import { type ClaimPath, claimAt } from './claim-path'
 
 /** Syntax of scope-token (RFC 6749 §3.3). */
@@ -24,22 +24,29 @@ const SCOPE_CLAIMS: readonly ClaimPath[] = ['scope', 'scp']
 const OAUTH_CLAIMS = new Set(['scope', 'scp', 'scopes'])
 
 /**
- * Scopes of a token: those of the first claim that it has. `scope`, `scp` and `scopes` are a text with spaces between
- * scopes (RFC 9068 §2.2.3), or a list of scopes. Another claim is a role or a list of roles. Other values grant nothing.
+ * Scopes of a token: those of all these claims. `scope`, `scp` and `scopes` are a text with spaces between scopes (RFC
+ * 9068 §2.2.3), or a list of scopes. Another claim is a role, a list of roles, or an object whose names are roles, such as
+ * Zitadel's: `{ admin: { '42': 'acme.example' } }`. Other values grant nothing.
  */
 export function scopeOf(claims: JsonObject, from: readonly ClaimPath[] = SCOPE_CLAIMS): readonly string[] {
+  const scopes = new Set<string>()
   for (const path of from) {
     const claim = claimAt(claims, path)
-    if (claim === undefined || claim === null) continue
     const isOAuth = OAUTH_CLAIMS.has((typeof path === 'string' ? path : path.at(-1)) as string)
-    const texts: unknown[] = Array.isArray(claim)
-      ? claim
-      : isOAuth && typeof claim === 'string'
-        ? claim.split(' ')
-        : [claim]
-    return [...new Set(texts.filter(isOAuth ? isScope : isRole))]
+    const texts = Array.isArray(claim) ? (claim as unknown[]) : isOAuth ? oauthScopes(claim) : rolesOf(claim)
+    for (const text of texts.filter(isOAuth ? isScope : isRole)) scopes.add(text)
   }
-  return []
+  return [...scopes]
+}
+
+function oauthScopes(claim: unknown): readonly string[] {
+  return typeof claim === 'string' ? claim.split(' ') : []
+}
+
+/** Names of an object, unless their value is false, null, a number or empty. */
+function rolesOf(claim: unknown): readonly unknown[] {
+  if (!isJsonObject(claim)) return [claim]
+  return Object.keys(claim).filter((role) => claim[role] === true || Object.keys(claim[role] ?? {}).length > 0)
 }
 
 /**

@@ -78,7 +78,7 @@ export type CheckClaims = (claims: Claims, token: TokenFacts) => boolean
 export interface SessionRules {
   readonly session: ReadSession | undefined
   readonly checkClaims: CheckClaims | undefined
-  /** Claims that may hold the scopes; the first one that the token has decides. */
+  /** Claims that hold the scopes. */
   readonly scopeFrom: readonly ClaimPath[] | undefined
   /** Whether a token without any scope is refused. */
   readonly scopeRequired: boolean
@@ -98,14 +98,14 @@ export const KIND_CLAIM = 'session_kind'
 /** Default of {@link UnauthenticatedMark}. */
 export const UNAUTHENTICATED_MARK: UnauthenticatedMark = { claim: KIND_CLAIM, value: 'unauthenticated' }
 
-/** Longest `sub`, in characters (OpenID Connect Core §2). */
-const LONGEST_ID = 255
+/** Longest `sub`, in characters. OpenID Connect Core §2 has 255; GitHub's and URLs of clients are longer. */
+const LONGEST_ID = 1_024
 
 /** Texts that JavaScript writes for absent values: `String(undefined)`. Users with such an ID would all be one. */
 const NOBODY = new Set(['undefined', 'null', 'NaN', '[object Object]'])
 
 /**
- * Whether a claim can be an ID: 1 to 255 characters of valid Unicode without control characters, and not the text of an
+ * Whether a claim can be an ID: 1 to 1,024 characters of valid Unicode without control characters, and not the text of an
  * absent value, such as `undefined`.
  */
 export function isId(value: unknown): value is string {
@@ -121,14 +121,8 @@ export function isId(value: unknown): value is string {
  * - of a user: otherwise, with a `sub`
  *
  * Contradicting marks are refused, because a guess could grant the rights of another kind.
- *
- * @param opaque whether the claims come from introspection of an opaque token
  */
-export function identityFromClaims(
-  claims: Claims,
-  mark: UnauthenticatedMark,
-  opaque: boolean,
-): SessionIdentity | Refusal {
+export function identityFromClaims(claims: Claims, mark: UnauthenticatedMark): SessionIdentity | Refusal {
   const { sub } = claims
   const clientId = claims.client_id ?? claims.azp // RFC 9068 §2.2; OpenID Connect Core §2
   if (clientId !== undefined && !isId(clientId)) return refuse('client')
@@ -148,10 +142,7 @@ export function identityFromClaims(
     return clientId === undefined ? refuse('session_kind') : { kind: 'client', clientId }
   }
   if (byClient) return refuse('session_kind')
-  if (isId(sub)) return { kind: 'user', userId: sub, clientId }
-  // RFC 7662 §2.2: `sub` is optional, and service accounts often have none. Users have a `username`.
-  const byApp = opaque && sub === undefined && claims.username === undefined
-  return byApp && clientId !== undefined ? { kind: 'client', clientId } : refuse('subject')
+  return isId(sub) ? { kind: 'user', userId: sub, clientId } : refuse('subject')
 }
 
 /** Error of an app's `session` function that returned no session. */

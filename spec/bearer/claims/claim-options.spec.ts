@@ -96,16 +96,20 @@ describe('requireBearer({ timesAsText })', () => {
 })
 
 describe('requireBearer({ scopeFrom })', () => {
-  it('takes the scopes from the first claim that is there, within others too', async () => {
+  it('takes the scopes from all the claims, within others too', async () => {
     const ask = await asking({ scopeFrom: ['permissions', ['realm_access', 'roles'], 'scope'] })
     const realm_access = { roles: ['reader', 'two words'] }
-    assert.deepEqual(await ask({ permissions: ['p'], realm_access, scope: 's' }), [...ADA, 'p'])
-    assert.deepEqual(await ask({ realm_access, scope: 's' }), [...ADA, 'reader', 'two words'])
+    assert.deepEqual(await ask({ permissions: ['p'], realm_access, scope: 's' }), [
+      ...ADA,
+      'p',
+      'reader',
+      'two words',
+      's',
+    ])
     assert.deepEqual(await ask({ realm_access: 'x', scope: 's t' }), [...ADA, 's', 't'])
     assert.deepEqual(await ask({ realm_access: null, scope: 's' }), [...ADA, 's'])
     assert.deepEqual(await ask({ realm_access: {}, scope: 's' }), [...ADA, 's'])
-    assert.deepEqual(await ask({ permissions: [], scope: 's' }), ADA) // it is there, and grants nothing
-    assert.deepEqual(await ask({ permissions: 7, scope: 's' }), ADA)
+    assert.deepEqual(await ask({ permissions: 7, scope: 's p s' }), [...ADA, 's', 'p'])
     assert.deepEqual(await ask({ scp: 's' }), ADA)
   })
 
@@ -129,6 +133,18 @@ describe('requireBearer({ scopeFrom })', () => {
     assert.deepEqual(await ask({ roles: 'Team Lead' }), [...ADA, 'Team Lead']) // as ADFS writes a single one
     assert.deepEqual(await ask({ scope: ['a', 'Team Lead', 'é'] }), [...ADA, 'a'])
     assert.deepEqual(await ask({ scope: 'Team Lead é' }), [...ADA, 'Team', 'Lead'])
+  })
+
+  it('takes the names of an object for roles, unless their value says otherwise', async () => {
+    const ask = await asking({ scopeFrom: ['urn:zitadel:iam:org:project:7:roles', 'scope'] })
+    const roles = { admin: { 42: 'acme.example' }, 'Team Lead': true, 'a\nb': true, '': true }
+    const none = { a: false, b: null, c: {}, d: [], e: 0, f: '', g: 1 }
+    assert.deepEqual(await ask({ 'urn:zitadel:iam:org:project:7:roles': { ...roles, ...none } }), [
+      ...ADA,
+      'admin',
+      'Team Lead',
+    ])
+    assert.deepEqual(await ask({ scope: { admin: true } }), ADA) // OAuth scopes are no object
   })
 
   it('takes no claim that every object has', async () => {
@@ -180,7 +196,7 @@ describe('requireBearer({ session })', () => {
   it('decides alone, whatever sub is', async () => {
     const session = ({ user_id }: { user_id?: string }) => user_id && { kind: 'user', userId: user_id }
     const ask = await asking({ session, audience: { instead: 'issuer' } })
-    for (const sub of [undefined, 42, null, '', 'x'.repeat(256), ['a'], { a: 1 }, true, 'undefined']) {
+    for (const sub of [undefined, 42, null, '', 'x'.repeat(1_025), ['a'], { a: 1 }, true, 'undefined']) {
       assert.deepEqual(await ask({ sub, user_id: 'eve', jti: 7 }), ['eve', ''], JSON.stringify(sub))
       assert.deepEqual(await ask({ sub }), [401, 'subject'])
     }

@@ -59,6 +59,10 @@ async function asking(options: BearerOptions) {
   }
 }
 
+/** A machine's answer has no sub (RFC 7662 §2.2). */
+const session: BearerOptions['session'] = ({ sub, client_id: app }) =>
+  sub === undefined ? { kind: 'client', clientId: String(app) } : { kind: 'user', userId: String(sub) }
+
 const SESSION = { kind: 'client', clientId: 'app', scope: ['read'] }
 
 describe('oidc-provider 9', () => {
@@ -80,12 +84,12 @@ describe('oidc-provider 9', () => {
 
   it('issues opaque tokens, which introspection tells apart by aud', async () => {
     const { issuer, tokenFor, introspection } = await issuerOf('opaque')
-    const ask = await asking({ issuer, audience: API, introspection })
+    const ask = await asking({ issuer, audience: API, introspection, session })
     assert.deepEqual(await ask(await tokenFor(API)), SESSION)
     assert.equal(await ask(await tokenFor(OTHER)), 401)
     assert.equal(await ask(await tokenFor()), 401) // for no API: no aud
     assert.equal(await ask('made-up'), 401)
-    const lenient = await asking({ issuer, audience: { instead: 'introspection' }, introspection })
+    const lenient = await asking({ issuer, audience: { instead: 'introspection' }, introspection, session })
     assert.deepEqual(await lenient(await tokenFor()), SESSION)
   })
 
@@ -94,7 +98,7 @@ describe('oidc-provider 9', () => {
     const ask = await asking({
       issuers: [
         { issuer, audience: API },
-        { issuer, audience: { instead: 'clients' }, clients: ['app'], introspection },
+        { issuer, audience: { instead: 'clients' }, clients: ['app'], introspection, session },
       ],
     })
     assert.deepEqual(await ask(await tokenFor(API)), SESSION)

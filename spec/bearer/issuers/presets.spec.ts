@@ -53,7 +53,8 @@ const fireOf = firebase({ project: 'acme', tenant: 't-1', more })
 const uid = (length: number) => ({ aud: 'acme', sub: 'u'.repeat(length) })
 const web = { aud, sub: 'system:serviceaccount:tree:web' }
 
-const CASES: readonly [title: string, issuer: IssuerOptions, claims: object, expected: string][] = [
+type Case = [title: string, issuer: IssuerOptions, claims: object, expected: string]
+const CASES: readonly Case[] = [
   ['Auth0: a machine', auth0({ domain, audience, more }), { aud, sub: 'x@clients', azp: 'x' }, 'client nobody of x: '],
   [
     'Auth0: no app',
@@ -122,13 +123,13 @@ const CASES: readonly [title: string, issuer: IssuerOptions, claims: object, exp
     'Keycloak: roles of the realm',
     keycloak({ realm, audience, roles: 'realm', more }),
     { ...bearer, ...roles },
-    'user ada of app: a',
+    'user ada of app: c,a',
   ],
   [
     'Keycloak: roles of the client',
     keycloak({ realm, audience, roles: 'client', more }),
     { ...bearer, ...roles },
-    'user ada of app: b',
+    'user ada of app: c,b',
   ],
   [
     'Keycloak: a login of earlier versions',
@@ -142,6 +143,72 @@ const CASES: readonly [title: string, issuer: IssuerOptions, claims: object, exp
     keycloak({ realm, audience, more }),
     { ...bearer, client_id: 'x' },
     'client nobody of x: ',
+  ],
+  ...[
+    [{ client_id: 'b', clientHost: 'h', preferred_username: 'service-account-b', sid: 's' }, 'client nobody of b: '],
+    [{ clientId: 'B', preferred_username: 'service-account-b', session_state: 's' }, 'client nobody of B: '],
+    [{ client_id: 'b', clientAddress: 'h', sid: 's' }, 'client nobody of b: '],
+    [{ preferred_username: 'service-account-app' }, 'client nobody of app: '],
+    [{ preferred_username: 'service-account-app', sid: 's' }, 'user ada of app: '], // a user may choose that name
+    [{ preferred_username: 'service-account-b' }, 'user ada of app: '],
+    [{ preferred_username: 'ada' }, 'user ada of app: '],
+    [{ preferred_username: 'ada', client_id: 'app', sid: 's' }, 'user ada of app: '], // with a mapper for RFC 9068
+    [{ client_id: 'app', sid: 's' }, 'user ada of app: '],
+  ].map(([claims, expected]): Case => [
+    `Keycloak: ${JSON.stringify(claims)}`,
+    keycloak({ realm, audience, more }),
+    { ...bearer, ...(claims as object) },
+    expected as string,
+  ]),
+  [
+    'Google: a person',
+    google({ audience, users: true, more }),
+    { iss: 'accounts.google.com', aud, sub: '1', azp: 'web' },
+    'user 1 of web: ',
+  ],
+  ['Google: a machine for a person', google({ audience, users: true, more }), { aud, sub: '1', azp: '1' }, 'subject'],
+  [
+    'Entra: a user by idtyp',
+    entraOne,
+    { ...ofTenant, sub: 'o', oid: 'o', idtyp: 'user', roles: ['r'] },
+    'user o of app: r',
+  ],
+  [
+    'Entra: a user with scopes and roles',
+    entraOne,
+    { ...ofTenant, sub: 's', oid: 'o', scp: 'a', roles: ['r'] },
+    'user o of app: a,r',
+  ],
+  [
+    'Zitadel: roles',
+    zitadel({ domain, project: 'api', roles: true, more }),
+    {
+      aud,
+      sub: '1',
+      jti: 'j',
+      scope: 's',
+      'urn:zitadel:iam:org:project:api:roles': { admin: { 1: 'x' } },
+      'urn:zitadel:iam:org:project:roles': { other: { 1: 'x' } },
+    },
+    'user 1 of no app: s,admin',
+  ],
+  [
+    'Auth0: permissions, and what the app asked for',
+    auth0({ domain, audience, more }),
+    { aud, sub: 'ada', permissions: ['p'], scope: 's' },
+    'user ada of no app: p',
+  ],
+  [
+    'Auth0: no permissions',
+    auth0({ domain, audience, more }),
+    { aud, sub: 'ada', permissions: [], scope: 's' },
+    'user ada of no app: ',
+  ],
+  [
+    'Auth0: another claim of scopes',
+    auth0({ domain, audience, more: { ...more, scopeFrom: ['scope'] } }),
+    { aud, sub: 'ada', permissions: ['p'], scope: 's' },
+    'user ada of no app: s',
   ],
   ['Keycloak: its clientId', keycloak({ realm, audience, more }), { ...bearer, clientId: 'y' }, 'client nobody of y: '],
   ['Okta: no cid', okta({ domain, audience, more }), { aud, sub: 'ada', uid: '1' }, 'required_claim'],
