@@ -89,7 +89,7 @@ export class Ledger {
   /** Has the account enter the window that is open, and counts waits for clients beyond their cap: also short ones. */
   #enter(account: Account, now: number): void {
     const time = account.server.clock.at(now)
-    if (time >= account.end) {
+    if (time >= account.end || account.isAhead(time)) {
       this.#log(account, now - (time - account.end))
       account.enter(now, time)
     }
@@ -213,7 +213,8 @@ export class Ledger {
   /** Charges a request for time that is seen only after it has ended. */
   late({ account: of, limitUs }: Hold, us: number): void {
     const account = this.current(of)
-    account.limitUs ||= limitUs // or it would not count towards strain
+    account.limitUs ||= limitUs
+    account.highestLimitUs ||= limitUs // or it would not count towards strain
     account.own.charge(us)
     account.touched = nowUs(this.#clock)
     this.#reporter?.activate(account)

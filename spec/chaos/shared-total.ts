@@ -17,9 +17,8 @@ export async function sharedTotalMs(
 
 /** The key of a user's window that is open now. */
 export function openWindowKey(user: string, window: string, windowMs = LONG_WINDOW_MS): string {
-  const { id, phase } = subjectId(user, windowMs * 1_000)
-  const number = Math.floor((Date.now() * 1_000 + phase) / (windowMs * 1_000))
-  return windowKey('tollgate:', id, number, window)
+  const { id } = subjectId(user, windowMs * 1_000)
+  return windowKey('tollgate:', id, windowMs * 1_000, window)
 }
 
 type Fields = Readonly<Record<string, Buffer>>

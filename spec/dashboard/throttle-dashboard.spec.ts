@@ -437,7 +437,7 @@ describe('throttleDashboard()', () => {
     const redis = await startRedis()
     t.after(() => redis.stop())
     const admin = new Redis(redis.port)
-    const rights = ['+scan', '+hgetall', '+pttl', '+info', '+select', '+ping']
+    const rights = ['+scan', '+hgetall', '+time', '+info', '+select', '+ping']
     const user = ['SETUSER', 'watcher', 'on', '>hush', '~tollgate:*', 'resetchannels', '-@all']
     await admin.call('ACL', ...user, ...rights)
     const one = await start(t, {

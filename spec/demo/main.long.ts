@@ -127,7 +127,7 @@ describe('npm start', () => {
     child.kill('SIGTERM')
     assert.deepEqual(await exited, [0, null])
     const keys = await run(process.env.REDIS_CLI ?? 'redis-cli', ['-p', String(redis.port), 'keys', 'tollgate:*'])
-    assert.match(keys.stdout, /tollgate:w3:\{/)
+    assert.match(keys.stdout, /tollgate:w4:\{/)
   })
 
   it('says what is wrong with its environment, and nothing of its inside', async (t) => {

@@ -71,13 +71,14 @@ describe('A Redis user with exactly the rights of docs/redis.md', () => {
     t.after(() => windows.close())
     assert.ok((await windows.read()).length > 0)
     assert.deepEqual(await refused(), [])
-    assert.deepEqual(READER, ['+scan', '+hgetall', '+pttl', '+info'])
+    assert.deepEqual(READER, ['+scan', '+hgetall', '+time', '+info'])
   })
 })
 
 async function useThrottle(t: TestContext, url: string, admin: Redis): Promise<void> {
   const { throttled, ask } = await throttledApp(t, { limitMs: 1_000, windowMs: 86_400_000, store: redisStore(url) })
   await ask('ada', 2_000)
+  await ask('grace', 10) // close() adds what her window came to for advise()
   // Fields are counted once one has expired and nothing is left.
   const isCounted = async () => /cmdstat_hgetall/.test(await admin.info('commandstats'))
   await until(async () => (await throttled.usage('ada'))[0]?.degraded === false && (await isCounted()))

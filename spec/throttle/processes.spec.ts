@@ -116,7 +116,7 @@ describe('throttle() in several processes over one Redis', () => {
     assert.ok(last > 0 && left.spentMs >= spentMs + last, JSON.stringify({ spentMs, left, a: a.lines, b: b.lines }))
     const client = new Redis(redis.port)
     t.after(() => client.disconnect())
-    const keys = await client.keys('tollgate:w3:{*')
+    const keys = await client.keys('tollgate:w4:{*')
     assert.ok(keys.length > 0)
     for (const key of keys) {
       const fields = await client.hgetallBuffer(key)

@@ -56,8 +56,9 @@ function packed(n: number, bytes: number): Buffer {
 /** FIELD of sync.lua: a process's figures, with what is held until `expires`. */
 const field = (used: number, { held = 0, running = 0, expires = 2 ** 50 } = {}) =>
   Buffer.concat([packed(3, 5), packed(used, 7), packed(held, 6), packed(0, 6), packed(expires, 7), packed(running, 3), Buffer.alloc(13)]) // prettier-ignore
-/** SUMS of sync.lua: used time of all processes, and the latest limit. */
-const sums = (used: number, limit = 9_000_000) => Buffer.concat([packed(used, 7), Buffer.alloc(44), packed(limit, 6)])
+/** SUMS of sync.lua: used time of all processes, the highest limit, and the window's end. */
+const sums = (used: number, limit = 9_000_000, ends = 41_000) =>
+  Buffer.concat([packed(used, 7), Buffer.alloc(44), packed(limit, 6), packed(ends, 7)])
 
 const windowsIn = (stdout: string) => (JSON.parse(stdout) as { windows: PublishedWindow[] }).windows
 
@@ -66,7 +67,7 @@ async function spentIn(to: string | Cluster, prefix: string): Promise<number> {
   const nodes = typeof to === 'string' ? [new Redis(to)] : to.nodes('master')
   let ms = 0
   for (const node of nodes) {
-    for (const key of (await node.keys('*')).filter((key) => key.startsWith(`${prefix}w3:{`))) {
+    for (const key of (await node.keys('*')).filter((key) => key.startsWith(`${prefix}w4:{`))) {
       if ((await node.type(key)) !== 'hash' || key.endsWith(':theirs')) continue
       ms += chargedMs(await node.hgetallBuffer(key))
     }
@@ -113,10 +114,10 @@ describe('express-tollgate top', () => {
   it('shows who has spent most first, by hash, and leaves other keys alone', async (t) => {
     const admin = new Redis(url)
     t.after(() => admin.disconnect())
-    await admin.mset('api[1]:w3:{x}:1:text', 'no hash', 'other', '1')
-    await admin.hset('api[1]:w3:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
-    const hostile = 'api[1]:w3:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2J\u009b\u202eute\u{1f600}' // by somebody else who may write there
-    await admin.hset(hostile, 's', sums(1_000_000), 'process', field(1_000_000))
+    await admin.mset('api[1]:w4:{x}:1:text', 'no hash', 'other', '1')
+    await admin.hset('api[1]:w4:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
+    const hostile = 'api[1]:w4:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2J\u009b\u202eute\u{1f600}' // by somebody else who may write there
+    await admin.hset(hostile, 's', sums(1_000_000, undefined, (Date.now() + 60_000) * 1_000), 'process', field(1_000_000))
     await admin.pexpire(hostile, 3_600_000)
     await spend(url, 'api[1]:', 'minute', { ada: 2_000, grace: 5_000 })
     const keys = async () => (await admin.keys('*')).filter((key) => !key.includes('alive')).sort()
@@ -128,7 +129,7 @@ describe('express-tollgate top', () => {
     assert.ok(ada.spentMs >= 2_000 && grace.spentMs >= 5_000, `${ada.spentMs}, ${grace.spentMs}`)
     assert.ok(ada.spentMs < grace.spentMs)
     assert.ok(grace.endsInMs > 0 && grace.endsInMs <= 2_592_000_000)
-    assert.deepEqual([grace.window, grace.processes, grace.running], ['minute', 0, 0]) // its process was closed
+    assert.deepEqual([grace.window, grace.processes, grace.running], ['minute', 1, 0])
     assert.notEqual(grace.subject, ada.subject)
     assert.equal(theirs.window, 'min\u001b[2J\u009b\u202eute\u{1f600}')
     const printed = await top('top', '--redis', url, '--prefix', 'api[1]:', '--once')
@@ -198,7 +199,7 @@ describe('express-tollgate top', () => {
     await top('top', '--redis', url, '--json')
     const sent = [...(await admin.info('commandstats')).matchAll(/^cmdstat_(\w+)/gm)].map(([, name]) => name)
     assert.ok(sent.includes('scan') && sent.includes('hgetall'), sent.join())
-    const reads = ['scan', 'hgetall', 'pttl', 'info', 'hello', 'client', 'select', 'auth', 'config']
+    const reads = ['scan', 'hgetall', 'time', 'info', 'hello', 'client', 'select', 'auth', 'config']
     assert.deepEqual(
       sent.filter((name) => !reads.some((read) => name?.startsWith(read))),
       [],
@@ -275,16 +276,14 @@ describe('express-tollgate top', () => {
 })
 
 describe('parsePublishedWindow()', () => {
-  const key = 'p:w3:{AAAAAAAAAAAAAAAAAAAAAAAA}:7:a:b'
-  const parse = (fields: Record<string, Buffer>, endsInMs = 40, of = key) =>
-    parsePublishedWindow('p:', of, fields, endsInMs, 1_000)
+  const key = 'p:w4:{AAAAAAAAAAAAAAAAAAAAAAAA}:7:a:b'
+  const parse = (fields: Record<string, Buffer>, of = key) => parsePublishedWindow('p:', of, fields, 1_000)
 
-  it('sums the processes, running ones and those at rest, and closed ones', () => {
+  it('sums the processes, running ones and those at rest', () => {
     const fields = {
       s: sums(4_000_000),
       one: field(5_000_000, { held: 200_000, running: 2 }),
-      two: field(-1_500_000),
-      c: Buffer.from('500000'),
+      two: field(-1_000_000),
     }
     assert.deepEqual(parse(fields), {
       ...{ window: 'a:b', subject: 'AAAAAAAAAAAAAAAAAAAAAAAA', name: undefined, spentMs: 4_000, holdMs: 200 },
@@ -314,12 +313,12 @@ describe('parsePublishedWindow()', () => {
 
   it('takes nothing else for a window', () => {
     const [s, one] = [sums(2), field(2)]
-    assert.equal(parse({ s, one }, -2), undefined)
+    assert.equal(parse({ s: sums(2, 9, 1_000), one }), undefined, 'a window that is over')
     assert.equal(parse({}), undefined)
     assert.equal(parse({ one }), undefined)
     assert.equal(parse({ s, one: Buffer.from('x') }), undefined)
     assert.equal(parse({ s: s.subarray(1), one }), undefined)
-    assert.equal(parse({ s, one }, 40, 'p:living:{beat}'), undefined)
+    assert.equal(parse({ s, one }, 'p:living:{beat}'), undefined)
   })
 })
 

@@ -1,15 +1,12 @@
 import type { Histories } from './price'
 import { Figures } from './figures'
 import type { Hold } from './hold'
+import { NO_STRAIN, type WindowTotals, debtAfter, strainAfter } from './rollover'
 import type { Server } from './server'
 import type { Waiter } from './decide'
 
 /** A subject's requests that run at once on a fresh budget; in proportion fewer as it is used. */
 export const PLACES = 32
-/** Strain falls to half in eight windows. */
-export const STRAIN_KEPT = 2 ** (-1 / 8)
-/** Strain is reported in these. */
-export const HUNDREDTHS = 100
 /** A request that was written off unseen counts as this part of a limit towards strain. */
 const WRITTEN_OFF = 1 / 4
 
@@ -65,8 +62,9 @@ export class Account {
   /** The window's start and end, by the store's clock. */
   start = 0
   end = 0
-  /** The limit and the price of the latest request. */
+  /** The limit of the latest request; the highest of those that ran in this window; the latest price. */
   limitUs = 0
+  highestLimitUs = 0
   unitUs = 0
   others = NOTHING
   /** When what the others have was sent for, in µs of the process's clock. */
@@ -78,10 +76,14 @@ export class Account {
   line: Waiter[] = []
   /** The line is asked about again then. */
   askAt = 0
-  /** The subject's overshoot in earlier windows, in limits, at least 1: so many times fewer places. */
-  strain = 1
+  /** The subject's overshoot in earlier windows, in hundredths of a limit: so many times fewer places. */
+  strain = NO_STRAIN
   /** Overshoot of the last window that counts in this one. */
   carriedUs = 0
+  /** When the last window ended, the store had not heard all of this process: it may know less of strain and debt. */
+  hasNews = false
+  /** Strain and debt were reset here, and the store has not heard so. */
+  isCleared = false
   /** Time asked for since the last tick and in the tick before; most requests at once in the two. */
   demandUs = 0
   latelyUs = 0
@@ -94,8 +96,6 @@ export class Account {
   /** The number of the last report in this window, and of the last that was answered; 0 for none. */
   lastSeq = 0
   stored = 0
-  /** A report in this window was not answered: it may still be done. */
-  isUncertain = false
   /** A request has ended since the last report. */
   hasEnded = false
   #shownUs = 0
@@ -156,13 +156,7 @@ export class Account {
 
   /** Whether one more may run at once: by the part of the limit that is left. One alone always may. */
   hasPlace(limitUs: number, now: number, live = this.own.live + this.others.running): boolean {
-    const left = PLACES * HUNDREDTHS * (limitUs - this.used(now))
-    return live === 0 || (live + 1) * limitUs * this.strainReported <= left
-  }
-
-  /** The subject's overshoot in hundredths: a process that counted it finer would refuse what the store has granted. */
-  get strainReported(): number {
-    return Math.round(this.strain * HUNDREDTHS)
+    return live === 0 || (live + 1) * limitUs * this.strain <= PLACES * NO_STRAIN * (limitUs - this.used(now))
   }
 
   get isBusy(): boolean {
@@ -186,6 +180,11 @@ export class Account {
     return Math.max(0, this.end - clock.at(now)) + clock.error(now)
   }
 
+  /** The store's clock was set back: its window began so much earlier that nobody is to wait for this one. */
+  isAhead(time: number): boolean {
+    return this.start - time > this.terms.windowUs / 2
+  }
+
   /** Charges time that no request took. */
   add(us: number): void {
     this.own.charge(us)
@@ -203,7 +202,9 @@ export class Account {
     this.own.addedUs -= this.own.addedUs + this.others.added
     this.own.charge(-used)
     this.carriedUs = this.#shownUs = 0
-    this.strain = 1
+    this.strain = NO_STRAIN
+    this.isCleared = true
+    this.hasNews = false
   }
 
   /** Uses the grant for a request of this price. */
@@ -218,28 +219,39 @@ export class Account {
 
   /** The window is over: enters the one that is open at the store's `time`. */
   enter(now: number, time: number): void {
-    const endedAt = now - (time - this.end)
-    const strain = this.strainAfter(endedAt)
-    const beyondUs = this.measured(endedAt) + this.carriedUs - this.limitUs
+    const endedAt = Math.min(now, now - (time - this.end))
+    const totals = this.totals(endedAt)
+    const isUntold = this.#isUntold(endedAt)
     const ended = this.number
     this.#place(time)
-    const missed = this.number - ended - 1 // windows that passed without the subject: each pays for a limit
-    this.strain = Math.max(1, strain * STRAIN_KEPT ** missed)
-    const owedUs = beyondUs - missed * this.limitUs
-    this.carriedUs = this.terms.carryOver && this.limitUs > 0 ? Math.max(0, owedUs) : 0
+    const missed = Math.max(0, this.number - ended - 1)
+    this.strain = strainAfter(totals, missed)
+    this.carriedUs = this.terms.carryOver ? debtAfter(totals, missed) : 0
+    const isLeft = this.strain > NO_STRAIN || this.carriedUs > 0
+    this.hasNews = isLeft && (this.hasNews || isUntold)
     this.own.enter(now - (time - this.start))
     this.others = { ...NOTHING, used: this.carriedUs }
     this.heardAt = -Infinity
     this.dropGrant()
-    this.told = TOLD_NOTHING
-    this.isUncertain = false
+    if (this.told) this.told = { ...this.told, used: 0, held: 0, added: 0 } // the store keeps what runs
+    // What is left over is judged by the limit that it came about under.
+    if (!isLeft) this.highestLimitUs = 0
     this.lastSeq = this.stored = this.ownWhenHeard = this.#shownUs = this.loggedUs = 0
-    for (const hold of this.own.holds) if (hold.state === 'running') hold.owner?.windowBegan(hold.from)
+    for (const hold of this.own.holds) {
+      this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)
+      if (hold.state === 'running') hold.owner?.windowBegan(hold.from)
+    }
   }
 
-  /** The strain of the next window, by what was used of this one up to now. */
-  strainAfter(now: number): number {
-    const overshoot = this.limitUs > 0 ? this.measured(now) / this.limitUs : 0
-    return Math.max(1, this.strain * STRAIN_KEPT, overshoot)
+  /** What the window has come to, as far as is known. */
+  totals(now: number): WindowTotals {
+    const { carriedUs, strain, highestLimitUs: limitUs } = this
+    return { usedUs: this.used(now), addedUs: this.others.added + this.own.addedUs, carriedUs, strain, limitUs }
+  }
+
+  /** Whether the store may lack some of what this process used. */
+  #isUntold(now: number): boolean {
+    const { told, own } = this
+    return told === undefined || told.used !== own.used(now) || told.added !== own.addedUs
   }
 }

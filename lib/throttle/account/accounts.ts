@@ -1,6 +1,7 @@
 import { type Clock, nowUs } from '../../http/clock'
-import { Account, type AccountTerms, STRAIN_KEPT } from './account'
+import { Account, type AccountTerms } from './account'
 import type { Histories } from './price'
+import { NO_STRAIN, strainAfter } from './rollover'
 import type { Server } from './server'
 import { subjectId } from './subject-id'
 
@@ -34,6 +35,7 @@ interface RestingFigures {
 
 interface MoreFigures {
   readonly limit: number
+  readonly highestLimit: number
   readonly excused: number
   readonly added: number
   readonly carried: number
@@ -41,9 +43,9 @@ interface MoreFigures {
   readonly stored: number
 }
 
-const NO_MORE: MoreFigures = { limit: 0, excused: 0, added: 0, carried: 0, lastSeq: 0, stored: 0 }
+const NO_MORE: MoreFigures = { limit: 0, highestLimit: 0, excused: 0, added: 0, carried: 0, lastSeq: 0, stored: 0 }
 
-/** Overshoot of a subject at rest, in limits: in the window of this number, and in the next one. */
+/** Overshoot of a subject at rest, in hundredths of a limit: in the window of this number, and in the next one. */
 interface RestingStrain {
   readonly number: number
   readonly strain: number
@@ -126,8 +128,8 @@ export class Accounts {
     const known = this.#strains.take(subject)
     if (resting) {
       const { used, more = NO_MORE } = resting
-      const { limit, excused, added, carried, lastSeq, stored } = more
-      Object.assign(account, { limitUs: limit, carriedUs: carried, lastSeq, stored })
+      const { limit, highestLimit, excused, added, carried, lastSeq, stored } = more
+      Object.assign(account, { limitUs: limit, highestLimitUs: highestLimit, carriedUs: carried, lastSeq, stored })
       account.others = { ...account.others, used: carried }
       account.own.restore(used, excused, added)
       account.loggedUs = used + carried
@@ -192,15 +194,17 @@ export class Accounts {
     account.isEvicted = true
     if (histories) this.#histories.put(subject, histories)
     const { strain } = account
-    const next = account.strainAfter(now)
-    if (strain > 1 || next > 1) this.#strains.put(subject, { number, strain, next })
+    const next = strainAfter(account.totals(now), 0)
+    if (strain > NO_STRAIN || next > NO_STRAIN) this.#strains.put(subject, { number, strain, next })
     const used = own.used(now)
     if (used === 0 && account.lastSeq === 0 && account.carriedUs === 0) return
     const { carriedUs: carried, lastSeq, stored } = account
     const more = { excused: own.excused(now), added: own.addedUs, carried, lastSeq, stored }
     const hasMore = used > limitUs || Object.values(more).some((figure) => figure !== 0)
     const figures = { number, used: compact(used) }
-    const kept = hasMore ? { ...figures, more: { ...more, limit: limitUs } } : figures
+    const kept = hasMore
+      ? { ...figures, more: { ...more, limit: limitUs, highestLimit: account.highestLimitUs } }
+      : figures
     ;(this.#generations[0] as Map<string, RestingFigures>).set(subject, kept)
   }
 
@@ -216,7 +220,8 @@ export class Accounts {
 
 function strainIn(number: number, known: RestingStrain): number {
   const windows = number - known.number
-  return windows === 0 ? known.strain : Math.max(1, known.next * STRAIN_KEPT ** (windows - 1))
+  if (windows === 0) return known.strain
+  return strainAfter({ usedUs: 0, addedUs: 0, carriedUs: 0, limitUs: 0, strain: known.next }, windows - 2)
 }
 
 /** A bounded table: who does not come again before as many others have is forgotten. */

@@ -176,6 +176,7 @@ function isLoneInOutage(account: Account, now: number): boolean {
 export function begin(account: Account, priceUs: number, limitUs: number): Hold {
   const hold = new Hold(account, priceUs, limitUs, account.number)
   account.own.begin(hold)
+  account.highestLimitUs = Math.max(account.highestLimitUs, limitUs)
   account.peak = Math.max(account.peak, account.own.live)
   if (!account.server.isMemory) account.takeGrant(hold)
   return hold

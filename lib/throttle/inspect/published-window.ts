@@ -14,39 +14,36 @@ export interface PublishedWindow {
   readonly holdMs: number
   /** Requests not finished, with places granted ahead. A killed process leaves its own until they expire. */
   readonly running: number
-  /** The limit of the latest request that was reported, in milliseconds. */
+  /** The highest limit of a request of this window, in milliseconds. */
   readonly limitMs: number
   /** The same where it is exceeded, so that requests are refused until the window ends; else null. */
   readonly overLimitMs: number | null
-  /** How many processes have served the subject in this window and were not closed since. */
+  /** How many processes have served the subject in this window. */
   readonly processes: number
   /** Until the window ends, in milliseconds. */
   readonly endsInMs: number
 }
 
-/** Fields of a record that are no process's. */
-const NO_PROCESS = new Set(['s', 'c', 'c:e', 'c:a', 'n'])
-
 /**
  * Reads a key and its hash as redisStore() and sync.lua write them.
  *
- * @param endsInMs what PTTL says: below zero where the key is gone or is nobody's window
- * @param now the time in microseconds since 1970: what has expired by then is used, and held no more
- * @returns undefined for what is no window of a throttle, though it begins with the same prefix
+ * @param now the server's time in microseconds since 1970: what has expired by then is used, and held no more
+ * @returns undefined for what is no open window of a throttle: something else with the same prefix, or a record of which
+ *   only strain or a debt matters still
  */
 export function parsePublishedWindow(
   prefix: string,
   key: string,
   fields: Readonly<Record<string, Buffer>>,
-  endsInMs: number,
   now: number,
 ): PublishedWindow | undefined {
   const named = parseWindowKey(prefix, key)
   const sums = fields.s && parseSums(fields.s)
-  if (named === undefined || sums === undefined || endsInMs < 0) return undefined
+  if (named === undefined || sums === undefined || sums.ends <= now) return undefined
+  const endsInMs = Math.round((sums.ends - now) / 1_000)
   let [usedUs, holdUs, running, processes] = [sums.used, 0, 0, 0]
   for (const [name, packed] of Object.entries(fields)) {
-    if (NO_PROCESS.has(name)) continue
+    if (name === 's' || name === 'n') continue
     const field = parseField(packed)
     if (field === undefined) return undefined
     processes++

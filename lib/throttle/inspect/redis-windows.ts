@@ -115,19 +115,19 @@ async function windowsOf(node: Redis, prefix: string, most: number): Promise<Pub
   node.options.keyPrefix = '' // SCAN says and takes whole keys: so do the other commands
   const match = windowKeyPattern(prefix)
   const found = new Map<string, PublishedWindow>() // SCAN may name a key twice
-  const now = Date.now() * 1_000
+  const [seconds, micros] = (await node.time()).map(Number) as [number, number] // its own: windows end by it
+  const now = seconds * 1_000_000 + micros
   let cursor = '0'
   do {
     const [next, keys] = await node.scan(cursor, 'MATCH', match, 'COUNT', AT_ONCE, 'TYPE', 'hash')
     cursor = next
     const pipeline = node.pipeline()
-    for (const key of keys) pipeline.hgetallBuffer(key).pttl(key)
+    for (const key of keys) pipeline.hgetallBuffer(key)
     const replies = (await pipeline.exec()) ?? []
     keys.forEach((key, i) => {
-      const [err, fields] = replies[2 * i] ?? [new Error('no reply')]
-      const [ttlErr, endsInMs] = replies[2 * i + 1] ?? [new Error('no reply')]
-      if (err ?? ttlErr) throw (err ?? ttlErr) as Error
-      const window = parsePublishedWindow(prefix, key, fields as Record<string, Buffer>, Number(endsInMs), now)
+      const [err, fields] = replies[i] ?? [new Error('no reply')]
+      if (err) throw err
+      const window = parsePublishedWindow(prefix, key, fields as Record<string, Buffer>, now)
       if (window) found.set(key, window)
     })
   } while (cursor !== '0' && found.size < most)

@@ -13,13 +13,13 @@ export interface RecordField {
 }
 
 /** Names the record's format in its keys. During a rollout from an older version a subject has a budget in each. */
-const FORMAT = 'w3'
+const FORMAT = 'w4'
 const DOUBLE_BYTES = 8
 const WORD = 2 ** 32
 /** FIELD in sync.lua. */
 const FIELD_BYTES = 47
 /** SUMS in sync.lua. */
-const SUMS_BYTES = 57
+const SUMS_BYTES = 64
 /** REPLY in sync.lua. */
 const REPLY_DOUBLES = 16
 /** A hash with a longer value takes three times the memory. */
@@ -30,13 +30,13 @@ const STATUS = ['closed', 'written', 'late', 'unreadable'] as const
 
 /** COMMAND in sync.lua: the figures of a report, in the order of the parameters of sync(). */
 const PARAMETERS = [
-  ...(['starts', 'ends', 'seq', 'stored', 'closes', 'used', 'held', 'running', 'excused', 'added'] as const),
+  ...(['starts', 'ends', 'seq', 'stored', 'flags', 'used', 'held', 'running', 'excused', 'added'] as const),
   ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit'] as const),
 ]
 
-/** The key of a subject's window. On a Cluster all windows of a subject are in one slot. */
-export function windowKey(prefix: string, id: string, number: number, policy: string): string {
-  return `${prefix}${FORMAT}:{${id}}:${number}:${policy}`
+/** The key of a subject's record. Windows of another length have another one: their numbers say something else. */
+export function windowKey(prefix: string, id: string, lengthUs: number, policy: string): string {
+  return `${prefix}${FORMAT}:{${id}}:${lengthUs}:${policy}`
 }
 
 /** A pattern of SCAN that all windows' keys match. */
@@ -47,7 +47,7 @@ export function windowKeyPattern(prefix: string): string {
 /** What a key says; undefined for one that is no window's. */
 export function parseWindowKey(prefix: string, key: string): { id: string; window: string } | undefined {
   if (!key.startsWith(prefix)) return undefined
-  const [, id, window] = /^w3:\{([\w-]{24})\}:\d+:(.*)$/s.exec(key.slice(prefix.length)) ?? []
+  const [, id, window] = /^w4:\{([\w-]{24})\}:\d+:(.*)$/s.exec(key.slice(prefix.length)) ?? []
   return id === undefined || window === undefined ? undefined : { id, window }
 }
 
@@ -81,7 +81,7 @@ export function packReports(reports: readonly Report[]): Buffer {
   let at = 0
   for (const report of reports) {
     for (const name of PARAMETERS) {
-      const figure = Number(report[name])
+      const figure = name === 'flags' ? flagsOf(report) : report[name]
       if (!Number.isSafeInteger(figure))
         throw usageError(`report: ${name} must be a whole number; received ${figure}`, RangeError)
       view.setFloat64(at, figure, true)
@@ -89,6 +89,10 @@ export function packReports(reports: readonly Report[]): Buffer {
     }
   }
   return packed
+}
+
+function flagsOf({ carries, clears, hasNews }: Report): number {
+  return Number(carries) + 2 * Number(clears) + 4 * Number(hasNews)
 }
 
 /**
@@ -146,9 +150,10 @@ export function parseField(packed: Buffer): RecordField | undefined {
   }
 }
 
-/** Reads what field `s` has of all processes' used time, and the latest limit; undefined where it is none. */
-export function parseSums(packed: Buffer): { used: number; limit: number } | undefined {
-  return packed.length === SUMS_BYTES ? { used: signed7(packed, 0), limit: packed.readUIntLE(51, 6) } : undefined
+/** Reads what field `s` has of all processes' used time, the highest limit and the window's end; undefined where it is none. */
+export function parseSums(packed: Buffer): { used: number; limit: number; ends: number } | undefined {
+  if (packed.length !== SUMS_BYTES) return undefined
+  return { used: signed7(packed, 0), limit: packed.readUIntLE(51, 6), ends: signed7(packed, 57) }
 }
 
 function signed7(packed: Buffer, at: number): number {

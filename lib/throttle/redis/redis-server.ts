@@ -42,7 +42,7 @@ export abstract class RedisServer implements StoreServer {
 
   async report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
     const { prefix, names } = this.keys
-    const keys = reports.map(({ id, number }) => windowKey(prefix, id, number, policy))
+    const keys = reports.map(({ id, starts, ends }) => windowKey(prefix, id, ends - starts, policy))
     const args = [process, packReports(reports), ...TERMS, ...(names ? namesIn(reports) : [])]
     try {
       return readAnswers(keys, await this.redis.runForBytes(SYNC, keys, args))

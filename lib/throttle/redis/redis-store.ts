@@ -10,7 +10,7 @@ import { addUsage, readUsage, usageKey } from './redis-usage'
 
 /** What a Redis user has to be allowed; INFO, too, where it can be. */
 const RIGHTS =
-  '+evalsha +eval +time +hgetall +hmget +hset +hdel +hincrby +zadd +zremrangebyscore +zcard +get +set +del +pexpireat'
+  '+evalsha +eval +time +hgetall +hmget +hset +hincrby +zadd +zremrangebyscore +zcard +get +set +del +pexpireat'
 /** A server that says nothing for so long is connected to anew; each decision has a deadline of its own, 70 ms. */
 const SILENT_MS = 800
 

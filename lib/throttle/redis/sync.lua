@@ -2,12 +2,12 @@
 -- number of processes: their sums stand beside their fields. All fields are counted only where a wish is not met and a
 -- field may have expired since the last count. Times and amounts are whole microseconds.
 --
--- KEYS[i]  one subject's window: a hash of
+-- KEYS[i]  one subject's record, which passes from window to window: a hash of
 --            <process>  FIELD: seq; used, held, ahead; when it expires unless it is written again; running; excused; added.
 --                       An expired field counts its held as used, its ahead and running as nothing
---            c          what closed processes used, c:e and c:a what they had excused and added: their fields are gone
 --            s          SUMS over all of these: used, held, ahead; when the first field expires; running; excused; added;
---                       the highest strain; the highest carried, which is part of used; the latest limit
+--                       strain; carried, which is part of used; the highest limit of this window or of those that
+--                       left strain or a debt; when the window ends
 --            n          the subject's name, where a process keeps names
 -- ARGV[1]  the process
 -- ARGV[2]  for each key a COMMAND, the figures of a Report: see lib/throttle/sync/store.ts
@@ -19,9 +19,12 @@
 --          AnswerFigures; and behind them why a key is unreadable, for each that is
 local call, pack, unpacked, min, max, floor = redis.call, struct.pack, struct.unpack, math.min, math.max, math.floor
 local COMMAND, COMMAND_BYTES, REPLY = '<ddddddddddddddddddd', 152, '<dddddddddddddddd'
+local CARRIES, CLEARS, NEWS = 1, 2, 4 -- flags of a command
 local FIELD, NEVER = '<I5i7I6I6I7I3I6i7', 2 ^ 55
-local SUMS = '<i7I6I6I7I3I6i7I3I6I6' -- longer ones would take three times the memory
-local NO_FIELD, NO_SUMS = pack(FIELD, 0, 0, 0, 0, 0, 0, 0, 0), pack(SUMS, 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0)
+local SUMS = '<i7I6I6I7I3I6i7I3I6I6I7' -- longer ones would take three times the memory
+local NO_FIELD, NO_SUMS = pack(FIELD, 0, 0, 0, 0, 0, 0, 0, 0), pack(SUMS, 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0, 0)
+local KEPT, SMALL = 2 ^ (-1 / 8), 105 -- strain falls to half in eight windows; so little is forgotten
+local MOST_WINDOWS, MOST_TIME = 32, 7 * 86400 * 1000000 -- so long a record outlives its window
 local CLOSED, WRITTEN, LATE, UNREADABLE = 0, 1, 2, 3
 local process, commands = ARGV[1], ARGV[2] or ''
 local lease, grace, least = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -32,6 +35,10 @@ local time = clock[1] * 1000000 + clock[2]
 
 local function whole(n)
   return string.format('%d', n)
+end
+
+local function has(flags, flag)
+  return floor(flags / flag) % 2 == 1
 end
 
 -- What the hash has, if it is as long as what stands for nothing.
@@ -45,10 +52,7 @@ local function count(key)
   local all = call('HGETALL', key)
   for i = 1, #all, 2 do
     local name, value = all[i], all[i + 1]
-    if name == 'c' then o.used = o.used + (tonumber(value) or 0)
-    elseif name == 'c:e' then o.excused = o.excused + (tonumber(value) or 0)
-    elseif name == 'c:a' then o.added = o.added + (tonumber(value) or 0)
-    elseif name ~= 's' and name ~= 'n' and name ~= process and #value == #NO_FIELD then
+    if name ~= 's' and name ~= 'n' and name ~= process and #value == #NO_FIELD then
       local seq, used, held, ahead, expires, running, excused, added = unpacked(FIELD, value)
       if expires <= time then
         used, held, ahead, running = used + held, 0, 0, 0
@@ -63,18 +67,56 @@ local function count(key)
   return o
 end
 
-local function sync(key, name, starts, ends, seq, stored, closes, used, held, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit)
+-- Overshoot in hundredths of a limit, as the next window has it.
+local function overshoot(used, added, strain, carried, limit)
+  return max(strain * KEPT, limit > 0 and 100 * (used - added - carried) / limit or 0)
+end
+
+-- Closes the record's window and opens the report's. Fields whose requests may still run keep their seq and running;
+-- the others go. A clock that was set back opens an earlier window: then no field stays.
+local function roll(key, sums, starts, ends, flags)
+  local used, _, _, _, _, _, added, strain, carried, limit, ended = unpacked(SUMS, sums)
+  local first, places, last = NEVER, 0, 0
+  local all, keep, mine = call('HGETALL', key), {}, NO_FIELD
+  for i = 1, #all, 2 do
+    local name, value = all[i], all[i + 1]
+    if name == 'n' then keep[#keep + 1], keep[#keep + 2] = name, value
+    elseif name ~= 's' and #value == #NO_FIELD then
+      local seq, _, held, _, expires, running = unpacked(FIELD, value)
+      if expires <= ended then used = used + held
+      elseif expires > starts and expires < NEVER and starts >= ended then
+        value = pack(FIELD, seq, 0, 0, 0, expires, running, 0, 0)
+        keep[#keep + 1], keep[#keep + 2] = name, value
+        places, first, last = places + running, min(first, expires), max(last, expires)
+        if name == process then mine = value end
+      end
+    end
+  end
+  local missed = max(0, floor((starts - ended) / (ends - starts)))
+  strain = max(100, floor(overshoot(used, added, strain, carried, limit) * KEPT ^ missed + 0.5))
+  carried = has(flags, CARRIES) and limit > 0 and max(0, used - added - limit * (missed + 1)) or 0
+  call('DEL', key)
+  for i = 1, #keep, 1000 do call('HSET', key, unpack(keep, i, min(i + 999, #keep))) end -- Lua's stack is small
+  return pack(SUMS, carried, 0, 0, first, places, 0, 0, strain, carried, limit, ends), mine, last
+end
+
+local function sync(key, name, starts, ends, seq, stored, flags, used, held, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit)
   if time < starts or time >= ends then return CLOSED end
   local got = call('HMGET', key, 's', process)
-  local sums, mine = readable(got[1], NO_SUMS), readable(got[2], NO_FIELD)
-  local found, used0, held0, ahead0, _, running0, excused0, added0 = unpacked(FIELD, mine)
-  -- An old copy of a command does nothing: neither after a later one, nor where the field was moved or lost, even if
-  -- another copy has brought it back.
-  if found >= seq or found < stored then return LATE, found end
+  local sums, mine, last = readable(got[1], NO_SUMS), readable(got[2], NO_FIELD), 0
+  local ended = select(11, unpacked(SUMS, sums))
+  local rolls, isNew = ended ~= 0 and ended ~= ends, ended ~= ends
+  local found = rolls and 0 or (unpacked(FIELD, mine))
+  if found >= seq then return LATE, found end -- an old copy of a command does nothing after a later one
+  if rolls then sums, mine, last = roll(key, sums, starts, ends, flags) end
+  local _, used0, held0, ahead0, _, running0, excused0, added0 = unpacked(FIELD, mine)
 
-  local o, before, strain0, carried0 = {}
-  before, o.held, o.ahead, o.expires, o.running, o.excused, o.added, strain0, carried0 = unpacked(SUMS, sums)
-  strain, carried = max(strain, strain0), max(carried, carried0)
+  local o, before, strain0, carried0, limit0 = {}
+  before, o.held, o.ahead, o.expires, o.running, o.excused, o.added, strain0, carried0, limit0 = unpacked(SUMS, sums)
+  -- The record knows best what earlier windows left, but for what a process had not told when they ended.
+  if has(flags, CLEARS) then strain, carried = 100, 0
+  elseif has(flags, NEWS) or sums == NO_SUMS then strain, carried = max(strain, strain0), max(carried, carried0)
+  else strain, carried = strain0, carried0 end
   o.used, o.held, o.ahead = before - used0 + carried - carried0, max(0, o.held - held0), max(0, o.ahead - ahead0)
   o.running, o.excused, o.added = max(0, o.running - running0), max(0, o.excused - excused0), o.added - added0
 
@@ -108,18 +150,22 @@ local function sync(key, name, starts, ends, seq, stored, closes, used, held, ru
 
   local expires = NEVER
   if held > 0 or running > 0 then expires = time + max(lasts + grace, least, ahead > 0 and lease or 0) end
-  if closes > 0 then
-    call('HINCRBY', key, 'c', whole(used))
-    if excused ~= 0 then call('HINCRBY', key, 'c:e', whole(excused)) end
-    if added ~= 0 then call('HINCRBY', key, 'c:a', whole(added)) end
-    call('HDEL', key, process)
-  else
-    call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, added))
-  end
-  call('HSET', key, 's', pack(SUMS, o.used + used, o.held + held, o.ahead + ahead, min(o.expires, expires),
-    o.running + running, o.excused + excused, o.added + added, strain, carried, limit))
+  local total, extra, top = o.used + used, o.added + added, limit0
+  if number == 0 or granted > 0 then top = max(limit, limit0) end -- a refused request is no measure
+  call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, added), 's', pack(SUMS, total, o.held + held, o.ahead + ahead, min(o.expires, expires),
+    o.running + running, o.excused + excused, extra, strain, carried, top, ends))
   if name and name ~= '' then call('HSET', key, 'n', name) end
-  if sums == NO_SUMS then call('PEXPIREAT', key, whole(ends / 1000)) end
+
+  -- It lives as long as something of it matters: running requests, strain, a debt.
+  local nextStrain, windows = overshoot(total, extra, strain, carried, top), 0
+  if nextStrain > SMALL then windows = math.ceil(8 * math.log(nextStrain / SMALL) / math.log(2)) end
+  if has(flags, CARRIES) and top > 0 then windows = max(windows, math.ceil((total - extra) / top) - 1) end
+  if expires < NEVER then last = max(last, expires) end
+  windows = min(MOST_WINDOWS, max(windows, math.ceil((last - ends) / (ends - starts))))
+  if isNew or windows > 0 then
+    call('PEXPIREAT', key, whole((ends + min(windows * (ends - starts), MOST_TIME)) / 1000))
+  end
+  if isNew then before = 0 end
   return WRITTEN, found, o.used, o.held, o.ahead, o.running, o.excused, o.added, strain, granted, places, ahead, spare, carried, before
 end
 

@@ -8,6 +8,7 @@ import { shown } from '../../http/options'
 import { type Account, PLACES } from '../account/account'
 import { Hold, type HoldOwner } from '../account/hold'
 import { learnPrice } from '../account/price'
+import { NO_STRAIN } from '../account/rollover'
 import { type ChargedMessage, channels } from '../diagnostics'
 import type { Ledger } from '../ledger'
 import { isTwin } from '../warnings'
@@ -145,7 +146,7 @@ export class RequestCharges implements RequestBudget, MeterObserver, HoldOwner {
     let waitUs = -Infinity
     for (const { hold } of this.#charged) {
       if (hold.state === 'ended') continue
-      const unseenUs = Math.min((hold.limitUs / PLACES) * hold.account.strain, UNSEEN_MOST_US)
+      const unseenUs = Math.min((hold.limitUs / PLACES) * (hold.account.strain / NO_STRAIN), UNSEEN_MOST_US)
       waitUs = Math.max(waitUs, Math.max(hold.priceUs, unseenUs) - hold.takenUs(now))
     }
     return waitUs === -Infinity ? Infinity : Math.max(0, waitUs)

@@ -1,4 +1,4 @@
-import { type Account, HUNDREDTHS, TOLD_NOTHING } from '../account/account'
+import type { Account } from '../account/account'
 import type { Answer, AnswerFigures, Report } from './store'
 
 /** An active account is looked at this often. */
@@ -35,7 +35,7 @@ function toleranceOf({ limitUs, server }: Account): number {
  */
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
   const { told, own, grant } = account
-  if (told === undefined) return 'tick'
+  if (told === undefined || account.hasNews) return 'tick'
   if (account.hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
   const untold = own.used(now) + own.priced(now) - told.used - told.held
   if (Math.abs(untold) > toleranceOf(account) || grant.us > 0 || told.ahead > 0) return 'tick'
@@ -68,11 +68,6 @@ function isBeyond(account: Account, now: number): boolean {
   return account.measured(now) > account.limitUs
 }
 
-/** Whether a closing account's figures are in the store, and all its reports were answered: none may still be done. */
-export function isMovable({ isUncertain, stored }: Account): boolean {
-  return !isUncertain && stored > 0
-}
-
 /** Whether the store has all of it, and grants it nothing ahead. */
 export function isReported({ told, own }: Account, now: number): boolean {
   if (told === undefined) return false
@@ -91,11 +86,10 @@ export interface Sent {
  * The account's next report, and what it asks for: all that waits, under the limit of the first. It gives up what was
  * granted ahead, and asks for that anew: so nothing is used twice where the answer is late, lost, or says less.
  */
-export function reportOf(account: Account, seq: number, now: number, closes = false, wants = true): Sent {
+export function reportOf(account: Account, seq: number, now: number, wants = true): Sent {
   const { own, line } = account
   const first = line[0]
   account.dropGrant()
-  const held = closes ? 0 : own.priced(now)
   const latest = own.lastEnd
   let lasts = latest === Infinity ? LEASE_US : Math.max(0, latest - now)
   let want = 0
@@ -115,13 +109,12 @@ export function reportOf(account: Account, seq: number, now: number, closes = fa
     ends: account.end,
     seq,
     stored: account.stored,
-    closes,
     used: own.used(now),
-    held,
-    running: closes ? 0 : own.live,
+    held: own.priced(now),
+    running: own.live,
     excused: own.excused(now),
     added: own.addedUs,
-    strain: account.strainReported,
+    strain: account.strain,
     carried: account.carriedUs,
     lasts,
     want,
@@ -129,7 +122,10 @@ export function reportOf(account: Account, seq: number, now: number, closes = fa
     unit: first?.priceUs ?? 0,
     wish,
     wishPlaces,
-    limit: first?.applicant.limitUs ?? account.limitUs,
+    limit: first?.applicant.limitUs ?? (account.highestLimitUs || account.limitUs),
+    carries: account.terms.carryOver,
+    hasNews: account.hasNews,
+    clears: account.isCleared,
   }
   const sent = { report, at: now }
   account.sent = sent
@@ -158,15 +154,10 @@ export function takeAnswer(account: Account, sent: Sent, answer: Answer, now: nu
   if (report.number !== account.number) return undefined
   if (answer.status === 'written') {
     hear(account, sent, answer.figures as AnswerFigures, now)
+    if (answer.found < report.stored) account.stored = 0 // it was lost there: the next report names the subject again
     return 'serve'
   }
   if (answer.status === 'unreadable' || isBehind(account, answer)) return 'serve'
-  if (answer.status === 'late' && answer.found < report.stored) {
-    // The store has lost the figures: they are told anew. A closed process's have been moved before.
-    account.stored = 0
-    if (!report.closes) return 'again'
-    account.told = { ...TOLD_NOTHING, used: report.used }
-  }
   return account.line.length > 0 ? 'again' : undefined
 }
 
@@ -178,11 +169,15 @@ function isBehind({ start }: Account, { status, time }: Answer): boolean {
 function hear(account: Account, { report, at }: Sent, figures: AnswerFigures, now: number): void {
   const { grant, own } = account
   const { used, held, aheadOfOthers, running, excused, added, granted, count, ahead, places } = figures
-  account.stored = report.closes ? 0 : report.seq
+  account.stored = report.seq
+  account.hasNews = false
+  if (report.clears) account.isCleared = false
   account.others = { used, held, ahead: aheadOfOthers, running, excused, added }
   account.heardAt = at
-  account.strain = Math.max(account.strain, figures.strain / HUNDREDTHS)
-  account.carriedUs = Math.max(account.carriedUs, figures.carried)
+  if (!account.isCleared) {
+    account.strain = figures.strain
+    account.carriedUs = figures.carried
+  }
   const reported = { used: report.used, ahead, added: report.added }
   account.told = { ...reported, held: report.held + granted, until: at + report.lasts }
   grant.us = ahead + granted
@@ -195,7 +190,6 @@ function hear(account: Account, { report, at }: Sent, figures: AnswerFigures, no
 
 /** No answer came: what the store has is not known, and the report may still be done. */
 export function giveUp(account: Account): void {
-  account.isUncertain ||= !(account.sent as Sent).report.closes
   account.sent = undefined
   account.told = undefined
 }

@@ -3,7 +3,7 @@ import { type Clock, nowUs } from '../../http/clock'
 import type { Account } from '../account/account'
 import { channels, type SyncedMessage } from '../diagnostics'
 import type { HealthListener, ServerHealth, StoreHealth } from './health'
-import { type Sent, TICK_US, askLater, dueAt, giveUp, isActive, isMovable, isReported } from './report'
+import { type Sent, TICK_US, askLater, dueAt, giveUp, isActive, isReported } from './report'
 import { reportOf, takeAnswer, tick } from './report'
 import { type Command, Sender, type Sending, TOGETHER } from './sender'
 import type { Answer, Report } from './store'
@@ -112,8 +112,7 @@ export class Reporter implements HealthListener, Sending {
 
   reportOf(account: Account, now: number): Sent {
     this.#accounts.enter(account, now)
-    const closes = this.#state === 'closing' && isMovable(account)
-    return reportOf(account, ++this.#seq, now, closes, this.#grantAhead && this.#state === 'open')
+    return reportOf(account, ++this.#seq, now, this.#grantAhead && this.#state === 'open')
   }
 
   report({ server, sent }: Command): Promise<readonly Answer[]> {
@@ -259,8 +258,7 @@ export class Reporter implements HealthListener, Sending {
   }
 
   /**
-   * Reports the last figures. Those of which every report was answered move to the sum of closed processes. Others stay
-   * in the store.
+   * Reports the last figures.
    */
   async close(): Promise<void> {
     if (this.#state !== 'open') return
@@ -270,7 +268,7 @@ export class Reporter implements HealthListener, Sending {
       const now = nowUs(this.#clock)
       const left = [...this.#accounts.active].filter((account) => {
         this.#accounts.enter(account, now)
-        return isMovable(account) || !isReported(account, now)
+        return !isReported(account, now)
       })
       if (left.length === 0) break
       for (const account of left) this.ask(account)

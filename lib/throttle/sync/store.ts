@@ -74,8 +74,6 @@ export interface Report {
   readonly seq: number
   /** The `seq` of the last report that was answered in this window; 0 for none. */
   readonly stored: number
-  /** The process closes: its figures move to the sum of closed processes. */
-  readonly closes: boolean
   /** Time that its requests used. */
   readonly used: number
   /** What is left of the prices of its running requests. */
@@ -90,6 +88,10 @@ export interface Report {
   readonly strain: number
   /** Overshoot of the last window that counts in this one. */
   readonly carried: number
+  /** When the last window ended, the store had not heard all of this process: strain and carried may be more than it knows. */
+  readonly hasNews: boolean
+  /** Strain and debt are taken back: `reset()`. */
+  readonly clears: boolean
   /** In how many µs the last of its running requests should have ended. */
   readonly lasts: number
   /** What its waiting requests need together, and how many they are. */
@@ -102,6 +104,8 @@ export interface Report {
   readonly wishPlaces: number
   /** The limit of the first that waits, or of the latest request. */
   readonly limit: number
+  /** What is used beyond the limit is the next window's first use. */
+  readonly carries: boolean
 }
 
 /** What the server answers to a report. */
@@ -123,14 +127,14 @@ export interface Answer {
 
 /** What a server knows of the other processes, and what it grants. Microseconds and counts. */
 export interface AnswerFigures {
-  /** The other processes' sums, those of closed ones and what was carried over included. */
+  /** The other processes' sums, what was carried over included. */
   readonly used: number
   readonly held: number
   readonly aheadOfOthers: number
   readonly running: number
   readonly excused: number
   readonly added: number
-  /** The highest that any process reported in this window, in hundredths of a limit. */
+  /** In hundredths of a limit. */
   readonly strain: number
   /** Granted to waiting requests, and how many of them; part of the process's `held` and `running` now. */
   readonly granted: number
@@ -138,7 +142,7 @@ export interface AnswerFigures {
   /** Time and places that the process has ahead now. */
   readonly ahead: number
   readonly places: number
-  /** Overshoot of the last window that is part of `used`: the highest that any process reported. */
+  /** Overshoot of the last window that is part of `used`. */
   readonly carried: number
   /** All processes' used time before this report, as the answer to the one before left it. Default: `advise()` knows nothing. */
   readonly before?: number

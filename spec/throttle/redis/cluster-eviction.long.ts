@@ -41,7 +41,7 @@ it('redisStore() over a Cluster reports again what a master has evicted while no
   }
   await until(async () => (await known()) === USERS.length)
 
-  const keys = await admin.keys('tollgate:w3:*')
+  const keys = await admin.keys('tollgate:w4:*')
   await sleep(RESTING_MS)
   const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
   await admin.config('SET', 'maxmemory', String(used + 200_000))

@@ -42,7 +42,7 @@ describe('redisStore() on a server that evicts', { concurrency: true }, () => {
       return totals.filter((ms, i) => ms >= 1_000 + i).length
     }
     await until(async () => (await known()) === users.length, LONGEST_MS)
-    const keys = await admin.keys('tollgate:w3:*')
+    const keys = await admin.keys('tollgate:w4:*')
     await sleep(RESTING_MS)
     const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
     await admin.config('SET', 'maxmemory', String(used + 200_000))
@@ -81,7 +81,7 @@ describe('redisStore() on a server that evicts', { concurrency: true }, () => {
       return totals.every((ms) => ms >= expected && ms < expected + ROUND_MS)
     }
     await until(right, LONGEST_MS)
-    const keys = await admin.keys('tollgate:w3:*')
+    const keys = await admin.keys('tollgate:w4:*')
     const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
     await admin.config('SET', 'maxmemory', String(used + 2_000_000))
     const stop = flood(admin)

@@ -29,7 +29,7 @@ describe('redisStore({ names })', () => {
   const own = redisOfSuite()
   const store = (prefix: string, names?: boolean) =>
     redisStore(own.redis, { prefix, ...(names !== undefined && { names }) })
-  const keys = (prefix: string) => own.redis.keys(`${prefix}w3:*`)
+  const keys = (prefix: string) => own.redis.keys(`${prefix}w4:*`)
   /** What field `n` of each window says; undefined where there is none. */
   const namesIn = async (prefix: string) =>
     Promise.all((await keys(prefix)).map((key) => own.redis.hget(key, 'n').then((name) => name ?? undefined)))
@@ -58,7 +58,7 @@ describe('redisStore({ names })', () => {
         await flush()
         return (await keys(prefix)).length === 1
       })
-      await until(() => seen.some((line) => line.includes(`${prefix}w3:`)))
+      await until(() => seen.some((line) => line.includes(`${prefix}w4:`)))
       monitor.disconnect()
       assert.deepEqual(await namesIn(prefix), [undefined])
       assert.equal(seen.join('\n').includes('ada'), false)
@@ -84,7 +84,7 @@ describe('redisStore({ names })', () => {
     const monitor = await own.redis.monitor()
     t.after(() => monitor.disconnect())
     monitor.on('monitor', (_time: string, args: string[]) => {
-      if (/^eval/i.test(args[0] ?? '') && args[3]?.startsWith('once:w3:')) seen.push(args)
+      if (/^eval/i.test(args[0] ?? '') && args[3]?.startsWith('once:w4:')) seen.push(args)
     })
     const { spend, flush } = await start(t, store('once:', true))
     for (let i = 0; i < 4; i++) {
@@ -112,7 +112,7 @@ describe('redisStore({ names })', () => {
     const onMasters = async () => {
       const found = await Promise.all(
         cluster.masters.map(async ({ admin }) =>
-          Promise.all((await admin.keys('tollgate:w3:*')).map((key) => admin.hget(key, 'n'))),
+          Promise.all((await admin.keys('tollgate:w4:*')).map((key) => admin.hget(key, 'n'))),
         ),
       )
       return found.flat()

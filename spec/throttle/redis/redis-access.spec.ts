@@ -143,7 +143,7 @@ describe('throttle() over Redis that is asked about many subjects', () => {
     t.after(() => monitor.disconnect())
     const sizes: number[] = []
     monitor.on('monitor', (_time: string, [name, , keys, first]: string[], source: string) => {
-      const isReport = name?.toLowerCase() === 'evalsha' && String(first).includes(':w3:')
+      const isReport = name?.toLowerCase() === 'evalsha' && String(first).includes(':w4:')
       if (isReport && source !== 'lua') sizes.push(Number(keys))
     })
     return { usage: (user: string) => made.usage(user), sizes }

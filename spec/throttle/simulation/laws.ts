@@ -4,6 +4,7 @@ import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/sync/report'
 import { Allowances } from './allowances'
 import { watchLines } from './law-of-lines'
 import { watchWindows } from './law-of-windows'
+import { ATTACKED_WINDOWS } from './scenario'
 import type { SimulatedProcess } from './simulated-process'
 import type { SimulatedRequest } from './simulated-request'
 import type { Simulation } from './simulation'
@@ -56,7 +57,10 @@ export class Laws {
       if (!other.isGone && other.seq < request.seq)
         sim.found('first come, first served', { earlier: other.arrivedAt, later: request.arrivedAt })
     if (sim.mode === 'outage' && process.isDown) this.#hasShare(request)
-    if (!sim.scenario.isCalm || !sim.scenario.isExact) return
+    if (!sim.scenario.isCalm) return
+    if (work.live.size > PLACES)
+      sim.found('at most 32 run at once, also across a window’s end', { live: work.live.size })
+    if (!sim.scenario.isExact) return
     // Time charged after its request had ended is told within a tick.
     if (sim.loop.now - work.chargedAt <= sim.heardWithin) return
     this.#hasRoom(request)
@@ -250,6 +254,7 @@ export class Laws {
 
   atEnd(): void {
     const { sim } = this
+    if (sim.mode === 'changing') for (const work of sim.works) this.#fewBudgets(work)
     for (const process of sim.alive)
       for (const line of process.lines.values())
         for (const request of line) {
@@ -263,6 +268,14 @@ export class Laws {
               subject: request.work.subject,
             })
         }
+  }
+
+  /** Who takes another process in each window gets no more than who stays. */
+  #fewBudgets(work: Work): void {
+    const first = work.number(this.admittedOf(work)[0]?.admittedAt)
+    const us = work.between(work.startOf(first), work.startOf(first + ATTACKED_WINDOWS))
+    const budgets = us / this.sim.scenario.limitUs / ATTACKED_WINDOWS
+    if (budgets > 4.01) this.sim.found('at most 4 budgets a window on average', { budgets, subject: work.subject })
   }
 
   /** What an ended process did in its last ticks may be missing in the store. */

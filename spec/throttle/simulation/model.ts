@@ -1,4 +1,5 @@
 import { PLACES } from '../../../lib/throttle/account/account'
+import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from '../../../lib/throttle/account/rollover'
 import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/sync/report'
 import type { Answer, Beat, Report } from '../../../lib/throttle/sync/store'
 
@@ -31,25 +32,27 @@ export interface Sums {
   readonly strain: number
   readonly carried: number
   readonly limit: number
+  readonly ends: number
 }
 
-/** One subject's window, as its hash in Redis. */
+/** One subject's record, as its hash in Redis. */
 export interface Hash {
+  /** The window's number: for the laws only. */
+  number: number
+  /** When it expires. */
+  lives: number
   readonly fields: Map<string, Field>
   sums: Sums
-  readonly closed: { used: number; excused: number; added: number }
-  /** What each closed process has moved: for the laws only. */
-  readonly moved: Map<string, number>
   /** What fields held that had expired, when the store looked or they were written anew: for the laws only. */
   readonly lapsed: { readonly at: number; readonly held: number }[]
 }
 
 /** What fields say together. */
-type Others = { -readonly [Name in keyof Omit<Sums, 'strain' | 'carried' | 'limit'>]: number }
+type Others = { -readonly [Name in keyof Omit<Sums, 'strain' | 'carried' | 'limit' | 'ends'>]: number }
 
 const NO_SUMS: Sums = {
   ...{ used: 0, held: 0, ahead: 0, expires: NEVER, running: 0, excused: 0, added: 0 },
-  ...{ strain: 0, carried: 0, limit: 0 },
+  ...{ strain: 0, carried: 0, limit: 0, ends: 0 },
 }
 const NO_FIELD: Field = { seq: 0, used: 0, held: 0, ahead: 0, expires: 0, running: 0, excused: 0, added: 0 }
 
@@ -61,7 +64,8 @@ export class StoreModel {
   token = 0
 
   hash(id: string, number: number): Hash | undefined {
-    return this.hashes.get(keyOf(id, number))
+    const hash = this.hashes.get(id)
+    return hash?.number === number ? hash : undefined
   }
 
   /** A copy of all data, for {@link restore}. */
@@ -82,30 +86,32 @@ export class StoreModel {
 
   report(process: string, c: Report, time: number): Answer {
     if (time < c.starts || time >= c.ends) return { time, status: 'closed', found: 0 }
-    const key = keyOf(c.id, c.number)
-    let hash = this.hashes.get(key)
-    const mine = hash?.fields.get(process) ?? NO_FIELD
-    const found = mine.seq
-    if (found >= c.seq || found < c.stored) return { time, status: 'late', found }
+    let hash = this.hashes.get(c.id)
+    if (hash && hash.lives <= time) hash = undefined
+    const rolls = hash !== undefined && hash.sums.ends !== c.ends
+    const found = rolls ? 0 : (hash?.fields.get(process)?.seq ?? 0)
+    if (found >= c.seq) return { time, status: 'late', found }
+    const isNew = hash === undefined || rolls
+    let last = 0
     if (hash === undefined) {
       hash = {
+        number: c.number,
+        lives: 0,
         fields: new Map(),
         sums: NO_SUMS,
-        closed: { used: 0, excused: 0, added: 0 },
-        moved: new Map(),
         lapsed: [],
       }
-      this.hashes.set(key, hash)
-    }
+      this.hashes.set(c.id, hash)
+    } else if (rolls) last = roll(hash, c)
+    const mine = hash.fields.get(process) ?? NO_FIELD
     if (mine.held > 0 && mine.expires <= time) hash.lapsed.push({ at: time, held: mine.held })
-    const figures = this.#write(hash, process, mine, c, time)
+    const figures = this.#write(hash, process, mine, c, time, isNew, last)
     return { time, status: 'written', found, figures }
   }
 
   /** The other processes' sums, by their fields. What has expired is written back. */
   #count(hash: Hash, process: string, time: number): Others {
-    const { used, excused, added } = hash.closed
-    const o = { used, held: 0, ahead: 0, running: 0, excused, added, expires: NEVER }
+    const o = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0, expires: NEVER }
     for (const [name, field] of hash.fields) {
       if (name === process) continue
       if (field.expires <= time) {
@@ -137,10 +143,17 @@ export class StoreModel {
     }
   }
 
-  #write(hash: Hash, process: string, mine: Field, c: Report, time: number): NonNullable<Answer['figures']> {
-    const before = hash.sums.used
-    const strain = Math.max(c.strain, hash.sums.strain)
-    const carried = Math.max(c.carried, hash.sums.carried)
+  #write(
+    hash: Hash,
+    process: string,
+    mine: Field,
+    c: Report,
+    time: number,
+    isNew: boolean,
+    last: number,
+  ): NonNullable<Answer['figures']> {
+    const before = isNew ? 0 : hash.sums.used
+    const { strain, carried } = leftOver(hash.sums, c)
     let o = this.#others(hash, mine)
     o.used += carried - hash.sums.carried
     let room = this.#room(o, c, strain)
@@ -155,13 +168,7 @@ export class StoreModel {
     let expires = NEVER
     if (held > 0 || running > 0) expires = time + Math.max(c.lasts + GRACE_US, LEAST_US, ahead > 0 ? LEASE_US : 0)
     const { used, excused, added, seq } = c
-    if (c.closes) {
-      hash.closed.used += used
-      hash.closed.excused += excused
-      hash.closed.added += added
-      hash.moved.set(process, (hash.moved.get(process) ?? 0) + used)
-      hash.fields.delete(process)
-    } else hash.fields.set(process, { seq, used, held, ahead, expires, running, excused, added })
+    hash.fields.set(process, { seq, used, held, ahead, expires, running, excused, added })
     hash.sums = {
       used: o.used + used,
       held: o.held + held,
@@ -172,8 +179,12 @@ export class StoreModel {
       added: o.added + added,
       strain,
       carried,
-      limit: c.limit,
+      limit: c.count === 0 || granted > 0 ? Math.max(c.limit, hash.sums.limit) : hash.sums.limit,
+      ends: c.ends,
     }
+    const runsUntil = Math.max(last, expires < NEVER ? expires : 0)
+    const lives = c.ends + keptAfter(totalsOf(hash.sums), c.ends, c.ends - c.starts, c.carries, runsUntil)
+    if (isNew || lives > c.ends) hash.lives = lives
     return {
       used: o.used,
       held: o.held,
@@ -209,6 +220,44 @@ export class StoreModel {
   }
 }
 
-function keyOf(id: string, number: number): string {
-  return `${id}/${number}`
+/** The record knows best what earlier windows left, but for what a process had not told when they ended. */
+function leftOver({ strain, carried, ends }: Sums, c: Report): { strain: number; carried: number } {
+  if (c.clears) return { strain: NO_STRAIN, carried: 0 }
+  if (!c.hasNews && ends !== 0) return { strain, carried }
+  return { strain: Math.max(strain, c.strain), carried: Math.max(carried, c.carried) }
+}
+
+function totalsOf({ used, added, carried, strain, limit }: Sums): WindowTotals {
+  return { usedUs: used, addedUs: added, carriedUs: carried, strain, limitUs: limit }
+}
+
+/**
+ * Closes the record's window and opens the report's: see roll() in sync.lua.
+ *
+ * @returns when the last of the fields that stay expires
+ */
+function roll(hash: Hash, c: Report): number {
+  const { sums } = hash
+  let { used } = sums
+  const next = { running: 0, expires: NEVER }
+  let last = 0
+  for (const [name, field] of [...hash.fields]) {
+    if (field.expires <= sums.ends) used += field.held
+    else if (field.expires > c.starts && field.expires < NEVER && c.starts >= sums.ends) {
+      field.used = field.held = field.ahead = field.excused = field.added = 0
+      next.running += field.running
+      next.expires = Math.min(next.expires, field.expires)
+      last = Math.max(last, field.expires)
+      continue
+    }
+    hash.fields.delete(name)
+  }
+  const missed = Math.max(0, Math.floor((c.starts - sums.ends) / (c.ends - c.starts)))
+  const totals = totalsOf({ ...sums, used })
+  const carried = c.carries ? debtAfter(totals, missed) : 0
+  hash.number = c.number
+  hash.lapsed.length = 0
+  const { limit } = sums
+  hash.sums = { ...NO_SUMS, ...next, used: carried, strain: strainAfter(totals, missed), carried, limit, ends: c.ends }
+  return last
 }

@@ -13,6 +13,7 @@ const ACCOUNT = 'lib/throttle/account/account.ts'
 const DECIDE = 'lib/throttle/account/decide.ts'
 const FIGURES = 'lib/throttle/account/figures.ts'
 const ACCOUNTS = 'lib/throttle/account/accounts.ts'
+const ROLLOVER = 'lib/throttle/account/rollover.ts'
 const CLOCK = 'lib/throttle/account/window-clock.ts'
 const LEDGER = 'lib/throttle/ledger.ts'
 const REPORT = 'lib/throttle/sync/report.ts'
@@ -27,10 +28,7 @@ type Row = readonly [lacks: string, modes: string, from: string, to: string]
 
 const OF_THE_STORE: readonly Row[] = [
   ['the order of reports', 'late', 'found >= c.seq', 'false'],
-  ['a field that an old report does not bring back', 'closed', 'found < c.stored', 'false'],
   ['the open window only', 'clocks late', 'time < c.starts || time >= c.ends', 'false'],
-  ['the sum of closed processes', 'closed', 'hash.closed.used += used', ''],
-  ['closed processes where all is counted', 'closed', '= hash.closed\n', '= { used: 0, excused: 0, added: 0 }\n'],
   [
     'counting anew where a wish is not met',
     'killed waiting',
@@ -75,9 +73,11 @@ const OF_THE_STORE: readonly Row[] = [
     'const running = c.running + count + places',
     'const running = c.running + count',
   ],
-  ['the highest strain', 'strain waiting', 'Math.max(c.strain, hash.sums.strain)', 'c.strain'],
+  ['the strain of the record', 'strain waiting', 'Math.max(strain, c.strain)', 'c.strain'],
+  ['running requests that pass over', 'changing clean waiting strain', 'next.running += field.running', ''],
+  ['strain that passes over', 'changing strain', 'strain: strainAfter(totals, missed)', 'strain: NO_STRAIN'],
   ['what is carried over, once', 'carried', 'o.used += carried - hash.sums.carried', 'o.used + carried'],
-  ['the highest that is carried over', 'carried', 'Math.max(c.carried, hash.sums.carried)', 'c.carried'],
+  ['the debt of the record', 'carried', 'Math.max(carried, c.carried)', 'c.carried'],
   [
     'excused waits told to others',
     'clients',
@@ -87,13 +87,6 @@ const OF_THE_STORE: readonly Row[] = [
 ]
 
 const OF_REPORTS: readonly Row[] = [
-  ['a move only if all was answered', 'closed', '!isUncertain && stored > 0', 'stored > 0'],
-  [
-    'a closing report repeated',
-    'closed everything',
-    'account.isUncertain ||= !(account.sent as Sent).report.closes',
-    'account.isUncertain = true',
-  ],
   [
     'the truth told at ticks',
     'clean late',
@@ -133,22 +126,15 @@ const OF_REPORTS: readonly Row[] = [
   ['a clock set back', 'clocks', ' || isBehind(account, answer)', ''],
   ['a clock that is hardly off', 'clocks', 'time < start - BEHIND_US', 'time < start'],
   ['old answers ignored', 'late', 'if (account.sent !== sent) return undefined', ''],
-  ['figures that are lost told anew', 'lost evicted', 'account.stored = 0\n    if', 'if'],
-  ['what was moved is told', 'closed', 'account.told = { ...TOLD_NOTHING, used: report.used }', ''],
   ['the age of a grant', 'late stalls hot', 'grant.until = at + LEASE_US / 2', 'grant.until = Infinity'],
   ['the limit of a grant', 'clean waiting two', 'grant.limitUs = report.limit', 'grant.limitUs = 0'],
-  [
-    'the highest strain heard',
-    'strain waiting',
-    'account.strain = Math.max(account.strain, figures.strain / HUNDREDTHS)',
-    '',
-  ],
-  ['the highest carried heard', 'carried', 'account.carriedUs = Math.max(account.carriedUs, figures.carried)', ''],
+  ['strain heard', 'changing strain', 'account.strain = figures.strain', ''],
+  ['debt heard', 'carried', 'account.carriedUs = figures.carried', ''],
   [
     'what is not known told again',
     'outage late',
-    "if (told === undefined) return 'tick'",
-    'if (told === undefined) return undefined',
+    "if (told === undefined || account.hasNews) return 'tick'",
+    "if (told === undefined) return undefined\n  if (account.hasNews) return 'tick'",
   ],
   ['lines asked about soon', 'waiting', 'const ASK_US = 100_000', 'const ASK_US = 900_000'],
 ]
@@ -184,26 +170,23 @@ const OF_HEALTH: readonly Row[] = [
 ]
 
 const OF_ACCOUNTS: readonly Row[] = [
-  ['strain', 'strain waiting', 'return Math.max(1, this.strain * STRAIN_KEPT, overshoot)', 'return 1'],
-  ['strain that falls', 'strain waiting', 'this.strain * STRAIN_KEPT, overshoot', 'this.strain, overshoot'],
-  ['strain that falls over windows without requests', 'carried strain', 'strain * STRAIN_KEPT ** missed', 'strain'],
-  ['charged time left out of strain', 'learned', '- this.others.added - this.own.addedUs', ''],
-  ['carried time left out of strain', 'carried', '- this.own.addedUs - this.carriedUs', '- this.own.addedUs'],
-  ['what is carried over', 'carried', 'this.terms.carryOver && ', 'false && '],
-  ['strain in the places', 'strain', '(live + 1) * limitUs * this.strainReported', '(live + 1) * limitUs * HUNDREDTHS'],
-  ['strain counted as the store does', 'carried hot', 'this.strainReported <=', 'this.strain * HUNDREDTHS <='],
+  ['what was not told at a window’s end', 'strain carried late', '(this.hasNews || isUntold)', 'false'],
+  ['strain in the places', 'strain', '(live + 1) * limitUs * this.strain', '(live + 1) * limitUs * NO_STRAIN'],
   ['one alone has a place', 'waiting clean strain outage', 'return live === 0 || (live + 1)', 'return (live + 1)'],
   ['the use of a grant', 'hot clean', 'this.grant.us = Math.max(0, this.grant.us - hold.priceUs)', ''],
   ['the use of a place', 'hot clean strain', 'this.grant.places = Math.max(0, this.grant.places - 1)', ''],
 ]
 
+const OF_ROLLOVER: readonly Row[] = [
+  ['strain', 'strain waiting', 'strain * STRAIN_KEPT, limitUs > 0 ? (100 * measuredUs) / limitUs : 0', 'NO_STRAIN, 0'],
+  ['strain that falls', 'strain waiting', 'Math.max(strain * STRAIN_KEPT, limitUs', 'Math.max(strain, limitUs'],
+  ['strain that falls over windows without requests', 'carried strain', '* STRAIN_KEPT ** missed', ''],
+  ['charged time left out of strain', 'learned', 'usedUs - addedUs - carriedUs', 'usedUs - carriedUs'],
+  ['carried time left out of strain', 'carried', 'usedUs - addedUs - carriedUs', 'usedUs - addedUs'],
+  ['what is carried over', 'carried', 'Math.max(0, usedUs - addedUs - limitUs * (missed + 1))', '0'],
+]
+
 const OF_REST: readonly Row[] = [
-  [
-    'strain of subjects at rest',
-    'strain waiting',
-    'if (strain > 1 || next > 1) this.#strains',
-    'if (false) this.#strains',
-  ],
   ['figures of subjects at rest', 'clean waiting', 'own.restore(used, excused, added)', 'own.restore(0, 0, 0)'],
 ]
 
@@ -309,6 +292,7 @@ export const MUTANTS: readonly Mutant[] = [
     ['drift while a reply is under way', 'late', '(1 / 2 + this.#drift)', '(1 / 2)'],
   ]),
   ...of(ACCOUNT, OF_ACCOUNTS),
+  ...of(ROLLOVER, OF_ROLLOVER),
   ...of(ACCOUNTS, OF_REST),
   ...of(DECIDE, OF_DECISIONS),
   ...of(FIGURES, OF_FIGURES),
@@ -326,14 +310,12 @@ export const SLOW: ReadonlySet<string> = new Set([
 /** What no law finds in five of 300 seeds, and the spec that fails without it. */
 export const PROVED_BY: ReadonlyMap<string, string> = new Map([
   ['places in the process', 'throttle/simulation'],
-  ['strain counted as the store does', 'throttle/account/account'],
   ['half of the places at most ahead', 'throttle/simulation'],
   ['ends told beside a long hold', 'throttle/simulation'],
   ['drift while a reply is under way', 'throttle/account/window-clock'],
   ['charged time told apart', 'throttle/adversaries/processes.long'],
   ['overshoot heard at the end of a window', 'throttle/adversaries/processes.long'],
   ['the lease of what is ahead', 'throttle/ledger'],
-  ['what was moved is told', 'throttle/ledger'],
   ['one alone has a place', 'throttle/request/places'],
   ['never an earlier window', 'throttle/ledger'],
   ['strain in the places', 'throttle/request/places'],
@@ -347,11 +329,8 @@ export const PROVED_BY: ReadonlyMap<string, string> = new Map([
   ['only prices held in the store', 'throttle/account/figures'],
   ['a freed place for the next', 'throttle/ledger'],
   ['a line served as a request ends', 'throttle/ledger'],
-  ['a move only if all was answered', 'throttle/ledger'],
-  ['a closing report repeated', 'throttle/ledger'],
   ['what others have ahead', 'throttle/ledger'],
   ['the price of those who wait, anew', 'throttle/ledger'],
-  ['the highest strain heard', 'throttle/ledger'],
   ['ends reported at once', 'throttle/ledger'],
   ['ends told at once where others wait in the process', 'throttle/ledger'],
   ['new waiters asked about', 'throttle/ledger'],

@@ -4,11 +4,11 @@ import { Random } from './random'
 export const MODES = [
   ...(['clean', 'waiting', 'hot', 'learned', 'two', 'clients', 'strain', 'carried'] as const),
   ...(['late', 'killed', 'closed', 'lost', 'rolledBack', 'evicted', 'outage', 'cutOff', 'clocks', 'stalls'] as const),
-  'everything' as const,
+  ...(['everything', 'changing'] as const), // in the order of their coming: a seed counts the modes before
 ]
 export type Mode = (typeof MODES)[number]
 
-const CALM: readonly Mode[] = ['clean', 'waiting', 'hot', 'learned', 'two', 'clients', 'strain', 'carried']
+const CALM: readonly Mode[] = ['clean', 'waiting', 'hot', 'learned', 'two', 'clients', 'strain', 'carried', 'changing']
 /** Prices are what requests take. */
 const EXACT: readonly Mode[] = [
   'clean',
@@ -35,6 +35,9 @@ export interface Network {
   /** Late, and the second of doubles: by at most this. 0 where nothing is. */
   readonly latestUs: number
 }
+
+/** Windows of an attacker who takes another process for each. */
+export const ATTACKED_WINDOWS = 20
 
 /** One random run. Times in µs. */
 export interface Scenario {
@@ -71,7 +74,8 @@ export function randomScenario(seed: number, mode: Mode, r: Random): Scenario {
   const isHot = mode === 'hot' || (mode === 'stalls' && r.chance(0.5))
   const isTight = mode === 'waiting' || mode === 'strain'
   const windowUs = isHot ? 1_500_000 : r.pick([1_500_000, 3_000_000, 6_000_000]) * (isCalm ? 1 : 2)
-  const untilUs = (mode === 'strain' || mode === 'carried' ? 6.5 : 3.5) * windowUs
+  const windows = mode === 'changing' ? ATTACKED_WINDOWS + 2 : mode === 'strain' || mode === 'carried' ? 6 : 3
+  const untilUs = (windows + 0.5) * windowUs
   const limitUs = Math.round(windowUs * r.pick([0.1, 0.3, 0.5]))
   const load = r.pick(isHot ? [1, 2, 4] : isTight ? [0.6, 0.9, 1.2, 3] : [0.3, 1, 3, 10])
   const meanMs = r.pick(isHot ? [1, 2, 5] : isTight ? [50, 200, 500] : [0.3, 1, 5, 50, 300])
@@ -80,9 +84,9 @@ export function randomScenario(seed: number, mode: Mode, r: Random): Scenario {
   return {
     ...{ mode, isCalm, isExact: EXACT.includes(mode), isHot, windowUs, untilUs, limitUs, network, meanUs },
     processes: r.pick([1, 2, 3, 4, 6, 8]),
-    plans: !isHot && mode !== 'carried' && r.chance(0.3) ? [limitUs, limitUs >> 1] : [limitUs],
+    plans: !isHot && mode !== 'carried' && mode !== 'changing' && r.chance(0.3) ? [limitUs, limitUs >> 1] : [limitUs],
     isLossy: network.latestUs > 0,
-    subjects: Array.from({ length: r.int(1, 3) }, (_, i) => `subject-${seed}-${i}`),
+    subjects: Array.from({ length: mode === 'changing' ? 1 : r.int(1, 3) }, (_, i) => `subject-${seed}-${i}`),
     gapUs: Math.max((meanUs * windowUs) / (limitUs * load), untilUs / (isHot ? 3_000 : 250)),
     routeFactors: [1, r.pick([0.2, 3])],
     bursts: isTight ? 0.15 : r.chance(0.3) ? 0.05 : 0,

@@ -56,7 +56,7 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     this.limitUs = asked.limitUs
     this.arrivedAt = loop.now
     this.wait = { maxUs: scenario.waitUs, perSubject: PLACES_IN_LINE }
-    this.#guessUs = Math.max(1_000, Math.round(asked.us * (0.5 + random.fraction())))
+    this.#guessUs = sim.mode === 'changing' ? 1_000 : Math.max(1_000, Math.round(asked.us * (0.5 + random.fraction())))
     const { ledger, otherLedger } = process
     this.#ledgers = otherLedger ? (random.chance(0.2) ? [otherLedger, ledger] : [ledger, otherLedger]) : [ledger]
   }
@@ -223,7 +223,7 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     this.isGone = true
     const { process, sim, hold } = this
     if (!hold || !process.running.has(this) || sim.random.chance(0.5)) return
-    const unseenUs = Math.min((this.limitUs / PLACES) * hold.account.strain, UNSEEN_MOST_US)
+    const unseenUs = Math.min((this.limitUs / PLACES) * (hold.account.strain / 100), UNSEEN_MOST_US)
     sim.loop.after(
       Math.max(hold.priceUs, unseenUs),
       process.guarded(() => this.#writeOff(hold)),

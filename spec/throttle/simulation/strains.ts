@@ -3,6 +3,7 @@ import type { Simulation } from './simulation'
 import type { Work } from './work'
 
 const KEPT = 2 ** (-1 / 8)
+const FORGOTTEN = 1.05
 
 /** What overshoot in earlier windows comes to, by what was truly done. */
 export class Strains {
@@ -55,6 +56,22 @@ export class Strains {
     let strain = 1
     for (const process of told) strain = Math.max(strain, this.ofProcess(work, number, process))
     return strain
+  }
+
+  /**
+   * By what all processes did: what the record keeps from window to window, but for a window's last ticks, which the
+   * others tell too late. So little strain is forgotten with its window.
+   */
+  ofAll(work: Work, number: number): number {
+    const { limitUs } = this.sim.scenario
+    const told = (window: number) =>
+      work.used(window) - Math.max(0, work.added(window)) - this.#lastTicks(work, work.startOf(window + 1))
+    const strain = this.#strain(work, number, (window) => told(window) / limitUs)
+    return strain > FORGOTTEN ? strain : 1
+  }
+
+  #lastTicks(work: Work, end: number): number {
+    return work.between(end - this.sim.heardWithin, end)
   }
 
   /** By what one process did by itself. */

@@ -179,6 +179,14 @@ export class Work {
     return us
   }
 
+  /** Work between two times. */
+  between(from: number, to: number): number {
+    let us = 0
+    for (const stretch of this.stretches)
+      us += Math.max(0, Math.min(stretch.to ?? this.now(), to) - Math.max(stretch.from, from))
+    return us
+  }
+
   /** How many stretches were under way within `slack` of a time. */
   across(at: number, slack: number, by?: SimulatedProcess): number {
     let n = 0

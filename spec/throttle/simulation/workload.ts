@@ -7,6 +7,7 @@ const FIRST_US = 60_000
 /** Requests of each subject come at random, some in bursts, with durations that drift. */
 export function scheduleRequests(sim: Simulation): void {
   const { scenario, random, loop } = sim
+  if (sim.mode === 'changing') return scheduleAttack(sim)
   for (const work of sim.works) {
     const { windowUs, isHot } = scenario
     const only = !isHot && random.chance(0.3) ? random.int(0, scenario.processes - 1) : undefined
@@ -22,6 +23,21 @@ export function scheduleRequests(sim: Simulation): void {
       loop.after(Math.max(200, random.exponential(scenario.gapUs * count)) + pause, next)
     }
     loop.after(FIRST_US + random.fraction() * windowUs * 0.5, next)
+  }
+}
+
+/** In each window another process is asked, for more than may run at once, which takes a limit and looked short. */
+function scheduleAttack(sim: Simulation): void {
+  const { scenario, random, loop } = sim
+  const { windowUs, limitUs } = scenario
+  for (const work of sim.works) {
+    const attack = (window: number): void => {
+      const process = sim.processes[window % sim.processes.length]
+      for (let i = 0; i < 36; i++)
+        if (process) sim.request(process, work, { us: limitUs, limitUs: random.pick(scenario.plans), route: 0 })
+      loop.at(work.startOf(work.number() + 1) + 40_000, () => attack(window + 1))
+    }
+    loop.at(work.startOf(work.number(FIRST_US) + 1) + windowUs * random.fraction() * 0.3, () => attack(0))
   }
 }
 

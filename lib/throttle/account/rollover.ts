@@ -1,0 +1,62 @@
+/** Strain falls to half in eight windows. */
+const STRAIN_KEPT = 2 ** (-1 / 8)
+/** Strain is counted in hundredths of a limit. This is none. */
+export const NO_STRAIN = 100
+/** So little strain is forgotten with its window. */
+const STRAIN_FORGOTTEN = 105
+/** What a window leaves is kept for so many windows at most, and for so long: a week. Microseconds. */
+const MOST_WINDOWS = 32
+const MOST_US = 7 * 86_400_000_000
+
+/** What a window comes to, over all processes. Whole microseconds where nothing else is said. */
+export interface WindowTotals {
+  readonly usedUs: number
+  /** Part of it that was not measured; below zero where more was done than was seen. */
+  readonly addedUs: number
+  /** Part of it that earlier windows left. */
+  readonly carriedUs: number
+  /** Hundredths of a limit, at least 100. */
+  readonly strain: number
+  /** The highest limit that a request was admitted under; 0 where none was. */
+  readonly limitUs: number
+}
+
+/**
+ * Overshoot of earlier windows in the window that opens next: a subject has so many times fewer places.
+ *
+ * @param missed windows that passed since without the subject
+ * @returns whole hundredths of a limit, at least 100
+ */
+export function strainAfter(totals: WindowTotals, missed: number): number {
+  return Math.max(NO_STRAIN, Math.floor(nextStrain(totals) * STRAIN_KEPT ** missed + 0.5))
+}
+
+function nextStrain({ usedUs, addedUs, carriedUs, strain, limitUs }: WindowTotals): number {
+  const measuredUs = usedUs - addedUs - carriedUs
+  return Math.max(strain * STRAIN_KEPT, limitUs > 0 ? (100 * measuredUs) / limitUs : 0)
+}
+
+/** Time used beyond the limit, with `carryOver` the next window's first use. Each window pays for a limit of it. */
+export function debtAfter({ usedUs, addedUs, limitUs }: WindowTotals, missed: number): number {
+  return limitUs > 0 ? Math.max(0, usedUs - addedUs - limitUs * (missed + 1)) : 0
+}
+
+/**
+ * For how long after its window's end something of it matters: strain, a debt, running requests. Microseconds.
+ *
+ * @param runsUntil when the last running request should have ended, on the clock of `ends`
+ */
+export function keptAfter(
+  totals: WindowTotals,
+  ends: number,
+  windowUs: number,
+  carryOver: boolean,
+  runsUntil: number,
+): number {
+  const { usedUs, addedUs, limitUs } = totals
+  const strain = nextStrain(totals)
+  let windows = Math.ceil((runsUntil - ends) / windowUs)
+  if (strain > STRAIN_FORGOTTEN) windows = Math.max(windows, Math.ceil(8 * Math.log2(strain / STRAIN_FORGOTTEN)))
+  if (carryOver && limitUs > 0) windows = Math.max(windows, Math.ceil((usedUs - addedUs) / limitUs) - 1)
+  return Math.min(Math.max(0, Math.min(windows, MOST_WINDOWS)) * windowUs, MOST_US)
+}
