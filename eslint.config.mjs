@@ -1,4 +1,8 @@
+import { existsSync } from 'node:fs'
 import tseslint from 'typescript-eslint'
+
+/** Folders with a package of their own: without what it installs their types are not known. */
+const PACKAGES = ['bench', 'demo', 'spec/clients']
 
 export default tseslint.config(
   {
@@ -13,6 +17,7 @@ export default tseslint.config(
       '**/*.cjs',
       'demo/console/*.js',
       'lib/dashboard/*.js',
+      ...PACKAGES.filter((folder) => !existsSync(`${folder}/node_modules`)),
     ],
   },
   ...tseslint.configs.recommendedTypeChecked,
@@ -21,7 +26,7 @@ export default tseslint.config(
     rules: { '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }] },
   },
   {
-    files: ['spec/**'],
+    files: ['spec/**', 'demo/spec/**'],
     rules: {
       '@typescript-eslint/no-floating-promises': [
         'error',

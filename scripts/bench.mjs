@@ -1,8 +1,9 @@
 // npm run bench: gets the peers, builds the package as it is published, and runs bench/main.ts, compiled.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'
+import { install } from './install.mjs'
 import { needRedis, withRedis } from './services.mjs'
 
 const root = join(import.meta.dirname, '..')
@@ -12,12 +13,7 @@ const run = (command, args, cwd) => {
   if (status !== 0) process.exit(status ?? 1)
 }
 
-const lock = readFileSync(join(bench, 'package-lock.json'), 'utf8')
-const installed = join(bench, 'node_modules/.installed')
-if (!existsSync(installed) || readFileSync(installed, 'utf8') !== lock) {
-  run('npm', ['ci', '--no-audit', '--no-fund', '--silent'], bench)
-  writeFileSync(installed, lock)
-}
+install('bench')
 run(process.execPath, ['scripts/build.mjs'], root)
 // The peers and the package are loaded as an app would load them: by their names, from node_modules.
 const link = join(bench, 'node_modules/express-tollgate')

@@ -10,7 +10,9 @@ import { join } from 'node:path'
 import { needRedis, startRedis } from './services.mjs'
 
 const root = join(import.meta.dirname, '..')
-const { name, version, devDependencies: pinned } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const manifest = (folder) => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+const { name, version, devDependencies } = manifest('.')
+const pinned = { ...manifest('spec/clients').dependencies, ...devDependencies }
 const home = mkdtempSync(join(tmpdir(), 'express-tollgate-consumers-'))
 process.on('exit', () => rmSync(home, { recursive: true, force: true }))
 const tarball = join(home, `${name}-${version}.tgz`)
@@ -111,8 +113,6 @@ app.get('/', requireBearer({ optional: true }), throttle(), (req, res) => {
   void known.userId
   if (known.kind === 'user') res.send(known.userId.length + known.sub.length)
   else res.send(known.clientId.length)
-  // @ts-expect-error two sources of keys
-  requireBearer({ issuer: 'a', audience: 'b', key: 'k', jwksUri: 'u' })
   res.json({ kind: session?.kind, leftMs: req.throttle?.leftMs })
 })`)}`,
   'throttle alone': `import { budgetOf, throttle } from 'express-tollgate/throttle'

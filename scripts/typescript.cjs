@@ -6,6 +6,7 @@ const { dirname, join, relative } = require('node:path')
 
 const root = join(__dirname, '..')
 const changedAt = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? -Infinity
+const isSource = (file) => /(?<!\.d)\.ts$/.test(file) && !/[\\/](node_modules|\.cache)[\\/]/.test(file)
 const madeOf = (file) => join(root, '.cache/js', relative(root, file).replace(/\.ts$/, '.js'))
 const optionsOf = (sourcefile) => ({
   ...{ sourcefile, loader: 'ts', format: 'cjs', platform: 'node', target: 'node20', keepNames: true },
@@ -34,7 +35,7 @@ exports.transpile = async function () {
   const files = ['lib', 'spec', 'demo'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true }).map((file) => join(root, folder, String(file))),
   )
-  const stale = files.filter((file) => file.endsWith('.ts') && changedAt(madeOf(file)) < changedAt(file))
+  const stale = files.filter((file) => isSource(file) && changedAt(madeOf(file)) < changedAt(file))
   await Promise.all(
     stale.map(async (file) => {
       const { code } = await transform(readFileSync(file, 'utf8'), optionsOf(file))

@@ -8,7 +8,7 @@ import { pages } from './support/markdown'
 import { type Server, startRedis } from './support/redis'
 
 const root = process.cwd()
-const home = join(root, '.cache', `docs-${process.pid}`)
+const home = join(root, 'spec/clients/.cache', `docs-${process.pid}`)
 rmSync(home, { recursive: true, force: true })
 mkdirSync(home, { recursive: true })
 after(() => rmSync(home, { recursive: true, force: true }))

@@ -16,7 +16,7 @@ import { until } from './support/until'
 
 const root = process.cwd()
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
-const home = join(root, '.cache', `readme-${process.pid}`)
+const home = join(root, 'spec/clients/.cache', `readme-${process.pid}`)
 const run = promisify(execFile)
 let apps = 0
 

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { CHALLENGE, VERIFIER, post } from '../../spec/oauth/support'
+import { type Page, UserAgent } from '../../spec/oauth/user-agent'
+import { startDemo } from './running'
+
+const session = (agent: UserAgent, token: string) => (path: string) =>
+  agent.request(`/platform/${path}`, { headers: { authorization: `Bearer ${token}` } })
+
+describe('the demo as a whole', () => {
+  it('login, terms, code, token, id_token, API, throttled: as somebody meets it who opens /login', async (t) => {
+    const { origin, close } = await startDemo({ limitMs: 1_000, windowMs: 86_400_000 })
+    t.after(close)
+    const agent = new UserAgent(origin)
+    const begun = await agent.request('/login')
+    const login = await agent.request(begun.location ?? '')
+    assert.equal(login.title, 'Sign in')
+    const wrong = await login.logIn('ada', 'difference engine')
+    assert.match(wrong.notice ?? '', /./)
+    const terms = await wrong.logIn()
+    assert.equal(terms.location, null, 'the terms of access come first')
+    const back = await terms.accept()
+    const end = await agent.request(back.location ?? '')
+    assert.equal(end.status, 200, end.text)
+    assert.match(end.text, /"token_type": "Bearer"/)
+    assert.match(end.text, /"given_name": "Ada"/)
+    const [, token = ''] = /"access_token": "([\w.-]+)"/.exec(end.text) ?? []
+    const get = session(agent, token)
+    assert.match((await get('users/current')).text, /KWC6-X7D/)
+    assert.equal((await get('throttled?processingTime=1001')).status, 200)
+    const refused = await get('users/current')
+    assert.equal(refused.status, 429)
+    assert.match(refused.response.headers.get('retry-after') ?? '', /^\d+$/)
+
+    // Who has signed in is signed in, for another app too; its session pays from the same budget.
+    const again = await agent.request('/login')
+    const straight = await agent.request(again.location ?? '')
+    assert.ok(straight.params.has('code'), 'no page in between')
+    const second = await agent.request(straight.location ?? '')
+    const [, other = ''] = /"access_token": "([\w.-]+)"/.exec(second.text) ?? []
+    assert.notEqual(other, token)
+    assert.equal((await session(agent, other)('users/current')).status, 429)
+  })
+
+  it('a sign-in that another browser began is refused', async (t) => {
+    const { origin, close } = await startDemo()
+    t.after(close)
+    const theirs = new UserAgent(origin)
+    const login = await theirs.request((await theirs.request('/login')).location ?? '')
+    const back = await (await login.logIn()).finish()
+    for (const at of [back.location ?? '', '/callback', '/callback?state[]=1', `/callback?state=${'0'.repeat(32)}`]) {
+      assert.equal((await new UserAgent(origin).request(at)).status, 400, at)
+    }
+    assert.equal((await theirs.request(back.location ?? '')).status, 200)
+  })
+
+  it('a token that was signed out or revoked opens nothing more, at once', async (t) => {
+    const { origin, issuer, visitor, close } = await startDemo()
+    t.after(close)
+    const agent = new UserAgent(origin)
+    const [one, two] = await Promise.all(['family-app', 'photo-app'].map((app) => visitor.userToken('ada', app)))
+    assert.ok(one && two)
+    const out = await agent.request('/platform/logout', { method: 'POST', headers: { authorization: `Bearer ${one}` } })
+    assert.equal(out.status, 204)
+    assert.equal((await session(agent, one)('users/current')).status, 401)
+    assert.equal((await session(agent, two)('users/current')).status, 200, 'the other app goes on')
+    assert.equal((await post(`${issuer}/revoke`, { token: two, client_id: 'photo-app' })).status, 200)
+    assert.equal((await session(agent, two)('users/current')).status, 401)
+  })
+
+  it('the token endpoint has a budget for each app and address, and says what an answer cost', async (t) => {
+    const { issuer, close } = await startDemo()
+    t.after(close)
+    const ask = async (form: Record<string, string>, headers = {}) => {
+      const answer = await post(`${issuer}/token`, form, headers)
+      assert.equal(answer.status, 200)
+      return ['x-throttle-millis-used', 'x-processing-time'].map((field) => Number(answer.headers.get(field)))
+    }
+    const form = { grant_type: 'unauthenticated_session', ip_address: '127.0.0.1' }
+    const pays = async (own: () => Promise<number[]>) => {
+      const [used = NaN, cost = NaN] = await own()
+      assert.ok(used <= cost + 1, `${used} ms used, of which ${cost} ms by itself: nobody else pays from this budget`)
+    }
+    await pays(() => ask({ ...form, client_id: 'visitor-app' }))
+    let sum = 0
+    while (sum < 20) sum = (await ask({ ...form, client_id: 'visitor-app' }))[0] ?? NaN // its budget drains
+    await pays(() => ask({ ...form, client_id: 'family-app' }))
+    const credentials = Buffer.from('nightly-import:nightly-import-of-the-demo').toString('base64')
+    await pays(() => ask({ grant_type: 'client_credentials' }, { authorization: `Basic ${credentials}` }))
+  })
+
+  it('RFC 6749 §4.1.3: a code is good for its own app only', async (t) => {
+    const { origin, issuer, close } = await startDemo()
+    t.after(close)
+    const agent = new UserAgent(origin)
+    const redirectUri = `${origin}/callback`
+    const asked = { response_type: 'code', client_id: 'photo-app', redirect_uri: redirectUri, state: 's' }
+    const pkce = { code_challenge: CHALLENGE, code_challenge_method: 'S256' }
+    const page: Page = await agent.authorize(issuer, { ...asked, ...pkce, scope: 'profile' })
+    const code = (await (await page.logIn()).finish()).params.get('code') ?? ''
+    const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: VERIFIER }
+    assert.equal((await post(`${issuer}/token`, { ...form, client_id: 'family-app' })).status, 400)
+    assert.equal((await post(`${issuer}/token`, { ...form, client_id: 'photo-app' })).status, 200)
+  })
+})

@@ -1,0 +1,20 @@
+// node scripts/install.mjs FOLDER: installs what the folder's package-lock.json has, unless it is there already. What
+// only long runs, the demo, the bench or the site need has a package of its own, so that `npm ci` here stays short.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(import.meta.dirname, '..')
+
+export function install(folder) {
+  const lock = readFileSync(join(root, folder, 'package-lock.json'), 'utf8')
+  const installed = join(root, folder, 'node_modules/.installed')
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === lock) return
+  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--silent']
+  const { status } = spawnSync('npm', args, { cwd: join(root, folder), stdio: ['ignore', 2, 2] })
+  if (status !== 0) process.exit(status ?? 1)
+  writeFileSync(installed, lock)
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.argv.slice(2).forEach(install)
