@@ -1,5 +1,34 @@
 import { existsSync } from 'node:fs'
+import importX from 'eslint-plugin-import-x'
 import tseslint from 'typescript-eslint'
+
+/** The rooms of lib/, from the floor up: a room imports from those before it in this list, and from none after it. */
+const ROOMS = [
+  ...['errors.ts', 'http', 'redis', 'bearer', 'providers', 'throttle', 'oauth'],
+  ...['client', 'opentelemetry', 'dashboard', 'top', 'testing', 'index.ts'],
+]
+/** The same within a room. Files that stand beside these folders may import from all of them. */
+const INNER = {
+  bearer: ['refusal', 'session', 'credentials', 'keys', 'claims', 'revocation', 'dpop', 'issuers'],
+  throttle: ['advisor', 'account', 'sync', 'redis', 'request', 'inspect'],
+  oauth: [
+    ...['keys', 'directories', 'stores', 'parameters', 'records', 'pages'],
+    ...['tokens', 'client-auth', 'grants', 'endpoints'],
+  ],
+}
+
+const downOnly = (folder, rooms) =>
+  rooms.slice(0, -1).map((room, i) => ({
+    target: `${folder}/${room}`,
+    from: rooms.slice(i + 1).map((upper) => `${folder}/${upper}`),
+    message: `${folder}/${room} imports only from what is before it in ${rooms.join(', ')} (eslint.config.mjs).`,
+  }))
+const ZONES = [
+  ...downOnly('./lib', ROOMS),
+  ...Object.entries(INNER).flatMap(([room, rooms]) => downOnly(`./lib/${room}`, rooms)),
+  { target: './lib', from: ['./bench', './demo', './examples', './spec'], message: 'lib/ stands alone.' },
+  { target: './lib/*/**', from: './lib/*/index.ts', message: 'index.ts is for users of the package.' },
+]
 
 /** Folders with a package of their own: without what it installs their types are not known. */
 const PACKAGES = ['bench', 'demo', 'spec/clients']
@@ -24,6 +53,35 @@ export default tseslint.config(
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: { '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }] },
+  },
+  {
+    files: ['lib/**'],
+    plugins: { 'import-x': importX },
+    settings: {
+      'import-x/extensions': ['.ts'],
+      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
+      'import-x/resolver-next': [importX.createNodeResolver({ extensions: ['.ts'] })],
+    },
+    rules: {
+      'import-x/no-restricted-paths': ['error', { zones: ZONES }],
+      'import-x/no-cycle': 'error',
+      'no-restricted-syntax': [
+        'error',
+        ...[
+          ['NewExpression[callee.name=/^(Type|Range)Error$/]', 'lib/http/help.ts makes errors of misuse'],
+          ["ThrowStatement > NewExpression[callee.name='Error']", 'lib/http/help.ts makes errors of misuse'],
+          ["CallExpression[callee.property.name='emitWarning']", 'lib/http/warn-once.ts emits warnings'],
+        ].map(([selector, who]) => ({ selector, message: `${who}, with a code and the address of its heading.` })),
+      ],
+    },
+  },
+  {
+    // Their errors are causes or answers inside the package, or belong to tests that run the store contract.
+    files: [
+      ...['lib/bearer/issuers/introspection.ts', 'lib/redis/redis-connection.ts', 'lib/throttle/redis/record.ts'],
+      ...['lib/testing/store-contract/*.ts', 'lib/http/warn-once.ts'],
+    ],
+    rules: { 'no-restricted-syntax': 'off' },
   },
   {
     files: ['spec/**', 'demo/spec/**'],

@@ -62,7 +62,7 @@ async function asking(options: BearerOptions) {
 
 /** A machine's answer has no sub (RFC 7662 §2.2). */
 const session: BearerOptions['session'] = ({ sub, client_id: app }) =>
-  sub === undefined ? { kind: 'client', clientId: String(app) } : { kind: 'user', userId: String(sub) }
+  sub === undefined ? { kind: 'client', clientId: String(app) } : { kind: 'user', userId: sub as string }
 
 const SESSION = { kind: 'client', clientId: 'app', scope: ['read'] }
 
