@@ -61,6 +61,7 @@ describe('examples of README and docs', { concurrency: 2 }, () => {
   }
 })
 
+/** The site's build follows links between pages; these lead to programs, folders and pages outside of it, too. */
 describe('links of README and docs', () => {
   for (const { path, links } of all) {
     it(`lead somewhere: ${path}`, () => {
@@ -75,36 +76,9 @@ describe('links of README and docs', () => {
       }
     })
   }
-
-  it('lead to every page of docs/ from its index, README or CONTRIBUTING', () => {
-    const linked = all
-      .filter(({ path }) => ['README.md', 'docs/README.md', 'CONTRIBUTING.md'].includes(path))
-      .flatMap(({ path, links }) => links.map((link) => normalize(join(dirname(path), link.split('#')[0] ?? ''))))
-    for (const { path } of all.filter(({ path }) => path.startsWith('docs/') && path !== 'docs/README.md')) {
-      assert.ok(linked.includes(normalize(path)), path)
-    }
-  })
 })
 
-describe('kinds of pages', () => {
-  const sections = readFileSync(join(root, 'docs/README.md'), 'utf8').split(/^## /m).slice(1)
-  const listed = (path: string) =>
-    sections
-      .filter((section) => section.includes(`](${path.replace('docs/', '')})`))
-      .map((section) => (section.split('\n')[0] ?? '').replace(/s$/, ''))
-
-  for (const { path } of all.filter(({ path }) => path.startsWith('docs/') && path !== 'docs/README.md')) {
-    it(`one, in the first words of the page and in the index: ${path}`, () => {
-      const [, maintainers, kind = ''] =
-        /^# .+\n\n(For maintainers\. )?(Tutorial|How-to guide|Reference|Explanation)[.:] /.exec(
-          readFileSync(join(root, path), 'utf8'),
-        ) ?? []
-      assert.notEqual(kind, '')
-      assert.deepEqual(listed(path), maintainers ? [] : [kind])
-    })
-  }
-})
-
+/** A script or a spec that was renamed stayed in CONTRIBUTING. */
 describe('commands of README and docs', () => {
   for (const { path, blocks, inlineCode } of all) {
     const shell = blocks.filter(({ language }) => language === 'sh')
