@@ -117,7 +117,13 @@ describe('express-tollgate top', () => {
     await admin.mset('api[1]:w4:{x}:1:text', 'no hash', 'other', '1')
     await admin.hset('api[1]:w4:{AAAAAAAAAAAAAAAAAAAAAAAA}:1:theirs', 'field', 'not figures')
     const hostile = 'api[1]:w4:{BBBBBBBBBBBBBBBBBBBBBBBB}:1:min\u001b[2J\u009b\u202eute\u{1f600}' // by somebody else who may write there
-    await admin.hset(hostile, 's', sums(1_000_000, undefined, (Date.now() + 60_000) * 1_000), 'process', field(1_000_000))
+    await admin.hset(
+      hostile,
+      's',
+      sums(1_000_000, undefined, (Date.now() + 60_000) * 1_000),
+      'process',
+      field(1_000_000),
+    )
     await admin.pexpire(hostile, 3_600_000)
     await spend(url, 'api[1]:', 'minute', { ada: 2_000, grace: 5_000 })
     const keys = async () => (await admin.keys('*')).filter((key) => !key.includes('alive')).sort()
