@@ -6,7 +6,6 @@ import { type TestContext, after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import express from 'express'
 import { throttle } from '../lib'
-import { ENGLISH } from '../lib/oauth/pages/texts'
 import { manualClock } from '../lib/testing'
 import { codeForm } from './oauth/user-agent'
 import { listen } from './support/serve'
@@ -150,54 +149,6 @@ describe('README', () => {
     assert.match(refused, /"code":429/)
   })
 
-  /** The options of an interface, or of all types of a file. */
-  const optionsOf = (file: string, type: string) => {
-    const text = readFileSync(join(root, file), 'utf8')
-    const from = type === '' ? 0 : text.indexOf(`interface ${type}`)
-    const body = type === '' ? text : text.slice(from, text.indexOf('\n}', from))
-    const names = [...body.matchAll(/^ +readonly (\w+)\??: (?!never)/gm)].map(([, name]) => name as string)
-    assert.ok(from >= 0 && names.length > 0, `${file} ${type}`)
-    return names
-  }
-
-  it('and docs/options.md has a heading for every option there is', () => {
-    const { headings } = page(root, 'docs/options.md')
-    const options = readFileSync(join(root, 'docs/options.md'), 'utf8')
-    for (const [file, type] of [
-      ['lib/throttle/throttle-options.ts', 'ThrottleOptions'],
-      ['lib/throttle/throttle-options.ts', 'MeterOptions'],
-      ['lib/bearer/bearer-options.ts', ''],
-      ['lib/bearer/claims/claim-options.ts', 'TokenOptions'],
-      ['lib/bearer/keys/key-options.ts', ''],
-      ['lib/bearer/issuers/verifier-options.ts', 'CacheOptions'],
-      ['lib/bearer/allow-unauthenticated.ts', 'AllowUnauthenticatedOptions'],
-      ['lib/bearer/require-authentication.ts', 'AuthenticationOptions'],
-      ['lib/bearer/revocation/redis-revocations.ts', 'RedisRevocationsOptions'],
-      ['lib/throttle/redis/redis-store.ts', 'RedisStoreOptions'],
-      ['lib/http/service-unavailable.ts', 'ServiceUnavailableOptions'],
-      ['lib/http/deny.ts', 'ErrorResponseOptions'],
-      ['lib/http/deny.ts', 'DenyOptions'],
-    ] as const) {
-      for (const name of optionsOf(file, type)) {
-        assert.ok(
-          headings.some(({ title }) => title === name || title.startsWith(`${name} of `)),
-          `${type || file}: ${name}`,
-        )
-      }
-    }
-    for (const [file, type] of [
-      ['lib/http/error-format.ts', 'ErrorFormat'],
-      ['lib/throttle/throttle-options.ts', 'WaitOptions'],
-      ['lib/throttle/throttle-options.ts', 'RouteWindow'],
-      ['lib/throttle/request/response-headers.ts', 'ThrottleHeaders'],
-      ['lib/bearer/dpop/dpop-check.ts', 'DpopOptions'],
-      ['lib/bearer/issuers/introspection.ts', 'IntrospectionOptions'],
-      ['lib/bearer/protected-resource.ts', 'ProtectedResourceOptions'],
-    ] as const) {
-      for (const name of optionsOf(file, type)) assert.match(options, new RegExp(`\\b${name}\\b`), `${type}: ${name}`)
-    }
-  })
-
   it('docs/authorization-server.md has a server, an API of another process and an app that gets past both', async (t) => {
     const [auth, api] = [await freePort(), await freePort()].map(String) as [string, string]
     const block = (name: string) => {
@@ -234,68 +185,5 @@ describe('README', () => {
     assert.equal((await fetch(url)).status, 401)
     const preflight = { Origin: 'http://localhost:5173', 'Access-Control-Request-Method': 'GET' }
     assert.equal((await fetch(url, { method: 'OPTIONS', headers: preflight })).status, 204)
-  })
-
-  /** The properties of an interface of the authorization server; those of an object in it as `accessTokens.format`. */
-  const propertiesOf = (file: string, type: string) => {
-    const text = readFileSync(join(root, file), 'utf8')
-    const from = text.indexOf(`interface ${type} `)
-    assert.ok(from >= 0, `${file} ${type}`)
-    let parent = ''
-    const lines = text.slice(from, text.indexOf('\n}', from)).matchAll(/^( +)readonly (\w+)\??:/gm)
-    return [...lines].map(([, indent, name = '']) => {
-      if (indent?.length === 2) parent = name
-      return indent?.length === 2 ? name : `${parent}.${name}`
-    })
-  }
-
-  it('and docs/authorization-server-options.md has a heading or a full row for every option there is', () => {
-    const source = readFileSync(join(root, 'docs/authorization-server-options.md'), 'utf8')
-    const section = (title: string) =>
-      source.split(/^#+ /m).find((each) => each.startsWith(`${title}\n`)) ?? assert.fail(`no heading ${title}`)
-    const hasRow = (title: string, name: string) =>
-      assert.match(section(title), new RegExp(`^\\| \`${name}\` +(\\| [^| ][^|]*){2}\\|$`, 'm'), `${title}: ${name}`)
-    for (const name of propertiesOf('lib/oauth/server-settings.ts', 'AuthorizationServerOptions')) {
-      const [option = '', property] = name.split('.')
-      if (property !== undefined) hasRow(option, property)
-      else assert.match(section(option), /Required|Default/, option)
-    }
-    for (const [file, type, title] of [
-      ['directories/client.ts', 'Client', 'An app in clientDirectory()'],
-      ['directories/client-directory.ts', 'ClientRegistration', 'An app in clientDirectory()'],
-      ['directories/user.ts', 'User', 'A user in userDirectory()'],
-      ['directories/user-directory.ts', 'UserRegistration', 'A user in userDirectory()'],
-      ['directories/user-directory.ts', 'UserDirectoryOptions', 'A user in userDirectory()'],
-      ['keys/keyring.ts', 'SigningKey', 'signingKeys'],
-      ['pages/page-options.ts', 'PageOptions', 'pages'],
-      ['records/login-attempts.ts', 'LoginLimits', 'loginLimits'],
-      ['registration-settings.ts', 'RegistrationOptions', 'registration'],
-      ['parameters/client-metadata.ts', 'ClientMetadata', 'What registration.accept receives'],
-      ['stores/memory-store.ts', 'MemoryStoreOptions', 'redisStore() and memoryStore()'],
-      ['stores/redis-store.ts', 'RedisStoreOptions', 'redisStore() and memoryStore()'],
-    ] as const) {
-      const names = propertiesOf(`lib/oauth/${file}`, type).filter((name) => name !== 'secretHash')
-      assert.ok(names.length > 0, type)
-      for (const name of names) hasRow(title, name)
-    }
-    const grant = /RegistrationGrant = Partial<\s*Pick<Client, ([^>]*)>/.exec(
-      readFileSync(join(root, 'lib/oauth/registration-settings.ts'), 'utf8'),
-    )
-    const granted = [...(grant?.[1] ?? '').matchAll(/'(\w+)'/g)].map(([, name]) => name as string)
-    assert.ok(granted.length > 0)
-    for (const name of granted) hasRow('What registration.accept returns', name)
-    for (const [name, text] of Object.entries(ENGLISH)) {
-      const row = section('Texts of the pages').match(new RegExp(`^\\| \`${name}\` +\\| (.*?) +\\|$`, 'm'))
-      assert.ok(row, name)
-      if (typeof text === 'string') assert.equal(row[1], text)
-    }
-  })
-
-  it('has options that exist in its table', () => {
-    const names = optionsOf('lib/throttle/throttle-options.ts', 'ThrottleOptions').concat('onDenied')
-    const section = readme.slice(readme.indexOf('## Options'), readme.indexOf('## Monitoring'))
-    const rows = [...section.matchAll(/^\| `(\w+)` /gm)].map(([, name]) => name as string)
-    assert.equal(rows.length, 8)
-    for (const name of rows) assert.ok(names.includes(name), name)
   })
 })

@@ -1,0 +1,134 @@
+// Writes the pages of options from the doc comments of lib/: a heading for each option of a factory, with its comment, and
+// a row for each property of an option that is an object. `npm run api-report` runs it; --check fails where a page is out
+// of date.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import ts from 'typescript'
+
+const root = join(import.meta.dirname, '..')
+const BEGIN = '<!-- Written by npm run api-report from doc comments. Do not edit. -->'
+const MISUSE =
+  'An unknown option, a value out of range or a contradiction throws when the factory is called. The message names the option, the allowed values and the value received, but never a secret.'
+const PAGES = [
+  {
+    file: 'docs/options.md',
+    entry: 'lib/index.ts',
+    begin: `# Options
+
+Reference: every option of the middleware and the smaller factories. Options of other parts: [\`authorizationServer()\`](authorization-server-options.md), [\`throttleDashboard()\`](dashboard.md), [\`pacedFetch()\`](client.md), [issuer presets](providers.md).`,
+    names: [
+      ...['throttle', 'requireBearer', 'allowUnauthenticated', 'requireAuthentication', 'serviceUnavailable'],
+      ...['redisStore', 'redisRevocations', 'redisProofs', 'protectedResource'],
+    ],
+  },
+  {
+    file: 'docs/authorization-server-options.md',
+    entry: 'lib/oauth/index.ts',
+    begin: `# Options of the authorization server
+
+Reference: every option of \`authorizationServer()\`, and every property of an app, a user and a registration. The guide is [The authorization server](authorization-server.md).`,
+    names: [
+      ...['authorizationServer', 'clientDirectory', 'userDirectory', 'redisStore', 'memoryStore'],
+      ...['ClientMetadata', 'RegistrationGrant', 'PageTexts'],
+    ],
+  },
+]
+
+const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (file) => ts.sys.readFile(file))
+const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
+const entries = PAGES.map(({ entry }) => join(root, entry))
+const program = ts.createProgram(entries, options)
+const checker = program.getTypeChecker()
+
+const stale = PAGES.filter(({ file, entry, begin, names }) => {
+  const faces = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(join(root, entry))))
+  const written = new Set()
+  const sections = names.map((name) => sectionOf(actual(faces.find((face) => face.name === name)), written))
+  const text = `${[BEGIN, begin, MISUSE, ...sections].join('\n\n')}\n`
+  if (readFileSync(join(root, file), 'utf8') === text) return false
+  if (!process.argv.includes('--check')) writeFileSync(join(root, file), text)
+  return true
+})
+if (stale.length > 0 && process.argv.includes('--check')) {
+  console.error(`out of date: ${stale.map(({ file }) => file).join(', ')}; npm run api-report`)
+  process.exit(1)
+}
+
+function actual(symbol) {
+  return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
+}
+
+/** A type as a table, or a factory with a heading for each option; an option that stands above already is linked. */
+function sectionOf(symbol, written) {
+  if (!(symbol.flags & ts.SymbolFlags.Function)) {
+    const table = tableOf(checker.getDeclaredTypeOfSymbol(symbol), symbol.name === 'PageTexts' ? english() : undefined)
+    return [`## ${symbol.name}`, commentOf(symbol), table].join('\n\n')
+  }
+  const [{ parameters }] = checker.getSignaturesOfType(checker.getTypeOfSymbol(symbol), ts.SignatureKind.Call)
+  const properties = parameters.flatMap((parameter) => propertiesOf(checker.getTypeOfSymbol(parameter)))
+  const isWritten = ({ declarations: [at] }) => written.has(at)
+  const above = properties.filter(isWritten).map(({ name }) => `[\`${name}\`](#${name.toLowerCase()})`)
+  const own = properties
+    .filter((property) => !isWritten(property))
+    .map((property) => {
+      const table = tableOf(checker.getTypeOfSymbol(property))
+      return [`### ${property.name}`, commentOf(property), table].filter(Boolean).join('\n\n')
+    })
+  for (const { declarations } of properties) written.add(declarations[0])
+  const also = above.length > 0 ? [`Also ${above.join(', ')}: see above.`] : []
+  return [`## ${symbol.name}()`, commentOf(symbol), ...own, ...also].join('\n\n')
+}
+
+/** The properties of an object, of all members of a union, and of a list's elements. */
+function propertiesOf(type) {
+  const found = new Map()
+  for (const member of type.isUnion() ? type.types : [type]) {
+    const element = checker.isArrayType(member) ? checker.getTypeArguments(member)[0] : undefined
+    const properties = element ? propertiesOf(element) : isOptions(member) ? checker.getPropertiesOfType(member) : []
+    for (const property of properties) {
+      if (!commentOf(found.get(property.name))) found.set(property.name, property)
+    }
+  }
+  return [...found.values()]
+}
+
+/** Whether it is an object of this package that has values: no function, no store, no clock. */
+function isOptions(type) {
+  if (!(type.flags & (ts.TypeFlags.Object | ts.TypeFlags.Intersection))) return false
+  const properties = checker.getPropertiesOfType(type)
+  const isOurs = ({ declarations = [] }) => declarations[0]?.getSourceFile().fileName.startsWith(join(root, 'lib'))
+  const isMethod = (property) => (property.flags & ts.SymbolFlags.Method) !== 0
+  return type.getCallSignatures().length === 0 && properties.every(isOurs) && !properties.some(isMethod)
+}
+
+/** The texts of the pages, by name. */
+function english() {
+  const source = program.getSourceFile(join(root, 'lib/oauth/pages/texts.ts'))
+  const declarations = source.statements.flatMap((each) => each.declarationList?.declarations ?? [])
+  const { initializer } = declarations.find(({ name }) => name.text === 'ENGLISH')
+  return new Map(initializer.properties.map((each) => [each.name.text, each.initializer.text]))
+}
+
+/** Where a property has no comment, its text or its type says what it is. */
+function tableOf(type, texts = new Map()) {
+  const rows = propertiesOf(type).map((property) => {
+    const value =
+      texts.get(property.name) ||
+      commentOf(property) ||
+      `\`${checker.typeToString(checker.getTypeOfSymbol(property))}\``
+    return `| \`${property.name}\` | ${value.replaceAll('\n', ' ').replaceAll('|', '\\|')} |`
+  })
+  return rows.length > 0 ? ['| Property | Value |', '| --- | --- |', ...rows].join('\n') : ''
+}
+
+/** A doc comment, with its example. Lines of a paragraph are one line. */
+function commentOf(symbol) {
+  const text = ts.displayPartsToString(symbol?.getDocumentationComment(checker)).replaceAll('*\\/', '*/')
+  const example = symbol?.getJsDocTags(checker).find(({ name }) => name === 'example')
+  const code = example && `\n\n\`\`\`typescript\n${ts.displayPartsToString(example.text)}\n\`\`\``
+  const paragraphs = text
+    .replace(/\{@link (\w+)[^}]*\}/g, '`$1`')
+    .replace(/(?<!\n)\n(?!\n|[-*|])/g, ' ')
+    .trim()
+  return `${paragraphs}${code ?? ''}`
+}
