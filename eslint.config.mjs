@@ -13,7 +13,7 @@ const INNER = {
   throttle: ['advisor', 'account', 'sync', 'redis', 'request', 'inspect'],
   oauth: [
     ...['keys', 'directories', 'stores', 'parameters', 'records', 'pages'],
-    ...['tokens', 'client-auth', 'grants', 'endpoints'],
+    ...['clients', 'tokens', 'client-auth', 'grants', 'endpoints'],
   ],
 }
 

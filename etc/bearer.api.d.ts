@@ -4,11 +4,14 @@ export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as
 import { C as Clock } from "../shared/clock.js";
 import { Request, Router } from "express";
 import { P as Placement } from "../shared/credentials.js";
-import { I as IssuerOptions, l as TokenOptions, A as Audience, C as CheckClaims, R as ReadSession, F as FetchFunction, S as Session, U as UnauthenticatedMark } from "../shared/trusted-issuer.js";
-export { a as AudienceInstead, b as Auth, c as ClaimPath, d as Claims, e as ClientSession, f as FetchInit, g as FetchedResponse, K as KeyMaterial, h as KeyOptions, i as RequiredValues, j as SessionIdentity, T as Tenants, k as TokenFacts, m as UnauthenticatedSession, n as UserSession } from "../shared/trusted-issuer.js";
+import { C as CheckClaims, R as ReadSession, F as FetchFunction, S as Session, U as UnauthenticatedMark } from "../shared/fetch-json.js";
+export { A as Auth, a as Claims, b as ClientSession, c as FetchInit, d as FetchedResponse, e as SessionIdentity, T as TokenFacts, f as UnauthenticatedSession, g as UserSession } from "../shared/fetch-json.js";
+import { I as IssuerOptions, c as TokenOptions, A as Audience } from "../shared/trusted-issuer.js";
+export { a as AudienceInstead, C as ClaimPath, K as KeyMaterial, b as KeyOptions, R as RequiredValues, T as Tenants } from "../shared/trusted-issuer.js";
 import { A as Algorithm } from "../shared/verify-key.js";
-export { J as JsonObject, a as Jwk } from "../shared/verify-key.js";
+export { J as Jwk } from "../shared/verify-key.js";
 import { R as RedisClient } from "../shared/redis-client.js";
+export { J as JsonObject } from "../shared/json.js";
 import { IncomingMessage } from "node:http";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 export { D as Dialect } from "../shared/dialect.js";

@@ -1,63 +1,27 @@
 // Written by npm run api-report. Do not edit.
-import { Request, Router, RequestHandler } from "express";
-import { JsonWebKey, KeyObject } from "node:crypto";
+import { Request, Router, RequestHandler, Response } from "express";
+import "../shared/express-request.js";
+import "../shared/express-request2.js";
+import { KeyObject, JsonWebKey } from "node:crypto";
 import { Clock } from "../bearer/index.js";
 import { Dialect } from "../bearer/index.js";
 import { Placement } from "../bearer/index.js";
+import { FetchFunction } from "../bearer/index.js";
 import { R as RedisClient } from "../shared/redis-client.js";
-type SigningKeyInput = string | JsonWebKey | KeyObject;
-interface SigningKey {
-    readonly key: SigningKeyInput;
-    readonly kid?: string | undefined;
-    readonly activeFrom?: Date | number | undefined;
-}
-interface Claim {
-    readonly value: string;
-    readonly first: boolean;
-    readonly agoMs: number;
-}
-interface Count {
-    readonly total: number;
-    readonly endsInMs: number;
-}
-interface OAuthStore {
-    set(key: string, value: string, ttlMs: number): Promise<void>;
-    get(key: string, idleMs?: number): Promise<string | undefined>;
-    claim(key: string, keepMs: number): Promise<Claim | undefined>;
-    count(key: string, by: number, windowMs: number): Promise<Count>;
-}
-interface Revocable {
-    readonly jti: string;
-    readonly grant_id?: string;
-    readonly sid?: string;
-    readonly sub?: string;
-    readonly client_id?: string;
-    readonly auth_time?: number;
-    readonly user_mark?: string;
-}
-interface AccessTokenClaims {
-    readonly iss: string;
-    readonly sub: string;
-    readonly aud: string | readonly string[];
-    readonly client_id: string;
-    readonly iat: number;
-    readonly exp: number;
-    readonly jti: string;
-    readonly grant_id: string;
-    readonly scope?: string;
-    readonly auth_time?: number;
-    readonly sid?: string;
-    readonly user_mark?: string;
-    readonly session_kind?: "unauthenticated";
-    readonly userinfo_claims?: readonly string[];
-    readonly cnf?: {
-        readonly jkt: string;
-    };
-}
-interface WebsiteSession {
-    readonly sid: string;
-    readonly userId: string;
-    readonly authTimeMs: number;
+import "node:http";
+import "../shared/json.js";
+interface ClientMetadata {
+    readonly client_id?: string | undefined;
+    readonly redirect_uris: readonly string[];
+    readonly client_name: string;
+    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
+    readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
+    readonly response_types: readonly "code"[];
+    readonly scope?: string | undefined;
+    readonly client_uri?: string | undefined;
+    readonly post_logout_redirect_uris?: readonly string[] | undefined;
+    readonly require_pushed_authorization_requests?: boolean | undefined;
+    readonly dpop_bound_access_tokens?: boolean | undefined;
 }
 type GrantName = "authorization_code" | "refresh_token" | "client_credentials" | "unauthenticated_session";
 type ResponseType = "code" | "id_token";
@@ -67,10 +31,11 @@ interface Client {
     readonly redirectUris?: readonly string[] | undefined;
     readonly postLogoutRedirectUris?: readonly string[] | undefined;
     readonly realm?: string | undefined;
-    readonly secretHash?: string | undefined;
+    readonly secretHash?: string | readonly string[] | undefined;
     readonly publicKeys?: readonly KeyObject[] | undefined;
     readonly grants?: readonly GrantName[] | undefined;
     readonly scopes?: readonly string[] | undefined;
+    readonly defaultScope?: readonly string[] | undefined;
     readonly audiences?: readonly string[] | undefined;
     readonly responseTypes?: readonly ResponseType[] | undefined;
     readonly requirePushedRequests?: boolean | undefined;
@@ -84,25 +49,31 @@ interface Client {
 }
 interface ClientDirectory {
     findClient(clientId: string): Promise<Client | undefined>;
+    readonly scopes?: readonly string[] | undefined;
 }
-interface ClientMetadata {
-    readonly redirect_uris: readonly string[];
-    readonly client_name: string;
-    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
-    readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
-    readonly response_types: readonly "code"[];
-    readonly scope?: string | undefined;
-    readonly client_uri?: string | undefined;
-    readonly post_logout_redirect_uris?: readonly string[] | undefined;
-    readonly require_pushed_authorization_requests?: boolean | undefined;
-    readonly dpop_bound_access_tokens?: boolean | undefined;
+interface TokenIssuedMessage {
+    readonly clientId: string;
+    readonly grant: GrantName | "id_token";
+    readonly scope: readonly string[];
+    readonly bound: boolean;
 }
-type RegistrationGrant = Partial<Pick<Client, "realm" | "scopes" | "audiences" | "onwardOrigins" | "requireDpop">>;
-interface RegistrationOptions {
-    readonly accept: (metadata: ClientMetadata, req: Request) => RegistrationGrant | false | Promise<RegistrationGrant | false>;
-    readonly perAddress?: number | undefined;
-    readonly perHour?: number | undefined;
-    readonly lifetimeSec?: number | undefined;
+interface LoginMessage {
+    readonly clientId: string;
+    readonly outcome: "succeeded" | "failed" | "refused" | "locked";
+    readonly userId: string | undefined;
+    readonly account: string;
+    readonly address: string;
+}
+interface OAuthRefusedMessage {
+    readonly id: string;
+    readonly endpoint: string;
+    readonly code: string;
+    readonly status: number;
+    readonly reason: string;
+}
+interface RevokedMessage {
+    readonly what: "token" | "grant" | "session" | "client" | "user" | "approval";
+    readonly id: string;
 }
 type ClaimValue = string | number | boolean | readonly ClaimValue[] | {
     readonly [member: string]: ClaimValue;
@@ -113,10 +84,50 @@ interface User {
     readonly username: string;
     readonly claims?: UserClaims | undefined;
 }
+interface LoginRefusal {
+    readonly refused: string;
+    readonly link?: {
+        readonly text: string;
+        readonly href: string;
+    };
+}
 interface UserDirectory {
-    authenticate(username: string, password: string): Promise<User | undefined>;
+    authenticate(username: string, password: string): Promise<User | LoginRefusal | undefined>;
     findUser(id: string): Promise<User | undefined>;
     findAccount?(username: string): Promise<string | undefined>;
+}
+interface Claim {
+    readonly value: string;
+    readonly first: boolean;
+    readonly agoMs: number;
+}
+interface Count {
+    readonly total: number;
+    readonly endsInMs: number;
+}
+type Share = "strangers" | "unused";
+interface OAuthStore {
+    set(key: string, value: string, ttlMs: number, share?: Share): Promise<void>;
+    get(key: string, idleMs?: number): Promise<string | undefined>;
+    claim(key: string, keepMs: number): Promise<Claim | undefined>;
+    count(key: string, by: number, windowMs: number, share?: Share): Promise<Count>;
+}
+interface Revocable {
+    readonly jti: string;
+    readonly grant_id?: string;
+    readonly sid?: string;
+    readonly sub?: string;
+    readonly client_id?: string;
+    readonly auth_time?: number;
+    readonly user_mark?: string;
+    readonly app_mark?: string;
+}
+interface ApprovedApp {
+    readonly clientId: string;
+    readonly name: string;
+    readonly hosts: readonly string[];
+    readonly scope: readonly string[];
+    readonly since: Date;
 }
 interface PageTexts {
     readonly lang: string;
@@ -135,6 +146,7 @@ interface PageTexts {
     readonly cookiesNeeded: string;
     readonly otherUser: string;
     readonly otherAddress: string;
+    readonly otherAccount: string;
     readonly termsTitle: string;
     readonly termsLead: string;
     readonly termsAccept: string;
@@ -145,12 +157,19 @@ interface PageTexts {
     readonly approvalWhere: string;
     readonly approvalWhereDevice: string;
     readonly approvalUnchecked: string;
+    readonly approvalSource: string;
     readonly approvalMay: string;
     readonly approvalAct: string;
     readonly scopes: Readonly<Record<string, string>>;
     readonly approvalScope: string;
     readonly approvalAccept: string;
     readonly approvalDecline: string;
+    readonly useOther: string;
+    readonly appsTitle: string;
+    readonly appsLead: string;
+    readonly appsNone: string;
+    readonly appsSince: string;
+    readonly appsWithdraw: string;
     readonly leaveTitle: string;
     readonly leaveLead: string;
     readonly leaveGo: string;
@@ -164,6 +183,8 @@ interface PageTexts {
     readonly loggedOutLead: string;
     readonly badRequestTitle: string;
     readonly badRequestLead: string;
+    readonly startAgainTitle: string;
+    readonly startAgainLead: string;
     readonly unavailableTitle: string;
     readonly unavailableLead: string;
     readonly forbiddenTitle: string;
@@ -177,50 +198,42 @@ interface TermsOfAccess {
 type OwnTexts = {
     readonly [Name in keyof PageTexts]?: PageTexts[Name] | undefined;
 };
+interface PageLink {
+    readonly text: string;
+    readonly href: string;
+}
 interface PageOptions {
     readonly brand?: string | undefined;
     readonly logo?: string | undefined;
     readonly css?: string | undefined;
     readonly texts?: OwnTexts | ((locales: readonly string[]) => OwnTexts) | undefined;
-    readonly terms?: TermsOfAccess | false | undefined;
+    readonly terms?: (TermsOfAccess | false | ((locales: readonly string[]) => TermsOfAccess)) | undefined;
+    readonly links?: readonly PageLink[] | undefined;
     readonly openerPolicy?: "unsafe-none" | "same-origin-allow-popups" | "same-origin" | undefined;
+}
+type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => unknown;
+type SigningKeyInput = string | JsonWebKey | KeyObject;
+type PublicKeyInput = SigningKeyInput;
+interface SigningKey {
+    readonly key: SigningKeyInput;
+    readonly kid?: string | undefined;
+    readonly activeFrom?: Date | number | undefined;
 }
 interface LoginLimits {
     readonly perAccount: number;
     readonly perAddress: number;
     readonly windowSec: number;
 }
-interface TokenIssuedMessage {
-    readonly clientId: string;
-    readonly grant: GrantName | "id_token";
-    readonly scope: readonly string[];
-    readonly bound: boolean;
-}
-interface LoginMessage {
-    readonly clientId: string;
-    readonly outcome: "succeeded" | "failed" | "locked";
-    readonly userId: string | undefined;
-}
-interface OAuthRefusedMessage {
-    readonly id: string;
-    readonly endpoint: string;
-    readonly code: string;
-    readonly status: number;
-    readonly reason: string;
-}
-interface RevokedMessage {
-    readonly what: "token" | "grant" | "session" | "client" | "user";
-    readonly id: string;
-}
-type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => unknown;
 interface AuthorizationServerOptions {
     readonly issuer: string;
+    readonly allowHttp?: boolean | undefined;
     readonly clients: ClientDirectory;
     readonly users: UserDirectory;
     readonly store?: OAuthStore | undefined;
     readonly signingKeys?: readonly SigningKey[] | undefined;
     readonly dialect?: Dialect | undefined;
     readonly tokenType?: string | undefined;
+    readonly serviceScopes?: boolean | undefined;
     readonly scopes?: Readonly<Record<string, readonly string[] | false>> | undefined;
     readonly idTokenScopes?: readonly string[] | "all" | undefined;
     readonly acr?: string | undefined;
@@ -231,6 +244,7 @@ interface AuthorizationServerOptions {
         readonly idleSec?: number | undefined;
         readonly audience?: string | readonly string[] | undefined;
     } | undefined;
+    readonly accessTokenClaims?: ((user: User | undefined, client: Client, scope: readonly string[]) => unknown) | undefined;
     readonly requirePushedRequests?: boolean | undefined;
     readonly dpop?: {
         readonly maxAgeSec?: number | undefined;
@@ -246,6 +260,10 @@ interface AuthorizationServerOptions {
         readonly lifetimeSec?: number | undefined;
         readonly idleSec?: number | undefined;
     } | undefined;
+    readonly login?: {
+        readonly url: string;
+    } | undefined;
+    readonly loginEvents?: "hashed" | "plain" | undefined;
     readonly loginLimits?: {
         readonly [Name in keyof LoginLimits]?: number | undefined;
     } | undefined;
@@ -254,22 +272,92 @@ interface AuthorizationServerOptions {
     readonly log?: ((line: string) => void) | undefined;
     readonly clock?: Clock | undefined;
 }
+type RegistrationGrant = Partial<Pick<Client, "realm" | "scopes" | "audiences" | "onwardOrigins" | "requireDpop">>;
+interface RegistrationOptions {
+    readonly accept: (metadata: ClientMetadata, req: Request) => RegistrationGrant | false | Promise<RegistrationGrant | false>;
+    readonly perAddress?: number | undefined;
+    readonly perHour?: number | undefined;
+    readonly lifetimeSec?: number | undefined;
+    readonly fetch?: FetchFunction | undefined;
+}
+interface WebsiteSession {
+    readonly sid: string;
+    readonly userId: string;
+    readonly authTimeMs: number;
+}
+interface AccessTokenClaims {
+    readonly iss: string;
+    readonly sub: string;
+    readonly aud: string | readonly string[];
+    readonly client_id: string;
+    readonly iat: number;
+    readonly exp: number;
+    readonly jti: string;
+    readonly grant_id: string;
+    readonly scope?: string;
+    readonly auth_time?: number;
+    readonly sid?: string;
+    readonly acr?: string;
+    readonly amr?: readonly string[];
+    readonly user_mark?: string;
+    readonly app_mark?: string;
+    readonly session_kind?: "unauthenticated";
+    readonly userinfo_claims?: readonly string[];
+    readonly cnf?: {
+        readonly jkt: string;
+    };
+    readonly [claim: string]: unknown;
+}
+interface SignInInteraction {
+    readonly client: {
+        readonly id: string;
+        readonly name: string;
+        readonly host: string;
+    };
+    readonly scope: readonly string[];
+    readonly loginHint: string | undefined;
+    readonly uiLocales: readonly string[];
+    readonly acrValues: readonly string[];
+    readonly maxAgeSec: number | undefined;
+    readonly prompt: readonly string[];
+    readonly userId?: string;
+}
+interface SignIn {
+    readonly userId: string;
+    readonly acr?: string | undefined;
+    readonly amr?: readonly string[] | undefined;
+    readonly remember?: boolean | undefined;
+    readonly interaction?: string | undefined;
+}
+interface SignInRefusal {
+    readonly error?: string | undefined;
+    readonly description?: string | undefined;
+    readonly account?: string | undefined;
+    readonly interaction?: string | undefined;
+}
 interface AuthorizationServer extends Router {
     readonly wellKnown: RequestHandler;
     readonly platformLogout: RequestHandler;
     readonly verify: (token: string) => Promise<AccessTokenClaims | undefined>;
     readonly revokeUser: (userId: string) => Promise<void>;
+    readonly approvals: (userId: string) => Promise<readonly ApprovedApp[]>;
+    readonly withdrawApproval: (userId: string, clientId: string) => Promise<void>;
+    readonly interaction: (req: Request, id?: string) => Promise<SignInInteraction | undefined>;
+    readonly signIn: (req: Request, res: Response, how: SignIn) => Promise<void>;
+    readonly refuse: (req: Request, res: Response, why?: SignInRefusal) => Promise<void>;
     readonly isRevoked: (claims: Revocable) => Promise<boolean>;
     readonly websiteSession: (req: Request) => Promise<WebsiteSession | undefined>;
     readonly setSigningKeys: (keys: readonly SigningKey[]) => void;
 }
 declare function authorizationServer(options: AuthorizationServerOptions): AuthorizationServer;
-type RsaKeyInput = string | JsonWebKey | KeyObject;
 interface ClientRegistration extends Omit<Client, "secretHash" | "publicKeys"> {
-    readonly secret?: string | undefined;
-    readonly publicKeys?: readonly RsaKeyInput[] | undefined;
+    readonly secret?: string | readonly string[] | undefined;
+    readonly publicKeys?: readonly PublicKeyInput[] | undefined;
 }
-declare function clientDirectory(registrations: readonly ClientRegistration[]): ClientDirectory;
+interface ClientDirectoryOptions {
+    readonly allowHttp?: boolean | undefined;
+}
+declare function clientDirectory(registrations: readonly ClientRegistration[], options?: ClientDirectoryOptions): ClientDirectory;
 interface UserRegistration extends User {
     readonly password?: string | undefined;
     readonly passwordHash?: string | undefined;
@@ -277,7 +365,9 @@ interface UserRegistration extends User {
 interface UserDirectoryOptions {
     readonly cost?: number | undefined;
 }
-declare function userDirectory(registrations: readonly UserRegistration[], options?: UserDirectoryOptions): UserDirectory;
+declare function userDirectory(registrations: readonly UserRegistration[], options?: UserDirectoryOptions): Omit<UserDirectory, "authenticate"> & {
+    authenticate(username: string, password: string): Promise<User | undefined>;
+};
 declare class DirectoryBusyError extends Error {
     readonly retryAfterSec: number;
     constructor(retryAfterSec: number);
@@ -297,4 +387,4 @@ interface MemoryStoreOptions {
 }
 declare function memoryStore(options?: MemoryStoreOptions): OAuthStore;
 export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryStore, redisStore, userDirectory, verifyPassword };
-export type { AccessTokenClaims, AuthorizationServer, AuthorizationServerOptions, Claim, ClaimValue, Client, ClientDirectory, ClientMetadata, ClientRegistration, Count, GrantName, LoginLimits, LoginMessage, MemoryStoreOptions, OAuthRefusedMessage, OAuthStore, OnError, PageOptions, PageTexts, RedisStore, RedisStoreOptions, RegistrationGrant, RegistrationOptions, Revocable, RevokedMessage, RsaKeyInput, SigningKey, SigningKeyInput, TermsOfAccess, TokenIssuedMessage, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };
+export type { AccessTokenClaims, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, Claim, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, Count, GrantName, LoginLimits, LoginMessage, LoginRefusal, MemoryStoreOptions, OAuthRefusedMessage, OAuthStore, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisStore, RedisStoreOptions, RegistrationGrant, RegistrationOptions, Revocable, RevokedMessage, Share, SignIn, SignInInteraction, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, TokenIssuedMessage, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };

@@ -3,6 +3,8 @@ import { I as IssuerOptions } from "../shared/trusted-issuer.js";
 import { Audience, Tenants } from "../bearer/index.js";
 import "node:crypto";
 import "../shared/verify-key.js";
+import "../shared/json.js";
+import "../shared/fetch-json.js";
 type ProviderOptions = Partial<IssuerOptions>;
 interface Auth0Options {
     readonly domain: string;

@@ -33,7 +33,6 @@ interface Report {
     readonly ends: number;
     readonly seq: number;
     readonly stored: number;
-    readonly closes: boolean;
     readonly used: number;
     readonly held: number;
     readonly running: number;
@@ -41,6 +40,8 @@ interface Report {
     readonly added: number;
     readonly strain: number;
     readonly carried: number;
+    readonly hasNews: boolean;
+    readonly clears: boolean;
     readonly lasts: number;
     readonly want: number;
     readonly count: number;
@@ -48,6 +49,7 @@ interface Report {
     readonly wish: number;
     readonly wishPlaces: number;
     readonly limit: number;
+    readonly carries: boolean;
 }
 interface Answer {
     readonly time: number;

@@ -1,67 +1,8 @@
 // Written by npm run api-report. Do not edit.
 import { KeyObject } from "node:crypto";
-import { J as JsonObject, A as Algorithm, a as Jwk } from "./verify-key.js";
+import { A as Algorithm, J as Jwk } from "./verify-key.js";
+import { C as CheckClaims, R as ReadSession, F as FetchFunction } from "./fetch-json.js";
 type ClaimPath = string | readonly string[];
-type Claims = JsonObject;
-type AnySession = {
-    readonly issuer: string;
-    readonly sub: string | undefined;
-    readonly scope: readonly string[];
-    readonly scopes: string[];
-    readonly expiresAt?: number;
-    readonly claims: Claims;
-    readonly token: string;
-};
-type UserSession = AnySession & {
-    readonly kind: "user";
-    readonly sub: string;
-    readonly userId: string;
-    readonly clientId: string;
-};
-type ClientSession = AnySession & {
-    readonly kind: "client";
-    readonly clientId: string;
-};
-type UnauthenticatedSession = AnySession & {
-    readonly kind: "unauthenticated";
-    readonly clientId: string;
-};
-type Session = UserSession | ClientSession | UnauthenticatedSession;
-type Auth = Session;
-type SessionIdentity = ({
-    readonly kind: "user";
-    readonly userId: string;
-    readonly clientId?: string | undefined;
-} | {
-    readonly kind: "client" | "unauthenticated";
-    readonly clientId: string;
-}) & {
-    readonly scope?: readonly string[] | undefined;
-};
-interface TokenFacts {
-    readonly header: JsonObject;
-}
-type ReadSession = (claims: Claims, token: TokenFacts) => SessionIdentity | undefined;
-type CheckClaims = (claims: Claims, token: TokenFacts) => boolean;
-interface UnauthenticatedMark {
-    readonly claim: string;
-    readonly value: string | number | boolean;
-}
-type FetchFunction = (url: string, init: FetchInit) => Promise<FetchedResponse>;
-interface FetchInit {
-    readonly method?: "POST";
-    readonly headers: Record<string, string>;
-    readonly body?: string;
-    readonly redirect: "manual";
-    readonly signal: AbortSignal;
-}
-interface FetchedResponse {
-    readonly status: number;
-    readonly headers: {
-        get(name: string): string | null;
-    };
-    readonly body: object | null;
-}
 type Tenants = readonly string[] | ((tenant: string) => boolean);
 interface AudienceInstead {
     readonly instead: "clients" | "issuer" | "introspection" | "verify";
@@ -98,4 +39,4 @@ interface KeyOptions {
     readonly jwksUri?: string | undefined;
 }
 type IssuerOptions = TokenOptions & KeyOptions;
-export type { Audience as A, CheckClaims as C, FetchFunction as F, IssuerOptions as I, KeyMaterial as K, ReadSession as R, Session as S, Tenants as T, UnauthenticatedMark as U, AudienceInstead as a, Auth as b, ClaimPath as c, Claims as d, ClientSession as e, FetchInit as f, FetchedResponse as g, KeyOptions as h, RequiredValues as i, SessionIdentity as j, TokenFacts as k, TokenOptions as l, UnauthenticatedSession as m, UserSession as n };
+export type { Audience as A, ClaimPath as C, IssuerOptions as I, KeyMaterial as K, RequiredValues as R, Tenants as T, AudienceInstead as a, KeyOptions as b, TokenOptions as c };

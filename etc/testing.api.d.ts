@@ -2,6 +2,7 @@
 import { Algorithm, Jwk } from "../bearer/index.js";
 import { Clock } from "../bearer/index.js";
 import { ThrottleStore } from "../index.js";
+import "../shared/json.js";
 type DevAlgorithm = Exclude<Algorithm, `HS${string}`>;
 type Attack = (typeof ATTACKS)[number];
 declare const ATTACKS: readonly [

@@ -1,6 +1,7 @@
 // Written by npm run api-report. Do not edit.
 export { A as Advice, a as AdviseOptions, B as Bar, E as EventStreams, L as LimitAdvice, b as LimitMs, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
 import { IncomingMessage } from "node:http";
+export { B as BudgetJson, R as RequestBudget, b as budgetOf } from "../shared/express-request2.js";
 import { Request } from "express";
 import { R as RefusalFigures, c as DenyOptions, M as Middleware } from "../shared/deny.js";
 export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, O as OnDenied, T as ThrottledError, h as UnavailableError } from "../shared/deny.js";
@@ -11,18 +12,6 @@ export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as proces
 export { C as Clock } from "../shared/clock.js";
 export { D as Dialect } from "../shared/dialect.js";
 import "http-errors";
-interface RequestBudget {
-    readonly subject: string;
-    readonly window: string;
-    readonly spentMs: number;
-    readonly leftMs: number;
-    readonly endsInMs: number;
-    charge(ms: number): void;
-    settle(): void;
-    toJSON(): BudgetJson;
-    readonly signal: AbortSignal;
-}
-type BudgetJson = Pick<RequestBudget, "subject" | "window" | "spentMs" | "leftMs" | "endsInMs">;
 declare function addressSubject(req: IncomingMessage): string;
 interface AdmittedMessage {
     readonly req: Request;
@@ -64,13 +53,5 @@ interface RedisStoreOptions {
     readonly names?: boolean | undefined;
 }
 declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): ThrottleStore;
-declare global {
-    namespace Express {
-        interface Request {
-            throttle?: RequestBudget;
-        }
-    }
-}
-declare function budgetOf(req: IncomingMessage): RequestBudget;
-export { DenyOptions, Middleware, RedisClient, RefusalFigures, ThrottleStore, addressSubject, budgetOf, redisStore, throttleTest };
-export type { AdmittedMessage, BudgetJson, ChargedMessage, RedisStoreOptions, RefusedMessage, RequestBudget, StoreMessage, SyncedMessage };
+export { DenyOptions, Middleware, RedisClient, RefusalFigures, ThrottleStore, addressSubject, redisStore, throttleTest };
+export type { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, StoreMessage, SyncedMessage };

@@ -1,66 +1,27 @@
-import type { Request, RequestHandler, Router as ExpressRouter } from 'express'
+import type { Request, RequestHandler, Response, Router as ExpressRouter } from 'express'
 import { type Dialect, dialectOf } from '../http/dialect'
 import { Router } from '../http/express'
-import { shown } from '../http/options'
-import { type AccessTokenClaims, AccessTokens } from './tokens/access-tokens'
-import type { ServerContext } from './server-context'
-import { TimestampSecrets } from './client-auth/timestamp-secret'
-import { IdentityScopes } from './identity-scopes'
-import { type DpopCheck, dpopCheck } from '../bearer/dpop/dpop-check'
 import { optionError } from '../http/help'
-import { recordProofs } from './client-auth/dpop-proof'
-import { Cookies } from './cookie'
-import { approvalEndpoint } from './endpoints/approval'
-import { authorizationEndpoint } from './endpoints/authorization'
-import { oauthMetadataEndpoint, openidConfigurationEndpoint } from './endpoints/discovery'
-import { pushedRequestEndpoint } from './endpoints/pushed-request'
-import { type ContextOf, type Endpoint, endpointHandler } from './endpoints/endpoint'
-import { introspectEndpoint } from './endpoints/introspect'
-import { jwksEndpoint } from './endpoints/jwks'
-import { loginEndpoint } from './endpoints/login'
-import { logoutEndpoint } from './endpoints/logout'
-import { platformLogoutEndpoint } from './endpoints/platform-logout'
-import { registerEndpoint, registrationEndpoint } from './endpoints/register'
-import { RegisteredClients, withRegistered } from './records/registered-clients'
-import { revokeEndpoint } from './endpoints/revoke'
-import { termsEndpoint } from './endpoints/terms'
-import { tokenEndpoint } from './endpoints/token'
-import { userinfoEndpoint } from './endpoints/userinfo'
-import { IdTokens } from './tokens/id-tokens'
+import { shown } from '../http/options'
 import { warnOnce } from '../http/warn-once'
-import { Keyring, type SigningKey } from './keys/keyring'
-import { pageSettings } from './pages/page-options'
-import { PageRenderer } from './pages/page-renderer'
-import { AcceptedTerms } from './records/accepted-terms'
-import { Approvals } from './records/approvals'
-import { Codes } from './records/codes'
-import { LoginAttempts } from './records/login-attempts'
-import { Records } from './records/records'
-import { RefreshTokens } from './records/refresh-tokens'
-import { type Revocable, RevocationRecords } from './records/revocation-records'
-import { type WebsiteSession, WebsiteSessions } from './records/website-sessions'
-import { Seal } from './seal'
+import { appsEndpoint } from './endpoints/apps'
+import { discoveryEndpoints, jwksEndpoint } from './endpoints/discovery'
+import { type Endpoint, type EndpointHandler, type Served, endpointHandler } from './endpoints/endpoint'
+import { logoutEndpoint } from './endpoints/logout'
+import { type SignIn, type SignInInteraction, type SignInRefusal, ownPage } from './endpoints/own-page'
+import { pushedRequestEndpoint } from './endpoints/pushed-request'
+import { registrationEndpoints } from './endpoints/register'
+import { platformLogoutEndpoint, userinfoEndpoint } from './endpoints/resource'
+import { signInFlow } from './endpoints/sign-in'
+import { tokenEndpoint } from './endpoints/token'
+import { introspectEndpoint, revokeEndpoint } from './endpoints/token-state'
+import type { SigningKey } from './keys/keyring'
+import { type SharedParts, dialectParts, sharedParts } from './parts'
+import type { ApprovedApp } from './records/consents'
+import type { Revocable } from './records/revocation-records'
+import type { WebsiteSession } from './records/website-sessions'
 import { type AuthorizationServerOptions, type ServerSettings, serverSettings } from './server-settings'
-
-/** The endpoints below the issuer. Express tries them in order, so the busiest comes first. */
-const ENDPOINTS: readonly Endpoint[] = [
-  tokenEndpoint,
-  authorizationEndpoint,
-  pushedRequestEndpoint,
-  loginEndpoint,
-  termsEndpoint,
-  approvalEndpoint,
-  userinfoEndpoint,
-  revokeEndpoint,
-  introspectEndpoint,
-  logoutEndpoint,
-  openidConfigurationEndpoint,
-  oauthMetadataEndpoint,
-  jwksEndpoint,
-]
-
-/** Clocks differ between machines: a revocation outlives its token by this margin. */
-const SKEW_SEC = 300
+import type { AccessTokenClaims } from './tokens/access-tokens'
 
 /** The server's router, with middleware and functions for the rest of the app. */
 export interface AuthorizationServer extends ExpressRouter {
@@ -71,10 +32,29 @@ export interface AuthorizationServer extends ExpressRouter {
   /** The claims of an active token of either format, else undefined: `requireBearer({ verify: server.verify })`. */
   readonly verify: (token: string) => Promise<AccessTokenClaims | undefined>
   /**
-   * Ends every session and grant that a user began before this call, and forgets the user's devices. Call it after a
-   * password change. Rejects if the store is unreachable: try again.
+   * Ends every session, grant and approval that a user began before this call, and forgets the user's devices. Call it after
+   * a password change. Rejects if the store is unreachable: try again.
    */
   readonly revokeUser: (userId: string) => Promise<void>
+  /** The apps that a user approved, the latest first: what the page `/apps` below the issuer shows. */
+  readonly approvals: (userId: string) => Promise<readonly ApprovedApp[]>
+  /** Withdraws a user's approval of an app, and every token that the app has for the user. */
+  readonly withdrawApproval: (userId: string, clientId: string) => Promise<void>
+  /**
+   * The sign-in for which the app's own page (option `login`) was opened, in the browser in which it began. Undefined if it
+   * has expired, was used, or is another browser's.
+   *
+   * @param id where the request has it neither in its query nor in its parsed body, as `interaction`
+   */
+  readonly interaction: (req: Request, id?: string) => Promise<SignInInteraction | undefined>
+  /**
+   * Ends it with a login, and sends the browser on. Shows a page where the interaction is not valid any more.
+   *
+   * @throws {TypeError} if the user is unknown, a value is not what it must be, or the response has been ended before
+   */
+  readonly signIn: (req: Request, res: Response, how: SignIn) => Promise<void>
+  /** Ends it without a login, or reports a failed one, and sends the browser on. @throws {TypeError} as `signIn()` */
+  readonly refuse: (req: Request, res: Response, why?: SignInRefusal) => Promise<void>
   /** Whether the token with these claims, its grant, website session, user or app, has been revoked. */
   readonly isRevoked: (claims: Revocable) => Promise<boolean>
   /** The website session of a request, so that other pages of the same host share the login. Undefined without one. */
@@ -95,84 +75,86 @@ export interface AuthorizationServer extends ExpressRouter {
  */
 export function authorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
   const settings = serverSettings(options)
-  const ctx = buildContext(settings)
-  const contexts = { familysearch: ctx, standard: { ...ctx, ...dialectContext(settings, 'standard') } }
-  const contextOf: ContextOf = (req) => contexts[dialectOf(settings.dialect, req)]
+  const { issuer, onError, log } = settings
+  const shared = sharedParts(settings)
+  const dialects = {
+    familysearch: inDialect(settings, shared, 'familysearch'),
+    standard: inDialect(settings, shared, 'standard'),
+  }
+  const of = (req: Request) => dialects[dialectOf(settings.dialect, req)]
+  const handler = (pick: (server: ReturnType<typeof inDialect>) => Endpoint) =>
+    endpointHandler((req): Served => ({ endpoint: pick(of(req)), pages: of(req).pages, log, onError }))
+  /** Answers the browser as an endpoint does: a failure is a page. */
+  const answer = (req: Request, res: Response, go: EndpointHandler) => {
+    const method = req.method === 'HEAD' ? 'GET' : req.method
+    const endpoint: Endpoint = { path: '/sign-in', methods: { [method]: go }, errors: 'page' }
+    return new Promise<void>((resolve, reject) => {
+      const done = handler(() => endpoint)(req, res, reject) as Promise<void>
+      void done.then(resolve)
+    })
+  }
   const router = Router()
-  const endpoints = ctx.registration ? [...ENDPOINTS, registerEndpoint, registrationEndpoint] : ENDPOINTS
-  router.use(mountCheck(settings.issuer))
-  for (const endpoint of endpoints) router.all(endpoint.path, endpointHandler(contextOf, endpoint, settings.onError))
+  router.use(mountCheck(issuer))
+  dialects.standard.endpoints.forEach(({ path }, at) => {
+    router.all(
+      path,
+      handler(({ endpoints }) => endpoints[at] as Endpoint),
+    )
+  })
 
   return Object.assign(router, {
-    wellKnown: wellKnown(contextOf, settings),
-    platformLogout: endpointHandler(contextOf, platformLogoutEndpoint, settings.onError),
-    verify: (token: string) => ctx.accessTokens.check(token),
-    revokeUser: (userId: string) => revokeUser(ctx, userId),
-    isRevoked: (claims: Revocable) => ctx.revocations.isRevoked(claims),
-    websiteSession: (req: Request) => websiteSession(ctx, req),
-    setSigningKeys: (keys: readonly SigningKey[]) => ctx.keyring.replace(keys),
+    wellKnown: wellKnown(issuer, handler),
+    platformLogout: handler(({ platformLogout }) => platformLogout),
+    verify: (token: string) => shared.accessTokens.check(token),
+    revokeUser: async (userId: string) => shared.revocations.revokeUser(idOf('revokeUser', userId)),
+    approvals: async (userId: string) => shared.consents.of(idOf('approvals', userId)),
+    withdrawApproval: async (userId: string, clientId: string) =>
+      shared.consents.withdraw(idOf('withdrawApproval', userId), clientId),
+    interaction: (req: Request, id?: string) => of(req).ownPage.interaction(req, id),
+    signIn: async (req: Request, res: Response, how: SignIn) =>
+      answer(req, res, await of(req).ownPage.signIn(req, res, how)),
+    refuse: async (req: Request, res: Response, why: SignInRefusal = {}) =>
+      answer(req, res, of(req).ownPage.refuse(req, res, why)),
+    isRevoked: (claims: Revocable) => shared.revocations.isRevoked(claims),
+    websiteSession: (req: Request) => websiteSession(shared, req),
+    setSigningKeys: (keys: readonly SigningKey[]) => shared.keyring.replace(keys),
   })
 }
 
-async function revokeUser(ctx: ServerContext, userId: string): Promise<void> {
-  if (typeof userId !== 'string' || userId === '') {
-    throw optionError(`revokeUser takes the id of a user, a text; received ${shown(userId)}`)
-  }
-  await ctx.revocations.revokeUser(userId)
+/** The server in one dialect. Both have the same endpoints. */
+function inDialect(settings: ServerSettings, shared: SharedParts, dialect: Dialect) {
+  const parts = { ...shared, ...dialectParts(settings, shared, dialect) }
+  const flow = signInFlow(parts)
+  const discovery = discoveryEndpoints(parts)
+  // Express tries them in order, so the busiest comes first.
+  const endpoints: readonly Endpoint[] = [
+    tokenEndpoint(parts),
+    ...flow.endpoints,
+    pushedRequestEndpoint(parts),
+    userinfoEndpoint(parts),
+    revokeEndpoint(parts),
+    introspectEndpoint(parts),
+    logoutEndpoint(parts),
+    appsEndpoint(parts, flow),
+    ...discovery,
+    jwksEndpoint(parts),
+    ...(settings.registration ? registrationEndpoints(parts, settings.registration) : []),
+  ]
+  const platformLogout = platformLogoutEndpoint(parts)
+  return { endpoints, discovery, platformLogout, ownPage: ownPage(parts, flow), pages: parts.pages }
 }
 
-async function websiteSession(ctx: ServerContext, req: Request): Promise<WebsiteSession | undefined> {
-  const session = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))
+function idOf(method: string, userId: unknown): string {
+  if (typeof userId === 'string' && userId !== '') return userId
+  throw optionError(`${method} takes the id of a user, a text; received ${shown(userId)}`)
+}
+
+async function websiteSession(
+  { cookies, sessions }: Pick<SharedParts, 'cookies' | 'sessions'>,
+  req: Request,
+): Promise<WebsiteSession | undefined> {
+  const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
   return session && { sid: session.sid, userId: session.userId, authTimeMs: session.authTimeMs }
-}
-
-function buildContext(settings: ServerSettings): ServerContext {
-  const { issuer, clients, users, clock, accessTokens, refresh, session } = settings
-  const { acr, tokenFrom, requirePushedRequests, dpop, registration } = settings
-  const url = new URL(issuer)
-  const identity = new IdentityScopes(settings.scopes, settings.idTokenScopes)
-  const tokenMs = (accessTokens.lifetimeSec + SKEW_SEC) * 1_000
-  const refreshMs = refresh.lifetimeSec * 1_000
-  const records = new Records(settings.store, issuer)
-  const registered = new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000)
-  const dpopOptions = { maxAgeSec: dpop.maxAgeSec, proofs: recordProofs(records), origin: url.origin }
-  const check = dpopCheck(dpopOptions, () => clock.date() / 1_000) as DpopCheck
-  const keyring = new Keyring(settings.signingKeys, clock, tokenMs)
-  const revocations = new RevocationRecords(
-    records,
-    tokenMs,
-    Math.max(tokenMs, refreshMs + SKEW_SEC * 1_000, session.lifetimeSec * 1_000),
-  )
-  return {
-    issuer,
-    clock,
-    log: settings.log,
-    clients: withRegistered(clients, registration && registered),
-    users,
-    identity,
-    acr,
-    tokenFrom,
-    registration,
-    registered,
-    requirePushedRequests,
-    audience: accessTokens.audience,
-    dpop: { ...dpop, check },
-    keyring,
-    records,
-    revocations,
-    seal: new Seal(issuer, () => keyring.all().map(({ privateKey }) => privateKey)),
-    cookies: new Cookies(issuer),
-    ...dialectContext(settings, 'familysearch'),
-    codes: new Codes(records, settings.codeLifetimeSec * 1_000, tokenMs),
-    accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, clock),
-    refreshTokens: new RefreshTokens(records, revocations, refreshMs, refresh.graceSec * 1_000),
-    idTokens: new IdTokens(issuer, accessTokens.lifetimeSec, keyring, identity, clock),
-    sessions: new WebsiteSessions(records, revocations, clock, session.lifetimeSec * 1_000, session.idleSec * 1_000),
-    attempts: new LoginAttempts(records, settings.limits),
-    timestampSecrets: new TimestampSecrets(),
-    acceptedTerms: new AcceptedTerms(records),
-    approvals: new Approvals(records),
-  }
 }
 
 /** Warns, at the first request, if the server is not mounted at the path of its issuer. */
@@ -193,22 +175,17 @@ function mountCheck(issuer: string): RequestHandler {
   }
 }
 
-/** The part of the context that differs by dialect. */
-function dialectContext({ issuer, pages, tokenType }: ServerSettings, dialect: Dialect) {
-  return {
-    tokenType: tokenType ?? (dialect === 'standard' ? 'Bearer' : 'family_search'),
-    isRealmNeeded: dialect === 'familysearch',
-    pages: new PageRenderer(pageSettings(pages, new URL(issuer).host, dialect)),
-  }
-}
-
 /** Discovery at the host's root, with and without the issuer's path appended (RFC 8414 §3.1). */
-function wellKnown(contextOf: ContextOf, { issuer, onError }: ServerSettings): RequestHandler {
+function wellKnown(
+  issuer: string,
+  handler: (pick: (server: ReturnType<typeof inDialect>) => Endpoint) => RequestHandler,
+): RequestHandler {
   const router = Router()
   const path = new URL(issuer).pathname.replace(/\/$/, '')
-  for (const endpoint of [openidConfigurationEndpoint, oauthMetadataEndpoint]) {
-    const handler = endpointHandler(contextOf, endpoint, onError)
-    for (const place of new Set([endpoint.path, endpoint.path + path])) router.all(literal(place), handler)
+  for (const [at, name] of ['openid-configuration', 'oauth-authorization-server'].entries()) {
+    const place = `/.well-known/${name}`
+    const discovery = handler((server) => server.discovery[at] as Endpoint)
+    for (const one of new Set([place, place + path])) router.all(literal(one), discovery)
   }
   return router
 }

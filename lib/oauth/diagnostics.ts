@@ -15,10 +15,16 @@ export interface TokenIssuedMessage {
 /** A user tried to sign in: `express-tollgate:login`. */
 export interface LoginMessage {
   readonly clientId: string
-  /** `locked`: too many attempts before; the password was not looked at. */
-  readonly outcome: 'succeeded' | 'failed' | 'locked'
+  /** `refused`: `authenticate()` said why. `locked`: too many attempts before; the password was not looked at. */
+  readonly outcome: 'succeeded' | 'failed' | 'refused' | 'locked'
   /** Only if the login succeeded. */
   readonly userId: string | undefined
+  /**
+   * The name as typed, and the client's network (`203.0.113.9`, `2001:db8:1:200::/56`): hashed with a key of this server,
+   * the same for the same text, unless the option `loginEvents` is `plain`.
+   */
+  readonly account: string
+  readonly address: string
 }
 
 /**
@@ -44,8 +50,8 @@ export interface RevokedMessage {
    * An access token alone, all tokens of a user's authorization, of a website session, of an app that registered itself, or
    * of a user.
    */
-  readonly what: 'token' | 'grant' | 'session' | 'client' | 'user'
-  /** The token's `jti`, the `grant_id`, the `sid`, the app key or the user's id. */
+  readonly what: 'token' | 'grant' | 'session' | 'client' | 'user' | 'approval'
+  /** The token's `jti`, the `grant_id`, the `sid`, the app key (also of an approval that a user withdrew) or the user's id. */
   readonly id: string
 }
 

@@ -4,16 +4,25 @@ import type { ClaimValue, User } from './directories/user'
 /** The claims that each scope gives: `{ profile: ['name', 'picture'], membership: ['member_since'] }`. */
 export type ScopeClaims = Readonly<Record<string, readonly string[]>>
 
-/** OpenID Connect's scopes with their claims (OIDC Core §5.4), and the service's own. */
-export const DEFAULT_SCOPES: ScopeClaims = {
+/** Asks for a refresh token (OIDC Core §11). */
+export const OFFLINE_ACCESS = 'offline_access'
+
+/** OpenID Connect's scopes with their claims (OIDC Core §5.4). */
+const STANDARD_SCOPES: ScopeClaims = {
   openid: [],
   profile: [
     ...['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'preferred_username', 'profile', 'picture'],
-    ...['website', 'gender', 'birthdate', 'zoneinfo', 'locale', 'updated_at', 'givenName', 'language'],
+    ...['website', 'gender', 'birthdate', 'zoneinfo', 'locale', 'updated_at'],
   ],
   email: ['email', 'email_verified'],
   address: ['address'],
   phone: ['phone_number', 'phone_number_verified'],
+  [OFFLINE_ACCESS]: [],
+}
+
+/** The service's own. */
+const SERVICE_SCOPES: ScopeClaims = {
+  profile: [...(STANDARD_SCOPES.profile ?? []), 'givenName', 'language'],
   givenName: ['givenName'],
   family_name: ['family_name'],
   locale: ['locale'],
@@ -23,32 +32,37 @@ export const DEFAULT_SCOPES: ScopeClaims = {
   country: ['country'],
 }
 
+/** Claims that resource servers decide by: they stand in access tokens (RFC 9068 §2.2.3.1). */
+const AUTHORIZATION_CLAIMS = ['roles', 'groups', 'entitlements']
+
 /** Contact data is in no token unless the request asks for it there (OIDC Core §5.4). */
 const USERINFO_ONLY: readonly string[] = ['email', 'address', 'phone']
 
 /** Selects the claims that an app gets, and where. */
 export class IdentityScopes {
-  readonly #claims: ReadonlyMap<string, readonly string[]>
-  readonly #inIdToken: (scope: string) => boolean
+  private readonly claimsByScope: ReadonlyMap<string, readonly string[]>
+  private readonly isInIdToken: (scope: string) => boolean
 
   /**
+   * @param withService whether the service's own scopes are there
    * @param own scopes that replace or extend the default ones; `false` removes one
    * @param inIdToken scopes whose claims stand in the id_token as well. Default: all but `email`, `address`, `phone`
    */
   constructor(
-    own: Readonly<Record<string, readonly string[] | false>> = {},
-    inIdToken: readonly string[] | 'all' = Object.keys({ ...DEFAULT_SCOPES, ...own }).filter(isForIdToken),
+    withService: boolean,
+    own: Readonly<Record<string, readonly string[] | false>>,
+    inIdToken: readonly string[] | 'all' | undefined,
   ) {
-    const all: Readonly<Record<string, readonly string[] | false>> = { ...DEFAULT_SCOPES, ...own, openid: [] }
-    this.#claims = new Map(
+    const all: typeof own = { ...STANDARD_SCOPES, ...(withService && SERVICE_SCOPES), ...own, openid: [] }
+    this.claimsByScope = new Map(
       Object.entries(all).flatMap(([scope, claims]) => (claims === false ? [] : [[scope, claims]])),
     )
-    this.#inIdToken = (scope) => inIdToken === 'all' || inIdToken.includes(scope)
+    this.isInIdToken = (scope) => inIdToken === 'all' || (inIdToken?.includes(scope) ?? !USERINFO_ONLY.includes(scope))
   }
 
   /** The identity scopes, for the discovery document. */
   get names(): readonly string[] {
-    return [...this.#claims.keys()]
+    return [...this.claimsByScope.keys()]
   }
 
   /** Every claim that a scope may give, as it stands in tokens. */
@@ -58,7 +72,7 @@ export class IdentityScopes {
 
   /** The claims that these scopes may give. */
   claimsOf(scopes: readonly string[]): readonly string[] {
-    const names = new Set(scopes.flatMap((scope) => this.#claims.get(scope) ?? []))
+    const names = new Set(scopes.flatMap((scope) => this.claimsByScope.get(scope) ?? []))
     if (names.has('givenName')) names.add('given_name')
     return [...names]
   }
@@ -69,12 +83,12 @@ export class IdentityScopes {
   }
 
   has(scope: string): boolean {
-    return this.#claims.has(scope)
+    return this.claimsByScope.has(scope)
   }
 
   /** What userinfo says. @param asked claims that were asked for one by one (OIDC Core §5.5) */
   userinfo(scopes: readonly string[], user: User, asked: readonly string[] = []): Record<string, unknown> {
-    return this.#of(scopes, scopes, user, asked)
+    return this.of(scopes, scopes, user, asked)
   }
 
   /** What the id_token says. @param isOnly true where there is no access token to ask userinfo with (OIDC Core §5.4) */
@@ -84,18 +98,24 @@ export class IdentityScopes {
     asked: readonly string[] = [],
     isOnly = false,
   ): Record<string, unknown> {
-    return this.#of(scopes, isOnly ? scopes : scopes.filter(this.#inIdToken), user, asked)
+    return this.of(scopes, isOnly ? scopes : scopes.filter(this.isInIdToken), user, asked)
+  }
+
+  /** What stands in access tokens for whoever serves the API: RFC 9068 §2.2.3.1. */
+  accessToken(scopes: readonly string[], { claims = {} }: User): Record<string, unknown> {
+    const names = this.claimsOf(scopes).filter((name) => AUTHORIZATION_CLAIMS.includes(name))
+    return Object.fromEntries(names.filter((name) => Object.hasOwn(claims, name)).map((name) => [name, claims[name]]))
   }
 
   /** Only with `openid` granted. The claim `givenName` also gives `given_name`, whichever the directory has. */
-  #of(
+  private of(
     granted: readonly string[],
     scopes: readonly string[],
     user: User,
     asked: readonly string[],
   ): Record<string, unknown> {
     if (!granted.includes('openid')) return {}
-    const names = [...scopes.flatMap((scope) => this.#claims.get(scope) ?? []), ...asked]
+    const names = [...scopes.flatMap((scope) => this.claimsByScope.get(scope) ?? []), ...asked]
     const given: Record<string, unknown> = {}
     for (const name of names.flatMap((name) => (name === 'givenName' ? [name, 'given_name'] : [name]))) {
       const value = valueOf(name, user)
@@ -103,10 +123,6 @@ export class IdentityScopes {
     }
     return given
   }
-}
-
-function isForIdToken(scope: string): boolean {
-  return !USERINFO_ONLY.includes(scope)
 }
 
 function valueOf(name: string, { id, claims = {} }: User): ClaimValue | undefined {

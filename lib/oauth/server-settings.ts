@@ -2,28 +2,37 @@ import { generateKeyPairSync } from 'node:crypto'
 import { callGuarded } from '../http/callback'
 import { type Clock, checkClock, systemClock } from '../http/clock'
 import { type Dialect, checkDialect } from '../http/dialect'
-import { defined, optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
+import { type Complete, defined, optionNames, optionOneOf, optionRange, optionType, shown } from '../http/options'
 import { isScope } from '../bearer/session/scope'
 import type { Placement } from '../bearer/credentials/credentials'
 import { optionError } from '../http/help'
-import type { RegistrationOptions, RegistrationSettings } from './registration-settings'
+import type { Request } from 'express'
+import type { FetchFunction } from '../http/fetch-json'
+import type { ClientMetadata } from './parameters/client-metadata'
 import { checkAudiences } from './directories/client-directory'
-import type { ClientDirectory } from './directories/client'
+import { isInnerHost, isLoopbackHost } from './directories/addresses'
+import type { Client, ClientDirectory } from './directories/client'
 import type { OnError } from './endpoints/endpoint'
 import type { SigningKey } from './keys/keyring'
 import type { PageOptions } from './pages/page-options'
 import type { LoginLimits } from './records/login-attempts'
 import { memoryStore } from './stores/memory-store'
 import type { OAuthStore } from './stores/store'
-import type { UserDirectory } from './directories/user'
+import type { User, UserDirectory } from './directories/user'
+import { warnOnce } from '../http/warn-once'
 
 /** Options of `authorizationServer()`. */
 export interface AuthorizationServerOptions {
   /**
    * Names this server in every token: `https://ident.example.org/cis-web/oauth2/v3`, without a trailing slash. Mount the
-   * server at its path. Must be `https`, except on localhost.
+   * server at its path. Must be `https`, except on localhost, and with a warning on a local network.
    */
   readonly issuer: string
+  /**
+   * Takes an `http` issuer on any host, without a warning. Default: of localhost, and with a warning of names and addresses
+   * that only a local network knows: `http://auth:3000` of docker compose, `http://192.168.178.20:3000`.
+   */
+  readonly allowHttp?: boolean | undefined
   /** The registered apps: `clientDirectory([…])`, or your own. */
   readonly clients: ClientDirectory
   /** The users: `userDirectory([…])`, or your own. */
@@ -46,8 +55,12 @@ export interface AuthorizationServerOptions {
    */
   readonly tokenType?: string | undefined
   /**
+   * Whether the service's own grant, scopes and claims are there. Default: in the dialect `familysearch`.
+   */
+  readonly serviceScopes?: boolean | undefined
+  /**
    * The claims of each scope. Entries replace or extend the default ones; `false` removes a scope. Default: OpenID
-   * Connect's (`profile`, `email`, `address`, `phone`) complete, and the service's own.
+   * Connect's (`profile`, `email`, `address`, `phone`) complete, `offline_access`, and the service's own in its dialect.
    *
    * @example scopes: { profile: ['name', 'preferred_username'], membership: ['member_since'], phone: false }
    */
@@ -80,6 +93,14 @@ export interface AuthorizationServerOptions {
         readonly audience?: string | readonly string[] | undefined
       }
     | undefined
+  /**
+   * Claims of your own in access tokens, such as roles and tenants. `user` is undefined for an app without a user. May be
+   * async; none of this server's own claims. Default: the user's `roles`, `groups` and `entitlements` that a scope grants.
+   *
+   * @example accessTokenClaims: (user) => ({ tenant: user?.tenant })
+   */
+  readonly accessTokenClaims?:
+    ((user: User | undefined, client: Client, scope: readonly string[]) => unknown) | undefined
   /** Whether apps must push their authorization requests (RFC 9126), unless their registration says otherwise. Default false. */
   readonly requirePushedRequests?: boolean | undefined
   /** DPoP proofs (RFC 9449). An app's `requireDpop` makes them mandatory. */
@@ -97,7 +118,10 @@ export interface AuthorizationServerOptions {
     | {
         /** Seconds from each token's issue, 60 to 34,560,000. Default 2,592,000: 30 days. */
         readonly lifetimeSec?: number | undefined
-        /** Seconds in which a client may retry a refresh whose response was lost, 0 to 60. Default 10. */
+        /**
+         * 0: each token is good once, and a client whose response was lost signs its user in again. Else, 1 to 60: a token may be
+         * used again until its end, as long as the next one was not used. Default 10.
+         */
         readonly graceSec?: number | undefined
       }
     | undefined
@@ -111,6 +135,13 @@ export interface AuthorizationServerOptions {
         readonly idleSec?: number | undefined
       }
     | undefined
+  /**
+   * A sign-in page of your own in place of this server's: `{ url: '/sign-in' }`, on the issuer's host. It reads
+   * `server.interaction(req)`, and ends with `server.signIn()` or `server.refuse()`.
+   */
+  readonly login?: { readonly url: string } | undefined
+  /** How account and address stand in `express-tollgate:login` messages. Default `hashed`. */
+  readonly loginEvents?: 'hashed' | 'plain' | undefined
   /** Limits password guessing. */
   readonly loginLimits?: { readonly [Name in keyof LoginLimits]?: number | undefined } | undefined
   /** The look and texts of the pages, and the terms of access. */
@@ -126,44 +157,62 @@ export interface AuthorizationServerOptions {
   readonly clock?: Clock | undefined
 }
 
+/** The rights of a self-registered app. */
+export type RegistrationGrant = Partial<
+  Pick<Client, 'realm' | 'scopes' | 'audiences' | 'onwardOrigins' | 'requireDpop'>
+>
+
+/** Lets apps register themselves (RFC 7591). */
+export interface RegistrationOptions {
+  /**
+   * Decides about each registration and says what the app may ask for; `false` refuses. This function also checks an
+   * initial access token (RFC 7591 §3).
+   *
+   * @example accept: ({ redirect_uris }) => redirect_uris.every(isLoopback) && { scopes: ['tree.read'] }
+   */
+  readonly accept: (
+    metadata: ClientMetadata,
+    req: Request,
+  ) => RegistrationGrant | false | Promise<RegistrationGrant | false>
+  /** Registrations per address and hour; an IPv6 address counts by its /56: 1 to 10,000. Default 20. */
+  readonly perAddress?: number | undefined
+  /** Registrations per hour from all addresses: 1 to 1,000,000. Default 1,000. */
+  readonly perHour?: number | undefined
+  /**
+   * Seconds from an app's registration or last token for a user until it expires: 3,600 to 34,560,000. Default 2,592,000,
+   * 30 days. Where strangers have no room left in the store, the oldest app without a user makes way.
+   */
+  readonly lifetimeSec?: number | undefined
+  /**
+   * Fetches the metadata document of an app whose `client_id` is a URL, as behind a proxy. Must reach no inner host. Default:
+   * by HTTPS, from public addresses only.
+   */
+  readonly fetch?: FetchFunction | undefined
+}
+
+/** The options with their defaults. */
+export type RegistrationSettings = Complete<Omit<RegistrationOptions, 'fetch'>> & Pick<RegistrationOptions, 'fetch'>
+
 /** The options, checked, with their defaults. */
 export type ServerSettings = ReturnType<typeof serverSettings>
 
 const NAMES = [
-  'issuer',
-  'clients',
-  'users',
-  'store',
-  'signingKeys',
-  'dialect',
-  'tokenType',
-  'scopes',
-  'idTokenScopes',
-  'acr',
-  'tokenFrom',
-  'accessTokens',
-  'requirePushedRequests',
-  'registration',
-  'dpop',
-  'refreshTokens',
-  'codeLifetimeSec',
-  'websiteSession',
-  'loginLimits',
-  'pages',
-  'onError',
-  'log',
-  'clock',
+  ...['issuer', 'clients', 'users', 'store', 'signingKeys', 'allowHttp', 'dialect', 'tokenType', 'serviceScopes'],
+  ...['scopes', 'idTokenScopes', 'acr', 'tokenFrom', 'accessTokens', 'accessTokenClaims', 'requirePushedRequests'],
+  ...['dpop', 'registration', 'refreshTokens', 'codeLifetimeSec', 'websiteSession', 'login', 'loginEvents'],
+  ...['loginLimits', 'pages', 'onError', 'log', 'clock'],
 ]
 const DAY_SEC = 86_400
 
 /** @throws {TypeError | RangeError} naming the invalid option */
 export function serverSettings(options: AuthorizationServerOptions) {
   optionNames('authorizationServer', options, NAMES)
-  const { issuer, clients, users, clock = systemClock, dialect, tokenType, codeLifetimeSec = 60 } = options
-  const { accessTokens = {}, refreshTokens = {}, websiteSession = {}, loginLimits = {}, pages = {} } = options
-  const { store = memoryStore({ clock }), signingKeys, onError = logError } = options
+  const { issuer, allowHttp = false, clients, users, clock = systemClock, dialect, tokenType, serviceScopes } = options
+  const { store = memoryStore({ clock }), signingKeys, accessTokenClaims, onError = logError, log, login } = options
+  const { scopes = {}, idTokenScopes, acr = '1', tokenFrom = [], pages = {}, loginEvents = 'hashed' } = options
+  const { requirePushedRequests = false, codeLifetimeSec = 60, registration } = options
   checkClock(clock)
-  checkIssuer(issuer)
+  checkIssuer(issuer, allowHttp)
   checkMethods('clients', clients, ['findClient'])
   checkMethods('users', users, ['authenticate', 'findUser'])
   checkMethods('store', store, ['set', 'get', 'claim', 'count'])
@@ -176,85 +225,112 @@ export function serverSettings(options: AuthorizationServerOptions) {
       `tokenType must be 1 to 64 letters, digits, dots, dashes and underscores; received ${shown(tokenType)}`,
     )
   }
-  const { scopes = {}, idTokenScopes, acr = '1', tokenFrom = [] } = options
   checkScopes(scopes, idTokenScopes)
   if (typeof acr !== 'string' || acr === '') throw optionError(`acr must be a text; received ${shown(acr)}`)
   if (!Array.isArray(tokenFrom) || !tokenFrom.every((place) => place === 'form' || place === 'query')) {
     throw optionError(`tokenFrom must be a list of 'form' and 'query'; received ${shown(tokenFrom)}`)
   }
-  optionType('onError', onError, 'function')
-  optionType('log', options.log, 'function')
-  optionNames('accessTokens', accessTokens, ['format', 'lifetimeSec', 'idleSec', 'audience'])
-  const { format = 'jwt', idleSec = 3_600, audience = issuer } = accessTokens
-  const { lifetimeSec = format === 'opaque' ? DAY_SEC : 3_600 } = accessTokens
-  optionOneOf('accessTokens.format', format, ['jwt', 'opaque'])
-  optionRange('accessTokens.lifetimeSec', lifetimeSec, 60, DAY_SEC)
-  optionRange('accessTokens.idleSec', idleSec, 60, DAY_SEC)
+  for (const [name, value] of Object.entries({ onError, log, accessTokenClaims })) optionType(name, value, 'function')
+  for (const [name, value] of Object.entries({ allowHttp, serviceScopes, requirePushedRequests }))
+    optionType(name, value, 'boolean')
+  optionOneOf('loginEvents', loginEvents, ['hashed', 'plain'])
+  if (login !== undefined) checkLogin(login, issuer)
+  const accessTokens = {
+    format: 'jwt',
+    audience: issuer,
+    idleSec: 3_600,
+    ...defined(options.accessTokens ?? {}),
+  } as const
+  optionNames('accessTokens', options.accessTokens ?? {}, ['format', 'lifetimeSec', 'idleSec', 'audience'])
+  const { lifetimeSec = accessTokens.format === 'opaque' ? DAY_SEC : 3_600, audience } = accessTokens
+  optionOneOf('accessTokens.format', accessTokens.format, ['jwt', 'opaque'])
   const audiences = typeof audience === 'string' ? [audience] : audience
   checkAudiences('accessTokens.audience', audiences)
-  const { requirePushedRequests = false, dpop = {}, registration } = options
-  optionType('requirePushedRequests', requirePushedRequests, 'boolean')
+  const dpop = { maxAgeSec: 60, nonce: false, ...defined(options.dpop ?? {}) }
   optionNames('dpop', dpop, ['maxAgeSec', 'nonce'])
-  const { maxAgeSec = 60, nonce = false } = dpop
-  optionRange('dpop.maxAgeSec', maxAgeSec, 1, 300)
-  optionType('dpop.nonce', nonce, 'boolean')
-  optionNames('refreshTokens', refreshTokens, ['lifetimeSec', 'graceSec'])
-  const refresh = { lifetimeSec: 30 * DAY_SEC, graceSec: 10, ...defined(refreshTokens) }
-  optionRange('refreshTokens.lifetimeSec', refresh.lifetimeSec, 60, 400 * DAY_SEC)
-  optionRange('refreshTokens.graceSec', refresh.graceSec, 0, 60)
-  optionRange('codeLifetimeSec', codeLifetimeSec, 10, 600)
-  optionNames('websiteSession', websiteSession, ['lifetimeSec', 'idleSec'])
-  const session = { lifetimeSec: DAY_SEC, idleSec: 3_600, ...defined(websiteSession) }
-  optionRange('websiteSession.lifetimeSec', session.lifetimeSec, 60, 30 * DAY_SEC)
-  optionRange('websiteSession.idleSec', session.idleSec, 60, 30 * DAY_SEC)
-  optionNames('loginLimits', loginLimits, ['perAccount', 'perAddress', 'windowSec'])
-  const limits: LoginLimits = { perAccount: 10, perAddress: 100, windowSec: 900, ...defined(loginLimits) }
-  optionRange('loginLimits.perAccount', limits.perAccount, 1, 10_000)
-  optionRange('loginLimits.perAddress', limits.perAddress, 1, 1_000_000)
-  optionRange('loginLimits.windowSec', limits.windowSec, 1, DAY_SEC)
+  optionType('dpop.nonce', dpop.nonce, 'boolean')
+  const refresh = { lifetimeSec: 30 * DAY_SEC, graceSec: 10, ...defined(options.refreshTokens ?? {}) }
+  optionNames('refreshTokens', refresh, ['lifetimeSec', 'graceSec'])
+  const session = { lifetimeSec: DAY_SEC, idleSec: 3_600, ...defined(options.websiteSession ?? {}) }
+  optionNames('websiteSession', session, ['lifetimeSec', 'idleSec'])
+  const limits: LoginLimits = { perAccount: 10, perAddress: 100, windowSec: 900, ...defined(options.loginLimits ?? {}) }
+  optionNames('loginLimits', limits, ['perAccount', 'perAddress', 'windowSec'])
+  for (const [name, value, least, most] of [
+    ['accessTokens.lifetimeSec', lifetimeSec, 60, DAY_SEC],
+    ['accessTokens.idleSec', accessTokens.idleSec, 60, DAY_SEC],
+    ['dpop.maxAgeSec', dpop.maxAgeSec, 1, 300],
+    ['refreshTokens.lifetimeSec', refresh.lifetimeSec, 60, 400 * DAY_SEC],
+    ['refreshTokens.graceSec', refresh.graceSec, 0, 60],
+    ['codeLifetimeSec', codeLifetimeSec, 10, 600],
+    ['websiteSession.lifetimeSec', session.lifetimeSec, 60, 30 * DAY_SEC],
+    ['websiteSession.idleSec', session.idleSec, 60, 30 * DAY_SEC],
+    ['loginLimits.perAccount', limits.perAccount, 1, 10_000],
+    ['loginLimits.perAddress', limits.perAddress, 1, 1_000_000],
+    ['loginLimits.windowSec', limits.windowSec, 1, DAY_SEC],
+  ] as const) {
+    optionRange(name, value, least, most)
+  }
 
   return {
-    issuer,
-    clients,
-    users,
-    store,
-    dialect,
-    tokenType,
-    scopes,
-    idTokenScopes,
-    acr,
-    tokenFrom: tokenFrom as readonly Placement[],
-    codeLifetimeSec,
-    refresh,
-    session,
-    limits,
-    pages,
-    onError,
-    log: guardedLog(options.log ?? (new URL(issuer).protocol === 'http:' ? (line) => console.warn(line) : undefined)),
-    clock,
-    accessTokens: { format, lifetimeSec, idleSec, audience: audiences },
-    requirePushedRequests,
+    ...{
+      issuer,
+      clients,
+      users,
+      store,
+      dialect,
+      tokenType,
+      serviceScopes,
+      scopes,
+      idTokenScopes,
+      acr,
+      codeLifetimeSec,
+    },
+    ...{ refresh, session, limits, pages, onError, clock, requirePushedRequests, dpop, login, loginEvents },
+    ...{ accessTokenClaims, tokenFrom: tokenFrom as readonly Placement[] },
+    log: guardedLog(log ?? (new URL(issuer).protocol === 'http:' ? (line) => console.warn(line) : undefined)),
+    accessTokens: { ...accessTokens, lifetimeSec, audience: audiences },
     registration: registration && registrationSettings(registration),
-    dpop: { maxAgeSec, nonce },
     signingKeys: signingKeys ?? [{ key: generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey }],
   }
 }
 
-function checkIssuer(issuer: unknown): void {
+function checkIssuer(issuer: unknown, allowHttp: boolean): void {
   const url = typeof issuer === 'string' && URL.canParse(issuer) ? new URL(issuer) : undefined
   const canonical = `${url?.origin}${url?.pathname === '/' ? '' : url?.pathname}`
-  const isLoopback = url?.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
-  if (url && canonical === issuer && !canonical.endsWith('/') && (url.protocol === 'https:' || isLoopback)) return
+  const isHttp = url?.protocol === 'http:'
+  const isInner = isHttp && isInnerHost(url.hostname)
+  if (url && canonical === issuer && !canonical.endsWith('/')) {
+    if (url.protocol === 'https:' || (isHttp && (allowHttp || isLoopbackHost(url.hostname)))) return
+    if (isInner) {
+      return warnOnce(
+        'TOLLGATE_HTTP',
+        `the issuer ${issuer} is http on a local network, where passwords and tokens travel unencrypted. In production ` +
+          'use https; allowHttp: true says that this network may be trusted',
+      )
+    }
+  }
   throw optionError(
-    `issuer must be an https URL without query, fragment or trailing slash (http on localhost only); ` +
-      `received ${shown(issuer)}`,
+    `issuer must be an https URL without query, fragment or trailing slash (http on localhost, or with allowHttp: ` +
+      `true); received ${shown(issuer)}`,
   )
+}
+
+/** The page must be on the issuer's host, which the browser's cookie goes to. */
+function checkLogin(login: unknown, issuer: string): void {
+  optionNames('login', login, ['url'])
+  const { url } = login as { url: unknown }
+  const isUrl = typeof url === 'string' && URL.canParse(url, issuer)
+  if (isUrl && /^https?:$/.test(new URL(url, issuer).protocol) && new URL(url, issuer).host === new URL(issuer).host)
+    return
+  throw optionError(`login.url must be a path, or a URL on the issuer's host; received ${shown(url)}`)
 }
 
 function checkMethods(option: string, value: unknown, methods: readonly string[]): void {
   const object = value as Record<string, unknown> | null | undefined
-  if (methods.every((method) => typeof object?.[method] === 'function')) return
-  throw optionError(`${option} must have the methods ${methods.join(', ')}; received ${shown(value)}`)
+  const missing = methods.filter((method) => typeof object?.[method] !== 'function')
+  if (missing.length === 0) return
+  const what = missing.length < methods.length ? `; it has no ${missing.join(', ')}` : ''
+  throw optionError(`${option} must have the methods ${methods.join(', ')}${what}; received ${shown(value)}`)
 }
 
 function checkScopes(scopes: unknown, idTokenScopes: unknown): void {
@@ -278,12 +354,13 @@ function guardedLog(log: ((line: string) => unknown) | undefined): ((line: strin
 const logError: OnError = (err, _req, { id }) => console.error(`express-tollgate ${id}:`, err)
 
 function registrationSettings(options: RegistrationOptions): RegistrationSettings {
-  optionNames('registration', options, ['accept', 'perAddress', 'perHour', 'lifetimeSec'])
-  const { accept, perAddress = 20, perHour = 1_000, lifetimeSec = 30 * DAY_SEC } = options
+  optionNames('registration', options, ['accept', 'perAddress', 'perHour', 'lifetimeSec', 'fetch'])
+  const { accept, perAddress = 20, perHour = 1_000, lifetimeSec = 30 * DAY_SEC, fetch } = options
+  optionType('registration.fetch', fetch, 'function')
   if (typeof accept !== 'function')
     throw optionError(`registration.accept must be a function; received ${shown(accept)}`)
   optionRange('registration.perAddress', perAddress, 1, 10_000)
   optionRange('registration.perHour', perHour, 1, 1_000_000)
   optionRange('registration.lifetimeSec', lifetimeSec, 3_600, 400 * DAY_SEC)
-  return { accept, perAddress, perHour, lifetimeSec }
+  return { accept, perAddress, perHour, lifetimeSec, fetch }
 }

@@ -3,7 +3,12 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type TestContext, describe, it } from 'node:test'
 import { AggregationTemporality, InMemoryMetricExporter } from '@opentelemetry/sdk-metrics'
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import { type AuthorizationServerOptions, type OAuthRefusedMessage, memoryStore } from '../../lib/oauth'
+import {
+  type AuthorizationServerOptions,
+  type LoginMessage,
+  type OAuthRefusedMessage,
+  memoryStore,
+} from '../../lib/oauth'
 import { authorizationMetrics } from '../../lib/opentelemetry'
 import { AS_WEB, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
@@ -96,11 +101,13 @@ describe('diagnostics channels', () => {
     stop()
     await post(`${running.issuer}/token`, { grant_type: 'client_credentials' }, AS_WEB)
 
+    const [{ account, address } = {}] = logins as LoginMessage[]
+    assert.match(`${account} ${address}`, /^[\w-]{22} [\w-]{22}$/, 'hashed')
     assert.deepEqual(logins, [
-      { clientId: 'web', outcome: 'failed', userId: undefined },
-      { clientId: 'web', outcome: 'succeeded', userId: 'KWC6-X7D' },
-      { clientId: 'web', outcome: 'failed', userId: undefined },
-      { clientId: 'web', outcome: 'locked', userId: undefined },
+      { clientId: 'web', outcome: 'failed', userId: undefined, account, address },
+      { clientId: 'web', outcome: 'succeeded', userId: 'KWC6-X7D', account, address },
+      { clientId: 'web', outcome: 'failed', userId: undefined, account, address },
+      { clientId: 'web', outcome: 'locked', userId: undefined, account, address },
     ])
     assert.deepEqual(tokens, [
       { clientId: 'web', grant: 'authorization_code', scope: ['openid', 'email'], bound: false },

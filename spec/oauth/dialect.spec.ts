@@ -8,7 +8,14 @@ import { UserAgent } from './user-agent'
 
 const CALLBACK = 'https://norealm.test/cb'
 const clients = clientDirectory([
-  { clientId: 'no-realm', name: 'No Realm', secret: 'secret', requirePkce: false, redirectUris: [CALLBACK] },
+  {
+    clientId: 'no-realm',
+    name: 'No Realm',
+    secret: 'secret',
+    requirePkce: false,
+    scopes: ['a'],
+    redirectUris: [CALLBACK],
+  },
   {
     clientId: 'web',
     name: 'Web',
@@ -28,7 +35,7 @@ async function start(t: TestContext, setting?: string, options: Partial<Authoriz
   }
   const token = async (form: Record<string, string>, headers = AS_WEB) =>
     json(await post(`${running.issuer}/token`, form, headers))
-  const tokenType = async () => (await token({ grant_type: 'client_credentials' })).token_type
+  const tokenType = async () => (await token({ grant_type: 'client_credentials', scope: 'a' })).token_type
   return { authorize, token, tokenType }
 }
 
@@ -49,14 +56,15 @@ describe("authorizationServer() by app.set('tollgate dialect')", () => {
 
   it('standard: needs no realm, shows no terms, and token_type is Bearer', async (t) => {
     const { authorize, token, tokenType } = await start(t, 'standard')
-    for (const scope of ['openid email', '']) {
+    assert.equal((await authorize('')).params.get('error'), 'invalid_scope', 'a request needs a scope, or the app one')
+    for (const scope of ['openid email', 'a']) {
       const { params } = await (await authorize(scope)).logIn()
       assert.equal(params.get('state'), 's')
       const code = params.get('code') ?? ''
       const basic = { authorization: `Basic ${Buffer.from('no-realm:secret').toString('base64')}` }
       const tokens = await token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK }, basic)
       assert.equal(tokens.token_type, 'Bearer')
-      assert.equal('id_token' in tokens, scope !== '')
+      assert.equal('id_token' in tokens, scope !== 'a')
     }
     assert.equal(await tokenType(), 'Bearer')
     const session = await token({ grant_type: 'unauthenticated_session', ip_address: '192.0.2.1' })
@@ -70,7 +78,7 @@ describe("authorizationServer() by app.set('tollgate dialect')", () => {
     const pages = { terms: { version: '1', paragraphs: ['Be kind.'] } }
     const standard = await start(t, undefined, { dialect: 'standard', tokenType: 'custom', pages })
     assert.equal(await standard.tokenType(), 'custom')
-    assert.match((await (await standard.authorize('')).logIn()).text, /Be kind\./)
+    assert.match((await (await standard.authorize('openid')).logIn()).text, /Be kind\./)
   })
 
   it('a wrong value goes to the error handler of the app', async (t) => {

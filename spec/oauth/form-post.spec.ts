@@ -54,8 +54,6 @@ describe('response_mode=form_post', () => {
     assert.equal(silent.fields.state, 'st-123')
     const wrong = await ask({ max_age: 'x' })
     assert.equal(wrong.fields.error, 'invalid_request')
-    const fragment = await ask({ response_mode: 'fragment' })
-    assert.equal(fragment.params.get('error'), 'invalid_request')
   })
 
   it("Form Post Response Mode §2: an app's own scheme takes no form", async () => {

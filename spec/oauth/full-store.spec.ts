@@ -6,7 +6,7 @@ import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
 import { keyHolder } from './key-holder'
 import { AS_WEB, type RunningServer, json, post, startServer } from './support'
-import { codeForm, request } from './user-agent'
+import { UserAgent, codeForm, request } from './user-agent'
 
 const unauthenticated = { grant_type: 'unauthenticated_session', client_id: 'spa', ip_address: '192.0.2.1' }
 const clock = manualClock()
@@ -16,11 +16,6 @@ const STRANGERS: Readonly<Record<string, (issuer: string) => Promise<Response>>>
   'unauthenticated sessions': (issuer) => post(`${issuer}/token`, unauthenticated),
   'pushed requests': (issuer) =>
     post(`${issuer}/par`, request({ client_id: 'spa', redirect_uri: 'https://spa.test/cb' })),
-  'apps that register themselves': (issuer) => {
-    const headers = { 'content-type': 'application/json' }
-    const body = JSON.stringify({ redirect_uris: ['https://app.test/cb'], token_endpoint_auth_method: 'none' })
-    return fetch(`${issuer}/register`, { method: 'POST', headers, body })
-  },
 }
 
 describe("a memoryStore() full of strangers' records", () => {
@@ -36,6 +31,27 @@ describe("a memoryStore() full of strangers' records", () => {
       assert.ok((await add(running.issuer)).ok)
     })
   }
+
+  it('with apps that registered themselves: users sign in, and the oldest app without a user makes way', async (t) => {
+    const registration = { accept: () => ({}), perAddress: 1_000 }
+    const running = await startServer({ clock, store: memoryStore({ clock, maxEntries: 200 }), registration })
+    t.after(() => running.close())
+    const uris = Array.from({ length: 110 }, (_, i) => `https://app${i}.test/cb`)
+    const ids: string[] = []
+    for (const uri of uris) {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify({ redirect_uris: [uri] })
+      const response = await fetch(`${running.issuer}/register`, { method: 'POST', headers, body })
+      assert.equal(response.status, 201)
+      ids.push((await json(response)).client_id as string)
+    }
+    const isKnown = async (at: number) => {
+      const asked = request({ client_id: ids[at] as string, redirect_uri: uris[at] as string })
+      return (await new UserAgent(running.issuer).authorize(running.issuer, asked)).status === 200
+    }
+    assert.deepEqual([await isKnown(0), await isKnown(9), await isKnown(109)], [false, false, true])
+    await assertUsersSignIn(running)
+  })
 
   it('with proofs of their keys: users sign in, refresh and sign out; and it takes more once the old ones expired', async (t) => {
     const running = await startServer({ clock, store: memoryStore({ clock, maxEntries: 200 }) })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { clientDirectory, memoryStore } from '../../lib/oauth'
+import { hashOf } from '../../lib/http/secret'
 import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
 import { AS_WEB, CLIENTS, type Form, type RunningServer, VERIFIER, json, post, startServer } from './support'
@@ -105,11 +106,12 @@ describe('pushed authorization requests', () => {
 
   it('are limited for strangers, by address and in all; an app that authenticates is none', async (t) => {
     const store = memoryStore({ clock })
-    const busy = await startServer({ clock, store })
+    const other = { clientId: 'other', name: 'Other', realm: '/o', redirectUris: ['https://spa.test/cb'] }
+    const busy = await startServer({ clock, store, clients: clientDirectory([...CLIENTS, other]) })
     t.after(() => busy.close())
     busy.app.set('trust proxy', 1)
     const pushFrom = (address: string, clientId = 'spa', headers: Form = {}) => {
-      const redirectUri = clientId === 'spa' ? 'https://spa.test/cb' : 'https://client.test/cb'
+      const redirectUri = clientId === 'web' ? 'https://client.test/cb' : 'https://spa.test/cb'
       const form = request({ client_id: clientId, redirect_uri: redirectUri })
       return post(`${busy.issuer}/par`, form, { ...headers, 'x-forwarded-for': address })
     }
@@ -122,8 +124,9 @@ describe('pushed authorization requests', () => {
     assert.equal((await pushFrom('192.0.2.2')).status, 201)
     assert.equal((await pushFrom('192.0.2.1', 'web', AS_WEB)).status, 201)
 
-    await new Records(store, busy.issuer).count('attempts', 'pushed.all', 6_000, 60_000)
+    await new Records(store, busy.issuer).count('attempts', `pushed.${hashOf('spa')}.all`, 6_000, 60_000)
     assert.equal((await pushFrom('192.0.2.3')).status, 429)
+    assert.equal((await pushFrom('192.0.2.3', 'other')).status, 201, 'each app for itself')
     assert.equal((await pushFrom('192.0.2.3', 'web', AS_WEB)).status, 201)
     clock.advance(60_000)
     assert.equal((await pushFrom('192.0.2.1')).status, 201)

@@ -1,23 +1,34 @@
 import type { KeyObject } from 'node:crypto'
-import { type JwtPayload, decode, verify } from 'jsonwebtoken'
+import { type Jws, readJws } from '../../bearer/credentials/jws'
+import type { Algorithm } from '../../bearer/keys/algorithm'
+import { isSignedWith } from '../../bearer/keys/signature'
 
 /** The value of `client_assertion_type` (RFC 7523 §2.2). */
 export const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** The longest lifetime of an assertion. */
-export const LONGEST_ASSERTION_MS = 10 * 60_000
+const LONGEST_SEC = 10 * 60
+/** How far the client's clock may be off, to either side. */
 const TOLERANCE_SEC = 30
-const ALGORITHMS = [
-  'RS256' as const,
-  'RS384' as const,
-  'RS512' as const,
-  'PS256' as const,
-  'PS384' as const,
-  'PS512' as const,
-]
+/** How long an assertion is remembered as used. */
+export const ASSERTION_MS = 2 * LONGEST_SEC * 1_000
+const LONGEST = 8_192
+
+const ALGORITHMS: Readonly<Record<string, readonly Algorithm[]>> = {
+  rsa: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ec: ['ES256'],
+  ed25519: ['EdDSA', 'Ed25519'],
+}
 
 /** For the discovery document. */
-export const ASSERTION_ALGORITHMS: readonly string[] = ALGORITHMS
+export const ASSERTION_ALGORITHMS: readonly string[] = Object.values(ALGORITHMS).flat()
+
+/** A `private_key_jwt` assertion, not yet verified. */
+export interface Assertion {
+  /** The client that it names. */
+  readonly clientId: string
+  readonly jws: Jws
+}
 
 /** The names of this server (RFC 7523 §3, RFC 9126 §2). */
 export interface AssertionAudiences {
@@ -27,75 +38,40 @@ export interface AssertionAudiences {
   readonly wanted: readonly string[]
 }
 
-/** A verified assertion. */
-export interface Assertion {
-  readonly jti: string
-}
-
-/** The client that an assertion names, not yet verified. */
-export function assertedClient(assertion: string): string | undefined {
-  if (assertion.length > 8_192) return undefined
-  try {
-    const payload = decode(assertion, { json: true })
-    return typeof payload?.sub === 'string' ? payload.sub : undefined
-  } catch {
-    return undefined
-  }
+/** Takes an assertion apart. Undefined if it is none, or names no client. */
+export function readAssertion(text: string): Assertion | undefined {
+  const jws = text.length > LONGEST ? undefined : readJws(text)
+  if (!jws || 'refused' in jws || typeof jws.claims.sub !== 'string') return undefined
+  return { clientId: jws.claims.sub, jws }
 }
 
 /**
- * Verifies a `private_key_jwt` assertion (RFC 7523 §3): signed by one of the client's keys, `iss` and `sub` the client,
- * `aud` only this server, by one or several of its URLs, `exp` at most ten minutes away, and a `jti`. Undefined if any
- * of this fails.
+ * The `jti` of a valid assertion (RFC 7523 §3): signed by one of the client's keys, `iss` and `sub` the client, `aud` only
+ * this server, by one or several of its URLs, `exp` at most ten minutes away, and a `jti`. Undefined if any of this fails.
  *
- * @param audiences what `aud` may name, and of which one it must name
+ * @param clientId as the directory has it
  * @param nowSec seconds since 1970
  */
-export function verifiedAssertion(
-  assertion: string,
+export function verifiedJti(
+  { jws }: Assertion,
   clientId: string,
   keys: readonly KeyObject[],
   audiences: AssertionAudiences,
   nowSec: number,
-): Assertion | undefined {
-  if (assertion.length > 8_192) return undefined
-  for (const key of keys) {
-    const payload = payloadOf(assertion, key)
-    if (payload) return verifiedClaims(payload, clientId, audiences, nowSec)
-  }
-  return undefined
-}
-
-function payloadOf(assertion: string, key: KeyObject): JwtPayload | undefined {
-  try {
-    const { header, payload } = verify(assertion, key, {
-      algorithms: [...ALGORITHMS],
-      ignoreExpiration: true,
-      ignoreNotBefore: true,
-      complete: true,
-    })
-    if ('crit' in header) return undefined // RFC 7515 §4.1.11: no extension is understood here
-    return typeof payload === 'object' ? payload : undefined
-  } catch {
-    return undefined // jsonwebtoken throws on every malformed or forged token
-  }
-}
-
-function verifiedClaims(
-  payload: JwtPayload,
-  clientId: string,
-  audiences: AssertionAudiences,
-  nowSec: number,
-): Assertion | undefined {
-  const { iss, sub, jti, exp, nbf } = payload
-  const named: readonly unknown[] = Array.isArray(payload.aud) ? payload.aud : [payload.aud]
-  if (iss !== clientId || sub !== clientId) return undefined
+): string | undefined {
+  const isSigned = keys.some((key) => {
+    const algorithms = ALGORITHMS[key.asymmetricKeyType ?? ''] ?? []
+    return isSignedWith(jws.token, jws.algorithm, { algorithms, key, kid: undefined, issuer: undefined })
+  })
+  const { iss, sub, aud, jti, exp, nbf } = jws.claims
+  if (!isSigned || iss !== clientId || sub !== clientId) return undefined
+  const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   // Another server in the audience could replay the assertion here.
-  const isOurs = (aud: unknown) => audiences.own.some((own) => own === aud)
+  const isOurs = (one: unknown) => audiences.own.some((own) => own === one)
   if (!named.every(isOurs) || !audiences.wanted.some((wanted) => named.includes(wanted))) return undefined
-  if (!isTime(exp) || exp + TOLERANCE_SEC <= nowSec || exp > nowSec + LONGEST_ASSERTION_MS / 1_000) return undefined
+  if (!isTime(exp) || exp < nowSec - TOLERANCE_SEC || exp > nowSec + LONGEST_SEC + TOLERANCE_SEC) return undefined
   if (nbf !== undefined && (!isTime(nbf) || nbf > nowSec + TOLERANCE_SEC)) return undefined
-  return typeof jti === 'string' && jti !== '' && jti.length <= 512 ? { jti } : undefined
+  return typeof jti === 'string' && jti !== '' && jti.length <= 512 ? jti : undefined
 }
 
 function isTime(value: unknown): value is number {

@@ -22,14 +22,16 @@ export interface Client {
    * scopes are refused. The dialect `standard` ignores it.
    */
   readonly realm?: string | undefined
-  /** SHA-256 of the secret, base64url: `client_secret_basic` and `client_secret_post`. */
-  readonly secretHash?: string | undefined
-  /** Up to two RSA keys: RSA-timestamp secrets and `private_key_jwt`. */
+  /** SHA-256 of the secret, base64url, or of both while one replaces the other: `client_secret_basic` and `_post`. */
+  readonly secretHash?: string | readonly string[] | undefined
+  /** Up to two public keys: `private_key_jwt`, and RSA-timestamp secrets. */
   readonly publicKeys?: readonly KeyObject[] | undefined
-  /** Default `authorization_code` and `unauthenticated_session`. */
+  /** Default `authorization_code`, and `unauthenticated_session` where the server has the service's own scopes. */
   readonly grants?: readonly GrantName[] | undefined
   /** The app's own scopes, in addition to the identity scopes: `['tree.read']`. */
   readonly scopes?: readonly string[] | undefined
+  /** What a request without `scope` asks for: `['openid', 'tree.read']`. Default: such a request is `invalid_scope`. */
+  readonly defaultScope?: readonly string[] | undefined
   /**
    * The audiences of its tokens: `['https://api.example.org/tree']`. `resource` selects among several (RFC 8707).
    * Default: the server's.
@@ -69,23 +71,32 @@ export interface Client {
 export interface ClientDirectory {
   /** The app with that key, or undefined. */
   findClient(clientId: string): Promise<Client | undefined>
+  /** The scopes of your API that apps may ask for, for the discovery document. */
+  readonly scopes?: readonly string[] | undefined
 }
 
-const DEFAULT_GRANTS: readonly GrantName[] = ['authorization_code', 'unauthenticated_session']
+/** An app as the server found it. */
+export interface KnownClient extends Client {
+  readonly grants: readonly GrantName[]
+  /** Whether nobody here has checked the app: it registered itself, or its `client_id` is the URL of its metadata. */
+  readonly isStranger: boolean
+  /** The host of its metadata document. */
+  readonly source?: string
+}
 
 /** Whether the app is registered for the grant. */
-export function mayUse(client: Client, grant: GrantName): boolean {
-  return (client.grants ?? DEFAULT_GRANTS).includes(grant)
+export function mayUse(client: KnownClient, grant: GrantName): boolean {
+  return client.grants.includes(grant)
 }
 
 /** Whether the app has credentials, and so must authenticate (RFC 6749 §3.2.1). */
-export function isConfidential(client: Client): boolean {
-  return client.secretHash !== undefined || (client.publicKeys !== undefined && client.publicKeys.length > 0)
+export function isConfidential({ secretHash = [], publicKeys = [] }: Client): boolean {
+  return secretHash.length > 0 || publicKeys.length > 0
 }
 
-/** Whether users must approve the app before a code goes to that redirect URI. */
+/** Whether users must approve the app before a code goes to that redirect URI. A word that is unknown asks. */
 export function asksApproval({ approval, redirectUris = [] }: Client, redirectUri: string): boolean {
-  return approval === undefined ? isNative(redirectUri, redirectUris) : approval === 'ask'
+  return approval === undefined ? isNative(redirectUri, redirectUris) : approval !== 'auto'
 }
 
 /** Whether the app registered that redirect URI. */

@@ -1,5 +1,7 @@
-const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?(\/.*|$)/
-const HTTP_HOSTS = /^(localhost|127\.0\.0\.1|\[::1\])$/
+import { domainToUnicode } from 'node:url'
+import { isInnerHost, isLoopbackHost } from './addresses'
+
+const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|(?:[a-z0-9_-]+\.)*localhost)(?::(\d{1,5}))?(\/\S*)?$/
 /** Names, IPv4 and IPv6 addresses. The URL standard takes `;` and `,` as well, which end a source in a policy. */
 const HOST = /^([a-z0-9_.-]+|\[[0-9a-f:]+\])$/
 /** Schemes that browsers, mail programs or systems act on: no app can own them. */
@@ -10,37 +12,47 @@ const TAKEN_SCHEMES = new Set(
   ).split(' '),
 )
 
-/** Which custom schemes a redirect URI may have. */
-export interface SchemePolicy {
-  /** Also those without a dot, such as `cursor:`. Default: only the reverse-domain form (RFC 8252 §7.1). */
-  readonly anyPrivateScheme: boolean
+/** Which redirect URIs an app may have beyond `https`, `http` on this machine, and `com.example.app:` (RFC 8252 §7.1). */
+export interface UriPolicy {
+  /** Also custom schemes without a dot, such as `cursor:`. */
+  readonly anyPrivateScheme?: boolean
+  /** Also `http` on other hosts: of a local network, or any. */
+  readonly http?: 'inner' | 'any'
 }
 
 /**
  * The reason why a redirect URI cannot be registered, or undefined if it can. It must be absolute and ASCII, without a
- * fragment (RFC 6749 §3.1.2) or user, and be `https`, `http` on localhost, or an app's own scheme.
+ * fragment (RFC 6749 §3.1.2) or user, and be `https`, `http` on localhost, or an app's own scheme. Its host must stand in
+ * it as browsers read it, so that nobody takes one host for another.
  */
-export function redirectUriFault(
-  uri: unknown,
-  { anyPrivateScheme }: SchemePolicy = { anyPrivateScheme: false },
-): string | undefined {
+export function redirectUriFault(uri: unknown, { anyPrivateScheme, http }: UriPolicy = {}): string | undefined {
   if (typeof uri !== 'string' || uri.length > 2_000) return 'must be a string of at most 2,000 characters'
   if (!/^[\x21-\x7e]+$/.test(uri) || /["<>\\^`{|}]/.test(uri)) return 'must be printable ASCII, percent-encoded'
   if (uri.includes('#')) return 'must have no fragment'
-  let url: URL
-  try {
-    url = new URL(uri)
-  } catch {
-    return 'must be an absolute URI'
-  }
+  if (!URL.canParse(uri)) return 'must be an absolute URI'
+  const url = new URL(uri)
   if (url.username !== '' || url.password !== '') return 'must not name a user'
-  if (isWeb(url) && !HOST.test(url.hostname)) return 'must name a host by letters, digits, dots and dashes'
+  if (isWeb(url)) {
+    const [, written] = /^https?:\/\/([^/?]*?)(?::\d*)?(?:[/?]|$)/i.exec(uri) ?? []
+    if (written === undefined || written === '') return 'must have two slashes and a host after its scheme'
+    if (!HOST.test(url.hostname)) return 'must name a host by letters, digits, dots and dashes'
+    if (written.toLowerCase() !== url.hostname) return `must name its host as browsers do: ${url.hostname}`
+    if (isMixed(url.hostname)) return 'must not mix the scripts of look-alike letters in its host'
+  }
   if (url.protocol === 'https:') return undefined
-  if (url.protocol === 'http:') return HTTP_HOSTS.test(url.hostname) ? undefined : 'must be https except on localhost'
+  if (url.protocol === 'http:') {
+    const isAllowed = isLoopbackHost(url.hostname) || http === 'any' || (http === 'inner' && isInnerHost(url.hostname))
+    return isAllowed ? undefined : 'must be https except on localhost, or with allowHttp: true'
+  }
   if (TAKEN_SCHEMES.has(url.protocol.slice(0, -1))) return 'must be https, or a scheme of the app itself'
-  return url.protocol.includes('.') || anyPrivateScheme
-    ? undefined
-    : 'must be https, or a scheme with a dot in it, such as com.example.app:'
+  if (url.protocol.includes('.') || anyPrivateScheme) return undefined
+  return 'must be https, or a scheme with a dot in it, such as com.example.app:'
+}
+
+/** Whether a label has Latin letters beside Greek or Cyrillic ones, of which some look the same. */
+function isMixed(hostname: string): boolean {
+  const labels = domainToUnicode(hostname).split('.')
+  return labels.some((label) => /\p{Script=Latin}/u.test(label) && /[\p{Script=Greek}\p{Script=Cyrillic}]/u.test(label))
 }
 
 /** How redirect URIs are compared. */
@@ -60,7 +72,7 @@ export function isRegistered(
 ): boolean {
   if (registered.includes(uri)) return true
   const given = LOOPBACK.exec(uri)
-  if (!given || Number(given[2] ?? 80) > 65_535 || (given[1] === 'localhost' && !anyLocalhostPort)) return false
+  if (!given || Number(given[2] ?? 80) > 65_535 || (isLocalhost(given[1]) && !anyLocalhostPort)) return false
   return registered.some((candidate) => {
     const known = LOOPBACK.exec(candidate)
     return known !== null && known[1] === given[1] && known[3] === given[3]
@@ -80,15 +92,20 @@ export function isOnDevice(uri: string): boolean {
 export function isNative(uri: string, registered: readonly string[]): boolean {
   const [, host, port] = LOOPBACK.exec(uri) ?? []
   if (host === undefined) return isOnDevice(uri)
-  return !registered.includes(uri) || (host !== 'localhost' && port === undefined)
+  return !registered.includes(uri) || (!isLocalhost(host) && port === undefined)
 }
 
-/** The redirect URI with parameters appended to its query, percent-encoded. */
-export function withParams(uri: string, params: Readonly<Record<string, string | undefined>>): string {
+/** The redirect URI with parameters appended to its query, or as its fragment; percent-encoded. */
+export function withParams(
+  uri: string,
+  params: Readonly<Record<string, string | undefined>>,
+  place: 'query' | 'fragment' = 'query',
+): string {
   const query = Object.entries(params)
     .filter((entry): entry is [string, string] => entry[1] !== undefined)
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
     .join('&')
+  if (place === 'fragment') return `${uri}#${query}`
   if (!uri.includes('?')) return `${uri}?${query}`
   return /[?&]$/.test(uri) ? uri + query : `${uri}&${query}`
 }
@@ -107,4 +124,8 @@ export function cspSource(uri: string): string {
 
 function isWeb({ protocol }: URL): boolean {
   return protocol === 'https:' || protocol === 'http:'
+}
+
+function isLocalhost(host: string | undefined): boolean {
+  return host !== undefined && host.endsWith('localhost')
 }

@@ -39,7 +39,9 @@ export interface UserDirectoryOptions {
 export function userDirectory(
   registrations: readonly UserRegistration[],
   options: UserDirectoryOptions = {},
-): UserDirectory {
+): Omit<UserDirectory, 'authenticate'> & {
+  authenticate(username: string, password: string): Promise<User | undefined>
+} {
   if (!Array.isArray(registrations)) {
     throw registrationError(`userDirectory takes an array of users; received ${shown(registrations)}`)
   }

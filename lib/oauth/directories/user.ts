@@ -14,17 +14,27 @@ export interface User {
   readonly claims?: UserClaims | undefined
 }
 
+/** Why a user may not sign in though the password is right, for the login page. */
+export interface LoginRefusal {
+  /** `Please confirm your e-mail address first` */
+  readonly refused: string
+  /** A way on below it: an `http(s)` address, or a path of this host. */
+  readonly link?: { readonly text: string; readonly href: string }
+}
+
 /**
- * Finds and authenticates users. Either method may reject while its source is unreachable: the server then answers 503.
+ * Finds and authenticates users. `null` counts as absent in what is returned, and whole numbers are taken as ids. Either method may reject while its source is unreachable: the server then answers 503.
  */
 export interface UserDirectory {
   /**
-   * The user, if the password is right. Must take as long for an unknown name as for a wrong password.
+   * The user, if the password is right, or why this user may not sign in. Must take as long for an unknown name as for a
+   * wrong password. Code that cannot return the reason may throw an Error with the `code` `not_verified`, `blocked` or
+   * `login_refused`: its message is shown.
    *
    * @param username as typed; up to 256 characters, none of them a control character
    * @param password as typed; without a NUL
    */
-  authenticate(username: string, password: string): Promise<User | undefined>
+  authenticate(username: string, password: string): Promise<User | LoginRefusal | undefined>
   /** The user with that id, or undefined. Called before each token is issued. */
   findUser(id: string): Promise<User | undefined>
   /**

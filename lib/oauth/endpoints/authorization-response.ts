@@ -1,35 +1,34 @@
 import type { Request, Response } from 'express'
-import type { AuthorizationRequest } from '../parameters/authorization-request'
-import type { ServerContext } from '../server-context'
-import { publish, reportRefusal } from '../diagnostics'
-import type { OAuthError } from '../oauth-error'
-import type { User } from '../directories/user'
-import type { Authorization } from '../records/authorization'
-import type { SessionRecord } from '../records/website-sessions'
-import { hostOf, isOnDevice, withParams } from '../directories/redirect-uri'
-import type { ApprovalRequest } from '../records/approvals'
-import { RegisteredClients } from '../records/registered-clients'
-import { appName } from './app-name'
-import { onwardOf } from './interaction'
 import { newId } from '../../http/secret'
+import { publish, reportRefusal } from '../diagnostics'
+import type { KnownClient } from '../directories/client'
+import { cspSource, hostOf, isOnDevice, withParams } from '../directories/redirect-uri'
+import type { User } from '../directories/user'
+import type { OAuthError } from '../oauth-error'
+import type { AppName } from '../pages/page-renderer'
+import type { AuthorizationRequest } from '../parameters/authorization-request'
+import type { Uses } from '../parts'
+import type { Authorization } from '../records/authorizations'
+import type { ApprovalRequest } from '../records/consents'
+import type { SessionRecord } from '../records/website-sessions'
 
-type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state' | 'responseMode' | 'client'>
+type Target = Pick<AuthorizationRequest, 'redirectUri' | 'state' | 'responseMode' | 'client' | 'prompt'>
 
 /** The parameters of a successful response: a code, or an id_token alone (OIDC Core §3.2.2.5). */
 export async function grant(
-  ctx: ServerContext,
+  parts: Uses<'acr' | 'codes' | 'idTokens' | 'revocations'>,
   request: AuthorizationRequest,
   session: SessionRecord,
   user: User,
 ): Promise<Readonly<Record<string, string>>> {
   const { responseType, redirectUri, challenge, nonce, dpopJkt } = request
-  const authorization = authorizationOf(request, session)
+  const authorization = await authorizationOf(parts, request, session)
   if (responseType === 'id_token') {
     const { clientId, scope } = authorization
     publish('token-issued', { clientId, grant: 'id_token', scope, bound: false })
-    return { id_token: await ctx.idTokens.issue(authorization, user, undefined, nonce) }
+    return { id_token: await parts.idTokens.issue(authorization, user, undefined, nonce) }
   }
-  const code = await ctx.codes.issue({
+  const code = await parts.codes.issue({
     authorization,
     redirectUri,
     ...(challenge && { challenge }),
@@ -39,19 +38,26 @@ export async function grant(
   return { code }
 }
 
-function authorizationOf(request: AuthorizationRequest, session: SessionRecord): Authorization {
-  const { client, scope, claims, acr, audience } = request
+async function authorizationOf(
+  parts: Uses<'acr' | 'revocations'>,
+  { client, scope, claims, acrValues, audience }: AuthorizationRequest,
+  { userId, userMark, sid, authTimeMs, acr, amr }: SessionRecord,
+): Promise<Authorization> {
+  const appMark = await parts.revocations.markOf(userId, client.clientId)
+  const shownAcr = acr ?? (acrValues && parts.acr)
   return {
     grantId: newId(),
     clientId: client.clientId,
-    userId: session.userId,
+    userId,
     scope,
-    authTimeSec: Math.floor(session.authTimeMs / 1_000),
-    sid: session.sid,
-    ...(session.userMark !== undefined && { userMark: session.userMark }),
+    authTimeSec: Math.floor(authTimeMs / 1_000),
+    sid,
+    ...(userMark !== undefined && { userMark }),
+    ...(appMark !== undefined && { appMark }),
     ...(claims.userinfo.length > 0 && { userinfoClaims: claims.userinfo }),
     ...(claims.idToken.length > 0 && { idTokenClaims: claims.idToken }),
-    ...(acr !== undefined && { acr }),
+    ...(shownAcr !== undefined && { acr: shownAcr }),
+    ...(amr && { amr }),
     ...(audience !== undefined && { audience }),
   }
 }
@@ -61,43 +67,44 @@ function authorizationOf(request: AuthorizationRequest, session: SessionRecord):
  * a form that submits itself (Form Post Response Mode §2).
  */
 export function redirectBack(
-  ctx: ServerContext,
+  { issuer, pages }: Uses<'issuer' | 'pages'>,
   res: Response,
-  { redirectUri, state, responseMode, client }: Target,
+  { redirectUri, state, responseMode, client, prompt }: Target,
   params: Readonly<Record<string, string>>,
 ): void {
-  const all = { ...params, ...(state !== undefined && { state }), iss: ctx.issuer }
+  const all = { ...params, ...(state !== undefined && { state }), iss: issuer }
   if (responseMode === 'form_post') {
     const onward = onwardOf(redirectUri, client)
-    return ctx.pages.formPost(res, { action: redirectUri, params: all, onward, app: { name: client.name } })
+    const framedBy = prompt.has('none') ? cspSource(redirectUri) : undefined
+    return pages.formPost(res, { action: redirectUri, params: all, onward, framedBy, app: { name: client.name } })
   }
-  // 303: whatever the request was, what follows is a GET, and a password is never sent on (RFC 9700 §4.12).
-  res.status(303)
-  res.setHeader('Location', withParams(redirectUri, all))
-  res.setHeader('Referrer-Policy', 'no-referrer')
-  res.end()
+  redirect(res, withParams(redirectUri, all, responseMode))
+}
+
+/** 303: whatever the request was, what follows is a GET, and a password is never sent on (RFC 9700 §4.12). */
+export function redirect(res: Response, location: string): void {
+  res.status(303).setHeader('Location', location).setHeader('Referrer-Policy', 'no-referrer').end()
 }
 
 /**
- * Sends the browser back with an error (RFC 6749 §4.1.2.1). For a self-registered app that the user has not approved,
+ * Sends the browser back with an error (RFC 6749 §4.1.2.1). For an app that nobody has checked and the user has not approved,
  * shows a page with a link instead: a redirect would make this server an open redirector (RFC 9700 §4.11.2).
  */
 export async function redirectError(
-  ctx: ServerContext,
+  parts: Uses<'consents' | 'cookies' | 'issuer' | 'log' | 'pages' | 'sessions'>,
   req: Request,
   res: Response,
-  target: Target & Pick<AuthorizationRequest, 'prompt'>,
+  target: Target,
   err: OAuthError,
 ): Promise<void> {
   const { client, redirectUri, state, responseMode } = target
-  const isTrusted =
-    !RegisteredClients.isRegistered(client.clientId) || target.prompt.has('none') || (await isKnown(ctx, req, target))
+  const isTrusted = !client.isStranger || (await isKnown(parts, req, target))
   const status = !isTrusted ? 400 : responseMode === 'form_post' ? 200 : 303
-  reportRefusal({ endpoint: '/authorization', code: err.code, status, reason: err.reason ?? err.message }, ctx.log)
+  reportRefusal({ endpoint: '/authorization', code: err.code, status, reason: err.reason ?? err.message }, parts.log)
   const params = { error: err.code, error_description: err.message }
-  if (isTrusted) return redirectBack(ctx, res, target, params)
-  const link = withParams(redirectUri, { ...params, state, iss: ctx.issuer })
-  ctx.pages.leave(res, status, { link, app: appName(client, redirectUri), host: hostOf(redirectUri) })
+  if (isTrusted) return redirectBack(parts, res, target, params)
+  const link = withParams(redirectUri, { ...params, state, iss: parts.issuer })
+  parts.pages.leave(res, status, { link, app: appName(client, redirectUri), host: hostOf(redirectUri) })
 }
 
 /** What the user is asked to approve. */
@@ -107,13 +114,33 @@ export function approvalOf(
 ): ApprovalRequest {
   // The port of a program on the device varies.
   const host = isOnDevice(redirectUri) ? hostOf(redirectUri).replace(/:\d+$/, '') : hostOf(redirectUri)
-  return { userId, clientId: client.clientId, scope, host }
+  return { userId, clientId: client.clientId, name: client.name, scope, host }
 }
 
 /** Whether the user who is signed in has approved the app, for whatever scopes. */
-async function isKnown(ctx: ServerContext, req: Request, { client, redirectUri }: Target): Promise<boolean> {
-  const session = await ctx.sessions.find(ctx.cookies.read(req.headers.cookie, 'session'))
-  return (
-    session !== undefined && ctx.approvals.isApproved(approvalOf({ client, redirectUri, scope: [] }, session.userId))
-  )
+async function isKnown(
+  { consents, cookies, sessions }: Uses<'consents' | 'cookies' | 'sessions'>,
+  req: Request,
+  { client, redirectUri }: Target,
+): Promise<boolean> {
+  const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+  return session !== undefined && consents.isApproved(approvalOf({ client, redirectUri, scope: [] }, session.userId))
+}
+
+/**
+ * The app's name as the pages show it. An app that nobody has checked chose its name, so the host that it comes from, or
+ * that gets the code, is shown with it.
+ */
+export function appName({ name, isStranger, source }: KnownClient, redirectUri: string): AppName {
+  const host = source ?? hostOf(redirectUri)
+  return !isStranger || name === host ? { name } : { name, host }
+}
+
+/** Origins and schemes to which the response to a form may lead the browser. Undefined: unknown. */
+export function onwardOf(
+  uri: string,
+  { onwardOrigins = [] }: { readonly onwardOrigins?: readonly string[] | undefined },
+) {
+  // Programs on the user's device often redirect on to a custom scheme.
+  return /^http:/.test(uri) ? undefined : [...new Set([cspSource(uri), ...onwardOrigins])]
 }

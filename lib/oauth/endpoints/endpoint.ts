@@ -1,13 +1,14 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { callGuarded } from '../../http/callback'
 import { Meter } from '../../http/meter'
-import { DirectoryBusyError } from '../directories/directory-busy-error'
-import type { ServerContext } from '../server-context'
+import { DirectoryBusyError } from '../directories/hash-slots'
 import { type OAuthRefusedMessage, reportRefusal } from '../diagnostics'
 import { OAuthError, invalidRequest } from '../oauth-error'
 
+import type { PageRenderer } from '../pages/page-renderer'
+
 /** Handles one method of one endpoint. */
-export type EndpointHandler = (ctx: ServerContext, req: Request, res: Response) => Promise<void> | void
+export type EndpointHandler = (req: Request, res: Response) => Promise<void> | void
 
 /** An endpoint of the server. */
 export interface Endpoint {
@@ -19,17 +20,21 @@ export interface Endpoint {
   readonly errors: 'json' | 'page'
   /** Whether caches may store its responses. Default false. */
   readonly cacheable?: boolean
+  /** Whether apps in browsers may call it from any origin, without cookies. Default false. */
+  readonly anyOrigin?: boolean
 }
 
 /** Called with internal errors, which the client never sees; `report.id` is what stands on the error page. */
 export type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => unknown
 
-/**
- * The server's context in the dialect of a request.
- *
- * @throws {TypeError} if the app's setting is not a dialect
- */
-export type ContextOf = (req: Request) => ServerContext
+/** An endpoint as it is served. */
+export interface Served {
+  readonly endpoint: Endpoint
+  readonly pages: PageRenderer
+  /** Receives a line per refused request. Undefined: no such log. */
+  readonly log: ((line: string) => void) | undefined
+  readonly onError: OnError
+}
 
 /** Seconds after which a client should retry while a store or directory is unreachable. */
 const RETRY_AFTER_SEC = 5
@@ -37,24 +42,28 @@ const RETRY_AFTER_SEC = 5
 /**
  * An endpoint's Express handler. It meters the request, forbids caching and answers every error. An error other than an
  * OAuthError comes from a failed store or directory and is answered 503.
+ *
+ * @param servedTo the endpoint in the dialect of the request. Throws a TypeError if the app's setting is not a dialect
  */
-export function endpointHandler(contextOf: ContextOf, endpoint: Endpoint, onError: OnError): RequestHandler {
+export function endpointHandler(servedTo: (req: Request) => Served): RequestHandler {
   return async function authorizationServer(req, res, next) {
     Meter.of(res)
-    let ctx
+    let served
     try {
-      ctx = contextOf(req)
+      served = servedTo(req)
     } catch (err) {
       return next(err)
     }
-    if (!endpoint.cacheable) res.setHeader('Cache-Control', 'no-store').setHeader('Pragma', 'no-cache')
+    const { methods, cacheable, anyOrigin } = served.endpoint
+    if (!cacheable) res.setHeader('Cache-Control', 'no-store').setHeader('Pragma', 'no-cache')
     try {
-      const handler = endpoint.methods[req.method === 'HEAD' ? 'GET' : (req.method as keyof Endpoint['methods'])]
-      if (!handler) throw methodNotAllowed(endpoint)
-      await handler(ctx, req, res)
+      if (anyOrigin && allowAnyOrigin(served.endpoint, req, res)) return
+      const handler = methods[req.method === 'HEAD' ? 'GET' : (req.method as keyof Endpoint['methods'])]
+      if (!handler) throw methodNotAllowed(served.endpoint)
+      await handler(req, res)
     } catch (err) {
       try {
-        answerError(ctx, endpoint, err, req, res, onError)
+        answerError(served, err, req, res)
       } catch (failure) {
         console.error('express-tollgate: an error could not be answered:', failure)
         if (res.headersSent) return void res.destroy()
@@ -64,28 +73,46 @@ export function endpointHandler(contextOf: ContextOf, endpoint: Endpoint, onErro
   }
 }
 
-function answerError(
-  ctx: ServerContext,
-  endpoint: Endpoint,
-  err: unknown,
-  req: Request,
-  res: Response,
-  onError: OnError,
-) {
+/**
+ * Lets apps in browsers call the endpoint, unless the app's own CORS middleware has decided. Cookies count for nothing here,
+ * so no origin is told from another. Answers a preflight, and tells whether it did.
+ */
+function allowAnyOrigin(endpoint: Endpoint, req: Request, res: Response): boolean {
+  if (!res.hasHeader('Access-Control-Allow-Origin')) {
+    res.setHeader('Access-Control-Allow-Origin', '*')
+    res.setHeader('Access-Control-Expose-Headers', 'WWW-Authenticate, DPoP-Nonce, Retry-After')
+  }
+  if (req.method !== 'OPTIONS' || req.headers['access-control-request-method'] === undefined) return false
+  res.setHeader('Access-Control-Allow-Methods', methodsOf(endpoint))
+  res.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type, DPoP, MCP-Protocol-Version, *')
+  res.setHeader('Access-Control-Max-Age', '7200')
+  res.status(204).end()
+  return true
+}
+
+function answerError({ endpoint, pages, log, onError }: Served, err: unknown, req: Request, res: Response) {
   const isBusy = err instanceof DirectoryBusyError
-  const known =
-    err instanceof OAuthError ? err : new OAuthError('temporarily_unavailable', 'The server cannot answer just now.')
-  const status = err instanceof OAuthError ? known.status : 503
-  const headers =
-    err instanceof OAuthError ? known.headers : { 'Retry-After': String(isBusy ? err.retryAfterSec : RETRY_AFTER_SEC) }
-  const reason = err instanceof OAuthError ? (err.reason ?? err.message) : 'a store, a directory or a callback failed'
-  const log = err instanceof OAuthError ? ctx.log : undefined // others are onError's to log
-  const report = reportRefusal({ endpoint: endpoint.path, code: known.code, status, reason }, log)
-  if (!(err instanceof OAuthError) && !isBusy) tell(onError, err, req, report)
+  const isOurs = err instanceof OAuthError
+  const known = isOurs ? err : new OAuthError('temporarily_unavailable', 'The server cannot answer just now.')
+  const status = isOurs ? known.status : 503
+  const headers = isOurs ? known.headers : { 'Retry-After': String(isBusy ? err.retryAfterSec : RETRY_AFTER_SEC) }
+  const reason = isOurs ? (err.reason ?? err.message) : failureOf(err)
+  // Of others onError is told. Those that have a code of ours name a mistake in the app's own functions.
+  const isLogged = isOurs || reason !== FAILED
+  const refusal = { endpoint: endpoint.path, code: known.code, status, reason }
+  const report = reportRefusal(refusal, isLogged ? log : undefined)
+  if (!isOurs && !isBusy) tell(onError, err, req, report)
   if (res.headersSent) return void res.destroy()
   if (endpoint.errors === 'json') {
     sendJson(res, status, { error: known.code, error_description: known.message }, headers)
-  } else ctx.pages.error(res, status, report, headers)
+  } else pages.error(res, status, report, headers)
+}
+
+const FAILED = 'a store, a directory or a callback failed'
+
+function failureOf(err: unknown): string {
+  const { code, message } = (err ?? {}) as { code?: unknown; message?: unknown }
+  return typeof code === 'string' && code.startsWith('TOLLGATE_') ? String(message) : FAILED
 }
 
 /** Calls the app's function, which may throw or reject: Express 4 would end the process over it. */
@@ -112,7 +139,13 @@ export function sendJson(
 }
 
 function methodNotAllowed(endpoint: Endpoint): OAuthError {
-  const methods = Object.keys(endpoint.methods).flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-  const { code, message } = invalidRequest(`This endpoint answers ${methods.join(', ')} only.`)
-  return new OAuthError(code, message, 405, { Allow: methods.join(', ') })
+  const methods = methodsOf(endpoint)
+  const { code, message } = invalidRequest(`This endpoint answers ${methods} only.`)
+  return new OAuthError(code, message, 405, { Allow: methods })
+}
+
+function methodsOf({ methods }: Endpoint): string {
+  return Object.keys(methods)
+    .flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    .join(', ')
 }

@@ -1,26 +1,16 @@
 import type { Request, Response } from 'express'
+import { hashOf, newId } from '../../http/secret'
+import type { FormPage } from '../pages/page-renderer'
 import type { AuthorizationRequest } from '../parameters/authorization-request'
-import type { ServerContext } from '../server-context'
-import type { FormPage, LoginNotice } from '../pages/page-renderer'
-import { cspSource, hostOf, isOnDevice } from '../directories/redirect-uri'
-import { hashOf, newId, newSecret } from '../../http/secret'
-import type { RawParams } from '../parameters/params'
-import type { User } from '../directories/user'
-import { RegisteredClients } from '../records/registered-clients'
-import { appName } from './app-name'
-
-/** Where an authorization request came from, to start again from if its page expires. */
-export interface Origin {
-  /** As received. */
-  readonly params: RawParams
-  /** Identifies the request, if its client pushed it (RFC 9126): it yields one code. */
-  readonly pushedId: string | undefined
-}
+import type { Params, RawParams } from '../parameters/params'
+import type { Uses } from '../parts'
+import { Seal } from '../seal'
+import { appName, onwardOf } from './authorization-response'
 
 /** The steps that a user has completed for one request. The page carries them, so clock differences do not matter. */
-export interface Steps {
+interface Steps {
   readonly userId: string
-  /** Entered the password. */
+  /** Signed in. */
   readonly login?: boolean
   /** Accepted the terms. */
   readonly terms?: boolean
@@ -28,8 +18,12 @@ export interface Steps {
   readonly approval?: boolean
 }
 
-/** The state of a page, sealed into it: the server stores nothing. */
-export interface OpenedInteraction extends Origin {
+/** An authorization request on its way through the pages. Sealed into them: the server stores nothing. */
+export interface Interaction {
+  /** The request's parameters as received, to start again from. */
+  readonly params: RawParams
+  /** Identifies the request, if its client pushed it (RFC 9126): it yields one code. */
+  readonly pushedId?: string | undefined
   /** Identifies the request's pages. Each allows one login. */
   readonly id: string
   /** When the request came, in milliseconds since 1970. */
@@ -38,21 +32,15 @@ export interface OpenedInteraction extends Origin {
   readonly steps?: Steps
 }
 
-/** An authorization request whose user is at a page. */
-export interface Interaction extends OpenedInteraction {
-  readonly request: AuthorizationRequest
-}
-
 /** How long after the request its page can be submitted. */
 export const PAGE_LIFETIME_MS = 15 * 60_000
 
-/** Starts the interaction of a new request. */
+/** Starts the interaction of a request, or starts it again. */
 export function beginInteraction(
-  ctx: ServerContext,
-  { params, pushedId }: Origin,
-  request: AuthorizationRequest,
+  { clock }: Uses<'clock'>,
+  { params, pushedId }: Partial<Interaction> & Pick<Interaction, 'params'>,
 ): Interaction {
-  return { params, pushedId, id: newId(), startedAtMs: ctx.clock.date(), request }
+  return { params, ...(pushedId !== undefined && { pushedId }), id: newId(), startedAtMs: clock.date() }
 }
 
 /** The interaction after one more step of the user. Steps of another user do not count. */
@@ -61,98 +49,93 @@ export function withStep(interaction: Interaction, userId: string, step: Omit<St
   return { ...interaction, steps: { ...before, ...step, userId } }
 }
 
-/** The state of a submitted page, or undefined if this server did not seal it. */
-export function openInteraction(ctx: ServerContext, sealed: string): OpenedInteraction | undefined {
-  return ctx.seal.open('interaction', sealed) as OpenedInteraction | undefined
-}
-
-/** Shows the login page. */
-export function showLogin(
-  ctx: ServerContext,
+/** The values of a page's form. */
+export function formPage(
+  parts: Uses<'cookies' | 'issuer' | 'seal'>,
   interaction: Interaction,
+  { client, redirectUri }: AuthorizationRequest,
+  action: 'login' | 'terms' | 'approval',
   req: Request,
   res: Response,
-  again: { status?: number; notice?: LoginNotice; username?: string; minutes?: number } = {},
-): void {
-  const { status = 200, username = interaction.request.loginHint, ...notice } = again
-  const page = formPage(ctx, interaction, 'login', req, res)
-  ctx.pages.login(res, status, { ...page, username, ...notice })
+): FormPage {
+  const sealed = parts.seal.seal('interaction', interaction)
+  return {
+    action: `${parts.issuer}/${action}`,
+    request: sealed,
+    csrf: issueCsrfToken(parts, req, res, sealed),
+    onward: onwardOf(redirectUri, client),
+    app: appName(client, redirectUri),
+  }
 }
 
-/** Shows the terms of access. */
-export function showTerms(ctx: ServerContext, interaction: Interaction, user: User, req: Request, res: Response): void {
-  const page = formPage(ctx, withStep(interaction, user.id, {}), 'terms', req, res)
-  ctx.pages.termsOfAccess(res, { ...page, user: user.username })
+/**
+ * The state of a submitted page. Without `interaction` this server did not seal it, as after a restart with a new key:
+ * anybody may have written the parameters, so they count as a new request.
+ */
+export function openInteraction(
+  { seal }: Uses<'seal'>,
+  sealed: string,
+): { readonly params: RawParams; readonly interaction?: Interaction } | undefined {
+  const interaction = seal.open('interaction', sealed) as Interaction | undefined
+  if (interaction) return { params: interaction.params, interaction }
+  const { params } = (Seal.unverified(sealed) ?? {}) as { params?: unknown }
+  return typeof params === 'object' && params !== null ? { params: params as RawParams } : undefined
 }
 
-/** Asks the user to approve the app: its name, where the code goes, and what it may do. */
-export function showApproval(
-  ctx: ServerContext,
-  interaction: Interaction,
-  user: User,
-  req: Request,
-  res: Response,
-): void {
-  const { client, redirectUri, scope } = interaction.request
-  const page = formPage(ctx, withStep(interaction, user.id, {}), 'approval', req, res)
-  ctx.pages.approval(res, {
-    ...page,
-    app: { name: client.name },
-    host: hostOf(redirectUri),
-    isOnDevice: isOnDevice(redirectUri),
-    isSelfRegistered: RegisteredClients.isRegistered(client.clientId),
-    scope,
-    user: user.username,
-  })
+/** The browser's secret, which comes back as a cookie. */
+export function browserOf({ cookies }: Uses<'cookies'>, req: Request, res: Response): string {
+  const [known] = cookies.browsers(req.headers.cookie)
+  if (known !== undefined) return known
+  const { secret, field } = cookies.newBrowser()
+  res.append('Set-Cookie', field)
+  return secret
 }
 
 /** A token that only this server's page, in the browser that has the cookie, can submit. */
-export function issueCsrfToken(ctx: ServerContext, req: Request, res: Response, sealed: string): string {
-  let browser = ctx.cookies.read(req.headers.cookie, 'browser')
-  if (browser === undefined) {
-    browser = newSecret()
-    res.append('Set-Cookie', ctx.cookies.write('browser', browser))
-  }
-  return ctx.seal.seal('csrf', hashOf(`${browser}.${sealed}`))
+export function issueCsrfToken(parts: Uses<'cookies' | 'seal'>, req: Request, res: Response, sealed: string): string {
+  return parts.seal.seal('csrf', hashOf(`${browserOf(parts, req, res)}.${sealed}`))
 }
 
 /**
  * Whether a form was submitted from this server's page in the same browser. Checks the token and the browser's own fields,
  * `Origin` and `Sec-Fetch-Site`. The pages send no referrer, so `Origin` may be `null`.
  */
-export function isOwnForm(ctx: ServerContext, req: Request, sealed: string, csrf: string | undefined): boolean {
+export function isOwnForm(
+  { cookies, issuer, seal }: Uses<'cookies' | 'issuer' | 'seal'>,
+  req: Request,
+  sealed: string,
+  csrf: string | undefined,
+): boolean {
   const { origin, cookie } = req.headers
   const site = req.headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
-  if (origin !== undefined && origin !== 'null' && origin !== new URL(ctx.issuer).origin) return false
-  const browser = ctx.cookies.read(cookie, 'browser')
-  return browser !== undefined && csrf !== undefined && ctx.seal.open('csrf', csrf) === hashOf(`${browser}.${sealed}`)
+  if (origin !== undefined && origin !== 'null' && origin !== new URL(issuer).origin) return false
+  const signed = csrf === undefined ? undefined : seal.open('csrf', csrf)
+  return signed !== undefined && cookies.browsers(cookie).some((browser) => signed === hashOf(`${browser}.${sealed}`))
 }
 
-/** Origins and schemes to which the response to a form may lead the browser. Undefined: unknown. */
-export function onwardOf(
-  uri: string,
-  { onwardOrigins = [] }: { readonly onwardOrigins?: readonly string[] | undefined },
-) {
-  // Programs on the user's device often redirect on to a custom scheme.
-  return /^http:/.test(uri) ? undefined : [...new Set([cspSource(uri), ...onwardOrigins])]
+/** Whether the browser reports that another site submitted the form, or this server under another name. */
+export function isForeign(req: Request): boolean {
+  return /^(cross|same)-site$/.test(req.headers['sec-fetch-site']?.toString() ?? '')
 }
 
-function formPage(
-  ctx: ServerContext,
-  { request, params, pushedId, id, startedAtMs, steps }: Interaction,
-  action: 'login' | 'terms' | 'approval',
+/** A longer URL fails in some proxies. */
+const LONGEST_QUERY = 4_000
+
+/**
+ * Redirects a form that another site posted to the same request by GET, and tells whether it did. Browsers send no
+ * `Lax` cookie with such a POST, so a signed-in user would look signed out. The GET that follows has the cookie.
+ */
+export function askAgainByGet(
+  { cookies, issuer }: Uses<'cookies' | 'issuer'>,
+  path: '/authorization' | '/logout',
+  params: Params,
   req: Request,
   res: Response,
-): FormPage {
-  const { client, redirectUri } = request
-  const opened: OpenedInteraction = { params, pushedId, id, startedAtMs, ...(steps && { steps }) }
-  const sealed = ctx.seal.seal('interaction', opened)
-  return {
-    action: `${ctx.issuer}/${action}`,
-    request: sealed,
-    csrf: issueCsrfToken(ctx, req, res, sealed),
-    onward: onwardOf(redirectUri, client),
-    app: appName(client, redirectUri),
-  }
+): boolean {
+  if (req.method !== 'POST' || !isForeign(req)) return false
+  const query = params.toString()
+  if (cookies.read(req.headers.cookie, 'session') !== undefined || query.length > LONGEST_QUERY) return false
+  res.status(303).setHeader('Location', `${issuer}${path}?${query}`).end()
+  return true
 }

@@ -1,28 +1,27 @@
 import type { Request, Response } from 'express'
 import { hashOf, newSecret } from '../../http/secret'
-import { authenticateClient } from '../client-auth/authenticate-client'
-import { proofThumbprint } from '../client-auth/dpop-proof'
 import { isConfidential } from '../directories/client'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import {
   AUTHORIZATION_PARAMS,
+  LONGEST_REQUEST,
   rawAuthorizationParams,
   readAuthorizationRequest,
+  registeredRedirectUri,
 } from '../parameters/authorization-request'
 import { formOf } from '../parameters/form'
 import { Params, type RawParams } from '../parameters/params'
-import type { ServerContext } from '../server-context'
-import { RegisteredClients } from '../records/registered-clients'
+import type { Uses } from '../parts'
+import type { Records } from '../records/records'
+import { limitStrangers } from '../records/strangers'
 import { type Endpoint, sendJson } from './endpoint'
-import { registeredRedirectUri } from './find-request'
-import { limitStrangers } from './limit-strangers'
-
-/** Takes an authorization request from its client directly (RFC 9126). */
-export const pushedRequestEndpoint: Endpoint = { path: '/par', methods: { POST: push }, errors: 'json' }
+import { PAGE_LIFETIME_MS } from './interaction'
 
 /** A pushed request, as stored. */
 interface PushedRequest {
   readonly params: RawParams
+  /** Whether its page was shown: it can be loaded again for as long as that page can be submitted. */
+  readonly isShown?: boolean
 }
 
 /** A pushed request, found by its `request_uri`. */
@@ -33,9 +32,7 @@ export interface FoundPushedRequest {
 }
 
 const LIFETIME_SEC = 60
-/** Bytes of all parameters: they stand in the store, then in the pages. */
-const LONGEST_REQUEST = 16_384
-/** Requests a minute of apps that anybody can speak for. */
+/** Requests a minute of each app that anybody can speak for; those that registered themselves count together. */
 const LIMITS = {
   name: 'pushed',
   perAddress: 600,
@@ -45,27 +42,39 @@ const LIMITS = {
 }
 const PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
-async function push(ctx: ServerContext, req: Request, res: Response): Promise<void> {
-  const params = await formOf(req)
-  params.refuseLonger([...AUTHORIZATION_PARAMS, 'resource'], LONGEST_REQUEST)
-  const client = await authenticateClient(ctx, req, params, '/par')
-  if (!isConfidential(client) || RegisteredClients.isRegistered(client.clientId)) await limitStrangers(ctx, req, LIMITS)
-  if (params.get('request_uri') !== undefined) throw invalidRequest('A pushed request must have no request_uri.')
-  params.refuseRepeated(['client_id', 'redirect_uri'])
-  const redirectUri = registeredRedirectUri(params, client)
-  const request = readAuthorizationRequest(params, client, redirectUri, ctx)
-  const jkt = await proofThumbprint(ctx, req, res, '/par')
-  if (jkt !== undefined && request.dpopJkt !== undefined && jkt !== request.dpopJkt) {
-    throw new OAuthError('invalid_dpop_proof', 'The dpop_jkt is not the key of the proof (RFC 9449 section 10.1).')
+type Parts = Uses<
+  | ('acr' | 'audience' | 'authentication' | 'identity' | 'isRealmNeeded' | 'isScopeNeeded' | 'keyProofs' | 'login')
+  | 'records'
+>
+
+/** Takes an authorization request from its client directly (RFC 9126). */
+export function pushedRequestEndpoint(parts: Parts): Endpoint {
+  return { path: '/par', methods: { POST: push }, errors: 'json', anyOrigin: true }
+
+  async function push(req: Request, res: Response): Promise<void> {
+    const params = await formOf(req)
+    params.refuseLonger([...AUTHORIZATION_PARAMS, 'resource'], LONGEST_REQUEST)
+    const client = await parts.authentication.authenticate(req, params, '/par')
+    const { clientId, isStranger } = client
+    if (params.get('request_uri') !== undefined) throw invalidRequest('A pushed request must have no request_uri.')
+    params.refuseRepeated(['client_id', 'redirect_uri'])
+    const redirectUri = registeredRedirectUri(params, client)
+    const rules = { ...parts, acr: parts.login ? undefined : parts.acr }
+    const request = readAuthorizationRequest(params, client, redirectUri, rules)
+    const proof = parts.keyProofs.read(req, res, '/par')
+    if (proof && request.dpopJkt !== undefined && proof.jkt !== request.dpopJkt) {
+      throw new OAuthError('invalid_dpop_proof', 'The dpop_jkt is not the key of the proof (RFC 9449 section 10.1).')
+    }
+    if (!isConfidential(client) || isStranger) {
+      await limitStrangers(parts.records, req, { ...LIMITS, app: isStranger ? 'strangers' : clientId })
+    }
+    await proof?.use()
+    const secret = newSecret()
+    const raw = { ...rawAuthorizationParams(params), client_id: clientId, ...(proof && { dpop_jkt: proof.jkt }) }
+    const pushed: PushedRequest = { params: raw }
+    await parts.records.set('pushed', hashOf(secret), pushed, LIFETIME_SEC * 1_000)
+    sendJson(res, 201, { request_uri: PREFIX + secret, expires_in: LIFETIME_SEC })
   }
-  const secret = newSecret()
-  const raw = {
-    ...rawAuthorizationParams(params),
-    client_id: client.clientId,
-    ...(jkt !== undefined && { dpop_jkt: jkt }),
-  }
-  await ctx.records.set('pushed', hashOf(secret), { params: raw } satisfies PushedRequest, LIFETIME_SEC * 1_000)
-  sendJson(res, 201, { request_uri: PREFIX + secret, expires_in: LIFETIME_SEC })
 }
 
 /**
@@ -74,14 +83,15 @@ async function push(ctx: ServerContext, req: Request, res: Response): Promise<vo
  * @throws {OAuthError} invalid_request if it is unknown, expired or another client's; invalid_request_uri is for URIs that a
  *   server would have to fetch
  */
-export async function findPushedRequest(ctx: ServerContext, params: Params): Promise<FoundPushedRequest | undefined> {
+export async function findPushedRequest(records: Records, params: Params): Promise<FoundPushedRequest | undefined> {
   params.refuseRepeated(['request_uri', 'client_id'])
   const uri = params.get('request_uri')
   if (!uri?.startsWith(PREFIX)) return undefined
   const id = hashOf(uri.slice(PREFIX.length))
-  const pushed = await ctx.records.get<PushedRequest>('pushed', id)
+  const pushed = await records.get<PushedRequest>('pushed', id)
   if (!pushed || pushed.params.client_id !== params.need('client_id')) {
     throw invalidRequest('The request_uri is unknown or has expired.')
   }
+  if (!pushed.isShown) await records.set('pushed', id, { ...pushed, isShown: true }, PAGE_LIFETIME_MS)
   return { params: Params.of(pushed.params), id }
 }

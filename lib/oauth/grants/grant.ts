@@ -1,19 +1,20 @@
-import type { Client, GrantName } from '../directories/client'
-import type { ServerContext } from '../server-context'
+import type { Request } from 'express'
+import type { GrantName, KnownClient } from '../directories/client'
 import { OAuthError } from '../oauth-error'
 import type { Params } from '../parameters/params'
-import type { Authorization } from '../records/authorization'
+import type { Authorization } from '../records/authorizations'
 
 /** The request that a grant handles. */
 export interface GrantRequest {
+  readonly req: Request
   /** The client, authenticated and registered for the grant. */
-  readonly client: Client
+  readonly client: KnownClient
   /** The body's parameters. */
   readonly params: Params
-  /** The URL's parameters: one client sends its redirect URI there. */
-  readonly query: Params
   /** The thumbprint of the key that the request proved to hold (RFC 9449 §5). */
   readonly jkt: string | undefined
+  /** Records the proof as used. Called once the request is known to be valid. @throws {OAuthError} */
+  readonly useProof: () => Promise<void>
 }
 
 /** A successful token response (RFC 6749 §5.1). */
@@ -34,21 +35,16 @@ export interface Grant {
   /** The body parameters it reads. None may be repeated (RFC 6749 §3.2). */
   readonly parameters: readonly string[]
   /** @throws {OAuthError} if the request is refused */
-  readonly handle: (ctx: ServerContext, request: GrantRequest) => Promise<TokenResponse>
-}
-
-/** The audiences that the app's tokens may have. */
-export function allowedAudience(ctx: ServerContext, client: Client): readonly string[] {
-  return client.audiences ?? ctx.audience
+  readonly handle: (request: GrantRequest) => Promise<TokenResponse>
 }
 
 /**
  * The audiences of a user's authorization: those of the resources that were requested, as far as the app still may have them.
  *
+ * @param allowed the audiences that the app's tokens may have
  * @throws {OAuthError} invalid_target if it may have none of them any more
  */
-export function audienceOf(ctx: ServerContext, client: Client, { audience }: Authorization): readonly string[] {
-  const allowed = allowedAudience(ctx, client)
+export function audienceOf({ audience }: Authorization, allowed: readonly string[]): readonly string[] {
   const left = audience?.filter((one) => allowed.includes(one)) ?? allowed
   if (left.length > 0) return left
   throw new OAuthError('invalid_target', 'This app may not have tokens for the granted resources any more.')

@@ -1,6 +1,9 @@
 import { type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
+import { readJws } from '../../bearer/credentials/jws'
 import { rawSignature } from '../../bearer/keys/ecdsa-signature'
+import { isSignedWith } from '../../bearer/keys/signature'
+import type { JsonObject } from '../../http/json'
 import { OAuthError } from '../oauth-error'
 import type { RingKey } from './keyring'
 
@@ -37,4 +40,22 @@ function signature(alg: RingKey['alg'], text: Buffer, key: KeyObject): Buffer | 
 
 function encoded(part: object): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url')
+}
+
+/**
+ * The payload of a JWT signed by one of this server's keys, or undefined. Does not check its times.
+ *
+ * @param find the keys that may have signed it, by id
+ */
+export function verifiedPayload(
+  token: string,
+  { typ, longest }: JwtKind,
+  find: (kid: string) => RingKey | undefined,
+): JsonObject | undefined {
+  const jws = token.length > longest ? undefined : readJws(token)
+  if (!jws || 'refused' in jws || jws.header.typ !== typ || jws.kid === undefined) return undefined
+  const ring = find(jws.kid)
+  if (!ring) return undefined
+  const key = { kid: ring.kid, algorithms: [ring.alg], issuer: undefined, key: ring.publicKey }
+  return isSignedWith(token, jws.algorithm, key) ? jws.claims : undefined
 }

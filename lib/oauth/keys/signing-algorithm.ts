@@ -1,13 +1,17 @@
-import { type JsonWebKey, KeyObject, createPrivateKey } from 'node:crypto'
+import { type JsonWebKey, KeyObject, createPrivateKey, createPublicKey } from 'node:crypto'
 import { thumbprint } from '../../bearer/dpop/thumbprint'
+import { keyMismatch } from '../../bearer/keys/algorithm'
 import { ownKey } from '../../bearer/keys/own-key'
 import { keyError } from '../../http/help'
 
 /** The signing algorithms (RFC 7518 §3.1, RFC 8037 §3.1). */
 export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA'
 
-/** A private key as PEM, as JWK or as Node's own object. */
+/** A private key as PEM, as JWK or as Node's own object. A PEM may have `\\n` for its line breaks, as in a .env file. */
 export type SigningKeyInput = string | JsonWebKey | KeyObject
+
+/** A public key in the same forms. */
+export type PublicKeyInput = SigningKeyInput
 
 /** RFC 7518 §3.3. */
 const LEAST_RSA_BITS = 2_048
@@ -21,7 +25,7 @@ export function signingPrivateKey(input: SigningKeyInput): KeyObject {
   let key: KeyObject
   try {
     if (input instanceof KeyObject) key = ownKey(input)
-    else key = typeof input === 'string' ? createPrivateKey(input) : createPrivateKey({ key: input, format: 'jwk' })
+    else key = createPrivateKey(typeof input === 'string' ? pemOf(input) : { key: input, format: 'jwk' })
   } catch {
     throw keyError('signingKeys must be private keys: PEM, JWK or KeyObject; this one could not be read')
   }
@@ -34,16 +38,43 @@ export function signingPrivateKey(input: SigningKeyInput): KeyObject {
  *
  * @throws {TypeError} for a key of another kind, or {RangeError} for RSA of less than 2,048 bits
  */
-export function signingAlgorithm(key: KeyObject): SigningAlgorithm {
+export function signingAlgorithm(key: KeyObject, option = 'signingKeys'): SigningAlgorithm {
   const { modulusLength = 0, namedCurve } = key.asymmetricKeyDetails ?? {}
   if (key.asymmetricKeyType === 'ed25519') return 'EdDSA'
   if (key.asymmetricKeyType === 'ec' && namedCurve === 'prime256v1') return 'ES256'
   if (key.asymmetricKeyType !== 'rsa') {
     const kind = `${key.asymmetricKeyType}${namedCurve === undefined ? '' : ` on ${namedCurve}`}`
-    throw keyError(`signingKeys must be RSA, EC P-256 or Ed25519 private keys; received ${kind}`)
+    throw keyError(`${option} must be RSA, EC P-256 or Ed25519 keys; received ${kind}`)
   }
   if (modulusLength >= LEAST_RSA_BITS) return 'RS256'
-  throw keyError(`signingKeys must have at least ${LEAST_RSA_BITS} bits; it has ${modulusLength}`, RangeError)
+  throw keyError(`${option} must have at least ${LEAST_RSA_BITS} bits; it has ${modulusLength}`, RangeError)
+}
+
+/**
+ * Reads a client's public key.
+ *
+ * @param option names the option in errors, which never show the key
+ * @throws {TypeError} if it is no public key of RSA, P-256 or Ed25519, or {RangeError} if its size or its exponent is out of bounds
+ */
+export function clientPublicKey(option: string, input: PublicKeyInput): KeyObject {
+  let key: KeyObject
+  try {
+    if (input instanceof KeyObject) key = ownKey(input.type === 'private' ? createPublicKey(input) : input)
+    else key = createPublicKey(typeof input === 'string' ? pemOf(input) : { key: input, format: 'jwk' })
+  } catch {
+    throw keyError(`${option} must be a public key: PEM, JWK or KeyObject; this one could not be read`)
+  }
+  const mismatch = keyMismatch(signingAlgorithm(key, option), key)
+  if (mismatch !== undefined) throw keyError(`${option} cannot be used: ${mismatch}`, RangeError)
+  return key
+}
+
+/** The PEM with its line breaks, and without the quotes of a .env file. */
+function pemOf(text: string): string {
+  return text
+    .replaceAll('\\r', '')
+    .replaceAll('\\n', '\n')
+    .replace(/^\s*["']|["']\s*$/g, '')
 }
 
 /** The public half as a JWK, with its RFC 7638 thumbprint as default `kid`. */

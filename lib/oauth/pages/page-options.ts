@@ -14,6 +14,13 @@ export interface TermsOfAccess {
 /** Texts in place of the English ones. */
 type OwnTexts = { readonly [Name in keyof PageTexts]?: PageTexts[Name] | undefined }
 
+/** A link on a page. */
+export interface PageLink {
+  readonly text: string
+  /** An `http(s)` address, or a path of this host. */
+  readonly href: string
+}
+
 /** The look and texts of the pages. */
 export interface PageOptions {
   /** The service's name, at the top of each page. Default: the issuer's host. */
@@ -27,8 +34,13 @@ export interface PageOptions {
    * `Accept-Language` says: `['de-AT', 'de']`. Where it throws, the page is in English.
    */
   readonly texts?: OwnTexts | ((locales: readonly string[]) => OwnTexts) | undefined
-  /** The terms of access; `false` for none. Default: a short text; in the dialect `standard` none. */
-  readonly terms?: TermsOfAccess | false | undefined
+  /**
+   * The terms of access; `false` for none. A function gets the request's languages, as `texts` does. Default: a short text;
+   * in the dialect `standard` none.
+   */
+  readonly terms?: (TermsOfAccess | false | ((locales: readonly string[]) => TermsOfAccess)) | undefined
+  /** Links below the login form, such as `{ text: 'Forgot password?', href: '/reset' }`: `http(s)` addresses or paths. */
+  readonly links?: readonly PageLink[] | undefined
   /**
    * The pages' `Cross-Origin-Opener-Policy`. Any but `unsafe-none` cuts a popup off from the app that opened it. Default
    * `unsafe-none`.
@@ -51,7 +63,9 @@ export interface PageSettings {
   readonly logo: string | undefined
   readonly css: string
   readonly texts: (locales: readonly string[]) => unknown
-  readonly terms: TermsOfAccess | undefined
+  /** Undefined: none. */
+  readonly terms: ((locales: readonly string[]) => TermsOfAccess) | undefined
+  readonly links: readonly PageLink[]
   readonly openerPolicy: string
 }
 
@@ -60,8 +74,8 @@ const LOGO = /^(https:\/\/[^\s"';,]+|data:image\/[^\s"']+)$/
 
 /** @throws {TypeError} naming the invalid option */
 export function pageSettings(options: PageOptions, host: string, dialect: Dialect): PageSettings {
-  optionNames('pages', options, ['brand', 'logo', 'css', 'texts', 'terms', 'openerPolicy'])
-  const { brand = host, logo, css = '', texts = {}, openerPolicy = 'unsafe-none' } = options
+  optionNames('pages', options, ['brand', 'logo', 'css', 'texts', 'terms', 'links', 'openerPolicy'])
+  const { brand = host, logo, css = '', texts = {}, links = [], openerPolicy = 'unsafe-none' } = options
   const { terms = dialect === 'standard' ? false : SERVICE_TERMS } = options
   optionType('pages.brand', brand, 'string')
   optionType('pages.css', css, 'string')
@@ -72,8 +86,11 @@ export function pageSettings(options: PageOptions, host: string, dialect: Dialec
   if (typeof texts !== 'function' && (typeof texts !== 'object' || texts === null)) {
     throw optionError(`pages.texts must be an object or a function; received ${shown(texts)}`)
   }
-  if (terms !== false && !isTerms(terms)) {
-    throw optionError('pages.terms must be false or have a version and paragraphs, all of them texts')
+  if (terms !== false && typeof terms !== 'function') checkTerms(terms)
+  if (!Array.isArray(links) || !links.every(isLink)) {
+    throw optionError(
+      `pages.links must be a list of { text, href }, each to an http(s) address or a path; received ${shown(links)}`,
+    )
   }
   optionOneOf('pages.openerPolicy', openerPolicy, ['unsafe-none', 'same-origin-allow-popups', 'same-origin'])
   return {
@@ -81,12 +98,23 @@ export function pageSettings(options: PageOptions, host: string, dialect: Dialec
     logo,
     css,
     texts: typeof texts === 'function' ? texts : () => texts,
-    terms: terms === false ? undefined : terms,
+    terms: terms === false ? undefined : (locales) => checkTerms(typeof terms === 'function' ? terms(locales) : terms),
+    links,
     openerPolicy,
   }
 }
 
-function isTerms(terms: Partial<TermsOfAccess> | null): boolean {
+function checkTerms(terms: Partial<TermsOfAccess> | null | undefined): TermsOfAccess {
   const isText = (value: unknown) => typeof value === 'string'
-  return isText(terms?.version) && Array.isArray(terms?.paragraphs) && terms.paragraphs.every(isText)
+  const { version, paragraphs } = terms ?? {}
+  if (isText(version) && Array.isArray(paragraphs) && paragraphs.every(isText)) return terms as TermsOfAccess
+  throw optionError('pages.terms must be false or have a version and paragraphs, all of them texts')
+}
+
+/** Whether it is a link that runs no script: browsers ignore spaces and line breaks in `java script:`, and so does URL. */
+export function isLink(link: unknown): link is PageLink {
+  const { text, href } = (link ?? {}) as Partial<PageLink>
+  if (typeof text !== 'string' || typeof href !== 'string' || !URL.canParse(href, 'https://relative.invalid'))
+    return false
+  return /^https?:$/.test(new URL(href, 'https://relative.invalid').protocol)
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Response } from 'express'
 import {
+  appsHtml,
   approvalHtml,
   decisionHtml,
   formPostHtml,
@@ -11,9 +12,11 @@ import {
   styleCss,
   termsHtml,
 } from './assets'
-import { acceptedLocales, requestedLocales } from './locales'
-import type { PageSettings } from './page-options'
-import { pageTexts } from './page-texts'
+import { usageError } from '../../http/help'
+import type { LoginRefusal } from '../directories/user'
+import type { ApprovedApp } from '../records/consents'
+import { type PageSettings, type TermsOfAccess, isLink } from './page-options'
+import { acceptedLocales, pageTexts, requestedLocales } from './page-texts'
 import { type TemplateValues, fillTemplate, isolated } from './template'
 import type { PageTexts } from './texts'
 
@@ -42,7 +45,10 @@ export interface ApprovalPage extends FormPage {
   readonly host: string
   /** Whether the code goes to a program on the user's device. */
   readonly isOnDevice: boolean
-  readonly isSelfRegistered: boolean
+  /** Whether nobody here has checked the app. */
+  readonly isStranger: boolean
+  /** The host of its metadata document. */
+  readonly source: string | undefined
   readonly scope: readonly string[]
   readonly user: string
 }
@@ -56,7 +62,16 @@ export interface LeavePage {
 
 /** Why a login page is shown again. */
 export type LoginNotice =
-  'wrongPassword' | 'tooManyAttempts' | 'tooManyLogins' | 'pageExpired' | 'cookiesNeeded' | 'otherUser' | 'otherAddress'
+  | ('wrongPassword' | 'tooManyAttempts' | 'tooManyLogins' | 'pageExpired' | 'cookiesNeeded')
+  | ('otherUser' | 'otherAddress' | 'otherAccount')
+
+/** What a login page that is shown again says. */
+export interface LoginAgain {
+  readonly notice?: LoginNotice
+  readonly minutes?: number
+  /** The app's own reason, in place of a notice. */
+  readonly refusal?: LoginRefusal
+}
 
 /** Values of the placeholders in a text: `{ app: 'Tree Sketcher' }`. */
 type Words = Readonly<Record<string, string>>
@@ -82,8 +97,9 @@ export class PageRenderer {
       `base-uri 'none'; frame-ancestors 'none'`
   }
 
-  get terms(): PageSettings['terms'] {
-    return this.#settings.terms
+  /** The terms of access in the response's language; undefined if there are none. */
+  terms(res: Response): TermsOfAccess | undefined {
+    return this.#settings.terms?.(this.#localesOf(res))
   }
 
   /** Chooses the language of the response's page. @param locales the request's `ui_locales` */
@@ -91,21 +107,22 @@ export class PageRenderer {
     if (locales !== undefined) this.#locales.set(res, requestedLocales(locales))
   }
 
-  login(
-    res: Response,
-    status: number,
-    page: FormPage & { readonly username: string; readonly notice?: LoginNotice; readonly minutes?: number },
-  ): void {
-    const { app, notice, minutes, username } = page
+  login(res: Response, status: number, page: FormPage & LoginAgain & { readonly username: string }): void {
+    const { app, notice, minutes, refusal, username } = page
     const texts = this.#texts(res, { app: shownApp(app), minutes: String(minutes) })
+    const link = refusal?.link
+    if (link && !isLink(link)) throw usageError('authenticate() returned a link that is no http(s) address or path')
     const values = {
       title: texts.loginTitle,
       lead: texts.loginLead,
-      notice: notice && texts[notice],
+      notice: refusal?.refused ?? (notice && texts[notice]),
+      way: link?.href,
+      wayText: link?.text,
       usernameLabel: texts.username,
       passwordLabel: texts.password,
       login: texts.login,
       cancel: texts.cancel,
+      links: this.#settings.links.map(({ text, href }) => ({ text, href })),
       note: texts.loginNote,
       username,
       askName: username === '',
@@ -119,43 +136,69 @@ export class PageRenderer {
     const values = {
       title: texts.termsTitle,
       lead: texts.termsLead,
-      paragraphs: this.#settings.terms?.paragraphs ?? [],
+      paragraphs: this.terms(res)?.paragraphs ?? [],
       accept: texts.termsAccept,
       decline: texts.termsDecline,
       signedInAs: texts.signedInAs,
+      useOther: texts.useOther,
     }
     this.#sendForm(res, 200, texts, termsHtml + decisionHtml, values, page)
   }
 
   /** Asks the user to approve the app. */
   approval(res: Response, page: ApprovalPage): void {
-    const { app, host, user } = page
-    const texts = this.#texts(res, { app: shownApp(app), host: isolated(host), user })
-    const words = (scope: string) =>
-      Object.hasOwn(texts.scopes, scope) ? texts.scopes[scope] : texts.approvalScope.replaceAll('{scope}', () => scope)
+    const { app, host, user, source } = page
+    const texts = this.#texts(res, { app: shownApp(app), host: isolated(host), user, source: isolated(source ?? '') })
     const values = {
       title: texts.approvalTitle,
       lead: texts.approvalLead,
       where: page.isOnDevice ? texts.approvalWhereDevice : texts.approvalWhere,
-      unchecked: page.isSelfRegistered ? texts.approvalUnchecked : undefined,
+      unchecked: page.isStranger ? texts.approvalUnchecked : undefined,
+      source: source && texts.approvalSource,
       may: texts.approvalMay,
-      items: [texts.approvalAct, ...page.scope.map(words)] as string[],
+      items: mayDo(texts, page.scope),
       accept: texts.approvalAccept,
       decline: texts.approvalDecline,
       signedInAs: texts.signedInAs,
+      useOther: texts.useOther,
     }
     this.#sendForm(res, 200, texts, approvalHtml + decisionHtml, values, page)
   }
 
-  /** Sends the response to the app by a form that submits itself, or by its button where scripts are off. */
+  /** Lists the apps that may act for the user. */
+  apps(res: Response, page: FormPage & { readonly user: string; readonly apps: readonly ApprovedApp[] }): void {
+    const texts = this.#texts(res, { user: page.user })
+    const apps = page.apps.map(({ clientId, name, hosts, scope, since }) => ({
+      id: clientId,
+      name: shownApp({ name, host: hosts.join(', ') }),
+      since: withWords(texts.appsSince, { date: dayOf(since, texts.lang) }),
+      items: mayDo(texts, scope),
+      withdraw: texts.appsWithdraw,
+    }))
+    const lead = apps.length > 0 ? texts.appsLead : texts.appsNone
+    const values = { title: texts.appsTitle, lead, apps, signedInAs: texts.signedInAs }
+    this.#sendForm(res, 200, texts, appsHtml, values, page)
+  }
+
+  /**
+   * Sends the response to the app by a form that submits itself, or by its button where scripts are off.
+   *
+   * @param page `framedBy`: the app, which may ask without a page in a frame of its own (OIDC Core §3.1.2.1, `prompt=none`)
+   */
   formPost(
     res: Response,
-    page: Pick<FormPage, 'action' | 'onward' | 'app'> & { readonly params: Readonly<Record<string, string>> },
+    page: Pick<FormPage, 'action' | 'onward' | 'app'> & {
+      readonly params: Readonly<Record<string, string>>
+      readonly framedBy: string | undefined
+    },
   ): void {
     const texts = this.#texts(res, { app: shownApp(page.app) })
     const values = { title: texts.continueTitle, lead: texts.continueLead, continue: texts.continue }
     const script = createHash('sha256').update(SUBMIT).digest('base64')
-    const policy = this.#policy.replace('; ', `; script-src 'sha256-${script}'; `)
+    const framed = page.framedBy !== undefined && isSource(page.framedBy) ? page.framedBy : undefined
+    const policy = this.#policy
+      .replace('; ', `; script-src 'sha256-${script}'; `)
+      .replace("frame-ancestors 'none'", `frame-ancestors ${framed ?? "'none'"}`)
     this.#send(res, 200, texts, formPostHtml, { ...values, ...page.params, action: page.action }, page.onward, policy)
   }
 
@@ -179,6 +222,12 @@ export class PageRenderer {
     this.#send(res, status, texts, messageHtml, values, [])
   }
 
+  /** Says that a sign-in cannot go on. */
+  startAgain(res: Response): void {
+    const texts = this.#texts(res, {})
+    this.#send(res, 400, texts, messageHtml, { title: texts.startAgainTitle, lead: texts.startAgainLead }, [])
+  }
+
   /** Shows what went wrong, with a code and an id that a person can report, and nothing from the request. */
   error(
     res: Response,
@@ -195,14 +244,17 @@ export class PageRenderer {
 
   /** The texts of the response's page, with the words put in. */
   #texts(res: Response, words: Words): PageTexts {
-    const asked = this.#locales.get(res) ?? requestedLocales(queryLocales(res.req.url))
-    const locales = asked.length > 0 ? asked : acceptedLocales(res.req.headers['accept-language'])
-    const texts = pageTexts(this.#settings.texts, locales)
+    const texts = pageTexts(this.#settings.texts, this.#localesOf(res))
     const filled = Object.entries(texts).map(([name, text]) => [
       name,
       typeof text === 'string' ? withWords(text, words) : (text as unknown),
     ])
     return Object.fromEntries(filled) as PageTexts
+  }
+
+  #localesOf(res: Response): readonly string[] {
+    const asked = this.#locales.get(res) ?? requestedLocales(queryLocales(res.req.url))
+    return asked.length > 0 ? asked : acceptedLocales(res.req.headers['accept-language'])
   }
 
   #sendForm(
@@ -236,7 +288,7 @@ export class PageRenderer {
     res.status(status)
     const formAction = onward && `; form-action ${["'self'", ...onward.filter(isSource)].join(' ')}`
     res.setHeader('Content-Security-Policy', policy + (formAction ?? ''))
-    res.setHeader('X-Frame-Options', 'DENY')
+    if (policy.includes("frame-ancestors 'none'")) res.setHeader('X-Frame-Options', 'DENY')
     res.setHeader('X-Content-Type-Options', 'nosniff')
     res.setHeader('Referrer-Policy', 'no-referrer')
     if (openerPolicy !== 'unsafe-none') res.setHeader('Cross-Origin-Opener-Policy', openerPolicy)
@@ -252,9 +304,21 @@ function shownApp(app: AppName | undefined): string {
   return isolated(app.name) + (app.host === undefined ? '' : ` (${isolated(app.host)})`)
 }
 
+/** What an app may do, in words. */
+function mayDo({ scopes, approvalAct, approvalScope }: PageTexts, scope: readonly string[]): readonly string[] {
+  const words = (one: string) => (Object.hasOwn(scopes, one) ? (scopes[one] as string) : inWords(one))
+  const inWords = (one: string) => approvalScope.replaceAll('{scope}', () => one)
+  return [approvalAct, ...scope.map(words)]
+}
+
+function dayOf(date: Date, lang: string): string {
+  const [language = 'en'] = /^[a-z]{2,3}\b/i.exec(lang) ?? []
+  return date.toLocaleDateString(language, { dateStyle: 'long', timeZone: 'UTC' })
+}
+
 /** Puts words in for `{app}` and others. By a function: `$&` in a name is no pattern. */
 function withWords(text: string, words: Words): string {
-  return text.replace(/\{(app|host|user|minutes|code|id)\}/g, (all, name: string) => words[name] ?? all)
+  return text.replace(/\{(app|host|user|minutes|code|id|source|date)\}/g, (all, name: string) => words[name] ?? all)
 }
 
 /** Whether the text is one source: no character in it ends a source or a directive. */

@@ -2,6 +2,8 @@ import { answeredAtOnce } from '../../http/callback'
 import { usageError } from '../../http/help'
 import { ENGLISH, type PageTexts } from './texts'
 
+/** Characters of `Accept-Language` that are read. */
+const LONGEST_FIELD = 1_000
 /** Languages that are written from right to left. */
 const RIGHT_TO_LEFT = /^(ar|arc|ckb|dv|fa|he|iw|ks|nqo|ps|sd|syr|ug|ur|yi)\b/i
 
@@ -31,4 +33,27 @@ function ownTexts(given: (locales: readonly string[]) => unknown, locales: reado
 function isText(name: string, text: unknown): boolean {
   if (name !== 'scopes') return typeof text === 'string'
   return typeof text === 'object' && text !== null && Object.values(text).every((one) => typeof one === 'string')
+}
+
+/** The languages of an `Accept-Language` field (RFC 9110 §12.5.4), best first: `['de-AT', 'de', 'en']`. */
+export function acceptedLocales(field: string | undefined): readonly string[] {
+  const ranges = (field ?? '').slice(0, LONGEST_FIELD).split(',')
+  return ranges
+    .map((range) => {
+      const [tag = '', ...params] = range.split(';').map((part) => part.trim())
+      const q = params.find((param) => param.startsWith('q='))?.slice(2)
+      return { tag, weight: q === undefined ? 1 : Number(q) }
+    })
+    .filter(({ tag, weight }) => isLocale(tag) && weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ tag }) => tag)
+}
+
+/** The languages of `ui_locales` (OIDC Core §3.1.2.1), in its order. */
+export function requestedLocales(locales: string | undefined): readonly string[] {
+  return locales?.split(' ').filter(isLocale) ?? []
+}
+
+function isLocale(tag: string): boolean {
+  return /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(tag)
 }

@@ -1,4 +1,7 @@
-/** Every text on the pages. `{app}` stands for the app's name, `{host}` for the host it is at, `{user}` for the user's name. */
+/**
+ * Every text on the pages. `{app}` stands for the app's name, `{host}` for the host it is at, `{user}` for the user's name.
+ * `loginNote` may have links, `<a href="/reset">Reset it</a>`; other markup is shown as it is written.
+ */
 export interface PageTexts {
   /** Language of the texts, for `<html lang>`. */
   readonly lang: string
@@ -20,6 +23,8 @@ export interface PageTexts {
   readonly otherUser: string
   /** The form came from another site, or from this one under another name. */
   readonly otherAddress: string
+  /** The user chose to use another account. */
+  readonly otherAccount: string
   readonly termsTitle: string
   readonly termsLead: string
   readonly termsAccept: string
@@ -30,6 +35,8 @@ export interface PageTexts {
   readonly approvalWhere: string
   readonly approvalWhereDevice: string
   readonly approvalUnchecked: string
+  /** `{source}` stands for the host of the app's metadata document. */
+  readonly approvalSource: string
   readonly approvalMay: string
   /** What every approved app may do. */
   readonly approvalAct: string
@@ -39,6 +46,13 @@ export interface PageTexts {
   readonly approvalScope: string
   readonly approvalAccept: string
   readonly approvalDecline: string
+  readonly useOther: string
+  readonly appsTitle: string
+  readonly appsLead: string
+  readonly appsNone: string
+  /** `{date}` stands for the day on which the user allowed the app first. */
+  readonly appsSince: string
+  readonly appsWithdraw: string
   readonly leaveTitle: string
   readonly leaveLead: string
   readonly leaveGo: string
@@ -52,6 +66,8 @@ export interface PageTexts {
   readonly loggedOutLead: string
   readonly badRequestTitle: string
   readonly badRequestLead: string
+  readonly startAgainTitle: string
+  readonly startAgainLead: string
   readonly unavailableTitle: string
   readonly unavailableLead: string
   readonly forbiddenTitle: string
@@ -78,6 +94,7 @@ export const ENGLISH: PageTexts = {
   cookiesNeeded: 'Your browser did not send back our cookie. Please allow cookies for this site and sign in again.',
   otherUser: 'Another user has signed in meanwhile. Please sign in again.',
   otherAddress: 'The form did not come from this address. Please sign in here.',
+  otherAccount: 'Please sign in with the account that you want to use.',
   termsTitle: 'Terms of access',
   termsLead: 'Before you continue to {app}, please read and accept these terms.',
   termsAccept: 'Accept and continue',
@@ -89,6 +106,7 @@ export const ENGLISH: PageTexts = {
   approvalWhereDevice: 'What you allow goes to a program on this device, at {host}.',
   approvalUnchecked:
     'This app registered itself, and nobody here has checked who makes it. Allow it only if you started it yourself just now.',
+  approvalSource: 'It publishes its name at {source}.',
   approvalMay: 'It may:',
   approvalAct: 'use this service in your name',
   scopes: {
@@ -104,10 +122,17 @@ export const ENGLISH: PageTexts = {
     qualifies_for_affiliate_account: 'see whether you qualify for an affiliate account',
     user_id: 'see the number of your account',
     country: 'see your country',
+    offline_access: 'do this also while you are not signed in',
   },
   approvalScope: 'use “{scope}”',
   approvalAccept: 'Allow',
   approvalDecline: 'Do not allow',
+  useOther: 'Use another account',
+  appsTitle: 'Apps that may act for you',
+  appsLead: 'You allowed these apps to use your account here. An app loses its access as soon as you withdraw it.',
+  appsNone: 'You have allowed no app to use your account here.',
+  appsSince: 'since {date}',
+  appsWithdraw: 'Withdraw access',
   leaveTitle: 'Go back to {app}?',
   leaveLead:
     'You have not allowed this app anything. It registered itself, and nobody here has checked who makes it. ' +
@@ -126,6 +151,9 @@ export const ENGLISH: PageTexts = {
   badRequestLead:
     'The app that sent you here asked for something that we cannot answer. Nothing has happened to your account. ' +
     'Please go back to the app and try again, or tell the people who make it.',
+  startAgainTitle: 'Please start again from the app',
+  startAgainLead:
+    'This sign-in has expired, was used before, or began in another browser. Nothing has happened to your account.',
   unavailableTitle: 'Please try again in a moment',
   unavailableLead: 'We cannot sign you in just now. This is our fault, and it should pass soon.',
   forbiddenTitle: 'This form was not sent from our page',

@@ -1,12 +1,12 @@
-import type { Client, ResponseType } from '../directories/client'
-import { asksApproval, mayUse } from '../directories/client'
+import { shown } from '../../http/options'
+import { type KnownClient, type ResponseType, asksApproval, hasRedirectUri, mayUse } from '../directories/client'
+import { redirectUriFault } from '../directories/redirect-uri'
 import { OAuthError, invalidRequest } from '../oauth-error'
 import type { Params, RawParams } from './params'
 import { audienceFor } from './resource'
 import { type ClaimsRequest, readClaimsRequest } from './claims-request'
-import type { IdentityScopes } from '../identity-scopes'
 import { type Challenge, challengeOf } from './pkce'
-import { grantableScope, parseScope } from './requested-scope'
+import { type ScopePolicy, grantableScope, noScope, parseScope } from './requested-scope'
 
 /** The authorization request's parameters. Others are ignored (RFC 6749 §3.1). */
 export const AUTHORIZATION_PARAMS = [
@@ -32,6 +32,9 @@ export const AUTHORIZATION_PARAMS = [
   'registration',
 ] as const
 
+/** Bytes of all parameters: they stand in pages, in redirects, and in the store. */
+export const LONGEST_REQUEST = 16_384
+
 /** The parameters that are kept while the user signs in: `resource` may be repeated (RFC 8707 §2). */
 export function rawAuthorizationParams(params: Params): RawParams {
   const raw: Record<string, string | readonly string[]> = {}
@@ -44,15 +47,16 @@ export function rawAuthorizationParams(params: Params): RawParams {
 }
 
 /** How the response gets to the app (OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode §2). */
-export type ResponseMode = 'query' | 'form_post'
+export type ResponseMode = 'query' | 'fragment' | 'form_post'
 
 /** A valid authorization request. */
 export interface AuthorizationRequest {
-  readonly client: Client
+  readonly client: KnownClient
   readonly redirectUri: string
   readonly state: string | undefined
   readonly responseMode: ResponseMode
-  readonly responseType: ResponseType
+  /** `none`: the browser goes back without a response, to a page of this server's own. */
+  readonly responseType: ResponseType | 'none'
   readonly scope: readonly string[]
   readonly challenge: Challenge | undefined
   readonly nonce: string | undefined
@@ -62,8 +66,11 @@ export interface AuthorizationRequest {
   readonly loginHint: string
   readonly idTokenHint: string | undefined
   readonly claims: ClaimsRequest
-  /** The `acr` of the id_token, if the app asked for one. */
-  readonly acr: string | undefined
+  readonly uiLocales: string | undefined
+  /** The strengths of login that the app asks for, best first; undefined where it does not ask for the strength. */
+  readonly acrValues: readonly string[] | undefined
+  /** Whether one of them is needed: no weaker login will do. */
+  readonly isAcrEssential: boolean
   /** The audiences of the requested resources; undefined if none was requested. */
   readonly audience: readonly string[] | undefined
   /** The thumbprint of the key that the code is bound to (RFC 9449 §10). */
@@ -74,11 +81,25 @@ export interface AuthorizationRequest {
 export const PROMPTS: readonly string[] = ['none', 'login', 'consent', 'select_account']
 
 /** The server's settings that decide about an authorization request. */
-export interface AuthorizationRules {
-  readonly identity: IdentityScopes
-  readonly acr: string
+export interface AuthorizationRules extends ScopePolicy {
+  /** The strength of every login here; undefined where the app's own page says it. */
+  readonly acr: string | undefined
   readonly audience: readonly string[]
-  readonly isRealmNeeded: boolean
+  /** Whether a request without a scope is invalid, for an app without a `defaultScope`. */
+  readonly isScopeNeeded: boolean
+}
+
+/** The redirect URI of a request. @throws {OAuthError} invalid_request unless its app registered it, and browsers can go there */
+export function registeredRedirectUri(params: Params, client: KnownClient): string {
+  const redirectUri = params.need('redirect_uri')
+  const fault = redirectUriFault(redirectUri, { anyPrivateScheme: true, http: 'any' })
+  if (fault !== undefined) {
+    throw invalidRequest('The redirect_uri is malformed.').because(`redirect_uri ${shown(redirectUri)} ${fault}`)
+  }
+  if (hasRedirectUri(client, redirectUri)) return redirectUri
+  throw invalidRequest('The redirect_uri is not registered.').because(
+    `redirect_uri ${shown(redirectUri)} is not one of ${shown(client.redirectUris ?? [])}`,
+  )
 }
 
 /**
@@ -89,9 +110,9 @@ export interface AuthorizationRules {
  */
 export function readAuthorizationRequest(
   params: Params,
-  client: Client,
+  client: KnownClient,
   redirectUri: string,
-  { identity, acr, audience, isRealmNeeded }: AuthorizationRules,
+  rules: AuthorizationRules,
 ): AuthorizationRequest {
   params.refuseRepeated(AUTHORIZATION_PARAMS)
   for (const name of ['request', 'request_uri', 'registration'] as const) {
@@ -103,10 +124,12 @@ export function readAuthorizationRequest(
     throw new OAuthError('unauthorized_client', 'This app is not registered for the authorization code grant.')
   }
   const responseMode = responseModeOf(params, responseType, redirectUri)
-  const asked = parseScope(params.get('scope'))
-  if (isRealmNeeded && asked.length > 0 && client.realm === undefined) throw realmMissing()
+  const { identity, acr, audience } = rules
+  const asked = parseScope(params.get('scope') ?? client.defaultScope?.join(' '))
+  if (rules.isRealmNeeded && asked.length > 0 && client.realm === undefined) throw realmMissing()
   const resources = params.all('resource')
-  const scope = grantableScope(asked, { identity, isRealmNeeded }, client)
+  const scope = grantableScope(asked, rules, client)
+  if (scope.length === 0 && (asked.length > 0 || rules.isScopeNeeded)) throw noScope(asked)
   // The page on which a user approves the app shows its scopes, so it gets no claim beyond them.
   const known = asksApproval(client, redirectUri) ? identity.claimsOf(scope) : identity.claimsFor(client)
   const claims = readClaimsRequest(params.get('claims'), known ?? identity.claims, acr)
@@ -129,11 +152,13 @@ export function readAuthorizationRequest(
     claims,
     audience: resources.length === 0 ? undefined : audienceFor(resources, client.audiences ?? audience),
     dpopJkt: dpopJktOf(params.get('dpop_jkt')),
-    acr: params.get('acr_values') !== undefined || claims.asksAcr ? acr : undefined,
+    uiLocales: params.get('ui_locales'),
+    acrValues: claims.acrValues ?? params.get('acr_values')?.split(' ').filter(Boolean),
+    isAcrEssential: claims.isAcrEssential,
   }
 }
 
-function responseTypeOf(params: Params, client: Client): ResponseType {
+function responseTypeOf(params: Params, client: KnownClient): ResponseType {
   const asked = params.need('response_type')
   const types = client.responseTypes ?? ['code']
   const type = types.find((one) => one === asked)
@@ -146,13 +171,13 @@ function responseTypeOf(params: Params, client: Client): ResponseType {
   return type
 }
 
-/** An id_token in a URL would stand in the browser's history and in logs. */
+/** An id_token in a query would stand in the browser's history and in logs. */
 function responseModeOf(params: Params, type: ResponseType, redirectUri: string): ResponseMode {
   const mode = params.get('response_mode') ?? 'query'
   if (mode === 'form_post' && /^https?:/.test(redirectUri)) return mode
-  if (mode === 'query' && type === 'code') return mode
+  if ((mode === 'query' || mode === 'fragment') && type !== 'id_token') return mode
   throw invalidRequest(
-    type === 'code' ? 'The response_mode must be query or form_post.' : 'The response_mode must be form_post.',
+    `The response_mode must be ${type === 'id_token' ? 'form_post' : 'query, fragment or form_post'}.`,
   )
 }
 

@@ -8,12 +8,19 @@ export interface ClaimsRequest {
   readonly idToken: readonly string[]
   /** The only user whom the app accepts. */
   readonly sub: string | undefined
-  /** Whether the id_token must have `acr`. */
-  readonly asksAcr: boolean
+  /** The strengths of login that the id_token is asked to have; undefined where it need not have `acr`. */
+  readonly acrValues: readonly string[] | undefined
+  readonly isAcrEssential: boolean
 }
 
 /** A request without `claims`. */
-const NOTHING: ClaimsRequest = { userinfo: [], idToken: [], sub: undefined, asksAcr: false }
+const NOTHING: ClaimsRequest = {
+  userinfo: [],
+  idToken: [],
+  sub: undefined,
+  acrValues: undefined,
+  isAcrEssential: false,
+}
 
 /**
  * Reads the parameter `claims`. Unknown claims are ignored (§5.5). Essential and voluntary claims are treated alike:
@@ -21,23 +28,29 @@ const NOTHING: ClaimsRequest = { userinfo: [], idToken: [], sub: undefined, asks
  *
  * @param text JSON: `{ "userinfo": { "email": { "essential": true } }, "id_token": { "picture": null } }`
  * @param known the claims that may be asked for
- * @param acr the strength of a login here
+ * @param acr the strength of every login here; undefined where it varies
  * @throws {OAuthError} invalid_request where it is no such object; unmet_authentication_requirements where an `acr` is
  * essential that no login here has (§5.5.1.1)
  */
-export function readClaimsRequest(text: string | undefined, known: readonly string[], acr: string): ClaimsRequest {
+export function readClaimsRequest(
+  text: string | undefined,
+  known: readonly string[],
+  acr: string | undefined,
+): ClaimsRequest {
   if (text === undefined) return NOTHING
   const claims = parsed(text)
   const [userinfo, idToken] = [memberOf(claims, 'userinfo'), memberOf(claims, 'id_token')]
   const subs = [userinfo, idToken].map(({ sub }) => (isJsonObject(sub) ? sub.value : undefined))
   const [sub, other = sub] = subs.filter((value) => typeof value === 'string')
   if (sub !== other) throw invalidRequest('The parameter claims asks for two users at once.')
-  checkAcr(idToken.acr, acr)
+  const acrs = acrOf(idToken)
+  const isUnmet = acrs.isAcrEssential && acr !== undefined && acrs.acrValues?.length !== 0
+  if (isUnmet && !acrs.acrValues?.includes(acr)) throw unmetAcr()
   return {
     userinfo: known.filter((name) => Object.hasOwn(userinfo, name)),
     idToken: known.filter((name) => Object.hasOwn(idToken, name)),
     sub,
-    asksAcr: Object.hasOwn(idToken, 'acr'),
+    ...acrs,
   }
 }
 
@@ -58,9 +71,17 @@ function memberOf(claims: Readonly<Record<string, unknown>>, name: string): Read
   throw invalidRequest(`The member ${name} of the parameter claims must be an object.`)
 }
 
-function checkAcr(asked: unknown, acr: string): void {
-  if (!isJsonObject(asked) || asked.essential !== true) return
-  const wanted: readonly unknown[] = Array.isArray(asked.values) ? asked.values : [asked.value ?? acr]
-  if (wanted.includes(acr)) return
-  throw new OAuthError('unmet_authentication_requirements', 'No login here has the acr that is asked for.')
+function acrOf(idToken: Readonly<Record<string, unknown>>): Pick<ClaimsRequest, 'acrValues' | 'isAcrEssential'> {
+  if (!Object.hasOwn(idToken, 'acr')) return { acrValues: undefined, isAcrEssential: false }
+  const asked = isJsonObject(idToken.acr) ? idToken.acr : {}
+  const wanted: readonly unknown[] = Array.isArray(asked.values) ? asked.values : [asked.value]
+  return {
+    acrValues: wanted.filter((acr) => typeof acr === 'string'),
+    isAcrEssential: asked.essential === true,
+  }
+}
+
+/** No login here has the strength that is essential to the app (OIDC Core §5.5.1.1). */
+export function unmetAcr(): OAuthError {
+  return new OAuthError('unmet_authentication_requirements', 'No login here has the acr that is asked for.')
 }

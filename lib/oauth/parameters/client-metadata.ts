@@ -4,6 +4,8 @@ import { OAuthError } from '../oauth-error'
 
 /** The metadata of a registration (RFC 7591 §2), with the defaults filled in. Other members are ignored. */
 export interface ClientMetadata {
+  /** The URL of the app's metadata document, where it has one. Self-registered apps have none. */
+  readonly client_id?: string | undefined
   readonly redirect_uris: readonly string[]
   readonly client_name: string
   readonly token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'client_secret_post'

@@ -1,23 +1,29 @@
-import { invalidRequest } from '../oauth-error'
+import { type OAuthError, invalidRequest } from '../oauth-error'
 
 /** Parameters as received: `{ client_id: 'web', resource: ['https://a.test', 'https://b.test'] }`. */
 export type RawParams = Readonly<Record<string, string | readonly string[]>>
+
+/** Parameters of one request, repeated ones counted each time. No request of this server needs more than 40. */
+const MOST_PAIRS = 200
 
 /**
  * The parameters of a form or a query. An empty value counts as absent (RFC 6749 §3.1). Repeated parameters are recorded,
  * so that a caller can refuse them.
  */
 export class Params {
-  readonly #values = new Map<string, readonly [string, ...string[]]>()
+  readonly #values = new Map<string, string[]>()
   readonly #repeated = new Set<string>()
+  #pairs = 0
 
   /**
    * @param encoded `application/x-www-form-urlencoded`: `a=1&b=two+words`
-   * @throws {OAuthError} invalid_request if the percent-encoding is invalid or does not encode UTF-8
+   * @throws {OAuthError} invalid_request if the percent-encoding is invalid or does not encode UTF-8, or of too many pairs
    */
   static parse(encoded: string): Params {
     const params = new Params()
-    for (const pair of encoded.split('&')) {
+    const pairs = encoded.split('&', MOST_PAIRS + 1)
+    if (pairs.length > MOST_PAIRS) throw tooMany()
+    for (const pair of pairs) {
       if (pair === '') continue
       const at = pair.indexOf('=')
       params.#add(decode(at < 0 ? pair : pair.slice(0, at)), at < 0 ? '' : decode(pair.slice(at + 1)))
@@ -80,15 +86,21 @@ export class Params {
   }
 
   #add(name: string, value: string): void {
+    if (++this.#pairs > MOST_PAIRS) throw tooMany()
+    // Of a body that the app's parser has read: no UTF-8 can say half a character, and no URL can hold it.
+    if (/\p{Cs}/u.test(name + value)) throw invalidRequest('The parameters are not Unicode text.')
     // `code[]=x` and `code[a]=x` are another parser's ways of repeating `code`.
     const bracket = name.indexOf('[')
-    if (bracket > 0) this.#repeated.add(name.slice(0, bracket))
-    else {
-      const before = this.#values.get(name)
-      if (before) this.#repeated.add(name)
-      this.#values.set(name, before ? [...before, value] : [value])
-    }
+    if (bracket > 0) return void this.#repeated.add(name.slice(0, bracket))
+    const before = this.#values.get(name)
+    if (!before) return void this.#values.set(name, [value])
+    this.#repeated.add(name)
+    before.push(value)
   }
+}
+
+function tooMany(): OAuthError {
+  return invalidRequest(`The request has more than ${MOST_PAIRS} parameters.`)
 }
 
 function decode(text: string): string {

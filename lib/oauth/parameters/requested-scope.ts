@@ -1,6 +1,6 @@
 import { OAuthError } from '../oauth-error'
-import type { Client } from '../directories/client'
-import type { IdentityScopes } from '../identity-scopes'
+import { type KnownClient, mayUse } from '../directories/client'
+import { type IdentityScopes, OFFLINE_ACCESS } from '../identity-scopes'
 
 /** A scope token. RFC 6749 §3.3: scope-token = 1*( %x21 / %x23-5B / %x5D-7E ) */
 const TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -27,17 +27,29 @@ export interface ScopePolicy {
 }
 
 /**
- * The granted part of the requested scopes: identity scopes and the app's own. Others are ignored (OIDC Core §3.1.2.1).
+ * The granted part of the requested scopes: identity scopes, the app's own, and `offline_access` (OIDC Core §11) for an app
+ * that may have refresh tokens. Others are ignored (OIDC Core §3.1.2.1).
  */
 export function grantableScope(
   asked: readonly string[],
   { identity, isRealmNeeded }: ScopePolicy,
-  client: Client,
+  client: KnownClient,
 ): readonly string[] {
   if (isRealmNeeded && client.realm === undefined) return []
-  return asked.filter((scope) => client.scopes?.includes(scope) || isIdentityScope(scope, identity, client))
+  const { scopes = [], identityScopes } = client
+  return asked.filter((scope) => {
+    if (scopes.includes(scope)) return true
+    if (scope === OFFLINE_ACCESS) return identity.has(scope) && mayUse(client, 'refresh_token')
+    return identity.has(scope) && (identityScopes?.includes(scope) ?? true)
+  })
 }
 
-function isIdentityScope(scope: string, identity: IdentityScopes, { identityScopes }: Client): boolean {
-  return identity.has(scope) && (identityScopes?.includes(scope) ?? true)
+/** `invalid_scope`: nothing is left of the scope (RFC 6749 §3.3). */
+export function noScope(asked: readonly string[]): OAuthError {
+  return new OAuthError(
+    'invalid_scope',
+    asked.length === 0
+      ? 'The parameter scope is missing, and this app has no defaultScope.'
+      : 'This app may ask for none of these scopes.',
+  ).because(asked.length === 0 ? 'the request has no scope' : `none of ${asked.join(' ')} is registered for the app`)
 }

@@ -35,32 +35,36 @@ export interface LoginSource {
  * parallel guesses get no further than one after another. Unknown names are counted like known ones.
  */
 export class LoginAttempts {
-  readonly #records: Records
-  readonly #limits: LoginLimits
-  readonly #windowMs: number
+  private readonly windowMs: number
 
-  constructor(records: Records, limits: LoginLimits) {
-    this.#records = records
-    this.#limits = limits
-    this.#windowMs = limits.windowSec * 1_000
+  constructor(
+    private readonly records: Records,
+    private readonly limits: LoginLimits,
+  ) {
+    this.windowMs = limits.windowSec * 1_000
   }
 
   /** Counts an attempt. Returns the milliseconds to wait if there were too many, else 0. */
   async begin(source: LoginSource): Promise<number> {
-    for (const [id, limit] of this.#counters(source)) {
-      const { total, endsInMs } = await this.#records.count('attempts', id, 1, this.#windowMs)
+    for (const [id, limit] of this.counters(source)) {
+      const { total, endsInMs } = await this.records.count('attempts', id, 1, this.windowMs)
       if (total > limit) return endsInMs
     }
     return 0
   }
 
-  /** Takes an attempt back: the password was right, or was not checked. */
-  async takeBack(source: LoginSource): Promise<void> {
-    await Promise.all(this.#counters(source).map(([id]) => this.#records.count('attempts', id, -1, this.#windowMs)))
+  /**
+   * Takes an attempt back: the password was right, or was not checked.
+   *
+   * @param butAddress leaves that of the address
+   */
+  async takeBack(source: LoginSource, butAddress = false): Promise<void> {
+    const counters = this.counters(source).filter(([id]) => !(butAddress && id.startsWith('address.')))
+    await Promise.all(counters.map(([id]) => this.records.count('attempts', id, -1, this.windowMs)))
   }
 
-  #counters({ account, network, deviceId }: LoginSource): [id: string, limit: number][] {
-    const { perAccount, perAddress } = this.#limits
+  private counters({ account, network, deviceId }: LoginSource): [id: string, limit: number][] {
+    const { perAccount, perAddress } = this.limits
     if (deviceId !== undefined) {
       return [
         [`device.${deviceId}`, perAccount],

@@ -1,24 +1,32 @@
+import { storeError } from '../../http/help'
+import { shown } from '../../http/options'
 import { hashOf } from '../../http/secret'
-import type { Claim, Count, OAuthStore } from '../stores/store'
+import { warnOnce } from '../../http/warn-once'
+import type { Claim, Count, OAuthStore, Share } from '../stores/store'
 
-/** The kinds of records. Each begins its keys. */
-export type RecordKind =
-  | 'approval'
-  | 'code'
-  | 'refresh'
-  | 'token'
-  | 'unauthenticated'
-  | 'session'
-  | 'stamp'
-  | 'terms'
-  | 'revoked'
-  | 'login'
-  | 'assertion'
-  | 'attempts'
-  | 'client'
-  | 'pushed'
-  | 'used'
-  | 'proof'
+/** The kinds of records, each with the share of the store that it takes. Each begins its keys. docs/security.md has the table. */
+const SHARES = {
+  approval: 'strangers',
+  approved: 'strangers',
+  assertion: undefined,
+  attempts: undefined,
+  client: 'strangers',
+  code: undefined,
+  interaction: 'strangers',
+  login: undefined,
+  proof: 'strangers',
+  pushed: 'strangers',
+  refresh: undefined,
+  revoked: undefined,
+  session: undefined,
+  stamp: undefined,
+  terms: undefined,
+  token: undefined,
+  unauthenticated: 'strangers',
+  used: undefined,
+} as const satisfies Record<string, Share | undefined>
+
+export type RecordKind = keyof typeof SHARES
 
 /** The result of claiming a record. */
 export interface RecordClaim<T> extends Omit<Claim, 'value'> {
@@ -27,41 +35,65 @@ export interface RecordClaim<T> extends Omit<Claim, 'value'> {
 
 /**
  * The store for JSON values, by kind and id. An id is a hash or public, never a secret. Keys include the issuer, so
- * issuers that share a store never see each other's records.
+ * issuers that share a store never see each other's records. Of an app's own store it takes `null` for absent and digits
+ * for a number, as some databases give them, and warns once.
  */
 export class Records {
-  readonly #store: OAuthStore
-  readonly #issuer: string
+  private readonly tag: string
 
-  constructor(store: OAuthStore, issuer = '') {
-    this.#store = store
-    this.#issuer = issuerTag(issuer)
+  constructor(
+    private readonly store: OAuthStore,
+    issuer = '',
+  ) {
+    this.tag = issuerTag(issuer)
   }
 
-  set(kind: RecordKind, id: string, value: unknown, ttlMs: number): Promise<void> {
-    return this.#store.set(this.#key(kind, id), JSON.stringify(value), ttlMs)
+  /** @param share default: that of the kind */
+  set(kind: RecordKind, id: string, value: unknown, ttlMs: number, share: Share | undefined = SHARES[kind]) {
+    return this.store.set(this.key(kind, id), JSON.stringify(value), ttlMs, share)
   }
 
   async get<T>(kind: RecordKind, id: string, idleMs?: number): Promise<T | undefined> {
-    const value = await this.#store.get(this.#key(kind, id), idleMs)
+    const value = absent('get()', await this.store.get(this.key(kind, id), idleMs))
     return value === undefined ? undefined : (JSON.parse(value) as T)
   }
 
   async claim<T>(kind: RecordKind, id: string, keepMs: number): Promise<RecordClaim<T> | undefined> {
-    const claim = await this.#store.claim(this.#key(kind, id), keepMs)
-    return claim && { ...claim, value: JSON.parse(claim.value) as T }
+    const claim = absent('claim()', await this.store.claim(this.key(kind, id), keepMs))
+    if (!claim) return undefined
+    const { value, first, agoMs } = claim
+    return { value: JSON.parse(value) as T, first, agoMs: numeric('claim().agoMs', agoMs) }
   }
 
-  count(kind: RecordKind, id: string, by: number, windowMs: number): Promise<Count> {
-    return this.#store.count(this.#key(kind, id), by, windowMs)
+  async count(kind: RecordKind, id: string, by: number, windowMs: number): Promise<Count> {
+    const { total, endsInMs } = await this.store.count(this.key(kind, id), by, windowMs, SHARES[kind])
+    return { total: numeric('count().total', total), endsInMs: numeric('count().endsInMs', endsInMs) }
   }
 
-  #key(kind: RecordKind, id: string): string {
-    return `${kind}:${this.#issuer}:${id}`
+  private key(kind: RecordKind, id: string): string {
+    return `${kind}:${this.tag}:${id}`
   }
 }
 
 /** A short name of an issuer, for keys and cookies: 48 bits of its hash. */
 export function issuerTag(issuer: string): string {
   return hashOf(issuer).slice(0, 8)
+}
+
+function absent<T>(method: string, answer: T | null | undefined): T | undefined {
+  if (answer !== null) return answer
+  warnOfStore(`${method} of the store answered null; for an entry that is not there it must answer undefined`)
+  return undefined
+}
+
+function numeric(what: string, answer: unknown): number {
+  if (typeof answer === 'number') return answer
+  const isDigits = typeof answer === 'bigint' || (typeof answer === 'string' && /^-?\d+(\.\d+)?$/.test(answer))
+  if (!isDigits) throw storeError(`${what} of the store must be a number; received ${shown(answer)}`)
+  warnOfStore(`${what} of the store must be a number; received ${shown(answer)}`)
+  return Number(answer)
+}
+
+function warnOfStore(message: string): void {
+  warnOnce('TOLLGATE_STORE', `authorizationServer(): ${message}. It is read as meant`)
 }

@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../../http/clock'
 import { hashOf } from '../../http/secret'
-import type { Authorization } from './authorization'
+import type { Authorization } from './authorizations'
 import type { Records } from './records'
 import type { RevocationRecords } from './revocation-records'
 
@@ -17,6 +18,8 @@ interface Generation {
   readonly key: string
   /** How many rotations were before. */
   readonly number: number
+  /** When its token ends, in milliseconds since 1970. Undefined for tokens of earlier versions. */
+  readonly endsAtMs?: number
 }
 
 /** A refresh token that this server issued. */
@@ -32,23 +35,22 @@ export interface FoundRefreshToken {
  * Refresh tokens, rotating. Using one gives the one token of the next generation. Its MAC shows that this server made it, so a
  * grant has two records however often it is refreshed: generations with even and with odd numbers take turns.
  *
- * A generation is spent from its first use on, which claims its record. A client whose response was lost may use its token
- * again within the grace, whichever step of the first use failed, and gets the same next token. Later, a token of a spent
- * generation means that somebody else has one, and the whole grant is revoked (RFC 9700 §4.14.2).
+ * A client whose response was lost may use its token again until the token's own end, as long as nobody has used the next
+ * one: it gets the same next token, whichever step of the first use failed. Once the next one was used, a token of the
+ * generation before means that somebody else has one, and the whole grant is revoked (RFC 9700 §4.14.2).
  */
 export class RefreshTokens {
-  readonly #records: Records
-  readonly #revocations: RevocationRecords
-  readonly #lifetimeMs: number
-  readonly #graceMs: number
-
-  /** @param lifetimeMs from a token's issue; each rotation starts it anew */
-  constructor(records: Records, revocations: RevocationRecords, lifetimeMs: number, graceMs: number) {
-    this.#records = records
-    this.#revocations = revocations
-    this.#lifetimeMs = lifetimeMs
-    this.#graceMs = graceMs
-  }
+  /**
+   * @param lifetimeMs from a token's issue; each rotation starts it anew
+   * @param isStrict each token is good once, also where the response was lost
+   */
+  constructor(
+    private readonly records: Records,
+    private readonly revocations: RevocationRecords,
+    private readonly clock: Clock,
+    private readonly lifetimeMs: number,
+    private readonly isStrict: boolean,
+  ) {}
 
   /**
    * Issues the first token of a grant.
@@ -57,9 +59,8 @@ export class RefreshTokens {
    */
   async issue(authorization: Authorization, seed: Buffer): Promise<string> {
     const handle = seed.subarray(0, HANDLE_BYTES)
-    const first: Generation = { authorization, key: seed.toString('base64url', HANDLE_BYTES, SEED_BYTES), number: 0 }
-    await this.#keep(handle, first)
-    return tokenOf(handle, first)
+    const key = seed.toString('base64url', HANDLE_BYTES, SEED_BYTES)
+    return this.keep(handle, { authorization, key, number: 0 })
   }
 
   /** A token that this server issued, spent or not, or undefined. Does not use it. */
@@ -68,8 +69,9 @@ export class RefreshTokens {
     if (bytes.length !== TOKEN_BYTES || bytes.toString('base64url') !== token) return undefined
     const handle = bytes.subarray(0, HANDLE_BYTES)
     const number = bytes.readUInt32BE(HANDLE_BYTES)
-    const kept = await this.#records.get<Generation>('refresh', placeOf(handle, number))
+    const kept = await this.records.get<Generation>('refresh', placeOf(handle, number))
     if (!kept || kept.number < number || !isMac(bytes, kept.key)) return undefined
+    if (kept.number === number && this.clock.date() >= (kept.endsAtMs ?? Infinity)) return undefined
     return { authorization: kept.authorization, handle, number, kept }
   }
 
@@ -78,8 +80,8 @@ export class RefreshTokens {
     const found = await this.find(token)
     if (!found || found.kept.number > found.number) return undefined
     const [next, isRevoked] = await Promise.all([
-      this.#next(found),
-      this.#revocations.isGrantRevoked(found.authorization),
+      this.next(found),
+      this.revocations.isGrantRevoked(found.authorization),
     ])
     return next || isRevoked ? undefined : found.authorization
   }
@@ -87,29 +89,30 @@ export class RefreshTokens {
   /** Uses a token and returns the next one. Undefined if it is spent: then its grant is revoked. */
   async rotate(found: FoundRefreshToken): Promise<string | undefined> {
     const { authorization, handle, number, kept } = found
+    // The generation after the next takes the place of this one: from then on the next one was used.
     const claim =
       kept.number > number
         ? undefined
-        : await this.#records.claim<Generation>('refresh', placeOf(handle, number), this.#lifetimeMs + this.#graceMs)
-    const isAgain = claim?.first === false && this.#graceMs > 0 && claim.agoMs <= this.#graceMs
-    if (claim?.value.number !== number || !(claim.first || isAgain)) {
-      await this.#revocations.revokeGrant(authorization.grantId)
+        : await this.records.claim<Generation>('refresh', placeOf(handle, number), this.lifetimeMs)
+    if (claim?.value.number !== number || (this.isStrict && !claim.first)) {
+      await this.revocations.revokeGrant(authorization.grantId)
       return undefined
     }
-    const next = { ...kept, number: number + 1 }
-    // Written only if it is missing: a rewrite would erase the claim of an earlier use.
-    if (claim.first || !(await this.#next(found))) await this.#keep(handle, next)
-    return tokenOf(handle, next)
+    // Written only if it is missing: a rewrite would erase the claim of an earlier use, and start its lifetime anew.
+    const next = claim.first ? undefined : await this.next(found)
+    return next ? tokenOf(handle, next) : this.keep(handle, { ...kept, number: number + 1 })
   }
 
   /** The generation after that of the token, if the token has been used. */
-  async #next({ handle, number }: FoundRefreshToken): Promise<Generation | undefined> {
-    const after = await this.#records.get<Generation>('refresh', placeOf(handle, number + 1))
+  private async next({ handle, number }: FoundRefreshToken): Promise<Generation | undefined> {
+    const after = await this.records.get<Generation>('refresh', placeOf(handle, number + 1))
     return after && after.number > number ? after : undefined
   }
 
-  #keep(handle: Buffer, generation: Generation): Promise<void> {
-    return this.#records.set('refresh', placeOf(handle, generation.number), generation, this.#lifetimeMs)
+  private async keep(handle: Buffer, generation: Generation): Promise<string> {
+    const kept = { ...generation, endsAtMs: this.clock.date() + this.lifetimeMs }
+    await this.records.set('refresh', placeOf(handle, kept.number), kept, this.lifetimeMs)
+    return tokenOf(handle, kept)
   }
 }
 

@@ -1,4 +1,5 @@
-import type { Client, ClientDirectory } from '../directories/client'
+import { hashOf } from '../../http/secret'
+import type { Client } from '../directories/client'
 import type { ClientMetadata } from '../parameters/client-metadata'
 import type { Records } from './records'
 
@@ -7,8 +8,11 @@ export interface RegisteredClient {
   readonly client: Client
   /** As registered. */
   readonly metadata: ClientMetadata
-  /** The SHA-256 of its registration access token (RFC 7592 §3). */
-  readonly tokenHash: string
+  /**
+   * The SHA-256 of its registration access token (RFC 7592 §3). Undefined once the same app was registered again: nobody
+   * may change what others use.
+   */
+  readonly tokenHash?: string
   readonly issuedAtSec: number
   /** Whether a user has signed in to it. */
   readonly isUsed?: boolean | undefined
@@ -17,21 +21,15 @@ export interface RegisteredClient {
 /** Prefix of the app keys of self-registered apps. */
 const PREFIX = 'dyn-'
 
-/** Lifetime of an app until its first user signs in. A real client signs its user in right after it registers. */
-const UNUSED_MS = 3_600_000
-
 /**
- * The self-registered apps. A registration expires after an hour unless a user signs in to the app, which extends it.
- * So strangers occupy at most the registrations of one hour.
+ * The self-registered apps. A registration expires a while after its last use. One without a user makes way, the oldest
+ * first, where strangers have no room left in the store.
  */
 export class RegisteredClients {
-  readonly #records: Records
-  readonly #lifetimeMs: number
-
-  constructor(records: Records, lifetimeMs: number) {
-    this.#records = records
-    this.#lifetimeMs = lifetimeMs
-  }
+  constructor(
+    private readonly records: Records,
+    private readonly lifetimeMs: number,
+  ) {}
 
   /** The app key of an id. */
   static clientIdOf(id: string): string {
@@ -43,37 +41,44 @@ export class RegisteredClients {
     return /^dyn-[\w-]{36}$/.test(clientId)
   }
 
-  save(registered: RegisteredClient): Promise<void> {
-    const lifetimeMs = registered.isUsed ? this.#lifetimeMs : UNUSED_MS
-    return this.#records.set('client', registered.client.clientId, registered, lifetimeMs)
+  async save(registered: RegisteredClient): Promise<void> {
+    const { client, isUsed } = registered
+    const share = isUsed ? 'strangers' : 'unused'
+    await this.records.set('client', client.clientId, registered, this.lifetimeMs, share)
+    if (client.secretHash === undefined) {
+      await this.records.set('client', sameAs(registered), client.clientId, this.lifetimeMs, share)
+    }
   }
 
   async find(clientId: string): Promise<RegisteredClient | undefined> {
     if (!RegisteredClients.isRegistered(clientId)) return undefined
-    return this.#records.get<RegisteredClient>('client', clientId)
+    return this.records.get<RegisteredClient>('client', clientId)
+  }
+
+  /** The registration of the same public app, with the same rights. A secret is issued once, so others have none. */
+  async findSame(registered: RegisteredClient): Promise<RegisteredClient | undefined> {
+    if (registered.client.secretHash !== undefined) return undefined
+    const found = await this.find((await this.records.get<string>('client', sameAs(registered))) ?? '')
+    return found && sameAs(found) === sameAs(registered) ? found : undefined
+  }
+
+  /** Lets others use the registration: from now on nobody may change it. */
+  share({ tokenHash: _tokenHash, ...registered }: RegisteredClient): Promise<void> {
+    return this.save(registered)
   }
 
   /** Makes the registration last: the app gets tokens of a user. Does nothing for an app of the directory. */
   async renew(clientId: string): Promise<void> {
     if (!RegisteredClients.isRegistered(clientId)) return
-    const registered = await this.#records.get<RegisteredClient>('client', clientId, this.#lifetimeMs)
+    const registered = await this.records.get<RegisteredClient>('client', clientId, this.lifetimeMs)
     if (registered && !registered.isUsed) await this.save({ ...registered, isUsed: true })
   }
 
   async remove(clientId: string): Promise<void> {
-    await this.#records.claim('client', clientId, 0)
+    await this.records.claim('client', clientId, 0)
   }
 }
 
-/** The shape of app keys. Other text, such as NUL or a megabyte, makes some databases fail. */
-const CLIENT_ID = /^[\x21-\x7e]{1,255}$/
-
-/** The app's own directory first, then the apps that registered themselves. */
-export function withRegistered(directory: ClientDirectory, registered: RegisteredClients | undefined): ClientDirectory {
-  return {
-    async findClient(clientId) {
-      if (!CLIENT_ID.test(clientId)) return undefined
-      return (await directory.findClient(clientId)) ?? (await registered?.find(clientId))?.client
-    },
-  }
+function sameAs({ client, metadata }: RegisteredClient): string {
+  return hashOf(JSON.stringify([{ ...client, clientId: '' }, metadata]))
 }

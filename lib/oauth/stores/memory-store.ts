@@ -2,26 +2,20 @@ import { type Clock, checkClock, systemClock } from '../../http/clock'
 import { storeError } from '../../http/help'
 import { optionNames, optionRange } from '../../http/options'
 import { type Expiring, ExpiryQueues } from './expiry-queues'
-import type { Claim, Count, OAuthStore } from './store'
+import type { Claim, Count, OAuthStore, Share } from './store'
 
 interface Entry extends Expiring {
   readonly key: string
+  readonly share: Share | undefined
   value: string
   claimedAt?: number
 }
-
-/**
- * Key prefixes of records that strangers can create with a client ID alone: opaque tokens of unauthenticated sessions,
- * pushed requests, DPoP proofs, self-registered apps and their approvals.
- */
-const STRANGERS = /^(unauthenticated|pushed|proof|client|approval):/
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /**
    * Maximum number of entries, 1 to 16,000,000. Default 1,000,000, about 400 MB. Records that strangers can create use
-   * at most half of them: opaque tokens of unauthenticated sessions, pushed requests, DPoP proofs, self-registered
-   * apps, approvals. The rest is for logins, codes, users' tokens and revocations.
+   * at most half of them; docs/security.md lists these. The rest is for logins, codes, users' tokens and revocations.
    */
   readonly maxEntries?: number | undefined
   /** Default: the system's. */
@@ -43,14 +37,16 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
   checkClock(clock)
   const entries = new Map<string, Entry>()
   const queues = new ExpiryQueues<Entry>()
+  /** Oldest first. */
+  const unused = new Set<Entry>()
   const mostOfStrangers = Math.ceil(maxEntries / 2)
   let ofStrangers = 0
 
   return {
-    set: (key, value, ttlMs) => settle(() => put(key, value, ttlMs)),
+    set: (key, value, ttlMs, share) => settle(() => put(key, value, ttlMs, share)),
     get: (key, idleMs) => settle(() => read(key, idleMs)),
     claim: (key, keepMs) => settle(() => claim(key, keepMs)),
-    count: (key, by, windowMs) => settle(() => count(key, by, windowMs)),
+    count: (key, by, windowMs, share) => settle(() => count(key, by, windowMs, share)),
   }
 
   function live(key: string): Entry | undefined {
@@ -58,27 +54,29 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     return entry && entry.endsAt > clock.now() ? entry : undefined
   }
 
-  function put(key: string, value: string, ttlMs: number): void {
+  function put(key: string, value: string, ttlMs: number, share: Share | undefined): void {
     const now = clock.now()
     // Two out for one in, so that expired entries do not pile up.
     drop(queues.expiredOf(ttlMs, now))
     drop(queues.expiredInTurn(now))
     const before = entries.get(key)
-    if (!before) makeRoom(key, now)
+    if (!before) makeRoom(share, now)
     drop(before)
-    const entry: Entry = { key, value, endsAt: 0 }
+    const entry: Entry = { key, share, value, endsAt: 0 }
     queues.put(entry, now, ttlMs)
     entries.set(key, entry)
-    if (STRANGERS.test(key)) ofStrangers++
+    if (share) ofStrangers++
+    if (share === 'unused') unused.add(entry)
   }
 
-  function makeRoom(key: string, now: number): void {
+  function makeRoom(share: Share | undefined, now: number): void {
     for (;;) {
-      const isReserved = STRANGERS.test(key) && ofStrangers >= mostOfStrangers
+      const isReserved = share !== undefined && ofStrangers >= mostOfStrangers
       if (entries.size < maxEntries && !isReserved) return
-      const expired = queues.expired(now)
-      if (!expired) throw storeError(`memoryStore is full: ${isReserved ? mostOfStrangers : maxEntries} entries`, Error)
-      drop(expired)
+      const [oldest] = unused
+      const out = queues.expired(now) ?? oldest
+      if (!out) throw storeError(`memoryStore is full: ${isReserved ? mostOfStrangers : maxEntries} entries`, Error)
+      drop(out)
     }
   }
 
@@ -86,7 +84,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     if (!entry) return
     queues.remove(entry)
     entries.delete(entry.key)
-    if (STRANGERS.test(entry.key)) ofStrangers--
+    unused.delete(entry)
+    if (entry.share) ofStrangers--
   }
 
   function read(key: string, idleMs: number | undefined): string | undefined {
@@ -108,11 +107,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     return { value: entry.value, first: true, agoMs: 0 }
   }
 
-  function count(key: string, by: number, windowMs: number): Count {
+  function count(key: string, by: number, windowMs: number, share: Share | undefined): Count {
     const entry = live(key)
     if (!entry) {
       if (by <= 0) return { total: 0, endsInMs: 0 }
-      put(key, String(by), windowMs)
+      put(key, String(by), windowMs, share)
       return { total: by, endsInMs: windowMs }
     }
     entry.value = String(Number(entry.value) + by)

@@ -16,19 +16,25 @@ export interface Count {
 }
 
 /**
+ * Who can cause a record, for stores with a bound. `strangers`: anybody with a client id. `unused`: an app that registered
+ * itself and has no user yet; where strangers have no room left, the oldest of these makes way.
+ */
+export type Share = 'strangers' | 'unused'
+
+/**
  * Where the authorization server keeps codes, refresh tokens, opaque tokens, website sessions, revocations and failed
- * logins. Keys are ASCII and hold hashes only, never a secret.
+ * logins. Keys are ASCII and hold hashes only, never a secret. A store without a bound of its own may ignore `share`.
  *
  * Each method is one atomic step over all processes that share the store. Times are by the store's own clock. An expired
  * entry does not exist. Any method may reject while the store is unreachable: the server then answers 503.
  */
 export interface OAuthStore {
   /** Stores `value` under `key` for `ttlMs` milliseconds. Replaces an older entry and its claim. */
-  set(key: string, value: string, ttlMs: number): Promise<void>
+  set(key: string, value: string, ttlMs: number, share?: Share): Promise<void>
   /** The value, claimed or not. With `idleMs` the entry then expires that many milliseconds from now. */
   get(key: string, idleMs?: number): Promise<string | undefined>
   /** Claims a single-use entry and keeps it, claimed, for `keepMs`; 0 deletes it. Undefined if there is no entry. */
   claim(key: string, keepMs: number): Promise<Claim | undefined>
   /** Adds `by` to a counter that resets `windowMs` after its first count. 0 reads it; 0 and less create none. */
-  count(key: string, by: number, windowMs: number): Promise<Count>
+  count(key: string, by: number, windowMs: number, share?: Share): Promise<Count>
 }

@@ -1,11 +1,12 @@
 import type { Clock } from '../../http/clock'
 import type { Keyring } from '../keys/keyring'
+import type { JsonObject } from '../../http/json'
+import type { Authorization } from '../records/authorizations'
 import type { RecordKind, Records } from '../records/records'
 import type { RevocationRecords } from '../records/revocation-records'
 import { KIND_CLAIM } from '../../bearer/session/session'
 import { hashOf, newId, newSecret } from '../../http/secret'
-import { type JwtKind, signedJwt } from '../keys/signed-jwt'
-import { verifiedPayload } from '../keys/verified-jwt'
+import { type JwtKind, signedJwt, verifiedPayload } from '../keys/signed-jwt'
 
 /** Marks an unauthenticated session for `requireBearer()`. */
 const UNAUTHENTICATED_CLAIMS = { [KIND_CLAIM]: 'unauthenticated' } as const
@@ -31,8 +32,12 @@ export interface AccessTokenClaims {
   readonly scope?: string
   readonly auth_time?: number
   readonly sid?: string
-  /** Only after `revokeUser()`: tells this login from those before. */
+  /** How strong the login was and how it was done (RFC 9470 §6.1): where the app asked, or the sign-in page said it. */
+  readonly acr?: string
+  readonly amr?: readonly string[]
+  /** Only after `revokeUser()`, or after the user withdrew the app: tells this login from those before. */
   readonly user_mark?: string
+  readonly app_mark?: string
   readonly session_kind?: 'unauthenticated'
   /**
    * Names of claims that the app requested one by one: userinfo has them in addition to those of the scopes (OIDC Core
@@ -41,29 +46,28 @@ export interface AccessTokenClaims {
   readonly userinfo_claims?: readonly string[]
   /** The key that the token is bound to (RFC 9449 §6.1). */
   readonly cnf?: { readonly jkt: string }
+  /** The user's `roles`, `groups` and `entitlements` where a scope grants them, and those of `accessTokenClaims`. */
+  readonly [claim: string]: unknown
 }
 
 /** What to issue a token for. */
 export interface AccessTokenRequest {
-  readonly sub: string
   readonly clientId: string
-  readonly grantId: string
-  readonly scope?: readonly string[]
-  readonly authTimeSec?: number
-  readonly sid?: string
-  readonly userMark?: string
+  readonly scope: readonly string[]
+  readonly audience: readonly string[]
+  /** The thumbprint of the key to bind the token to. */
+  readonly jkt: string | undefined
+  /** Undefined: the app itself. */
+  readonly authorization?: Authorization
   readonly unauthenticated?: boolean
   readonly userinfoClaims?: readonly string[]
-  /** Default: the server's. */
-  readonly audience?: readonly string[]
-  /** The thumbprint of the key to bind the token to. */
-  readonly jkt?: string
+  /** Claims of the app's own, none of them in {@link OWN_CLAIMS}. */
+  readonly more?: JsonObject
 }
 
 /** How access tokens are issued. */
 export interface AccessTokenSettings {
   readonly issuer: string
-  readonly audience: readonly string[]
   readonly format: 'jwt' | 'opaque'
   readonly lifetimeSec: number
   /** Opaque tokens only. */
@@ -72,75 +76,99 @@ export interface AccessTokenSettings {
 
 /** Issues and checks access tokens: signed JWTs, or opaque tokens of 256 bits, stored as hashes. */
 export class AccessTokens {
-  readonly #settings: AccessTokenSettings
-  readonly #keyring: Keyring
-  readonly #records: Records
-  readonly #revocations: RevocationRecords
-  readonly #clock: Clock
-
   constructor(
-    settings: AccessTokenSettings,
-    keyring: Keyring,
-    records: Records,
-    revocations: RevocationRecords,
-    clock: Clock,
-  ) {
-    this.#settings = settings
-    this.#keyring = keyring
-    this.#records = records
-    this.#revocations = revocations
-    this.#clock = clock
+    private readonly settings: AccessTokenSettings,
+    private readonly keyring: Keyring,
+    private readonly records: Records,
+    private readonly revocations: RevocationRecords,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Whether each token takes a record. */
+  get areStored(): boolean {
+    return this.settings.format === 'opaque'
   }
 
   /** Issues a token. Returns it with its lifetime in seconds. */
   async issue(request: AccessTokenRequest): Promise<{ token: string; expiresInSec: number }> {
-    const { issuer, audience, format, lifetimeSec, idleSec } = this.#settings
-    const aud = request.audience ?? audience
-    const iat = Math.floor(this.#clock.date() / 1_000)
+    const { issuer, lifetimeSec, idleSec } = this.settings
+    const { clientId, scope, audience, jkt, authorization, userinfoClaims = [] } = request
+    const iat = Math.floor(this.clock.date() / 1_000)
     const claims: AccessTokenClaims = {
+      ...request.more,
       iss: issuer,
-      sub: request.sub,
-      aud: aud.length === 1 ? (aud[0] as string) : aud,
-      client_id: request.clientId,
+      sub: authorization?.userId ?? clientId, // RFC 9068 §2.2: without a user, the app
+      aud: audience.length === 1 ? (audience[0] as string) : audience,
+      client_id: clientId,
       iat,
       exp: iat + lifetimeSec,
       jti: newId(),
-      grant_id: request.grantId,
-      ...(request.scope && request.scope.length > 0 && { scope: request.scope.join(' ') }),
-      ...(request.authTimeSec !== undefined && { auth_time: request.authTimeSec }),
-      ...(request.sid !== undefined && { sid: request.sid }),
-      ...(request.userMark !== undefined && { user_mark: request.userMark }),
+      grant_id: authorization?.grantId ?? newId(),
+      ...(scope.length > 0 && { scope: scope.join(' ') }),
+      ...(authorization && claimsOfUser(authorization)),
       ...(request.unauthenticated && UNAUTHENTICATED_CLAIMS),
-      ...(request.jkt !== undefined && { cnf: { jkt: request.jkt } }),
-      ...(request.userinfoClaims && { userinfo_claims: request.userinfoClaims }),
+      ...(jkt !== undefined && { cnf: { jkt } }),
+      ...(userinfoClaims.length > 0 && { userinfo_claims: userinfoClaims }),
     }
-    if (format === 'opaque') {
+    if (this.areStored) {
       const token = request.unauthenticated ? UNAUTHENTICATED_PREFIX + newSecret() : newSecret()
       const idleMs = Math.min(idleSec, lifetimeSec) * 1_000
-      await this.#records.set(recordKindOf(token), hashOf(token), claims, idleMs)
+      await this.records.set(recordKindOf(token), hashOf(token), claims, idleMs)
       return { token, expiresInSec: lifetimeSec }
     }
-    return { token: await signedJwt(ACCESS_TOKEN, claims, this.#keyring.current()), expiresInSec: lifetimeSec }
+    return { token: await signedJwt(ACCESS_TOKEN, claims, this.keyring.current()), expiresInSec: lifetimeSec }
   }
 
   /** The claims of a token, or undefined if this server did not issue it, it has expired, or it is revoked. */
   async check(token: string): Promise<AccessTokenClaims | undefined> {
-    const claims = token.includes('.') ? this.#ofJwt(token) : await this.#ofOpaque(token)
-    if (!claims || claims.exp * 1_000 <= this.#clock.date()) return undefined
-    return (await this.#revocations.isRevoked(claims)) ? undefined : claims
+    const claims = token.includes('.') ? this.ofJwt(token) : await this.ofOpaque(token)
+    if (!claims || claims.exp * 1_000 <= this.clock.date()) return undefined
+    return (await this.revocations.isRevoked(claims)) ? undefined : claims
   }
 
-  #ofJwt(token: string): AccessTokenClaims | undefined {
-    const payload = verifiedPayload(token, ACCESS_TOKEN, (kid) => this.#keyring.find(kid))
-    return payload?.iss === this.#settings.issuer ? (payload as unknown as AccessTokenClaims) : undefined
+  private ofJwt(token: string): AccessTokenClaims | undefined {
+    const payload = verifiedPayload(token, ACCESS_TOKEN, (kid) => this.keyring.find(kid))
+    return payload?.iss === this.settings.issuer ? (payload as unknown as AccessTokenClaims) : undefined
   }
 
   /** Each look-up restarts the idle time. */
-  #ofOpaque(token: string): Promise<AccessTokenClaims | undefined> {
+  private ofOpaque(token: string): Promise<AccessTokenClaims | undefined> {
     if (!/^u?[A-Za-z0-9_-]{43}$/.test(token)) return Promise.resolve(undefined)
-    return this.#records.get<AccessTokenClaims>(recordKindOf(token), hashOf(token), this.#settings.idleSec * 1_000)
+    return this.records.get<AccessTokenClaims>(recordKindOf(token), hashOf(token), this.settings.idleSec * 1_000)
   }
 }
+
+function claimsOfUser({ authTimeSec, sid, userMark, appMark, acr, amr }: Authorization) {
+  return {
+    auth_time: authTimeSec,
+    sid,
+    ...(userMark !== undefined && { user_mark: userMark }),
+    ...(appMark !== undefined && { app_mark: appMark }),
+    ...(acr !== undefined && { acr }),
+    ...(amr && { amr }),
+  }
+}
+
+/** Claims that this server sets by itself, or not at all. */
+export const OWN_CLAIMS: readonly string[] = [
+  ...[
+    'iss',
+    'sub',
+    'aud',
+    'client_id',
+    'iat',
+    'nbf',
+    'exp',
+    'jti',
+    'grant_id',
+    'scope',
+    'auth_time',
+    'sid',
+    'acr',
+    'amr',
+  ],
+  ...['user_mark', 'app_mark', KIND_CLAIM, 'cnf', 'userinfo_claims'],
+]
 
 /** Of an opaque token. Those of unauthenticated sessions are of a kind that a store can limit. */
 function recordKindOf(token: string): RecordKind {

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../http/clock'
-import { verifiedPayload } from '../keys/verified-jwt'
 import type { Keyring } from '../keys/keyring'
-import type { Authorization } from '../records/authorization'
+import type { Authorization } from '../records/authorizations'
 import type { IdentityScopes } from '../identity-scopes'
-import { type JwtKind, signedJwt } from '../keys/signed-jwt'
+import { type JwtKind, signedJwt, verifiedPayload } from '../keys/signed-jwt'
 import type { SigningAlgorithm } from '../keys/signing-algorithm'
 import type { User } from '../directories/user'
 
@@ -20,19 +19,13 @@ const ID_TOKEN: JwtKind = { typ: 'JWT', longest: 61_440 }
 
 /** Issues id_tokens (OIDC Core §2). */
 export class IdTokens {
-  readonly #issuer: string
-  readonly #lifetimeSec: number
-  readonly #keyring: Keyring
-  readonly #identity: IdentityScopes
-  readonly #clock: Clock
-
-  constructor(issuer: string, lifetimeSec: number, keyring: Keyring, identity: IdentityScopes, clock: Clock) {
-    this.#issuer = issuer
-    this.#lifetimeSec = lifetimeSec
-    this.#keyring = keyring
-    this.#identity = identity
-    this.#clock = clock
-  }
+  constructor(
+    private readonly issuer: string,
+    private readonly lifetimeSec: number,
+    private readonly keyring: Keyring,
+    private readonly identity: IdentityScopes,
+    private readonly clock: Clock,
+  ) {}
 
   /** @param accessToken the access token of the same response, for `at_hash` (OIDC Core §3.1.3.6) */
   issue(
@@ -41,17 +34,17 @@ export class IdTokens {
     accessToken: string | undefined,
     nonce: string | undefined,
   ): Promise<string> {
-    const key = this.#keyring.current()
-    const iat = Math.floor(this.#clock.date() / 1_000)
+    const key = this.keyring.current()
+    const iat = Math.floor(this.clock.date() / 1_000)
     const claims = {
-      ...this.#identity.idToken(authorization.scope, user, authorization.idTokenClaims, accessToken === undefined),
-      iss: this.#issuer,
+      ...this.identity.idToken(authorization.scope, user, authorization.idTokenClaims, accessToken === undefined),
+      iss: this.issuer,
       sub: user.id,
       aud: authorization.clientId,
       iat,
-      exp: iat + this.#lifetimeSec,
+      exp: iat + this.lifetimeSec,
       auth_time: authorization.authTimeSec,
-      amr: ['pwd'],
+      amr: authorization.amr ?? ['pwd'],
       ...(authorization.acr !== undefined && { acr: authorization.acr }),
       sid: authorization.sid,
       ...(accessToken !== undefined && { at_hash: halfHash(accessToken, key.alg) }),
@@ -64,8 +57,8 @@ export class IdTokens {
    * key that signs no more: it grants nothing. */
   read(token: string): IdTokenHint | undefined {
     const { iss, sub, aud, sid } =
-      verifiedPayload(token, ID_TOKEN, (kid) => this.#keyring.all().find((key) => key.kid === kid)) ?? {}
-    if (iss !== this.#issuer || typeof sub !== 'string' || typeof aud !== 'string') return undefined
+      verifiedPayload(token, ID_TOKEN, (kid) => this.keyring.all().find((key) => key.kid === kid)) ?? {}
+    if (iss !== this.issuer || typeof sub !== 'string' || typeof aud !== 'string') return undefined
     return { sub, aud, sid: typeof sid === 'string' ? sid : undefined }
   }
 }

@@ -4,8 +4,7 @@ import { type KeyObject, generateKeyPairSync } from 'node:crypto'
 import { it } from 'node:test'
 import { promisify } from 'node:util'
 import { keyFromMaterial } from '../../../lib/bearer/keys/verify-key'
-import { rsaPublicKey } from '../../../lib/oauth/keys/rsa-key'
-import { signingPrivateKey } from '../../../lib/oauth/keys/signing-algorithm'
+import { clientPublicKey, signingPrivateKey } from '../../../lib/oauth/keys/signing-algorithm'
 import { TYPESCRIPT, programOf } from '../../support/typescript'
 
 const NODE_20 = process.version.startsWith('v20.')
@@ -19,7 +18,7 @@ it(`a key that an app gives is ${NODE_20 ? 'copied' : 'taken as it is'}`, () => 
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const taken: [KeyObject, KeyObject][] = [
     [privateKey, signingPrivateKey(privateKey)],
-    [publicKey, rsaPublicKey('publicKeys', publicKey)],
+    [publicKey, clientPublicKey('publicKeys', publicKey)],
     [publicKey, keyFromMaterial(publicKey, ['RS256']).key],
   ]
   for (const [given, own] of taken) {

@@ -59,18 +59,18 @@ describe('an app’s name on the pages', () => {
 describe('a redirect URI on the pages', () => {
   it('with a host that would end a source or a directive adds neither to the policy', async (t) => {
     const usual = policyOf((await pagesOf(await started(t, {})))[0] as Page)
-    for (const uri of [
-      "https://a;script-src 'unsafe-inline'.test/cb".replaceAll(' ', ''),
-      'https://a,b.test/cb',
-      "https://a'b.test/cb",
-      'https://[::1]/cb',
-      'com.example.app:;script-src/*,x',
-    ]) {
+    for (const uri of ['https://[::1]/cb', 'com.example.app:;script-src/*,x']) {
       const running = await started(t, { redirectUris: [uri] })
       const login = await new UserAgent(running.issuer).authorize(running.issuer, request({ redirect_uri: uri }))
       assert.equal(login.status, 200, uri)
       const source = `'self' ${new URL(uri).protocol}`
       assert.equal(policyOf(login), usual.replace("'self' https://app.test", source), uri)
+    }
+    for (const host of ["a;script-src'unsafe-inline'.test", 'a,b.test', "a'b.test"]) {
+      const uri = `https://${host}/cb`
+      const running = await started(t, { redirectUris: [uri] })
+      const login = await new UserAgent(running.issuer).authorize(running.issuer, request({ redirect_uri: uri }))
+      assert.equal(login.status, 400, uri)
     }
   })
 })

@@ -1,0 +1,54 @@
+import type { Request } from 'express'
+import { isScope } from '../../bearer/session/scope'
+import { optionNames } from '../../http/options'
+import { type IdentityScopes, OFFLINE_ACCESS } from '../identity-scopes'
+import { OAuthError } from '../oauth-error'
+import type { ClientMetadata } from '../parameters/client-metadata'
+import type { RegistrationGrant, RegistrationSettings } from '../server-settings'
+import type { Client } from '../directories/client'
+import { registeredClient } from '../directories/client-directory'
+import { isOnDevice } from '../directories/redirect-uri'
+
+/** The scopes of an app that registered none: the user's id only. */
+const DEFAULT_SCOPES = ['openid', OFFLINE_ACCESS]
+const GRANTED = ['realm', 'scopes', 'audiences', 'onwardOrigins', 'requireDpop']
+
+/**
+ * An app that nobody here has checked, with the rights that the app's own function gives it.
+ *
+ * @throws {OAuthError} 403 access_denied if the function refuses it
+ */
+export async function strangerClient(
+  { accept }: RegistrationSettings,
+  identity: IdentityScopes,
+  clientId: string,
+  metadata: ClientMetadata,
+  req: Request,
+): Promise<Client> {
+  const granted = (await accept(metadata, req)) as unknown
+  if (granted === false || granted === undefined || granted === null) {
+    throw new OAuthError('access_denied', 'This app may not register itself.', 403)
+  }
+  optionNames('what registration.accept returns', granted, GRANTED)
+  const { requireDpop, ...grant } = granted as RegistrationGrant
+  const asked = metadata.scope?.split(' ').filter(isScope)
+  const identityScopes = asked?.filter((scope) => identity.has(scope)) ?? DEFAULT_SCOPES
+  return registeredClient(
+    {
+      realm: '/registered',
+      ...grant,
+      clientId,
+      name: metadata.client_name,
+      redirectUris: metadata.redirect_uris,
+      postLogoutRedirectUris: metadata.post_logout_redirect_uris ?? [],
+      grants: metadata.grant_types,
+      identityScopes,
+      defaultScope: asked ?? ['openid', ...(grant.scopes ?? [])],
+      approval: 'ask',
+      anyLocalhostPort: metadata.redirect_uris.every(isOnDevice),
+      requirePushedRequests: metadata.require_pushed_authorization_requests ?? false,
+      requireDpop: requireDpop ?? metadata.dpop_bound_access_tokens ?? false,
+    },
+    { anyPrivateScheme: true },
+  )
+}

@@ -1,0 +1,61 @@
+import type { Request, Response } from 'express'
+import { newId } from '../../http/secret'
+import { foreignForm } from '../oauth-error'
+import type { AuthorizationRequest } from '../parameters/authorization-request'
+import { formOf } from '../parameters/form'
+import { Params } from '../parameters/params'
+import type { Uses } from '../parts'
+import { redirect } from './authorization-response'
+import type { Endpoint } from './endpoint'
+import { beginInteraction, isOwnForm, issueCsrfToken } from './interaction'
+import type { SignInFlow } from './sign-in'
+
+const PATH = '/apps'
+/** In place of an app's parameters: the user is on the way to this page. A name that no request can have. */
+const PARAMS = { ' page': PATH }
+
+type Parts = Uses<'clock' | 'consents' | 'cookies' | 'issuer' | 'pages' | 'seal' | 'sessions' | 'users'>
+
+/** The page on which a user sees which apps may act for him, and withdraws that. */
+export function appsEndpoint(parts: Parts, flow: SignInFlow): Endpoint {
+  const { consents, cookies, issuer, pages, seal, sessions, users } = parts
+  return { path: PATH, methods: { GET: show, POST: withdraw }, errors: 'page' }
+
+  async function show(req: Request, res: Response): Promise<void> {
+    const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+    const user = session && (await users.find(session.userId))
+    if (!user) {
+      const visit = await flow.arrive(Params.of(PARAMS), beginInteraction(parts, { params: PARAMS }), req, res)
+      return visit && flow.proceed(visit)
+    }
+    const request = seal.seal('apps', { userId: user.id, id: newId() })
+    const csrf = issueCsrfToken(parts, req, res, request)
+    const form = { action: issuer + PATH, request, csrf, onward: [], app: undefined }
+    pages.apps(res, { ...form, user: user.username, apps: await consents.of(user.id) })
+  }
+
+  async function withdraw(req: Request, res: Response): Promise<void> {
+    const form = await formOf(req)
+    form.refuseRepeated(['request', 'csrf', 'app'])
+    const sealed = form.need('request')
+    const page = seal.open('apps', sealed) as { readonly userId: string } | undefined
+    const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+    if (!isOwnForm(parts, req, sealed, form.get('csrf')) || session?.userId !== page?.userId) throw foreignForm()
+    if (session) await consents.withdraw(session.userId, form.need('app'))
+    redirect(res, issuer + PATH)
+  }
+}
+
+/** The request of a user on the way to this page, or undefined if the parameters are those of an app. */
+export function appsRequest({ issuer }: Uses<'issuer'>, params: Params): AuthorizationRequest | undefined {
+  if (params.get(' page') !== PATH) return undefined
+  const { host } = new URL(issuer)
+  const client = { clientId: issuer + PATH, name: host, grants: [], isStranger: false, approval: 'auto' } as const
+  return {
+    ...{ client, redirectUri: issuer + PATH, state: undefined, responseMode: 'query', responseType: 'none', scope: [] },
+    ...{ challenge: undefined, nonce: undefined, prompt: new Set(), maxAgeSec: undefined, loginHint: '' },
+    ...{ idTokenHint: undefined, uiLocales: undefined, acrValues: undefined, isAcrEssential: false },
+    ...{ audience: undefined, dpopJkt: undefined },
+    claims: { userinfo: [], idToken: [], sub: undefined, acrValues: undefined, isAcrEssential: false },
+  }
+}

@@ -1,0 +1,112 @@
+import type { Request, Response } from 'express'
+import { denialOf } from '../../bearer/challenge'
+import { type Placement, findCredentials } from '../../bearer/credentials/credentials'
+import { type Refusal, refuse } from '../../bearer/refusal/refusal'
+import { OAuthError, type OAuthErrorCode } from '../oauth-error'
+import { formOf } from '../parameters/form'
+import type { Uses } from '../parts'
+import { limitStrangers } from '../records/strangers'
+import type { AccessTokenClaims } from '../tokens/access-tokens'
+import { type Endpoint, sendJson } from './endpoint'
+
+/** The claims of the user that a token is for (OIDC Core §5.3). */
+export function userinfoEndpoint(
+  parts: Uses<'accessTokens' | 'dpopCheck' | 'identity' | 'issuer' | 'users'>,
+): Endpoint {
+  return { path: '/userinfo', methods: { GET: userinfo, POST: userinfo }, errors: 'json', anyOrigin: true }
+
+  async function userinfo(req: Request, res: Response): Promise<void> {
+    const claims = await requireAccessToken(parts, req, ['form'], '/userinfo')
+    const scopes = claims.scope?.split(' ') ?? []
+    if (!scopes.includes('openid')) throw accessRefused(parts.issuer, { refused: 'scope', scope: ['openid'] })
+    const user = await parts.users.find(claims.sub)
+    if (!user) throw accessRefused(parts.issuer, { refused: 'subject' })
+    sendJson(res, 200, { sub: user.id, ...parts.identity.userinfo(scopes, user, claims.userinfo_claims) })
+  }
+}
+
+/**
+ * `POST /platform/logout` with a bearer token. Revokes the token's whole grant and ends the website session in which the
+ * user allowed it; of a token without a user, the token alone. The API mounts it.
+ */
+export function platformLogoutEndpoint(
+  parts: Uses<'accessTokens' | 'dpopCheck' | 'issuer' | 'records' | 'revocations' | 'sessions' | 'tokenFrom'>,
+): Endpoint {
+  return { path: '/', methods: { POST: platformLogout }, errors: 'json' }
+
+  async function platformLogout(req: Request, res: Response): Promise<void> {
+    const claims = await requireAccessToken(parts, req, parts.tokenFrom)
+    if (claims.auth_time === undefined) await revokeToken(parts, req, claims)
+    else await parts.revocations.revokeGrant(claims.grant_id)
+    if (claims.sid !== undefined) await parts.sessions.end(claims.sid)
+    res.status(204).end()
+  }
+}
+
+const LIMITS = {
+  name: 'revoked',
+  perAddress: 600,
+  inAll: 6_000,
+  windowMs: 60_000,
+  refusal: 'Too many tokens have been revoked.',
+}
+
+/** Revokes an access token alone. The record of one that anybody can have counts as a stranger's. */
+export async function revokeToken(
+  { records, revocations }: Uses<'records' | 'revocations'>,
+  req: Request,
+  claims: AccessTokenClaims,
+): Promise<void> {
+  if (claims.session_kind === 'unauthenticated')
+    await limitStrangers(records, req, { ...LIMITS, app: claims.client_id })
+  await revocations.revokeToken(claims)
+}
+
+/**
+ * The claims of the request's access token, for endpoints of this server that are protected resources.
+ *
+ * @param placements where the token may stand instead of the header (RFC 6750 §2)
+ * @param path the endpoint's, below the issuer. Default: that of the request, for what the app mounts elsewhere
+ * @throws {OAuthError} with a challenge (RFC 6750 §3) if the token is missing or refused
+ */
+async function requireAccessToken(
+  { issuer, accessTokens, dpopCheck }: Uses<'accessTokens' | 'dpopCheck' | 'issuer'>,
+  req: Request,
+  placements: readonly Placement[],
+  path?: string,
+): Promise<AccessTokenClaims> {
+  const form = placements.includes('form') ? await tokenForm(req) : undefined
+  const { method, rawHeaders, headers } = req
+  const { origin, pathname } = new URL(issuer)
+  // Proofs name the issuer's path, which a proxy may have removed.
+  const target = path === undefined ? req.originalUrl : pathname.replace(/\/$/, '') + path
+  const request = { method, target, origin, rawHeaders, headers, form }
+  const found = findCredentials(request, placements, true)
+  if ('refused' in found) throw accessRefused(issuer, found)
+  const claims = await accessTokens.check(found.token)
+  if (!claims) throw accessRefused(issuer, refuse('signature'))
+  if (found.scheme === 'DPoP') {
+    const proven = dpopCheck.check(found.token, { ...claims }, request)
+    const used = 'refused' in proven ? proven : await dpopCheck.use(proven)
+    if ('refused' in used) throw accessRefused(issuer, used)
+  } else if (claims.cnf) throw accessRefused(issuer, refuse('sender_constrained'))
+  return claims
+}
+
+/** The error for a refusal, with the same challenge as `requireBearer()`. */
+export function accessRefused(issuer: string, refusal: Refusal): OAuthError {
+  const { code, message, status, headers } = denialOf(refusal, {
+    realm: new URL(issuer).host,
+    resourceMetadata: undefined,
+  })
+  return new OAuthError(code as OAuthErrorCode, message, status as 400 | 401 | 403, headers)
+}
+
+/** A body of another type has no token (RFC 6750 §2.2). */
+async function tokenForm(req: Request): Promise<object | undefined> {
+  if (req.method !== 'POST' || !req.is('application/x-www-form-urlencoded')) return undefined
+  const params = await formOf(req)
+  params.refuseRepeated(['access_token'])
+  const token = params.get('access_token')
+  return token === undefined ? undefined : { access_token: token }
+}

@@ -1,0 +1,392 @@
+import type { Request, Response } from 'express'
+import { registrationError } from '../../http/help'
+import { shown } from '../../http/options'
+import { asksApproval } from '../directories/client'
+import { DirectoryBusyError, loginNetwork } from '../directories/hash-slots'
+import { hostOf, isOnDevice } from '../directories/redirect-uri'
+import type { LoginRefusal, User } from '../directories/user'
+import { OAuthError, type OAuthErrorCode, invalidRequest } from '../oauth-error'
+import type { LoginAgain } from '../pages/page-renderer'
+import {
+  AUTHORIZATION_PARAMS,
+  type AuthorizationRequest,
+  LONGEST_REQUEST,
+  rawAuthorizationParams,
+  readAuthorizationRequest,
+  registeredRedirectUri,
+} from '../parameters/authorization-request'
+import { unmetAcr } from '../parameters/claims-request'
+import { formOf, queryOf } from '../parameters/form'
+import { Params } from '../parameters/params'
+import type { Uses } from '../parts'
+import type { Login, SessionRecord } from '../records/website-sessions'
+import { appsRequest } from './apps'
+import { approvalOf, grant, redirect, redirectBack, redirectError } from './authorization-response'
+import type { Endpoint } from './endpoint'
+import {
+  type Interaction,
+  PAGE_LIFETIME_MS,
+  askAgainByGet,
+  beginInteraction,
+  formPage,
+  isForeign,
+  isOwnForm,
+  openInteraction,
+  withStep,
+} from './interaction'
+import { beginLogin } from './login-attempt'
+import { sendToOwnPage } from './own-page'
+import { findPushedRequest } from './pushed-request'
+
+/** A user's browser on the way from an authorization request to its response. */
+export interface Visit {
+  readonly req: Request
+  readonly res: Response
+  readonly interaction: Interaction
+  readonly request: AuthorizationRequest
+  session: SessionRecord | undefined
+  user?: User
+}
+
+/** The way through the pages, for those who send a browser onto it. */
+export interface SignInFlow {
+  readonly endpoints: readonly Endpoint[]
+  /** A request whose client and redirect URI are valid. Undefined if an error has been sent to the browser. */
+  readonly arrive: (asked: Params, interaction: Interaction, req: Request, res: Response) => Promise<Visit | undefined>
+  /** Goes on from the first step that is missing. */
+  readonly proceed: (visit: Visit) => Promise<void>
+  /** Goes on after a login. @param remember whether the session outlives the browser's window */
+  readonly resume: (visit: Visit, login: Login, remember?: boolean) => Promise<void>
+}
+
+type Parts = Uses<
+  | ('acr' | 'attempts' | 'audience' | 'clients' | 'clock' | 'codes' | 'consents' | 'cookies' | 'identity' | 'idTokens')
+  | ('isRealmNeeded' | 'isScopeNeeded' | 'issuer' | 'log' | 'login' | 'loginEvents' | 'pages' | 'records')
+  | ('requirePushedRequests' | 'revocations' | 'seal' | 'sessions' | 'sessionSec' | 'users')
+>
+
+const LONGEST_USERNAME = 256
+/** How long a submitted page may be submitted again, after a double click or a store failure. */
+const AGAIN_MS = 30_000
+/** Codes of errors that say why a user may not sign in. */
+const REFUSALS = ['not_verified', 'blocked', 'login_refused']
+
+/** The authorization endpoint (RFC 6749 §3.1, OIDC Core §3.1.2) and the pages behind it. */
+export function signInFlow(parts: Parts): SignInFlow {
+  const { clock, consents, cookies, idTokens, pages, records, sessions, users } = parts
+
+  /** From a request to its response. Each step answers the browser and says so, or leaves it to the next. */
+  const STEPS = [askLogin, checkAccount, checkStrength, askTerms, askApproval, respond]
+
+  const authorization: Endpoint = {
+    path: '/authorization',
+    methods: {
+      GET: (req, res) => authorize(queryOf(req), req, res),
+      POST: async (req, res) => authorize(await formOf(req), req, res),
+    },
+    errors: 'page',
+  }
+  const forms = { '/login': login, '/terms': terms, '/approval': approval }
+  const endpoints = Object.entries(forms).map(([path, POST]) => ({ path, methods: { POST }, errors: 'page' as const }))
+  return { endpoints: [authorization, ...endpoints], arrive, proceed, resume }
+
+  async function authorize(params: Params, req: Request, res: Response): Promise<void> {
+    if (askAgainByGet(parts, '/authorization', params, req, res)) return
+    const pushed = await findPushedRequest(records, params)
+    const asked = pushed?.params ?? params
+    const origin = { params: rawAuthorizationParams(asked), pushedId: pushed?.id }
+    const visit = await arrive(asked, beginInteraction(parts, origin), req, res)
+    if (visit) await proceed(visit)
+  }
+
+  /**
+   * Checks the client and the redirect URI first: until both are valid an error is shown as a page; later errors are sent to
+   * the redirect URI (RFC 6749 §4.1.2.1).
+   */
+  async function arrive(asked: Params, interaction: Interaction, req: Request, res: Response) {
+    const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+    const request = appsRequest(parts, asked) ?? (await readRequest(asked, interaction.pushedId, req, res))
+    return request && { req, res, interaction, request, session }
+  }
+
+  async function readRequest(params: Params, pushedId: string | undefined, req: Request, res: Response) {
+    // The pages and the redirect that answers carry the parameters along, so too much of them would fail there.
+    params.refuseLonger(AUTHORIZATION_PARAMS, LONGEST_REQUEST)
+    params.refuseRepeated(['client_id', 'redirect_uri'])
+    pages.speak(res, params.get('ui_locales'))
+    const clientId = params.need('client_id')
+    const client = await parts.clients.find(clientId, req)
+    if (!client) throw invalidRequest('The client is unknown.').because(`client_id ${shown(clientId)} is unknown`)
+    const redirectUri = registeredRedirectUri(params, client)
+    try {
+      if (pushedId === undefined && (client.requirePushedRequests ?? parts.requirePushedRequests)) {
+        throw invalidRequest('This app must push its authorization requests (RFC 9126 section 6).')
+      }
+      // The strength of a login at the app's own page is known after it.
+      return readAuthorizationRequest(params, client, redirectUri, {
+        ...parts,
+        acr: parts.login ? undefined : parts.acr,
+      })
+    } catch (err) {
+      if (!(err instanceof OAuthError)) throw err
+      const state = params.repeats('state') ? undefined : params.get('state')
+      const mode = params.get('response_mode')
+      const isFormPost = mode === 'form_post' && /^https?:/.test(redirectUri)
+      const responseMode = isFormPost ? 'form_post' : mode === 'fragment' ? mode : 'query'
+      const prompt = new Set(params.get('prompt')?.split(' '))
+      await redirectError(parts, req, res, { redirectUri, state, responseMode, client, prompt }, err)
+      return undefined
+    }
+  }
+
+  async function proceed(visit: Visit): Promise<void> {
+    for (const step of STEPS) if (await step(visit)) return
+  }
+
+  async function askLogin(visit: Visit): Promise<boolean> {
+    if (visit.session && !needsLogin(visit, visit.session)) return false
+    return ask(visit, 'login_required', 'The user is not signed in.', () => showLogin(visit))
+  }
+
+  /**
+   * Whether the request asks for a newer, stronger or other login than the session's (OIDC Core §3.1.2.1). A login for this
+   * very request is enough, whatever the clocks of the processes say.
+   */
+  function needsLogin(visit: Visit, session: SessionRecord): boolean {
+    const { prompt, maxAgeSec, idTokenHint, acrValues = [] } = visit.request
+    if (stepsOf(visit)?.login) return false
+    if (prompt.has('login') || prompt.has('select_account')) return true
+    if (maxAgeSec !== undefined && clock.date() - session.authTimeMs > maxAgeSec * 1_000) return true
+    if (parts.login && acrValues.length > 0 && !acrValues.includes(session.acr ?? parts.acr)) return true
+    if (idTokenHint !== undefined && !idTokens.read(idTokenHint)) return true // the hinted user is unknown
+    return wantsOther(visit.request, session)
+  }
+
+  /** Whether the request names a user who is not the session's. */
+  function wantsOther({ claims, idTokenHint }: AuthorizationRequest, { userId }: SessionRecord): boolean {
+    const hinted = idTokenHint === undefined ? undefined : idTokens.read(idTokenHint)?.sub
+    return [claims.sub, hinted].some((wanted) => wanted !== undefined && wanted !== userId)
+  }
+
+  async function checkAccount(visit: Visit): Promise<boolean> {
+    const session = visit.session as SessionRecord
+    if (wantsOther(visit.request, session)) {
+      return fail(visit, 'login_required', 'The user who signed in is not the one asked for.') // OIDC Core §3.1.2.1
+    }
+    const user = await users.find(session.userId)
+    if (user) visit.user = user
+    if (user) return false
+    if (stepsOf(visit)?.login) {
+      throw registrationError(
+        `findUser(${shown(session.userId)}) knows no such user, who has just signed in under this id. Ids reach findUser() as text`,
+      )
+    }
+    await sessions.end(session.sid)
+    visit.session = undefined
+    return askLogin(visit)
+  }
+
+  async function checkStrength({ req, res, request, session }: Visit): Promise<boolean> {
+    const { isAcrEssential, acrValues = [] } = request
+    if (!isAcrEssential || acrValues.length === 0 || acrValues.includes(session?.acr ?? parts.acr)) return false
+    await redirectError(parts, req, res, request, unmetAcr())
+    return true
+  }
+
+  /** The terms, once for each version. For an app without an approval page, `prompt=consent` shows them again. */
+  async function askTerms(visit: Visit): Promise<boolean> {
+    const { res, request } = visit
+    const user = visit.user as User
+    const version = pages.terms(res)?.version
+    if (version === undefined || stepsOf(visit)?.terms) return false
+    const isAgain = request.prompt.has('consent') && !asksApproval(request.client, request.redirectUri)
+    if (!isAgain && (await consents.hasAcceptedTerms(user.id, version))) return false
+    return ask(visit, 'interaction_required', 'The user has to accept the terms of access first.', () =>
+      pages.termsOfAccess(res, { ...pageOf(visit, 'terms', user), user: user.username }),
+    )
+  }
+
+  /** The app's name, where the code goes, and what it may do; with `prompt=consent`, again for this request. */
+  async function askApproval(visit: Visit): Promise<boolean> {
+    const { res, request } = visit
+    const { client, redirectUri, scope, prompt } = request
+    const user = visit.user as User
+    if (!asksApproval(client, redirectUri) || stepsOf(visit)?.approval) return false
+    if (!prompt.has('consent') && (await consents.isApproved(approvalOf(request, user.id)))) return false
+    return ask(visit, 'consent_required', 'The user has to approve the app first.', () =>
+      pages.approval(res, {
+        ...pageOf(visit, 'approval', user),
+        ...{ app: { name: client.name }, scope, user: user.username },
+        ...{ host: hostOf(redirectUri), isOnDevice: isOnDevice(redirectUri) },
+        ...{ isStranger: client.isStranger, source: client.source },
+      }),
+    )
+  }
+
+  async function respond(visit: Visit): Promise<boolean> {
+    const { res, request, interaction, session, user } = visit
+    if (request.responseType === 'none') redirect(res, request.redirectUri)
+    else {
+      const response = await grant(parts, request, session as SessionRecord, user as User)
+      if (!(await isFirstUse(interaction))) return fail(visit, 'invalid_request', 'The request_uri has been used.')
+      redirectBack(parts, res, request, response)
+    }
+    return true
+  }
+
+  /** A pushed request yields one response. Loading its page, even twice, does not use it up (RFC 9126 §7.3). */
+  async function isFirstUse({ pushedId, id }: Interaction): Promise<boolean> {
+    if (pushedId === undefined) return true
+    const count = (name: string, by: number) => records.count('used', name, by, 2 * PAGE_LIFETIME_MS)
+    // A double click sends one page twice, and the browser follows the second response only.
+    const page = `${pushedId}.${id}`
+    await count(page, 1)
+    const { total } = await count(pushedId, 1)
+    return total === 1 || total <= (await count(page, 0)).total
+  }
+
+  /** Shows a page, or says that one is needed where the app wants none. */
+  async function ask(visit: Visit, code: OAuthErrorCode, message: string, show: () => unknown): Promise<true> {
+    if (visit.request.prompt.has('none')) return fail(visit, code, message)
+    await show()
+    return true
+  }
+
+  async function fail({ req, res, request }: Visit, code: OAuthErrorCode, message: string): Promise<true> {
+    await redirectError(parts, req, res, request, new OAuthError(code, message))
+    return true
+  }
+
+  function stepsOf({ interaction, session }: Visit): Interaction['steps'] {
+    return session?.userId === interaction.steps?.userId ? interaction.steps : undefined
+  }
+
+  function pageOf({ req, res, interaction, request }: Visit, action: 'login' | 'terms' | 'approval', user?: User) {
+    return formPage(parts, user ? withStep(interaction, user.id, {}) : interaction, request, action, req, res)
+  }
+
+  async function showLogin(
+    visit: Visit,
+    again: LoginAgain & { readonly status?: number; readonly username?: string } = {},
+  ): Promise<void> {
+    if (parts.login) return sendToOwnPage(parts, visit)
+    const { status = 200, username = visit.request.loginHint, ...notice } = again
+    pages.login(visit.res, status, { ...pageOf(visit, 'login'), username, ...notice })
+  }
+
+  /** Shows the login page of the same request again, so that the user still gets to the app. */
+  function startAgain(visit: Visit, again: LoginAgain & { readonly status?: number }, prompt?: string): Promise<void> {
+    const { params, pushedId } = visit.interaction
+    const origin = { params: prompt === undefined ? params : { ...params, prompt }, pushedId }
+    return showLogin({ ...visit, interaction: beginInteraction(parts, origin) }, again)
+  }
+
+  /**
+   * Reads a form that one of this server's pages submits, verifies that, and finds its authorization request. Undefined if
+   * the page has expired, its cookie is missing or its keys are gone: then a new login page is shown.
+   */
+  async function submitted(req: Request, res: Response, names: readonly string[] = []) {
+    const form = await formOf(req)
+    form.refuseRepeated(['request', 'csrf', 'action', ...names])
+    const sealed = form.need('request')
+    const opened = openInteraction(parts, sealed)
+    if (!opened) throw invalidRequest('The form was not made by this server.')
+    const { interaction = beginInteraction(parts, opened) } = opened
+    const visit = await arrive(Params.of(opened.params), interaction, req, res)
+    if (!visit) return undefined
+    const isOurs = isOwnForm(parts, req, sealed, form.get('csrf'))
+    const isLate = !opened.interaction || clock.date() - interaction.startedAtMs > PAGE_LIFETIME_MS
+    if (isOurs && !isLate) return { visit, form }
+    if (!opened.interaction || isOurs) await startAgain(visit, { status: 400, notice: 'pageExpired' })
+    else await startAgain(visit, { status: 403, notice: isForeign(req) ? 'otherAddress' : 'cookiesNeeded' })
+    return undefined
+  }
+
+  async function login(req: Request, res: Response): Promise<void> {
+    const sent = await submitted(req, res, ['username', 'password'])
+    if (!sent) return
+    const { visit, form } = sent
+    if (form.get('action') === 'cancel') return void (await fail(visit, 'access_denied', 'The user did not sign in.'))
+    const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
+    const isText = username.length <= LONGEST_USERNAME && !/\p{Cc}/u.test(username) && !password.includes('\0')
+    const attempt = await beginLogin(parts, req, visit.request.client.clientId, isText ? username : '')
+    if (attempt.waitMs > 0) {
+      attempt.report('locked')
+      res.setHeader('Retry-After', Math.ceil(attempt.waitMs / 1_000))
+      const minutes = Math.ceil(attempt.waitMs / 60_000)
+      return showLogin(visit, { status: 429, notice: 'tooManyAttempts', username, minutes })
+    }
+    let answer: User | LoginRefusal | undefined
+    try {
+      const check = () => users.authenticate(username, password)
+      answer = isText ? await loginNetwork.run(attempt.network, check) : undefined
+    } catch (err) {
+      answer = refusalIn(err)
+      if (!answer) await attempt.notChecked(err)
+      if (!answer && !(err instanceof DirectoryBusyError)) throw err
+      if (err instanceof DirectoryBusyError) {
+        res.setHeader('Retry-After', err.retryAfterSec)
+        return showLogin(visit, { status: 503, notice: 'tooManyLogins', username })
+      }
+    }
+    if (!answer || 'refused' in answer) {
+      attempt.report(answer ? 'refused' : 'failed')
+      const why = answer ? { refusal: answer } : { notice: 'wrongPassword' as const }
+      return showLogin(visit, { status: 403, username, ...why })
+    }
+    attempt.report('succeeded', answer.id)
+    const userMark = await attempt.succeeded(answer.id, res)
+    await resume(visit, { userId: answer.id, ...(userMark !== undefined && { userMark }) })
+  }
+
+  /** A page allows one login. A later repeat, such as from the browser's history, shows the login page again. */
+  async function resume(visit: Visit, login: Login, remember = true): Promise<void> {
+    const { total, endsInMs } = await records.count('login', visit.interaction.id, 1, 2 * PAGE_LIFETIME_MS)
+    if (total > 1 && 2 * PAGE_LIFETIME_MS - endsInMs > AGAIN_MS) {
+      return startAgain(visit, { status: 400, notice: 'pageExpired' })
+    }
+    const { cookie, session } = await sessions.start(login, visit.session)
+    visit.res.append('Set-Cookie', cookies.write('session', cookie, remember ? parts.sessionSec : undefined))
+    await proceed({ ...visit, session, interaction: withStep(visit.interaction, login.userId, { login: true }) })
+  }
+
+  async function terms(req: Request, res: Response): Promise<void> {
+    const decided = await decision(req, res)
+    if (!decided) return
+    const { visit, userId, isAccepted } = decided
+    if (!isAccepted) return void (await fail(visit, 'access_denied', 'The user did not accept the terms of access.'))
+    const version = pages.terms(res)?.version
+    if (version !== undefined) await consents.acceptTerms(userId, version)
+    await proceed({ ...visit, interaction: withStep(visit.interaction, userId, { terms: true }) })
+  }
+
+  async function approval(req: Request, res: Response): Promise<void> {
+    const decided = await decision(req, res)
+    if (!decided) return
+    const { visit, userId, isAccepted } = decided
+    if (!isAccepted) return void (await fail(visit, 'access_denied', 'The user did not approve the app.'))
+    await consents.approve(approvalOf(visit.request, userId))
+    await proceed({ ...visit, interaction: withStep(visit.interaction, userId, { approval: true }) })
+  }
+
+  /** The form of a page that a user who is signed in saw. Undefined if it asks for a login again. */
+  async function decision(req: Request, res: Response) {
+    const sent = await submitted(req, res)
+    if (!sent) return undefined
+    const { visit, form } = sent
+    const { session, interaction } = visit
+    if (form.get('action') === 'other') {
+      const prompt = [...visit.request.prompt].filter((word) => word !== 'select_account')
+      await startAgain(visit, { notice: 'otherAccount' }, [...prompt, 'select_account'].join(' '))
+    } else if (session && session.userId === interaction.steps?.userId) {
+      return { visit, userId: session.userId, isAccepted: form.get('action') === 'accept' }
+    } else await startAgain(visit, session ? { status: 400, notice: 'otherUser' } : {})
+    return undefined
+  }
+}
+
+/** The reason of an error by which `authenticate()` says that a user may not sign in. */
+function refusalIn(err: unknown): LoginRefusal | undefined {
+  const { code, message } = (err ?? {}) as { code?: unknown; message?: unknown }
+  return REFUSALS.some((one) => one === code) && typeof message === 'string' ? { refused: message } : undefined
+}

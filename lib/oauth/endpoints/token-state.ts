@@ -1,0 +1,63 @@
+import type { Request, Response } from 'express'
+import { isConfidential } from '../directories/client'
+import { OAuthError } from '../oauth-error'
+import { formOf } from '../parameters/form'
+import type { Uses } from '../parts'
+import type { AccessTokenClaims } from '../tokens/access-tokens'
+import { type Endpoint, sendJson } from './endpoint'
+import { revokeToken } from './resource'
+
+/** Token introspection (RFC 7662) for confidential clients. A refresh token is shown to its own client only. */
+export function introspectEndpoint(
+  parts: Uses<'accessTokens' | 'authentication' | 'issuer' | 'refreshTokens'>,
+): Endpoint {
+  return { path: '/introspect', methods: { POST: introspect }, errors: 'json' }
+
+  async function introspect(req: Request, res: Response): Promise<void> {
+    const params = await formOf(req)
+    params.refuseRepeated(['token', 'token_type_hint'])
+    const client = await parts.authentication.authenticate(req, params, '/introspect')
+    if (!isConfidential(client)) {
+      throw new OAuthError('unauthorized_client', 'Only a client that authenticates may ask about tokens.', 403)
+    }
+    const token = params.need('token')
+    const access = await parts.accessTokens.check(token)
+    if (access) {
+      const isOwn = access.client_id === client.clientId
+      const tokenType = access.cnf ? 'DPoP' : 'Bearer'
+      return sendJson(res, 200, { active: true, token_type: tokenType, ...(isOwn ? access : forOthers(access)) })
+    }
+    const refresh = await parts.refreshTokens.findUnused(token)
+    if (refresh?.clientId !== client.clientId) return sendJson(res, 200, { active: false })
+    const { clientId, userId, scope } = refresh
+    sendJson(res, 200, { active: true, client_id: clientId, sub: userId, scope: scope.join(' '), iss: parts.issuer })
+  }
+}
+
+/**
+ * Token revocation (RFC 7009). Revokes an access token alone, a refresh token with its whole grant. An unknown token or
+ * another client's is ignored with the same response.
+ */
+export function revokeEndpoint(
+  parts: Uses<'accessTokens' | 'authentication' | 'records' | 'refreshTokens' | 'revocations'>,
+): Endpoint {
+  return { path: '/revoke', methods: { POST: revoke }, errors: 'json', anyOrigin: true }
+
+  async function revoke(req: Request, res: Response): Promise<void> {
+    const params = await formOf(req)
+    params.refuseRepeated(['token', 'token_type_hint'])
+    const { clientId } = await parts.authentication.authenticate(req, params, '/revoke')
+    const token = params.need('token')
+    const access = await parts.accessTokens.check(token)
+    if (access?.client_id === clientId) await revokeToken(parts, req, access)
+    const refresh = access ? undefined : await parts.refreshTokens.find(token)
+    const authorization = refresh?.authorization
+    if (authorization?.clientId === clientId) await parts.revocations.revokeGrant(authorization.grantId)
+    sendJson(res, 200, {}) // RFC 7009 §2.2: clients ignore the body, but one fails unless it is JSON
+  }
+}
+
+/** The claims without what only the token's own client is told: the website session and the grant. */
+function forOthers({ sid: _sid, grant_id: _grantId, ...claims }: AccessTokenClaims): Partial<AccessTokenClaims> {
+  return claims
+}
