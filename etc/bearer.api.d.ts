@@ -95,6 +95,7 @@ type ScopeNeeded = string | readonly string[] | {
 };
 type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
     readonly scope?: ScopeNeeded | undefined;
+    readonly acr?: string | readonly string[] | undefined;
     readonly optional?: boolean | undefined;
     readonly tokenFrom?: TokenSource | readonly TokenSource[] | undefined;
     readonly dpop?: DpopOptions | boolean | undefined;

@@ -30,7 +30,7 @@ const PRIVATE: DenialHeaders = { 'Cache-Control': 'private' }
 
 /**
  * Authenticates a request, in this order: token, syntax, issuer's key, signature, claims, binding to a key, session,
- * revocation, scope.
+ * revocation, scope, strength of the login.
  */
 export function authenticate(
   request: AppRequestView,
@@ -89,6 +89,9 @@ function admit(verified: VerifiedToken, config: BearerConfig, headers: DenialHea
   const { scope } = session
   const isEnough = grantsScope(scope, config.scope) && !(rules.scopeRequired && scope.length === 0)
   if (!isEnough) return { refused: 'scope', scope: config.scope.scopes }
+  if (config.acr.length > 0 && !config.acr.includes(session.claims.acr as string)) {
+    return { refused: 'authentication', authentication: { acrValues: config.acr, maxAgeSec: undefined } }
+  }
   if (!rules.session && !rules.checkClaims) verified.session = session // what the app's functions say may change
   return { session, headers }
 }

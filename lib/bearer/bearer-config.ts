@@ -5,7 +5,7 @@ import { optionError } from '../http/help'
 import { issuerWarnings } from './issuer-warnings'
 import { optionNames, optionOneOf, optionRange, shown } from '../http/options'
 import type { BearerOptions } from './bearer-options'
-import { type ChallengeOptions, isChallengeText } from './challenge'
+import { type ChallengeOptions, checkAcrValues, isChallengeText } from './challenge'
 import { type TokenSources, tokenSources } from './credentials/token-sources'
 import { type DpopCheck, dpopCheck } from './dpop/dpop-check'
 import type { Refusal } from './refusal/refusal'
@@ -23,6 +23,8 @@ export interface BearerConfig {
   readonly deny: DenyOptions
   readonly tokenFrom: TokenSources
   readonly scope: ScopeRule
+  /** Accepted classes of the login; empty: any. */
+  readonly acr: readonly string[]
   readonly optional: boolean
   readonly revocation: RevocationSource | undefined
   readonly dpop: DpopCheck | undefined
@@ -41,6 +43,7 @@ export interface BearerConfig {
 const NAMES = [
   ...VERIFIER_OPTION_NAMES,
   'scope',
+  'acr',
   'optional',
   'revocation',
   'tokenFrom',
@@ -65,6 +68,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   optionNames('requireBearer()', options, NAMES)
   const {
     scope = [],
+    acr = [],
     optional = false,
     revocation,
     tokenFrom = [],
@@ -98,6 +102,8 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
   }
   const rule = scopeRule(scope)
   if (!rule) throw optionError(`scope must be scopes as RFC 6749 §3.3 writes them; received ${shown(scope)}`)
+  const acrValues = typeof acr === 'string' ? [acr] : acr
+  checkAcrValues('acr', acrValues)
   if (realm !== undefined && !isChallengeText(realm)) {
     throw optionError(`realm must be a text of ASCII without quotes and backslashes; received ${shown(realm)}`)
   }
@@ -128,6 +134,7 @@ export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): Be
     deny: { ...(onDenied && { onDenied }), ...(errorFormat && { errorFormat }), ...(dialect && { dialect }) },
     tokenFrom: sources,
     scope: rule,
+    acr: acrValues,
     optional,
     revocation,
     dpop: proofs,

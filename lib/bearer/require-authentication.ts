@@ -1,8 +1,8 @@
 import { deny } from '../http/deny'
 import { optionError, usageError } from '../http/help'
 import { type Middleware, middleware } from '../http/middleware'
-import { optionNames, optionRange, shown } from '../http/options'
-import { denialOf, isChallengeText } from './challenge'
+import { optionNames, optionRange } from '../http/options'
+import { checkAcrValues, denialOf } from './challenge'
 import { publish } from './diagnostics'
 import type { Refusal } from './refusal/refusal'
 import { bearerCheckOf } from './request-session'
@@ -26,14 +26,12 @@ export interface AuthenticationOptions {
 export function requireAuthentication(options: AuthenticationOptions): Middleware {
   optionNames('requireAuthentication()', options, ['acrValues', 'maxAgeSec'])
   const { acrValues = [], maxAgeSec } = options
-  if (!Array.isArray(acrValues) || !acrValues.every((one) => isChallengeText(one) && /^[^ ]+$/.test(one))) {
-    throw optionError(`acrValues must be a list of texts without spaces; received ${shown(acrValues)}`)
-  }
+  checkAcrValues('acrValues', acrValues)
   if (maxAgeSec !== undefined) optionRange('maxAgeSec', maxAgeSec, 0, 31_536_000)
   if (acrValues.length === 0 && maxAgeSec === undefined) {
     throw optionError('requireAuthentication() must be given acrValues or maxAgeSec')
   }
-  const authentication = { acrValues: [...(acrValues as string[])], maxAgeSec }
+  const authentication = { acrValues: [...acrValues], maxAgeSec }
 
   return middleware(function requireAuthentication(req, res, next) {
     const checked = bearerCheckOf(req)

@@ -51,6 +51,30 @@ describe('requireScope({ any })', () => {
   })
 })
 
+describe('requireBearer({ acr }) (RFC 9470)', () => {
+  it('asks for a login of the class named, also where the token is known', async () => {
+    const one = await asking({ acr: 'mfa' })
+    const any = await asking({ acr: ['mfa', 'hwk'], scope: 'a' })
+    for (const _again of [1, 2]) assert.equal((await one({ claims: { acr: 'mfa' } })).status, 200)
+    assert.equal((await any({ scope: 'a', claims: { acr: 'hwk' } })).status, 200)
+    for (const acr of [undefined, 'pwd', ['mfa'], '', 1, 'mfa hwk']) {
+      const answer = await any({ scope: 'a', claims: { acr } })
+      assert.equal(answer.status, 401, String(acr))
+      assert.match(
+        answer.headers.get('www-authenticate') ?? '',
+        /error="insufficient_user_authentication".*acr_values="mfa hwk"$/,
+      )
+    }
+    assert.equal((await any({ claims: { acr: 'pwd' } })).status, 403, 'a scope that is missing comes first')
+  })
+
+  it('throws at startup for what is none', () => {
+    for (const acr of [7, ['a b'], ['"'], [''], {}, true]) {
+      assert.throws(() => requireBearer({ ...dev.options, acr: acr as never }), /acr must be a list of texts/)
+    }
+  })
+})
+
 describe('requireBearer({ checkClaims, requiredClaims, typ })', () => {
   it('refuses with 401 where checkClaims is not true, or throws', async () => {
     const ask = await asking({
