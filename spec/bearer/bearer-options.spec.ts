@@ -207,7 +207,7 @@ describe('requireBearer() throws at startup and names the option', () => {
         'allowHttp',
       ],
       ...['key', 'keys'],
-      ...['secret', 'jwksUri', 'algorithms', 'lastGoodSec', 'issuers', 'introspection', 'verify', 'cache', 'scope'],
+      ...['secret', 'jwksUri', 'algorithms', 'lastGoodSec', 'issuers', 'introspection', 'verify', 'cache', 'scope', 'acr'],
       ...['optional', 'revocation', 'tokenFrom', 'dpop', 'realm', 'resourceMetadata', 'unauthenticated'],
       ...['maxTokenLength', 'warnings', 'onDenied', 'errorFormat', 'dialect', 'clock'],
     ]

@@ -55,7 +55,8 @@ describe('requireBearer({ acr }) (RFC 9470)', () => {
   it('asks for a login of the class named, also where the token is known', async () => {
     const one = await asking({ acr: 'mfa' })
     const any = await asking({ acr: ['mfa', 'hwk'], scope: 'a' })
-    for (const _again of [1, 2]) assert.equal((await one({ claims: { acr: 'mfa' } })).status, 200)
+    const known = { claims: { acr: 'mfa', jti: '1' } }
+    assert.deepEqual([(await one(known)).status, (await one(known)).status], [200, 200])
     assert.equal((await any({ scope: 'a', claims: { acr: 'hwk' } })).status, 200)
     for (const acr of [undefined, 'pwd', ['mfa'], '', 1, 'mfa hwk']) {
       const answer = await any({ scope: 'a', claims: { acr } })
