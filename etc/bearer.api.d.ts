@@ -6,8 +6,8 @@ import { Request, Router } from "express";
 import { P as Placement } from "../shared/credentials.js";
 import { C as CheckClaims, R as ReadSession, F as FetchFunction, S as Session, U as UnauthenticatedMark } from "../shared/fetch-json.js";
 export { A as Auth, a as Claims, b as ClientSession, c as FetchInit, d as FetchedResponse, e as SessionIdentity, T as TokenFacts, f as UnauthenticatedSession, g as UserSession } from "../shared/fetch-json.js";
-import { I as IssuerOptions, c as TokenOptions, A as Audience } from "../shared/trusted-issuer.js";
-export { a as AudienceInstead, C as ClaimPath, K as KeyMaterial, b as KeyOptions, R as RequiredValues, T as Tenants } from "../shared/trusted-issuer.js";
+import { K as KeyMaterial, I as IssuerOptions, c as TokenOptions, A as Audience } from "../shared/trusted-issuer.js";
+export { a as AudienceInstead, C as ClaimPath, b as KeyOptions, R as RequiredValues, T as Tenants } from "../shared/trusted-issuer.js";
 import { A as Algorithm } from "../shared/verify-key.js";
 export { J as Jwk } from "../shared/verify-key.js";
 import { R as RedisClient } from "../shared/redis-client.js";
@@ -17,7 +17,7 @@ export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as proces
 export { D as Dialect } from "../shared/dialect.js";
 import "http-errors";
 import "node:crypto";
-type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "revocation_unavailable" | "dpop_unavailable";
+type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "tenants_unavailable" | "revocation_unavailable" | "dpop_unavailable";
 type ReadToken = (req: Request) => string | null | undefined;
 type TokenSource = Placement | {
     readonly header: string;
@@ -36,19 +36,24 @@ interface DpopOptions {
     readonly nonceSecret?: string | Uint8Array | undefined;
     readonly origin?: string | readonly string[] | undefined;
 }
+interface ClientCredentials {
+    readonly clientId?: string | undefined;
+    readonly clientSecret?: string | undefined;
+    readonly clientAuth?: "basic" | "post" | "none" | undefined;
+    readonly privateKey?: KeyMaterial | undefined;
+    readonly clientAssertion?: (() => string | Promise<string>) | undefined;
+    readonly token?: (() => string | Promise<string>) | undefined;
+}
 interface IssuerKey {
     readonly issuer: string;
     readonly kid: string | undefined;
     readonly algorithms: readonly Algorithm[];
 }
-type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined;
-interface IntrospectionOptions {
+interface IntrospectionOptions extends ClientCredentials {
     readonly endpoint: string;
-    readonly clientId: string;
-    readonly clientSecret: string;
-    readonly clientAuth?: "basic" | "post" | undefined;
     readonly cacheSec?: number | undefined;
 }
+type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined;
 type OpaqueOptions = {
     readonly introspection: IntrospectionOptions;
     readonly verify?: undefined;
@@ -108,6 +113,9 @@ type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
     readonly clock?: Clock | undefined;
 };
 interface BearerHandler extends Middleware {
+    check(token: unknown, options?: {
+        readonly resource?: string | undefined;
+    }): Promise<Session>;
     ready(): Promise<void>;
     reload(): Promise<void>;
     keys(): readonly IssuerKey[];
@@ -164,11 +172,11 @@ interface RedisProofs extends SeenProofs {
 }
 declare function redisProofs(to: RedisClient | string, options?: RedisProofsOptions): RedisProofs;
 interface BearerEvent {
-    readonly request: Request;
+    readonly request: Request | undefined;
     readonly session: Session | undefined;
     readonly reason: Reason | undefined;
     readonly cause: unknown;
 }
 declare function sessionOf(req: IncomingMessage): Session;
-export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, FetchFunction, IssuerOptions, Middleware, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
+export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, FetchFunction, IssuerOptions, KeyMaterial, Middleware, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
 export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, TokenSource, VerifyToken };

@@ -1,10 +1,10 @@
 // Written by npm run api-report. Do not edit.
 import { I as IssuerOptions } from "../shared/trusted-issuer.js";
 import { Audience, Tenants } from "../bearer/index.js";
-import "node:crypto";
-import "../shared/verify-key.js";
-import "../shared/json.js";
 import "../shared/fetch-json.js";
+import "../shared/json.js";
+import "../shared/verify-key.js";
+import "node:crypto";
 type ProviderOptions = Partial<IssuerOptions>;
 interface Auth0Options {
     readonly domain: string;

@@ -1,9 +1,17 @@
 // Written by npm run api-report. Do not edit.
-import { KeyObject } from "node:crypto";
-import { A as Algorithm, J as Jwk } from "./verify-key.js";
 import { C as CheckClaims, R as ReadSession, F as FetchFunction } from "./fetch-json.js";
+import { J as Jwk, A as Algorithm } from "./verify-key.js";
+import { KeyObject } from "node:crypto";
 type ClaimPath = string | readonly string[];
-type Tenants = readonly string[] | ((tenant: string) => boolean);
+type KeyMaterial = KeyObject | string | Jwk;
+type Secret = KeyObject | Uint8Array | string;
+interface KeyOptions {
+    readonly key?: KeyMaterial | undefined;
+    readonly keys?: readonly KeyMaterial[] | undefined;
+    readonly secret?: Secret | readonly Secret[] | undefined;
+    readonly jwksUri?: string | undefined;
+}
+type Tenants = readonly string[] | ((tenant: string) => boolean | Promise<boolean>);
 interface AudienceInstead {
     readonly instead: "clients" | "issuer" | "introspection" | "verify";
 }
@@ -31,12 +39,5 @@ interface TokenOptions {
     readonly allowHttp?: boolean | undefined;
 }
 type RequiredValues = Readonly<Record<string, string | number | boolean | readonly (string | number | boolean)[]>>;
-type KeyMaterial = KeyObject | string | Jwk;
-interface KeyOptions {
-    readonly key?: KeyMaterial | undefined;
-    readonly keys?: readonly KeyMaterial[] | undefined;
-    readonly secret?: KeyObject | Uint8Array | string | undefined;
-    readonly jwksUri?: string | undefined;
-}
 type IssuerOptions = TokenOptions & KeyOptions;
 export type { Audience as A, ClaimPath as C, IssuerOptions as I, KeyMaterial as K, RequiredValues as R, Tenants as T, AudienceInstead as a, KeyOptions as b, TokenOptions as c };

@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http'
 import type { Request, Response } from 'express'
+import { dialectOf } from '../http/dialect'
 import { hasDotSegments } from '../http/dot-segments'
 import { fullPath } from '../http/full-path'
 import { optionError, usageError } from '../http/help'
@@ -42,7 +43,7 @@ export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}):
   const permits = matcher(paths, methods)
 
   return middleware(function allowUnauthenticated(req, res, next) {
-    Meter.of(res)
+    if (dialectOf(undefined, req) === 'familysearch') Meter.of(res)
     checkOrder(req, res)
     permitUnauthenticated(req, permits)
     next()
@@ -51,7 +52,7 @@ export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}):
 
 function onRoute(): Middleware {
   return middleware(function allowUnauthenticated(req, res, next) {
-    Meter.of(res)
+    if (dialectOf(undefined, req) === 'familysearch') Meter.of(res)
     if (!standsOn(req.route, allowUnauthenticated)) {
       throw usageError('allowUnauthenticated() without paths must stand on one route; give it paths')
     }

@@ -3,8 +3,9 @@ import { answeredAtOnce } from '../http/callback'
 import { shown } from '../http/options'
 import type { BearerConfig } from './bearer-config'
 import { nonceFields } from './challenge'
-import { bindingsOf } from './claims/claims'
-import type { Credentials } from './credentials/credentials'
+import { formsOf } from './claims/claim-options'
+import { bindingsOf, isAudience } from './claims/claims'
+import { type Credentials, bearerToken } from './credentials/credentials'
 import { type AppRequestView, findTokenIn } from './credentials/token-sources'
 import { type Refusal, isRefusal, refuse } from './refusal/refusal'
 import { grantsScope } from './session/scope'
@@ -24,6 +25,8 @@ export interface Authenticated {
   readonly headers: DenialHeaders
 }
 
+type Outcome = Authenticated | Refusal
+
 const NO_FIELDS: DenialHeaders = {}
 /** Shared caches must not keep the response (RFC 6750 §2.3). With `Authorization` they know that (RFC 9111 §3.5). */
 const PRIVATE: DenialHeaders = { 'Cache-Control': 'private' }
@@ -32,42 +35,63 @@ const PRIVATE: DenialHeaders = { 'Cache-Control': 'private' }
  * Authenticates a request, in this order: token, syntax, issuer's key, signature, claims, binding to a key, session,
  * revocation, scope, strength of the login.
  */
-export function authenticate(
-  request: AppRequestView,
-  config: BearerConfig,
-): Authenticated | Refusal | Promise<Authenticated | Refusal> {
+export function authenticate(request: AppRequestView, config: BearerConfig): Outcome | Promise<Outcome> {
   const { tokenFrom, dpop, maxTokenLength, verifier } = config
-  const credentials = findTokenIn(tokenFrom, request, dpop !== undefined, maxTokenLength, verifier.knows)
-  if ('refused' in credentials) {
-    // RFC 6750 §3: a client without a token learns which scope to ask for.
-    return credentials.refused === 'no_token' ? { ...credentials, scope: config.scope.scopes } : credentials
-  }
-  const verified = verifier.verify(credentials.token)
-  if (verified instanceof Promise) return verified.then((late) => bind(late, credentials, request, config))
-  return bind(verified, credentials, request, config)
+  const credentials = findTokenIn(tokenFrom, request, dpop !== undefined, maxTokenLength)
+  if ('refused' in credentials) return credentials
+  const verified = verifier.verify(credentials.token, request.request.socket)
+  if (verified instanceof Promise) return verified.then((late) => admitRequest(late, credentials, request, config))
+  return admitRequest(verified, credentials, request, config)
 }
 
-/** Checks that the sender of a bound token holds its key (RFC 7800, RFC 9449 §7.1). */
-function bind(
+/**
+ * Authenticates a token outside of a request, with or without `Bearer ` before it. Nobody proves to hold a key there, and
+ * nothing says that a session without a user may come.
+ *
+ * @param resource that the token must be for, beside the audience of the options
+ */
+export async function authenticateToken(
+  given: unknown,
+  resource: string | undefined,
+  config: BearerConfig,
+): Promise<Outcome> {
+  if (given === undefined || given === null || given === '') return refuse('no_token')
+  if (typeof given !== 'string') return refuse('malformed_credentials')
+  const credentials = bearerToken(given.replace(/^bearer +/i, ''), 'own', config.maxTokenLength)
+  if ('refused' in credentials) return credentials
+  const verified = await config.verifier.verify(credentials.token)
+  if ('refused' in verified) return verified
+  const { aud } = verified.claims
+  if (resource !== undefined && !isAudience(aud, [formsOf(resource)])) {
+    return { refused: 'audience', about: { issuer: verified.issuer, expected: resource, received: aud } }
+  }
+  const admitted = admitPlain(verified, credentials, config)
+  const isUserless = !isRefusal(admitted) && admitted.session.kind === 'unauthenticated'
+  return isUserless ? refuse('unauthenticated_session') : admitted
+}
+
+function admitRequest(
   verified: VerifiedToken | Refusal,
-  { scheme, placement }: Credentials,
+  credentials: Credentials,
   request: AppRequestView,
   config: BearerConfig,
-): Authenticated | Refusal | Promise<Authenticated | Refusal> {
+): Outcome | Promise<Outcome> {
   if ('refused' in verified) return verified
   const { dpop } = config
-  if (dpop && scheme === 'DPoP') {
-    const proven = dpop.check(verified.token, verified.claims, request)
-    if (isRefusal(proven)) return proven
-    const { nonce } = proven
-    const admitted = admit(verified, config, nonce === undefined ? NO_FIELDS : nonceFields(nonce))
-    if (isRefusal(admitted)) return admitted
-    const used = dpop.use(proven) // last: a refused request leaves nothing behind
-    if (used instanceof Promise) return used.then((late) => (isRefusal(late) ? late : admitted))
-    return isRefusal(used) ? used : admitted
-  }
-  if (verified.claims.cnf !== undefined) return boundToOther(verified.claims, dpop !== undefined)
-  if (dpop?.required) return { refused: 'dpop_required', scheme: 'DPoP' }
+  if (!dpop || credentials.scheme !== 'DPoP') return admitPlain(verified, credentials, config)
+  const proven = dpop.check(verified.token, verified.claims, request)
+  if (isRefusal(proven)) return proven
+  const admitted = admit(verified, config, proven.nonce === undefined ? NO_FIELDS : nonceFields(proven.nonce))
+  if (isRefusal(admitted)) return admitted
+  const used = dpop.use(proven) // last: a refused request leaves nothing behind
+  if (used instanceof Promise) return used.then((late) => (isRefusal(late) ? late : admitted))
+  return isRefusal(used) ? used : admitted
+}
+
+/** A plain bearer token is bound to no key (RFC 7800, RFC 9449 §7.1). */
+function admitPlain(verified: VerifiedToken, { placement }: Credentials, config: BearerConfig): Outcome {
+  if (verified.claims.cnf !== undefined) return boundToOther(verified.claims, config.dpop !== undefined)
+  if (config.dpop?.required) return { refused: 'dpop_required', scheme: 'DPoP' }
   return admit(verified, config, placement === 'query' || placement === 'own' ? PRIVATE : NO_FIELDS)
 }
 
@@ -79,7 +103,7 @@ function boundToOther(claims: Claims, isDpopTaken: boolean): Refusal {
   return { refused: 'sender_constrained', cause: new Error(why) }
 }
 
-function admit(verified: VerifiedToken, config: BearerConfig, headers: DenialHeaders): Authenticated | Refusal {
+function admit(verified: VerifiedToken, config: BearerConfig, headers: DenialHeaders): Outcome {
   const { rules, session: known } = verified
   const session = known ?? readSession(verified, config)
   if ('refused' in session) return session
@@ -89,6 +113,9 @@ function admit(verified: VerifiedToken, config: BearerConfig, headers: DenialHea
   const { scope } = session
   const isEnough = grantsScope(scope, config.scope) && !(rules.scopeRequired && scope.length === 0)
   if (!isEnough) return { refused: 'scope', scope: config.scope.scopes }
+  if (config.acr.length > 0 && !config.acr.includes(session.claims.acr as string)) {
+    return { refused: 'authentication', authentication: { acrValues: config.acr, maxAgeSec: undefined } }
+  }
   if (config.acr.length > 0 && !config.acr.includes(session.claims.acr as string)) {
     return { refused: 'authentication', authentication: { acrValues: config.acr, maxAgeSec: undefined } }
   }

@@ -1,20 +1,23 @@
 import { maxHeaderSize } from 'node:http'
-import { checkClock, systemClock } from '../http/clock'
-import { type DenyOptions, checkDenyOptions } from '../http/deny'
+import { type Clock, checkClock, systemClock } from '../http/clock'
+import { type DenyOptions, type OnDenied, checkDenyOptions } from '../http/deny'
+import type { Dialect } from '../http/dialect'
+import type { ErrorFormatOption } from '../http/error-format'
 import { optionError } from '../http/help'
-import { issuerWarnings } from './issuer-warnings'
-import { optionNames, optionOneOf, optionRange, shown } from '../http/options'
+import { checkedLater, flag, functionOption, option, readOptions, wholeNumber } from '../http/option-table'
+import { defined, shown } from '../http/options'
+import { isSecureUrl } from '../http/secure-url'
 import type { BearerOptions } from './bearer-options'
-import { type ChallengeOptions, checkAcrValues, isChallengeText } from './challenge'
-import { type TokenSources, tokenSources } from './credentials/token-sources'
-import { type DpopCheck, dpopCheck } from './dpop/dpop-check'
+import { ACR_VALUES, type ChallengeOptions, areAcrValues, isChallengeText } from './challenge'
+import { type TokenSource, type TokenSources, tokenSources } from './credentials/token-sources'
+import { type DpopCheck, type DpopOptions, dpopCheck } from './dpop/dpop-check'
+import { issuerWarnings } from './issuer-warnings'
+import type { TokenVerifier } from './issuers/token-verifier'
+import { VERIFIER_TABLE, verifying } from './issuers/verifier-options'
 import type { Refusal } from './refusal/refusal'
 import type { RevocationSource } from './revocation/revocation-source'
-import { type ScopeRule, scopeRule } from './session/scope'
-import type { TokenVerifier } from './issuers/token-verifier'
+import { type ScopeNeeded, type ScopeRule, scopeRule } from './session/scope'
 import { UNAUTHENTICATED_MARK, type UnauthenticatedMark } from './session/session'
-import { tokenVerifier, VERIFIER_OPTION_NAMES } from './issuers/verifier-options'
-import { isSecureUrl } from '../http/secure-url'
 
 /** Validated options of `requireBearer()`. */
 export interface BearerConfig {
@@ -40,24 +43,30 @@ export interface BearerConfig {
   readonly warn: (refusal: Refusal) => void
 }
 
-const NAMES = [
-  ...VERIFIER_OPTION_NAMES,
-  'scope',
-  'acr',
-  'optional',
-  'revocation',
-  'tokenFrom',
-  'dpop',
-  'realm',
-  'resourceMetadata',
-  'unauthenticated',
-  'maxTokenLength',
-  'warnings',
-  'onDenied',
-  'errorFormat',
-  'dialect',
-  'clock',
-]
+/** The options of `requireBearer()`. */
+const TABLE = {
+  ...VERIFIER_TABLE,
+  scope: option<ScopeNeeded>('scopes as RFC 6749 §3.3 writes them', (value) => scopeRule(value) !== undefined, []),
+  acr: option<string | readonly string[]>(ACR_VALUES, (value) => areAcrValues([value].flat()), []),
+  optional: flag(),
+  tokenFrom: option<TokenSource | readonly TokenSource[]>(
+    "a list of 'form', 'query', { header: 'X-Forwarded-Access-Token' }, { cookie: 'token' } and functions; the " +
+      'Authorization field is read anyway',
+    (value) => tokenSources(value) !== undefined,
+    [],
+  ),
+  dpop: checkedLater<DpopOptions | boolean>(),
+  revocation: option<RevocationSource>('what redisRevocations() returns', isRevocationSource),
+  realm: option<string>('a text of ASCII without quotes and backslashes', isChallengeText),
+  resourceMetadata: option<string>('an https URL', (value) => isChallengeText(value) && isSecureUrl(value, true)),
+  unauthenticated: option<UnauthenticatedMark>('{ claim, value } of a claim that marks a session', isMark),
+  maxTokenLength: wholeNumber(256, 1_048_576, maxHeaderSize),
+  warnings: flag(true),
+  onDenied: functionOption<OnDenied>(),
+  errorFormat: checkedLater<ErrorFormatOption>(),
+  dialect: checkedLater<Dialect>(),
+  clock: checkedLater<Clock>(),
+}
 
 /**
  * Validates the options of `requireBearer()`. Defaults of issuer and audience come from the environment.
@@ -65,90 +74,54 @@ const NAMES = [
  * @throws {TypeError|RangeError} naming the option that is missing, unknown, contradictory or wrong
  */
 export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): BearerConfig {
-  optionNames('requireBearer()', options, NAMES)
+  const values = readOptions('requireBearer()', options, TABLE)
   const {
-    scope = [],
-    acr = [],
-    optional = false,
-    revocation,
-    tokenFrom = [],
     realm,
     resourceMetadata,
-    unauthenticated = UNAUTHENTICATED_MARK,
-    session,
-  } = options
-  const {
-    maxTokenLength = maxHeaderSize,
-    warnings = true,
-    onDenied,
-    errorFormat,
-    dialect,
+    unauthenticated: mark = UNAUTHENTICATED_MARK,
     clock = systemClock,
-  } = options
-  checkDenyOptions(options)
+    warnings,
+  } = values
+  const { onDenied, errorFormat, dialect, optional, revocation, maxTokenLength } = values
+  checkDenyOptions({ errorFormat, dialect })
   checkClock(clock)
-  optionRange('maxTokenLength', maxTokenLength, 256, 1_048_576)
-  optionOneOf('optional', optional, [true, false])
-  optionOneOf('warnings', warnings, [true, false])
-  if (revocation !== undefined && typeof (revocation as Partial<RevocationSource> | null)?.state !== 'function') {
-    throw optionError(`revocation must be what redisRevocations() returns; received ${shown(revocation)}`)
-  }
-  const sources = tokenSources(tokenFrom)
-  if (!sources) {
-    throw optionError(
-      "tokenFrom must be a list of 'form', 'query', { header: 'X-Forwarded-Access-Token' }, { cookie: 'token' } and " +
-        `functions; the Authorization field is read anyway; received ${shown(tokenFrom)}`,
-    )
-  }
-  const rule = scopeRule(scope)
-  if (!rule) throw optionError(`scope must be scopes as RFC 6749 §3.3 writes them; received ${shown(scope)}`)
-  const acrValues = typeof acr === 'string' ? [acr] : acr
-  checkAcrValues('acr', acrValues)
-  if (realm !== undefined && !isChallengeText(realm)) {
-    throw optionError(`realm must be a text of ASCII without quotes and backslashes; received ${shown(realm)}`)
-  }
-  if (
-    resourceMetadata !== undefined &&
-    !(
-      isSecureUrl(resourceMetadata, 'allowHttp' in options && options.allowHttp === true) &&
-      isChallengeText(resourceMetadata)
-    )
-  ) {
+  if (resourceMetadata !== undefined && !isSecureUrl(resourceMetadata, values.allowHttp)) {
     throw optionError(`resourceMetadata must be an https URL; received ${shown(resourceMetadata)}`)
   }
-  checkMark(unauthenticated)
-  if (unauthenticated !== UNAUTHENTICATED_MARK && session) {
+  if (values.unauthenticated && values.session) {
     throw optionError('unauthenticated and session contradict each other: session says which sessions are such')
   }
   const nowSec = () => clock.date() / 1_000
-  const proofs = dpopCheck(options.dpop, nowSec, warnings)
-  const { verifier, clockToleranceSec, takesRoles } = tokenVerifier(options, env, clock)
-  if (rule.role !== undefined && !takesRoles) {
+  const dpop = dpopCheck(values.dpop, nowSec, warnings)
+  const defaults = { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE, isResource: resourceMetadata !== undefined }
+  const { verifier, clockToleranceSec, takesRoles } = verifying(values, options, defaults, clock)
+  const scope = scopeRule(values.scope) as ScopeRule
+  if (scope.role !== undefined && !takesRoles) {
     throw optionError(
-      `scope must be scopes as RFC 6749 §3.3 writes them, or roles with scopeFrom; received ${shown(scope)}`,
+      `scope must be scopes as RFC 6749 §3.3 writes them, or roles with scopeFrom; received ${shown(values.scope)}`,
     )
   }
   return {
     verifier,
-    challenge: { realm, resourceMetadata, dpop: proofs && (proofs.required ? 'required' : 'accepted') },
-    deny: { ...(onDenied && { onDenied }), ...(errorFormat && { errorFormat }), ...(dialect && { dialect }) },
-    tokenFrom: sources,
-    scope: rule,
-    acr: acrValues,
-    optional,
-    revocation,
-    dpop: proofs,
-    nowSec,
-    clockToleranceSec,
-    takesRoles,
-    mark: unauthenticated,
-    maxTokenLength,
+    challenge: {
+      realm,
+      resourceMetadata,
+      scope: scope.scopes,
+      dpop: dpop && (dpop.required ? 'required' : 'accepted'),
+    },
+    deny: defined({ onDenied, errorFormat, dialect }),
+    tokenFrom: tokenSources(values.tokenFrom) as TokenSources,
+    acr: [values.acr].flat(),
+    ...{ scope, optional, revocation, dpop, nowSec, clockToleranceSec, takesRoles, mark, maxTokenLength },
     warn: warnings ? issuerWarnings(clock) : () => undefined,
   }
 }
 
-function checkMark(mark: unknown): void {
+function isRevocationSource(value: unknown): boolean {
+  return typeof (value as Partial<RevocationSource> | null)?.state === 'function'
+}
+
+function isMark(mark: unknown): boolean {
   const { claim, value } = (mark ?? {}) as Partial<UnauthenticatedMark>
-  if (typeof claim === 'string' && claim !== '' && ['string', 'number', 'boolean'].includes(typeof value)) return
-  throw optionError(`unauthenticated must be { claim, value } of a claim that marks a session; received ${shown(mark)}`)
+  return typeof claim === 'string' && claim !== '' && ['string', 'number', 'boolean'].includes(typeof value)
 }

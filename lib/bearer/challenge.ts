@@ -2,7 +2,7 @@ import type { Denial, DenialHeaders } from '../errors'
 import { optionError } from '../http/help'
 import { shown } from '../http/options'
 import { ASYMMETRIC } from './keys/algorithm'
-import type { Refusal } from './refusal/refusal'
+import type { Reason, Refusal } from './refusal/refusal'
 import { isScope } from './session/scope'
 
 /** Parts of a challenge that do not depend on the reason. */
@@ -11,6 +11,8 @@ export interface ChallengeOptions {
   readonly realm: string | undefined
   /** Address of the protected resource's metadata (RFC 9728 §5.1). */
   readonly resourceMetadata: string | undefined
+  /** Scopes that every request needs. Default none. */
+  readonly scope?: readonly string[] | undefined
   /** Whether tokens bound to a key are accepted (RFC 9449). Default: they are refused. */
   readonly dpop?: 'accepted' | 'required' | undefined
 }
@@ -19,74 +21,43 @@ export interface ChallengeOptions {
 const PROOF_ALGS = ASYMMETRIC.join(' ')
 
 type Params = Readonly<Record<string, string | undefined>>
+/** Status, error code (RFC 6750 §3.1) and a message that reveals nothing of the token. */
+type Answer = readonly [status: Denial['status'], code: string, message: string]
 
-/** Response to a refusal: status, challenge (RFC 6750 §3) and a message that reveals nothing of the token. */
-export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
-  const { refused: reason, cause } = refusal
-  const rest = cause === undefined ? { reason } : { reason, cause }
-  switch (reason) {
-    case 'no_token': // RFC 6750 §3.1: no error code where the request brings no credentials
-      return {
-        status: 401,
-        code: 'unauthorized',
-        message: 'An access token is required',
-        headers: challenge(options, { scope: scopeParam(refusal) }, options.dpop === 'required' ? 'DPoP' : 'Bearer'),
-        ...rest,
-      }
-    case 'malformed_credentials':
-      return denial(400, 'invalid_request', 'The access token is not written as the Bearer scheme has it')
-    case 'several_tokens':
-      return denial(400, 'invalid_request', 'The request brings credentials more than once')
-    case 'scope':
-      return denial(403, 'insufficient_scope', 'The access token does not grant the scope needed', {
-        scope: scopeParam(refusal),
-      })
-    case 'unauthenticated_session':
-      return denial(403, 'insufficient_scope', 'A signed-in session is needed')
-    case 'authentication': {
-      // RFC 9470 §3
-      const { acrValues = [], maxAgeSec } = refusal.authentication ?? {}
-      return denial(401, 'insufficient_user_authentication', 'A more recent or a stronger login is needed', {
-        acr_values: acrValues.length > 0 ? acrValues.join(' ') : undefined,
-        max_age: maxAgeSec?.toString(),
-      })
-    }
-    case 'keys_unavailable':
-    case 'introspection_unavailable':
-    case 'verify_unavailable':
-    case 'revocation_unavailable':
-    case 'dpop_unavailable':
-      return {
-        status: 503,
-        code: 'unavailable',
-        message: 'The access token cannot be checked at the moment',
-        headers: { 'Retry-After': String(refusal.retryAfterSec ?? 1) },
-        ...rest,
-      }
-    case 'dpop_proof':
-    case 'dpop_replay':
-      return denial(401, 'invalid_dpop_proof', 'The DPoP proof is not valid for this request')
-    case 'dpop_nonce': {
-      const asked = denial(401, 'use_dpop_nonce', 'The DPoP proof must bear the nonce that comes with this answer')
-      return { ...asked, headers: { ...asked.headers, ...nonceFields(refusal.nonce as string) } }
-    }
-    case 'dpop_required':
-      return denial(401, 'invalid_token', 'An access token bound to a key is required')
-    case 'expired':
-      return denial(401, 'invalid_token', 'The access token has expired')
-    default:
-      return denial(401, 'invalid_token', 'The access token is not valid')
-  }
+const INVALID: Answer = [401, 'invalid_token', 'The access token is not valid']
+const UNAVAILABLE: Answer = [503, 'unavailable', 'The access token cannot be checked at the moment']
+const BAD_PROOF: Answer = [401, 'invalid_dpop_proof', 'The DPoP proof is not valid for this request']
 
-  function denial(status: 400 | 401 | 403, error: string, message: string, more: Params = {}): Denial {
-    const params = { error, error_description: message, ...more }
-    return { status, code: error, message, headers: challenge(options, params, refusal.scheme ?? 'Bearer'), ...rest }
-  }
+/** Answers to the reasons that differ from {@link INVALID}. */
+const ANSWERS: { readonly [reason in Reason]?: Answer } = {
+  no_token: [401, 'unauthorized', 'An access token is required'],
+  malformed_credentials: [400, 'invalid_request', 'The access token is not written as the Bearer scheme has it'],
+  several_tokens: [400, 'invalid_request', 'The request brings credentials more than once'],
+  scope: [403, 'insufficient_scope', 'The access token does not grant the scope needed'],
+  unauthenticated_session: [403, 'insufficient_scope', 'A signed-in session is needed'],
+  authentication: [401, 'insufficient_user_authentication', 'A more recent or a stronger login is needed'], // RFC 9470 §3
+  keys_unavailable: UNAVAILABLE,
+  introspection_unavailable: UNAVAILABLE,
+  verify_unavailable: UNAVAILABLE,
+  tenants_unavailable: UNAVAILABLE,
+  revocation_unavailable: UNAVAILABLE,
+  dpop_unavailable: UNAVAILABLE,
+  dpop_proof: BAD_PROOF,
+  dpop_replay: BAD_PROOF,
+  dpop_nonce: [401, 'use_dpop_nonce', 'The DPoP proof must bear the nonce that comes with this answer'],
+  dpop_required: [401, 'invalid_token', 'An access token bound to a key is required'],
+  expired: [401, 'invalid_token', 'The access token has expired'],
 }
 
-/** Value of `scope`; undefined if there is none, or if a role has characters that are not allowed there. */
-function scopeParam({ scope = [] }: Refusal): string | undefined {
-  return scope.length > 0 && scope.every(isScope) ? scope.join(' ') : undefined
+/** Response to a refusal: status, challenge (RFC 6750 §3) and message. */
+export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
+  const { refused: reason, cause, nonce } = refusal
+  const [status, code, message] = ANSWERS[reason] ?? INVALID
+  const headers =
+    status === 503
+      ? { 'Retry-After': String(refusal.retryAfterSec ?? 1) }
+      : { ...challenge(refusal, code, message, options), ...(nonce !== undefined && nonceFields(nonce)) }
+  return { status, code, message, headers, reason, ...(cause !== undefined && { cause }) }
 }
 
 /** Header fields with the nonce for the next proof; the response must not be cached (RFC 9449 §8.2). */
@@ -100,21 +71,45 @@ export function checkAcrValues(option: string, values: unknown): asserts values 
   throw optionError(`${option} must be a list of texts without spaces; received ${shown(values)}`)
 }
 
+/** What {@link areAcrValues} asks for, as text for an error. */
+export const ACR_VALUES = 'a list of texts without spaces'
+
+/** Whether a value is a list of classes of a login (`acr`). */
+export function areAcrValues(values: unknown): values is readonly string[] {
+  return Array.isArray(values) && values.every((one) => isChallengeText(one) && /^[^ ]+$/.test(one))
+}
+
 /** Whether a text may be the value of an attribute (RFC 6750 §3). */
 export function isChallengeText(value: unknown): value is string {
   return typeof value === 'string' && /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(value)
 }
 
-function challenge(
-  { realm, resourceMetadata, dpop }: ChallengeOptions,
-  params: Params,
-  scheme: 'Bearer' | 'DPoP',
-): { 'WWW-Authenticate': string } {
-  const algs = scheme === 'DPoP' ? PROOF_ALGS : undefined
-  const all = { realm, ...params, resource_metadata: resourceMetadata, algs }
-  const said = Object.entries(all).filter(([, value]) => value !== undefined)
+function challenge(refusal: Refusal, code: string, message: string, options: ChallengeOptions): DenialHeaders {
+  const { realm, resourceMetadata, dpop } = options
+  const hasToken = refusal.refused !== 'no_token' // else there is no error code (RFC 6750 §3.1)
+  const scheme = refusal.scheme ?? (hasToken || dpop !== 'required' ? 'Bearer' : 'DPoP')
+  const { acrValues = [], maxAgeSec } = refusal.authentication ?? {}
+  const params: Params = {
+    realm,
+    ...(hasToken && { error: code, error_description: message }),
+    scope: scopeNeeded(refusal, code, options),
+    acr_values: acrValues.length > 0 ? acrValues.join(' ') : undefined,
+    max_age: maxAgeSec?.toString(),
+    resource_metadata: resourceMetadata,
+    algs: scheme === 'DPoP' ? PROOF_ALGS : undefined,
+  }
+  const said = Object.entries(params).filter(([, value]) => value !== undefined)
   const text = [scheme, said.map(([name, value]) => `${name}="${value}"`).join(', ')].join(' ').trimEnd()
   // RFC 9449 §7.1: a client that has used neither scheme is told of both.
-  const other = params.error === undefined && scheme === 'Bearer' && dpop ? `, DPoP algs="${PROOF_ALGS}"` : ''
-  return { 'WWW-Authenticate': text + other }
+  return { 'WWW-Authenticate': !hasToken && scheme === 'Bearer' && dpop ? `${text}, DPoP algs="${PROOF_ALGS}"` : text }
+}
+
+/**
+ * Scopes to ask for: those that the request lacks, or with a new token those that every request needs. A role with
+ * characters that are not allowed there is left out, with all others.
+ */
+function scopeNeeded({ refused, scope }: Refusal, code: string, options: ChallengeOptions): string | undefined {
+  const isAsked = refused === 'no_token' || code === 'invalid_token'
+  const scopes = scope ?? (isAsked ? options.scope : undefined) ?? []
+  return scopes.length > 0 && scopes.every(isScope) ? scopes.join(' ') : undefined
 }

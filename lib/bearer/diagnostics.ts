@@ -3,9 +3,10 @@ import type { Request } from 'express'
 import type { Refusal, Reason } from './refusal/refusal'
 import type { Session } from './session/session'
 
-/** Message of the diagnostics channel `express-tollgate:bearer`, one for each checked request. */
+/** Message of the diagnostics channel `express-tollgate:bearer`, one for each checked request or token. */
 export interface BearerEvent {
-  readonly request: Request
+  /** Undefined for `bearer.check()`, outside of a request. */
+  readonly request: Request | undefined
   /** Session that was let in; undefined after a refusal, or without a token under `optional: true`. */
   readonly session: Session | undefined
   /** Reason of the refusal; undefined if the request was let in. */
@@ -18,7 +19,7 @@ export interface BearerEvent {
 export const bearerEvents = channel('express-tollgate:bearer')
 
 /** Publishes a result. Node keeps a listener's error away from the request. */
-export function publish(request: Request, outcome: Session | Refusal | undefined): void {
+export function publish(request: Request | undefined, outcome: Session | Refusal | undefined): void {
   const refusal = outcome && 'refused' in outcome ? outcome : undefined
   const session = outcome && !refusal ? (outcome as Session) : undefined
   bearerEvents.publish({ request, session, reason: refusal?.refused, cause: refusal?.cause } satisfies BearerEvent)

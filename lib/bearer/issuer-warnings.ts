@@ -56,6 +56,10 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     return `the option verify threw ${thrown(cause)}. Requests get 503 meanwhile: err.cause of onDenied has it`
   },
 
+  tenants_unavailable({ issuer }, cause) {
+    return `the option tenants threw ${thrown(cause)} for a token of the issuer ${shown(issuer)}. Requests get 503 meanwhile: err.cause of onDenied has it`
+  },
+
   session_kind({ issuer }, cause) {
     const what = cause instanceof SessionProblem ? cause.message : `the option session threw ${thrown(cause)}`
     return `${what} for a token of the issuer ${shown(issuer)}, which was refused with 401: err.cause of onDenied has it`

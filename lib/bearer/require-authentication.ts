@@ -1,8 +1,8 @@
 import { deny } from '../http/deny'
 import { optionError, usageError } from '../http/help'
 import { type Middleware, middleware } from '../http/middleware'
-import { optionNames, optionRange } from '../http/options'
-import { checkAcrValues, denialOf } from './challenge'
+import { option, readOptions, wholeNumber } from '../http/option-table'
+import { ACR_VALUES, areAcrValues, denialOf } from './challenge'
 import { publish } from './diagnostics'
 import type { Refusal } from './refusal/refusal'
 import { bearerCheckOf } from './request-session'
@@ -16,6 +16,11 @@ export interface AuthenticationOptions {
   readonly maxAgeSec?: number | undefined
 }
 
+const TABLE = {
+  acrValues: option<readonly string[]>(ACR_VALUES, areAcrValues, []),
+  maxAgeSec: wholeNumber(0, 31_536_000),
+}
+
 /**
  * Lets in sessions whose login is strong and recent enough. Others get 401 `insufficient_user_authentication` (RFC 9470
  * §3), which asks for a new login. Mount it on a route, after `requireBearer()`; both send errors in the same format.
@@ -24,10 +29,7 @@ export interface AuthenticationOptions {
  * @throws {TypeError|RangeError} in the factory, naming the option; for a request, if no `requireBearer()` ran before
  */
 export function requireAuthentication(options: AuthenticationOptions): Middleware {
-  optionNames('requireAuthentication()', options, ['acrValues', 'maxAgeSec'])
-  const { acrValues = [], maxAgeSec } = options
-  checkAcrValues('acrValues', acrValues)
-  if (maxAgeSec !== undefined) optionRange('maxAgeSec', maxAgeSec, 0, 31_536_000)
+  const { acrValues, maxAgeSec } = readOptions('requireAuthentication()', options, TABLE)
   if (acrValues.length === 0 && maxAgeSec === undefined) {
     throw optionError('requireAuthentication() must be given acrValues or maxAgeSec')
   }

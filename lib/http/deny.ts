@@ -42,10 +42,13 @@ export function checkErrorResponseOptions({ errorFormat, dialect }: ErrorRespons
 /** Answers a denied request, or hands it to `onDenied`. Never throws: a request may be denied outside of Express's stack. */
 export function deny(denial: Denial, options: DenyOptions, req: Request, res: Response, next: NextFunction): void {
   const { onDenied } = options
-  const answer = () =>
-    onDenied
-      ? onDenied(denialError(denial), req, res, next)
-      : sendError(req, res, denial.status, denial.message, denial.headers, options)
+  const { status, message, headers } = denial
+  const answer = () => {
+    if (!onDenied) return sendError(req, res, status, message, headers, options)
+    // Whatever answers has them: Nest's and other error handlers do not read `err.headers`.
+    if (!res.headersSent) for (const name in headers) res.setHeader(name, headers[name] as string)
+    return onDenied(denialError(denial), req, res, next)
+  }
   callGuarded(answer, (failure) => next(asError(failure)))
 }
 

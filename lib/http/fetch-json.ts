@@ -81,7 +81,7 @@ export async function fetchJson(url: string, limits: FetchLimits, init: Partial<
 
 async function fetchWithin(
   url: string,
-  { maxBytes, fetch = globalThis.fetch }: FetchLimits,
+  { clock, maxBytes, fetch = globalThis.fetch }: FetchLimits,
   init: Partial<FetchInit> & Pick<FetchInit, 'signal'>,
 ) {
   const headers = { accept: 'application/json', ...init.headers }
@@ -93,7 +93,7 @@ async function fetchWithin(
   const body = parsed(await readText(response, url, maxBytes))
   if (body === undefined) throw new FetchProblem(`${url} answered with something that is not JSON`, 200)
   if (!isJsonObject(body)) throw new FetchProblem(`${url} answered with something else than a JSON object`, 200)
-  return { body, freshMs: freshness(response.headers.get('cache-control')) }
+  return { body, freshMs: freshness(response, clock) }
 }
 
 /** Frees the connection. Bodies of other libraries' `fetch` have no `cancel()`, and Node's may fail at it. */
@@ -124,10 +124,14 @@ async function readText(response: FetchedResponse, url: string, maxBytes: number
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** RFC 9111 §5.2.2. */
-function freshness(cacheControl: string | null): number | undefined {
+/** What is left of `max-age` (RFC 9111 §5.2.2) after the time that the response spent in caches (§4.2.3). */
+function freshness({ headers }: FetchedResponse, clock: Clock): number | undefined {
+  const cacheControl = headers.get('cache-control')
   if (cacheControl === null) return undefined
   if (/\bno-(?:store|cache)\b/i.test(cacheControl)) return 0
   const seconds = /\bmax-age="?(\d{1,9})/i.exec(cacheControl)?.[1]
-  return seconds === undefined ? undefined : Number(seconds) * 1_000
+  if (seconds === undefined) return undefined
+  const sinceDate = clock.date() - Date.parse(headers.get('date') ?? '')
+  const age = Number(/^\d{1,9}$/.exec(headers.get('age') ?? '')?.[0] ?? 0) * 1_000
+  return Math.max(0, Number(seconds) * 1_000 - Math.max(age, sinceDate || 0))
 }

@@ -11,7 +11,7 @@ export interface ProcessingTimeOptions {
 
 /**
  * Sets `X-PROCESSING-TIME`, the whole milliseconds that each response took, without a throttle or from an earlier
- * middleware on. `throttle()` and `requireBearer()` set it as well.
+ * middleware on. `throttle()` sets it as well, and in the dialect `familysearch` also `requireBearer()`.
  *
  * @example app.use(processingTime())
  * @throws {TypeError} in the factory, naming the wrong option

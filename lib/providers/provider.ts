@@ -62,8 +62,11 @@ const JOINED: { readonly [Name in keyof ProviderOptions]?: Join<Name> } = {
   requiredClaims: (facts, more) => [...listed(facts.requiredClaims), ...listed(more.requiredClaims)],
   clients: (facts, more) => common(facts.clients, more.clients),
   algorithms: (facts, more) => common(facts.algorithms, more.algorithms),
-  tenants: ({ tenants: first }, { tenants: second }) =>
-    first && second && ((tenant) => isAccepted(first, tenant) && isAccepted(second, tenant)),
+  tenants({ tenants: first }, { tenants: second }) {
+    if (!first || !second) return undefined
+    if (typeof first !== 'function' && typeof second !== 'function') return common(first, second)
+    return async (tenant) => (await isAccepted(first, tenant)) && isAccepted(second, tenant)
+  },
   idTokens: (facts, more) => strictly('idTokens', false, facts, more),
   scopeRequired: (facts, more) => strictly('scopeRequired', true, facts, more),
   checkClaims(facts, more) {
@@ -83,7 +86,7 @@ function common<One>(first: readonly One[] | undefined, second: readonly One[] |
   return first && second ? first.filter((one) => second.includes(one)) : (first ?? second)
 }
 
-function isAccepted(tenants: Tenants, tenant: string): boolean {
+function isAccepted(tenants: Tenants, tenant: string): boolean | Promise<boolean> {
   return typeof tenants === 'function' ? tenants(tenant) : tenants.includes(tenant)
 }
 

@@ -48,15 +48,10 @@ describe('requireBearer() and a function that must answer at once', () => {
     }
   }
 
-  it('does the same for checkClaims of all issuers, and for tenants', async () => {
+  it('does the same for checkClaims of all issuers', async () => {
     const trusted = { ...dev.options, checkClaims: () => true }
     const all = { issuer: undefined, audience: undefined, key: undefined, issuers: [trusted], checkClaims: refusal }
     assert.match((await asking(all))[1], /^checkClaims returned a promise/)
-    const tenants = { issuer: 'https://as.test/{tid}', tenants: refusal }
-    assert.match(
-      (await asking(tenants, { iss: 'https://as.test/acme', tid: 'acme' }))[1],
-      /^tenants returned a promise/,
-    )
   })
 
   it('does the same after an asynchronous verification', async () => {

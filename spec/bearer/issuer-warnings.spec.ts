@@ -199,7 +199,7 @@ describe('requireBearer() tells the operator', () => {
     assert.equal((await ask(token())).status, 503)
     assert.match(
       (await flushed()).join(),
-      /names another issuer: 'https:\/\/other\.test'; .*: set issuer to the name that its/,
+      /names another issuer: 'https:\/\/other\.test'; .* write \{ issuer: 'https:\/\/other\.test', jwksUri: 'http:\/\/127[^']*\/keys' \}/,
     )
   })
 

@@ -326,7 +326,7 @@ describe('the diagnostics channel express-tollgate:bearer', () => {
     const seen: [string | undefined, string | undefined][] = []
     const listener = (event: unknown) => {
       const { reason, session, request } = event as BearerEvent
-      assert.equal(request.method, 'GET')
+      assert.equal(request?.method, 'GET')
       seen.push([reason, session?.sub])
     }
     subscribe('express-tollgate:bearer', listener)

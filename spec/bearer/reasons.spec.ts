@@ -142,6 +142,10 @@ const CASES: Record<Reason, Case> = {
     ...{ ...unknown, token: 'opaque', cause: /down/ },
     options: { ...opaque, verify: down },
   },
+  tenants_unavailable: {
+    ...{ ...unknown, token: dev.token('ada'), cause: /down/ },
+    options: { issuer: 'https://{tid}.test', tenants: down },
+  },
   revocation_unavailable: {
     ...{ ...unknown, token: dev.token('ada'), cause: /behind/ },
     options: { revocation: { state: () => ({ behind: new Error('behind') }) } },

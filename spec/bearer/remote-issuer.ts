@@ -28,9 +28,10 @@ export async function source(lastGoodMs = 3_600_000, more: Partial<RemoteKeysOpt
     random: () => 0,
     ...more,
   })
+  const ask = (kid: string, algorithm = 'ES256') => keys.find({ kid, algorithm, header: {} })
   const find = async (kid: string) => {
-    const found = await keys.find(kid, 'ES256')
-    return 'refused' in found ? found.refused : found.kid
+    const found = await ask(kid)
+    return 'refused' in found ? found.refused : found[0]?.kid
   }
-  return { ...served, clock, keys, find }
+  return { ...served, clock, keys, ask, find }
 }

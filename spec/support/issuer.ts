@@ -25,6 +25,7 @@ export async function serveIssuer(first: { kid: string; privateKey: KeyObject; j
   let issuer = ''
   const { url } = await serve((req, res) => {
     state.fetches.push(req.url as string)
+    res.sendDate = false // specs go by clocks of their own
     if (state.instead(req, res)) return
     const documents: Record<string, unknown> = {
       '/.well-known/openid-configuration': { issuer, jwks_uri: `${issuer}/keys`, ...state.metadata },

@@ -1,7 +1,16 @@
 import type { FetchFunction } from '../../http/fetch-json'
 import { optionError } from '../../http/help'
 import { isJsonObject } from '../../http/json'
-import { optionOneOf, optionRange, optionType, shown } from '../../http/options'
+import {
+  type OptionValues,
+  checkedLater,
+  flag,
+  functionOption,
+  oneOf,
+  option,
+  wholeNumber,
+} from '../../http/option-table'
+import { optionOneOf, shown } from '../../http/options'
 import type { Algorithm } from '../keys/algorithm'
 import { type ClaimPath, isClaimPath } from '../session/claim-path'
 import type { CheckClaims, ReadSession } from '../session/session'
@@ -97,74 +106,66 @@ export type RequiredValues = Readonly<
   Record<string, string | number | boolean | readonly (string | number | boolean)[]>
 >
 
-/** Names of the options read here. */
-export const CLAIM_OPTION_NAMES: readonly string[] = [
-  'issuer',
-  'tenants',
-  'audience',
-  'clients',
-  'clockToleranceSec',
-  'maxAgeSec',
-  'typ',
-  'idTokens',
-  'requiredClaims',
-  'timesAsText',
-  'scopeFrom',
-  'scopeRequired',
-  'checkClaims',
-  'session',
-  'fetch',
-  'allowHttp',
-]
+const isText = (value: unknown) => typeof value === 'string' && value !== ''
+const isTexts = (value: unknown) => Array.isArray(value) && value.length > 0 && value.every(isText)
+const isPaths = (value: unknown) => Array.isArray(value) && value.every(isClaimPath)
+
+/** The options of {@link TokenOptions}. */
+export const TOKEN_TABLE = {
+  issuer: checkedLater<string | readonly string[]>(),
+  tenants: checkedLater<Tenants>(),
+  audience: checkedLater<Audience>(),
+  clients: option<readonly string[]>('a list of one client or more', isTexts),
+  clockToleranceSec: wholeNumber(0, 300, 5),
+  maxAgeSec: wholeNumber(1, 31_536_000),
+  typ: oneOf<'at+jwt'>(['at+jwt']),
+  idTokens: flag(),
+  requiredClaims: checkedLater<Exclude<TokenOptions['requiredClaims'], undefined>>(),
+  timesAsText: flag(),
+  scopeFrom: option<readonly ClaimPath[]>('a list of claims', isPaths),
+  scopeRequired: flag(),
+  checkClaims: functionOption<CheckClaims>(),
+  session: functionOption<ReadSession>(),
+  fetch: functionOption<FetchFunction>(),
+  allowHttp: flag(),
+}
+
+/** Values of {@link TOKEN_TABLE}. */
+export type TokenValues = OptionValues<typeof TOKEN_TABLE>
 
 /** Defaults of options. */
 export interface IssuerDefaults {
   readonly issuer?: string | undefined
   readonly audience?: TokenOptions['audience']
   /** Whether the API publishes metadata as a resource: a client may write its URL with an empty path or with `/`. */
-  readonly isResource?: boolean
+  readonly isResource?: boolean | undefined
 }
 
 /**
  * Makes the rules for claims from the options.
  *
  * @param opaque the check that replaces keys, if any
- * @throws {TypeError|RangeError} naming the option
+ * @throws {TypeError} naming the option
  */
 export function claimPolicy(
-  options: TokenOptions,
+  values: TokenValues,
   defaults: IssuerDefaults,
   opaque?: 'introspection' | 'verify',
 ): ClaimPolicy {
-  const { clockToleranceSec = 5, maxAgeSec, allowHttp = false, typ, idTokens = false, timesAsText = false } = options
-  const { clients, scopeFrom, scopeRequired = false, checkClaims, session } = options
-  const issuers = issuerNames(options.issuer ?? defaults.issuer)
-  optionRange('clockToleranceSec', clockToleranceSec, 0, 300)
-  if (maxAgeSec !== undefined) optionRange('maxAgeSec', maxAgeSec, 1, 31_536_000)
-  for (const [name, value] of Object.entries({ allowHttp, idTokens, timesAsText, scopeRequired })) {
-    optionOneOf(name, value, [true, false])
-  }
-  optionOneOf('typ', typ, ['at+jwt', undefined])
-  optionType('checkClaims', checkClaims, 'function')
-  optionType('session', session, 'function')
-  optionType('fetch', options.fetch, 'function')
-  if (clients !== undefined && !isTexts(clients)) {
-    throw optionError(`clients must be a list of one client or more; received ${shown(clients)}`)
-  }
-  if (scopeFrom !== undefined && !(Array.isArray(scopeFrom) && scopeFrom.every(isClaimPath))) {
-    throw optionError(`scopeFrom must be a list of claims; received ${shown(scopeFrom)}`)
-  }
-  const listed = audiences(options.audience ?? defaults.audience, clients, opaque)
+  const { clients, session, checkClaims, scopeFrom, scopeRequired, typ } = values
+  const { idTokens, timesAsText, clockToleranceSec, maxAgeSec } = values
+  const issuers = issuerNames(values.issuer ?? defaults.issuer)
+  const listed = audiences(values.audience ?? defaults.audience, clients, opaque)
   return {
     issuers,
     issuer: issuers[0] as string,
-    tenants: tenantPattern(issuers, options.tenants),
+    tenants: tenantPattern(issuers, values.tenants),
     audiences: defaults.isResource ? listed.map((list) => list.flatMap(formsOf)) : listed,
     clients,
     types: typ === undefined ? TYPES : [typ],
     idTokens,
     timesAsText,
-    ...requiredClaims(options.requiredClaims === undefined ? [] : options.requiredClaims),
+    ...requiredClaims(values.requiredClaims === undefined ? [] : values.requiredClaims),
     clockToleranceSec,
     maxAgeSec,
     rules: { session, checkClaims, scopeFrom, scopeRequired },
@@ -173,7 +174,7 @@ export function claimPolicy(
 
 function issuerNames(given: unknown): readonly string[] {
   const names = typeof given === 'string' ? [given] : given
-  if (isTexts(names)) return [...names]
+  if (isTexts(names)) return [...(names as readonly string[])]
   throw optionError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(given)}`)
 }
 
@@ -184,7 +185,7 @@ function audiences(
   opaque: 'introspection' | 'verify' | undefined,
 ): readonly (readonly string[])[] {
   const list = typeof given === 'string' ? [given] : given
-  if (isTexts(list)) return [[...list]]
+  if (isTexts(list)) return [[...(list as readonly string[])]]
   const { instead, all } = (given ?? {}) as { instead?: unknown; all?: unknown }
   if (Array.isArray(all) && all.length > 0) return all.flatMap((one) => audiences(one, clients, opaque))
   if (Array.isArray(given) || instead === undefined) {
@@ -232,8 +233,4 @@ export function both(first: CheckClaims | undefined, second: CheckClaims | undef
     const held: unknown = first(claims, token)
     return held === true ? second(claims, token) : (held as boolean)
   }
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string' && one !== '')
 }

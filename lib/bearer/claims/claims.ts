@@ -45,18 +45,20 @@ const LATEST_SEC = 8.64e12
  * equality, numbers must be finite. A claim of another type is wrong, not absent.
  *
  * @param issuers accepted values of `iss`
+ * @param tenant the one that `iss` names; undefined if the issuer has no tenants
  * @param nowSec seconds since 1970
  */
 export function claimProblem(
   { claims, type }: Jws,
   policy: ClaimPolicy,
   issuers: readonly string[],
+  tenant: string | undefined,
   nowSec: number,
 ): Reason | undefined {
   if (!policy.types.includes(type)) return 'token_type'
   // Only ID tokens have these hashes (OpenID Connect Core §3.1.3.6, §3.3.2.11).
   if (type !== 'at+jwt' && !policy.idTokens && ('at_hash' in claims || 'c_hash' in claims)) return 'id_token'
-  if (!issuers.includes(claims.iss as string) || !isTenants(claims, policy.tenants)) return 'issuer'
+  if (!issuers.includes(claims.iss as string) || !isOfTenant(claims, policy, tenant)) return 'issuer'
   if (!isAudience(claims.aud, policy.audiences)) return 'audience'
   if (claims.exp === undefined) return 'expiry' // RFC 9068 §2.2
   return commonProblem(claims, policy, nowSec)
@@ -104,8 +106,9 @@ function clientNamed({ client_id, azp, cid, appid }: JsonObject): unknown {
   return client_id ?? azp ?? cid ?? appid
 }
 
-function isTenants(claims: JsonObject, tenants: TenantPattern | undefined): boolean {
-  return tenants === undefined || tenants.tenantOf(claims.iss as string) === claims[tenants.claim]
+/** A token without the claim is of the tenant that its `iss` names: Keycloak's realms, Cognito's pools. */
+function isOfTenant(claims: JsonObject, { tenants }: ClaimPolicy, tenant: string | undefined): boolean {
+  return (claims[tenants?.claim ?? ''] ?? tenant) === tenant
 }
 
 /** Removes claims that are `null`, which count as absent. Returns the same object if there are none. */

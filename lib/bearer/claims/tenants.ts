@@ -1,20 +1,21 @@
-import { answeredAtOnce } from '../../http/callback'
 import { optionError } from '../../http/help'
 import { shown } from '../../http/options'
 
-/** Accepted tenants: their names, or a function that returns true for them. */
-export type Tenants = readonly string[] | ((tenant: string) => boolean)
+/** Accepted tenants: their names, or a function that returns true for them, at once or later. */
+export type Tenants = readonly string[] | ((tenant: string) => boolean | Promise<boolean>)
 
 /** Pattern of the names of an issuer with tenants: `https://login.microsoftonline.com/{tid}/v2.0`. */
 export interface TenantPattern {
-  /** Claim that must name the same tenant. */
+  /** Claim that must name the same tenant, if the token has it. */
   readonly claim: string
   /** Listed tenants; empty with a function. */
   readonly listed: readonly string[]
-  /** Tenant that an `iss` names; undefined if the name does not match, or the tenant is not accepted. */
+  /** Tenant that an `iss` names; undefined if it does not match, or the tenant is not listed. */
   tenantOf(iss: string): string | undefined
-  /** Name of the issuer for a tenant. */
-  issuerOf(tenant: string): string
+  /** Whether a tenant is accepted, by the app's function; asked for every request. Undefined with a list. */
+  readonly accepts: ((tenant: string) => boolean | Promise<boolean>) | undefined
+  /** The pattern of a name or an address, for a tenant. */
+  of(pattern: string, tenant: string): string
 }
 
 const PLACEHOLDER = /\{([^{}]*)\}/g
@@ -33,30 +34,30 @@ export function tenantPattern(issuers: readonly string[], tenants: Tenants | und
     if (tenants === undefined) return undefined
     throw optionError("tenants needs a placeholder in issuer: 'https://login.example.org/{tid}'")
   }
-  if (issuers.length > 1 || found.length > 1 || placeholder[1] === '') {
+  const [braces, claim] = placeholder as unknown as [string, string]
+  if (issuers.length > 1 || found.length > 1 || claim === '') {
     throw optionError(`issuer may have one placeholder, with a claim's name; received ${shown(issuers)}`)
   }
-  if (typeof tenants !== 'function' && !isTenants(tenants)) {
-    throw optionError(`tenants must be a list of tenants or a function; received ${shown(tenants)}`)
+  const list: readonly string[] = Array.isArray(tenants) ? (tenants as string[]) : []
+  if (typeof tenants !== 'function' && !(list.length > 0 && list.every(isTenant))) {
+    throw optionError(
+      `tenants must be a list of tenants or a function; received ${shown(tenants)}. They are what ${braces} in issuer ` +
+        "may stand for: tenants: ['acme', 'globex'], or tenants: (tenant) => known.has(tenant)",
+    )
   }
-  const [before, after] = (issuers[0] as string).split(placeholder[0]) as [string, string]
-  const accepted = typeof tenants === 'function' ? tenants : (tenant: string) => tenants.includes(tenant)
-  const issuerOf = (tenant: string) => before + tenant + after
+  const listed = [...list]
+  const [before, after] = (issuers[0] as string).split(braces) as [string, string]
   return {
-    claim: placeholder[1] as string,
-    listed: typeof tenants === 'function' ? [] : [...tenants],
+    claim,
+    listed,
     tenantOf(iss) {
       const tenant = iss.slice(before.length, iss.length - after.length)
-      return issuerOf(tenant) === iss && isTenant(tenant) && answeredAtOnce('tenants', accepted(tenant)) === true
-        ? tenant
-        : undefined
+      if (before + tenant + after !== iss || !isTenant(tenant)) return undefined
+      return typeof tenants === 'function' || listed.includes(tenant) ? tenant : undefined
     },
-    issuerOf,
+    accepts: typeof tenants === 'function' ? tenants : undefined,
+    of: (pattern, tenant) => pattern.replaceAll(braces, tenant),
   }
-}
-
-function isTenants(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isTenant)
 }
 
 function isTenant(value: unknown): boolean {

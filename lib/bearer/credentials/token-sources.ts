@@ -62,19 +62,17 @@ export function tokenSources(given: unknown): TokenSources | undefined {
  *
  * @param dpop whether the scheme DPoP is accepted
  * @param maxTokenLength in characters
- * @param isKnown whether a text is a token verified earlier: its syntax, the slowest check, is then skipped
  */
 export function findTokenIn(
   sources: TokenSources,
   request: AppRequestView,
   dpop: boolean,
   maxTokenLength: number,
-  isKnown?: (text: string) => boolean,
 ): Credentials | Refusal {
   const { first, placements, cookies } = sources
   const own = first.length === 0 ? undefined : tokenOf(first, request, maxTokenLength)
   if (own) return own
-  const found = findCredentials(request, placements, dpop, maxTokenLength, isKnown)
+  const found = findCredentials(request, placements, dpop, maxTokenLength)
   if (cookies.length === 0 || !isRefusal(found) || found.refused !== 'no_token') return found
   return tokenOf(cookies, request, maxTokenLength) ?? found
 }

@@ -58,6 +58,7 @@ export interface DpopCheck {
   use(proof: ProvenKey): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal>
 }
 
+const AHEAD_SEC = 5
 const NAMES = ['required', 'maxAgeSec', 'proofs', 'maxProofs', 'nonceSecret', 'origin']
 
 /**
@@ -95,7 +96,7 @@ export function dpopCheck(
     const from = originOf(request)
     if (from === undefined) return refusal('dpop_proof')
     const uri = from + request.target
-    const proof = readProof(text, { method: request.method, uri, token, nowSec: now, maxAgeSec })
+    const proof = readProof(text, { method: request.method, uri, token, nowSec: now, maxAgeSec, aheadSec: AHEAD_SEC })
     if (!proof) return refusal('dpop_proof')
     const nonce = nonces?.judge(proof.nonce, now)
     if (nonce === 'other') return { ...refusal('dpop_nonce'), nonce: nonces?.current(now) }
@@ -140,7 +141,7 @@ function origins(given: unknown, warnings: boolean): (request: RequestView) => s
   }
   return typeof given === 'string'
     ? () => given
-    : ({ origin }) => list.find((base) => new URL(base).origin === origin.toLowerCase())
+    : ({ origin }) => list.find((base) => URL.canParse(origin) && new URL(base).origin === new URL(origin).origin)
 }
 
 /** Whether a value is an origin, with or without a path. */

@@ -2,6 +2,8 @@ import type { Clock } from '../../http/clock'
 import { RemediedProblem, fetchFailure } from '../../http/fetch-failure'
 import { type FetchFunction, FetchProblem, fetchJson } from '../../http/fetch-json'
 import type { JsonObject } from '../../http/json'
+import type { KeySource } from '../keys/key-source'
+import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
 import { shown } from '../../http/options'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 
@@ -14,8 +16,32 @@ export interface IssuerMetadata {
   readonly typ: 'at+jwt' | undefined
 }
 
-const TIMEOUT_MS = 5_000
-const MAX_BYTES = 256 * 1_024
+const LIMITS = { timeoutMs: 5_000, maxBytes: 256 * 1_024 }
+/** Shortest interval between fetches of metadata, which are repeated only after a failure. */
+const REDISCOVER_MS = 60_000
+
+/** Keys of an issuer that its metadata lead to. */
+export function discovered(issuer: string, allowHttp: boolean, remote: Omit<RemoteKeysOptions, 'locate'>): KeySource {
+  const { clock, fetch } = remote
+  let metadata: IssuerMetadata | undefined
+  let askedAt = -Infinity
+  const locate = async (afterFailure: boolean) => {
+    if (!metadata || (afterFailure && clock.now() - askedAt >= REDISCOVER_MS)) {
+      askedAt = clock.now()
+      metadata = await discover(issuer, clock, allowHttp, fetch)
+    }
+    return metadata.jwksUri
+  }
+  return {
+    ...remoteKeys({ ...remote, locate }),
+    get issuer() {
+      return metadata?.issuer
+    },
+    get typ() {
+      return metadata?.typ
+    },
+  }
+}
 
 /**
  * Fetches an issuer's metadata from the addresses of OpenID Connect Discovery §4 and RFC 8414 §3, with the issuer's path
@@ -32,7 +58,7 @@ export async function discover(
   fetch?: FetchFunction,
 ): Promise<IssuerMetadata> {
   const base = issuer.replace(/\/$/, '')
-  const limits = { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, fetch }
+  const limits = { ...LIMITS, clock, fetch }
   const problems: string[] = []
   let remedy = 'correct issuer, or give jwksUri'
   for (const url of addressesOf(base)) {
@@ -41,7 +67,7 @@ export async function discover(
       if (isOf(body, base)) return metadataOf(body, issuer, allowHttp)
       const { issuer: other } = body
       problems.push(`${url} ${typeof other === 'string' ? `names another issuer: ${shown(other)}` : 'names no issuer'}`)
-      if (typeof other === 'string') remedy = 'set issuer to the name that its metadata say'
+      if (typeof other === 'string') remedy = remedyForOther(other, body.jwks_uri, url)
     } catch (problem) {
       if (!isElsewhere(problem)) throw problem
       problems.push(problem.message)
@@ -66,6 +92,28 @@ function isElsewhere(problem: unknown): problem is FetchProblem & { readonly sta
 
 function isOf({ issuer }: JsonObject, base: string): boolean {
   return typeof issuer === 'string' && issuer.replace(/\/$/, '') === base
+}
+
+/**
+ * What to write where the metadata name another issuer than the one that they were asked from: the issuer has one name
+ * for all tenants, or a name by which this machine does not reach it.
+ */
+function remedyForOther(other: string, jwksUri: unknown, url: string): string {
+  if (other.includes('{tenantid}')) {
+    return (
+      `this address is for all tenants; name those that may come: issuer: '${other.replace('{tenantid}', '{tid}')}', ` +
+      "tenants: ['<tenant id>'], or use entra({ tenants }) of express-tollgate/providers"
+    )
+  }
+  if (!isSecureUrl(jwksUri, true)) return 'set issuer to the name that its metadata say'
+  const { origin, pathname, search } = new URL(jwksUri)
+  const isOutside = URL.canParse(other) && origin === new URL(other).origin
+  const reached = isOutside ? new URL(url).origin + pathname + search : jwksUri
+  const http = isSecureUrl(reached, false) ? '' : ', allowHttp: true'
+  return (
+    `tokens name it, too, so write { issuer: '${other}', jwksUri: '${reached}'${http} }; jwksUri is the address by which ` +
+    'this machine reaches the keys'
+  )
 }
 
 function metadataOf(body: JsonObject, issuer: string, allowHttp: boolean): IssuerMetadata {

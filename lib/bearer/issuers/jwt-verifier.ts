@@ -1,41 +1,20 @@
 import type { Clock } from '../../http/clock'
+import { isThenable } from '../../http/callback'
 import { codedError } from '../../http/help'
-import {
-  type ClaimPolicy,
-  TYPES,
-  claimProblem,
-  claimRefusal,
-  timesAsNumbers,
-  timesHold,
-  withoutNull,
-} from '../claims/claims'
+import { TYPES, claimProblem, claimRefusal, timesAsNumbers, timesHold, withoutNull } from '../claims/claims'
+import { isToken } from '../credentials/credentials'
 import { readJws } from '../credentials/jws'
-import type { KeySource } from '../keys/key-source'
+import { type FoundKeys, MOST_TRIED } from '../keys/key-source'
 import { isSignedWith } from '../keys/signature'
 import type { VerifyKey } from '../keys/verify-key'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import type { KnownToken, KnownTokens, PresentedToken } from './known-tokens'
+import type { OpaqueIssuer } from './opaque-tokens'
+import type { NamedKeys } from './tenant-keys'
 import type { IssuerKey, TokenVerifier, VerifiedToken } from './token-verifier'
+import type { TrustedIssuer } from './trusted-issuer'
 
-/** An issuer whose tokens are accepted: its keys, and the rules for its claims. */
-export interface TrustedIssuer {
-  readonly policy: ClaimPolicy
-  readonly keys: IssuerKeys
-}
-
-/** The keys of an issuer: one set, or one for each of its tenants. */
-export interface IssuerKeys {
-  /** Keys for the tokens of a tenant; `tenant` is undefined if the issuer has none. */
-  of(tenant: string | undefined): KeySource
-  /** All key sets so far. */
-  known(): readonly NamedKeys[]
-}
-
-/** A key set with the name of its issuer: `https://login.example.org/acme`. */
-export interface NamedKeys {
-  readonly issuer: string
-  readonly keys: KeySource
-}
+type Verified = VerifiedToken | Refusal
 
 /** The issuers whose tokens are accepted. */
 export class TrustedIssuers {
@@ -73,56 +52,114 @@ function issuerName(iss: string): string {
 }
 
 /**
- * Checks signed JWTs in this order: syntax, issuer, issuer's key, signature, claims. A token is never checked with
- * another issuer's key. For a token verified earlier, only the key and the times are checked again: nothing else can
- * have changed.
+ * Checks tokens. A JWT is checked in this order: syntax, issuer, tenant, issuer's key, signature, claims. It is never
+ * checked with another issuer's key. For a token verified earlier, only the tenant, the key and the times are checked
+ * again: nothing else can have changed. Opaque tokens, and JWTs of the issuer that is asked about its tokens, are sent to
+ * that issuer, and no others are.
+ *
+ * @param opaque the issuer that is asked about its tokens, if there is one
  */
-export function jwtVerifier(issuers: TrustedIssuers, tokens: KnownTokens, clock: Clock): TokenVerifier {
-  return { verify, knows: (text) => tokens.get(text) !== undefined, ready, reload, keys }
+export function tokenVerifier(
+  issuers: TrustedIssuers,
+  opaque: OpaqueIssuer | undefined,
+  tokens: KnownTokens,
+  clock: Clock,
+): TokenVerifier {
+  const hasKeys = issuers.all().length > 0
+  return { verify, ready, reload, keys }
 
-  function verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal> {
+  function verify(token: string, from?: object): Verified | Promise<Verified> {
     const known = tokens.get(token)
-    const presented = known ?? present(token)
-    if ('refused' in presented) return presented
-    const { jws, keys } = presented
-    const key = known && keys.isFixed ? known.key : keys.find(jws.kid, jws.algorithm)
-    if (key instanceof Promise) return key.then((found) => check(presented, found, known))
-    return check(presented, key, known)
+    if (known) return checkTenant(known, known)
+    if (!isToken(token)) return refuse('malformed_credentials')
+    if (opaque && (!hasKeys || token.split('.', 4).length !== 3)) return opaque.verify(token, from)
+    const presented = present(token)
+    if (!isRefusal(presented)) return checkTenant(presented)
+    const isAsked =
+      presented.refused === 'issuer' && opaque?.policy.issuers.includes(presented.about?.received as string)
+    return isAsked ? (opaque as OpaqueIssuer).verify(token, from) : presented
   }
 
   function present(token: string): PresentedToken | Refusal {
     const read = readJws(token)
     if (isRefusal(read)) return read
     const jws = { ...read, claims: withoutNull(read.claims) }
-    const from = issuers.find(jws.claims.iss)
-    if (!from) return TYPES.includes(jws.type) ? untrusted(jws.claims.iss) : refuse('token_type')
-    const { issuer, tenant } = from
-    return { jws, policy: issuer.policy, keys: issuer.keys.of(tenant), tenant }
+    const { iss } = jws.claims
+    const from = issuers.find(iss)
+    if (from) return { ...from, jws, keys: from.issuer.keys.of(from.tenant) }
+    if (!TYPES.includes(jws.type)) return refuse('token_type')
+    return { refused: 'issuer', about: { expected: issuers.all().map(({ policy }) => policy.issuer), received: iss } }
   }
 
-  function check(
-    { jws, policy, keys, tenant }: PresentedToken,
-    key: VerifyKey | Refusal,
-    known: KnownToken | undefined,
-  ): VerifiedToken | Refusal {
+  /** The app's function is asked for every request: it may stop accepting a tenant. */
+  function checkTenant(presented: PresentedToken, known?: KnownToken): Verified | Promise<Verified> {
+    const { tenants, issuer } = presented.issuer.policy
+    if (!tenants?.accepts) return checkKey(presented, known)
+    const judge = (accepted: boolean) => (accepted === true ? checkKey(presented, known) : notAccepted(presented))
+    const failed = (cause: unknown): Refusal => ({
+      refused: 'tenants_unavailable',
+      retryAfterSec: 1,
+      about: { issuer },
+      cause,
+    })
+    try {
+      const accepted = tenants.accepts(presented.tenant as string)
+      return isThenable(accepted) ? Promise.resolve(accepted).then(judge, failed) : judge(accepted)
+    } catch (cause) {
+      return failed(cause)
+    }
+  }
+
+  function notAccepted({ jws, issuer }: PresentedToken): Refusal {
+    return {
+      refused: 'issuer',
+      about: { issuer: issuer.policy.issuer, expected: 'what tenants accepts', received: jws.claims.iss },
+    }
+  }
+
+  function checkKey(presented: PresentedToken, known: KnownToken | undefined): Verified | Promise<Verified> {
+    const { keys, jws } = presented
+    if (known && isStillValid(known)) return known.verified
+    if (known && keys.has(known.key)) return checkClaims(presented, known.key)
+    const found = keys.find(jws)
+    return found instanceof Promise
+      ? found.then((late) => checkSignature(presented, late, true))
+      : checkSignature(presented, found)
+  }
+
+  function isStillValid({ keys, key, metadata, fromSec, untilSec }: KnownToken): boolean {
     const nowSec = clock.date() / 1_000
-    const isSameKey = known !== undefined && key === known.key
-    const { issuer, typ } = keys
-    if (isSameKey && issuer === known.issuer && typ === known.typ && nowSec >= known.fromSec && nowSec < known.untilSec)
-      return known.verified
-    if (isRefusal(key)) return { ...key, about: { issuer: policy.issuer } }
+    const isSame = keys.issuer === metadata.issuer && keys.typ === metadata.typ
+    return isSame && nowSec >= fromSec && nowSec < untilSec && keys.has(key)
+  }
+
+  /** @param isLatest whether these keys were fetched for this token */
+  function checkSignature(presented: PresentedToken, found: FoundKeys, isLatest = false): Verified | Promise<Verified> {
+    const { jws, issuer, keys } = presented
+    if (isRefusal(found)) return { ...found, about: { issuer: issuer.policy.issuer } }
+    const own = found.filter((key) => isFor(key, presented))
+    if (own.length === 0) return refuse('unknown_key')
+    const key = own.find((one) => isSignedWith(jws.token, jws.algorithm, one))
+    if (key) return checkClaims(presented, key)
+    const refused = notSigned(presented, found)
+    if (isLatest) return refused
+    const other = keys.findOther(jws, found)
+    return other instanceof Promise
+      ? other.then((late) => (late ? checkSignature(presented, late, true) : refused))
+      : refused
+  }
+
+  function checkClaims(presented: PresentedToken, key: VerifyKey): Verified {
+    const { jws, issuer, keys, tenant } = presented
+    const { policy } = issuer
     const iss = jws.claims.iss as string
-    if (key.issuer !== undefined && !isFor(key.issuer, iss, tenant)) return refuse('unknown_key')
-    if (!isSameKey && !isSignedWith(jws.token, jws.algorithm, key)) return refuse('signature')
-    if (typ && jws.type !== typ) return refuse('token_type')
+    if (keys.typ && jws.type !== keys.typ) return refuse('token_type')
     const claims = policy.timesAsText ? timesAsNumbers(jws.claims) : jws.claims
-    const names =
-      tenant === undefined ? policy.issuers : [(policy.tenants as { issuerOf(of: string): string }).issuerOf(tenant)]
-    const accepted = issuer === undefined || names.length > 1 ? names : [issuer]
-    const problem = claimProblem({ ...jws, claims }, policy, accepted, nowSec)
+    const problem = claimProblem({ ...jws, claims }, policy, namesOf(presented), tenant, clock.date() / 1_000)
     if (problem) return claimRefusal(problem, claims, policy)
     const verified = { token: jws.token, issuer: iss, claims, header: jws.header, rules: policy.rules }
-    tokens.add({ jws, policy, keys, tenant, key, issuer, typ, ...timesHold(claims, policy), verified })
+    const metadata = { issuer: keys.issuer, typ: keys.typ }
+    tokens.add({ ...presented, key, metadata, ...timesHold(claims, policy), verified })
     return verified
   }
 
@@ -141,10 +178,6 @@ export function jwtVerifier(issuers: TrustedIssuers, tokens: KnownTokens, clock:
   function known(): readonly NamedKeys[] {
     return issuers.all().flatMap((issuer) => issuer.keys.known())
   }
-
-  function untrusted(received: unknown): Refusal {
-    return { refused: 'issuer', about: { expected: issuers.all().map(({ policy }) => policy.issuer), received } }
-  }
 }
 
 /** Adds the name of the issuer to the message. */
@@ -155,9 +188,35 @@ function named(issuer: string): (problem: unknown) => never {
   }
 }
 
-/** Whether a key is for an issuer. Microsoft's JWKs have a member `issuer`, in which `{tenantid}` means any tenant. */
-function isFor(keyIssuer: string, iss: string, tenant: string | undefined): boolean {
-  const [before, after] = keyIssuer.split('{tenantid}') as [string, string?]
-  if (after === undefined) return keyIssuer === iss
-  return tenant === undefined ? iss.startsWith(before) && iss.endsWith(after) : iss === before + tenant + after
+function notSigned({ jws }: PresentedToken, { length }: readonly VerifyKey[]): Refusal {
+  if (jws.kid !== undefined || length < MOST_TRIED) return refuse('signature')
+  return {
+    refused: 'unknown_key',
+    cause: new Error(`it names no key, and only ${MOST_TRIED} of the issuer's are tried`),
+  }
+}
+
+/** Values of `iss` that are accepted: the name in the metadata, else those of the options. */
+function namesOf({ issuer: { policy }, keys, tenant }: PresentedToken): readonly string[] {
+  if (keys.issuer !== undefined && policy.issuers.length === 1) return [keys.issuer]
+  return policy.tenants && tenant !== undefined ? [policy.tenants.of(policy.issuer, tenant)] : policy.issuers
+}
+
+const TENANT_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i
+
+/**
+ * Whether a key is for the issuer of a token. Microsoft's JWKs have a member `issuer`, in which `{tenantid}` is any
+ * tenant. They name the issuer as tokens of version 2 do, and are for version 1 of the same tenant, too.
+ */
+function isFor({ issuer: named }: VerifyKey, { jws, issuer: { policy, keyIssuers }, tenant }: PresentedToken): boolean {
+  if (named === undefined) return true
+  const iss = jws.claims.iss as string
+  const [before, after] = named.split('{tenantid}') as [string, string?]
+  const others = keyIssuers.map((name) => (tenant === undefined ? name : (policy.tenants?.of(name, tenant) ?? name)))
+  const id = TENANT_ID.exec(iss)?.[0]
+  const ofTenant = others.filter((name) => name === iss || (id !== undefined && name.includes(id)))
+  return ofTenant.some((name) => {
+    if (after === undefined) return name === named
+    return tenant === undefined ? name.startsWith(before) && name.endsWith(after) : name === before + tenant + after
+  })
 }

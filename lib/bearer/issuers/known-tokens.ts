@@ -1,13 +1,13 @@
-import type { ClaimPolicy } from '../claims/claims'
 import type { Jws } from '../credentials/jws'
 import type { KeySource } from '../keys/key-source'
 import type { VerifyKey } from '../keys/verify-key'
+import type { TrustedIssuer } from './trusted-issuer'
 import type { VerifiedToken } from './token-verifier'
 
-/** A token taken apart, with the rules and keys of its issuer. */
+/** A token taken apart, with its issuer and that issuer's keys. */
 export interface PresentedToken {
   readonly jws: Jws
-  readonly policy: ClaimPolicy
+  readonly issuer: TrustedIssuer
   readonly keys: KeySource
   /** Tenant of the issuer; undefined if the issuer has none. */
   readonly tenant: string | undefined
@@ -17,8 +17,7 @@ export interface PresentedToken {
 export interface KnownToken extends PresentedToken {
   readonly key: VerifyKey
   /** Name and token type in the issuer's metadata at that time. */
-  readonly issuer: string | undefined
-  readonly typ: string | undefined
+  readonly metadata: { readonly issuer: string | undefined; readonly typ: string | undefined }
   /** Period in which the token's times hold, in seconds since 1970: from `fromSec` until before `untilSec`. */
   readonly fromSec: number
   readonly untilSec: number
@@ -38,8 +37,6 @@ const LOOKED_UP_BY = 43
 export class KnownTokens {
   #recent = new Map<string, KnownToken>()
   #earlier = new Map<string, KnownToken>()
-  /** Result of the last lookup, because each request looks its token up twice. */
-  #latest: KnownToken | undefined
 
   /** @param maxTokens size of the cache; 0: no cache */
   constructor(readonly maxTokens: number) {}
@@ -50,11 +47,6 @@ export class KnownTokens {
 
   /** Cached entry of a token; the caller checks its times and its key. */
   get(token: string): KnownToken | undefined {
-    if (this.#latest?.jws.token === token) return this.#latest
-    return (this.#latest = this.#find(token))
-  }
-
-  #find(token: string): KnownToken | undefined {
     const end = token.slice(-LOOKED_UP_BY)
     const recent = this.#recent.get(end)
     if (recent?.jws.token === token) return recent
@@ -66,7 +58,6 @@ export class KnownTokens {
 
   add(known: KnownToken): void {
     if (this.maxTokens === 0) return
-    this.#latest = undefined
     const end = known.jws.token.slice(-LOOKED_UP_BY)
     this.#earlier.delete(end)
     if (this.#recent.size >= this.maxTokens / 2 && !this.#recent.has(end)) {

@@ -1,6 +1,19 @@
 import type { TenantPattern } from '../claims/tenants'
 import type { KeySource } from '../keys/key-source'
-import type { IssuerKeys, NamedKeys } from './jwt-verifier'
+
+/** The keys of an issuer: one set, or one for each of its tenants. */
+export interface IssuerKeys {
+  /** Keys for the tokens of a tenant; `tenant` is undefined if the issuer has none. */
+  of(tenant: string | undefined): KeySource
+  /** All key sets so far. */
+  known(): readonly NamedKeys[]
+}
+
+/** A key set with the name of its issuer: `https://login.example.org/acme`. */
+export interface NamedKeys {
+  readonly issuer: string
+  readonly keys: KeySource
+}
 
 /** Largest number of unlisted tenants whose keys are kept; the least recently used is removed first. */
 const MOST_TENANTS = 1_000
@@ -9,28 +22,35 @@ const MOST_TENANTS = 1_000
  * Keys of an issuer with a key set for each tenant. Listed tenants have theirs from the start. With a function in
  * `tenants`, the first token of a tenant adds its key set.
  *
- * @param keysOf makes the key source of an issuer by its name
+ * @param issuer pattern of its name
+ * @param keysOf makes the key source of a tenant
  * @throws what `keysOf` throws for any tenant, at startup
  */
-export function tenantKeys(tenants: TenantPattern, keysOf: (issuer: string) => KeySource): IssuerKeys {
-  const byTenant = new Map(tenants.listed.map((tenant) => [tenant, keysOfTenant(tenant)]))
-  const most = Math.max(MOST_TENANTS, tenants.listed.length)
-  if (byTenant.size === 0) keysOf(tenants.issuerOf('tenant')) // throws at startup what would be wrong for every tenant
+export function tenantKeys(tenants: TenantPattern, issuer: string, keysOf: (tenant: string) => KeySource): IssuerKeys {
+  const { listed } = tenants
+  const byTenant = new Map(listed.map((tenant) => [tenant, namedKeysOf(tenant)]))
+  const most = Math.max(MOST_TENANTS, listed.length)
+  if (listed.length === 0) keysOf('tenant') // throws at startup what would be wrong for every tenant
 
   return {
-    of(tenant) {
-      const known = byTenant.get(tenant as string) ?? keysOfTenant(tenant as string)
-      byTenant.delete(tenant as string)
-      byTenant.set(tenant as string, known)
-      if (byTenant.size > most) byTenant.delete([...byTenant.keys()][0] as string)
+    of(tenant = '') {
+      const known = byTenant.get(tenant) ?? namedKeysOf(tenant)
+      byTenant.delete(tenant)
+      byTenant.set(tenant, known)
+      if (byTenant.size > most) byTenant.delete(leastUseful())
       return known.keys
     },
     // Unlisted tenants count once their keys were fetched, because a token may name a tenant that does not exist.
-    known: () => [...byTenant.values()].filter(({ keys }) => tenants.listed.length > 0 || keys.all().length > 0),
+    known: () => [...byTenant.values()].filter(({ keys }) => listed.length > 0 || keys.all().length > 0),
   }
 
-  function keysOfTenant(tenant: string): NamedKeys {
-    const issuer = tenants.issuerOf(tenant)
-    return { issuer, keys: keysOf(issuer) }
+  function namedKeysOf(tenant: string): NamedKeys {
+    return { issuer: tenants.of(issuer, tenant), keys: keysOf(tenant) }
+  }
+
+  /** The tenant without keys that was used least recently; where all have keys, that tenant. */
+  function leastUseful(): string {
+    for (const [tenant, { keys }] of byTenant) if (keys.all().length === 0) return tenant
+    return byTenant.keys().next().value as string
   }
 }

@@ -16,12 +16,16 @@ export interface VerifiedToken {
   session?: Session
 }
 
+/**
+ * Verifies a token; never throws.
+ *
+ * @param from the client's connection, so that no client takes all calls to an issuer; undefined if it is unknown
+ */
+export type Verify = (token: string, from?: object) => VerifiedToken | Refusal | Promise<VerifiedToken | Refusal>
+
 /** Verifier of tokens: by keys, by introspection, or by a function of the app. */
 export interface TokenVerifier {
-  /** Verifies a token; never throws. */
-  verify(token: string): VerifiedToken | Refusal | Promise<VerifiedToken | Refusal>
-  /** Whether this text was verified earlier, so that its syntax is valid. */
-  readonly knows?: (text: string) => boolean
+  readonly verify: Verify
   /**
    * Resolves when tokens can be verified.
    *
@@ -46,11 +50,4 @@ export interface IssuerKey {
   readonly kid: string | undefined
   /** Algorithms of the key. */
   readonly algorithms: readonly Algorithm[]
-}
-
-/** Methods of a verifier without keys: it is ready at once and fetches nothing. */
-export const WITHOUT_KEYS: Omit<TokenVerifier, 'verify'> = {
-  ready: () => Promise.resolve(),
-  reload: () => Promise.resolve(),
-  keys: () => [],
 }

@@ -1,23 +1,59 @@
 import { KeyObject } from 'node:crypto'
 import type { Clock } from '../../http/clock'
 import { keyError, optionError } from '../../http/help'
-import { optionRange, shown } from '../../http/options'
-import { type Algorithm, ASYMMETRIC, SYMMETRIC } from '../keys/algorithm'
-import type { KeyMaterial, KeyOptions } from '../keys/key-options'
-import { type IssuerMetadata, discover } from './discovery'
-import { type IssuerDefaults, type TokenOptions, claimPolicy } from '../claims/claim-options'
-import type { TrustedIssuer } from './jwt-verifier'
-import { tenantKeys } from './tenant-keys'
-import { type KeySource, keySet, secretBeside, sharedAlgorithms, staticKeys } from '../keys/key-source'
-import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
+import { type OptionValues, checkedLater, wholeNumber } from '../../http/option-table'
+import { shown } from '../../http/options'
 import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
+import { type IssuerDefaults, type TokenOptions, type TokenValues, claimPolicy } from '../claims/claim-options'
+import type { ClaimPolicy } from '../claims/claims'
+import { type Algorithm, ASYMMETRIC, SYMMETRIC, isSymmetric } from '../keys/algorithm'
+import type { KeyMaterial, KeyOptions, Secret } from '../keys/key-options'
+import { type KeySource, findKeys, keySet, secretsBeside, staticKeys } from '../keys/key-source'
+import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from '../keys/verify-key'
+import { isRefusal } from '../refusal/refusal'
+import { CallLine } from '../../http/call-line'
+import { discovered } from './discovery'
+import { type IssuerKeys, tenantKeys } from './tenant-keys'
 
 /** One issuer of several. */
 export type IssuerOptions = TokenOptions & KeyOptions
 
-/** Names of the options read here, beside {@link CLAIM_OPTION_NAMES}. */
-export const KEY_OPTION_NAMES: readonly string[] = ['key', 'keys', 'secret', 'jwksUri', 'algorithms', 'lastGoodSec']
+/** The options of {@link KeyOptions}, and rules for keys. */
+export const KEY_TABLE = {
+  key: checkedLater<KeyMaterial>(),
+  keys: checkedLater<readonly KeyMaterial[]>(),
+  secret: checkedLater<Secret | readonly Secret[]>(),
+  jwksUri: checkedLater<string>(),
+  algorithms: checkedLater<readonly Algorithm[]>(),
+  lastGoodSec: wholeNumber(0, 86_400, 3_600),
+}
+
+/** Values of the options of an issuer with keys. */
+export type IssuerValues = TokenValues & OptionValues<typeof KEY_TABLE>
+
+/** An issuer whose tokens are accepted: its keys, and the rules for its claims. */
+export interface TrustedIssuer {
+  readonly policy: ClaimPolicy
+  readonly keys: IssuerKeys
+  /** Names of the issuers that share its keys, its own among them. */
+  readonly keyIssuers: readonly string[]
+}
+
+/** JWK Sets of issuers that are listed together: those with the same address and rules are one. */
+export class JwkSets {
+  readonly #made: { readonly rules: readonly unknown[]; readonly keys: KeySource }[] = []
+
+  of(url: string, options: Omit<RemoteKeysOptions, 'locate'>): KeySource {
+    const { algorithms, lastGoodMs, mayBeEmpty, fetch } = options
+    const rules = [url, String(algorithms), lastGoodMs, mayBeEmpty, fetch]
+    const known = this.#made.find((one) => one.rules.every((rule, i) => rule === rules[i]))
+    if (known) return known.keys
+    const keys = remoteKeys({ ...options, locate: () => url })
+    this.#made.push({ rules, keys })
+    return keys
+  }
+}
 
 /** Options that name the source of keys. Default: discovery. */
 const SOURCES = ['key', 'keys', 'secret', 'jwksUri'] as const
@@ -25,50 +61,65 @@ const SOURCES = ['key', 'keys', 'secret', 'jwksUri'] as const
 /**
  * Makes a trusted issuer from its options.
  *
+ * @param sets JWK Sets of the issuers that are listed together
+ * @param sharing names of the issuers with the same `jwksUri`
  * @throws {TypeError|RangeError} naming the option
  */
-export function trustedIssuer(options: IssuerOptions, defaults: IssuerDefaults, clock: Clock): TrustedIssuer {
-  const policy = claimPolicy(options, defaults)
-  const keysOf = (issuer: string) => keySource(options, issuer, options.allowHttp ?? false, clock)
-  const { tenants } = policy
-  if (tenants && !SOURCES.some((name) => options[name] !== undefined)) {
-    return { policy, keys: tenantKeys(tenants, keysOf) }
+export function trustedIssuer(
+  values: IssuerValues,
+  defaults: IssuerDefaults,
+  clock: Clock,
+  sets = new JwkSets(),
+  sharing: readonly string[] = [],
+): TrustedIssuer {
+  const policy = claimPolicy(values, defaults)
+  const keyIssuers = [...policy.issuers, ...sharing]
+  const { tenants, issuer } = policy
+  const { jwksUri } = values
+  const hasOwnKeys = [values.key, values.keys, values.secret].some((given) => given !== undefined)
+  if (!tenants || (jwksUri === undefined ? hasOwnKeys : tenants.of(jwksUri, '') === jwksUri)) {
+    const keys = keySource(values, issuer, clock, sets)
+    return { policy, keyIssuers, keys: { of: () => keys, known: () => [{ issuer, keys }] } }
   }
-  const keys = keysOf(policy.issuer)
-  return { policy, keys: { of: () => keys, known: () => [{ issuer: policy.issuer, keys }] } }
+  const line = new CallLine(clock)
+  const keysOf = (tenant: string) =>
+    keySource(
+      { ...values, jwksUri: jwksUri && tenants.of(jwksUri, tenant) },
+      tenants.of(issuer, tenant),
+      clock,
+      sets,
+      line,
+    )
+  return { policy, keyIssuers, keys: tenantKeys(tenants, issuer, keysOf) }
 }
 
-function keySource(options: IssuerOptions, issuer: string, allowHttp: boolean, clock: Clock): KeySource {
-  const { key, keys, secret, jwksUri, lastGoodSec = 3_600 } = options
-  const given = SOURCES.filter((name) => options[name] !== undefined)
-  if (given.length > 1 && given.join() !== 'secret,jwksUri') {
-    throw keyError(`${given.join(' and ')} contradict each other: give one source of keys`)
+/** @param line for the fetches of all tenants */
+function keySource(values: IssuerValues, issuer: string, clock: Clock, sets: JwkSets, line?: CallLine): KeySource {
+  const { key, keys, secret, jwksUri, allowHttp, fetch } = values
+  const given = SOURCES.filter((name) => values[name] !== undefined).join(' and ')
+  if (given.includes('and') && given !== 'secret and jwksUri') {
+    throw keyError(`${given} contradict each other: give one source of keys`)
   }
-  optionRange('lastGoodSec', lastGoodSec, 0, 86_400)
-  const isSecretOnly = given.join() === 'secret'
-  const accepted = allowed(options.algorithms, [
-    ...(isSecretOnly ? [] : ASYMMETRIC),
-    ...(secret === undefined ? [] : SYMMETRIC),
-  ])
-  const algorithms = accepted.filter((algorithm) => !SYMMETRIC.includes(algorithm))
-  const ofSecret = accepted.filter((algorithm) => SYMMETRIC.includes(algorithm))
-  const shared = secret === undefined ? undefined : fixed([take('secret', () => keyFromOption(secret, ofSecret))])
-  if (shared && isSecretOnly) return shared
-  if (key !== undefined) return fixed([take('key', () => keyOf(key, algorithms))])
+  const accepted = allowed(values.algorithms, given)
+  const algorithms = accepted.filter((algorithm) => !isSymmetric(algorithm))
+  const shared = secret === undefined ? undefined : staticKeys(secretsOf(secret, accepted.filter(isSymmetric)))
+  if (shared && jwksUri === undefined) return shared
+  if (key !== undefined) return staticKeys([take('key', () => keyOf(key, algorithms))])
   if (keys !== undefined) {
     if (!Array.isArray(keys) || keys.length === 0) throw keyError('keys must be a list of one key or more')
-    return fixed((keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms))))
+    const made = (keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms)))
+    checkKids(made)
+    return staticKeys(made)
   }
-  const remote = { algorithms, clock, lastGoodMs: lastGoodSec * 1_000, fetch: options.fetch }
+  const remote = { algorithms, clock, lastGoodMs: values.lastGoodSec * 1_000, fetch, line }
   if (jwksUri !== undefined) {
     if (!isSecureUrl(jwksUri, allowHttp)) {
       throw optionError(`jwksUri must be an https URL; received ${shown(jwksUri)}${allowHttpHint(jwksUri)}`)
     }
     if (algorithms.length === 0) {
-      throw optionError(`algorithms must name one of ${ASYMMETRIC.join(', ')} for jwksUri; received ${shown(ofSecret)}`)
+      throw optionError(`algorithms must name one of ${ASYMMETRIC.join(', ')} for jwksUri; received ${shown(accepted)}`)
     }
-    const jwks = remoteKeys({ ...remote, mayBeEmpty: shared !== undefined, locate: () => jwksUri })
-    return shared ? secretBeside(shared, jwks) : jwks
+    return shared ? secretsBeside(shared, sets.of(jwksUri, { ...remote, mayBeEmpty: true })) : sets.of(jwksUri, remote)
   }
   if (!isSecureUrl(issuer, allowHttp) || /[?#]/.test(issuer)) {
     throw optionError(
@@ -79,55 +130,31 @@ function keySource(options: IssuerOptions, issuer: string, allowHttp: boolean, c
   return discovered(issuer, allowHttp, remote)
 }
 
-/** Shortest interval between fetches of metadata, which are repeated only after a failure. */
-const REDISCOVER_MS = 60_000
-
-function discovered(issuer: string, allowHttp: boolean, remote: Omit<RemoteKeysOptions, 'locate'>): KeySource {
-  const { clock, fetch } = remote
-  let metadata: IssuerMetadata | undefined
-  let askedAt = -Infinity
-  const locate = async (afterFailure: boolean) => {
-    if (!metadata || (afterFailure && clock.now() - askedAt >= REDISCOVER_MS)) {
-      askedAt = clock.now()
-      metadata = await discover(issuer, clock, allowHttp, fetch)
-    }
-    return metadata.jwksUri
-  }
-  return {
-    ...remoteKeys({ ...remote, locate }),
-    get issuer() {
-      return metadata?.issuer
-    },
-    get typ() {
-      return metadata?.typ
-    },
-  }
-}
-
-function fixed(keys: readonly VerifyKey[]): KeySource {
-  const set = keySet(keys)
-  for (const key of keys) {
-    const [algorithm] = sharedAlgorithms(key, set.byKid)
-    if (algorithm === undefined) continue
-    const named = key.kid === undefined ? 'without a kid to tell them apart' : `with the kid ${shown(key.kid)}`
-    throw keyError(`keys has two keys for ${algorithm} ${named}`)
-  }
-  return staticKeys(set)
-}
-
 function keyOf(material: KeyMaterial, algorithms: readonly Algorithm[]): VerifyKey {
   if (typeof material === 'string' || material instanceof KeyObject) return keyFromMaterial(material, algorithms)
   return keyFromJwk(material, algorithms)
 }
 
-function keyFromOption(secret: unknown, algorithms: readonly Algorithm[]): VerifyKey {
-  if (algorithms.length !== 1) {
+/** @throws {TypeError} if a token that names a key could be of two */
+function checkKids(keys: readonly VerifyKey[]): void {
+  const set = keySet(keys)
+  for (const { kid, algorithms } of keys) {
+    const algorithm = algorithms.find(
+      (one) => kid !== undefined && isRefusal(findKeys(set, { kid, algorithm: one, header: {} })),
+    )
+    if (algorithm !== undefined) throw keyError(`keys has two keys for ${algorithm} with the kid ${shown(kid)}`)
+  }
+}
+
+function secretsOf(given: Secret | readonly Secret[], algorithms: readonly Algorithm[]): readonly VerifyKey[] {
+  const [algorithm, ...more] = algorithms
+  if (algorithm === undefined || more.length > 0) {
     throw optionError(`algorithms must name one of ${SYMMETRIC.join(', ')} for secret; received ${shown(algorithms)}`)
   }
-  if (typeof secret !== 'string' && !(secret instanceof Uint8Array) && !(secret instanceof KeyObject)) {
-    throw new KeyProblem('it is no text, bytes or KeyObject')
-  }
-  return keyFromSecret(secret, algorithms[0] as Algorithm)
+  const secrets: readonly Secret[] = Array.isArray(given) ? given : [given as Secret]
+  if (secrets.length === 0) throw keyError('secret must be a secret, or a list of one or more')
+  const nameOf = (i: number) => (Array.isArray(given) ? `secret[${i}]` : 'secret')
+  return secrets.map((secret, i) => take(nameOf(i), () => keyFromSecret(secret, algorithm)))
 }
 
 /** Names the option in the error, without its value: it may be a private key. */
@@ -140,15 +167,17 @@ function take(option: string, make: () => VerifyKey): VerifyKey {
   }
 }
 
-function allowed(given: unknown, family: readonly Algorithm[]): readonly Algorithm[] {
-  if (given === undefined) return family.filter((algorithm) => algorithm !== 'HS384' && algorithm !== 'HS512')
-  if (!Array.isArray(given) || given.length === 0) {
-    throw optionError(`algorithms must be a list of one or more; received ${shown(given)}`)
+/** @param given sources of the keys */
+function allowed(algorithms: unknown, given: string): readonly Algorithm[] {
+  const family =
+    given === 'secret' ? SYMMETRIC : given.startsWith('secret') ? [...ASYMMETRIC, ...SYMMETRIC] : ASYMMETRIC
+  if (algorithms === undefined) return family.filter((algorithm) => algorithm !== 'HS384' && algorithm !== 'HS512')
+  if (!Array.isArray(algorithms) || algorithms.length === 0) {
+    throw optionError(`algorithms must be a list of one or more; received ${shown(algorithms)}`)
   }
-  for (const algorithm of given as unknown[]) {
-    if (!(family as readonly unknown[]).includes(algorithm)) {
-      throw optionError(`algorithms must be among ${family.join(', ')} here; received ${shown(algorithm)}`)
-    }
+  for (const algorithm of algorithms as unknown[]) {
+    if ((family as readonly unknown[]).includes(algorithm)) continue
+    throw optionError(`algorithms must be among ${family.join(', ')} here; received ${shown(algorithm)}`)
   }
-  return [...(given as Algorithm[])]
+  return [...(algorithms as Algorithm[])]
 }

@@ -1,25 +1,24 @@
 import type { Clock } from '../../http/clock'
 import type { FetchFunction } from '../../http/fetch-json'
 import { optionError } from '../../http/help'
-import { optionNames, optionOneOf, optionRange, optionType, shown } from '../../http/options'
+import { checkedLater, functionOption, readOptions, wholeNumber } from '../../http/option-table'
+import type { OptionValues } from '../../http/option-table'
+import { shown } from '../../http/options'
 import {
   type Audience,
-  CLAIM_OPTION_NAMES,
   type IssuerDefaults,
+  TOKEN_TABLE,
   type TokenOptions,
   both,
   claimPolicy,
 } from '../claims/claim-options'
-import type { ClaimPolicy } from '../claims/claims'
-import { type VerifyToken, customVerifier } from './custom-verifier'
-import { type IntrospectionOptions, introspectionVerifier } from './introspection'
-import { TrustedIssuers, jwtVerifier } from './jwt-verifier'
-import { KnownTokens } from './known-tokens'
-import { mixedVerifier } from './mixed-verifier'
-import type { TokenVerifier } from './token-verifier'
-import { type IssuerOptions, KEY_OPTION_NAMES, trustedIssuer } from './trusted-issuer'
-import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 import type { CheckClaims, ReadSession } from '../session/session'
+import { type IntrospectionOptions, introspecting } from './introspection'
+import { TrustedIssuers, tokenVerifier } from './jwt-verifier'
+import { KnownTokens } from './known-tokens'
+import { type OpaqueIssuer, type VerifyToken, verifyingByApp } from './opaque-tokens'
+import type { TokenVerifier } from './token-verifier'
+import { type IssuerOptions, JwkSets, KEY_TABLE, trustedIssuer } from './trusted-issuer'
 
 /** Check of opaque tokens, in place of keys. */
 export type OpaqueOptions =
@@ -73,17 +72,26 @@ export interface CacheOptions {
   readonly cache?: { readonly maxTokens: number } | false | undefined
 }
 
+const ISSUER_TABLE = { ...TOKEN_TABLE, ...KEY_TABLE }
+const ENTRY_TABLE = { ...ISSUER_TABLE, introspection: checkedLater<IntrospectionOptions>() }
+
+/** The options that say how tokens are verified. */
+export const VERIFIER_TABLE = {
+  ...ENTRY_TABLE,
+  issuers: checkedLater<readonly (IssuerOptions | IntrospectedIssuerOptions)[]>(),
+  verify: functionOption<VerifyToken>(),
+  cache: checkedLater<{ readonly maxTokens: number } | false>(),
+}
+
+type VerifierValues = OptionValues<typeof VERIFIER_TABLE>
+type EntryValues = OptionValues<typeof ENTRY_TABLE>
+
 /** Options beside `issuers` that apply to all of them. */
 const FOR_ALL_ISSUERS: ReadonlySet<string> = new Set(['audience', 'session', 'checkClaims', 'fetch'])
-
+/** Options that say nothing where the issuer is asked about each token. */
+const FOR_KEYS = [...Object.keys(KEY_TABLE), 'issuers', 'typ', 'tenants']
 const ONCE = 'give all of its keys in one entry; secret and jwksUri may stand together'
-
-const ISSUER_OPTION_NAMES = [...CLAIM_OPTION_NAMES, ...KEY_OPTION_NAMES]
-
-/** Names of the options read here. */
-export const VERIFIER_OPTION_NAMES = [...ISSUER_OPTION_NAMES, 'issuers', 'introspection', 'verify', 'cache']
-
-type VerifierOptions = IssuersOptions & CacheOptions & { readonly resourceMetadata?: string | undefined }
+const CACHE_TABLE = { maxTokens: wholeNumber(1, 1_000_000, 5_000) }
 
 interface Verifying {
   readonly verifier: TokenVerifier
@@ -96,133 +104,109 @@ interface Verifying {
 /**
  * Makes the verifier of tokens: keys of one issuer or several, introspection, or a function of the app.
  *
+ * @param given options as they were given
  * @throws {TypeError|RangeError} naming the option
  */
-export function tokenVerifier(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
-  const { introspection, verify } = options
-  if (introspection === undefined && verify === undefined) return byKeys(options, env, clock)
-  const way = introspection === undefined ? 'verify' : 'introspection'
-  const otherWay = way === 'verify' ? 'introspection' : 'verify'
-  withoutKeys(options, way, [...KEY_OPTION_NAMES, 'issuers', 'cache', 'typ', otherWay])
-  const policy = claimPolicy(options, defaultsOf(options, env), way)
-  const ofPolicy = { clockToleranceSec: policy.clockToleranceSec, takesRoles: takesRoles(policy) }
-  if (introspection !== undefined) {
-    return { verifier: introspected(introspection, options, policy, clock), ...ofPolicy }
-  }
-  optionType('verify', verify, 'function')
-  return { verifier: customVerifier(verify, policy, clock), ...ofPolicy }
-}
-
-function defaultsOf({ resourceMetadata }: VerifierOptions, env: NodeJS.ProcessEnv) {
-  return { issuer: env.ISSUER_BASE_URL, audience: env.AUDIENCE, isResource: resourceMetadata !== undefined }
-}
-
-function byKeys(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Verifying {
-  const { cache = { maxTokens: 5_000 } } = options
-  const tokens = new KnownTokens(cacheSize(cache))
-  const { issuers, opaque } = trustedIssuers(options, env, clock)
+export function verifying(values: VerifierValues, given: object, defaults: IssuerDefaults, clock: Clock): Verifying {
+  const { cache = {} } = values
+  const tokens = new KnownTokens(cache === false ? 0 : readOptions('cache', cache, CACHE_TABLE).maxTokens)
+  const isOne = values.issuers === undefined || values.introspection !== undefined || values.verify !== undefined
+  const { issuers, opaque } = (isOne ? oneIssuer : severalIssuers)(values, given, defaults, clock)
   const policies = [...issuers.all(), ...(opaque ? [opaque] : [])].map(({ policy }) => policy)
-  const clockToleranceSec = Math.max(...policies.map((policy) => policy.clockToleranceSec))
-  const byKeys = jwtVerifier(issuers, tokens, clock)
-  const verifier = opaque ? mixedVerifier(byKeys, opaque.verifier, opaque.policy.issuers) : byKeys
-  return { verifier, clockToleranceSec, takesRoles: policies.some(takesRoles) }
-}
-
-function takesRoles({ rules }: ClaimPolicy): boolean {
-  return rules.scopeFrom !== undefined || rules.session !== undefined
+  return {
+    verifier: tokenVerifier(issuers, opaque, tokens, clock),
+    clockToleranceSec: Math.max(...policies.map((policy) => policy.clockToleranceSec)),
+    takesRoles: policies.some(({ rules }) => rules.scopeFrom !== undefined || rules.session !== undefined),
+  }
 }
 
 /** Issuers with keys, and the one with introspection. */
 interface Trusted {
   readonly issuers: TrustedIssuers
-  readonly opaque: { readonly policy: ClaimPolicy; readonly verifier: TokenVerifier } | undefined
+  readonly opaque: OpaqueIssuer | undefined
 }
 
-function trustedIssuers(options: VerifierOptions, env: NodeJS.ProcessEnv, clock: Clock): Trusted {
+function oneIssuer(values: VerifierValues, given: object, defaults: IssuerDefaults, clock: Clock): Trusted {
   const issuers = new TrustedIssuers()
-  if (options.issuers === undefined) {
-    issuers.add(trustedIssuer(options, defaultsOf(options, env), clock))
-    return { issuers, opaque: undefined }
+  const { introspection, verify } = values
+  if (introspection !== undefined) {
+    without(given, 'introspection', [...FOR_KEYS, 'cache', 'verify'])
+    return { issuers, opaque: introspected(values, introspection, defaults, clock) }
   }
-  for (const name of ISSUER_OPTION_NAMES) {
-    if (FOR_ALL_ISSUERS.has(name) || options[name as keyof VerifierOptions] === undefined) continue
-    throw optionError(`issuers and ${name} contradict each other: each issuer has its own`)
+  if (verify !== undefined) {
+    without(given, 'verify', [...FOR_KEYS, 'cache'])
+    const policy = claimPolicy(values, defaults, 'verify')
+    return { issuers, opaque: { policy, verify: verifyingByApp(verify, policy, clock) } }
   }
-  const list: unknown = options.issuers
+  issuers.add(trustedIssuer(values, defaults, clock))
+  return { issuers, opaque: undefined }
+}
+
+function severalIssuers(values: VerifierValues, given: object, defaults: IssuerDefaults, clock: Clock): Trusted {
+  without(
+    given,
+    'issuers',
+    [...Object.keys(ENTRY_TABLE), 'verify'].filter((name) => !FOR_ALL_ISSUERS.has(name)),
+  )
+  const list: unknown = values.issuers
   if (!Array.isArray(list) || list.length === 0) throw optionError('issuers must be a list of one issuer or more')
-  const { isResource, audience } = defaultsOf(options, env)
-  const defaults = { isResource, audience: options.audience ?? audience }
-  let opaque: Trusted['opaque']
-  for (const [i, one] of (list as (IssuerOptions | IntrospectedIssuerOptions)[]).entries()) {
-    optionNames(`issuers[${i}]`, one, [...ISSUER_OPTION_NAMES, 'introspection'])
-    const ofAll = { session: options.session, fetch: options.fetch }
-    const given = { ...ofAll, ...one, checkClaims: both(options.checkClaims, one.checkClaims) }
-    if (isIntrospected(given)) {
-      if (opaque) throw optionError('issuers may have introspection once: no issuer is shown the tokens of another')
-      opaque = inIssuer(i, () => opaqueIssuer(given, defaults, clock))
-    } else {
-      const issuer = inIssuer(i, () => trustedIssuer(given, defaults, clock))
-      if (!issuers.add(issuer)) throw optionError(`issuers has ${shown(issuer.policy.issuer)} twice: ${ONCE}`)
+  const { session, fetch, checkClaims, audience = defaults.audience } = values
+  const entries = (list as object[]).map((one, i): EntryValues => {
+    const read = readOptions(`issuers[${i}]`, one, ENTRY_TABLE)
+    return {
+      ...read,
+      session: read.session ?? session,
+      fetch: read.fetch ?? fetch,
+      checkClaims: both(checkClaims, read.checkClaims),
     }
+  })
+  const ofEach = { isResource: defaults.isResource, audience }
+  const issuers = new TrustedIssuers()
+  const sets = new JwkSets()
+  let opaque: OpaqueIssuer | undefined
+  for (const [i, entry] of entries.entries()) {
+    const { introspection, jwksUri } = entry
+    inIssuer(i, () => {
+      if (introspection === undefined) {
+        const sharing = entries.filter((one) => jwksUri !== undefined && one.jwksUri === jwksUri)
+        const names = sharing.flatMap(({ issuer = [] }) => issuer)
+        const issuer = trustedIssuer(entry, ofEach, clock, sets, names)
+        if (!issuers.add(issuer)) throw optionError(`issuers has ${shown(issuer.policy.issuer)} twice: ${ONCE}`)
+      } else {
+        if (opaque) throw optionError('issuers may have introspection once: no issuer is shown the tokens of another')
+        without(list[i] as object, 'introspection', FOR_KEYS)
+        opaque = introspected(entry, introspection, ofEach, clock)
+      }
+    })
   }
   return { issuers, opaque }
 }
 
-function isIntrospected(one: IssuerOptions | IntrospectedIssuerOptions): one is IntrospectedIssuerOptions {
-  return (one as Partial<IntrospectedIssuerOptions>).introspection !== undefined
-}
-
-function opaqueIssuer(given: IntrospectedIssuerOptions, defaults: IssuerDefaults, clock: Clock) {
-  withoutKeys(given, 'introspection', [...KEY_OPTION_NAMES, 'typ', 'tenants'])
-  const policy = claimPolicy(given, defaults, 'introspection')
-  return { policy, verifier: introspected(given.introspection, given, policy, clock) }
-}
-
 function introspected(
-  introspection: IntrospectionOptions,
-  { allowHttp = false, fetch }: TokenOptions,
-  policy: ClaimPolicy,
+  values: EntryValues,
+  options: IntrospectionOptions,
+  defaults: IssuerDefaults,
   clock: Clock,
-): TokenVerifier {
-  checkIntrospection(introspection, allowHttp)
-  return introspectionVerifier(introspection, policy, clock, undefined, fetch)
+): OpaqueIssuer {
+  const policy = claimPolicy(values, defaults, 'introspection')
+  const { allowHttp, fetch } = values
+  return { policy, verify: introspecting(options, { policy, clock, allowHttp, fetch }) }
 }
 
-function withoutKeys(options: object, way: string, names: readonly string[]): void {
-  for (const name of names) {
-    if ((options as Record<string, unknown>)[name] === undefined) continue
-    throw optionError(`${way} and ${name} contradict each other: give one way to check tokens`)
-  }
+/** @throws {TypeError} if one of these options is given */
+function without(given: object, way: string, names: readonly string[]): void {
+  const [name] = names.filter((one) => (given as Record<string, unknown>)[one] !== undefined)
+  if (name === undefined) return
+  const why = way === 'issuers' ? 'each issuer has its own' : 'give one way to check tokens'
+  throw optionError(`${way} and ${name} contradict each other: ${why}`)
 }
 
 /** Names the issuer in errors of its options: `issuers[1]`. */
-function inIssuer<Made>(i: number, make: () => Made): Made {
+function inIssuer(i: number, make: () => void): void {
   try {
-    return make()
+    make()
   } catch (problem) {
     if (problem instanceof Error) problem.message = `issuers[${i}]: ${problem.message}`
     throw problem
   }
-}
-
-function cacheSize(cache: unknown): number {
-  if (cache === false) return 0
-  optionNames('cache', cache, ['maxTokens'])
-  const { maxTokens } = cache as { maxTokens: number }
-  optionRange('cache.maxTokens', maxTokens, 1, 1_000_000)
-  return maxTokens
-}
-
-function checkIntrospection(value: unknown, allowHttp: boolean): void {
-  optionNames('introspection', value, ['endpoint', 'clientId', 'clientSecret', 'clientAuth', 'cacheSec'])
-  const { endpoint, clientId, clientSecret, clientAuth = 'basic', cacheSec = 10 } = value as IntrospectionOptions
-  if (!isSecureUrl(endpoint, allowHttp)) {
-    const received = `received ${shown(endpoint)}${allowHttpHint(endpoint)}`
-    throw optionError(`introspection.endpoint must be an https URL; ${received}`)
-  }
-  for (const [name, text] of Object.entries({ clientId, clientSecret })) {
-    if (typeof text !== 'string' || text === '') throw optionError(`introspection.${name} must be a text`)
-  }
-  optionOneOf('introspection.clientAuth', clientAuth, ['basic', 'post'])
-  optionRange('introspection.cacheSec', cacheSec, 0, 300)
 }

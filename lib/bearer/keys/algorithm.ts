@@ -35,6 +35,11 @@ export const ASYMMETRIC: readonly Algorithm[] = [
 /** Algorithms of shared secrets. */
 export const SYMMETRIC: readonly Algorithm[] = ['HS256', 'HS384', 'HS512']
 
+/** Whether an algorithm is for shared secrets. */
+export function isSymmetric(algorithm: string): boolean {
+  return (SYMMETRIC as readonly string[]).includes(algorithm)
+}
+
 const CURVES: Readonly<Partial<Record<Algorithm, string>>> = {
   ES256: 'prime256v1',
   ES384: 'secp384r1',

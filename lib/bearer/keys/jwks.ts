@@ -7,9 +7,14 @@ import { KeyProblem, type VerifyKey, keyFromJwk } from './verify-key'
 /** Bound against sets made to keep the process busy. SPIRE publishes a key for each of its servers: over 100. */
 const MOST_KEYS = 1_000
 
+/** A key set with its keys by the text of their JWKs. */
+export interface Jwks extends KeySet {
+  readonly byJwk: ReadonlyMap<string, VerifyKey>
+}
+
 /**
  * Reads a JWK Set (RFC 7517 §5). Keys for another use (`use`, `key_ops`, `alg`), weak, private and unknown keys are left
- * out, as §5 says of keys that are not understood. So are keys that a token cannot tell apart. Duplicates count once.
+ * out, as §5 says of keys that are not understood. Duplicates count once.
  *
  * @param known previous keys; an unchanged JWK keeps its key, so that tokens verified with it stay cached
  * @param url address of the set
@@ -18,9 +23,9 @@ const MOST_KEYS = 1_000
 export function readJwks(
   document: JsonObject,
   algorithms: readonly Algorithm[],
-  known: ReadonlyMap<string, VerifyKey>,
+  known: ReadonlyMap<string, VerifyKey> | undefined,
   url: string,
-): { readonly set: KeySet; readonly byJwk: ReadonlyMap<string, VerifyKey> } {
+): Jwks {
   const jwks = document.keys
   if (!Array.isArray(jwks))
     throw new RemediedProblem(`${url} answered with something else than a JWK Set`, 'correct the address')
@@ -34,16 +39,12 @@ export function readJwks(
   for (const jwk of jwks as unknown[]) {
     const text = JSON.stringify(jwk)
     try {
-      byJwk.set(text, known.get(text) ?? keyFromJwk(jwk, algorithms))
+      byJwk.set(text, known?.get(text) ?? keyFromJwk(jwk, algorithms))
     } catch (problem) {
       if (!(problem instanceof KeyProblem)) throw problem
-      leftOut.push({ kid: kidOf(jwk), why: problem.message })
+      const { kid } = (jwk ?? {}) as { kid?: unknown }
+      leftOut.push({ kid: typeof kid === 'string' ? kid : undefined, why: problem.message })
     }
   }
-  return { set: keySet([...byJwk.values()], leftOut), byJwk }
-}
-
-function kidOf(jwk: unknown): string | undefined {
-  const { kid } = (jwk ?? {}) as { kid?: unknown }
-  return typeof kid === 'string' ? kid : undefined
+  return { ...keySet([...byJwk.values()], leftOut), byJwk }
 }

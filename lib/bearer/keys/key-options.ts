@@ -4,6 +4,9 @@ import type { Jwk } from './verify-key'
 /** A public key: a KeyObject, a PEM (of a key or a certificate), or a JWK. */
 export type KeyMaterial = KeyObject | string | Jwk
 
+/** A shared secret. */
+export type Secret = KeyObject | Uint8Array | string
+
 /**
  * Source of the issuer's keys: one of these options. Default: the issuer's metadata. Only `secret` and `jwksUri` can be
  * combined, for an issuer that changes from a shared secret to key pairs.
@@ -11,10 +14,13 @@ export type KeyMaterial = KeyObject | string | Jwk
 export interface KeyOptions {
   /** The issuer's only key. */
   readonly key?: KeyMaterial | undefined
-  /** The issuer's keys. Two keys for one algorithm must be JWKs with a `kid`, which tokens name. */
+  /** The issuer's keys. A token names its key by `kid`; without one, at most five keys are tried. */
   readonly keys?: readonly KeyMaterial[] | undefined
-  /** A secret shared with the issuer, for HS256, HS384 or HS512; at least as long as the hash. A text is UTF-8. */
-  readonly secret?: KeyObject | Uint8Array | string | undefined
+  /**
+   * A secret shared with the issuer, for HS256, HS384 or HS512; at least as long as the hash. A text is UTF-8. A list, for
+   * the time in which it is changed: `[process.env.SECRET, process.env.SECRET_BEFORE]`.
+   */
+  readonly secret?: Secret | readonly Secret[] | undefined
   /**
    * The address of the issuer's JWK Set: https, or http on this machine. With `secret`, it verifies the issuer's other
    * tokens, and the set may be empty.

@@ -1,15 +1,23 @@
 import { shown } from '../../http/options'
+import type { JwsHead } from '../credentials/jws'
 import { type Refusal, refuse } from '../refusal/refusal'
-import { type Algorithm, SYMMETRIC } from './algorithm'
+import { isSymmetric } from './algorithm'
 import type { VerifyKey } from './verify-key'
 
-/** Source of one issuer's keys. */
+/** Keys that may have signed a token, at most {@link MOST_TRIED}; or `unknown_key`, `algorithm` or `keys_unavailable`. */
+export type FoundKeys = readonly VerifyKey[] | Refusal
+
+/** The parts of a token that its key is found by. */
+export type KeyNames = Pick<JwsHead, 'algorithm' | 'kid' | 'header'>
+
+/** Source of one issuer's keys. Finding keys never throws. */
 export interface KeySource {
-  /**
-   * The key that a token's header names, at once if it is loaded. Refuses with `unknown_key`, `algorithm` or
-   * `keys_unavailable`; never throws.
-   */
-  find(kid: string | undefined, algorithm: string): VerifyKey | Refusal | Promise<VerifyKey | Refusal>
+  /** Keys that may have signed a token, at once if they are loaded. */
+  find(token: KeyNames): FoundKeys | Promise<FoundKeys>
+  /** Those after one more fetch, for a token that none of `tried` has signed; undefined if there are no others. */
+  findOther(token: KeyNames, tried: readonly VerifyKey[]): Promise<FoundKeys | undefined> | undefined
+  /** Whether a key that was found before is still one of the issuer's. */
+  has(key: VerifyKey): boolean
   /**
    * Resolves when keys are loaded.
    *
@@ -24,8 +32,6 @@ export interface KeySource {
   reload(): Promise<void>
   /** Keys loaded so far. */
   all(): readonly VerifyKey[]
-  /** True if the keys, and so the results of `find()`, never change. */
-  readonly isFixed?: true | undefined
   /** Name of the issuer in its metadata; undefined without metadata, or before they are fetched. */
   readonly issuer?: string | undefined
   /** Type of all the issuer's access tokens, by its metadata. */
@@ -34,11 +40,11 @@ export interface KeySource {
 
 /** A set of keys. */
 export interface KeySet {
-  /** All keys by `kid`; those without a `kid` by undefined. */
-  readonly byKid: ReadonlyMap<string | undefined, readonly VerifyKey[]>
-  /** Keys that a token can name. */
+  /** All keys, those that are checked fastest first. */
   readonly all: readonly VerifyKey[]
-  /** Keys that no token can name, and keys that cannot be used. */
+  /** Keys by `kid`; those without a `kid` by undefined. */
+  readonly byKid: ReadonlyMap<string | undefined, readonly VerifyKey[]>
+  /** Keys that cannot be used. */
   readonly leftOut: readonly LeftOutKey[]
 }
 
@@ -49,47 +55,42 @@ export interface LeftOutKey {
   readonly why: string
 }
 
-/**
- * Makes a key set. Several keys may have one `kid` if they are for different algorithms, or are the same key. Two keys
- * that a token cannot tell apart are left out.
- *
- * @param leftOut keys that are already left out
- */
+/** Most keys that are tried for one token: a check takes up to 0.2 ms, and anybody can send tokens. */
+export const MOST_TRIED = 5
+
+/** Makes a key set. */
 export function keySet(keys: readonly VerifyKey[], leftOut: readonly LeftOutKey[] = []): KeySet {
+  const all = keys.toSorted((one, other) => one.cost - other.cost)
   const byKid = new Map<string | undefined, VerifyKey[]>()
-  for (const key of keys) byKid.set(key.kid, [...(byKid.get(key.kid) ?? []), key])
-  const isUsable = (key: VerifyKey) => sharedAlgorithms(key, byKid).length < key.algorithms.length
-  const ambiguous = keys
-    .filter((key) => !isUsable(key))
-    .map(({ kid, algorithms }) => {
-      const named = kid === undefined ? 'has no kid either' : 'has its kid'
-      return { kid, why: `another key for ${algorithms[0]} ${named}` }
-    })
-  return { byKid, all: keys.filter(isUsable), leftOut: [...leftOut, ...ambiguous] }
+  for (const key of all) byKid.set(key.kid, [...(byKid.get(key.kid) ?? []), key])
+  return { all, byKid, leftOut }
 }
 
-/** Algorithms of a key that another key with the same `kid` also has; two keys without `kid` count as the same. */
-export function sharedAlgorithms(key: VerifyKey, byKid: KeySet['byKid']): readonly Algorithm[] {
-  const others = (byKid.get(key.kid) ?? []).filter((other) => !isSameKey(other, key))
-  return key.algorithms.filter((algorithm) => others.some((other) => takes(other, algorithm)))
+/**
+ * The keys that may have signed a token: those with its `kid`, else those of its certificate (`x5t`), else all that fit
+ * its algorithm, as `kid` is optional (RFC 7515 §4.1.4). A `kid` that no key has may be that of a key without one.
+ */
+export function findKeys({ all, byKid, leftOut }: KeySet, { kid, algorithm, header }: KeyNames): FoundKeys {
+  const thumbprint = header['x5t#S256'] ?? header.x5t
+  const certified = thumbprint === undefined ? [] : all.filter(({ thumbprints }) => thumbprints.includes(thumbprint))
+  const unnamed = kid === undefined ? all : (byKid.get(undefined) ?? [])
+  const named = (kid === undefined ? undefined : byKid.get(kid)) ?? (certified.length > 0 ? certified : unnamed)
+  const fitting = named.filter(({ algorithms }) => (algorithms as readonly string[]).includes(algorithm))
+  if (kid !== undefined && fitting.some((key) => key.kid === kid && !isSameKey(key, fitting[0] as VerifyKey))) {
+    return leftOutRefusal({ kid, why: `another key for ${algorithm} has its kid` }) // RFC 7517 §4.5
+  }
+  if (fitting.length > 0) return fitting.slice(0, MOST_TRIED)
+  const unusable = kid === undefined ? undefined : leftOut.find((one) => one.kid === kid)
+  if (unusable) return leftOutRefusal(unusable)
+  return refuse(named.length > 0 ? 'algorithm' : 'unknown_key')
+}
+
+function leftOutRefusal(key: LeftOutKey): Refusal {
+  return { refused: 'unknown_key', cause: new Error(leftOutKeys([key])) }
 }
 
 function isSameKey(one: VerifyKey, other: VerifyKey): boolean {
   return one === other || (one.issuer === other.issuer && one.key.equals(other.key))
-}
-
-/**
- * The key of a token, by `kid` and algorithm. If no key has the token's `kid`, a key without `kid` (a PEM, a secret) is
- * used. A token without `kid` may use any key. If several different keys match, none is tried.
- */
-export function findKey(set: KeySet, kid: string | undefined, algorithm: string): VerifyKey | Refusal {
-  const { byKid } = set
-  const named = kid === undefined ? [...byKid.values()].flat() : (byKid.get(kid) ?? byKid.get(undefined) ?? [])
-  const [key, ...more] = named.filter((one) => takes(one, algorithm))
-  if (key && more.every((other) => isSameKey(other, key))) return key
-  const leftOut = kid === undefined ? undefined : set.leftOut.find((one) => one.kid === kid)
-  if (leftOut) return { refused: 'unknown_key', cause: new Error(leftOutKeys([leftOut])) }
-  return refuse(named.length > 0 && !key ? 'algorithm' : 'unknown_key')
 }
 
 /** Text for an error: the first keys that are left out, with their reasons, and the number of the others. */
@@ -102,30 +103,27 @@ export function leftOutKeys(keys: readonly LeftOutKey[]): string {
 
 const MOST_NAMED = 3
 
-function takes({ algorithms }: VerifyKey, algorithm: string): boolean {
-  return (algorithms as readonly string[]).includes(algorithm)
-}
-
 /** Key source of keys given as options. */
-export function staticKeys(set: KeySet): KeySource {
+export function staticKeys(keys: readonly VerifyKey[]): KeySource {
+  const set = keySet(keys)
   return {
-    find: (kid, algorithm) => findKey(set, kid, algorithm),
+    find: (token) => findKeys(set, token),
+    findOther: () => undefined,
+    has: () => true,
     ready: () => Promise.resolve(),
     reload: () => Promise.resolve(),
     all: () => set.all,
-    isFixed: true,
   }
 }
 
-/** A shared secret beside a JWK Set. Only the secret verifies HS256, HS384 and HS512, and it verifies nothing else. */
-export function secretBeside(secret: KeySource, jwks: KeySource): KeySource {
+/** Shared secrets beside a JWK Set. Only the secrets verify HS256, HS384 and HS512, and they verify nothing else. */
+export function secretsBeside(secrets: KeySource, jwks: KeySource): KeySource {
+  const sourceFor = ({ algorithm }: KeyNames) => (isSymmetric(algorithm) ? secrets : jwks)
   return {
     ...jwks,
-    find: (kid, algorithm) => (isSymmetric(algorithm) ? secret : jwks).find(kid, algorithm),
-    all: () => [...jwks.all(), ...secret.all()],
+    find: (token) => sourceFor(token).find(token),
+    findOther: (token, tried) => sourceFor(token).findOther(token, tried),
+    has: (key) => key.key.type === 'secret' || jwks.has(key),
+    all: () => [...jwks.all(), ...secrets.all()],
   }
-}
-
-function isSymmetric(algorithm: string): boolean {
-  return (SYMMETRIC as readonly string[]).includes(algorithm)
 }

@@ -1,10 +1,11 @@
 import type { Clock } from '../../http/clock'
-import type { Algorithm } from './algorithm'
 import { RemediedProblem, fetchFailure } from '../../http/fetch-failure'
 import { type FetchFunction, fetchJson } from '../../http/fetch-json'
-import { readJwks } from './jwks'
-import { type KeySet, type KeySource, findKey, leftOutKeys } from './key-source'
 import { type Refusal, isRefusal } from '../refusal/refusal'
+import type { Algorithm } from './algorithm'
+import { type Jwks, readJwks } from './jwks'
+import type { CallLine } from '../../http/call-line'
+import { type FoundKeys, type KeyNames, type KeySource, findKeys, leftOutKeys } from './key-source'
 import type { VerifyKey } from './verify-key'
 
 /** Address of a JWK Set, and rules for keeping its keys. */
@@ -19,21 +20,25 @@ export interface RemoteKeysOptions {
   readonly mayBeEmpty?: boolean | undefined
   /** Random number from 0 to 1, which spreads the retries of many processes. */
   readonly random?: (() => number) | undefined
+  /** Bounds the fetches of several sets at once. Default: no bound. */
+  readonly line?: CallLine | undefined
   /** Default: Node's own. */
   readonly fetch?: FetchFunction | undefined
 }
 
 /** Lifetime of a set without `Cache-Control`, and the bounds for `max-age`. */
-const LIFE_MS = { default: 600_000, least: 60_000, most: 86_400_000 }
+const LIFE_MS = { default: 600_000, least: 60_000, most: 3_600_000 }
 /** Part of its lifetime after which a set is refreshed in the background. */
 const REFRESH_AHEAD = 0.8
-/** Shortest interval between fetches for unknown kids. */
-const UNKNOWN_KID_MS = 2_000
-/** Bound of requests that wait for a fetch because of an unknown kid; an attacker could pile them up. */
+/** Shortest interval between fetches for tokens that no key fits. */
+const OTHER_KEYS_MS = 2_000
+/** Bound of requests that wait for such a fetch; an attacker could pile them up. Half of it is for unknown kids alone. */
 const MOST_WAITING = 1_000
 const BACK_OFF_MS = { first: 1_000, most: 60_000 }
-const TIMEOUT_MS = 5_000
-const MAX_BYTES = 2_048 * 1_024
+const LIMITS = { timeoutMs: 5_000, maxBytes: 2_048 * 1_024 }
+/** RFC 7517 §8.5. Kubernetes answers 406 to anything else; some servers know `application/json` only. */
+const HEADERS = { accept: 'application/jwk-set+json, application/json' }
+const TOO_MANY = new Error('the keys of more tenants are asked for than are fetched at once')
 /** Remedy for an empty set, which Supabase publishes while it signs with a shared secret. */
 const NO_KEYS = 'correct the address; an issuer that signs with a shared secret (HS256) needs the option secret'
 const OTHER_KEYS = 'have the issuer sign with another key, or set algorithms'
@@ -42,16 +47,16 @@ const OTHER_KEYS = 'have the issuer sign with another key, or set algorithms'
  * Keys of an issuer's JWK Set (RFC 7517 §5), kept during its outages. One fetch runs at a time:
  *
  * - in the background, before the end of the set's lifetime
- * - for an unknown `kid`, because the key may be new, at most every 2 s; a bounded number of requests waits for it
+ * - for a token that no key fits or has signed, because the key may be new, at most every 2 s; a bounded number of
+ *   requests waits for it
  * - after a failure, at growing intervals with jitter
  *
  * While the issuer does not answer, the last good set serves for `lastGoodMs` more. Without one, the refusal is
  * `keys_unavailable`, never `unknown_key`.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
-  const { locate, algorithms, clock, lastGoodMs, mayBeEmpty, random = Math.random, fetch } = options
-  let set: KeySet | undefined
-  let byJwk: ReadonlyMap<string, VerifyKey> = new Map()
+  const { locate, algorithms, clock, lastGoodMs, mayBeEmpty, random = Math.random, fetch, line } = options
+  let set: Jwks | undefined
   let fetchedAt = -Infinity
   let lifeMs = 0
   let flight: Promise<void> | undefined
@@ -62,40 +67,56 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   let waiting = 0
   let pause: Promise<void> | undefined
 
-  return { find, ready, reload, all: () => set?.all ?? [] }
+  return { find, findOther, has, ready, reload, all: () => set?.all ?? [] }
 
-  function find(kid: string | undefined, algorithm: string): VerifyKey | Refusal | Promise<VerifyKey | Refusal> {
-    const age = clock.now() - fetchedAt
-    // After a failure, requests that the last good set can serve do not wait for the issuer.
-    if (set && (age <= lifeMs || (failures > 0 && usable()))) {
-      if (age > lifeMs * REFRESH_AHEAD) void refresh()
-      const found = findKey(set, kid, algorithm)
-      if (!isRefusal(found) || found.refused !== 'unknown_key') return found
-      if (waiting >= MOST_WAITING) return settle(found)
-    }
-    return findLater(kid, algorithm)
+  function find(token: KeyNames): FoundKeys | Promise<FoundKeys> {
+    const current = serving()
+    if (!current) return findLater(token)
+    const found = findKeys(current, token)
+    if (!isRefusal(found) || !(algorithms as readonly string[]).includes(token.algorithm)) return found
+    return waiting < MOST_WAITING ? findLater(token) : settle(found)
   }
 
-  /** Finds the key after the current fetch, or after the next one that may begin. */
-  async function findLater(kid: string | undefined, algorithm: string): Promise<VerifyKey | Refusal> {
+  async function findOther(token: KeyNames, tried: readonly VerifyKey[]): Promise<FoundKeys | undefined> {
+    if (waiting >= MOST_WAITING / 2) return undefined
+    const found = await findLater(token)
+    if (isRefusal(found) || found.some((key) => !tried.includes(key))) return found
+    return failures > 0 && token.kid === undefined ? unavailable() : undefined // it may name a key that is not known yet
+  }
+
+  function has(key: VerifyKey): boolean {
+    return serving()?.all.includes(key) ?? false
+  }
+
+  /** The set that requests are served from at once, if it may be; begins to fetch the next one in time. */
+  function serving(): Jwks | undefined {
+    const age = clock.now() - fetchedAt
+    // After a failure, requests that the last good set can serve do not wait for the issuer.
+    if (age > lifeMs && !(failures > 0 && isUsable())) return undefined
+    if (age > lifeMs * REFRESH_AHEAD) void refresh()
+    return set
+  }
+
+  /** Finds keys after the current fetch, or after the next one that may begin. */
+  async function findLater(token: KeyNames): Promise<FoundKeys> {
     waiting++
     if (!flight && failures === 0) await paused() // after a failure refresh() knows when to ask again
     await refresh()
     waiting--
-    return settle(usable() ? findKey(set as KeySet, kid, algorithm) : unavailable())
+    return isUsable() ? settle(findKeys(set as Jwks, token)) : unavailable()
   }
 
-  /** Resolves when unknown kids may cause the next fetch. */
+  /** Resolves when tokens that no key fits may cause the next fetch. */
   function paused(): Promise<void> {
-    const leftMs = startedAt + UNKNOWN_KID_MS - clock.now()
+    const leftMs = startedAt + OTHER_KEYS_MS - clock.now()
     if (leftMs <= 0) return Promise.resolve()
     pause ??= new Promise<void>((resolve) => clock.after(leftMs, resolve)).then(() => (pause = undefined))
     return pause
   }
 
   async function ready(): Promise<void> {
-    if (!usable() || isEmpty() || clock.now() - fetchedAt > lifeMs) await refresh()
-    if (!usable() || isEmpty()) throw notToBeHad()
+    if (!isUsable() || isEmpty() || clock.now() - fetchedAt > lifeMs) await refresh()
+    if (!isUsable() || isEmpty()) throw notToBeHad()
   }
 
   async function reload(): Promise<void> {
@@ -113,36 +134,36 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   /** Whether the set, once fetched, has no usable key where it needs one. */
   function isEmpty(): boolean {
-    const { all, leftOut } = set as KeySet
+    const { all, leftOut } = set as Jwks
     return all.length === 0 && !(mayBeEmpty && leftOut.length === 0)
   }
 
   function noKey(): Error {
-    const { leftOut } = set as KeySet
+    const { leftOut } = set as Jwks
     if (leftOut.length === 0) return new RemediedProblem('its JWK Set has no key', NO_KEYS)
     return new RemediedProblem(`its JWK Set has no key that can be used: ${leftOutKeys(leftOut)}`, OTHER_KEYS)
   }
 
-  function usable(): boolean {
+  function isUsable(): boolean {
     return set !== undefined && clock.now() - fetchedAt <= lifeMs + lastGoodMs
   }
 
   /** Turns `unknown_key` into `keys_unavailable` while the issuer fails or publishes no key: the key may exist. */
-  function settle(found: VerifyKey | Refusal): VerifyKey | Refusal {
+  function settle(found: FoundKeys): FoundKeys {
     if (!isRefusal(found) || found.refused !== 'unknown_key') return found
     return failures > 0 || isEmpty() ? unavailable() : found
   }
 
   function unavailable(): Refusal {
     const retryAfterSec = Math.max(1, Math.ceil((retryAt - clock.now()) / 1_000))
-    return { refused: 'keys_unavailable', retryAfterSec, cause: problem ?? noKey() }
+    return { refused: 'keys_unavailable', retryAfterSec, cause: problem ?? (set ? noKey() : TOO_MANY) }
   }
 
   /** Resolves when the current or next allowed fetch ends; never rejects. */
   function refresh(): Promise<void> {
     if (!flight && clock.now() >= retryAt) {
       startedAt = clock.now()
-      flight = load().finally(() => (flight = undefined))
+      flight = (line ? line.run(load) : load()).finally(() => (flight = undefined))
     }
     return flight ?? Promise.resolve()
   }
@@ -150,8 +171,8 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   async function load(): Promise<void> {
     try {
       const url = await locate(failures > 0)
-      const { body, freshMs } = await fetchJson(url, { clock, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, fetch })
-      ;({ set, byJwk } = readJwks(body, algorithms, byJwk, url))
+      const { body, freshMs } = await fetchJson(url, { ...LIMITS, clock, fetch }, { headers: HEADERS })
+      set = readJwks(body, algorithms, set?.byJwk, url)
       fetchedAt = startedAt
       lifeMs = Math.min(Math.max(freshMs ?? LIFE_MS.default, LIFE_MS.least), LIFE_MS.most)
       failures = 0

@@ -9,7 +9,11 @@ import type { VerifyKey } from './verify-key'
  * @param algorithm as the token's header names it
  * @param token three parts of canonical base64url, as `readJws` takes them
  */
-export function isSignedWith(token: string, algorithm: string, { algorithms, key }: VerifyKey): boolean {
+export function isSignedWith(
+  token: string,
+  algorithm: string,
+  { algorithms, key }: Pick<VerifyKey, 'algorithms' | 'key'>,
+): boolean {
   return algorithms.some((one) => one === algorithm && isSignedBy(token, one, key))
 }
 

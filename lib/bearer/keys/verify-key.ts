@@ -1,6 +1,7 @@
-import { KeyObject, createPublicKey, createSecretKey } from 'node:crypto'
+import { KeyObject, createPublicKey, createSecretKey, hash } from 'node:crypto'
 import { type Algorithm, keyMismatch } from './algorithm'
 import { type JsonObject, isJsonObject } from '../../http/json'
+import type { Secret } from './key-options'
 import { ownKey } from './own-key'
 
 /** A key for verification, bound to its algorithms: a token's `alg` cannot add one. */
@@ -11,6 +12,10 @@ export interface VerifyKey {
   readonly algorithms: readonly Algorithm[]
   /** Issuer of the key, if its JWK names one, as Microsoft's do. */
   readonly issuer: string | undefined
+  /** Thumbprints of its certificate: `x5t`, `x5t#S256`, and those of its `x5c` (RFC 7517 §4.7 to 4.9). */
+  readonly thumbprints: readonly unknown[]
+  /** How long a check takes, compared with other keys of the algorithm. */
+  readonly cost: number
   readonly key: KeyObject
 }
 
@@ -45,11 +50,22 @@ export function keyFromJwk(material: unknown, algorithms: readonly Algorithm[]):
   } catch (cause) {
     throw new KeyProblem(`node:crypto does not take it as a JWK of kty ${jwk.kty.slice(0, 20)}`, { cause })
   }
-  const issuer = typeof jwk.issuer === 'string' ? jwk.issuer : undefined
-  if (jwk.alg === undefined) return verifyKey(key, kid, algorithms, issuer)
-  const named = algorithms.filter((algorithm) => algorithm === jwk.alg || isSameAlgorithm(algorithm, jwk))
-  if (named.length === 0) throw new KeyProblem(`its alg is not among ${algorithms.join(', ')}`)
-  return verifyKey(key, kid, named, issuer)
+  const named = {
+    kid,
+    issuer: typeof jwk.issuer === 'string' ? jwk.issuer : undefined,
+    thumbprints: thumbprintsOf(jwk),
+  }
+  if (jwk.alg === undefined) return verifyKey(key, algorithms, named)
+  const own = algorithms.filter((algorithm) => algorithm === jwk.alg || isSameAlgorithm(algorithm, jwk))
+  if (own.length === 0) throw new KeyProblem(`its alg is not among ${algorithms.join(', ')}`)
+  return verifyKey(key, own, named)
+}
+
+function thumbprintsOf({ x5t, 'x5t#S256': x5tS256, x5c }: JsonObject): readonly unknown[] {
+  const [certificate] = (Array.isArray(x5c) ? x5c : []) as unknown[]
+  const der = typeof certificate === 'string' ? Buffer.from(certificate, 'base64') : undefined
+  const made = der ? [hash('sha1', der, 'base64url'), hash('sha256', der, 'base64url')] : []
+  return [x5t, x5tS256, ...made].filter((one) => one !== undefined)
 }
 
 /** Removes members with `null`, `""` or `[]`, which some serializers write for absent ones. */
@@ -67,7 +83,7 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
   if (typeof material !== 'string') {
     if (material.type === 'private') throw new KeyProblem('it is a private key; give its public half')
     if (material.type === 'secret') throw new KeyProblem('it is a shared secret; give that as the option secret')
-    return verifyKey(ownKey(material), undefined, algorithms, undefined)
+    return verifyKey(ownKey(material), algorithms)
   }
   if (material.includes('PRIVATE KEY-----')) throw new KeyProblem('it is a private key; give its public half')
   let key: KeyObject
@@ -76,7 +92,7 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
   } catch (cause) {
     throw new KeyProblem('it is no PEM of a public key or a certificate', { cause })
   }
-  return verifyKey(key, undefined, algorithms, undefined)
+  return verifyKey(key, algorithms)
 }
 
 /**
@@ -84,10 +100,13 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
  *
  * @throws {KeyProblem} if it is shorter than the hash (RFC 7518 §3.2)
  */
-export function keyFromSecret(secret: KeyObject | Uint8Array | string, algorithm: Algorithm): VerifyKey {
+export function keyFromSecret(secret: Secret, algorithm: Algorithm): VerifyKey {
+  if (typeof secret !== 'string' && !(secret instanceof Uint8Array) && !(secret instanceof KeyObject)) {
+    throw new KeyProblem('it is no text, bytes or KeyObject')
+  }
   const key =
     secret instanceof KeyObject ? secret : createSecretKey(typeof secret === 'string' ? Buffer.from(secret) : secret)
-  return verifyKey(key, undefined, [algorithm], undefined)
+  return verifyKey(key, [algorithm])
 }
 
 /** RFC 9864 §2.2: `Ed25519` is the new name of `EdDSA` with a key on that curve. */
@@ -95,17 +114,23 @@ function isSameAlgorithm(algorithm: Algorithm, { alg, crv }: JsonObject): boolea
   return crv === 'Ed25519' && [algorithm, alg].every((one) => one === 'EdDSA' || one === 'Ed25519')
 }
 
+/** Names of a key without a JWK: none. */
+const UNNAMED = { kid: undefined, issuer: undefined, thumbprints: [] }
+
 function verifyKey(
   key: KeyObject,
-  kid: string | undefined,
   allowed: readonly Algorithm[],
-  issuer: string | undefined,
+  names: Pick<VerifyKey, 'kid' | 'issuer' | 'thumbprints'> = UNNAMED,
 ): VerifyKey {
   const mismatches = allowed.map((algorithm) => keyMismatch(algorithm, key))
   const algorithms = allowed.filter((_, i) => mismatches[i] === undefined)
-  if (algorithms.length > 0) return Object.freeze({ kid, algorithms, issuer, key })
+  if (algorithms.length > 0) return Object.freeze({ ...names, algorithms, key, cost: costOf(key) })
   const tooWeak = mismatches.find((mismatch) => mismatch?.startsWith('an RSA key'))
   if (tooWeak !== undefined) throw new KeyProblem(tooWeak)
   if (allowed.length === 0) throw new KeyProblem('no algorithm is allowed for it')
   throw new KeyProblem(allowed.length === 1 ? mismatches[0] : `it fits none of ${allowed.join(', ')}`)
+}
+
+function costOf(key: KeyObject): number {
+  return key.asymmetricKeyDetails?.modulusLength ?? (key.asymmetricKeyType === 'ed448' ? 2 : 1)
 }

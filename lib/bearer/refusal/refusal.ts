@@ -7,7 +7,7 @@
  * - the token is valid, and its login is too weak or too old (401 `insufficient_user_authentication`): `authentication`
  * - the token is valid and lacks a scope or a user (403): `scope`, `unauthenticated_session`
  * - a dependency is unavailable (503): `keys_unavailable`, `introspection_unavailable`,
- *   `verify_unavailable`, `revocation_unavailable`, `dpop_unavailable`
+ *   `verify_unavailable`, `tenants_unavailable`, `revocation_unavailable`, `dpop_unavailable`
  */
 export type Reason =
   | 'no_token'
@@ -47,6 +47,7 @@ export type Reason =
   | 'keys_unavailable'
   | 'introspection_unavailable'
   | 'verify_unavailable'
+  | 'tenants_unavailable'
   | 'revocation_unavailable'
   | 'dpop_unavailable'
 

@@ -61,7 +61,7 @@ export function verifiedJti(
 ): string | undefined {
   const isSigned = keys.some((key) => {
     const algorithms = ALGORITHMS[key.asymmetricKeyType ?? ''] ?? []
-    return isSignedWith(jws.token, jws.algorithm, { algorithms, key, kid: undefined, issuer: undefined })
+    return isSignedWith(jws.token, jws.algorithm, { algorithms, key })
   })
   const { iss, sub, aud, jti, exp, nbf } = jws.claims
   if (!isSigned || iss !== clientId || sub !== clientId) return undefined

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { findToken } from '../../bearer/credentials/credentials'
+import { findToken, isToken } from '../../bearer/credentials/credentials'
 import { refuse } from '../../bearer/refusal/refusal'
 import { hashOf, newId, newSecret, sameSecret } from '../../http/secret'
 import { strangerClient } from '../clients/stranger-client'
@@ -88,6 +88,7 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
   async function ownRegistration(req: Request): Promise<{ registered: RegisteredClient; token: string }> {
     const found = findToken(req)
     if ('refused' in found) throw accessRefused(issuer, found)
+    if (!isToken(found.token)) throw accessRefused(issuer, refuse('malformed_credentials'))
     const registered = await clients.find(String(req.params.clientId))
     const { tokenHash } = registered ?? {}
     const isOwn = tokenHash !== undefined && sameSecret(hashOf(found.token), tokenHash)

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { denialOf } from '../../bearer/challenge'
-import { type Placement, findCredentials } from '../../bearer/credentials/credentials'
+import { type Placement, findCredentials, isToken } from '../../bearer/credentials/credentials'
 import { type Refusal, refuse } from '../../bearer/refusal/refusal'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
 import { formOf } from '../parameters/form'
@@ -83,6 +83,7 @@ async function requireAccessToken(
   const request = { method, target, origin, rawHeaders, headers, form }
   const found = findCredentials(request, placements, true)
   if ('refused' in found) throw accessRefused(issuer, found)
+  if (!isToken(found.token)) throw accessRefused(issuer, refuse('malformed_credentials'))
   const claims = await accessTokens.check(found.token)
   if (!claims) throw accessRefused(issuer, refuse('signature'))
   if (found.scheme === 'DPoP') {

@@ -4,8 +4,9 @@ import { describe, it } from 'node:test'
 import express from 'express'
 import { sign } from 'jsonwebtoken'
 import { requireAuthentication, requireBearer, type BearerOptions, type DenialError } from '../../../lib/index'
-import { claimPolicy } from '../../../lib/bearer/claims/claim-options'
-import { introspectionVerifier } from '../../../lib/bearer/issuers/introspection'
+import { TOKEN_TABLE, claimPolicy } from '../../../lib/bearer/claims/claim-options'
+import { readOptions } from '../../../lib/http/option-table'
+import { introspecting } from '../../../lib/bearer/issuers/introspection'
 import { manualClock } from '../../../lib/testing/index'
 import { keyPair, serveIssuer } from '../../support/issuer'
 import { serve } from '../../support/serve'
@@ -135,12 +136,12 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
 
   it('remembers a bounded number of answers, and lets the oldest go', async () => {
     const { asked, clock, endpoint } = await opaque()
-    const policy = claimPolicy({ issuer, audience }, {})
+    const policy = claimPolicy({ ...readOptions('issuer', {}, TOKEN_TABLE), issuer, audience }, {})
     const options = { endpoint, clientId: 'a', clientSecret: 'b', cacheSec: 30 }
-    const verifier = introspectionVerifier(options, policy, clock, 2)
-    for (const token of ['a', 'b', 'a', 'b', 'c', 'b', 'c']) await verifier.verify(token)
+    const verify = introspecting(options, { policy, clock, allowHttp: false, mostAnswers: 2 })
+    for (const token of ['a', 'b', 'a', 'b', 'c', 'b', 'c']) await verify(token)
     assert.equal(asked.length, 3)
-    await verifier.verify('a')
+    await verify('a')
     assert.equal(asked.length, 4)
   })
 
@@ -500,10 +501,10 @@ describe('requireBearer({ introspection: { clientAuth } })', () => {
       assert.deepEqual(clientAuth === 'post' ? basic : posted, clientAuth === 'post' ? undefined : [null, null])
       assert.equal(asked?.form.get('token'), 'opaque')
     }
-    const introspection = { endpoint: 'https://as.test', clientId: 'a', clientSecret: 'b', clientAuth: 'none' as never }
+    const introspection = { endpoint: 'https://as.test', clientId: 'a', clientSecret: 'b', clientAuth: 'none' } as const
     assert.throws(
       () => requireBearer({ issuer: 'https://as.test', audience: 'api', introspection }),
-      /introspection\.clientAuth must be 'basic' or 'post'; received 'none'/,
+      /introspection needs one of clientSecret, .* or clientAuth: 'none'; received clientSecret, clientAuth: 'none'/,
     )
   })
 })

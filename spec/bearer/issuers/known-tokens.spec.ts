@@ -6,6 +6,7 @@ import { type KnownToken, KnownTokens } from '../../../lib/bearer/issuers/known-
 import { devIssuer, manualClock } from '../../../lib/testing/index'
 import { keyPair, serveIssuer } from '../../support/issuer'
 import { serve } from '../../support/serve'
+import { until } from '../../support/until'
 
 async function asking(options: BearerOptions) {
   const { url } = await serve(express().use(requireBearer(options), (req, res) => void res.json(sessionOf(req).claims)))
@@ -23,6 +24,54 @@ describe('requireBearer() with a token it has verified before', () => {
     assert.equal(await ask(token), 401)
     clock.setDate(clock.date() - 120_000)
     assert.equal(await ask(token), 200)
+  })
+
+  it('checks the times to the second', async () => {
+    const at = 1_800_000_000
+    const clock = manualClock(at * 1_000)
+    const dev = devIssuer()
+    const judging = async (options: object, claims: object) => {
+      const ask = await asking({ ...dev.options, clock, clockToleranceSec: 2, ...options })
+      const token = dev.token('ada', { claims: { iat: at, ...claims } })
+      return async (sec: number) => (clock.setDate((at + sec) * 1_000), ask(token))
+    }
+    const plain = await judging({}, { exp: at + 60, nbf: at + 10 })
+    assert.equal(await plain(30), 200)
+    for (const [sec, status] of [
+      [7.9, 401],
+      [8, 200],
+      [61.9, 200],
+      [62, 401],
+      [30, 200],
+    ] as const) {
+      assert.equal(await plain(sec), status, `${sec} s`)
+    }
+    const young = await judging({ maxAgeSec: 20 }, { exp: at + 60 })
+    assert.equal(await young(10), 200)
+    for (const [sec, status] of [
+      [-2.1, 401],
+      [-2, 200],
+      [22, 200],
+      [22.1, 401],
+      [10, 200],
+    ] as const) {
+      assert.equal(await young(sec), status, `${sec} s`)
+    }
+  })
+
+  it('checks it again once the issuer’s metadata say another type of token', async () => {
+    const clock = manualClock()
+    const { state, issuer, token } = await serveIssuer(keyPair('a'))
+    const ask = await asking({ issuer, audience: 'api', clock })
+    const good = token()
+    assert.deepEqual([await ask(good), await ask(good)], [200, 200])
+    state.metadata = { access_token_typ_values_supported: ['at+jwt'] }
+    state.down = true
+    clock.advance(600_001)
+    assert.equal(await ask(good), 200)
+    state.down = false
+    clock.advance(60_000) // after a failure the metadata are read again
+    await until(async () => (await ask(good)) === 401)
   })
 
   it('refuses other spellings of it, and its claims with another signature', async () => {

@@ -1,17 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { sign } from 'jsonwebtoken'
 import { ASYMMETRIC, keyMismatch } from '../../../lib/bearer/keys/algorithm'
-import { type TokenOptions, claimPolicy } from '../../../lib/bearer/claims/claim-options'
-import { readJws, type Jws } from '../../../lib/bearer/credentials/jws'
-import { TrustedIssuers, jwtVerifier } from '../../../lib/bearer/issuers/jwt-verifier'
-import { keySet, staticKeys, type KeySource } from '../../../lib/bearer/keys/key-source'
-import { type KnownToken, KnownTokens } from '../../../lib/bearer/issuers/known-tokens'
 import { KeyProblem, keyFromJwk, keyFromMaterial, keyFromSecret } from '../../../lib/bearer/keys/verify-key'
-import { systemClock } from '../../../lib/http/clock'
-import { devIssuer, manualClock } from '../../../lib/testing/index'
 import { generateKeys } from '../../support/generate-keys'
-import { says } from '../../support/addressed'
 
 const ec = generateKeys('ec').publicKey
 const ed = generateKeys('ed25519').publicKey
@@ -88,106 +79,5 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
     assert.equal(keyMismatch('ES256', x), 'ES256 takes a key on prime256v1')
     assert.equal(keyMismatch('RS256', ed), 'RS256 takes an RSA key')
     assert.equal(keyMismatch('HS256', ec), 'HS256 takes a shared secret')
-  })
-})
-
-describe('jwtVerifier() and its cache', () => {
-  const dev = devIssuer()
-  const key = keyFromJwk(dev.options.key, ASYMMETRIC)
-  const keys = staticKeys(keySet([key]))
-  const policy = claimPolicy(dev, {})
-  const verifier = (tokens: KnownTokens, source: KeySource = keys) => {
-    const issuers = new TrustedIssuers()
-    issuers.add({ policy, keys: { of: () => source, known: () => [{ issuer: policy.issuer, keys: source }] } })
-    return jwtVerifier(issuers, tokens, systemClock)
-  }
-
-  it('checks the signature of a cached token no more', () => {
-    const tokens = new KnownTokens(9)
-    const added: string[] = []
-    const add = tokens.add.bind(tokens)
-    tokens.add = (known) => (added.push(known.jws.token), add(known))
-    const token = dev.token('ada')
-    const [first, ...more] = [1, 2, 3].map(() => verifier(tokens).verify(token))
-    assert.ok(first && 'claims' in first)
-    for (const again of more) assert.equal(again, first)
-    assert.deepEqual(added, [token])
-    // It would not hold, were it checked again.
-    const forged = dev.attack('claims-changed')
-    assert.deepEqual(verifier(tokens).verify(forged), { refused: 'signature' })
-    const asKnown = { ...(tokens.get(token) as KnownToken), jws: readJws(forged) as Jws }
-    add(asKnown)
-    assert.ok('claims' in verifier(tokens).verify(forged))
-    add({ ...asKnown, key: { ...key } })
-    assert.ok('claims' in verifier(tokens).verify(forged), 'keys that were given are always the same')
-    const fetched = { ...keys, isFixed: undefined }
-    add({ ...asKnown, keys: fetched, key: { ...key } })
-    assert.deepEqual(verifier(tokens, fetched).verify(forged), { refused: 'signature' })
-  })
-
-  it('checks the times of a cached token, to the second', () => {
-    const clock = manualClock(1_000_000_000_000)
-    const now = 1_000_000_000
-    const secret = 's'.repeat(32)
-    const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')]))
-    const judge = (options: TokenOptions, claims: object) => {
-      const issuers = new TrustedIssuers()
-      const { issuer, audience } = dev
-      issuers.add({
-        policy: claimPolicy({ issuer, audience, ...options }, {}),
-        keys: { of: () => known, known: () => [] },
-      })
-      const verifier = jwtVerifier(issuers, new KnownTokens(9), clock)
-      const token = sign({ iss: issuer, aud: audience, sub: 'ada', ...claims }, secret)
-      return (sec: number) => {
-        clock.setDate(sec * 1_000)
-        const outcome = verifier.verify(token)
-        return 'refused' in outcome ? outcome.refused : 'good'
-      }
-    }
-    const plain = judge({ clockToleranceSec: 2 }, { exp: now + 60, nbf: now + 10 })
-    assert.equal(plain(now + 30), 'good')
-    const seconds = [7.9, 8, 61.9, 62, 30].map((sec) => plain(now + sec))
-    assert.deepEqual(seconds, ['not_yet_valid', 'good', 'good', 'expired', 'good'])
-    const young = judge({ clockToleranceSec: 2, maxAgeSec: 20 }, { exp: now + 60, iat: now })
-    assert.equal(young(now + 10), 'good')
-    const ages = [-2.1, -2, 22, 22.1, 10].map((sec) => young(now + sec))
-    assert.deepEqual(ages, ['issued_at', 'good', 'good', 'too_old', 'good'])
-  })
-
-  it('checks a cached token again after the issuer’s metadata have changed', () => {
-    const tokens = new KnownTokens(9)
-    const token = dev.token('ada')
-    const source: { -readonly [name in keyof KeySource]: KeySource[name] } = { ...keys, issuer: dev.issuer }
-    assert.ok('claims' in verifier(tokens, source).verify(token))
-    source.issuer = `${dev.issuer}/moved`
-    const refused = tokens.get(token) && verifier(tokens, source).verify(token)
-    assert.equal(refused && 'refused' in refused && refused.refused, 'issuer')
-  })
-
-  it('accepts only the token type that the issuer’s metadata state', () => {
-    const secret = 's'.repeat(32)
-    const known = staticKeys(keySet([keyFromSecret(secret, 'HS256')]))
-    const claims = { iss: dev.issuer, aud: dev.audience, sub: 'ada', exp: 4_102_444_800 }
-    const judged = (typ: string | undefined, source: KeySource) =>
-      verifier(new KnownTokens(9), source).verify(sign(claims, secret, { header: { alg: 'HS256', typ } }))
-    for (const typ of ['JWT', undefined]) {
-      assert.deepEqual(judged(typ, { ...known, typ: 'at+jwt' }), { refused: 'token_type' })
-      assert.ok('claims' in judged(typ, known))
-    }
-    assert.ok('claims' in judged('at+jwt', { ...known, typ: 'at+jwt' }))
-  })
-
-  it('caches no token with invalid claims', () => {
-    const tokens = new KnownTokens(9)
-    assert.deepEqual(verifier(tokens).verify(dev.attack('expired')), { refused: 'expired' })
-    assert.equal(tokens.size, 0)
-  })
-
-  it('is ready when every issuer’s keys are', async () => {
-    assert.ok(keys.ready() instanceof Promise)
-    await verifier(new KnownTokens(0)).ready()
-    const broken: KeySource = { ...keys, ready: () => Promise.reject(new Error('down')) }
-    await assert.rejects(verifier(new KnownTokens(0), broken).ready(), says('down'))
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ASYMMETRIC, SYMMETRIC } from '../../../lib/bearer/keys/algorithm'
 import { readJwsHead } from '../../../lib/bearer/credentials/jws'
-import { findKey, keySet } from '../../../lib/bearer/keys/key-source'
+import { findKeys, keySet } from '../../../lib/bearer/keys/key-source'
 import { isRefusal } from '../../../lib/bearer/refusal/refusal'
 import { isSignedWith } from '../../../lib/bearer/keys/signature'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromSecret } from '../../../lib/bearer/keys/verify-key'
@@ -48,8 +48,8 @@ function accepts({ private: secret, public: open }: Group['keys'], token: unknow
     .filter((key) => key !== undefined)
   const head = readJwsHead(token)
   if (isRefusal(head)) return false
-  const key = findKey(keySet(keys), head.kid, head.algorithm)
-  return !isRefusal(key) && isSignedWith(token, head.algorithm, key)
+  const found = findKeys(keySet(keys), head)
+  return !isRefusal(found) && found.some((key) => isSignedWith(token, head.algorithm, key))
 }
 
 function run(file: string, expected: { valid: number; invalid: number }, exceptions: Readonly<Record<number, string>>) {
