@@ -3,25 +3,23 @@ import { after, before, describe, it } from 'node:test'
 import { type RedisStore, redisStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
-import { type Server, startRedis } from '../support/redis'
+import { databaseOfSuite } from '../support/redis'
 import { type RunningServer, startServer } from './support'
 import { UserAgent, request } from './user-agent'
 
 describe('a known device', () => {
   const clock = manualClock()
-  let redis: Server
+  const database = databaseOfSuite()
   let store: RedisStore
   let running: RunningServer
   before(async () => {
-    redis = await startRedis()
-    store = redisStore(`redis://127.0.0.1:${redis.port}`)
+    store = redisStore(database.url)
     await answering(store)
     running = await startServer({ store, clock, loginLimits: { perAccount: 3, perAddress: 8 } })
   })
   after(async () => {
     await running.close()
     store.close()
-    await redis.stop()
   })
 
   /** A browser that keeps of an earlier login only what outlives the browser's session. */

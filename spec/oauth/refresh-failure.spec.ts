@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type OAuthStore, type RedisStore, memoryStore, redisStore } from '../../lib/oauth'
 import { answering } from '../support/answering'
-import { type Server, startRedis } from '../support/redis'
+import { databaseOfSuite } from '../support/redis'
 import { AS_WEB, SIGNING_KEY, json, post, startServer } from './support'
 import { codeForm } from './user-agent'
 
@@ -43,17 +43,13 @@ class FailingStore implements OAuthStore {
 }
 
 describe('a refresh during which the store fails once', () => {
-  let redis: Server
+  const database = databaseOfSuite()
   let shared: RedisStore
   before(async () => {
-    redis = await startRedis()
-    shared = redisStore(`redis://127.0.0.1:${redis.port}`)
+    shared = redisStore(database.url)
     await answering(shared)
   })
-  after(async () => {
-    shared.close()
-    await redis.stop()
-  })
+  after(() => shared.close())
 
   const stores = { memoryStore: () => memoryStore(), redisStore: () => shared }
   for (const [name, store] of Object.entries(stores)) {

@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose'
 import { type ClientRegistration, clientDirectory, memoryStore, redisStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
-import { type Server, startRedis } from '../support/redis'
+import { databaseOfSuite } from '../support/redis'
 import { AS_WEB, CLIENTS, type Form, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
 import { codeForm } from './user-agent'
 
@@ -184,14 +184,10 @@ describe('the refresh token grant', () => {
 })
 
 describe('refreshTokens: { graceSec: 0 }', () => {
-  let redis: Server
-  before(async () => {
-    redis = await startRedis()
-  })
-  after(() => redis.stop())
+  const database = databaseOfSuite()
 
   it('takes each token once, however many send it at the same time', async () => {
-    const shared = redisStore(`redis://127.0.0.1:${redis.port}`)
+    const shared = redisStore(database.url)
     await answering(shared)
     for (const store of [memoryStore(), shared]) {
       const strict = await startServer({ store, signingKeys: [{ key: SIGNING_KEY }], refreshTokens: { graceSec: 0 } })

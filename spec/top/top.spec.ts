@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import express from 'express'
 import { Cluster, Redis } from 'ioredis'
 import { type Advice, budgetOf, redisStore, throttle } from '../../lib'
@@ -11,7 +11,7 @@ import { FIRST_VIEW, type View, afterKey, viewed } from '../../lib/top/view'
 import { startCluster } from '../support/cluster'
 import { chargedMs } from '../chaos/shared-total'
 import { until } from '../support/until'
-import { type Server, freePort, startRedis } from '../support/redis'
+import { databaseOfSuite, freePort } from '../support/redis'
 import { TYPESCRIPT } from '../support/typescript'
 
 const MAIN = join(process.cwd(), 'lib/top/main.ts')
@@ -103,13 +103,9 @@ async function spend(to: string | Cluster, prefix: string, name: string, ms: Rec
 }
 
 describe('express-tollgate top', () => {
-  let redis: Server
+  const database = databaseOfSuite()
   let url: string
-  before(async () => {
-    redis = await startRedis()
-    url = `redis://127.0.0.1:${redis.port}`
-  })
-  after(() => redis.stop())
+  before(() => void (url = database.url))
 
   it('shows who has spent most first, by hash, and leaves other keys alone', async (t) => {
     const admin = new Redis(url)
