@@ -278,7 +278,8 @@ export function signInFlow(parts: Parts): SignInFlow {
   function startAgain(visit: Visit, again: LoginAgain & { readonly status?: number }, prompt?: string): Promise<void> {
     const { params, pushedId } = visit.interaction
     const origin = { params: prompt === undefined ? params : { ...params, prompt }, pushedId }
-    return showLogin({ ...visit, interaction: beginInteraction(parts, origin) }, again)
+    const request = prompt === undefined ? visit.request : { ...visit.request, prompt: new Set(prompt.split(' ')) }
+    return showLogin({ ...visit, request, interaction: beginInteraction(parts, origin) }, again)
   }
 
   /**

@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict'
+import { type TestContext, after, before, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import express from 'express'
+import { requireBearer } from '../../lib'
+import {
+  type AuthorizationServerOptions,
+  type OAuthStore,
+  type SignIn,
+  authorizationServer,
+  clientDirectory,
+  memoryStore,
+  redisStore,
+} from '../../lib/oauth'
+import { hashOf } from '../../lib/http/secret'
+import { Records } from '../../lib/oauth/records/records'
+import { manualClock } from '../../lib/testing'
+import { answering } from '../support/answering'
+import { type Server, startRedis } from '../support/redis'
+import { AS_WEB, type Form, SIGNING_KEY, USERS, VERIFIER, json, post, startServer } from './support'
+import { type Page, UserAgent, request } from './user-agent'
+
+const ADA = 'KWC6-X7D'
+
+/** A server whose sign-in page does what the form says: `{ how: '{"userId": …}' }` or `{ why: '{"error": …}' }`. */
+async function started(t: TestContext, options: Partial<AuthorizationServerOptions> = {}) {
+  const running = await startServer({ dialect: 'standard', login: { url: '/sign-in' }, ...options })
+  t.after(() => running.close())
+  const { app, server, issuer } = running
+  const failed: Error[] = []
+  app.use(express.urlencoded())
+  app.get('/sign-in', async (req, res) => void res.json((await server.interaction(req)) ?? null))
+  app.post('/sign-in', async (req, res) => {
+    const { how, why, both } = req.body as Form
+    if (how !== undefined) await server.signIn(req, res, JSON.parse(how) as SignIn)
+    if (why !== undefined) await server.refuse(req, res, JSON.parse(why) as object)
+    if (both !== undefined) await server.refuse(req, res)
+  })
+  app.use(((err: Error, _req, res, _next) => {
+    failed.push(err)
+    if (!res.headersSent) res.status(500).end()
+  }) as express.ErrorRequestHandler)
+  const begin = async (more: Form = {}, agent = new UserAgent(issuer)) => ({
+    agent,
+    url: (await agent.authorize(issuer, request(more))).location ?? '',
+  })
+  return { ...running, failed, begin }
+}
+
+const told = async (agent: UserAgent, url: string) => JSON.parse((await agent.request(url)).text) as unknown
+const send = (agent: UserAgent, url: string, form: Form) =>
+  agent.request(url, { method: 'POST', body: new URLSearchParams(form) })
+const signIn = (agent: UserAgent, url: string, how: object = { userId: ADA }) =>
+  send(agent, url, { how: JSON.stringify(how) })
+const refuse = (agent: UserAgent, url: string, why: object) => send(agent, url, { why: JSON.stringify(why) })
+const isStartAgain = ({ status, title }: Page) => status === 400 && title === 'Please start again from the app'
+
+async function tokensOf(issuer: string, page: Page) {
+  const form = { grant_type: 'authorization_code', redirect_uri: 'https://client.test/cb', code_verifier: VERIFIER }
+  return json(await post(`${issuer}/token`, { ...form, code: page.params.get('code') ?? '' }, AS_WEB))
+}
+
+describe("the app's own sign-in page", () => {
+  it('is told what the app asks for, and ends with a code', async (t) => {
+    const { begin, issuer } = await started(t)
+    const asked = {
+      scope: 'openid tree.read',
+      login_hint: 'ada',
+      ui_locales: 'de en',
+      acr_values: 'mfa pwd',
+      max_age: '60',
+    }
+    const { agent, url } = await begin(asked)
+    assert.match(url, /^\/sign-in\?interaction=[\w-]{43}$/)
+    assert.deepEqual(await told(agent, url), {
+      client: { id: 'web', name: 'Web App', host: 'client.test' },
+      ...{ scope: ['openid', 'tree.read'], loginHint: 'ada', uiLocales: ['de', 'en'] },
+      ...{ acrValues: ['mfa', 'pwd'], maxAgeSec: 60, prompt: [] },
+    })
+    const tokens = await tokensOf(issuer, await signIn(agent, url, { userId: ADA, acr: 'mfa', amr: ['pwd', 'otp'] }))
+    for (const token of [tokens.id_token, tokens.access_token]) {
+      const { sub, acr, amr, auth_time: at } = decodeJwt(token as string)
+      assert.deepEqual([sub, acr, amr, typeof at], [ADA, 'mfa', ['pwd', 'otp'], 'number'])
+    }
+    const next = await tokensOf(issuer, await agent.authorize(issuer, request({ acr_values: 'mfa' })))
+    assert.equal(decodeJwt(next.id_token as string).acr, 'mfa', 'the session is strong enough')
+  })
+
+  it('goes on to terms and approval, and with an error to the app', async (t) => {
+    const terms = { version: '1', paragraphs: ['Be kind.'] }
+    const { begin } = await started(t, { pages: { terms } })
+    const native = { client_id: 'native', redirect_uri: 'com.example.app:/cb' }
+    const { agent, url } = await begin(native)
+    const page = await signIn(agent, url)
+    assert.equal(page.title, 'Terms of access')
+    const approval = await page.accept()
+    assert.equal(approval.title, 'Allow Native?')
+    const other = (await approval.submit({ action: 'other' })).location ?? ''
+    assert.deepEqual(((await told(agent, other)) as { prompt: string[] }).prompt, ['select_account'])
+    assert.equal((await signIn(agent, other, { userId: 'K2QX-9TT' })).title, 'Terms of access', 'bob has not accepted')
+
+    const again = await begin()
+    const refused = await refuse(again.agent, again.url, { error: 'temporarily_unavailable', description: 'Try later' })
+    assert.deepEqual(
+      ['error', 'error_description', 'state'].map((name) => refused.params.get(name)),
+      ['temporarily_unavailable', 'Try later', 'st-123'],
+    )
+    const plain = await begin()
+    assert.equal((await refuse(plain.agent, plain.url, {})).params.get('error'), 'access_denied')
+  })
+
+  it('asks for a stronger, newer or another login, says who is signed in, and never loops', async (t) => {
+    const clock = manualClock()
+    const { begin, issuer } = await started(t, { clock })
+    const { agent, url } = await begin()
+    await signIn(agent, url)
+    for (const more of [
+      { acr_values: 'mfa' },
+      { prompt: 'login' },
+      { prompt: 'select_account' },
+      { max_age: '0' },
+    ] as Form[]) {
+      clock.advance(1_000)
+      const again = await begin(more, agent)
+      assert.equal(((await told(agent, again.url)) as { userId?: string }).userId, ADA, JSON.stringify(more))
+      const page = await signIn(agent, again.url, { userId: ADA, acr: 'weak' })
+      assert.notEqual(page.params.get('code'), null, 'voluntary: what was reached is said')
+    }
+    const claims = JSON.stringify({ id_token: { acr: { essential: true, value: 'mfa' } } })
+    const must = await begin({ claims }, agent)
+    assert.equal((await signIn(agent, must.url)).params.get('error'), 'unmet_authentication_requirements')
+    const silent = await agent.authorize(issuer, request({ acr_values: 'mfa', prompt: 'none' }))
+    assert.equal(silent.params.get('error'), 'login_required')
+  })
+
+  it('steps up for an API that asks by RFC 9470', async (t) => {
+    const running = await started(t)
+    const { issuer, app, begin } = running
+    app.get('/transfer', requireBearer({ issuer, audience: issuer, acr: 'mfa' }), (_req, res) => void res.end('done'))
+    const call = (token: unknown) =>
+      fetch(`${running.origin}/transfer`, { headers: { authorization: `Bearer ${token as string}` } })
+    const { agent, url } = await begin()
+    const weak = await call((await tokensOf(issuer, await signIn(agent, url))).access_token)
+    assert.equal(weak.status, 401)
+    const [, acr = ''] = /acr_values="(.*?)"/.exec(weak.headers.get('www-authenticate') ?? '') ?? []
+    const again = await begin({ acr_values: acr }, agent)
+    const page = await signIn(agent, again.url, { userId: ADA, acr, amr: ['hwk'] })
+    assert.equal((await call((await tokensOf(issuer, page)).access_token)).status, 200)
+  })
+
+  it('a session that is not remembered ends with the browser', async (t) => {
+    const { begin } = await started(t)
+    for (const [remember, age] of [
+      [undefined, true],
+      [true, true],
+      [false, false],
+    ] as const) {
+      const { agent, url } = await begin()
+      const { response } = await signIn(agent, url, { userId: ADA, remember })
+      const cookie = response.headers.getSetCookie().find((field) => field.includes('-session-')) ?? ''
+      assert.equal(/Max-Age=86400/.test(cookie), age, cookie)
+    }
+  })
+})
+
+describe('an interaction', () => {
+  it('is good once, for as long as a page, and in the browser in which it began', async (t) => {
+    const clock = manualClock()
+    const { begin, issuer } = await started(t, { clock })
+    const { agent, url } = await begin()
+    const thief = new UserAgent(issuer)
+    await thief.authorize(issuer, request()) // has a cookie of its own
+    for (const stranger of [new UserAgent(issuer), thief]) {
+      assert.equal(await told(stranger, url), null)
+      assert.ok(isStartAgain(await signIn(stranger, url)), 'fixation: a link to it signs nobody in')
+      assert.ok(isStartAgain(await refuse(stranger, url, {})))
+    }
+    const both = await Promise.all([1, 2, 3].map(() => signIn(agent, url)))
+    assert.equal(both.filter(({ location }) => location?.includes('code=')).length, 1)
+    assert.ok(isStartAgain(await signIn(agent, url)), 'replay')
+    assert.ok(isStartAgain(await refuse(agent, url, {})), 'replay')
+    assert.equal(await told(agent, url), null)
+
+    const late = await begin()
+    clock.advance(15 * 60_000 + 1)
+    assert.equal(await told(late.agent, late.url), null)
+    assert.ok(isStartAgain(await signIn(late.agent, late.url)))
+    for (const forged of [
+      '',
+      '?interaction=',
+      `?interaction=${'x'.repeat(43)}`,
+      '?interaction=a&interaction=b',
+      '?interaction[]=x',
+    ]) {
+      assert.ok(isStartAgain(await signIn(agent, `/sign-in${forged}`)), forged)
+    }
+  })
+
+  it('is found in the body, or by the id that is given', async (t) => {
+    const { begin, issuer } = await started(t)
+    const { agent, url } = await begin()
+    const id = url.split('=')[1] ?? ''
+    const how = JSON.stringify({ userId: ADA })
+    assert.notEqual((await send(agent, '/sign-in', { how, interaction: id })).params.get('code'), null)
+    const next = await begin({}, new UserAgent(issuer))
+    const given = { userId: ADA, interaction: next.url.split('=')[1] }
+    assert.notEqual((await signIn(next.agent, '/sign-in', given)).params.get('code'), null)
+  })
+
+  it('two tabs of a new browser both sign in', async (t) => {
+    const { begin, issuer } = await started(t)
+    const [one, two] = [await begin(), await begin()]
+    const agent = new UserAgent(issuer)
+    for (const tab of [one, two]) for (const [name, value] of tab.agent.cookies) agent.cookies.set(name, value)
+    assert.notEqual((await signIn(agent, one.url)).params.get('code'), null)
+    assert.notEqual((await signIn(agent, two.url)).params.get('code'), null)
+  })
+
+  it('keeps to the limits of strangers, each app for itself', async (t) => {
+    const store = memoryStore()
+    const { issuer } = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }] })
+    await new Records(store, issuer).count('attempts', `interaction.${hashOf('web')}.all`, 6_000, 60_000)
+    const agent = new UserAgent(issuer)
+    assert.equal((await agent.authorize(issuer, request())).status, 429)
+    const spa = { client_id: 'spa', redirect_uri: 'https://spa.test/cb' }
+    assert.equal((await agent.authorize(issuer, request(spa))).status, 303)
+  })
+})
+
+describe('an interaction over Redis', () => {
+  let redis: Server
+  let store: OAuthStore & { close(): void }
+  before(async () => {
+    redis = await startRedis()
+    store = redisStore(`redis://127.0.0.1:${redis.port}`)
+    await answering(store)
+  })
+  after(async () => {
+    store.close()
+    await redis.stop()
+  })
+
+  it('ends in another process than it began in, once', async (t) => {
+    const shared = { store, signingKeys: [{ key: SIGNING_KEY }], issuer: 'http://localhost/oauth' }
+    const [first, second] = [await started(t, shared), await started(t, shared)]
+    const agent = new UserAgent(first.origin)
+    const { url } = await first.begin({}, agent)
+    const moved = new UserAgent(second.origin)
+    for (const [name, value] of agent.cookies) moved.cookies.set(name, value)
+    assert.equal(((await told(moved, url)) as { client: { id: string } }).client.id, 'web')
+    const pages = await Promise.all([signIn(agent, url), signIn(moved, url), signIn(moved, url)])
+    assert.equal(pages.filter(({ location }) => location?.includes('code=')).length, 1)
+    assert.equal(pages.filter(isStartAgain).length, 2)
+  })
+})
+
+describe('login limits at a page of the app', () => {
+  it('count what refuse() reports, and hold a right password back as well', async (t) => {
+    const clock = manualClock()
+    const { begin } = await started(t, { clock, store: memoryStore({ clock }), signingKeys: [{ key: SIGNING_KEY }] })
+    const { agent, url } = await begin()
+    const fail = (account: string) => refuse(agent, url, { error: 'login_failed', account })
+    for (let i = 0; i < 10; i++) {
+      const back = await fail(i % 2 ? ' ADA' : 'ada')
+      assert.match(back.location ?? '', /^\/sign-in\?interaction=[\w-]{43}&error=login_failed$/)
+    }
+    assert.match((await fail('ada')).location ?? '', /&error=too_many_attempts&minutes=15$/)
+    assert.match((await signIn(agent, url)).location ?? '', /&error=too_many_attempts/, 'also where it is right')
+    assert.match((await signIn(agent, url, { userId: ADA, amr: ['pwd', 'otp'] })).location ?? '', /too_many/)
+    const passkey = await begin()
+    assert.notEqual((await signIn(passkey.agent, passkey.url, { userId: ADA, amr: ['hwk'] })).params.get('code'), null)
+    assert.notEqual((await signIn((await begin()).agent, url, { userId: ADA })).status, 500)
+    clock.advance(15 * 60_000)
+    const later = await begin()
+    assert.notEqual((await signIn(later.agent, later.url)).params.get('code'), null)
+  })
+})
+
+describe('mistakes of the page', () => {
+  it('are told by an error in its own handler, with the reason', async (t) => {
+    const { begin, failed } = await started(t)
+    for (const [form, reason] of [
+      [{ how: '{"userId":"nobody"}' }, /findUser\('nobody'\) knows no such user/],
+      [{ how: '{"userId":7}' }, /userId must be the id of a user, a text; received 7/],
+      [{ how: '{"userId":"KWC6-X7D","amr":"pwd"}' }, /amr must be a list of texts/],
+      [{ how: '{"userId":"KWC6-X7D","acr":1}' }, /acr must be a string/],
+      [{ how: '{"userId":"KWC6-X7D","user":1}' }, /signIn\(\) has no option "user"/],
+      [{ why: '{"error":"ein \\"Fehler\\""}' }, /error must be printable ASCII/],
+      [{ why: '{"description":"Bücher"}' }, /description must be printable ASCII/],
+      [{ why: '{"error":"login_failed"}' }, /login_failed needs the account/],
+    ] as [Form, RegExp][]) {
+      const { agent, url } = await begin()
+      assert.equal((await send(agent, url, form)).status, 500, JSON.stringify(form))
+      assert.match(String(failed.pop()?.message), reason)
+      assert.notEqual((await signIn(agent, url)).params.get('code'), null, 'and nothing is used up')
+    }
+    const { agent, url } = await begin()
+    const twice = await send(agent, url, { how: '{"userId":"KWC6-X7D"}', both: '1' })
+    assert.notEqual(twice.params.get('code'), null)
+    assert.match(String(failed.pop()?.message), /refuse\(\) was called for a response that has ended/)
+  })
+
+  it('and in the factory', () => {
+    const make = (login: unknown) =>
+      authorizationServer({
+        ...{ issuer: 'https://ident.test/oauth', clients: clientDirectory([]), users: USERS },
+        login: login as { url: string },
+      })
+    for (const url of ['https://elsewhere.test/sign-in', 'javascript:alert(1)', '//elsewhere.test/x', 7, undefined]) {
+      assert.throws(() => make({ url }), /login.url must be a path, or a URL on the issuer's host/)
+    }
+    assert.throws(() => make({ href: '/x' }), /login has no option "href"/)
+  })
+})
