@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
 
 interface Packed {
   readonly size: number
@@ -11,6 +12,7 @@ interface Packed {
 }
 
 const root = process.cwd()
+const run = promisify(execFile)
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, unknown> & {
   exports: Record<string, string | Record<string, string>>
   scripts: Record<string, string>
@@ -48,6 +50,25 @@ describe('the published package', () => {
       }
     })
   }
+})
+
+describe('without Express', () => {
+  it('the package says what to install', async (t) => {
+    const home = mkdtempSync(join(tmpdir(), 'express-tollgate-alone-'))
+    t.after(() => rmSync(home, { recursive: true, force: true }))
+    const own = join(home, 'node_modules/express-tollgate')
+    mkdirSync(own, { recursive: true })
+    cpSync(join(root, 'dist'), join(own, 'dist'), { recursive: true })
+    cpSync(join(root, 'package.json'), join(own, 'package.json'))
+    for (const name of ['ioredis', 'jsonwebtoken', 'http-errors']) {
+      symlinkSync(join(root, 'node_modules', name), join(home, 'node_modules', name))
+    }
+    for (const script of ["require('express-tollgate')", "import('express-tollgate')"]) {
+      const failed = run(process.execPath, ['--eval', script], { cwd: home })
+      await assert.rejects(failed, /Error: express-tollgate needs Express 4\.18 or newer, or 5, .*npm install express/)
+    }
+    await run(process.execPath, ['--eval', "require('express-tollgate/client')"], { cwd: home })
+  })
 })
 
 describe('npm publish', () => {
