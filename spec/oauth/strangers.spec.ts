@@ -1,0 +1,352 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import express from 'express'
+import { type OAuthStore, clientDirectory, memoryStore } from '../../lib/oauth'
+import { HashSlots, QueueFullError, loginNetwork } from '../../lib/oauth/directories/hash-slots'
+import { manualClock } from '../../lib/testing'
+import { keyHolder } from './key-holder'
+import { CLIENTS, type Form, SIGNING_KEY, json, post, startServer } from './support'
+import { UserAgent, request } from './user-agent'
+
+const SPA = { client_id: 'spa', redirect_uri: 'https://spa.test/cb' }
+const SESSION = { grant_type: 'unauthenticated_session', client_id: 'spa', ip_address: '192.0.2.1' }
+
+/** A store that notes the kind of each record, its share and its longest lifetime. */
+function noting(store: OAuthStore) {
+  const seen = new Map<string, { share: string | undefined; ttlMs: number }>()
+  const note = (key: string, ttlMs: number, share: string | undefined) => {
+    const kind = key.split(':', 1)[0] as string
+    seen.set(kind, { share, ttlMs: Math.max(ttlMs, seen.get(kind)?.ttlMs ?? 0) })
+  }
+  const own: OAuthStore = {
+    ...store,
+    set: (key, value, ttlMs, share) => (note(key, ttlMs, share), store.set(key, value, ttlMs, share)),
+    count: (key, by, windowMs, share) => (note(key, windowMs, share), store.count(key, by, windowMs, share)),
+  }
+  return { own, seen }
+}
+
+describe('a form or query', () => {
+  it('of more than 200 parameters is 400, however it is read', async (t) => {
+    const running = await startServer({ registration: { accept: () => ({}) } })
+    t.after(() => running.close())
+    const parsed = await startServer({}, express.urlencoded({ parameterLimit: 100_000, extended: false }))
+    t.after(() => parsed.close())
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const paths = [
+      '/token',
+      '/par',
+      '/login',
+      '/approval',
+      '/revoke',
+      '/introspect',
+      '/logout',
+      '/authorization',
+      '/apps',
+    ]
+    for (const pair of ['a&', '&', 'a=1&', 'a[]=1&', '=&']) {
+      const body = pair.repeat(65_536 / pair.length - 1)
+      for (const path of paths) {
+        const response = await fetch(running.issuer + path, { method: 'POST', body, headers })
+        assert.equal(response.status, 400, `${path} ${pair}`)
+      }
+      assert.equal((await fetch(`${running.issuer}/authorization?${body.slice(0, 8_000)}`)).status, 400)
+    }
+    for (const path of paths) {
+      const response = await fetch(parsed.issuer + path, { method: 'POST', body: 'a=1&'.repeat(201), headers })
+      assert.equal(response.status, 400, path)
+    }
+    const many = new URLSearchParams({
+      ...SESSION,
+      ...Object.fromEntries(Array.from({ length: 197 }, (_, i) => [i, '1'])),
+    })
+    assert.equal((await fetch(`${running.issuer}/token`, { method: 'POST', body: many })).status, 200)
+  })
+
+  it('that no text is, or that no URL can hold, is 400 and no failure of the server', async (t) => {
+    const failed: unknown[] = []
+    const running = await startServer({ onError: (err) => failed.push(err) }, (req, _res, next) => {
+      const { half } = req.headers
+      if (half !== undefined) {
+        Object.defineProperty(req, 'readableEnded', { value: true })
+        req.body = { ...request(), [half as string]: '\ud800' }
+      }
+      next()
+    })
+    t.after(() => running.close())
+    for (const query of ['%ff', 'state=%', 'state=%ed%a0%80', `state=%c3`, 'client_id=%00']) {
+      assert.equal((await fetch(`${running.issuer}/authorization?${query}`)).status, 400, query)
+    }
+    for (const half of ['state', 'login_hint', 'scope', 'x']) {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'cross-site', half }
+      for (const path of ['/authorization', '/token', '/logout', '/par']) {
+        const { status } = await fetch(running.issuer + path, { method: 'POST', headers })
+        assert.equal(status, 400, `${path} ${half}`)
+      }
+    }
+    assert.deepEqual(failed, [])
+  })
+})
+
+describe('records that a request without a user causes', () => {
+  it("are in the strangers' share and end with the thing itself; limits count in the server's own", async (t) => {
+    const clock = manualClock()
+    for (const format of ['jwt', 'opaque'] as const) {
+      const { own, seen } = noting(memoryStore({ clock }))
+      const { issuer, origin, ...running } = await startServer({
+        ...{ clock, store: own, signingKeys: [{ key: SIGNING_KEY }], login: { url: '/sign-in' } },
+        ...{ accessTokens: { format }, registration: { accept: () => ({}) } },
+      })
+      t.after(() => running.close())
+      const holder = await keyHolder(clock)
+      const proof = { dpop: await holder.proof(`${issuer}/token`) }
+      const { access_token: token } = await json(await post(`${issuer}/token`, SESSION))
+      assert.equal((await post(`${issuer}/token`, SESSION, proof)).status, 200)
+      const headers = { authorization: `Bearer ${token as string}` }
+      assert.equal((await post(`${origin}/platform/logout`, {}, headers)).status, 204)
+      const { access_token: other } = await json(await post(`${issuer}/token`, SESSION))
+      await post(`${issuer}/revoke`, { client_id: 'spa', token: other as string })
+      assert.equal(await running.server.verify(other as string), undefined)
+      await post(`${issuer}/par`, request(SPA))
+      await new UserAgent(issuer).authorize(issuer, request(SPA))
+      const body = JSON.stringify({ redirect_uris: ['https://a.test/'], token_endpoint_auth_method: 'none' })
+      await fetch(`${issuer}/register`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      await post(`${issuer}/token`, { ...SESSION, client_id: 'nobody' })
+
+      const [minute, hour, day] = [60_000, 3_600_000, 24 * 3_600_000]
+      const most: Record<string, [share: string | undefined, ttlMs: number]> = {
+        attempts: [undefined, hour],
+        proof: ['strangers', 2 * minute],
+        revoked: ['strangers', (format === 'jwt' ? hour : day) + 5 * minute],
+        pushed: ['strangers', minute],
+        interaction: ['strangers', 15 * minute],
+        client: ['unused', 30 * day],
+        ...(format === 'opaque' && { unauthenticated: ['strangers', hour] }),
+      }
+      assert.deepEqual([...seen.keys()].sort(), Object.keys(most).sort())
+      for (const [kind, { share, ttlMs }] of seen) {
+        assert.ok(most[kind]?.[0] === share && ttlMs <= (most[kind]?.[1] ?? 0), `${kind}: ${share}, ${ttlMs} ms`)
+      }
+    }
+  })
+
+  it('are none for a proof or a push that is not valid', async (t) => {
+    const clock = manualClock()
+    const { own, seen } = noting(memoryStore({ clock }))
+    const { issuer, ...running } = await startServer({ clock, store: own, signingKeys: [{ key: SIGNING_KEY }] })
+    t.after(() => running.close())
+    const holder = await keyHolder(clock)
+    const wrong = { grant_type: 'authorization_code', client_id: 'spa', code: 'x', redirect_uri: 'https://spa.test/cb' }
+    for (const form of [
+      wrong,
+      { ...wrong, grant_type: 'refresh_token', refresh_token: 'x' },
+      { ...SESSION, ip_address: 'x' },
+    ]) {
+      assert.equal((await post(`${issuer}/token`, form, { dpop: await holder.proof(`${issuer}/token`) })).status, 400)
+    }
+    for (const more of [{ redirect_uri: 'https://evil.test/' }, { max_age: 'x' }, { code_challenge: 'x' }] as Form[]) {
+      assert.equal((await post(`${issuer}/par`, request({ ...SPA, ...more }))).status, 400)
+    }
+    assert.deepEqual([...seen.keys()], [])
+  })
+})
+
+describe('the queue of logins', () => {
+  /** A slot that is busy until `free()`, and logins that say who got a place. */
+  function busy() {
+    const slots = new HashSlots(1)
+    const gates: (() => void)[] = []
+    const login = (network: string) =>
+      loginNetwork.run(network, () =>
+        slots
+          .login(() => new Promise<void>((resolve) => gates.push(resolve)))
+          .then(
+            () => 'checked',
+            (err: unknown) => (err instanceof QueueFullError ? `full, ${err.retryAfterSec > 0}` : String(err)),
+          ),
+      )
+    /** Lets those that have a place be checked, one after the other. */
+    const drain = async (all: Promise<string>[]) => {
+      const timer = setInterval(() => gates.shift()?.(), 0)
+      const answers = await Promise.all(all)
+      clearInterval(timer)
+      return answers
+    }
+    return { login, drain }
+  }
+  const count = (answers: string[]) => answers.filter((answer) => answer === 'checked').length
+
+  it('has a place for a network that tried less, of whatever the flood is made', async () => {
+    const floods: ((i: number) => string)[] = [
+      () => '192.0.2.1',
+      (i) => `198.51.100.${i % 30}`,
+      (i) => `2001:db8:0:${((i % 30) << 8).toString(16)}::/56`,
+      (i) => `2001:db8:${i.toString(16)}:0::/56`, // a network of its own for each
+      (i) => `10.20.${i}.1`,
+    ]
+    for (const [n, flood] of floods.entries()) {
+      const { login, drain } = busy()
+      const attack = Array.from({ length: 100 }, (_, i) => login(flood(i)))
+      const users = Array.from({ length: 5 }, (_, i) => login(`203.0.113.${i}`))
+      const late = ['2a00:1450::/56', '100.1.2.3'].map(login)
+      const answers = await drain([...attack, ...users, ...late])
+      assert.equal(count(answers.slice(100)), 7, `flood ${n}: ${answers.slice(100).join()}`)
+      assert.equal(count(answers), 13, 'the queue stays bounded')
+      assert.ok(answers.every((answer) => answer === 'checked' || answer === 'full, true'))
+    }
+  })
+
+  it('serves first come, first served, and registrations after logins', async () => {
+    const slots = new HashSlots(1)
+    const order: string[] = []
+    let free = (): void => undefined
+    const first = slots.login(() => new Promise<void>((resolve) => (free = resolve)))
+    const noted = (name: string) => () => Promise.resolve(void order.push(name))
+    const all = [slots.registration(noted('registration')), slots.login(noted('a')), slots.login(noted('b'))]
+    free()
+    await Promise.all([first, ...all])
+    assert.deepEqual(order, ['a', 'b', 'registration'])
+    await assert.rejects(
+      slots.login(() => Promise.reject(new Error('of the hash'))),
+      /of the hash/,
+    )
+    assert.equal(await slots.login(() => Promise.resolve('the slot is free again')), 'the slot is free again')
+  })
+
+  it('counts a lost place for the network, not for the account', async (t) => {
+    const users = {
+      authenticate: () => Promise.reject(new QueueFullError(1)),
+      findUser: () => Promise.resolve(undefined),
+    }
+    const { issuer, ...running } = await startServer({ users, loginLimits: { perAccount: 2, perAddress: 5 } })
+    t.after(() => running.close())
+    const page = await new UserAgent(issuer).authorize(issuer, request())
+    const statuses = []
+    for (let i = 0; i < 7; i++) statuses.push((await page.logIn()).status)
+    assert.deepEqual(statuses, [503, 503, 503, 503, 503, 429, 429])
+  })
+})
+
+describe('a name at the login page', () => {
+  it('costs the same calls of the store, known or not, free, failed or locked', async (t) => {
+    const store = memoryStore()
+    const calls: string[] = []
+    const counting = Object.fromEntries(
+      Object.entries(store).map(([name, call]) => [
+        name,
+        (...args: unknown[]) => (
+          calls.push(`${name} ${String(args[0]).split(':', 1)[0]}`),
+          (call as (...all: unknown[]) => unknown)(...args)
+        ),
+      ]),
+    ) as unknown as OAuthStore
+    const { issuer, ...running } = await startServer({
+      ...{ store: counting, signingKeys: [{ key: SIGNING_KEY }], loginLimits: { perAccount: 3, perAddress: 20 } },
+    })
+    t.after(() => running.close())
+    const page = await new UserAgent(issuer).authorize(issuer, request())
+    const callsFor = async (name: string) => {
+      calls.length = 0
+      const { status } = await page.logIn(name, 'wrong')
+      return [status, calls.join()]
+    }
+    for (let i = 0; i < 12; i++) {
+      const [known, unknown] = [await callsFor('ada'), await callsFor('nobody')]
+      assert.deepEqual(known, unknown, `attempt ${i}`)
+    }
+    assert.equal((await callsFor('bob'))[0], 429)
+  })
+})
+
+describe('a redirect URI', () => {
+  const WRONG = [
+    ...[
+      'https:/app.test/cb',
+      'https:app.test/cb',
+      'https:///app.test/cb',
+      'https://app.test\\@evil.test/',
+      'http:/localhost/cb',
+    ],
+    ...[
+      'https://app.test/cb\n',
+      'https://app.test/c\rb',
+      'https://app.test/\tcb',
+      'http://127.0.0.1:5000/cb\nx',
+      'http://localhost/cb\r\nX: y',
+    ],
+    ...[
+      'https://\u0430pp.test/cb',
+      'https://%D0%B0pp.test/cb',
+      'https://xn--pp-6kc.test/cb',
+      'https://ａpp.test/cb',
+      'https://app。test/cb',
+    ],
+    ...[
+      'https://0x7f.1/cb',
+      'https://2130706433/cb',
+      'https://app.test./cb',
+      'https://user@app.test/cb',
+      'https://app.test/cb#x',
+    ],
+  ].filter((uri) => uri !== 'https://app.test./cb')
+
+  it('with a line break, one slash, or a host that looks like another is refused at registration', async (t) => {
+    const { issuer, ...running } = await startServer({ registration: { accept: () => ({}), perAddress: 1_000 } })
+    t.after(() => running.close())
+    for (const uri of WRONG) {
+      assert.throws(() => clientDirectory([{ clientId: 'a', name: 'A', redirectUris: [uri] }]), TypeError, uri)
+      const body = JSON.stringify({ redirect_uris: [uri] })
+      const headers = { 'content-type': 'application/json' }
+      assert.equal((await fetch(`${issuer}/register`, { method: 'POST', headers, body })).status, 400, uri)
+    }
+    for (const uri of [
+      'https://app.test:443/cb',
+      'https://APP.test/cb',
+      'https://xn--mnchen-3ya.test/',
+      'https://[2001:db8::1]/cb',
+    ]) {
+      clientDirectory([{ clientId: 'a', name: 'A', redirectUris: [uri] }])
+    }
+  })
+
+  it('is refused by a page at /authorization and /par as well, where a directory of the app has it', async (t) => {
+    const failed: unknown[] = []
+    const findClient = (clientId: string) =>
+      Promise.resolve({
+        clientId,
+        name: 'A',
+        realm: '/a',
+        redirectUris: [...WRONG, 'http://127.0.0.1/cb', 'http://localhost/cb'],
+      })
+    const { issuer, ...running } = await startServer({ clients: { findClient }, onError: (err) => failed.push(err) })
+    t.after(() => running.close())
+    for (const redirect_uri of WRONG) {
+      const page = await new UserAgent(issuer).authorize(issuer, request({ client_id: 'a', redirect_uri }))
+      assert.deepEqual([page.status, page.location], [400, null], redirect_uri)
+      assert.equal((await post(`${issuer}/par`, request({ client_id: 'a', redirect_uri }))).status, 400)
+    }
+    assert.deepEqual(failed, [])
+  })
+})
+
+describe('two tabs that a new browser opens at once', () => {
+  it('both sign in, and two pages that somebody else opened do not', async (t) => {
+    const { issuer, ...running } = await startServer({ clients: clientDirectory(CLIENTS) })
+    t.after(() => running.close())
+    const tabs = [new UserAgent(issuer), new UserAgent(issuer), new UserAgent(issuer)]
+    const pages = await Promise.all(tabs.map((tab) => tab.authorize(issuer, request())))
+    const agent = new UserAgent(issuer)
+    for (const { cookies } of tabs) for (const [name, value] of cookies) agent.cookies.set(name, value)
+    const stranger = await new UserAgent(issuer).authorize(issuer, request())
+    for (const { fields } of pages) {
+      const form = { ...fields, username: 'ada', password: 'analytical engine', action: 'login' }
+      const page = await agent.request(`${issuer}/login`, { method: 'POST', body: new URLSearchParams(form) })
+      assert.notEqual((await page.finish()).params.get('code'), null)
+    }
+    const foreign = { ...stranger.fields, username: 'ada', password: 'analytical engine', action: 'login' }
+    const page = await agent.request(`${issuer}/login`, { method: 'POST', body: new URLSearchParams(foreign) })
+    assert.equal(page.status, 403)
+    const next = await agent.authorize(issuer, request({ prompt: 'login' }))
+    assert.equal(next.response.headers.getSetCookie().length, 0, 'no cookie for each page')
+  })
+})
