@@ -12,7 +12,7 @@ import { type LoginSystem, startLoginSystem } from './today'
 import { closed } from '../oauth/support'
 import { launch } from '../browser/looks'
 
-const OIDC = readFileSync('spec/clients/node_modules/oidc-client-ts30/dist/browser/oidc-client-ts.min.js', 'utf8')
+const OIDC = readFileSync('spec/clients/node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js', 'utf8')
 
 describe('an app with a popup', () => {
   let browser: Browser
@@ -54,7 +54,7 @@ describe('an app with a popup', () => {
     await popup.click('button[value=login]')
   }
 
-  it('oidc-client-ts 3.0.1: signinPopup() resolves with the user', async () => {
+  it('oidc-client-ts: signinPopup() resolves with the user', async () => {
     page = await (await browser.newContext()).newPage()
     await page.goto(home)
     const settings = { authority: system.issuer, client_id: 'app', redirect_uri: `${home}/cb`, scope: 'openid' }

@@ -5,7 +5,6 @@ import { promisify } from 'node:util'
 import { Cluster, Redis } from 'ioredis'
 import RedisMock from 'ioredis-mock'
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis'
-import { createClient as createClient4, createCluster as createCluster4 } from 'redis4'
 import { type ThrottleStore, redisProofs, redisRevocations, redisStore, throttle } from '../../lib/index'
 import { redisStore as oauthStore } from '../../lib/oauth/index'
 import { redisWindows } from '../../lib/throttle/inspect/redis-windows'
@@ -34,9 +33,6 @@ describe('factories over Redis refuse at once', () => {
       createSentinel({ name: 'primary', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] }),
       /a node-redis sentinel: .*new Redis\(\{ sentinels, name \}\)$/,
     ],
-    ['a client of node-redis 4', createClient4(URL_ONE), /a node-redis client: pass its URL/],
-    ['one in legacy mode', createClient4({ ...URL_ONE, legacyMode: true }), /a node-redis client: pass its URL/],
-    ['a cluster of node-redis 4', createCluster4({ rootNodes: [URL_ONE] }), /a node-redis cluster: /],
     ['ioredis-mock', new RedisMock(), /this is ioredis-mock, which is no Redis: .*leave the store out in tests$/],
     ['its Cluster', new RedisMock.Cluster([{ host: '127.0.0.1', port: 1 }]), /this is ioredis-mock/],
     ['options with a password', { host: 'redis', password: 's3cret' }, /received an object with host, password$/],
@@ -96,8 +92,6 @@ it('types refuse clients of node-redis', () => {
     redisStore(createClient()),
     // @ts-expect-error -- a cluster of it
     redisRevocations(createCluster({ rootNodes: [] })),
-    // @ts-expect-error -- of node-redis 4
-    oauthStore(createClient4()),
     // @ts-expect-error -- of another package
     redisProofs({ duplicate: () => undefined }),
   ]

@@ -48,7 +48,3 @@ declare module 'simple-oauth2' {
   }
   export { AuthorizationCode, ClientCredentials }
 }
-
-declare module 'openid-client4' {
-  export { Issuer, generators } from 'openid-client5' // which has the same types, in a form that TypeScript 5 reads
-}
