@@ -40,6 +40,7 @@ export function userDirectory(
   registrations: readonly UserRegistration[],
   options: UserDirectoryOptions = {},
 ): Omit<UserDirectory, 'authenticate'> & {
+  /** The user of this name and password, or `undefined`. */
   authenticate(username: string, password: string): Promise<User | undefined>
 } {
   if (!Array.isArray(registrations)) {
