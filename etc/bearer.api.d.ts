@@ -142,6 +142,17 @@ interface ProtectedResourceOptions {
     readonly scopes?: readonly string[] | undefined;
     readonly name?: string | undefined;
     readonly documentation?: string | undefined;
+    readonly bearer_methods_supported?: readonly ("header" | "body" | "query")[] | undefined;
+    readonly dpop_bound_access_tokens_required?: boolean | undefined;
+    readonly dpop_signing_alg_values_supported?: readonly string[] | undefined;
+    readonly tls_client_certificate_bound_access_tokens?: boolean | undefined;
+    readonly authorization_details_types_supported?: readonly string[] | undefined;
+    readonly jwks_uri?: string | undefined;
+    readonly resource_signing_alg_values_supported?: readonly string[] | undefined;
+    readonly resource_policy_uri?: string | undefined;
+    readonly resource_tos_uri?: string | undefined;
+    readonly signed_metadata?: string | undefined;
+    readonly [inLanguage: `resource_${"name" | "documentation" | "policy_uri" | "tos_uri"}#${string}`]: string | undefined;
     readonly allowHttp?: boolean | undefined;
 }
 type ProtectedResourceRouter = Router & {

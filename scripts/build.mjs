@@ -9,6 +9,8 @@ import { dts } from 'rollup-plugin-dts'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
+/** Types that may be missing. */
+const OPTIONAL = '@modelcontextprotocol/sdk/server/auth/types.js'
 if (process.argv.includes('--stale') && builtAt() > changedAt()) process.exit()
 const { exports, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const built = (value) => /^\.?\/?dist\/(.+)\.js$/.exec(value)?.[1]
@@ -54,10 +56,22 @@ function loaded(files) {
 
 async function declarations() {
   const input = Object.fromEntries(typed.map((entry) => [entry, join(work, `${entry}.d.ts`)]))
-  const bundle = await rollup({ input, plugins: [dts()], external: (id) => !/^[./]/.test(id), onLog })
+  const bundle = await rollup({
+    input,
+    plugins: [dts(), { name: 'optional-types', renderChunk: optionalTypes }],
+    external: (id) => !/^[./]/.test(id),
+    onLog,
+  })
   const chunkFileNames = ({ name }) => `shared/${name.replace(/\.d$/, '')}.d.ts`
   await bundle.write({ dir: dist, format: 'es', chunkFileNames })
   await bundle.close()
+}
+
+// A type of a package that may be missing is imported below its `@ts-ignore`: an import at the top would be an error.
+function optionalTypes(code) {
+  const name = new RegExp(`import \\* as (\\w+) from '${OPTIONAL}';\n`).exec(code)?.[1]
+  const inline = name ? code.replaceAll(`${name}.`, `import('${OPTIONAL}').`) : code
+  return inline.replace(new RegExp(`import (\\* as \\w+ from )?'${OPTIONAL}';\n`), '')
 }
 
 function onLog(level, log) {

@@ -146,6 +146,22 @@ interface OwnRequest extends express.Request { auth: { userId: number } }
 ${routes("app.get('/old', (req, res) => void res.json({ user: (req as OwnRequest).auth.userId.toFixed() }))")}`,
 }
 
+/** Apps beside MCP's SDK: with its own type of `req.auth`, and with no part of it that declares one. */
+const TRANSPORT = '@modelcontextprotocol/sdk/server/streamableHttp.js'
+const APPS_OF_MCP = {
+  'auth of MCP': `import { requireBearerAuth } from '@modelcontextprotocol/sdk/server/auth/middleware/bearerAuth.js'
+import { StreamableHTTPServerTransport } from '${TRANSPORT}'
+${ours}${routes(`app.post('/old', requireBearerAuth({ verifier: { verifyAccessToken: () => Promise.reject(new Error('none')) } }), (req, res) => {
+  const transport = new StreamableHTTPServerTransport()
+  void transport.handleRequest(req, res, req.body).then(() => req.auth?.clientId.length)
+})`)}`,
+  'transport of MCP': `import { StreamableHTTPServerTransport } from '${TRANSPORT}'
+${ours}${routes(`app.post('/mcp', requireBearer(), (req, res) => {
+  const transport = new StreamableHTTPServerTransport()
+  void transport.handleRequest(req, res, req.body).then(() => req.auth?.scope.length)
+})`)}`,
+}
+
 const types = [`@types/express@${pinned['@types/express']}`, `@types/node@${pinned['@types/node']}`]
 const typescript = `typescript@${pinned.typescript}`
 
@@ -173,19 +189,25 @@ run(bundled, 'node_modules/.bin/esbuild', esbuild)
 rmSync(join(bundled, 'node_modules'), { recursive: true })
 check('one file bundled by esbuild', bundled, process.execPath, ['alone/app.cjs', 'bundled:'], '401 200 429\n')
 
+const mcp = `@modelcontextprotocol/sdk@${pinned['@modelcontextprotocol/sdk']}`
 const others = ['express-jwt', 'express-oauth2-jwt-bearer', 'passport'].map((each) => `${each}@${pinned[each]}`)
-for (const [express, compiler, apps] of [
-  ['4', '5.4', ['alone', 'express-jwt', 'passport']],
-  ['5', '6.0', Object.keys(APPS)],
+for (const [express, compiler, apps, beside] of [
+  ['4', '5.4', ['alone', 'express-jwt', 'passport'], others],
+  ['5', '6.0', Object.keys(APPS), others],
+  ['5', '6.0', Object.keys(APPS_OF_MCP), [mcp]],
 ]) {
   const needed = [`express@${express}`, `@types/express@${express}`, '@types/passport', '@types/node@20']
-  const folder = install(`types of Express ${express}`, [...needed, ...others, `typescript@~${compiler}.0`])
+  const folder = install(`types of Express ${express}, ${apps.length}`, [
+    ...needed,
+    ...beside,
+    `typescript@~${compiler}.0`,
+  ])
   for (const app of apps) {
     const file = `${app.replace(/\W+/g, '-')}.ts`
-    write(folder, file, `import express from 'express'\n${APPS[app]}\n`)
+    write(folder, file, `import express from 'express'\n${APPS[app] ?? APPS_OF_MCP[app]}\n`)
     const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--esModuleInterop', '--types', 'node']
     // What packages declare is checked once: most of the time is that of TypeScript's and Node's own.
-    const skip = ['--skipLibCheck', String(app !== 'alone')]
+    const skip = ['--skipLibCheck', String(app !== 'alone' && app !== 'auth of MCP')]
     const tsc = [
       'node_modules/typescript/bin/tsc',
       ...options,

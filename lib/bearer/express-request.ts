@@ -1,5 +1,17 @@
 import type { Session } from './session/session'
 
+// The type that MCP's SDK gives `req.auth`; `any` where the SDK is not installed.
+// eslint-disable-next-line @typescript-eslint/ban-ts-comment
+/** @ts-ignore */
+type McpAuthInfo = import('@modelcontextprotocol/sdk/server/auth/types.js').AuthInfo
+
+/**
+ * What {@link Session} may also be where MCP's SDK declares `req.auth` of its own: TypeScript accepts the two declarations
+ * only if the SDK's type fits into ours. `sessionOf(req)` returns our session then.
+ */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- what a session always has must not become optional
+type McpSession = McpAuthInfo & { kind?: undefined; issuer?: undefined; sub?: undefined; scope?: any; claims?: any }
+
 /**
  * Properties that `express-tollgate` adds to Express's `Request`. If another package or the app declares `auth` on the
  * global `Express.Request`, that declaration is kept, and `sessionOf(req)` returns our session.
@@ -12,7 +24,7 @@ export interface AuthenticatedRequest {
    * The session that `requireBearer()` let in. Undefined if none has run, or if `optional: true` let the request in
    * without a token. `sessionOf(req)` returns the same, and throws if there is none.
    */
-  auth?: Session
+  auth?: Session | ({ of: 'any' } extends { of: McpAuthInfo } ? never : McpSession)
 }
 
 // Not on the global `Express.Request`: two declarations of one property there do not compile. This interface extends

@@ -1,11 +1,12 @@
 import type { Router as ExpressRouter } from 'express'
 import { Router } from '../http/express'
 import { optionError } from '../http/help'
-import { optionNames, optionOneOf, optionType, shown } from '../http/options'
-import { isScope } from './session/scope'
+import { flag, option, readOptions } from '../http/option-table'
+import { defined, shown } from '../http/options'
 import { allowHttpHint, isSecureUrl } from '../http/secure-url'
+import { isScope } from './session/scope'
 
-/** Options of {@link protectedResource}. */
+/** Options of {@link protectedResource}: members of the metadata (RFC 9728 §2), five of them by shorter names. */
 export interface ProtectedResourceOptions {
   /** The API's own identifier: an https URL without a fragment (RFC 9728 §1.2). Mostly also its audience. */
   readonly resource: string
@@ -13,10 +14,32 @@ export interface ProtectedResourceOptions {
   readonly authorizationServers?: readonly string[] | undefined
   /** Scopes of the API. */
   readonly scopes?: readonly string[] | undefined
-  /** Name to show to people. */
+  /** Name to show to people. In another language: `'resource_name#de'`. */
   readonly name?: string | undefined
-  /** Address of the API's documentation. */
+  /** Address of the API's documentation. In another language: `'resource_documentation#de'`. */
   readonly documentation?: string | undefined
+  /** Places of the token: `'header'`, `'body'`, `'query'`. Default `['header']`. */
+  readonly bearer_methods_supported?: readonly ('header' | 'body' | 'query')[] | undefined
+  /** Whether every token must be bound to a key (RFC 9449): `true` with `requireBearer({ dpop: { required: true } })`. */
+  readonly dpop_bound_access_tokens_required?: boolean | undefined
+  /** Algorithms of DPoP proofs: `['ES256']`. */
+  readonly dpop_signing_alg_values_supported?: readonly string[] | undefined
+  /** Whether tokens are bound to a client certificate (RFC 8705). */
+  readonly tls_client_certificate_bound_access_tokens?: boolean | undefined
+  /** Types of `authorization_details` (RFC 9396). */
+  readonly authorization_details_types_supported?: readonly string[] | undefined
+  /** Address of the API's own JWK Set, for responses that it signs. */
+  readonly jwks_uri?: string | undefined
+  /** Algorithms of those signatures. */
+  readonly resource_signing_alg_values_supported?: readonly string[] | undefined
+  /** Address of the page about the use of data. In another language: `'resource_policy_uri#de'`. */
+  readonly resource_policy_uri?: string | undefined
+  /** Address of the terms of service. In another language: `'resource_tos_uri#de'`. */
+  readonly resource_tos_uri?: string | undefined
+  /** The metadata as a signed JWT (RFC 9728 §2.2). */
+  readonly signed_metadata?: string | undefined
+  /** A text or an address for people in another language (BCP 47): `{ 'resource_name#de': 'Stammbaum' }`. */
+  readonly [inLanguage: `resource_${'name' | 'documentation' | 'policy_uri' | 'tos_uri'}#${string}`]: string | undefined
   /** Accepts http addresses of other machines, for a test network. Default false. */
   readonly allowHttp?: boolean | undefined
 }
@@ -28,6 +51,37 @@ export type ProtectedResourceRouter = ExpressRouter & {
 }
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
+const IN_LANGUAGE = /^resource_(?:name|documentation|policy_uri|tos_uri)#[A-Za-z0-9-]+$/
+
+const isText = (value: unknown) => typeof value === 'string' && value !== ''
+const isListOf = (isOne: (one: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(isOne)
+const isMethod = (value: unknown) => ['header', 'body', 'query'].includes(value as string)
+const texts = () => option<readonly string[]>('a list of texts', isListOf(isText))
+const text = () => option<string>('a text', isText)
+
+const TABLE = {
+  resource: option<string>('an https URL without a fragment', isText),
+  authorizationServers: option<readonly string[]>(
+    'a list of https URLs',
+    isListOf((one) => isSecureUrl(one, true)),
+  ),
+  scopes: option<readonly string[]>('scopes as RFC 6749 §3.3 writes them', isListOf(isScope)),
+  name: text(),
+  documentation: text(),
+  bearer_methods_supported: option<readonly string[]>("a list of 'header', 'body', 'query'", isListOf(isMethod), [
+    'header',
+  ]),
+  dpop_bound_access_tokens_required: option<boolean>('true or false', (value) => typeof value === 'boolean'),
+  dpop_signing_alg_values_supported: texts(),
+  tls_client_certificate_bound_access_tokens: option<boolean>('true or false', (value) => typeof value === 'boolean'),
+  authorization_details_types_supported: texts(),
+  jwks_uri: option<string>('an https URL', (value) => isSecureUrl(value, true)),
+  resource_signing_alg_values_supported: texts(),
+  resource_policy_uri: text(),
+  resource_tos_uri: text(),
+  signed_metadata: text(),
+  allowHttp: flag(),
+}
 
 /**
  * Publishes the metadata of the API (RFC 9728), which name the issuers of its tokens to clients. Mount it at the root of
@@ -40,29 +94,22 @@ const WELL_KNOWN = '/.well-known/oauth-protected-resource'
  * @throws {TypeError} in the factory, naming the option
  */
 export function protectedResource(options: ProtectedResourceOptions): ProtectedResourceRouter {
-  optionNames('protectedResource()', options, [
-    'resource',
-    'authorizationServers',
-    'scopes',
-    'name',
-    'documentation',
-    'allowHttp',
-  ])
-  const { resource, authorizationServers, scopes, name, documentation, allowHttp = false } = options
-  optionOneOf('allowHttp', allowHttp, [true, false])
+  const inLanguages = Object.keys(options ?? {}).filter((name) => IN_LANGUAGE.test(name))
+  const table = { ...TABLE, ...Object.fromEntries(inLanguages.map((name) => [name, text()])) }
+  const { resource, authorizationServers, scopes, name, documentation, allowHttp, ...members } = readOptions(
+    'protectedResource()',
+    options,
+    table,
+  )
   if (!isSecureUrl(resource, allowHttp) || resource.includes('#')) {
     throw optionError(
       `resource must be an https URL without a fragment; received ${shown(resource)}${allowHttpHint(resource)}`,
     )
   }
-  if (authorizationServers !== undefined && !isListOf(authorizationServers, (one) => isSecureUrl(one, allowHttp))) {
-    throw optionError(`authorizationServers must be a list of https URLs; received ${shown(authorizationServers)}`)
+  for (const [option, value] of Object.entries({ authorizationServers, jwks_uri: members.jwks_uri })) {
+    if ([value ?? []].flat().every((one) => isSecureUrl(one, allowHttp))) continue
+    throw optionError(`${option} must have https URLs; received ${shown(value)}${allowHttpHint([value].flat()[0])}`)
   }
-  if (scopes !== undefined && !isListOf(scopes, isScope)) {
-    throw optionError(`scopes must be scopes as RFC 6749 §3.3 writes them; received ${shown(scopes)}`)
-  }
-  optionType('name', name, 'string')
-  optionType('documentation', documentation, 'string')
 
   const { origin, pathname, search } = new URL(resource)
   const path = WELL_KNOWN + (pathname === '/' ? '' : pathname)
@@ -70,9 +117,9 @@ export function protectedResource(options: ProtectedResourceOptions): ProtectedR
     resource,
     authorization_servers: authorizationServers,
     scopes_supported: scopes,
-    bearer_methods_supported: ['header'],
     resource_name: name,
     resource_documentation: documentation,
+    ...defined(members),
   })
   const router = Router()
   router.use((req, res, next) => {
@@ -89,8 +136,4 @@ export function protectedResource(options: ProtectedResourceOptions): ProtectedR
     res.type('application/json').send(metadata)
   })
   return Object.assign(router, { url: `${origin}${path}${search}` })
-}
-
-function isListOf(value: unknown, isOne: (one: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(isOne)
 }

@@ -28,6 +28,51 @@ describe('protectedResource() and requireBearer() for an MCP server', () => {
     assert.equal((await fetch((await serve(optional)).url)).headers.get('www-authenticate'), 'Bearer scope="c"')
   })
 
+  it('publish every member of RFC 9728 §2, in other languages too', async () => {
+    const members = {
+      ...({ bearer_methods_supported: ['header', 'body'], dpop_bound_access_tokens_required: true } as const),
+      ...{ dpop_signing_alg_values_supported: ['ES256'], tls_client_certificate_bound_access_tokens: false },
+      ...{ authorization_details_types_supported: ['payment'], jwks_uri: `${resource}/keys` },
+      ...{ resource_signing_alg_values_supported: ['ES256'], resource_policy_uri: `${resource}/policy` },
+      ...{ resource_tos_uri: `${resource}/terms`, signed_metadata: 'e30.e30.x', 'resource_name#de': 'Stammbaum' },
+    }
+    const named = { name: 'Tree', documentation: `${resource}/docs`, scopes: ['a'] }
+    const { url } = await serve(express().use(protectedResource({ resource, ...named, ...members })))
+    const { name: resource_name, documentation: resource_documentation, scopes: scopes_supported } = named
+    assert.deepEqual(await (await fetch(`${url}/.well-known/oauth-protected-resource`)).json(), {
+      ...{ resource, resource_name, resource_documentation, scopes_supported },
+      ...members,
+    })
+    for (const [wrong, message] of [
+      [{ dpop_bound_access_tokens_required: 'yes' }, /dpop_bound_access_tokens_required must be true or false/],
+      [
+        { bearer_methods_supported: ['cookie'] },
+        /bearer_methods_supported must be a list of 'header', 'body', 'query'/,
+      ],
+      [{ jwks_uri: 'http://api.lan/keys' }, /jwks_uri must have https URLs.*allowHttp: true/],
+      [{ 'resource_name#de': 7 }, /resource_name#de must be a text/],
+      [{ 'scopes#de': 'x' }, /no option "scopes#de"/],
+      [{ dpop_bound_access_token_required: true }, /did you mean "dpop_bound_access_tokens_required"/],
+    ] as const) {
+      assert.throws(() => protectedResource({ resource, ...(wrong as object) }), message)
+    }
+  })
+
+  it('name the scope in the challenge of a token that is refused, so that the client asks for it', async () => {
+    const url = await api('mcp:tools')
+    for (const [token, status] of [
+      [dev.attack('expired'), 401],
+      [dev.attack('another-key'), 401],
+      ['x', 401],
+    ] as const) {
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+      assert.equal(answer.status, status)
+      assert.match(answer.headers.get('www-authenticate') ?? '', /error="invalid_token", .*scope="mcp:tools"/)
+    }
+    const twice = await fetch(url, { headers: { authorization: 'Bearer a b' } })
+    assert.doesNotMatch(twice.headers.get('www-authenticate') ?? '', /scope=/) // another token would not help
+  })
+
   it('answer a preflight for the metadata, and no other', async () => {
     const url = await api('mcp:tools')
     const asking = { origin: 'http://localhost:6274', 'access-control-request-method': 'GET' }
