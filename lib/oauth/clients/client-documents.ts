@@ -106,6 +106,8 @@ function isDocumentUrl(clientId: string): boolean {
 export interface PublicOnly {
   readonly lookUp: (hostname: string) => Promise<readonly { readonly address: string; readonly family: number }[]>
   readonly isPublic: (address: string) => boolean
+  /** Certificate authorities. Default: those of Node. */
+  readonly ca?: string
 }
 
 /** Fetches a stranger's document by HTTPS, from a host that has public addresses only. */
@@ -118,7 +120,7 @@ export const fetchPublic = publicFetch({
  * A `fetch` that connects to no inner host. The name is looked up once, and the connection goes to an address that was
  * looked at: a second look-up could give another one.
  */
-export function publicFetch({ lookUp, isPublic }: PublicOnly): FetchFunction {
+export function publicFetch({ lookUp, isPublic, ca }: PublicOnly): FetchFunction {
   return async (url, { headers, signal }) => {
     const { hostname } = new URL(url)
     const addresses = await lookUp(hostname.replace(/^\[|\]$/g, ''))
@@ -127,7 +129,7 @@ export function publicFetch({ lookUp, isPublic }: PublicOnly): FetchFunction {
       throw new FetchProblem(`${hostname} has addresses that are not public`)
     }
     return new Promise((resolve, reject) => {
-      const pinned = { headers, signal, agent: false, lookup: pinnedTo(first) }
+      const pinned = { headers, signal, agent: false, lookup: pinnedTo(first), ...(ca && { ca }) }
       const request = get(url, pinned, (response) => {
         const field = (name: string) => response.headers[name.toLowerCase()]?.toString() ?? null
         const body = Object.assign(response, { cancel: () => response.destroy() })

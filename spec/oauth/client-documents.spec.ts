@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Server, createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { type ClientMetadata, type RegistrationOptions, memoryStore } from '../../lib/oauth'
+import { fetchPublic, publicFetch } from '../../lib/oauth/clients/client-documents'
+import { isPublicAddress } from '../../lib/oauth/directories/addresses'
+import { manualClock } from '../../lib/testing'
+import { CERT, KEY } from '../support/tls'
+import { type RunningServer, SIGNING_KEY, VERIFIER, json, post, startServer } from './support'
+import { UserAgent, request } from './user-agent'
+
+const HERE = 'http://127.0.0.1:33418/cb'
+const LOCAL = [{ address: '127.0.0.1', family: 4 }]
+
+describe('a URL as client_id', () => {
+  let host: Server
+  let origin: string
+  /** What the host answers, by path. */
+  const answers = new Map<string, (req: IncomingMessage, res: ServerResponse) => void>()
+  const hits: string[] = []
+  before(async () => {
+    host = createServer({ cert: CERT, key: KEY }, (req, res) => {
+      hits.push(req.url as string)
+      answers.get(req.url as string)?.(req, res)
+    }).listen(0, '127.0.0.1')
+    await once(host, 'listening')
+    origin = `https://editor.test:${(host.address() as AddressInfo).port}`
+  })
+  after(() => {
+    host.closeAllConnections()
+    host.close()
+  })
+
+  /** Publishes a document, and returns the app's id. */
+  function publish(path: string, more: object = {}, headers: Record<string, string> = {}): string {
+    const document = { client_id: origin + path, client_name: 'Editor', redirect_uris: [HERE], ...more }
+    answers.set(path, (_req, res) => void res.writeHead(200, headers).end(JSON.stringify(document)))
+    return origin + path
+  }
+
+  async function started(options: Partial<RegistrationOptions> = {}, clock = manualClock()) {
+    const fetch = publicFetch({ lookUp: () => Promise.resolve(LOCAL), isPublic: () => true, ca: CERT })
+    const registration = { accept: () => ({ scopes: ['tree.read'] }), fetch, ...options }
+    const lines: string[] = []
+    const running = await startServer({
+      ...{ dialect: 'standard', clock, store: memoryStore({ clock }), signingKeys: [{ key: SIGNING_KEY }] },
+      ...{ registration, log: (line) => lines.push(line) },
+    })
+    const ask = (client_id: string, more: Record<string, string> = {}, agent = new UserAgent(running.issuer)) =>
+      agent.authorize(running.issuer, request({ client_id, redirect_uri: HERE, scope: 'openid tree.read', ...more }))
+    return { ...running, ask, lines }
+  }
+  const using = async (running: RunningServer, use: () => Promise<void>) => {
+    try {
+      await use()
+    } finally {
+      await running.close()
+    }
+  }
+
+  it('is an app that the user approves by its name and the host of its document, and gets tokens', async () => {
+    const seen: ClientMetadata[] = []
+    const running = await started({ accept: (metadata) => (seen.push(metadata), { scopes: ['tree.read'] }) })
+    await using(running, async () => {
+      const grants = { grant_types: ['authorization_code', 'refresh_token'] }
+      const clientId = publish('/client.json', { ...grants, scope: 'openid tree.read offline_access' })
+      const page = await (await running.ask(clientId)).logIn()
+      assert.equal(page.title, 'Allow Editor?')
+      for (const words of [
+        'It publishes its name at <bdi>editor.test:',
+        'nobody here has checked',
+        'Editor</bdi> (<bdi>editor.test',
+      ])
+        assert.ok(page.text.includes(words) || page.text.includes('127.0.0.1:33418'), words)
+      const code = (await page.accept()).params.get('code') ?? ''
+      const form = {
+        grant_type: 'authorization_code',
+        client_id: clientId,
+        redirect_uri: HERE,
+        code_verifier: VERIFIER,
+      }
+      const tokens = await json(await post(`${running.issuer}/token`, { ...form, code }))
+      assert.equal(tokens.scope, 'openid tree.read')
+      const refresh = {
+        grant_type: 'refresh_token',
+        client_id: clientId,
+        refresh_token: tokens.refresh_token as string,
+      }
+      assert.equal((await post(`${running.issuer}/token`, refresh)).status, 200)
+      assert.equal(seen[0]?.client_id, clientId)
+      assert.equal(hits.filter((path) => path === '/client.json').length, 1, 'one fetch for all of it')
+      const metadata = await json(await fetch(`${running.issuer}/.well-known/oauth-authorization-server`))
+      assert.equal(metadata.client_id_metadata_document_supported, true)
+    })
+  })
+
+  it('is refused by a page that is no redirect, with the reason in the log', async () => {
+    const running = await started()
+    await using(running, async () => {
+      const big = { client_uri: 'x'.repeat(70_000) }
+      answers.set('/moved', (_req, res) => void res.writeHead(302, { location: '/client.json' }).end())
+      answers.set('/missing', (_req, res) => void res.writeHead(404).end())
+      answers.set('/text', (_req, res) => void res.end('hello'))
+      answers.set('/list', (_req, res) => void res.end('[]'))
+      answers.set('/reset', (req) => void req.socket.destroy())
+      for (const [clientId, reason] of [
+        [origin + '/moved', /answered 302/],
+        [origin + '/missing', /answered 404/],
+        [origin + '/text', /not JSON/],
+        [origin + '/list', /something else than a JSON object/],
+        [origin + '/reset', /could not be fetched: socket hang up/],
+        [publish('/big', big), /larger than 65536 bytes/],
+        [publish('/other', { client_id: 'https://evil.test/client.json' }), /client_id in .* is another/],
+        [publish('/secret', { token_endpoint_auth_method: 'client_secret_basic' }), /must be public/],
+        [publish('/given', { client_secret: 'x' }), /must be public/],
+        [publish('/no-uri', { redirect_uris: [] }), /redirect_uris are missing/],
+        [publish('/plain', { redirect_uris: ['http://editor.test/cb'] }), /must be https/],
+        [origin.replace('editor.test', 'unknown.test') + '/client.json', /certificate|altnames/],
+      ] as [string, RegExp][]) {
+        const page = await running.ask(clientId)
+        assert.deepEqual([page.status, page.location], [400, null], clientId)
+        assert.match(running.lines.at(-1) ?? '', reason)
+      }
+      const elsewhere = await running.ask(publish('/client.json'), { redirect_uri: 'https://evil.test/cb' })
+      assert.deepEqual([elsewhere.status, elsewhere.location], [400, null], 'not one of its redirect_uris')
+    })
+  })
+
+  it('is no document with another scheme, no path, or another way of writing it', async () => {
+    const running = await started()
+    await using(running, async () => {
+      hits.length = 0
+      publish('/client.json')
+      for (const clientId of [
+        ...[origin, `${origin}/`, `${origin}/client.json#x`, `${origin}/a/../client.json`, `${origin}/%2e/client.json`],
+        ...[origin.replace('https', 'http') + '/client.json', origin.replace('//', '//u:p@') + '/client.json'],
+        ...[origin.toUpperCase() + '/client.json', origin.replace('//', '/') + '/client.json', 'file:///client.json'],
+      ]) {
+        assert.equal((await running.ask(clientId)).status, 400, clientId)
+      }
+      assert.deepEqual(hits, [])
+    })
+  })
+
+  it('is fetched again when its Cache-Control is over, after a minute to a day, or half a minute where it failed', async () => {
+    const clock = manualClock()
+    const running = await started({}, clock)
+    await using(running, async () => {
+      for (const [control, keptMs] of [
+        ['max-age=600', 600_000],
+        ['no-store', 60_000],
+        ['max-age=31536000', 86_400_000],
+        ['', 300_000],
+      ] as const) {
+        hits.length = 0
+        const clientId = publish(`/cached-${keptMs}`, {}, { 'cache-control': control })
+        await running.ask(clientId)
+        clock.advance(keptMs - 5_000) // the document's Date is the host's
+        await running.ask(clientId)
+        assert.equal(hits.length, 1, control)
+        clock.advance(5_000)
+        await running.ask(clientId)
+        assert.equal(hits.length, 2, control)
+      }
+      answers.set('/broken', (_req, res) => void res.writeHead(500).end())
+      hits.length = 0
+      for (const ms of [0, 29_999, 1]) {
+        clock.advance(ms)
+        await running.ask(`${origin}/broken`)
+      }
+      assert.equal(hits.length, 2)
+    })
+  })
+
+  it('is fetched once for all who wait, 16 at once, for 5 s, and 60 times a minute for one address', async () => {
+    const clock = manualClock()
+    const running = await started({}, clock)
+    await using(running, async () => {
+      hits.length = 0
+      for (let i = 0; i < 17; i++) answers.set(`/slow-${i}`, () => undefined)
+      const slow = Array.from({ length: 17 }, (_, i) => running.ask(`${origin}/slow-${Math.max(0, i - 1)}`))
+      while (hits.length < 16) await new Promise((resolve) => setImmediate(resolve))
+      assert.equal((await running.ask(publish('/quick'))).status, 429)
+      clock.advance(5_000)
+      assert.deepEqual(new Set((await Promise.all(slow)).map(({ status }) => status)), new Set([400]))
+      assert.match(running.lines.find((line) => line.includes('5000')) ?? '', /no answer within 5000 ms/)
+      for (let i = 0; i < 44; i++) await running.ask(publish(`/many-${i}`))
+      const page = await running.ask(publish('/one-more'))
+      assert.deepEqual([page.status, page.response.headers.get('retry-after')], [429, '55'])
+      assert.equal((await running.ask(`${origin}/many-1`)).status, 200, 'what is known is fetched by nobody')
+    })
+  })
+
+  it('is refused where accept() refuses it, and is no app where none may register', async () => {
+    const running = await started({ accept: ({ client_id: id }) => !id?.startsWith(origin) && {} })
+    await using(running, async () => assert.equal((await running.ask(publish('/client.json'))).status, 400))
+    const closed = await startServer()
+    const page = await new UserAgent(closed.issuer).authorize(
+      closed.issuer,
+      request({ client_id: publish('/client.json') }),
+    )
+    assert.equal(page.status, 400)
+    const metadata = await json(await fetch(`${closed.issuer}/.well-known/openid-configuration`))
+    assert.equal('client_id_metadata_document_supported' in metadata, false)
+    await closed.close()
+  })
+
+  it('leads to no inner host: by name, by address, or by one of several addresses', async () => {
+    const init = { headers: {}, redirect: 'manual' as const, signal: new AbortController().signal }
+    for (const inner of ['localhost', '127.0.0.1', '10.0.0.1', '[::1]', '169.254.169.254', '[::ffff:127.0.0.1]']) {
+      await assert.rejects(fetchPublic(`https://${inner}:1/x`, init), /has addresses that are not public/, inner)
+    }
+    const lookUp = () => Promise.resolve([{ address: '93.184.216.34', family: 4 }, ...LOCAL])
+    const mixed = publicFetch({ lookUp, isPublic: isPublicAddress })
+    await assert.rejects(mixed('https://editor.test/x', init), /not public/)
+    await assert.rejects(
+      publicFetch({ lookUp: () => Promise.resolve([]), isPublic: () => true })('https://a.test/', init),
+    )
+  })
+})
+
+describe('isPublicAddress()', () => {
+  it('tells public addresses from those of private, local, shared, reserved and translated networks', () => {
+    for (const address of [
+      '93.184.216.34',
+      '8.8.8.8',
+      '172.32.0.1',
+      '192.167.0.1',
+      '2606:4700::1',
+      '2a00:1450:4001::1',
+      '100.128.0.1',
+    ])
+      assert.ok(isPublicAddress(address), address)
+    for (const address of [
+      ...[
+        '0.0.0.0',
+        '10.1.2.3',
+        '100.64.0.1',
+        '127.0.0.2',
+        '169.254.169.254',
+        '172.16.0.1',
+        '172.31.255.255',
+        '192.168.0.1',
+      ],
+      ...[
+        '192.0.0.1',
+        '192.0.2.1',
+        '198.18.0.1',
+        '198.51.100.1',
+        '203.0.113.1',
+        '224.0.0.1',
+        '240.0.0.1',
+        '255.255.255.255',
+      ],
+      ...[
+        '::',
+        '::1',
+        '::ffff:8.8.8.8',
+        '::ffff:10.0.0.1',
+        '64:ff9b::a00:1',
+        'fc00::1',
+        'fd12::1',
+        'fe80::1',
+        'ff02::1',
+      ],
+      ...['2001:db8::1', '2001::1', '2002:a00:1::', 'fec0::1', '100::1', '', 'localhost', '1.2.3', '010.0.0.1'],
+    ])
+      assert.equal(isPublicAddress(address), false, address)
+  })
+})
