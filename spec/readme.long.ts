@@ -12,6 +12,7 @@ import { listen } from './support/serve'
 import { page } from './support/markdown'
 import { freePort } from './support/redis'
 import { until } from './support/until'
+import { TYPESCRIPT } from './support/typescript'
 
 const root = process.cwd()
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
@@ -37,7 +38,7 @@ async function start(t: TestContext, code: string): Promise<string> {
   mkdirSync(home, { recursive: true })
   const file = join(home, `app-${++apps}.ts`)
   writeFileSync(file, code)
-  const child = spawn(process.execPath, ['--require', 'tsx/cjs', file], {
+  const child = spawn(process.execPath, [...TYPESCRIPT, file], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -174,7 +175,7 @@ describe('README', () => {
       return (await answer.json()) as Record<string, string>
     }
     const first = await tokens(form)
-    assert.equal(first.scope, 'openid profile notes.read')
+    assert.equal(first.scope, 'openid profile notes.read offline_access')
     const refreshed = await tokens({ grant_type: 'refresh_token', refresh_token: first.refresh_token ?? '' })
     for (const { access_token, refresh_token, expires_in } of [first, refreshed]) {
       assert.ok(refresh_token)

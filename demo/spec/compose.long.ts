@@ -10,6 +10,7 @@ import { settingsIn } from '../settings'
 import { Visitor } from '../visitor'
 import { freePort, startRedis } from '../../spec/support/redis'
 import { until } from '../../spec/support/until'
+import { TYPESCRIPT } from '../../spec/support/typescript'
 
 const folder = join(process.cwd(), 'demo')
 const read = (file: string) => readFileSync(join(folder, file), 'utf8')
@@ -101,7 +102,7 @@ async function proxied(t: TestContext): Promise<{ origin: string; ports: readonl
 }
 
 async function started(t: TestContext, env: NodeJS.ProcessEnv): Promise<void> {
-  const child: ChildProcess = spawn(process.execPath, ['--require', 'tsx/cjs', 'demo/main.ts'], {
+  const child: ChildProcess = spawn(process.execPath, [...TYPESCRIPT, 'demo/main.ts'], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
   })

@@ -6,6 +6,7 @@ import { type TestContext, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { startRedis } from '../../spec/support/redis'
 import { until } from '../../spec/support/until'
+import { TYPESCRIPT } from '../../spec/support/typescript'
 
 const run = promisify(execFile)
 const root = process.cwd()
@@ -14,7 +15,7 @@ const WINDOW_MS = 5_000
 
 /** `npm start` as a process of its own; resolves when it has said all it has to say. */
 async function started(t: TestContext, env: NodeJS.ProcessEnv = {}) {
-  const child: ChildProcess = spawn(process.execPath, ['--require', 'tsx/cjs', 'demo/main.ts'], {
+  const child: ChildProcess = spawn(process.execPath, [...TYPESCRIPT, 'demo/main.ts'], {
     cwd: root,
     env: { ...process.env, PORT: '0', LIMIT_MS: String(LIMIT_MS), WINDOW_MS: String(WINDOW_MS), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
