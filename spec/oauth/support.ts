@@ -96,15 +96,14 @@ export async function startServer(
   await once(http, 'listening')
   const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
   const issuer = options.issuer ?? `${origin}/cis-web/oauth2/v3`
-  const server = authorizationServer({
-    issuer,
-    clients: clientDirectory(CLIENTS),
-    users: USERS,
-    signingKeys: [{ key: SIGNING_KEY }],
-    onError: () => undefined,
-    log: () => undefined,
-    ...options,
-  })
+  const defaults = { issuer, clients: clientDirectory(CLIENTS), users: USERS, signingKeys: [{ key: SIGNING_KEY }] }
+  let server: AuthorizationServer
+  try {
+    server = authorizationServer({ ...defaults, onError: () => undefined, log: () => undefined, ...options })
+  } catch (err) {
+    await closed(http)
+    throw err
+  }
   const app = express()
   if (first) app.use(first)
   app.use(new URL(issuer).pathname, server)

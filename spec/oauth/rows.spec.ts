@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import { type TestContext, describe, it } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { Client, OAuthStore, User } from '../../lib/oauth'
+import { memoryStore } from '../../lib/oauth'
+import { AS_WEB, SIGNING_KEY, USERS, json, post, startServer } from './support'
+import { UserAgent, codeForm, request } from './user-agent'
+
+/** The answers of a database: each column without a value is null. */
+const ROW = {
+  ...{ clientId: 'web', name: 'Web', realm: '/w', redirectUris: ['https://client.test/cb', 'com.example.app:/cb'] },
+  ...{ secretHash: null, publicKeys: null, grants: null, scopes: null, defaultScope: null, audiences: null },
+  ...{ postLogoutRedirectUris: null, responseTypes: null, requirePushedRequests: null, requireDpop: null },
+  ...{
+    requirePkce: null,
+    plainPkce: null,
+    onwardOrigins: null,
+    identityScopes: null,
+    approval: null,
+    anyLocalhostPort: null,
+  },
+}
+
+async function started(t: TestContext, row: object, user?: object) {
+  const failed: Error[] = []
+  const lines: string[] = []
+  const running = await startServer({
+    clients: { findClient: () => Promise.resolve(row as Client) },
+    ...(user && { users: user as typeof USERS }),
+    pages: { terms: false },
+    onError: (err) => failed.push(err as Error),
+    log: (line) => lines.push(line),
+  })
+  t.after(() => running.close())
+  return { ...running, failed, lines }
+}
+
+const asPublic = { client_id: 'web' }
+const ada = { id: 'KWC6-X7D', username: 'ada' }
+const answering = (found: unknown, more: { known?: unknown; account?: unknown } = {}) => ({
+  authenticate: () => Promise.resolve(found),
+  findUser: () => Promise.resolve('known' in more ? more.known : found),
+  ...('account' in more && { findAccount: () => Promise.resolve(more.account) }),
+})
+
+describe("a row of an app's own directory", () => {
+  it('may have null for whatever is absent; an approval that is absent or unknown is asked for', async (t) => {
+    const running = await started(t, ROW)
+    const form = await codeForm(running.issuer)
+    assert.equal((await post(`${running.issuer}/token`, { ...form, ...asPublic })).status, 200)
+    const native = request({ redirect_uri: 'com.example.app:/cb' })
+    for (const approval of [null, undefined, 'ask', 'always', '', 'AUTO', 0, true]) {
+      const { issuer } = await started(t, { ...ROW, approval })
+      const page = await (await new UserAgent(issuer).authorize(issuer, native)).logIn()
+      assert.equal(page.title, 'Allow Web?', String(approval))
+    }
+    const { issuer } = await started(t, { ...ROW, approval: 'auto' })
+    assert.notEqual((await (await new UserAgent(issuer).authorize(issuer, native)).logIn()).params.get('code'), null)
+  })
+
+  it('may be null as a whole, have numbers for ids, and getters, as those of an ORM', async (t) => {
+    const none = await started(t, null as never)
+    assert.equal((await new UserAgent(none.issuer).authorize(none.issuer, request())).status, 400)
+    assert.deepEqual(none.failed, [])
+    class Entity {
+      get clientId() {
+        return 7
+      }
+      get name() {
+        return 'Entity'
+      }
+      get redirectUris() {
+        return ['https://client.test/cb']
+      }
+      get realm() {
+        return '/e'
+      }
+    }
+    const { issuer } = await started(t, new Entity())
+    const form = await codeForm(issuer, { client_id: '7' })
+    const tokens = await json(await post(`${issuer}/token`, { ...form, client_id: '7' }))
+    assert.equal(decodeJwt(tokens.access_token as string).client_id, '7')
+  })
+
+  it('that has something else is an error that names the field, for onError and the log', async (t) => {
+    for (const [more, reason] of [
+      [
+        { redirectUris: '["https://client.test/cb"]' },
+        /findClient\('web'\) returned an app whose redirectUris must be an array/,
+      ],
+      [{ grants: 'authorization_code' }, /whose grants must be an array/],
+      [{ scopes: { a: 1 } }, /whose scopes must be an array/],
+      [{ name: { de: 'Netz' } }, /whose name must be a text, or a whole number/],
+      [{ clientId: 1.5 }, /whose clientId must be a text/],
+      [{ name: '' }, /whose name must be a text/],
+    ] as [object, RegExp][]) {
+      const { issuer, failed, lines } = await started(t, { ...ROW, ...more })
+      assert.equal((await new UserAgent(issuer).authorize(issuer, request())).status, 503)
+      assert.match(String(failed[0]?.message), reason)
+      assert.match(lines[0] ?? '', reason)
+    }
+  })
+})
+
+describe("a row of an app's own users", () => {
+  it('may have null for claims, whole numbers and bigints for ids, and be null', async (t) => {
+    for (const id of [42, 0, -7, 12n, '42']) {
+      const claims = { given_name: null, name: 'Ada', address: { country: 'GB', region: null }, email: undefined }
+      const { issuer } = await started(t, ROW, answering({ id }, { known: undefined, account: id }))
+      const users = answering({ id, username: null, claims })
+      const known = await started(t, ROW, users)
+      const form = await codeForm(known.issuer, { scope: 'openid profile address email' })
+      const tokens = await json(await post(`${known.issuer}/token`, { ...form, ...asPublic }))
+      const { sub, name, ...rest } = decodeJwt(tokens.id_token as string)
+      assert.deepEqual([sub, name, 'given_name' in rest], [String(id), 'Ada', false])
+      const headers = { authorization: `Bearer ${tokens.access_token as string}` }
+      const info = await json(await fetch(`${known.issuer}/userinfo`, { headers }))
+      assert.deepEqual(info, { sub: String(id), name: 'Ada', address: { country: 'GB' } })
+      assert.equal((await (await new UserAgent(issuer).authorize(issuer, request())).logIn()).status, 503)
+    }
+    const none = await started(t, ROW, answering(null))
+    assert.equal((await (await new UserAgent(none.issuer).authorize(none.issuer, request())).logIn()).status, 403)
+    const noClaims = await started(t, ROW, answering({ ...ada, claims: null }, { account: null }))
+    assert.equal(
+      (await (await new UserAgent(noClaims.issuer).authorize(noClaims.issuer, request())).logIn()).status,
+      303,
+    )
+  })
+
+  it('that is unknown right after the login, or another, is an error that says so', async (t) => {
+    for (const [users, reason] of [
+      [
+        answering(ada, { known: undefined }),
+        /findUser\('KWC6-X7D'\) knows no such user, who has just signed in under this id/,
+      ],
+      [answering(ada, { known: null }), /findUser\('KWC6-X7D'\) knows no such user/],
+      [
+        answering(ada, { known: { ...ada, id: 'kwc6-x7d' } }),
+        /findUser\('KWC6-X7D'\) returned the user with the id 'kwc6-x7d'/,
+      ],
+      [
+        answering({ ...ada, id: 1.5 }),
+        /authenticate\(\) returned a user whose id must be a text, or a whole number; received 1.5/,
+      ],
+      [answering({ username: 'ada' }), /authenticate\(\) returned a user whose id must be .* received undefined/],
+      [answering(ada, { known: { ...ada, id: {} } }), /findUser\('KWC6-X7D'\) returned a user whose id/],
+      [answering(ada, { account: {} }), /findAccount\(\) returned an id that must be a text/],
+    ] as [object, RegExp][]) {
+      const { issuer, failed, lines } = await started(t, ROW, users)
+      const page = await (await new UserAgent(issuer).authorize(issuer, request())).logIn()
+      assert.equal(page.status, 503, String(reason))
+      assert.match(String(failed[0]?.message), reason)
+      assert.match(lines[0] ?? '', reason)
+    }
+  })
+
+  it('that was deleted meanwhile signs in again, and its tokens end', async (t) => {
+    let known: User | undefined = ada
+    const { issuer, lines } = await started(t, ROW, {
+      authenticate: () => Promise.resolve(ada),
+      findUser: () => Promise.resolve(known),
+    })
+    const agent = new UserAgent(issuer)
+    const form = await codeForm(issuer, {}, agent)
+    known = undefined
+    assert.equal((await agent.authorize(issuer, request())).title, 'Sign in')
+    assert.equal((await json(await post(`${issuer}/token`, { ...form, ...asPublic }))).error, 'invalid_grant')
+    assert.match(lines.at(-1) ?? '', /findUser\('KWC6-X7D'\) knows no such user/)
+  })
+})
+
+describe('a store of the app', () => {
+  const using = (own: (store: OAuthStore) => Partial<Record<keyof OAuthStore, unknown>>) => {
+    const store = memoryStore()
+    return { ...store, ...own(store) } as OAuthStore
+  }
+  const tokens = async (store: OAuthStore, failed: unknown[] = []) => {
+    const running = await startServer({
+      store,
+      signingKeys: [{ key: SIGNING_KEY }],
+      onError: (err) => failed.push(err),
+    })
+    try {
+      return (await post(`${running.issuer}/token`, await codeForm(running.issuer), AS_WEB)).status
+    } finally {
+      await running.close()
+    }
+  }
+
+  it('may answer null, digits and bigints, with one warning', async (t) => {
+    const warned: Error[] = []
+    const hear = (warning: Error) => warned.push(warning)
+    process.on('warning', hear)
+    t.after(() => process.off('warning', hear))
+    const text = (kind: (value: number) => unknown) => (store: OAuthStore) => ({
+      async count(...args: Parameters<OAuthStore['count']>) {
+        const { total, endsInMs } = await store.count(...args)
+        return { total: kind(total), endsInMs: kind(Math.round(endsInMs)) }
+      },
+    })
+    for (const own of [
+      (store: OAuthStore) => ({ get: async (key: string) => (await store.get(key)) ?? null }),
+      (store: OAuthStore) => ({ claim: async (key: string, ms: number) => (await store.claim(key, ms)) ?? null }),
+      text(String),
+      text(BigInt),
+    ]) {
+      assert.equal(await tokens(using(own)), 200)
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    const said = warned.filter((warning) => 'code' in warning && warning.code === 'TOLLGATE_STORE')
+    assert.equal(said.length, 1)
+    assert.match(String(said[0]?.message), /of the store (answered null|must be a number; received)/)
+  })
+
+  it('that answers nonsense fails with the method in the error, and one without a method throws at start', async () => {
+    for (const total of [undefined, 'many', {}, null]) {
+      const failed: unknown[] = []
+      const own = () => ({ count: () => Promise.resolve({ total, endsInMs: 1 }) })
+      await assert.rejects(tokens(using(own), failed))
+      assert.match(String(failed[0]), /count\(\).total of the store must be a number/)
+    }
+    for (const method of ['set', 'get', 'claim', 'count']) {
+      const store = { ...memoryStore(), [method]: undefined } as unknown as OAuthStore
+      await assert.rejects(
+        startServer({ store, issuer: 'https://ident.test' }),
+        new RegExp(`store must have the methods set, get, claim, count; it has no ${method}`),
+      )
+    }
+  })
+})
