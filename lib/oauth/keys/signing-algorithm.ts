@@ -71,10 +71,8 @@ export function clientPublicKey(option: string, input: PublicKeyInput): KeyObjec
 
 /** The PEM with its line breaks, and without the quotes of a .env file. */
 function pemOf(text: string): string {
-  return text
-    .replaceAll('\\r', '')
-    .replaceAll('\\n', '\n')
-    .replace(/^\s*["']|["']\s*$/g, '')
+  const lines = text.replaceAll('\\r', '').replaceAll('\\n', '\n')
+  return lines.trim().replace(/^["']|["']$/g, '')
 }
 
 /** The public half as a JWK, with its RFC 7638 thumbprint as default `kid`. */
