@@ -186,7 +186,7 @@ describe('sign-out with the id_token of an app', () => {
       (await running.server.verify(access_token)) !== undefined
     const leave = (agent: UserAgent, { id_token = '' }: Record<string, string>) =>
       agent.request(
-        `${issuer}/logout?${new URLSearchParams({ id_token_hint: id_token, post_logout_redirect_uri: 'https://client.test/bye' })}`,
+        `${issuer}/logout?${new URLSearchParams({ id_token_hint: id_token, post_logout_redirect_uri: 'https://client.test/bye' }).toString()}`,
       )
 
     const lost = await tokensOf(new UserAgent(issuer))

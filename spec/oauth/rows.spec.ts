@@ -220,7 +220,7 @@ describe('a store of the app', () => {
       assert.match(String(failed[0]), /count\(\).total of the store must be a number/)
     }
     for (const method of ['set', 'get', 'claim', 'count']) {
-      const store = { ...memoryStore(), [method]: undefined } as unknown as OAuthStore
+      const store = { ...memoryStore(), [method]: undefined }
       await assert.rejects(
         startServer({ store, issuer: 'https://ident.test' }),
         new RegExp(`store must have the methods set, get, claim, count; it has no ${method}`),

@@ -200,7 +200,7 @@ describe("the service's own grant, scopes and claims", () => {
 
   it('an app without grants has the code grant alone in standard, and what it registers always', async (t) => {
     const session = { grant_type: 'unauthenticated_session', ip_address: '192.0.2.1' }
-    const { grants: _grants, ...web } = WEB
+    const web = { ...WEB, grants: undefined }
     const clients = clientDirectory([web, { ...web, clientId: 'guest', grants: ['unauthenticated_session'] }])
     const standard = await started(t, { clients })
     assert.equal((await standard.token(session)).error, 'unauthorized_client')

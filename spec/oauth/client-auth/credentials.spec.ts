@@ -72,7 +72,7 @@ describe("a client's own key", () => {
       { kty: 'oct', k: 'AAAA' },
     ]) {
       assert.throws(
-        () => clientDirectory([job({ publicKeys: [key as never] })]),
+        () => clientDirectory([job({ publicKeys: [key] })]),
         (err: Error) => /publicKeys of job/.test(err.message) && !/AAAA|PEM'/.test(err.message),
       )
     }
