@@ -9,7 +9,7 @@ type McpAuthInfo = import('@modelcontextprotocol/sdk/server/auth/types.js').Auth
  * What {@link Session} may also be where MCP's SDK declares `req.auth` of its own: TypeScript accepts the two declarations
  * only if the SDK's type fits into ours. `sessionOf(req)` returns our session then.
  */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- what a session always has must not become optional
+// eslint-disable-next-line -- any: what a session always has must not become optional
 type McpSession = McpAuthInfo & { kind?: undefined; issuer?: undefined; sub?: undefined; scope?: any; claims?: any }
 
 /**
@@ -24,6 +24,7 @@ export interface AuthenticatedRequest {
    * The session that `requireBearer()` let in. Undefined if none has run, or if `optional: true` let the request in
    * without a token. `sessionOf(req)` returns the same, and throws if there is none.
    */
+  // eslint-disable-next-line @typescript-eslint/no-redundant-type-constituents -- never only without the SDK
   auth?: Session | ({ of: 'any' } extends { of: McpAuthInfo } ? never : McpSession)
 }
 

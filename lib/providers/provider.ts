@@ -60,11 +60,11 @@ type Join<Name extends keyof ProviderOptions> = (facts: ProviderOptions, more: P
 const JOINED: { readonly [Name in keyof ProviderOptions]?: Join<Name> } = {
   audience: (facts, more) => (facts.audience && more.audience ? { all: [facts.audience, more.audience] } : undefined),
   requiredClaims: (facts, more) => [...listed(facts.requiredClaims), ...listed(more.requiredClaims)],
-  clients: (facts, more) => common(facts.clients, more.clients),
-  algorithms: (facts, more) => common(facts.algorithms, more.algorithms),
+  clients: (facts, more) => common('clients', facts.clients, more.clients),
+  algorithms: (facts, more) => common('algorithms', facts.algorithms, more.algorithms),
   tenants({ tenants: first }, { tenants: second }) {
     if (!first || !second) return undefined
-    if (typeof first !== 'function' && typeof second !== 'function') return common(first, second)
+    if (typeof first !== 'function' && typeof second !== 'function') return common('tenants', first, second)
     return async (tenant) => (await isAccepted(first, tenant)) && isAccepted(second, tenant)
   },
   idTokens: (facts, more) => strictly('idTokens', false, facts, more),
@@ -82,8 +82,12 @@ function listed(required: ProviderOptions['requiredClaims'] = []): readonly (str
   return Array.isArray(required) ? (required as readonly (string | RequiredValues)[]) : [required as RequiredValues]
 }
 
-function common<One>(first: readonly One[] | undefined, second: readonly One[] | undefined) {
-  return first && second ? first.filter((one) => second.includes(one)) : (first ?? second)
+/** @throws {TypeError} if there is nothing in common: no token would be accepted */
+function common<One>(name: string, first: readonly One[] | undefined, second: readonly One[] | undefined) {
+  if (!first || !second) return first ?? second
+  const both = first.filter((one) => second.includes(one))
+  if (both.length > 0) return both
+  throw optionError(`more: { ${name} } has none of the preset's; received ${shown(second)}`)
 }
 
 function isAccepted(tenants: Tenants, tenant: string): boolean | Promise<boolean> {
