@@ -5,8 +5,9 @@ import { type Browser, type Page, chromium } from 'playwright-core'
 const SHOTS = '.cache/screenshots'
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Every page is looked at on each, light and dark. */
-export const WIDTHS = { phone: { width: 390, height: 844 }, desk: { width: 1_440, height: 900 } }
+/** Pages are used at a desk, and looked at on each, light and dark. */
+export const DESK = { width: 1_440, height: 900 }
+const WIDTHS = { phone: { width: 390, height: 844 }, desk: DESK }
 
 /** The run's Chromium: scripts/test.mjs starts one for all files. */
 export function launch(): Promise<Browser> {
@@ -26,17 +27,21 @@ export function faultsOf(page: Page): string[] {
   return faults
 }
 
-/** In light and in dark: a picture, nothing that axe-core objects to, and nothing wider than the page. */
+/** On phone and desk, light and dark: a picture, nothing that axe-core objects to, and nothing wider than the page. */
 export async function looksWell(page: Page, name: string): Promise<void> {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.screenshot({ path: `${SHOTS}/${name}-${colorScheme}.png`, fullPage: true })
-    await page.evaluate(`if (!globalThis.axe) { ${AXE} }`)
-    const violations = await page.evaluate(
-      `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map((n) => n.html).join()))`,
-    )
-    assert.deepEqual(violations, [], `${name}, ${colorScheme}: axe-core`)
-    const wide = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-    assert.equal(wide, 0, `${name}: nothing is wider than the page`)
+  await page.evaluate(`if (!globalThis.axe) { ${AXE} }`)
+  for (const [width, viewport] of Object.entries(WIDTHS)) {
+    await page.setViewportSize(viewport)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const view = `${name}, ${width}, ${colorScheme}`
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await page.screenshot({ path: `${SHOTS}/${name}-${width}-${colorScheme}.png`, fullPage: true })
+      const violations = await page.evaluate(
+        `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map((n) => n.html).join()))`,
+      )
+      assert.deepEqual(violations, [], `${view}: axe-core`)
+      const wide = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+      assert.equal(wide, 0, `${view}: nothing is wider than the page`)
+    }
   }
 }
