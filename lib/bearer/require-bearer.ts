@@ -30,7 +30,7 @@ export interface BearerHandler extends Middleware {
    * @throws {UnauthorizedError|InsufficientScopeError|InvalidRequestError|UnavailableError} with `status`, `code`,
    *   `reason`, and `headers` for a response: `{ 'WWW-Authenticate': 'Bearer error="invalid_token", …' }`
    */
-  check(token: unknown, options?: { readonly resource?: string | undefined }): Promise<Session>
+  readonly check: (token: unknown, options?: { readonly resource?: string | undefined }) => Promise<Session>
   /**
    * Resolves when the issuers' keys are loaded; at once if they were given as options. Call it at startup. With a list
    * in `tenants`, it loads the keys of all; with a function, those of tenants whose tokens were received.

@@ -110,7 +110,11 @@ describe('the bearer check in the dialect standard', () => {
   async function responding(dialect: string, ...handlers: express.RequestHandler[]) {
     const seen: unknown[][] = []
     const look = (res: express.Response) =>
-      seen.push([...Reflect.ownKeys(res), ...res.eventNames(), res.writeHead, res.end])
+      seen.push([
+        ...Reflect.ownKeys(res),
+        ...res.eventNames(),
+        ...Reflect.ownKeys(Object.getPrototypeOf(res) as object),
+      ])
     const app = express().set('tollgate dialect', dialect)
     app.use((_req, res, next) => (look(res), next()))
     app.use(...handlers, (_req, res) => (look(res), res.end()))

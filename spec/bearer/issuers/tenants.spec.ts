@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { IssuerOptions, Jwk } from '../../../lib'
+import type { BearerOptions, DenialError, IssuerOptions, Jwk } from '../../../lib'
+import { manualClock } from '../../../lib/testing'
+import { until } from '../../support/until'
 import { tenantPattern } from '../../../lib/bearer/claims/tenants'
 import { tenantKeys } from '../../../lib/bearer/issuers/tenant-keys'
 import { staticKeys } from '../../../lib/bearer/keys/key-source'
@@ -129,6 +131,96 @@ it('requireBearer() takes a key that names its issuer for that issuer only, {ten
       String(named),
     )
   }
+})
+
+describe('requireBearer({ tenants }) with a function', () => {
+  const realms = async (options: Partial<BearerOptions>) => {
+    const served = await serveIssuer(keys.acme)
+    const realm = `${served.issuer}/realms/{realm}`
+    const { ask } = await api({
+      issuer: realm,
+      jwksUri: `${served.issuer}/keys`,
+      warnings: false,
+      ...options,
+    } as BearerOptions)
+    const status = async (name: string, claims: object = {}) =>
+      (await ask(served.token(keys.acme, { iss: realm.replace('{realm}', name), ...claims }))).status
+    return { ...served, status }
+  }
+
+  it('takes the tenant from iss where no claim has its name, and a claim that has must say the same', async () => {
+    const { status } = await realms({ tenants: ['acme'] })
+    assert.deepEqual([await status('acme'), await status('acme', { realm: 'acme' })], [200, 200])
+    assert.deepEqual(
+      [await status('ajax'), await status('acme', { realm: 'ajax' }), await status('acme/x')],
+      [401, 401, 401],
+    )
+  })
+
+  it('asks it for every request, and may be answered later', async () => {
+    const known = new Set(['acme'])
+    for (const tenants of [(name: string) => known.has(name), (name: string) => Promise.resolve(known.has(name))]) {
+      const { status } = await realms({ tenants })
+      assert.deepEqual([await status('acme'), await status('acme'), await status('ajax')], [200, 200, 401])
+      known.delete('acme')
+      assert.equal(await status('acme'), 401) // the same token, which is known
+      known.add('acme')
+      assert.equal(await status('acme'), 200)
+    }
+  })
+
+  it('answers 503 where it fails, and refuses what is not true', async () => {
+    const fail = (): boolean => {
+      throw new Error('database')
+    }
+    for (const tenants of [fail, () => Promise.reject<boolean>(new Error('database'))]) {
+      assert.equal(await (await realms({ tenants })).status('acme'), 503)
+    }
+    for (const answer of [1, 'yes', undefined, Promise.resolve('yes')]) {
+      assert.equal(await (await realms({ tenants: () => answer as never })).status('acme'), 401)
+    }
+  })
+
+  it('has keys at an address with the placeholder, for each tenant its own', async () => {
+    const issuer = 'https://sso.test'
+    const own = await serveIssuer(keys.acme)
+    own.state.instead = (req, res) => {
+      if (req.url !== '/inner/acme/certs') return false
+      res.end(JSON.stringify({ keys: [keys.acme.jwk] }))
+      return true
+    }
+    const { ask } = await api({
+      issuer: `${issuer}/realms/{realm}`,
+      tenants: ['acme', 'ajax'],
+      jwksUri: `${own.issuer}/inner/{realm}/certs`,
+    })
+    const token = (name: string) => own.token(keys.acme, { iss: `${issuer}/realms/${name}` })
+    assert.deepEqual([(await ask(token('acme'))).status, (await ask(token('ajax'))).status], [200, 503])
+    assert.deepEqual(own.state.fetches, ['/inner/acme/certs', '/inner/ajax/certs'])
+  })
+
+  it('discovers at most 16 tenants at once, whatever tokens name', async () => {
+    const clock = manualClock()
+    const served = await serveIssuer(keys.acme)
+    const held: (() => void)[] = []
+    served.state.instead = (_req, res) => held.push(() => res.writeHead(404).end()) > 0
+    const { bearer } = await api({ issuer: `${served.issuer}/{tid}`, tenants: () => true, clock, warnings: false })
+    const reasons: string[] = []
+    const made = Array.from({ length: 300 }, (_, i) =>
+      served.token(keys.acme, { iss: `${served.issuer}/made-up-${i}` }),
+    )
+    const asked = made.map((token) =>
+      bearer.check(token).catch((err: DenialError) => void reasons.push(String(err.reason))),
+    )
+    await until(() => held.length === 16)
+    clock.advance(100)
+    await until(() => reasons.length === 284)
+    assert.equal(held.length, 16)
+    assert.deepEqual(new Set(reasons), new Set(['keys_unavailable']))
+    const end = setInterval(() => held.splice(0).forEach((answer) => answer()), 1)
+    await Promise.all(asked)
+    clearInterval(end)
+  })
 })
 
 describe('tenantKeys()', () => {

@@ -223,7 +223,7 @@ describe('requireBearer({ issuers }) with one JWK Set', () => {
     const { state, ask } = checking([{ ...own.jwk, issuer: named }], {
       ...{ issuer: undefined, audience: undefined, jwksUri: undefined },
       issuers: [v2, v1].map(entry),
-    } as BearerOptions)
+    })
     return { state, ask: (iss: string) => ask(own.token({}, { iss })) }
   }
 
@@ -245,7 +245,7 @@ describe('requireBearer({ issuers }) with one JWK Set', () => {
     }
     const own = keyOf('k')
     const other = 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0'
-    const { ask } = checking([{ ...own.jwk, issuer: other }], { issuer: [v2, other] } as BearerOptions)
+    const { ask } = checking([{ ...own.jwk, issuer: other }], { issuer: [v2, other] })
     assert.deepEqual(
       [await ask(own.token({}, { iss: other })), await ask(own.token({}, { iss: v2 }))],
       ['ada', 'unknown_key'],

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { type IncomingHttpHeaders } from 'node:http'
+import { type Socket, connect } from 'node:net'
+import { describe, it } from 'node:test'
+import express from 'express'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import { type IntrospectionOptions, requireBearer } from '../../../lib'
+import { manualClock } from '../../../lib/testing'
+import { generateKeys } from '../../support/generate-keys'
+import { serve } from '../../support/serve'
+import { until } from '../../support/until'
+
+const issuer = 'https://as.test'
+const audience = 'api'
+
+/** An introspection endpoint that takes down how it was asked. */
+async function endpointOf() {
+  const asked: { headers: IncomingHttpHeaders; form: Record<string, string> }[] = []
+  const app = express().use(express.urlencoded({ extended: false }), (req, res) => {
+    asked.push({ headers: req.headers, form: { ...(req.body as Record<string, string>) } })
+    res.json({ active: true, sub: 'ada', aud: audience })
+  })
+  const { url: endpoint } = await serve(app)
+  const ask = async (credentials: Omit<IntrospectionOptions, 'endpoint'>, token = 'opaque') => {
+    const { check } = requireBearer({ issuer, audience, introspection: { endpoint, ...credentials } })
+    assert.equal((await check(token)).sub, 'ada')
+    return asked.at(-1) as (typeof asked)[0]
+  }
+  return { asked, ask, endpoint }
+}
+
+describe('requireBearer({ introspection }) authenticates', () => {
+  it('by private_key_jwt, with another assertion for each call (RFC 7523 §3)', async () => {
+    const { ask } = await endpointOf()
+    for (const [kind, alg] of [
+      ['rsa', 'RS256'],
+      ['ec', 'ES256'],
+      ['ed25519', 'EdDSA'],
+    ] as const) {
+      const { publicKey, privateKey } = generateKeys(kind)
+      const jwks = createLocalJWKSet({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k', alg }] })
+      const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+      const ids = new Set<unknown>()
+      for (const given of [privateKey, pem, { ...privateKey.export({ format: 'jwk' }), kid: 'k' }]) {
+        const { form, headers } = await ask({ clientId: 'tree-api', privateKey: given as never })
+        assert.deepEqual([form.client_id, headers.authorization, form.token], ['tree-api', undefined, 'opaque'])
+        assert.equal(form.client_assertion_type, 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
+        const options = { issuer: 'tree-api', subject: 'tree-api', audience: issuer, maxTokenAge: 60 }
+        const { payload, protectedHeader } = await jwtVerify(form.client_assertion ?? '', jwks, options)
+        ids.add(payload.jti)
+        assert.ok((payload.exp ?? 0) - (payload.iat ?? 0) <= 60)
+        assert.deepEqual(
+          [protectedHeader.alg, protectedHeader.kid],
+          [alg, typeof given === 'object' && 'kid' in given ? 'k' : undefined],
+        )
+      }
+      assert.equal(ids.size, 3)
+    }
+  })
+
+  it('by an assertion or an access token of the app, asked for each call', async () => {
+    const { ask } = await endpointOf()
+    let calls = 0
+    const { form } = await ask({ clientId: 'tree-api', clientAssertion: () => Promise.resolve(`A${++calls}`) })
+    assert.deepEqual([form.client_id, form.client_assertion], ['tree-api', 'A1'])
+    const { headers } = await ask({ token: () => `T${++calls}` })
+    assert.equal(headers.authorization, 'Bearer T2')
+  })
+
+  it('by its id alone, or not at all, where that was said', async () => {
+    const { ask, endpoint } = await endpointOf()
+    const { form, headers } = await ask({ clientId: 'tree-api', clientAuth: 'none' })
+    assert.deepEqual(form, { client_id: 'tree-api', token: 'opaque', token_type_hint: 'access_token' })
+    assert.equal(headers.authorization, undefined)
+    assert.deepEqual((await ask({ clientAuth: 'none' })).form, { token: 'opaque', token_type_hint: 'access_token' })
+    for (const [wrong, message] of [
+      [
+        {},
+        /introspection needs one of clientSecret, privateKey, clientAssertion, token, or clientAuth: 'none'; received none/,
+      ],
+      [{ clientId: 'a' }, /introspection needs one of/], // a secret that the environment lacks is no public client
+      [{ clientId: 'a', clientSecret: undefined }, /introspection needs one of/],
+      [{ clientId: 'a', clientSecret: 'x', token: () => 'T' }, /received clientSecret, token/],
+      [{ clientSecret: 'x' }, /introspection\.clientId/],
+      [{ clientId: 'a', token: () => 'T', clientAuth: 'post' }, /received token, clientAuth: 'post'/],
+      [{ clientId: 'a', privateKey: generateKeys('ec').publicKey }, /introspection\.privateKey must be a private key/],
+      [{ clientId: 'a', privateKey: 'hello' }, /introspection\.privateKey must be a private key/],
+      [{ clientId: 'a', privateKey: generateKeys('ed448').privateKey }, /must be an RSA, P-256 or Ed25519 key/],
+      [{ clientId: 'a', clientAuth: 'mtls' }, /introspection\.clientAuth must be 'basic' or 'post' or 'none'/],
+    ] as const) {
+      const introspection = { endpoint, ...wrong } as IntrospectionOptions
+      assert.throws(() => requireBearer({ issuer, audience, introspection }), message)
+    }
+  })
+
+  it('and says 503 where the app’s function fails', async () => {
+    const { endpoint } = await endpointOf()
+    const fail = (): string => {
+      throw new Error('vault')
+    }
+    for (const token of [fail, () => Promise.reject<string>(new Error('vault'))]) {
+      const { check } = requireBearer({ issuer, audience, introspection: { endpoint, token }, warnings: false })
+      await assert.rejects(check('opaque'), { status: 503, reason: 'introspection_unavailable' })
+    }
+  })
+})
+
+describe('requireBearer({ introspection }) under a flood of made-up tokens', () => {
+  /** An endpoint that answers made-up tokens when it is told to, and an API whose clients pipeline. */
+  async function flooded() {
+    const state = { open: 0, most: 0, asked: 0, held: [] as (() => void)[] }
+    const endpoint = await serve((req, res) => {
+      state.asked++
+      state.most = Math.max(state.most, ++state.open)
+      let body = ''
+      req.on('data', (chunk: Buffer) => (body += chunk.toString()))
+      req.on('end', () => {
+        const isGood = body.startsWith('token=good')
+        const answer = () => (
+          state.open--,
+          res.end(JSON.stringify(isGood ? { active: true, sub: 'ada', aud: audience } : { active: false }))
+        )
+        if (isGood) answer()
+        else state.held.push(answer)
+      })
+    })
+    const clock = manualClock()
+    const introspection = { endpoint: endpoint.url, clientAuth: 'none' } as const
+    const app = express().use(
+      requireBearer({ issuer, audience, introspection, clock, warnings: false }),
+      (_req, res) => void res.end(),
+    )
+    const api = await serve(app)
+    const sockets: Socket[] = []
+    const pipeline = (count: number, name: string) => {
+      const socket = connect(api.port, '127.0.0.1').on('error', () => undefined)
+      sockets.push(socket)
+      let text = ''
+      socket.on('data', (data) => (text += data.toString()))
+      for (let i = 0; i < count; i++)
+        socket.write(`GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${name}-${i}\r\n\r\n`)
+      return { answers: () => [...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status), text: () => text }
+    }
+    const ask = (token: string) => fetch(api.url, { headers: { authorization: `Bearer ${token}` } })
+    const end = () => {
+      for (const socket of sockets) socket.destroy()
+      for (const answer of state.held.splice(0)) answer()
+    }
+    return { state, clock, ask, pipeline, end }
+  }
+
+  it('asks about 16 at once, 12 of one client, and answers others meanwhile', async () => {
+    const { state, clock, ask, pipeline, end } = await flooded()
+    const flood = pipeline(3_000, 'made-up')
+    await until(() => state.asked === 12)
+    for (let i = 0; i < 5; i++) assert.equal((await ask(`good-${i}`)).status, 200)
+    const others = [1, 2, 3, 4].map((i) => pipeline(10, `other-${i}`))
+    await until(() => state.held.length === 16)
+    assert.equal(state.most, 16)
+    clock.advance(100) // those that wait are refused
+    state.held.shift()?.()
+    await until(() => flood.answers().length >= 1)
+    assert.deepEqual(flood.answers().slice(0, 1), ['401'])
+    assert.ok(others.every(({ answers }) => answers().length === 0)) // each still has a call of its own
+    assert.equal((await ask('good-again')).status, 200)
+    end()
+  })
+
+  it('lets those that wait in as others end, and refuses them after 100 ms with Retry-After', async () => {
+    const { state, clock, pipeline, end } = await flooded()
+    const clients = Array.from({ length: 20 }, (_, i) => pipeline(1, `client-${i}`))
+    await until(() => state.held.length === 16)
+    state.held.shift()?.()
+    await until(() => state.held.length === 16) // the first of those that wait
+    clock.advance(100)
+    const answered = () => clients.flatMap(({ answers }) => answers())
+    await until(() => answered().length === 4)
+    assert.deepEqual(answered().toSorted(), ['401', '503', '503', '503'])
+    assert.ok(clients.some(({ text }) => /^Retry-After: 1\r$/m.test(text())))
+    assert.equal(state.asked, 17)
+    end()
+  })
+})
