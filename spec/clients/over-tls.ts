@@ -24,7 +24,7 @@ export async function startOverTls(
   https.on('request', system.app)
   const close = async () => {
     await system.close()
-    await closed(https as never)
+    await closed(https)
   }
   return { ...system, home, close }
 }

@@ -133,10 +133,13 @@ describe('an app in the browser', () => {
         async ([oidcProvider, onLoad, home]) => {
           const app = window as unknown as AppWindow
           // The library reads refresh tokens as JWTs, which they need not be (RFC 6749 §1.5): the page dresses them up.
-          const { fetch } = window
-          window.fetch = async (url, init) => {
-            if (!String(url).endsWith('/token')) return fetch(url, init)
-            const body = new URLSearchParams(String(init?.body).replace('refresh_token=e30.e30.', 'refresh_token='))
+          const fetch = window.fetch.bind(window)
+          window.fetch = async (input, init) => {
+            const url = input as string
+            if (!url.endsWith('/token')) return fetch(url, init)
+            const body = new URLSearchParams(
+              (init?.body as URLSearchParams).toString().replace('refresh_token=e30.e30.', 'refresh_token='),
+            )
             const response = await fetch(url, { ...init, body })
             const answer = (await response.json()) as Record<string, string>
             if (!response.ok) throw new Error(JSON.stringify(answer))

@@ -48,3 +48,10 @@ declare module 'simple-oauth2' {
   }
   export { AuthorizationCode, ClientCredentials }
 }
+
+declare module 'passport-oauth2' {
+  class Strategy {
+    constructor(options: Record<string, unknown>, verify: (...args: never[]) => void)
+  }
+  export = Strategy
+}
