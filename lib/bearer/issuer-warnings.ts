@@ -38,13 +38,10 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     return `the keys of the issuer ${shown(issuer)} cannot be had: ${why}. Requests get 503 meanwhile: ${remedy}`
   },
 
-  /** With a cause, the issuer publishes the key, and it is left out. */
+  /** With a cause, the issuer may publish the key, and it is not used. */
   unknown_key({ issuer }, cause) {
-    const { message } = cause as Error
-    return (
-      `a token of the issuer ${shown(issuer)} was refused with 401: ${message}. If its tokens should be let in, have the ` +
-      'issuer sign with another key, or set algorithms'
-    )
+    const { why, remedy } = fetchFailure(cause, 'documents')
+    return `a token of the issuer ${shown(issuer)} was refused with 401: ${why}. If its tokens should be let in, ${remedy}`
   },
 
   introspection_unavailable({ issuer }, cause) {
@@ -73,18 +70,32 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
   },
 
   issuer({ received, expected }) {
+    const slash = withOtherSlash(received, expected) ? 'they differ by the slash at the end; ' : ''
     return (
       `a token of the issuer ${shown(received)} was refused with 401, since ${shown(expected)} is trusted. If its tokens ` +
-      'should be let in, set issuer to exactly what they say, with a slash at the end or without'
+      `should be let in: ${slash}write issuer: ${shown(received)}`
     )
   },
 
   audience({ issuer, received, expected }) {
+    const known = withOtherSlash(received, expected)
+    const written = known === undefined ? shown(received) : `['${known}', '${String(received)}']`
     return (
       `a token of the issuer ${shown(issuer)} was refused with 401, since it is for the audience ${shown(received)} and ` +
-      `this API is ${shown(expected)}. If it should be let in, set audience, or have the issuer set aud`
+      `this API is ${shown(expected)}. If it should be let in: ` +
+      (received === undefined
+        ? 'have the issuer set aud, or name what is checked instead: audience: { instead: … }'
+        : `${known === undefined ? '' : 'they differ by the slash at the end; '}write audience: ${written}`)
     )
   },
+}
+
+/** The expected text that differs from the received one by a slash at the end. */
+function withOtherSlash(received: unknown, expected: unknown): string | undefined {
+  const bare = (text: unknown) => String(text).replace(/\/$/, '')
+  return [expected]
+    .flat()
+    .find((one): one is string => typeof one === 'string' && one !== received && bare(one) === bare(received))
 }
 
 /** Kind of the thrown value, without its message, which may hold a token. */

@@ -1,6 +1,7 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Tenants } from '../bearer/claims/tenants'
 import type { Audience } from '../bearer/claims/claim-options'
+import { optionError } from '../http/help'
 import { type ProviderOptions, client, needText, preset, user } from './provider'
 
 /** Options of {@link entra}. */
@@ -35,6 +36,12 @@ export type EntraOptions = {
  */
 export function entra({ tenant, tenants, audience, version = 2, clients, more }: EntraOptions): IssuerOptions {
   const of = tenants === undefined ? needText('entra', 'tenant', tenant) : '{tid}'
+  if (['common', 'organizations', 'consumers'].includes(of)) {
+    throw optionError(
+      `entra() needs the id of one tenant, and '${of}' stands for many: write tenants: ['<tenant id>', …] in place of ` +
+        'tenant, or tenants: (id) => known.has(id)',
+    )
+  }
   return preset(
     {
       issuer: version === 1 ? `https://sts.windows.net/${of}/` : `https://login.microsoftonline.com/${of}/v2.0`,

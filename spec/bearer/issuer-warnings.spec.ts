@@ -210,22 +210,40 @@ describe('requireBearer() tells the operator', () => {
     assert.equal((await ask(token(a, { iss: 'https://other.test\r\n[forged] line' }))).status, 401)
     assert.deepEqual(await flushed(), [
       `a token of the issuer 'https://other.test\\r\\n[forged] line' was refused with 401, since [ '${issuer}' ] is trusted. ` +
-        'If its tokens should be let in, set issuer to exactly what they say, with a slash at the end or without',
+        "If its tokens should be let in: write issuer: 'https://other.test\\r\\n[forged] line'",
     ])
     assert.equal((await ask(token(a, { iss: `${issuer}/` }))).status, 401)
     assert.match(
       (await flushed()).join(),
-      new RegExp(`^a token of the issuer '${issuer}/' .*with a slash at the end or without$`),
+      new RegExp(`they differ by the slash at the end; write issuer: '${issuer}/'$`),
     )
     for (let i = 0; i < 3; i++) assert.equal((await ask(token(a, { aud: `other-${i}` }))).status, 401)
     assert.deepEqual(await flushed(), [
       `a token of the issuer '${issuer}' was refused with 401, since it is for the audience 'other-0' and this API is ` +
-        "[ 'api', 'tree' ]. If it should be let in, set audience, or have the issuer set aud",
+        "[ 'api', 'tree' ]. If it should be let in: write audience: 'other-0'",
     ])
     assert.equal((await ask(token())).status, 200)
     assert.equal((await ask('no token')).status, 400)
     assert.equal((await ask(token(a, { exp: 1 }))).status, 401)
     assert.deepEqual(await flushed(), []) // clients' faults
+  })
+
+  it('of an audience that lacks a slash, or has none at all, and what to write', async (t) => {
+    const flushed = listening(t)
+    const { issuer, token } = await serveIssuer(a)
+    for (const [aud, remedy] of [
+      [
+        'https://api.test/',
+        "they differ by the slash at the end; write audience: ['https://api.test', 'https://api.test/']",
+      ],
+      [['x', 'y'], "write audience: [ 'x', 'y' ]"],
+      [undefined, 'have the issuer set aud, or name what is checked instead: audience: { instead: … }'],
+    ] as const) {
+      const { ask } = await api({ issuer, audience: ['https://api.test'] })
+      assert.equal((await ask(token(a, { aud }))).status, 401)
+      const [message = ''] = await flushed()
+      assert.ok(message.endsWith(`If it should be let in: ${remedy}`), message)
+    }
   })
 
   it('of each issuer, and of each cause, within a minute', async (t) => {

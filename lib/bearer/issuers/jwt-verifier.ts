@@ -1,5 +1,6 @@
 import type { Clock } from '../../http/clock'
 import { isThenable } from '../../http/callback'
+import { RemediedProblem } from '../../http/fetch-failure'
 import { codedError } from '../../http/help'
 import { TYPES, claimProblem, claimRefusal, timesAsNumbers, timesHold, withoutNull } from '../claims/claims'
 import { isToken } from '../credentials/credentials'
@@ -190,10 +191,8 @@ function named(issuer: string): (problem: unknown) => never {
 
 function notSigned({ jws }: PresentedToken, { length }: readonly VerifyKey[]): Refusal {
   if (jws.kid !== undefined || length < MOST_TRIED) return refuse('signature')
-  return {
-    refused: 'unknown_key',
-    cause: new Error(`it names no key, and only ${MOST_TRIED} of the issuer's are tried`),
-  }
+  const why = `it names no key by kid or x5t, and only ${MOST_TRIED} of the issuer's are tried`
+  return { refused: 'unknown_key', cause: new RemediedProblem(why, 'have the issuer set kid, or name the key: key') }
 }
 
 /** Values of `iss` that are accepted: the name in the metadata, else those of the options. */

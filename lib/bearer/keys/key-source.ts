@@ -1,3 +1,4 @@
+import { RemediedProblem } from '../../http/fetch-failure'
 import { shown } from '../../http/options'
 import type { JwsHead } from '../credentials/jws'
 import { type Refusal, refuse } from '../refusal/refusal'
@@ -55,6 +56,9 @@ export interface LeftOutKey {
   readonly why: string
 }
 
+/** Remedy where no key of an issuer can be used. */
+export const OTHER_KEYS = 'have the issuer sign with another key, or set algorithms'
+
 /** Most keys that are tried for one token: a check takes up to 0.2 ms, and anybody can send tokens. */
 export const MOST_TRIED = 5
 
@@ -86,7 +90,7 @@ export function findKeys({ all, byKid, leftOut }: KeySet, { kid, algorithm, head
 }
 
 function leftOutRefusal(key: LeftOutKey): Refusal {
-  return { refused: 'unknown_key', cause: new Error(leftOutKeys([key])) }
+  return { refused: 'unknown_key', cause: new RemediedProblem(leftOutKeys([key]), OTHER_KEYS) }
 }
 
 function isSameKey(one: VerifyKey, other: VerifyKey): boolean {

@@ -5,7 +5,7 @@ import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { Algorithm } from './algorithm'
 import { type Jwks, readJwks } from './jwks'
 import type { CallLine } from '../../http/call-line'
-import { type FoundKeys, type KeyNames, type KeySource, findKeys, leftOutKeys } from './key-source'
+import { type FoundKeys, type KeyNames, type KeySource, OTHER_KEYS, findKeys, leftOutKeys } from './key-source'
 import type { VerifyKey } from './verify-key'
 
 /** Address of a JWK Set, and rules for keeping its keys. */
@@ -41,7 +41,6 @@ const HEADERS = { accept: 'application/jwk-set+json, application/json' }
 const TOO_MANY = new Error('the keys of more tenants are asked for than are fetched at once')
 /** Remedy for an empty set, which Supabase publishes while it signs with a shared secret. */
 const NO_KEYS = 'correct the address; an issuer that signs with a shared secret (HS256) needs the option secret'
-const OTHER_KEYS = 'have the issuer sign with another key, or set algorithms'
 
 /**
  * Keys of an issuer's JWK Set (RFC 7517 §5), kept during its outages. One fetch runs at a time:

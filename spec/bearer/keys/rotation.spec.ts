@@ -85,7 +85,7 @@ describe('requireBearer() and tokens that do not name their key by kid', () => {
       ),
     )
     assert.equal(tried.filter(Boolean).length, 5)
-    assert.match(String(causes[0]), /names no key, and only 5 of the issuer's are tried/)
+    assert.match(String(causes[0]), /names no key by kid or x5t, and only 5 of the issuer's are tried/)
   })
 
   it('asks the issuer once more where no key fits, and says 503 while it does not answer', async () => {
