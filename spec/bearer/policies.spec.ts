@@ -313,7 +313,7 @@ describe('protectedResource() (RFC 9728)', () => {
       [{ resource: 'https://api.test', documentation: 5 }, /documentation must be a text; received 5/],
       [
         { resource: 'https://api.test', scope: 'a' },
-        /protectedResource\(\) has no option "scope"; .* name, documentation, allowHttp \(express-tollgate\/docs\/troubleshooting\.md#tollgate_option\)$/,
+        /protectedResource\(\) has no option "scope"; .* signed_metadata, allowHttp \(express-tollgate\/docs\/troubleshooting\.md#tollgate_option\)$/,
       ],
     ] as const) {
       assert.throws(() => protectedResource(options as never), message)
