@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
 import importX from 'eslint-plugin-import-x'
 import tseslint from 'typescript-eslint'
+import { isInstalled } from './scripts/install.mjs'
 
 /** The rooms of lib/, from the floor up: a room imports from those before it in this list, and from none after it. */
 const ROOMS = [
@@ -46,7 +46,7 @@ export default tseslint.config(
       '**/*.cjs',
       'demo/console/*.js',
       'lib/dashboard/*.js',
-      ...PACKAGES.filter((folder) => !existsSync(`${folder}/node_modules`)),
+      ...PACKAGES.filter((folder) => !isInstalled(folder)),
     ],
   },
   ...tseslint.configs.recommendedTypeChecked,

@@ -7,14 +7,26 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(import.meta.dirname, '..')
 
+/** Whether the folder has what its lock file says. */
+export function isInstalled(folder) {
+  const file = markOf(folder)
+  return existsSync(file) && readFileSync(file, 'utf8') === lockOf(folder)
+}
+
 export function install(folder) {
-  const lock = readFileSync(join(root, folder, 'package-lock.json'), 'utf8')
-  const installed = join(root, folder, 'node_modules/.installed')
-  if (existsSync(installed) && readFileSync(installed, 'utf8') === lock) return
+  if (isInstalled(folder)) return
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--silent']
   const { status } = spawnSync('npm', args, { cwd: join(root, folder), stdio: ['ignore', 2, 2] })
   if (status !== 0) process.exit(status ?? 1)
-  writeFileSync(installed, lock)
+  writeFileSync(markOf(folder), lockOf(folder))
+}
+
+function lockOf(folder) {
+  return readFileSync(join(root, folder, 'package-lock.json'), 'utf8')
+}
+
+function markOf(folder) {
+  return join(root, folder, 'node_modules/.installed')
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) process.argv.slice(2).forEach(install)
