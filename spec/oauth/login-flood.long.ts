@@ -59,6 +59,44 @@ describe('a flood of 100 logins at once', () => {
   })
 })
 
+describe('a flood of logins that goes on', () => {
+  it('lets users of other networks sign in, 25 of 25, from whatever networks it comes', async (t) => {
+    const ada = { id: 'KWC6-X7D', username: 'ada', password: 'analytical engine' }
+    const users = userDirectory([ada], { cost: 14 })
+    const { issuer, app, ...running } = await startServer({
+      users,
+      pages: { terms: false },
+      loginLimits: { perAddress: 10_000 },
+    })
+    t.after(() => running.close())
+    app.set('trust proxy', 1)
+    const from = async (address: string, name: string, password: string) => {
+      const page = await new UserAgent(issuer).authorize(issuer, request())
+      const fields = { username: name, password, action: 'login' }
+      return (await page.submit(fields, { 'x-forwarded-for': address })).status
+    }
+    for (const network of [(n: number) => `198.51.100.${n % 30}`, (n: number) => `2001:db8:${(n % 65_536).toString(16)}::1`]) {
+      let n = 0
+      let isOver = false
+      const seen = new Map<number, number>()
+      const flood = Array.from({ length: 100 }, async () => {
+        while (!isOver) {
+          const status = await from(network(n), `user-${n++}`, 'a wrong guess')
+          seen.set(status, (seen.get(status) ?? 0) + 1)
+          if (status !== 403) await new Promise((resolve) => setTimeout(resolve, 100))
+        }
+      })
+      while ((seen.get(503) ?? 0) < 100) await new Promise((resolve) => setImmediate(resolve))
+      const statuses: number[] = []
+      for (let i = 0; i < 25; i++) statuses.push(await from(`203.0.113.${i}`, 'ada', 'analytical engine'))
+      isOver = true
+      await Promise.all(flood)
+      assert.deepEqual(statuses, Array<number>(25).fill(303))
+      t.diagnostic(`the flood: ${JSON.stringify(Object.fromEntries(seen))}`)
+    }
+  })
+})
+
 describe('a directory of the app that rejects with a DirectoryBusyError', () => {
   it('is answered 503 with its Retry-After, and the login does not count as failed', async () => {
     let isBusy = true

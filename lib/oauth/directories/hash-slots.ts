@@ -28,6 +28,9 @@ const NEWEST_WEIGHT = 0.2
 const MOST_NETWORKS = 10_000
 const REMEMBERED_MS = 60_000
 
+/** So many logins of a provider's block count as one of each network in it. */
+const BLOCK_WEIGHT = 20
+
 /** The network of the login whose password is being checked: the app's own directory calls in between. */
 export const loginNetwork = new AsyncLocalStorage<string>()
 
@@ -124,10 +127,10 @@ export class HashSlots {
     for (const name of [network, blockOf(network)]) this.#tries.set(name, (this.#tries.get(name) ?? 0) + 1)
   }
 
-  /** The network's own logins count first, then those of its block: a host may have many addresses. */
+  /** The network's own logins, and a part of those of its block: a host may have many addresses. */
   #weight(network: string): number {
     const triesOf = (name: string) => (this.#tries.get(name) ?? 0) + (this.#triesBefore.get(name) ?? 0)
-    return triesOf(network) + triesOf(blockOf(network)) / 1_000_000
+    return triesOf(network) + triesOf(blockOf(network)) / BLOCK_WEIGHT
   }
 
   /** The place of the last login of the heaviest network. */
