@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { listenTo } from '../http/channel-listeners'
-import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/diagnostics'
+import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/events'
 import { routeAskedFor, routeName } from './route-name'
 import { STEP_MS, Series } from './series'
 

@@ -1,5 +1,5 @@
 import type { RedisClient } from '../redis/redis-client'
-import { type RedisWindows, redisWindows } from '../throttle/inspect/redis-windows'
+import { type RedisWindows, redisWindows } from '../inspect/redis-windows'
 import type { Shared } from './snapshot'
 
 /** Windows read from each server at most: more would take too long for a live page. */

@@ -1,5 +1,5 @@
 import type { ThrottleIntrospection } from '../throttle/introspection'
-import type { PublishedWindow } from '../throttle/inspect/published-window'
+import type { PublishedWindow } from '../inspect/published-window'
 import type { Activity } from './activity'
 import type { Spender, Spenders } from './spenders'
 import { type FoundWindow, Names, type ShownSubject, bySubject, hashOf, viewed } from './subjects'

@@ -1,7 +1,7 @@
 import { nowUs } from '../http/clock'
 import { subjectKey } from '../throttle/subject'
 import type { ThrottleIntrospection } from '../throttle/introspection'
-import type { PublishedWindow } from '../throttle/inspect/published-window'
+import type { PublishedWindow } from '../inspect/published-window'
 import { hashOf } from './subjects'
 
 /** At twice this number of subjects, only those that have used most time are kept. */
@@ -49,14 +49,14 @@ export class Spenders {
   }
 
   #spender(seen: Seen, now: number): Spender | undefined {
-    const ledger = this.#inside.windows.find(({ policy }) => policy.name === seen.window)?.ledger
-    if (ledger === undefined) return undefined
-    const account = ledger.account(subjectKey(seen.name))
+    const budgets = this.#inside.windows.find(({ policy }) => policy.name === seen.window)?.budgets
+    if (budgets === undefined) return undefined
+    const account = budgets.account(subjectKey(seen.name))
     return {
       ...seen,
-      spentMs: Math.max(0, Math.round(account.used(now) / 1_000)),
+      spentMs: Math.max(0, Math.round(account.usedUs(now) / 1_000)),
       limitMs: account.limitUs > 0 ? account.limitUs / 1_000 : null,
-      holdMs: Math.round(account.own.held(now) / 1_000),
+      holdMs: Math.round(account.own.heldUs(now) / 1_000),
       running: account.own.live + account.others.running,
       waiting: account.line.length,
       endsInMs: Math.round(account.endsInUs(now) / 1_000),

@@ -1,6 +1,6 @@
 import { subjectKey } from '../throttle/subject'
-import { subjectId } from '../throttle/account/subject-id'
-import type { PublishedWindow } from '../throttle/inspect/published-window'
+import { subjectId } from '../throttle/budget/subjects'
+import type { PublishedWindow } from '../inspect/published-window'
 import type { Spender } from './spenders'
 import type { View } from './view'
 

@@ -4,8 +4,8 @@ import { optionError } from '../http/help'
 import { isRequest, optionNames, optionType, shown, uncalled } from '../http/options'
 import { type RedisClient, checkRedis } from '../redis/redis-client'
 import { type ThrottleIntrospection, introspectionOf } from '../throttle/introspection'
-import { HOURS_KEPT } from '../throttle/advisor/hourly'
-import { StoreDownError } from '../throttle/reset'
+import { HOURS_KEPT } from '../advisor/hourly'
+import { StoreDownError } from '../throttle/usage'
 import type { Throttle } from '../throttle/throttle'
 import { Activity } from './activity'
 import { AllProcesses } from './all-processes'
@@ -89,7 +89,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     overview(inside, activity, spenders, await all?.read(), guardedNames),
   )
 
-  const isUsageShared = inside.windows.every(({ ledger }) => ledger.isUsageShared)
+  const isUsageShared = inside.windows.every(({ budgets }) => budgets.isUsageShared)
 
   const router = Router()
   router.use(...guard.map(guarded), setOwnHeaders)

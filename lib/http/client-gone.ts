@@ -1,17 +1,31 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 
 /**
  * Whether nobody waits for a response any more: it was ended or destroyed, or its client has disconnected. All rooms ask
- * here.
- *
- * Node does not say so on a response that waits for its turn in a pipeline: its connection does. The connection is asked
- * first, because reading a property of a response whose client has gone counts as a sign of the handler (late-signs.ts).
+ * here. Node does not say so on a response that waits for its turn in a pipeline: its connection does.
  */
 export function isOver(res: ServerResponse): boolean {
-  const socket = (res.req as ServerResponse['req'] | undefined)?.socket
+  const socket = (res.req as IncomingMessage | undefined)?.socket
   return socket?.destroyed === true || res.writableEnded || writableOf(res).closed || res.destroyed
+}
+
+/**
+ * Whether the client closed a connection that is closed, and not the app: a handler that destroys its request, response
+ * or socket, and Express, which does so where a handler fails after its header, have ended the request.
+ */
+export function hasClientLeft(res: ServerResponse): boolean {
+  const stream = http2Stream(res)
+  if (stream !== undefined) return stream.rstCode !== 0 // RFC 9113 §7: NO_ERROR where the app itself closed it
+  const socket = (res.req as IncomingMessage | undefined)?.socket
+  return socket !== undefined && (socket.readableEnded || isOfNetwork(socket.errored))
+}
+
+/** System errors of a connection, and those of a request that ends amid its parsing. */
+function isOfNetwork(err: Error | null | undefined): boolean {
+  const { code, syscall } = (err ?? {}) as NodeJS.ErrnoException
+  return syscall !== undefined || code === 'ECONNRESET' || code === 'EPIPE' || code?.startsWith('HPE_') === true
 }
 
 /** Whether the last `write()` filled the response's buffer. */
@@ -21,11 +35,15 @@ export function needsDrain(res: ServerResponse): boolean {
 
 /** An `Http2ServerResponse` has neither `closed` nor `writableNeedDrain`: its stream has. */
 function writableOf(res: ServerResponse): ServerResponse | ServerHttp2Stream {
-  const { stream } = res as { stream?: ServerHttp2Stream }
-  return (res.req as ServerResponse['req'] | undefined)?.httpVersionMajor === 2 && stream ? stream : res
+  return http2Stream(res) ?? res
 }
 
-/** Callbacks for responses that wait for their turn in a pipeline, called when the connection closes. */
+function http2Stream(res: ServerResponse): ServerHttp2Stream | undefined {
+  if ((res.req as IncomingMessage | undefined)?.httpVersionMajor !== 2) return undefined
+  return (res as { stream?: ServerHttp2Stream }).stream
+}
+
+/** A response that waits for its turn in a pipeline; told when the connection closes. */
 export interface QueuedResponse {
   closed(): void
 }

@@ -4,7 +4,7 @@ import { warnOnce } from './warn-once'
  * Version of the interface between copies of this package in one process: sessions, hooks, meters and their observers.
  * Raise it with every incompatible change.
  */
-export const PROTOCOL = 1
+export const PROTOCOL = 2
 
 const seenProtocols = Symbol.for('express-tollgate.protocols')
 
@@ -14,23 +14,20 @@ export function sharedSymbol(name: string): symbol {
 }
 
 /**
- * Whether this copy is the first with its protocol to ask. Package managers and reloads make copies. Two protocols in
- * one process do not know each other: the second one warns.
+ * Notes that a copy with this protocol is at work. Package managers and reloads make copies: two protocols do not know
+ * each other, and the second one warns.
  *
- * @param owner object that keeps the note; a process has one of it
+ * @param owner keeps the note
  */
-export function isFirstCopy(owner: object): boolean {
+export function noteCopy(owner: object = globalThis): void {
   const noted = owner as { [seenProtocols]?: Set<number> }
-  const seen = Object.hasOwn(noted, seenProtocols) ? noted[seenProtocols] : undefined
-  if (seen?.has(PROTOCOL)) return false
-  if (seen === undefined) Object.defineProperty(owner, seenProtocols, { value: new Set([PROTOCOL]) })
-  else {
-    seen.add(PROTOCOL)
-    warnOnce(
-      'TOLLGATE_COPIES',
-      'This process has loaded two versions of express-tollgate that do not know each other: what requireBearer() of ' +
-        'one finds out, throttle() of the other does not see. Install one version: see npm ls express-tollgate',
-    )
-  }
-  return true
+  const seen = noted[seenProtocols]
+  if (seen === undefined) return void Object.defineProperty(noted, seenProtocols, { value: new Set([PROTOCOL]) })
+  if (seen.has(PROTOCOL)) return
+  seen.add(PROTOCOL)
+  warnOnce(
+    'TOLLGATE_COPIES',
+    'This process has loaded two versions of express-tollgate that do not know each other: what requireBearer() of ' +
+      'one finds out, throttle() of the other does not see. Install one version: see npm ls express-tollgate',
+  )
 }

@@ -4,104 +4,98 @@ export const READER = 1
 export const SENDER = 2
 
 /**
- * Counts the time of one request in whole microseconds. It pauses while the app waits for its client. It stops once.
+ * What a request's time does. `running`: it counts. `awaitingClient`: the app waits for its client, and the time stands
+ * still. `parked`: the request waits for a throttle. `ended`: for good.
  */
-export class Stopwatch {
-  #startedAt: number
-  #excludedUs = 0
+export type TimeState = 'running' | 'awaitingClient' | 'parked' | 'ended'
+
+/** A request's time, for those who only read it. All times are `nowUs()` of one clock. */
+export interface RequestTime {
+  readonly state: TimeState
+  /** When the state began. */
+  readonly since: number
+  /** The time counted so far, in microseconds. */
+  countedUs(now: number): number
+  /** Time that counted though the app only waited for its client: it says nothing of the work. Microseconds. */
+  countedWaitsUs(now: number): number
+}
+
+/** Keeps the time of one request, in whole microseconds: its state machine. Nobody else counts it. */
+export class Stopwatch implements RequestTime {
+  state: TimeState = 'running'
+  since: number
+  /** Counted before `since`. */
+  #countedUs = 0
   /** {@link READER}, {@link SENDER}, both (3) or neither (0). */
   #waitsFor = 0
-  /** Start of the pause. Undefined while a wait is charged. */
-  #pausedAt: number | undefined
-  #stoppedAt: number | undefined
-  /** Waits for the client that were charged: those that are over, and the start of the present one. */
-  #chargedWaitsUs = 0
-  #chargedFrom: number | undefined
+  /** Counted waits for the client: those that are over, and the start of the present one. */
+  #countedWaitsUs = 0
+  #waitCountsFrom: number | undefined
 
   constructor(now: number) {
-    this.#startedAt = now
+    this.since = now
   }
 
-  get stopped(): boolean {
-    return this.#stoppedAt !== undefined
-  }
-
-  /** The time counted so far. */
   countedUs(now: number): number {
-    return (this.#pausedAt ?? this.#stoppedAt ?? now) - this.#startedAt - this.#excludedUs
+    return this.state === 'running' ? this.#countedUs + now - this.since : this.#countedUs
   }
 
-  /**
-   * The present wait for the client is excused no longer: it goes on, and its time counts from `at`. `at` may lie in the
-   * past, but not before the wait. An observer may call it at any time, also from its own methods.
-   */
-  countFrom(at: number): void {
-    if (this.#pausedAt === undefined) return
-    this.#excludedUs += at - this.#pausedAt
-    this.#pausedAt = undefined
-    if (this.#waitsFor !== 0) this.#chargedFrom = at
+  countedWaitsUs(now: number): number {
+    return this.#countedWaitsUs + (this.#waitCountsFrom === undefined ? 0 : now - this.#waitCountsFrom)
   }
 
-  /** Waits for the client that were charged, the present one included: they say nothing of the work. */
-  chargedWaitsUs(now: number): number {
-    return this.#chargedWaitsUs + (this.#chargedFrom === undefined ? 0 : now - this.#chargedFrom)
+  /** The request waits for its client, and that counts. */
+  get isWaitCounted(): boolean {
+    return this.#waitCountsFrom !== undefined
   }
 
-  #endChargedWait(at: number): void {
-    if (this.#chargedFrom === undefined) return
-    this.#chargedWaitsUs += at - this.#chargedFrom
-    this.#chargedFrom = undefined
+  protected get waitsFor(): number {
+    return this.#waitsFor
   }
 
-  /** Pauses from `at` on if the app waits for its client and that wait is charged. Returns whether it does. */
-  pauseFrom(at: number): boolean {
-    if (this.#waitsFor === 0 || this.#pausedAt !== undefined || this.stopped) return false
-    this.#endChargedWait(at)
-    this.#pausedAt = at
-    return true
+  protected noteWait(whom: number): void {
+    this.#waitsFor |= whom
   }
 
-  /** Subtracts time that has passed. */
-  exclude(us: number): void {
-    this.#excludedUs += us
+  protected noteWaitOver(whom: number): void {
+    this.#waitsFor &= ~whom
+  }
+
+  /** Changes the state at a time that may have passed. A wait for the client that ends in `running` counts from then on. */
+  protected enter(state: TimeState, at: number): void {
+    this.#countedUs = this.countedUs(at)
+    if (this.#waitCountsFrom !== undefined) {
+      this.#countedWaitsUs += at - this.#waitCountsFrom
+      this.#waitCountsFrom = undefined
+    }
+    if (state === 'running' && this.#waitsFor !== 0) this.#waitCountsFrom = at
+    this.state = state
+    this.since = at
+  }
+
+  /** A wait for the client that counted is over; the time goes on. */
+  protected endCountedWait(at: number): void {
+    if (this.#waitCountsFrom !== undefined) this.enter(this.state, at)
   }
 
   /** Counts from zero again. */
-  protected restartAt(now: number): void {
-    this.#waitsFor = 0
-    this.#pausedAt = this.#chargedFrom = undefined
-    this.#chargedWaitsUs = 0
-    this.#excludedUs = now - this.#startedAt
+  protected restart(now: number): void {
+    this.state = 'running'
+    this.since = now
+    this.#countedUs = this.#waitsFor = this.#countedWaitsUs = 0
+    this.#waitCountsFrom = undefined
+  }
+
+  /** Leaves out running time, as far as the present state has lasted. Returns how much, in microseconds. */
+  protected leaveOut(us: number, now: number): number {
+    if (this.state !== 'running') return 0
+    const most = Math.max(0, Math.min(us, now - this.since))
+    this.since += most
+    return most
   }
 
   /** Goes by another clock from now on, which is ahead by `us`. */
   protected shift(us: number): void {
-    this.#startedAt += us
-  }
-
-  protected waits(whom: number): boolean {
-    return (this.#waitsFor & whom) !== 0
-  }
-
-  /** The app waits. Returns whether this pauses the time. */
-  protected waitFor(whom: number, now: number): boolean {
-    this.#waitsFor |= whom
-    if (this.#pausedAt !== undefined) return false
-    this.#endChargedWait(now)
-    this.#pausedAt = now
-    return true
-  }
-
-  /** The app waits no more. Returns whether a pause is over. */
-  protected waitsNoMore(whom: number, now: number): boolean {
-    this.#waitsFor &= ~whom
-    if (this.#waitsFor === 0) this.#endChargedWait(now)
-    return this.#waitsFor === 0 && this.#pausedAt !== undefined
-  }
-
-  /** Stops for good. A pause is not counted. */
-  protected stop(now: number): void {
-    this.#endChargedWait(now)
-    this.#stoppedAt = now
+    this.since += us
   }
 }

@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { listenTo } from '../http/channel-listeners'
-import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/diagnostics'
+import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/events'
 
 /** Bounds in seconds: OpenTelemetry's default ones are meant for milliseconds. */
 const PROCESSING_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]

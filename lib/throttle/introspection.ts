@@ -1,11 +1,11 @@
 import type { Clock } from '../http/clock'
-import type { Ledger } from './ledger'
-import type { StoreHealth } from './sync/health'
-import type { Policy } from './policy'
+import type { Budgets } from './budgets'
+import type { Policy } from './options'
+import type { StoreHealth } from './store/health'
 
 /** What other rooms of the package see of a throttle, and apps do not. */
 export interface ThrottleIntrospection {
-  readonly windows: readonly { readonly policy: Policy; readonly ledger: Ledger }[]
+  readonly windows: readonly { readonly policy: Policy; readonly budgets: Budgets }[]
   /** Undefined where the windows are in this process's memory. */
   readonly health: StoreHealth | undefined
   readonly clock: Clock

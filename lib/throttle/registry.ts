@@ -1,20 +1,20 @@
 import type { Clock } from '../http/clock'
 import { storeError } from '../http/help'
 import { shown } from '../http/options'
-import { Ledger } from './ledger'
-import type { Policy } from './policy'
-import { StoreHealth } from './sync/health'
-import type { ThrottleStore } from './sync/store'
+import { Budgets } from './budgets'
+import type { Policy } from './options'
+import { StoreHealth } from './store/health'
+import type { ThrottleStore } from './store/store'
 
 interface Entry {
   readonly policy: Policy
-  readonly ledger: Ledger
+  readonly budgets: Budgets
   users: number
 }
 
 /**
- * Ledgers by their policies' names: those of all throttles over one store, or of one throttle without a store. Whoever
- * opens the same policy shares its ledger; where the limits differ, one of them is a mistake.
+ * The budgets of policies by their names: those of all throttles over one store, or of one throttle without a store. Whoever
+ * opens the same policy shares its budgets; where the limits differ, one of them is a mistake.
  */
 export class Registry {
   static readonly #ofStore = new WeakMap<ThrottleStore, Registry>()
@@ -26,7 +26,7 @@ export class Registry {
     this.#store = store
   }
 
-  /** The ledgers over this store. Without a store they are the caller's own. */
+  /** The budgets over this store. Without a store they are the caller's own. */
   static of(store: ThrottleStore | undefined): Registry {
     let registry = store && this.#ofStore.get(store)
     if (registry === undefined) {
@@ -37,17 +37,17 @@ export class Registry {
   }
 
   /**
-   * The ledger of this policy, made where there is none.
+   * The budgets of this policy, made where there is none.
    *
    * @throws {TypeError} where there is one of the same name with other terms
    */
-  open(policy: Policy, grantAhead: boolean, clock: Clock): Ledger {
+  open(policy: Policy, grantAhead: boolean, clock: Clock): Budgets {
     const { name, windowMs, carryOver } = policy
     let entry = this.#entries.get(name)
     if (entry === undefined) {
       const health = this.#store && StoreHealth.of(this.#store, clock)
-      const ledger = new Ledger(name, { windowUs: windowMs * 1_000, carryOver, grantAhead }, clock, health)
-      this.#entries.set(name, (entry = { policy, ledger, users: 0 }))
+      const budgets = new Budgets(name, { windowUs: windowMs * 1_000, carryOver, grantAhead }, clock, health)
+      this.#entries.set(name, (entry = { policy, budgets, users: 0 }))
     }
     if (!isSame(entry.policy, policy)) {
       throw storeError(
@@ -56,15 +56,15 @@ export class Registry {
       )
     }
     entry.users++
-    return entry.ledger
+    return entry.budgets
   }
 
-  /** The last user of a ledger closes it. */
+  /** The last user of budgets closes them. */
   async close(name: string): Promise<void> {
     const entry = this.#entries.get(name)
     if (entry === undefined || --entry.users > 0) return
     this.#entries.delete(name)
-    await entry.ledger.close()
+    await entry.budgets.close()
   }
 }
 

@@ -5,7 +5,7 @@ import { usageError } from '../http/help'
 import { Meter } from '../http/meter'
 import { type Middleware, middleware } from '../http/middleware'
 import { optionNames } from '../http/options'
-import { MOST_CHARGE_MS, RequestCharges } from './request/charges'
+import { MOST_CHARGE_MS, ThrottledRequest } from './request/request'
 
 /**
  * A resource with which an app's developer forces the throttled state and rehearses it:
@@ -23,8 +23,8 @@ export function throttleTest(options: DenyOptions = {}): Middleware {
   optionNames('throttleTest', options, ['onDenied', 'errorFormat', 'dialect'])
   checkDenyOptions(options)
   return middleware(function throttleTest(req, res, next) {
-    const charges = RequestCharges.of(Meter.on(res))
-    if (charges === undefined) {
+    const request = ThrottledRequest.of(Meter.on(res))
+    if (request === undefined) {
       throw usageError(
         'throttleTest() needs a throttled resource: mount throttle() before it, and not with routes: false',
         Error,
@@ -44,9 +44,9 @@ export function throttleTest(options: DenyOptions = {}): Middleware {
       )
     }
     const n = Number(ms)
-    const reported = [charges.chargeAndReport(Math.min(n, MOST_CHARGE_MS))]
-    if (n > MOST_CHARGE_MS) reported.push(charges.chargeAndReport(n - MOST_CHARGE_MS))
-    charges.settle() // what follows waits for the throttle itself
+    const reported = [request.chargeAndReport(Math.min(n, MOST_CHARGE_MS))]
+    if (n > MOST_CHARGE_MS) reported.push(request.chargeAndReport(n - MOST_CHARGE_MS))
+    request.settle() // what follows waits for the throttle itself
     // The next request is refused by every process that asks the store.
     void Promise.all(reported).then(() => ok(res), next)
   })

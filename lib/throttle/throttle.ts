@@ -1,29 +1,27 @@
 import type { NextFunction, Request, Response } from 'express'
+import { type Advice, adviceOf } from '../advisor/advice'
+import { HOURS_KEPT } from '../advisor/hourly'
 import { asError } from '../http/callback'
 import { nowUs, systemClock } from '../http/clock'
 import { hasDotSegments, pathReadings } from '../http/dot-segments'
+import { fullPath } from '../http/full-path'
 import { Meter } from '../http/meter'
 import type { Middleware } from '../http/middleware'
-import { fullPath } from '../http/full-path'
+import { optionRange } from '../http/options'
 import { routeMatcher } from '../http/route-match'
 import { stayAlive } from '../http/stay-alive'
-import { optionRange } from '../http/options'
-import { type Advice, adviceOf } from './advisor/advice'
-import { HOURS_KEPT } from './advisor/hourly'
-import { checkMountOrder } from './mount-order'
+import { RouteTable } from './budget/route-table'
+import type { Budgets } from './budgets'
 import { exposeForInspection } from './introspection'
-import type { Ledger } from './ledger'
-import { type Policy, clientWaitUs, requestLimitUs } from './policy'
+import { checkMountOrder } from './mount-order'
+import { DEFAULT_SUBJECTS, NO_WAIT, type Policy, type ThrottleOptions, checkOptions, waitRule } from './options'
+import { clientWaitUs, generalPolicy, requestLimitUs, routeEntries } from './options'
 import { Registry } from './registry'
-import { RequestAdmission } from './request/admission'
-import { RequestCharges } from './request/charges'
-import { RouteTable } from './request/route-table'
+import { RequestHold, ThrottledRequest, type ThrottleRules } from './request/request'
 import { StallSharing } from './request/stalls'
-import { resetUsage } from './reset'
+import { StoreHealth } from './store/health'
 import { isAddressSubject, subjectKey, subjectOf } from './subject'
-import { StoreHealth } from './sync/health'
-import { NO_WAIT, type ThrottleOptions, checkOptions, generalPolicy, routeEntries, waitRule } from './throttle-options'
-import { type Usage, usageOf } from './usage'
+import { type Usage, resetUsage, usageOf } from './usage'
 import { orderCheck, warnOfMissingId } from './warnings'
 
 /** What `throttle()` returns: the middleware, with what an operator needs. */
@@ -78,7 +76,7 @@ export interface AdviseOptions {
 /** A policy of a throttle, and what belongs to it. */
 interface OpenPolicy {
   readonly policy: Policy
-  readonly ledger: Ledger
+  readonly budgets: Budgets
   readonly routes: RouteTable
 }
 
@@ -95,15 +93,16 @@ interface OpenPolicy {
  */
 export function throttle(options: ThrottleOptions = {}): Throttle {
   checkOptions(options)
-  const { routes, store, subject, wait, grantAhead = true, maxSubjects = 1_000_000 } = options
+  const { routes, store, subject, wait, grantAhead = true, maxSubjects = DEFAULT_SUBJECTS } = options
   const { onOutage = 'local', dryRun = false, stalls = 'shared', headers = {}, clock = systemClock } = options
 
-  const rules = {
+  const rules: ThrottleRules = {
     wait: dryRun ? NO_WAIT : waitRule(wait),
-    isHoldRefused: wait === false,
+    isWaitRefused: wait === false,
     onOutage,
     dryRun,
     stalls: stalls === 'shared' ? StallSharing.forClock(clock) : undefined,
+    headers,
     deny: options,
     clock,
   }
@@ -126,35 +125,28 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     isPlaced = true
     const now = nowUs(clock)
     const meter = Meter.of(res, clock, now)
-    let admission: RequestAdmission | undefined
+    let request: ThrottledRequest
+    let hold: RequestHold
     try {
-      admission = admissionOf(req, res, next, meter)
+      const chosen = opened.length === 0 ? general : policyFor(req)
+      if (chosen === false) return next()
+      const who = subjectOf(req, subject)
+      if (who === null) return next()
+      if (subject !== undefined) warnOfMissingId(who, subject)
+      const { policy, budgets, routes } = chosen
+      const limitUs = requestLimitUs(policy, req)
+      const account = budgets.payer(subjectKey(who), maxSubjects, req, now)
+      request = ThrottledRequest.of(meter) ?? new ThrottledRequest(meter, req, res, next)
+      if (request.has(account, budgets)) return next()
+      meter.eventStreams ??= policy.eventStreams
+      const route = routes.of(req.method, fullPath(req))
+      const order = isAddressSubject(who) ? orderCheck(req, subject) : undefined
+      const excusedUs = clientWaitUs(policy, limitUs)
+      hold = new RequestHold(account, request, limitUs, excusedUs, rules, budgets, routes, route, who, order)
     } catch (err) {
       return next(asError(err)) // a host that is not Express would let the process end
     }
-    if (admission === undefined) next()
-    else admission.ask(now)
-  }
-
-  /** Undefined where the request is not throttled, or charged to this account already. */
-  function admissionOf(req: Request, res: Response, next: NextFunction, meter: Meter): RequestAdmission | undefined {
-    const chosen = opened.length === 0 ? general : policyFor(req)
-    if (chosen === false) return undefined
-    const who = subjectOf(req, subject)
-    if (who === null) return undefined
-    if (subject !== undefined) warnOfMissingId(who, subject)
-
-    const { policy, ledger, routes } = chosen
-    const limitUs = requestLimitUs(policy, req)
-    const charges = RequestCharges.of(meter) ?? new RequestCharges(meter, req)
-    const keptAs = ledger.keptAs(subjectKey(who), maxSubjects, req)
-    if (charges.has(ledger, keptAs)) return undefined
-    meter.eventStreams ??= policy.eventStreams
-    const route = routes.of(req.method, fullPath(req))
-    const checkOrder = isAddressSubject(who) ? orderCheck(req, subject) : undefined
-    const excusedUs = clientWaitUs(policy, limitUs)
-    const asks = { ledger, route, routes, limitUs, clientWaitUs: excusedUs, subject: who, keptAs, checkOrder, headers }
-    return new RequestAdmission(rules, asks, charges, req, res, next)
+    request.admit(hold, next, now)
   }
 
   /** A path with dot segments may be taken for another: then nothing is exempt, and the strictest policy counts. */
@@ -170,32 +162,32 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   function open(policy: Policy): OpenPolicy {
-    const opened = { policy, ledger: registry.open(policy, grantAhead, clock), routes: new RouteTable() }
+    const opened = { policy, budgets: registry.open(policy, grantAhead, clock), routes: new RouteTable() }
     names.push(policy.name)
-    if (!windows.some(({ ledger }) => ledger === opened.ledger)) windows.push(opened)
+    if (!windows.some(({ budgets }) => budgets === opened.budgets)) windows.push(opened)
     return opened
   }
 
   async function usage(who: string): Promise<Usage[]> {
-    return Promise.all(windows.map(({ policy, ledger }) => usageOf(policy, ledger, subjectKey(who), clock)))
+    return Promise.all(windows.map(({ policy, budgets }) => usageOf(policy, budgets, subjectKey(who), clock)))
   }
 
   async function advise({ hours = 24, limitsMs }: AdviseOptions = {}): Promise<Advice[]> {
     optionRange('hours', hours, 1, HOURS_KEPT)
     for (const limit of limitsMs ?? []) optionRange('limitsMs', limit, 1, 86_400_000)
     return Promise.all(
-      windows.map(async ({ policy, ledger }) =>
-        adviceOf(policy, await ledger.usageUntilNow().read(hours, policy.windowMs), hours, dryRun, limitsMs),
+      windows.map(async ({ policy, budgets }) =>
+        adviceOf(policy, await budgets.usageUntilNow().read(hours, policy.windowMs), hours, dryRun, limitsMs),
       ),
     )
   }
 
   async function reset(who: string): Promise<void> {
-    await Promise.all(windows.map(({ ledger }) => resetUsage(ledger, subjectKey(who), clock)))
+    await Promise.all(windows.map(({ budgets }) => resetUsage(budgets, subjectKey(who), clock)))
   }
 
   async function flush(): Promise<void> {
-    await Promise.all(windows.map(({ ledger }) => ledger.flush()))
+    await Promise.all(windows.map(({ budgets }) => budgets.flush()))
   }
 
   function close(): Promise<void> {

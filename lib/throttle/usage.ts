@@ -1,6 +1,6 @@
 import { type Clock, nowUs } from '../http/clock'
-import type { Ledger } from './ledger'
-import type { Policy } from './policy'
+import type { Budgets } from './budgets'
+import type { Policy } from './options'
 
 /** What a subject has used of one window. */
 export interface Usage {
@@ -20,20 +20,48 @@ export interface Usage {
 /** What the subject has used, with what the other processes have charged where the window is shared. */
 export async function usageOf(
   { name, limitMs: stated }: Policy,
-  ledger: Ledger,
+  budgets: Budgets,
   subject: string,
   clock: Clock,
 ): Promise<Usage> {
-  const account = await ledger.refresh(subject)
+  const account = await budgets.refresh(subject)
   const now = nowUs(clock)
-  const spentMs = account.used(now) / 1_000
+  const spentMs = account.usedUs(now) / 1_000
   const limitMs = typeof stated === 'number' ? stated : account.limitUs > 0 ? account.limitUs / 1_000 : null
   return {
     window: name,
     limitMs,
     spentMs,
     leftMs: limitMs === null ? null : Math.max(0, limitMs - spentMs),
-    endsInMs: account.endsInUs(now) / 1_000,
+    endsInMs: Math.ceil(account.endsInUs(now)) / 1_000,
     degraded: account.server.isDown,
   }
+}
+
+/** How long a reset waits for a store that does not answer, and how often it asks: no request waits for it. */
+const WAITS_MS = 2_000
+const ASKS_MS = 100
+
+/** The store does not answer, and what was asked for needs it. */
+export class StoreDownError extends Error {
+  constructor() {
+    super('reset(): the store does not answer, so nothing was reset; try again when it does')
+    this.name = 'StoreDownError'
+  }
+}
+
+/**
+ * Resets the subject's usage of one window. A store that missed a deadline has two seconds to answer again.
+ *
+ * @throws {StoreDownError} where what the other processes used cannot be known
+ */
+export async function resetUsage(budgets: Budgets, subject: string, clock: Clock): Promise<void> {
+  const until = clock.now() + WAITS_MS
+  let account = await budgets.refresh(subject)
+  while (account.server.isDown) {
+    if (clock.now() >= until) throw new StoreDownError()
+    await new Promise<void>((resolve) => clock.after(ASKS_MS, resolve))
+    account = await budgets.refresh(subject)
+  }
+  await budgets.reset(account)
 }

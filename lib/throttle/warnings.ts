@@ -3,26 +3,36 @@ import { bearerCheckOf } from '../bearer/request-session'
 import { shown } from '../http/options'
 import { warnOnce } from '../http/warn-once'
 import { addressSubject } from './subject'
-import type { Ledger } from './ledger'
-import type { ThrottleOptions } from './throttle-options'
+import type { Budgets } from './budgets'
+import type { ThrottleOptions } from './options'
+
+/** A request that an address pays for: what to look at when the response has ended. */
+export interface OrderCheck {
+  /** No `subject` was given. */
+  readonly isAssumed: boolean
+  /** The request may be the login itself. */
+  readonly mayStillSignIn: boolean
+}
 
 /**
- * For a request that an address pays for: looks, when the response has ended, whether a user was signed in, and warns
- * of it. Undefined where addresses are meant to pay (`subject: addressSubject`).
+ * Undefined where addresses are meant to pay (`subject: addressSubject`).
  *
  * @param subject the option of the throttle
  */
-export function orderCheck(req: IncomingMessage, subject: ThrottleOptions['subject']): (() => void) | undefined {
+export function orderCheck(req: IncomingMessage, subject: ThrottleOptions['subject']): OrderCheck | undefined {
   if (subject === addressSubject) return undefined
   const { session } = req as SignedIn
   const mayStillSignIn = session !== undefined && session?.passport?.user === undefined
-  return () => {
-    if (subject === undefined && bearerCheckOf(req)?.session !== undefined) return warnOfBearer()
-    const { user, session } = req as SignedIn
-    if (user === undefined || user === null) return
-    const hasSignedIn = mayStillSignIn && session?.passport?.user !== undefined // the request was the login itself
-    if (!hasSignedIn) warnOfUser(subject === undefined)
-  }
+  return { isAssumed: subject === undefined, mayStillSignIn }
+}
+
+/** Warns where a user was signed in, and the address paid. */
+export function checkOrder(req: IncomingMessage, { isAssumed, mayStillSignIn }: OrderCheck): void {
+  if (isAssumed && bearerCheckOf(req)?.session !== undefined) return warnOfBearer()
+  const { user, session } = req as SignedIn
+  if (user === undefined || user === null) return
+  const hasSignedIn = mayStillSignIn && session?.passport?.user !== undefined
+  if (!hasSignedIn) warnOfUser(isAssumed)
 }
 
 /** What Passport and its like leave on a request. */
@@ -67,7 +77,7 @@ export function warnOfMissingId(who: string, subject: { readonly name: string })
 }
 
 /** Whether two stores of one server keep the same accounts: a subject that passes both is charged once. Warns of it. */
-export function isTwin(one: Ledger, other: Ledger): boolean {
+export function isTwin(one: Budgets, other: Budgets): boolean {
   const keeps = one.health?.store.keeps
   if (keeps === undefined || keeps !== other.health?.store.keeps) return false
   if (one.name !== other.name || one.windowMs !== other.windowMs) return false

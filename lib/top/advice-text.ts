@@ -1,4 +1,4 @@
-import type { Advice } from '../throttle/advisor/advice'
+import type { Advice } from '../advisor/advice'
 import { plain } from './screen'
 
 /** Advice of one window as text for a terminal, at most 80 columns wide. */

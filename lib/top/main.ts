@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
-import { adviceOf } from '../throttle/advisor/advice'
-import { HOURS_KEPT, hourOf } from '../throttle/advisor/hourly'
-import { type RedisWindows, redisWindows } from '../throttle/inspect/redis-windows'
+import { adviceOf } from '../advisor/advice'
+import { HOURS_KEPT, hourOf } from '../advisor/hourly'
+import { type RedisWindows, redisWindows } from '../inspect/redis-windows'
 import { adviceText, limitsIn } from './advice-text'
 import { UNBOUNDED, jsonLine, plain, table, withoutUrls } from './screen'
 import { watch } from './terminal'

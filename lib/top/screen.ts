@@ -1,4 +1,4 @@
-import type { PublishedWindow } from '../throttle/inspect/published-window'
+import type { PublishedWindow } from '../inspect/published-window'
 import { FIRST_VIEW, SORT_KEYS, type View, viewed } from './view'
 
 /** How large the output is, in characters. */

@@ -1,5 +1,5 @@
 import { screen } from './screen'
-import type { PublishedWindow } from '../throttle/inspect/published-window'
+import type { PublishedWindow } from '../inspect/published-window'
 import { FIRST_VIEW, type View, afterKey } from './view'
 
 /** The alternate screen without a cursor, and back. */

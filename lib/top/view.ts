@@ -1,5 +1,5 @@
 import { hashOf } from '../dashboard/subjects'
-import type { PublishedWindow } from '../throttle/inspect/published-window'
+import type { PublishedWindow } from '../inspect/published-window'
 
 /** What the viewer has chosen by keys. */
 export interface View {

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import { type RecordField, parseField, windowKey } from '../../lib/throttle/redis/record'
-import { subjectId } from '../../lib/throttle/account/subject-id'
+import { subjectId } from '../../lib/throttle/budget/subjects'
 
 /** A month: no trial crosses a window's end. */
 export const LONG_WINDOW_MS = 2_592_000_000

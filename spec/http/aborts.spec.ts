@@ -128,7 +128,7 @@ const WAYS: Record<string, Way> = {
   },
   'stream.pipe(res)': {
     workedMs: 540,
-    chargedMs: SEEN_ONCE_MS,
+    chargedMs: PRICE_MS,
     handle: afterWork(({ res }) =>
       called((done) =>
         Readable.from(['a', 'b'])
@@ -139,7 +139,7 @@ const WAYS: Record<string, Way> = {
   },
   'pipeline(stream, res)': {
     workedMs: 540,
-    chargedMs: Number.parseInt(process.versions.node) < 24 ? SEEN_ONCE_MS : 540,
+    chargedMs: Number.parseInt(process.versions.node) < 24 ? PRICE_MS : 540,
     handle: afterWork(async ({ res, next }) => {
       try {
         await called((done) => pipeline(Readable.from(['a', 'b']), res, done))
@@ -170,7 +170,7 @@ const WAYS: Record<string, Way> = {
   },
   'a pipeline from a generator in the midst of a step, which writes what it made': {
     workedMs: 540,
-    chargedMs: SEEN_ONCE_MS,
+    chargedMs: PRICE_MS,
     handle: midStep((source, { res }) => pipeline(source, res, () => undefined)),
   },
   'a pipeline from a stream of a generator in the midst of a step': {
@@ -185,7 +185,7 @@ const WAYS: Record<string, Way> = {
   },
   'a generator, and a listener for unpipe': {
     workedMs: 540,
-    chargedMs: SEEN_ONCE_MS,
+    chargedMs: PRICE_MS,
     handle: midStep((source, { res }) => {
       res.on('unpipe', () => undefined)
       void (async () => {
@@ -200,12 +200,12 @@ const WAYS: Record<string, Way> = {
   },
   'early return, by res.closed': {
     workedMs: 540,
-    chargedMs: SEEN_ONCE_MS,
+    chargedMs: PRICE_MS,
     handle: afterWork(({ res }) => assert.equal(res.closed, true)),
   },
   'early return, by req.destroyed': {
     workedMs: 540,
-    chargedMs: SEEN_ONCE_MS,
+    chargedMs: PRICE_MS,
     handle: afterWork(({ req }) => assert.equal(req.destroyed, true)),
   },
   'nothing more, which nobody can see': {
@@ -241,7 +241,6 @@ const WAYS: Record<string, Way> = {
   },
   'req.destroy()': {
     workedMs: 90,
-    chargedMs: PRICE_MS,
     handle: async ({ req, res, work }) => {
       work(90)
       const closed = once(res, 'close')
@@ -249,9 +248,27 @@ const WAYS: Record<string, Way> = {
       await closed
     },
   },
+  'res.destroy()': {
+    workedMs: 90,
+    handle: async ({ res, work }) => {
+      work(90)
+      const closed = once(res, 'close')
+      res.destroy()
+      await closed
+    },
+  },
+  'an error after the header, for which Express destroys the connection': {
+    workedMs: 90,
+    handle: async ({ res, next, work }) => {
+      res.write('half')
+      work(90)
+      const closed = once(res, 'close')
+      next(new Error('on purpose'))
+      await closed
+    },
+  },
   'req.socket.destroy()': {
     workedMs: 90,
-    chargedMs: PRICE_MS,
     handle: async ({ req, res, work }) => {
       work(90)
       const closed = once(res, 'close')
@@ -295,7 +312,7 @@ const WAYS: Record<string, Way> = {
   'an upload that a later pipe sends to its own response': {
     request: halfUpload,
     workedMs: 540,
-    chargedMs: SEEN_ONCE_MS,
+    chargedMs: PRICE_MS,
     handle: afterWork(({ req, res }) => called((done) => req.on('error', done).pipe(res.once('pipe', done)))),
   },
 }

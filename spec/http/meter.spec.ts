@@ -29,6 +29,7 @@ class Ledger implements MeterObserver {
     this.#since = nowUs(meter.clock)
     meter.observe(this)
     meter.begin(this.#since)
+    meter.begun(this.#since)
   }
   paused(now: number): void {
     this.heard.push('paused')
@@ -38,7 +39,8 @@ class Ledger implements MeterObserver {
     this.heard.push('resumed')
     this.#since = now
   }
-  ended(now: number): void {
+  ended(now: number, isWrittenOff: boolean): void {
+    if (isWrittenOff) this.heard.push('writtenOff')
     this.heard.push('ended')
     this.#stop(now)
   }
@@ -46,15 +48,10 @@ class Ledger implements MeterObserver {
     this.heard.push('aborted')
     return SIGN_MS * 1_000
   }
-  writtenOff(): void {
-    this.heard.push('writtenOff')
-  }
-  late(us: number): void {
-    this.heard.push('late')
+  late(us: number, _now: number, isOver: boolean): void {
+    if (us > 0) this.heard.push('late')
     this.chargedMs += us / 1_000
-  }
-  finished(): void {
-    this.heard.push('finished')
+    if (isOver) this.heard.push('finished')
   }
   headers(_res: HeaderFields, now: number): void {
     this.lastHeaderMs = now / 1_000
@@ -189,10 +186,10 @@ describe('Meter times a response to the call of res.end()', () => {
       clock.advance(1_000)
       meter.begin(nowUs(clock))
       clock.advance(50)
-      meter.exclude(20_000)
-      assert.equal(meter.stopped, false)
+      meter.exclude(20_000, nowUs(clock))
+      assert.equal(meter.isEnded, false)
       res.end()
-      assert.equal(meter.stopped, true)
+      assert.equal(meter.isEnded, true)
       clock.advance(1_000)
       assert.equal(meter.timeUs(), 30_000)
     })
@@ -294,7 +291,7 @@ describe('Meter stands still while the response waits for a slow reader', () => 
     socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na')
     await until(() => ledgers[0]?.isPaused)
     clock.advance(1_000)
-    Meter.on(responses[0] as ServerResponse)?.countFrom(nowUs(clock) - 200_000)
+    Meter.on(responses[0] as ServerResponse)?.countWait(nowUs(clock) - 200_000)
     clock.advance(500)
     socket.write('bc')
     const [head] = (await once(socket, 'data')) as [Buffer]

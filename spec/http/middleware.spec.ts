@@ -82,13 +82,13 @@ describe('req.throttle', () => {
     app.get('/inspect', (req, res) => void res.send(inspect(budgetOf(req))))
     const { url } = await serve(app)
     const { budget } = (await (await fetch(`${url}/json`)).json()) as { budget: Record<string, unknown> }
-    assert.deepEqual(Object.keys(budget), ['subject', 'window', 'spentMs', 'leftMs', 'endsInMs'])
+    assert.deepEqual(Object.keys(budget), ['subject', 'window', 'limitMs', 'spentMs', 'leftMs', 'endsInMs'])
     assert.deepEqual([budget.subject, budget.window], ['ada', 'default'])
     for (const name of ['spentMs', 'leftMs', 'endsInMs']) assert.equal(typeof budget[name], 'number', name)
     const shown = await (await fetch(`${url}/inspect`)).text()
     assert.match(
       shown,
-      /^\{\s+subject: 'ada',\s+window: 'default',\s+spentMs: [\d.]+,\s+leftMs: [\d.]+,\s+endsInMs: [\d.]+\s+\}$/,
+      /^\{\s+subject: 'ada',\s+window: 'default',\s+limitMs: 1000,\s+spentMs: [\d.]+,\s+leftMs: [\d.]+,\s+endsInMs: [\d.]+\s+\}$/,
     )
   })
 })

@@ -1,4 +1,4 @@
-import type { Report } from '../../lib/throttle/sync/store'
+import type { Report } from '../../lib/throttle/budget/report'
 
 /** A process's first report, with nothing used or asked for, in a window of a minute that began ten seconds ago. */
 export function reportFor(more: Partial<Report> = {}): Report {

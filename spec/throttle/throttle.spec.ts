@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { budgetOf, throttle, type ThrottleOptions, type ThrottleStore } from '../../lib'
-import { subjectId } from '../../lib/throttle/account/subject-id'
+import { subjectId } from '../../lib/throttle/budget/subjects'
 import { type Answer, listen } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 import { parted } from '../support/addressed'
@@ -221,7 +221,7 @@ describe('throttle() tells windows apart', () => {
     assert.deepEqual(throttleFields(await get('/slow/work/10')), [10, 1_000, 760, 240])
   })
 
-  it('gives back what earlier throttles held when a later one refuses, and promises the longest wait', async (t) => {
+  it('gives back what earlier throttles reserved when a later one refuses, charges what was worked before, and promises the longest wait', async (t) => {
     const { get, clock } = await appWith(t, (app, clock) => {
       const hour = throttle({ ...WINDOW, windowMs: 3_600_000, name: 'hour', limitMs: 100_000, clock })
       app.get('/usage', (_req, res, next) => void hour.usage('ada').then((usage) => res.json(usage), next))
@@ -237,7 +237,7 @@ describe('throttle() tells windows apart', () => {
     assert.equal(refused.status, 429)
     assert.ok(refused.number('Retry-After') <= 10)
     const [usage] = JSON.parse((await get('/usage')).body) as { spentMs: number }[]
-    assert.equal(usage?.spentMs, 1_051, 'nothing of the refused request')
+    assert.equal(usage?.spentMs, 1_101, 'of the refused request, what ran between the two')
     clock.advance(10_000)
     assert.equal((await get('/work/99000')).status, 200)
     const both = await get('/work/1')

@@ -1,5 +1,5 @@
 import { usageError } from '../../http/help'
-import type { Answer, Report } from '../sync/store'
+import type { Answer, Report } from '../budget/report'
 
 /** What a process has in a subject's record. Whole microseconds, but for the counts. */
 export interface RecordField {

@@ -1,6 +1,6 @@
 import type { NativeCluster } from '../../redis/open-redis'
 import type { RedisConnection } from '../../redis/redis-connection'
-import type { StoreServer, StoreWatcher, ThrottleStore } from '../sync/store'
+import type { StoreServer, StoreWatcher, ThrottleStore } from '../store/store'
 import { keySlot } from './key-slot'
 import { type Keys, RedisServer } from './redis-server'
 import { addUsage, readUsage, usageKey } from './redis-usage'

@@ -1,8 +1,8 @@
 import type { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
-import { PLACES } from '../account/account'
-import { GRACE_US, LEASE_US, TICK_US } from '../sync/report'
-import type { Answer, Beat, Report, StoreServer } from '../sync/store'
+import { PLACES } from '../budget/account'
+import { type Answer, GRACE_US, LEASE_US, type Report, TICK_US } from '../budget/report'
+import type { Beat, StoreServer } from '../store/store'
 import { beatLua, syncLua } from './assets'
 import { packReports, readAnswers, shortName, windowKey } from './record'
 

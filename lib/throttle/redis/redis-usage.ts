@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
-import { HOURS_KEPT } from '../advisor/hourly'
+import { HOURS_KEPT } from '../../advisor/hourly'
 import { usageLua } from './assets'
 
 const ADD = script(usageLua)

@@ -4,6 +4,8 @@ export interface RequestBudget {
   readonly subject: string
   /** The window's name. */
   readonly window: string
+  /** The limit of this request in this window. */
+  readonly limitMs: number
   /** Processing time used in this window over all processes, as far as is known here, this request's included. */
   readonly spentMs: number
   /** What is left, never below 0. */
@@ -21,7 +23,7 @@ export interface RequestBudget {
    * Ends the measuring now, as `res.end()` would: for an endless response. What follows is charged with `charge()`.
    */
   settle(): void
-  /** The figures, for `JSON.stringify()` and loggers: `{ subject, window, spentMs, leftMs, endsInMs }`. */
+  /** The figures, for `JSON.stringify()` and loggers: `{ subject, window, limitMs, spentMs, leftMs, endsInMs }`. */
   toJSON(): BudgetJson
   /**
    * Aborted when the client goes away before the response was ended, and, with a `ThrottledError` as its reason, when the
@@ -31,9 +33,9 @@ export interface RequestBudget {
 }
 
 /** What is shown of a budget: figures, and no methods. */
-export type BudgetJson = Pick<RequestBudget, 'subject' | 'window' | 'spentMs' | 'leftMs' | 'endsInMs'>
+export type BudgetJson = Pick<RequestBudget, 'subject' | 'window' | 'limitMs' | 'spentMs' | 'leftMs' | 'endsInMs'>
 
 /** A budget as `JSON.stringify()`, `console.log()` and loggers show it. */
-export function budgetJson({ subject, window, spentMs, leftMs, endsInMs }: BudgetJson): BudgetJson {
-  return { subject, window, spentMs, leftMs, endsInMs }
+export function budgetJson({ subject, window, limitMs, spentMs, leftMs, endsInMs }: BudgetJson): BudgetJson {
+  return { subject, window, limitMs, spentMs, leftMs, endsInMs }
 }

@@ -1,18 +1,17 @@
 import type { HeaderFields } from '../../http/given-fields'
-import type { Charged } from './charges'
-import { wholeSeconds } from './refusal-message'
+import { wholeSeconds } from './refusal'
 
 /** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
 export interface ThrottleHeaders {
   /** `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`, except on a 429. Default true. */
-  readonly throttle?: boolean | undefined
+  readonly throttle?: boolean
   /** The same three on a 429, of the window with the least left. Default false, as recorded from the real service. */
-  readonly throttleOnRefusal?: boolean | undefined
+  readonly throttleOnRefusal?: boolean
   /**
    * `RateLimit-Policy` and `RateLimit` of the IETF draft (-10), in milliseconds with the unit named, on a
    * 429, too. Default false.
    */
-  readonly rateLimit?: boolean | undefined
+  readonly rateLimit?: boolean
 }
 
 /** The service's own fields. The "window size" is the budget, not the window's length. Microseconds. */
@@ -24,24 +23,25 @@ export function throttleFields(res: HeaderFields, limitUs: number, usedUs: numbe
   res.setHeader('X-THROTTLE-MILLIS-LEFT', Math.max(0, limitMs - usedMs))
 }
 
-/** Whether the throttle that this was charged by sets the `RateLimit` fields. */
-export function isStated({ asks }: Charged): boolean {
-  return asks.headers.rateLimit === true
+/** What the `RateLimit` fields say of one window. Microseconds. */
+export interface StatedWindow {
+  readonly name: string
+  readonly limitUs: number
+  readonly usedUs: number
+  readonly windowUs: number
+  readonly endsInUs: number
 }
 
 /**
  * The fields of draft-ietf-httpapi-ratelimit-headers-10. It knows no unit of time and takes a missing `qu` as requests,
  * so the unit is named.
  */
-export function rateLimitFields(res: HeaderFields, charged: readonly Charged[], now: number): void {
-  const policies = charged.map(({ asks: { ledger, limitUs } }) => {
-    return `"${ledger.name}";q=${Math.round(limitUs / 1_000)};qu="milliseconds";w=${Math.ceil(ledger.windowMs / 1_000)}`
+export function rateLimitFields(res: HeaderFields, windows: readonly StatedWindow[]): void {
+  const policies = windows.map(({ name, limitUs, windowUs }) => {
+    return `"${name}";q=${Math.round(limitUs / 1_000)};qu="milliseconds";w=${Math.ceil(windowUs / 1_000_000)}`
   })
-  const limits = charged.map((each) => {
-    const { ledger, limitUs } = each.asks
-    const account = ledger.current(each.hold.account, now)
-    const leftMs = Math.max(0, Math.floor((limitUs - account.shown(now)) / 1_000))
-    return `"${ledger.name}";r=${leftMs};t=${wholeSeconds(account.endsInUs(now))}`
+  const limits = windows.map(({ name, limitUs, usedUs, endsInUs }) => {
+    return `"${name}";r=${Math.max(0, Math.floor((limitUs - usedUs) / 1_000))};t=${wholeSeconds(endsInUs)}`
   })
   res.setHeader('RateLimit-Policy', policies.join(', '))
   res.setHeader('RateLimit', limits.join(', '))

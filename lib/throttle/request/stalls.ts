@@ -8,8 +8,11 @@ const STALL_US = TICK_US + 20_000
 
 /** A request that is in flight while the event loop stands still. */
 export interface StalledRequest {
+  /** Its place among those in flight, -1 where it is none of them, and since when it is: kept by {@link StallSharing}. */
+  inFlightAt: number
+  inFlightSince: number
   /** Leaves this much out of its time. */
-  excuse(us: number): void
+  excuse(us: number, now: number): void
 }
 
 /**
@@ -19,8 +22,7 @@ export interface StalledRequest {
 export class StallSharing {
   static readonly #byClock = new WeakMap<Clock, StallSharing>()
   readonly #clock: Clock
-  /** The requests in flight, and since when. */
-  readonly #inFlight = new Map<StalledRequest, number>()
+  readonly #inFlight: StalledRequest[] = []
   #lookedAt = 0
   #isTimed = false
   /** Whose handlers run in this turn of the loop, for the first time. */
@@ -40,14 +42,18 @@ export class StallSharing {
   /** The request's time begins, or goes on. */
   begins(request: StalledRequest, now: number): void {
     this.look(now)
-    this.#inFlight.set(request, now)
-    this.#arm()
+    request.inFlightSince = now
+    if (request.inFlightAt < 0) request.inFlightAt = this.#inFlight.push(request) - 1
+    if (!this.#isTimed) this.#arm()
   }
 
   /** The request's time is about to be charged. */
   stops(request: StalledRequest, now: number): void {
     this.look(now)
-    this.#inFlight.delete(request)
+    if (request.inFlightAt < 0) return
+    const last = this.#inFlight.pop() as StalledRequest
+    if (last !== request) this.#inFlight[(last.inFlightAt = request.inFlightAt)] = last
+    request.inFlightAt = -1
   }
 
   /** Runs the request's handlers: what they do at once is theirs. To be called just after a look. */
@@ -66,23 +72,26 @@ export class StallSharing {
   look(now: number): void {
     const gapUs = now - this.#lookedAt
     this.#lookedAt = now
-    if (gapUs < STALL_US) return
+    if (gapUs >= STALL_US) this.#share(gapUs, now)
+  }
+
+  #share(gapUs: number, now: number): void {
     const payer = this.#running
-    for (const [request, since] of this.#inFlight) {
+    const all = this.#inFlight.length
+    for (const request of this.#inFlight) {
       if (request === payer) continue
-      const beside = Math.min(gapUs, now - since)
-      const us = payer === undefined ? Math.max(0, beside - TICK_US) * (1 - 1 / this.#inFlight.size) : beside
-      request.excuse(Math.floor(us))
+      const beside = Math.min(gapUs, now - request.inFlightSince)
+      const us = payer === undefined ? Math.max(0, beside - TICK_US) * (1 - 1 / all) : beside
+      request.excuse(Math.floor(us), now)
     }
   }
 
   #arm(): void {
-    if (this.#isTimed || this.#inFlight.size === 0) return
     this.#isTimed = true
     this.#clock.after(TICK_MS, () => {
       this.#isTimed = false
       this.look(nowUs(this.#clock))
-      this.#arm()
+      if (this.#inFlight.length > 0) this.#arm()
     })
   }
 }

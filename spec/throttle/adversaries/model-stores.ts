@@ -1,5 +1,5 @@
 import type { Clock } from '../../../lib/http/clock'
-import type { StoreServer, ThrottleStore } from '../../../lib/throttle/sync/store'
+import type { StoreServer, ThrottleStore } from '../../../lib/throttle/store/store'
 import { StoreModel } from '../simulation/model'
 
 /** The stores of so many processes that share one server: what sync.lua does, in the clock's time and without a delay. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { redisStore } from '../../../lib'
-import type { ThrottleStore } from '../../../lib/throttle/sync/store'
+import type { ThrottleStore } from '../../../lib/throttle/store/store'
 import { type Server, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
 

@@ -6,7 +6,7 @@ import express, { type Response } from 'express'
 import { type Throttle, redisStore, throttle } from '../../../lib'
 import { introspectionOf } from '../../../lib/throttle/introspection'
 import { subjectKey } from '../../../lib/throttle/subject'
-import type { Account } from '../../../lib/throttle/account/account'
+import type { Account } from '../../../lib/throttle/budget/account'
 import { listen } from '../../support/serve'
 import { type Server, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
@@ -59,9 +59,9 @@ describe('throttle() twice, where a request waits for the second', () => {
   }
 
   function figures(throttled: Throttle, who: string): () => Account {
-    const ledger = introspectionOf(throttled)?.windows[0]?.ledger
-    assert.ok(ledger)
-    return () => ledger.account(subjectKey(who))
+    const budgets = introspectionOf(throttled)?.windows[0]?.budgets
+    assert.ok(budgets)
+    return () => budgets.account(subjectKey(who))
   }
 
   it('keeps its hold in the first meanwhile, and pays nothing', async (t) => {

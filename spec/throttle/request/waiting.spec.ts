@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { type RefusedMessage, ThrottledError, throttle, type ThrottleOptions } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
-import { refusalMessage } from '../../../lib/throttle/request/refusal-message'
+import { tooMany } from '../../../lib/throttle/request/refusal'
 import { get, listen } from '../../support/serve'
 import { until } from '../../support/until'
 
@@ -152,35 +152,35 @@ describe('throttle() says why it refuses', () => {
     assert.equal(heard[0]?.figures?.limitMs, 1)
   })
 
-  it('hold: after the longest wait, with the end of a hold as Retry-After, a second at least', async (t) => {
+  it('reserved: after the longest wait, with the end of a hold as Retry-After, a second at least', async (t) => {
     const heard = refusals(t)
     const { ask, log } = await appWith(t, { limitMs: 2_000, wait: { maxMs: 100 } })
     const first = many(2, () => ask('/work/900'))
     await until(() => log.running === 2)
     const refused = await ask('/work/900')
     assert.deepEqual([refused.status, refused.number('Retry-After')], [429, 1])
-    assert.equal(heard[0]?.reason, 'hold')
+    assert.equal(heard[0]?.reason, 'reserved')
     assert.ok((heard[0]?.figures?.spentMs ?? 0) < 2_000)
     await first
   })
 
-  it('places: at once, where too many wait', async (t) => {
+  it('queue: at once, where too many wait', async (t) => {
     const heard = refusals(t)
     const { ask, log } = await appWith(t, { limitMs: 6_000, wait: { perSubject: 3 } })
     const answers = many(10, () => ask('/work/1000'))
     await until(() => heard.length === 5)
     assert.equal(log.running, 2)
-    assert.ok(heard.every(({ reason }) => reason === 'places'))
+    assert.ok(heard.every(({ reason }) => reason === 'queue'))
     assert.equal(statuses(await answers)[200], 5)
   })
 
-  it('hold, at once, with wait: false', async (t) => {
+  it('reserved, at once, with wait: false', async (t) => {
     const heard = refusals(t)
     const { ask } = await appWith(t, { wait: false })
     assert.deepEqual(statuses(await many(6, () => ask('/work/400'))), { 200: 2, 429: 4 })
     assert.deepEqual(
       heard.map(({ reason }) => reason),
-      ['hold', 'hold', 'hold', 'hold'],
+      ['reserved', 'reserved', 'reserved', 'reserved'],
     )
   })
 
@@ -195,14 +195,13 @@ describe('throttle() says why it refuses', () => {
       'No processing time is left in the window "default" for this request',
     ])
     assert.deepEqual(await bodies({ limitMs: 6_000, wait: false }, 400), [
-      'What is left in the window "default" is set aside for requests that are still running. ' +
-        'Try again when they have ended',
+      'Running requests have reserved what is left in the window "default". Try again when they have ended',
     ])
     assert.deepEqual(await bodies({ limitMs: 6_000, wait: { perSubject: 1 } }, 400), [
       'Too many requests wait already for processing time in the window "default". Send fewer at the same time',
     ])
     assert.match(
-      refusalMessage('outage', 'default'),
+      tooMany({ reason: 'outage', figures: { window: 'default' } as never, retryAfterUs: 1 }, 1).message,
       /^Less processing time than usual can be granted in the window "def/,
     )
   })
@@ -221,7 +220,7 @@ describe('throttle() says why it refuses', () => {
     await many(4, () => ask('/work/400'))
     assert.equal(errors.length, 2)
     const [err] = errors
-    assert.equal(err?.reason, 'hold')
+    assert.equal(err?.reason, 'reserved')
     assert.equal(err?.figures?.window, 'default')
     assert.ok((err?.figures?.heldMs ?? 0) > 5_400)
     assert.equal(err?.figures?.othersAgeMs, null)

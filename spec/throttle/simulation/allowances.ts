@@ -53,7 +53,7 @@ export class Allowances {
     const isUnheard = (process: SimulatedProcess) =>
       isCut || process.isDown || process.isDead || process.isCutOff || process.account(work)?.told === undefined
     let us = 0
-    for (const { process, priceUs, admittedAt, countedUs, endedAt } of sim.laws.admittedOf(work)) {
+    for (const { process, admittedPriceUs: priceUs, admittedAt, countedUs, endedAt } of sim.laws.admittedOf(work)) {
       if (endedAt < start || admittedAt >= end || !isUnheard(process)) continue
       us += Math.max(0, priceUs - countedUs)
     }

@@ -1,6 +1,6 @@
-import { type Account, PLACES } from '../../../lib/throttle/account/account'
-import type { Waiter } from '../../../lib/throttle/account/decide'
-import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/sync/report'
+import { type Account, PLACES } from '../../../lib/throttle/budget/account'
+import type { Hold } from '../../../lib/throttle/budget/hold'
+import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import type { Laws } from './laws'
 import type { SimulatedProcess } from './simulated-process'
 import type { Simulation } from './simulation'
@@ -17,7 +17,7 @@ interface Fits {
 export function watchLines(sim: Simulation, laws: Laws): void {
   const { scenario, mode, loop } = sim
   if (!(scenario.isCalm || mode === 'killed' || mode === 'closed') || scenario.isLossy) return
-  const fits = new Map<Waiter, Fits>()
+  const fits = new Map<Hold, Fits>()
   const look = () => {
     loop.after(LOOK_US, look)
     for (const work of sim.works) lookAt(sim, laws, work, fits)
@@ -25,7 +25,7 @@ export function watchLines(sim: Simulation, laws: Laws): void {
   loop.after(LOOK_US, look)
 }
 
-function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Waiter, Fits>): void {
+function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>): void {
   const number = work.number()
   const open: [SimulatedProcess, Account][] = []
   for (const process of sim.alive) {
@@ -42,7 +42,7 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Waiter, Fits>
   for (const process of dying) running += process.atDeath.get(`${work.id}/${number}`)?.live ?? 0
   for (const [process, { own, grant }] of open) {
     running += own.live + grant.places
-    held += own.held(process.nowUs())
+    held += own.heldUs(process.nowUs())
     ahead += grant.us
     isBusy ||= own.live > 0
   }
@@ -51,9 +51,9 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Waiter, Fits>
   const idle = 2 * TICK_US + 3 * LOOK_US + sim.roundTrip + (sim.mode === 'killed' ? LEASE_US : 0)
   const strain = Math.max(laws.strains.most(work, number), ...open.map(([, account]) => account.strain / 100)) * 1.02
   for (const [process, account] of open) {
-    const first = account.line.find(({ applicant }) => !applicant.isGone)
+    const first = account.line.find(({ owner }) => !owner.isGone)
     if (!first) continue
-    const { limitUs } = first.applicant
+    const { limitUs } = first
     const free = limitUs - used - held - ahead + account.grant.us - slack
     const isLone = !isBusy && !work.isBusySince(sim.loop.now - LOOK_US - 1) && used <= limitUs - slack
     const places = (PLACES * (limitUs - used - slack)) / (limitUs * strain)

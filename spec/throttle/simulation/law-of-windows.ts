@@ -1,4 +1,4 @@
-import { TICK_US } from '../../../lib/throttle/sync/report'
+import { TICK_US } from '../../../lib/throttle/budget/report'
 import { ROUND_US } from './allowances'
 import type { FaultKind } from './faults'
 import type { Laws } from './laws'
@@ -125,7 +125,14 @@ function conserved(
     if (process.account(work)?.told === undefined || process.isDown) return
     if (process.upSince > sim.loop.now - TOLD_US - sim.roundTrip) return
   }
+  if (isAtRestSinceLoss(sim, laws, work, process)) return
   if (Math.abs(has - truth) > slack) sim.found('conservation: the store has what was used', fact)
+}
+
+/** The store lost its data, or has older ones, since anything went on: the process tells it with the subject's next request. */
+function isAtRestSinceLoss(sim: Simulation, laws: Laws, work: Work, process: SimulatedProcess): boolean {
+  const lostAt = Math.max(...sim.faults.filter(({ kind }) => LOSSES.includes(kind)).map(({ from }) => from))
+  return laws.admittedOf(work).every((one) => one.process !== process || one.endedAt < lostAt)
 }
 
 /** The account's own sum at the window's end, as it entered the next one. */
@@ -155,7 +162,7 @@ function burst(sim: Simulation, laws: Laws, work: Work, number: number): void {
     if (one.endedAt <= start || one.admittedAt >= end) continue
     n++
     longest = Math.max(longest, Math.min(one.countedUs, end - start))
-    beyond += Math.max(0, one.countedUs - one.priceUs)
+    beyond += Math.max(0, one.countedUs - one.admittedPriceUs)
   }
   const carried = work.carried(number)
   const untold = sim.processes.reduce((sum, process) => sum + laws.untoldUs(process, work, number), 0)

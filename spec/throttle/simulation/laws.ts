@@ -1,6 +1,6 @@
-import { PLACES } from '../../../lib/throttle/account/account'
-import type { Refusal } from '../../../lib/throttle/account/decide'
-import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/sync/report'
+import { PLACES } from '../../../lib/throttle/budget/account'
+import type { RefusalReason } from '../../../lib/throttle/budget/decide'
+import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import { Allowances } from './allowances'
 import { watchLines } from './law-of-lines'
 import { watchWindows } from './law-of-windows'
@@ -85,7 +85,7 @@ export class Laws {
   /** What is used and held, the request included, is within its own limit; or nothing else runs. */
   #hasRoom(request: SimulatedRequest): void {
     const { sim, allow } = this
-    const { work, limitUs, priceUs } = request
+    const { work, limitUs, admittedPriceUs: priceUs } = request
     const number = work.number()
     const start = work.startOf(number)
     if (sim.loop.now - start <= allow.boundaryUs * 4) return
@@ -95,15 +95,16 @@ export class Laws {
     for (const process of sim.alive) {
       const account = process.account(work)
       if (account?.number !== number) continue
-      held += account.own.held(process.nowUs())
+      held += account.own.heldUs(process.nowUs())
       for (const hold of account.own.holds)
-        if (hold.state === 'running') guessed += Math.max(0, hold.until - hold.from + hold.tookUs - hold.priceUs)
+        if (hold.state === 'running')
+          guessed += Math.max(0, hold.until - process.nowUs() + hold.takenUs(process.nowUs()) - hold.priceUs)
     }
     for (const one of this.admittedOf(work)) {
       const [from, to] = [one.admittedAt, one.endedAt]
-      if (one.limitUs > limitUs && from > sim.loop.now - LEASE_US) guessed += one.priceUs
-      if (from < start && to > start) guessed += one.priceUs // told within a tick
-      if (to > start) beyond += Math.max(0, one.countedUs - one.priceUs)
+      if (one.limitUs > limitUs && from > sim.loop.now - LEASE_US) guessed += one.admittedPriceUs
+      if (from < start && to > start) guessed += one.admittedPriceUs // told within a tick
+      if (to > start) beyond += Math.max(0, one.countedUs - one.admittedPriceUs)
     }
     const isAlone = [...work.live].every((one) => one === request || one.admittedAt > sim.loop.now - sim.roundTrip)
     const slack = 2 * allow.toleranceUs
@@ -187,10 +188,10 @@ export class Laws {
     let [us, heldThen] = [0, 0]
     for (const one of this.admittedOf(work)) {
       if (one.process !== process) continue
-      const left = Math.max(0, one.priceUs - one.countedUs)
+      const left = Math.max(0, one.admittedPriceUs - one.countedUs)
       if (one.admittedAt >= heard) us += one.countedUs + (one.endedAt === Infinity ? left : 0)
       else if (one.endedAt > heard) {
-        heldThen += Math.max(0, one.priceUs - (heard - one.admittedAt))
+        heldThen += Math.max(0, one.admittedPriceUs - (heard - one.admittedAt))
         // Its hold was an estimate, if it ran longer than its price.
         if (one.endedAt < Infinity) us -= left > 0 ? left : (heard - one.admittedAt) / 2
       }
@@ -204,11 +205,11 @@ export class Laws {
 
   // --- at a refusal
 
-  refused(request: SimulatedRequest, refusal: Refusal): void {
+  refused(request: SimulatedRequest, reason: RefusalReason, retryAfterUs: number): void {
     const { sim } = this
     if (request.isGone) return
     this.#decided(request)
-    if (refusal.reason !== 'spent') return
+    if (reason !== 'spent') return
     const { work, process, limitUs, asked } = request
     const number = work.number()
     this.#spent.add(`${work.id}/${number}`)
@@ -220,7 +221,7 @@ export class Laws {
     const again = sim.random.pick(sim.processes)
     const told = { us: asked.us, limitUs, route: asked.route, toldIn: { number, at: sim.loop.now } }
     sim.loop.after(
-      refusal.retryAfterUs,
+      retryAfterUs,
       again.guarded(() => sim.request(again, work, told)),
     )
   }

@@ -1,7 +1,7 @@
-import { PLACES } from '../../../lib/throttle/account/account'
-import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from '../../../lib/throttle/account/rollover'
-import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/sync/report'
-import type { Answer, Beat, Report } from '../../../lib/throttle/sync/store'
+import { PLACES } from '../../../lib/throttle/budget/account'
+import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from '../../../lib/throttle/budget/rollover'
+import { type Answer, GRACE_US, LEASE_US, type Report, TICK_US } from '../../../lib/throttle/budget/report'
+import type { Beat } from '../../../lib/throttle/store/store'
 
 export const NEVER = 2 ** 55
 const LEAST_US = GRACE_US + TICK_US

@@ -1,10 +1,9 @@
 import type { Clock } from '../../../lib/http/clock'
-import type { Account } from '../../../lib/throttle/account/account'
-import { RoutePrice } from '../../../lib/throttle/account/price'
-import { Ledger } from '../../../lib/throttle/ledger'
-import { GRACE_US, LEASE_US } from '../../../lib/throttle/sync/report'
-import { type ServerHealth, StoreHealth } from '../../../lib/throttle/sync/health'
-import type { Answer, Report } from '../../../lib/throttle/sync/store'
+import type { Account } from '../../../lib/throttle/budget/account'
+import { RoutePrice } from '../../../lib/throttle/budget/price'
+import { type Answer, GRACE_US, LEASE_US, type Report } from '../../../lib/throttle/budget/report'
+import { Budgets } from '../../../lib/throttle/budgets'
+import { type ServerHealth, StoreHealth } from '../../../lib/throttle/store/health'
 import type { SimulatedRequest } from './simulated-request'
 import { EPOCH_US, SimulatedStore } from './simulated-store'
 import type { Simulation } from './simulation'
@@ -19,7 +18,7 @@ interface AtDeath {
   readonly live: number
 }
 
-/** A process with clocks of its own, the real ledgers, and a way to the store. */
+/** A process with clocks of its own, the real budgets, and a way to the store. */
 export class SimulatedProcess implements Clock {
   readonly name: string
   readonly bornAt: number
@@ -38,9 +37,9 @@ export class SimulatedProcess implements Clock {
   readonly running = new Set<SimulatedRequest>()
   readonly lines = new Map<Work, Set<SimulatedRequest>>()
   readonly routes: readonly RoutePrice[]
-  readonly ledger: Ledger
+  readonly budgets: Budgets
   /** In mode `two`: a second policy. */
-  readonly otherLedger: Ledger | undefined
+  readonly otherBudgets: Budgets | undefined
   readonly store: SimulatedStore
   /** Own used time at each window's end, as its account had it: µs by `subject/number`. */
   readonly ended = new Map<string, number>()
@@ -69,8 +68,9 @@ export class SimulatedProcess implements Clock {
     this.#health = StoreHealth.of(this.store, this)
     const { windowUs, grantAhead, mode } = scenario
     const terms = { windowUs, grantAhead, carryOver: mode === 'carried' }
-    this.ledger = new Ledger(sim.policy, terms, this, this.#health)
-    if (mode === 'two') this.otherLedger = new Ledger('other', { ...terms, windowUs: windowUs * 2 }, this, this.#health)
+    this.budgets = new Budgets(sim.policy, terms, this, this.#health)
+    if (mode === 'two')
+      this.otherBudgets = new Budgets('other', { ...terms, windowUs: windowUs * 2 }, this, this.#health)
   }
 
   // --- Clock
@@ -153,7 +153,7 @@ export class SimulatedProcess implements Clock {
   /** Its account, as it is, if it was used and not put to rest. */
   account(work: Work): Account | undefined {
     const account = this.#accounts.get(work.subject)
-    return account?.isEvicted ? undefined : account
+    return account?.isForgotten ? undefined : account
   }
 
   /** Remembers an account, and notes what it has at each window's end. */
@@ -161,11 +161,13 @@ export class SimulatedProcess implements Clock {
     if (this.#accounts.get(account.subject) === account) return
     this.#accounts.set(account.subject, account)
     const enter = account.enter.bind(account)
-    account.enter = (now, time) => {
-      const { number, end } = account
-      this.ended.set(`${account.subject}/${number}`, account.own.used(now - (time - end)))
-      enter(now, time)
+    const watched = (now: number): void => {
+      const { number, end, own } = account
+      const time = account.server.clock.at(now)
+      if (time >= end) this.ended.set(`${account.subject}/${number}`, own.usedUs(now - (time - end)))
+      enter(now)
     }
+    Object.assign(account, { enter: watched })
   }
 
   // --- what was granted and not heard
@@ -192,10 +194,9 @@ export class SimulatedProcess implements Clock {
       const account = this.account(work)
       if (!account) continue
       const { number, own, line, sent } = account
-      const { report } = (sent ?? {}) as { report?: Report }
-      const told = report ? report.held + report.want : 0
+      const told = sent ? sent.held + sent.want : 0
       const stored = model.hash(work.id, number)?.fields.get(this.name)?.held ?? 0
-      const heldUs = Math.max(own.priced(now), told, stored)
+      const heldUs = Math.max(own.pricedUs(now), told, stored)
       const waits = line.map(({ priceUs }) => priceUs)
       const lasts = own.lastEnd === Infinity ? LEASE_US : own.lastEnd - now
       const until = loop.now + Math.max(0, lasts, ...waits) + GRACE_US
@@ -215,8 +216,8 @@ export class SimulatedProcess implements Clock {
     loop.hasPromises = true
     for (const request of this.running) request.stopCounting()
     this.running.clear()
-    const ledgers = [this.ledger, ...(this.otherLedger ? [this.otherLedger] : [])]
-    void Promise.all(ledgers.map((ledger) => ledger.close())).then(() => {
+    const all = [this.budgets, ...(this.otherBudgets ? [this.otherBudgets] : [])]
+    void Promise.all(all.map((budgets) => budgets.close())).then(() => {
       if (this.isDead) return
       this.isClosed = true
       this.#die()

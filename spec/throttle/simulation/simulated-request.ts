@@ -1,8 +1,11 @@
-import { type Account, PLACES } from '../../../lib/throttle/account/account'
-import type { Applicant, Decision, Refusal, WaitRule } from '../../../lib/throttle/account/decide'
-import type { Hold, HoldOwner } from '../../../lib/throttle/account/hold'
-import { type RoutePrice, learnPrice, priceOf } from '../../../lib/throttle/account/price'
-import type { Ledger } from '../../../lib/throttle/ledger'
+import { Stopwatch, type TimeState } from '../../../lib/http/stopwatch'
+import { PLACES } from '../../../lib/throttle/budget/account'
+import type { RefusalReason } from '../../../lib/throttle/budget/decide'
+import { HoldRecord, type HoldOwner, type WaitEnd, type WaitRule } from '../../../lib/throttle/budget/hold'
+import { type RoutePrice, priceOf } from '../../../lib/throttle/budget/price'
+import { NO_STRAIN } from '../../../lib/throttle/budget/rollover'
+import type { Budgets } from '../../../lib/throttle/budgets'
+import { refusalOf } from '../../../lib/throttle/request/refusal'
 import type { SimulatedProcess } from './simulated-process'
 import type { Simulation } from './simulation'
 import type { Stretch, Work } from './work'
@@ -23,8 +26,16 @@ export interface Asked {
   readonly toldIn?: { readonly number: number; readonly at: number } | undefined
 }
 
-/** One request: asks the real ledgers, runs, waits for its client, loses it, ends. */
-export class SimulatedRequest implements Applicant, HoldOwner {
+/** The request's time, which a meter keeps elsewhere. */
+class SimulatedTime extends Stopwatch {
+  change(state: TimeState, at: number): void {
+    if (this.state !== 'ended') this.enter(state, at)
+  }
+}
+
+/** One request: asks the real budgets, runs, waits for its client, loses it, ends. */
+export class SimulatedRequest implements HoldOwner {
+  readonly time: SimulatedTime
   readonly wait: WaitRule
   readonly limitUs: number
   readonly arrivedAt: number
@@ -33,16 +44,16 @@ export class SimulatedRequest implements Applicant, HoldOwner {
   decidedAt = Infinity
   /** When it was let in, in simulated time; and its price then. */
   admittedAt = 0
-  priceUs = 0
+  admittedPriceUs = 0
   /** When it ended; Infinity while it runs. */
   endedAt = Infinity
-  hold: Hold | undefined
+  hold: HoldRecord | undefined
   /** Counted time of its stretches that are over. */
   #countedUs = 0
   stretch: Stretch | undefined
   #clientWait: Stretch | undefined
-  #held: { readonly ledger: Ledger; readonly hold: Hold }[] = []
-  #ledgers: readonly Ledger[]
+  #held: { readonly budgets: Budgets; readonly hold: HoldRecord }[] = []
+  readonly #budgets: readonly Budgets[]
   readonly #guessUs: number
 
   constructor(
@@ -53,12 +64,13 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     readonly seq: number,
   ) {
     const { random, scenario, loop } = sim
+    this.time = new SimulatedTime(process.nowUs())
     this.limitUs = asked.limitUs
     this.arrivedAt = loop.now
     this.wait = { maxUs: scenario.waitUs, perSubject: PLACES_IN_LINE }
     this.#guessUs = sim.mode === 'changing' ? 1_000 : Math.max(1_000, Math.round(asked.us * (0.5 + random.fraction())))
-    const { ledger, otherLedger } = process
-    this.#ledgers = otherLedger ? (random.chance(0.2) ? [otherLedger, ledger] : [ledger, otherLedger]) : [ledger]
+    const { budgets, otherBudgets } = process
+    this.#budgets = otherBudgets ? (random.chance(0.2) ? [otherBudgets, budgets] : [budgets, otherBudgets]) : [budgets]
   }
 
   ask(): void {
@@ -84,21 +96,25 @@ export class SimulatedRequest implements Applicant, HoldOwner {
   }
 
   #askNext(): void {
-    const ledger = this.#ledgers[this.#held.length]
-    if (!ledger) return this.#admitted()
-    const verdict = ledger.admit(this.work.subject, this, this.process.nowUs())
-    if (!('waiter' in verdict)) return this.decided(verdict)
+    const budgets = this.#budgets[this.#held.length]
+    if (!budgets) return this.#admitted()
+    const { scenario } = this.sim
+    const now = this.process.nowUs()
+    const account = budgets.account(this.work.subject, now)
+    if (budgets === this.process.budgets) this.process.see(account)
+    const hold = new HoldRecord(account, this, this.limitUs, scenario.clientWaitUs, this.wait)
+    const decision = budgets.admit(hold, now)
+    if (decision !== 'ask' && decision !== 'wait') return this.decided(hold, decision)
     for (const held of this.#held) {
       this.#stop()
-      held.ledger.park(held.hold, this.process.nowUs())
+      held.hold.account.park(held.hold, now)
     }
+    this.time.change('parked', now)
   }
 
-  // --- Applicant
+  // --- HoldOwner
 
-  price(account: Account): number {
-    const { ledger } = this.process
-    if (account.terms.windowUs === ledger.windowMs * 1_000) this.process.see(account)
+  priceUs({ account }: HoldRecord): number {
     const { scenario } = this.sim
     if (scenario.isExact) return this.asked.us
     return scenario.mode === 'learned' ? priceOf(this.#route, account.histories, this.limitUs) : this.#guessUs
@@ -108,43 +124,41 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     return this.process.routes[this.asked.route] as RoutePrice
   }
 
-  decided(decision: Decision): void {
+  decided(hold: HoldRecord, end: WaitEnd): void {
     const { sim, process } = this
     if (this.isDecided) return sim.found('a request is decided once', { seq: this.seq })
     if (process.isDead) return
-    if (!('hold' in decision)) {
+    const now = process.nowUs()
+    if (end !== 'start') {
       this.decidedAt = sim.loop.now
       this.#line.delete(this)
       if (this.hold) this.stopCounting()
-      for (const { ledger, hold } of this.#held) ledger.release(hold, process.nowUs())
-      if ('refusal' in decision) this.#refused(decision.refusal)
+      for (const held of this.#held) held.budgets.finish(held.hold, now)
+      if (end !== 'gone' && end !== 'closed') this.#refused(hold, end, now)
       return
     }
-    const now = process.nowUs()
-    const { hold } = decision
-    const ledger = this.#ledgers[this.#held.length] as Ledger
-    for (const held of this.#held) held.ledger.start(held.hold, now)
-    this.#held.push({ ledger, hold })
-    if (ledger === process.ledger) {
+    const budgets = this.#budgets[this.#held.length] as Budgets
+    for (const held of this.#held) held.budgets.start(held.hold, now)
+    this.time.change('running', now)
+    this.#held.push({ budgets, hold })
+    if (budgets === process.budgets) {
       this.hold = hold
-      hold.owner = this
-      hold.clientWaitUs = this.sim.scenario.clientWaitUs
       this.work.live.add(this)
     }
-    ledger.start(hold, now)
+    budgets.start(hold, now)
     if (this.hold && !this.stretch) this.stretch = this.work.begin(process)
     this.#askNext()
   }
 
-  #refused(refusal: Refusal): void {
-    if (refusal.account.terms.windowUs !== this.process.ledger.windowMs * 1_000) return
-    this.sim.laws.refused(this, refusal)
+  #refused(hold: HoldRecord, reason: RefusalReason, now: number): void {
+    if (this.#budgets[this.#held.length] !== this.process.budgets) return
+    this.sim.laws.refused(this, reason, refusalOf(hold, reason, '', now).retryAfterUs)
   }
 
   #admitted(): void {
     const { sim, process, asked } = this
     this.decidedAt = this.admittedAt = sim.loop.now
-    this.priceUs = this.hold?.priceUs ?? 0
+    this.admittedPriceUs = this.hold?.priceUs ?? 0
     sim.laws.admitted(this)
     this.#line.delete(this)
     process.running.add(this)
@@ -167,13 +181,15 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     if (hold?.state !== 'running') return
     this.#stop()
     this.#clientWait = work.beginWait(process)
-    process.ledger.waitForClient(hold, process.nowUs())
+    hold.account.awaitClient(hold, process.nowUs())
+    this.time.change('awaitingClient', process.nowUs())
     sim.loop.after(
       us,
       process.guarded(() => {
         if (process.isClosing) return
-        process.ledger.start(hold, process.nowUs())
+        process.budgets.start(hold, process.nowUs())
         this.#goOn(sim.loop.now)
+        this.time.change('running', process.nowUs())
         sim.loop.after(
           restUs,
           process.guarded(() => this.#end()),
@@ -185,6 +201,7 @@ export class SimulatedRequest implements Applicant, HoldOwner {
   /** HoldOwner: the wait is excused no longer. */
   waitCounts(at: number): void {
     this.#goOn(Math.round(this.process.simulated(at)))
+    this.time.change('running', at)
   }
 
   #goOn(at: number): void {
@@ -196,10 +213,6 @@ export class SimulatedRequest implements Applicant, HoldOwner {
 
   windowBegan(): void {
     // a wait that counts goes on counting here, since the laws know it as a stretch of work
-  }
-
-  chargedWaitsUs(): number {
-    return 0 // counted as work, as in windowBegan()
   }
 
   overrun(): void {
@@ -223,18 +236,18 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     this.isGone = true
     const { process, sim, hold } = this
     if (!hold || !process.running.has(this) || sim.random.chance(0.5)) return
-    const unseenUs = Math.min((this.limitUs / PLACES) * (hold.account.strain / 100), UNSEEN_MOST_US)
+    const unseenUs = Math.min((this.limitUs / PLACES) * (hold.account.strain / NO_STRAIN), UNSEEN_MOST_US)
     sim.loop.after(
       Math.max(hold.priceUs, unseenUs),
       process.guarded(() => this.#writeOff(hold)),
     )
   }
 
-  #writeOff(hold: Hold): void {
+  #writeOff(hold: HoldRecord): void {
     const { process, work } = this
     if (!process.running.has(this)) return
     const at = this.sim.loop.now
-    process.ledger.writeOff(hold)
+    process.budgets.writeOff(hold, process.nowUs())
     work.writeOff(process, this.limitUs)
     this.#over()
     const restUs = this.asked.us - (at - this.admittedAt)
@@ -244,7 +257,7 @@ export class SimulatedRequest implements Applicant, HoldOwner {
       process.guarded(() => {
         if (process.isClosing) return
         const us = this.sim.loop.now - at
-        process.ledger.late(hold, us)
+        process.budgets.chargeLate(hold, us, process.nowUs())
         work.addLate(process, us)
       })()
     })
@@ -259,7 +272,7 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     const learns = sim.mode === 'learned'
     const us = sim.random.int(0, sim.scenario.limitUs >> (learns ? 1 : 5))
     work.add(process, us)
-    void process.ledger.charge(hold.account, us)
+    void process.budgets.charge(hold.account, us)
   }
 
   #over(): void {
@@ -267,13 +280,12 @@ export class SimulatedRequest implements Applicant, HoldOwner {
     this.stopCounting()
     process.running.delete(this)
     const learns = sim.scenario.mode === 'learned'
-    for (const { ledger, hold } of this.#held) {
-      const { account } = hold
-      const us = hold.takenUs(process.nowUs())
-      if (learns && hold.state !== 'ended')
-        account.histories = learnPrice(this.#route, work.subject, account.histories, us)
-      ledger.end(hold, process.nowUs())
+    const now = process.nowUs()
+    for (const { budgets, hold } of this.#held) {
+      if (learns && hold.state !== 'ended') hold.account.learn(this.#route, hold.takenUs(now))
+      budgets.finish(hold, now)
     }
+    this.time.change('ended', now)
   }
 
   /** It has ended, or its process has. */

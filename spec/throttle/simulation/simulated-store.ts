@@ -1,4 +1,5 @@
-import type { Answer, Beat, Report, StoreServer, StoreWatcher, ThrottleStore } from '../../../lib/throttle/sync/store'
+import type { Answer, Report } from '../../../lib/throttle/budget/report'
+import type { Beat, StoreServer, StoreWatcher, ThrottleStore } from '../../../lib/throttle/store/store'
 import type { SimulatedProcess } from './simulated-process'
 import type { Simulation } from './simulation'
 

@@ -1,4 +1,4 @@
-import { TICK_US } from '../../../lib/throttle/sync/report'
+import { TICK_US } from '../../../lib/throttle/budget/report'
 import { EventLoop } from './event-loop'
 import { type Fault, scheduleFaults } from './faults'
 import { Laws } from './laws'
@@ -17,7 +17,7 @@ export type Violations = Record<string, Record<string, unknown>[]>
 const MOST_FACTS = 5
 const MOST_PROCESSES = 12
 
-/** One run of real ledgers over simulated time, network and store. */
+/** One run of real budgets over simulated time, network and store. */
 export class Simulation {
   readonly policy = 'default'
   readonly loop = new EventLoop()

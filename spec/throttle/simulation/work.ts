@@ -1,4 +1,4 @@
-import { subjectId } from '../../../lib/throttle/account/subject-id'
+import { subjectId } from '../../../lib/throttle/budget/subjects'
 import type { SimulatedProcess } from './simulated-process'
 import type { SimulatedRequest } from './simulated-request'
 import { EPOCH_US } from './simulated-store'

@@ -1,0 +1,62 @@
+import { parseField, parseSums, parseWindowKey, shortName } from '../throttle/redis/record'
+
+/** What Redis holds of one subject's open window: the sum of what the processes have reported. */
+export interface PublishedWindow {
+  /** The window's name, `default` unless the throttle has another. */
+  readonly window: string
+  /** Who pays, as Redis knows them: a hash. */
+  readonly subject: string
+  /** Who pays, as `redisStore(url, { names: true })` keeps it: at most 64 bytes. Undefined: only the hash is known. */
+  readonly name: string | undefined
+  /** Processing time used, in milliseconds; that of running requests as far as it was reported. */
+  readonly spentMs: number
+  /** Time held for requests that are not finished, in milliseconds. */
+  readonly holdMs: number
+  /** Requests not finished, with places granted ahead. A killed process leaves its own until they expire. */
+  readonly running: number
+  /** The highest limit of a request of this window, in milliseconds. */
+  readonly limitMs: number
+  /** The same where it is exceeded, so that requests are refused until the window ends; else null. */
+  readonly overLimitMs: number | null
+  /** How many processes have served the subject in this window. */
+  readonly processes: number
+  /** Until the window ends, in milliseconds. */
+  readonly endsInMs: number
+}
+
+/**
+ * Reads a key and its hash as redisStore() and sync.lua write them.
+ *
+ * @param now the server's time in microseconds since 1970: what has expired by then is used, and held no more
+ * @returns undefined for what is no open window of a throttle: something else with the same prefix, or a record of which
+ *   only strain or a debt matters still
+ */
+export function parsePublishedWindow(
+  prefix: string,
+  key: string,
+  fields: Readonly<Record<string, Buffer>>,
+  now: number,
+): PublishedWindow | undefined {
+  const named = parseWindowKey(prefix, key)
+  const sums = fields.s && parseSums(fields.s)
+  if (named === undefined || sums === undefined || sums.ends <= now) return undefined
+  const endsInMs = Math.round((sums.ends - now) / 1_000)
+  let [usedUs, holdUs, running, processes] = [sums.used, 0, 0, 0]
+  for (const [name, packed] of Object.entries(fields)) {
+    if (name === 's' || name === 'n') continue
+    const field = parseField(packed)
+    if (field === undefined) return undefined
+    processes++
+    if (field.expires <= now) usedUs += field.held
+    else {
+      holdUs += field.held
+      running += field.running
+    }
+  }
+  const [spentMs, holdMs] = [Math.max(0, Math.round(usedUs / 1_000)), Math.round(holdUs / 1_000)]
+  const limitMs = Math.round(sums.limit / 1_000)
+  const overLimitMs = usedUs > sums.limit ? limitMs : null
+  const { window, id: subject } = named
+  const name = fields.n && shortName(fields.n.toString())
+  return { window, subject, name, spentMs, holdMs, running, limitMs, overLimitMs, processes, endsInMs }
+}

@@ -1,0 +1,539 @@
+import type { HoldRecord } from './hold'
+import { OwnUsage } from './own-usage'
+import { type Histories, type RoutePrice, learnPrice } from './price'
+import { type Answer, type AnswerFigures, GRANT_US, LEASE_US, type Report } from './report'
+import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from './rollover'
+import type { Server } from './window-clock'
+
+/** A subject's requests that run at once on a fresh budget; in proportion fewer as it is used. */
+export const PLACES = 32
+/** A request that was written off unseen counts as this part of a limit towards strain. */
+const WRITTEN_OFF = 1 / 4
+/** Time is granted ahead only for prices of at most one part of the limit in so many. */
+const LARGE_PART = 20
+/** A clock that was learned from an answer within the deadline is off by less. */
+const BEHIND_US = 100_000
+/** A line asks again so soon. */
+const ASK_US = 100_000
+
+/** What the other processes have in the store, as its last answer said. Microseconds, but for the count. */
+interface OthersUsage {
+  readonly used: number
+  readonly held: number
+  readonly ahead: number
+  readonly running: number
+  readonly excused: number
+  readonly added: number
+}
+
+/** What the store has of this process. */
+interface Told extends Pick<OthersUsage, 'used' | 'held' | 'ahead' | 'added'> {
+  /** When the hold expires there, at the soonest, in µs of the process's clock. */
+  readonly until: number
+}
+
+/** Time and places that the store has granted ahead of need. */
+interface GrantedTime {
+  us: number
+  /** Requests that may start from it at once. */
+  places: number
+  /** It was asked for under this limit, and serves no lower one. */
+  limitUs: number
+  until: number
+}
+
+/** Terms of a policy that its accounts follow. */
+export interface AccountTerms {
+  readonly windowUs: number
+  /** Time used beyond the limit is the next window's first use. */
+  readonly carryOver: boolean
+  /** Time may be granted ahead of need. */
+  readonly grantAhead: boolean
+  /** Without a store: hears of a subject's total in the window that ends at `ends`, whenever it is looked at. Microseconds. */
+  readonly total: ((ends: number, beforeUs: number, afterUs: number) => void) | undefined
+}
+
+const NOTHING: OthersUsage = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0 }
+const TOLD_NOTHING: Told = { used: 0, held: 0, ahead: 0, added: 0, until: -Infinity }
+
+/**
+ * What one process knows of one subject's budget in the window that is open: its own requests, what the store has
+ * granted ahead, and what the other processes reported. Nobody else writes its fields: see {@link Account}.
+ *
+ * The window's number is ⌊(time + phase) / length⌋ by the store's time and the subject's own phase, so all processes
+ * agree on it without asking each other. Times are microseconds; `now` is the process's monotonic clock. Each method
+ * that takes `now` and changes something enters the window that is open then.
+ */
+class AccountState {
+  readonly own = new OwnUsage()
+  number = 0
+  /** The window's start and end, by the store's clock. */
+  start = 0
+  end = 0
+  /** The limit of the latest request; the highest of those that ran in this window, or left strain or a debt; the latest price. */
+  limitUs = 0
+  highestLimitUs = 0
+  unitUs = 0
+  others = NOTHING
+  /** When what the others have was sent for, in µs of the process's clock. */
+  heardAt = -Infinity
+  /** Own used and held time when the store's answer came: an outage divides what was left then. */
+  ownWhenHeard = 0
+  readonly grant: GrantedTime = { us: 0, places: 0, limitUs: 0, until: 0 }
+  /** Requests that wait, first come, first served. */
+  line: HoldRecord[] = []
+  /** The line is asked about again then. */
+  askAt = 0
+  /** The subject's overshoot in earlier windows, in hundredths of a limit: so many times fewer places. */
+  strain = NO_STRAIN
+  /** Overshoot of the last window that counts in this one. */
+  carriedUs = 0
+  /** When the last window ended, the store had not heard all of this process: it may know less of strain and debt. */
+  hasNews = false
+  /** Strain and debt were reset here, and the store has not heard so. */
+  isCleared = false
+  /** Time asked for since the last tick and in the tick before; most requests at once in the two. */
+  demandUs = 0
+  latelyUs = 0
+  wasAsked = false
+  peak = 0
+  /** What the store has; undefined where that is not known. */
+  told: Told | undefined = TOLD_NOTHING
+  /** The report that is under way, and when it was sent. */
+  sent: Report | undefined
+  sentAt = 0
+  /** The number of the last report in this window, and of the last that was answered; 0 for none. */
+  lastSeq = 0
+  stored = 0
+  /** A request has ended since the last report. */
+  hasEnded = false
+  #shownUs = 0
+  /** The total as {@link AccountTerms.total} has it. */
+  #totalUs = 0
+  /** What the subject's requests took, by route. */
+  histories: Histories = undefined
+  /** The table of subjects has let go of it: another account stands for the subject now. */
+  isForgotten = false
+
+  /**
+   * @param id the subject's name in the store; empty without one
+   * @param phase where the subject's windows begin
+   */
+  constructor(
+    readonly subject: string,
+    readonly id: string,
+    readonly phase: number,
+    readonly terms: AccountTerms,
+    public server: Server,
+    now: number,
+  ) {
+    this.#place(server.clock.at(now))
+  }
+
+  #place(time: number): void {
+    const { windowUs } = this.terms
+    this.number = Math.floor((time + this.phase) / windowUs)
+    this.start = this.number * windowUs - this.phase
+    this.end = this.start + windowUs
+  }
+
+  // --- what is known
+
+  /** Used time over all processes. */
+  usedUs(now: number): number {
+    return this.others.used + this.own.usedUs(now)
+  }
+
+  /** The same as clients are told it: within a window only a reset takes any of it back. */
+  shownUs(now: number): number {
+    return (this.#shownUs = Math.max(this.#shownUs, this.usedUs(now)))
+  }
+
+  /** Used time that was measured, without what was carried over: overshoot is judged by it. */
+  measuredUs(now: number): number {
+    return this.usedUs(now) - this.others.added - this.own.addedUs - this.carriedUs
+  }
+
+  /** What is neither used nor held nor granted to anybody. */
+  leftUs(limitUs: number, now: number): number {
+    const { used, held, ahead } = this.others
+    return limitUs - used - held - ahead - this.own.usedUs(now) - this.own.heldUs(now)
+  }
+
+  /** Whether one more may run at once: by the part of the limit that is left. One alone always may. */
+  hasPlace(limitUs: number, now: number, live = this.own.live + this.others.running): boolean {
+    return live === 0 || (live + 1) * limitUs * this.strain <= PLACES * NO_STRAIN * (limitUs - this.usedUs(now))
+  }
+
+  get hasRunning(): boolean {
+    return this.own.live > 0
+  }
+
+  /** Whether the window is open for certain. */
+  isOpen(now: number): boolean {
+    const { clock } = this.server
+    return clock.at(now) + clock.error(now) < this.end
+  }
+
+  /** In how many µs the window is over for certain. */
+  endsInUs(now: number): number {
+    const { clock } = this.server
+    return Math.max(0, this.end - clock.at(now)) + clock.error(now)
+  }
+
+  /** What the window has come to, as far as is known. */
+  totals(now: number): WindowTotals {
+    const { carriedUs, strain, highestLimitUs: limitUs } = this
+    return { usedUs: this.usedUs(now), addedUs: this.others.added + this.own.addedUs, carriedUs, strain, limitUs }
+  }
+
+  /** Whether nothing of it matters any more: no request, no report, no strain, no debt. */
+  hasNothingLeft(now: number): boolean {
+    if (this.hasRunning || this.line.length > 0 || this.sent !== undefined) return false
+    if (this.own.usedUs(now) === 0 && this.lastSeq === 0 && this.strain === NO_STRAIN && this.carriedUs === 0)
+      return true
+    const { windowUs, carryOver } = this.terms
+    const time = this.server.clock.at(now)
+    return time >= this.end && time >= this.end + keptAfter(this.totals(now), this.end, windowUs, carryOver, 0)
+  }
+
+  // --- windows
+
+  /** Enters the window that is open, and counts waits for clients beyond their cap: also short ones. */
+  enter(now: number): void {
+    const time = this.server.clock.at(now)
+    // Where the store's clock was set back, nobody is to wait for a window that begins much later.
+    if (time >= this.end || this.start - time > this.terms.windowUs / 2) this.#roll(now, time)
+    this.own.boundWaits(now, this.others.excused)
+  }
+
+  #roll(now: number, time: number): void {
+    const endedAt = Math.min(now, now - (time - this.end))
+    this.noteTotal(endedAt)
+    const totals = this.totals(endedAt)
+    const isUntold = this.#isUntold(endedAt)
+    const ended = this.number
+    this.#place(time)
+    const missed = Math.max(0, this.number - ended - 1)
+    this.strain = strainAfter(totals, missed)
+    this.carriedUs = this.terms.carryOver ? debtAfter(totals, missed) : 0
+    const isLeft = this.strain > NO_STRAIN || this.carriedUs > 0
+    this.hasNews = isLeft && (this.hasNews || isUntold)
+    if (!isLeft) this.highestLimitUs = 0
+    this.own.enter(now - (time - this.start))
+    this.others = this.carriedUs > 0 ? { ...NOTHING, used: this.carriedUs } : NOTHING
+    this.heardAt = -Infinity
+    this.dropGrant()
+    if (this.told !== undefined && this.told !== TOLD_NOTHING) this.told = { ...this.told, used: 0, held: 0, added: 0 } // the store keeps what runs
+    this.lastSeq = this.stored = this.ownWhenHeard = this.#shownUs = this.#totalUs = 0
+    for (const hold of this.own.holds) {
+      this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)
+      if (hold.state === 'running') hold.owner.windowBegan(Math.max(hold.owner.time.since, now - (time - this.start)))
+    }
+  }
+
+  /** Whether the store may lack some of what this process used. */
+  #isUntold(now: number): boolean {
+    const { told, own } = this
+    return told === undefined || told.used !== own.usedUs(now) || told.added !== own.addedUs
+  }
+
+  /** Says the total where somebody counts them. */
+  noteTotal(now: number): void {
+    const { total } = this.terms
+    if (total === undefined) return
+    const used = this.usedUs(now)
+    if (used !== this.#totalUs) total(this.end, this.#totalUs, used)
+    this.#totalUs = used
+  }
+
+  /** Another server keeps it now. */
+  moveTo(server: Server): void {
+    this.server = server
+    this.told = undefined
+  }
+
+  forget(): void {
+    this.isForgotten = true
+  }
+
+  // --- requests
+
+  /** A request asks for time. */
+  ask(hold: HoldRecord): void {
+    const { limitUs } = hold
+    const priceUs = (hold.priceUs = Math.min(hold.owner.priceUs(hold), limitUs))
+    this.limitUs = limitUs
+    this.unitUs = priceUs
+    if (priceUs * LARGE_PART <= limitUs) this.demandUs += priceUs
+  }
+
+  /** It joins the line. */
+  join(hold: HoldRecord, now: number): void {
+    const { isMemory, isDown } = this.server
+    hold.waitsUntil = now + hold.wait.maxUs
+    hold.isConsidered = isMemory || isDown
+    this.line.push(hold)
+  }
+
+  /** Those who stay in line. */
+  keepInLine(line: HoldRecord[], isAlone: boolean): void {
+    if (isAlone) for (const hold of line) hold.isConsidered = true
+    this.line = line
+  }
+
+  /** Lets a request in. Its time stands still until {@link resume}. */
+  begin(hold: HoldRecord, priceUs = hold.priceUs): void {
+    hold.priceUs = priceUs
+    hold.number = this.number
+    this.own.begin(hold)
+    this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)
+    this.peak = Math.max(this.peak, this.own.live)
+    if (this.server.isMemory) return
+    this.grant.us = Math.max(0, this.grant.us - hold.priceUs)
+    this.grant.places = Math.max(0, this.grant.places - 1)
+  }
+
+  /** The time of a request begins, or goes on, at a time that may have passed. */
+  resume(hold: HoldRecord, now: number): void {
+    this.enter(now)
+    this.own.start(hold, now)
+  }
+
+  /** The time of a request stands still. It keeps its hold and its place. */
+  park(hold: HoldRecord, now: number): void {
+    this.enter(now)
+    this.own.park(hold, now)
+  }
+
+  /** The app waits for the request's client: its time stands still, within the cap of all such waits. See {@link enter}. */
+  awaitClient(hold: HoldRecord, now: number): void {
+    this.enter(now)
+    this.own.wait(hold, now)
+  }
+
+  /** Leaves out running time of a request that is another's, as its meter has done. */
+  excuse(hold: HoldRecord, us: number, now: number): void {
+    this.own.excuse(hold, us, now)
+  }
+
+  /** A request has ended: it pays for what it took. */
+  finish(hold: HoldRecord, now: number): void {
+    this.enter(now)
+    this.own.end(hold, now)
+    this.hasEnded = true
+    // A hot subject's requests start from its grant one after the other, at one command a tick.
+    if (this.grant.us > 0) this.grant.places++
+  }
+
+  /** A request that was not let in. */
+  refuse(hold: HoldRecord): void {
+    hold.number = this.number
+    hold.state = 'ended'
+  }
+
+  /** Takes in what a request on the route took. */
+  learn(route: RoutePrice, us: number): void {
+    this.histories = learnPrice(route, this.subject, this.histories, us)
+  }
+
+  // --- charges
+
+  /** Charges time of a request that is seen only after its end. */
+  chargeLate(us: number, limitUs: number, now: number): void {
+    this.enter(now)
+    this.limitUs ||= limitUs
+    this.highestLimitUs ||= limitUs // or it would not count towards strain
+    this.own.charge(us)
+  }
+
+  /** Charges time that no request took. */
+  charge(us: number, now: number): void {
+    this.enter(now)
+    this.own.charge(us)
+    this.own.addedUs += us
+  }
+
+  /** A request was written off unseen: nobody knows what it took. */
+  writeOff(limitUs: number, now: number): void {
+    this.enter(now)
+    this.own.addedUs -= Math.round(limitUs * WRITTEN_OFF)
+  }
+
+  /** Takes back all use of the window, the other processes' too. */
+  reset(now: number): void {
+    this.enter(now)
+    const used = this.usedUs(now)
+    this.own.addedUs -= this.own.addedUs + this.others.added
+    this.own.charge(-used)
+    this.carriedUs = this.#shownUs = 0
+    this.strain = NO_STRAIN
+    this.isCleared = true
+    this.hasNews = false
+  }
+
+  // --- reports
+
+  /**
+   * The account's next report: all figures are absolute. It asks for all that waits, under the limit of the first. It
+   * gives up what was granted ahead, and asks for that anew: so nothing is used twice where the answer is late, lost, or
+   * says less.
+   *
+   * @param wishes whether time may be granted ahead
+   */
+  takeReport(seq: number, now: number, wishes: boolean): Report {
+    this.enter(now)
+    this.dropGrant()
+    const { own, line, terms } = this
+    const [first] = line
+    const latest = own.lastEnd
+    let lasts = latest === Infinity ? LEASE_US : Math.max(0, latest - now)
+    let want = 0
+    for (const hold of line) {
+      hold.priceUs = Math.min(hold.owner.priceUs(hold), hold.limitUs)
+      if (hold.askedIn === 0) hold.askedIn = seq
+      want += hold.priceUs
+      lasts = Math.max(lasts, hold.priceUs)
+    }
+    const wish = wishes && terms.grantAhead ? this.#wishUs() : 0
+    const report: Report = {
+      subject: this.subject,
+      id: this.id,
+      number: this.number,
+      starts: this.start,
+      ends: this.end,
+      seq,
+      stored: this.stored,
+      used: own.usedUs(now),
+      held: own.pricedUs(now),
+      running: own.live,
+      excused: own.excusedUs(now),
+      added: own.addedUs,
+      strain: this.strain,
+      carried: this.carriedUs,
+      hasNews: this.hasNews,
+      clears: this.isCleared,
+      carries: terms.carryOver,
+      lasts,
+      want,
+      count: line.length,
+      unit: first?.priceUs ?? 0,
+      wish,
+      wishPlaces: wish > 0 ? 2 * Math.max(1, this.peak) : 0,
+      limit: first?.limitUs ?? (this.highestLimitUs || this.limitUs),
+    }
+    this.sent = report
+    this.sentAt = now
+    this.lastSeq = seq
+    this.hasEnded = false
+    this.told = undefined
+    return report
+  }
+
+  /** Time wished for ahead. */
+  #wishUs(): number {
+    const { unitUs, latelyUs, demandUs } = this
+    return Math.floor(Math.max(1.25 * latelyUs, demandUs > unitUs ? 2 * demandUs : 0))
+  }
+
+  /**
+   * Takes an answer in. Ignores one that was given up.
+   *
+   * @returns `serve`: those who wait can be decided, without the store where it did not write. `again`: another report is
+   *   needed now
+   */
+  takeAnswer(report: Report, answer: Answer, now: number): 'serve' | 'again' | undefined {
+    if (this.sent !== report) return undefined
+    this.sent = undefined
+    this.enter(now)
+    if (report.number !== this.number) return undefined
+    if (answer.status === 'written') {
+      this.#hear(report, answer, answer.figures as AnswerFigures, now)
+      return 'serve'
+    }
+    // The server's clock was set back, or a promoted replica's is behind: the window has not begun there.
+    const isBehind = answer.status === 'closed' && answer.time < this.start - BEHIND_US
+    if (answer.status === 'unreadable' || isBehind) return 'serve'
+    return this.line.length > 0 ? 'again' : undefined
+  }
+
+  #hear(report: Report, { found }: Answer, figures: AnswerFigures, now: number): void {
+    const { grant, own, sentAt } = this
+    const { used, held, aheadOfOthers, running, excused, added, granted, count, ahead, places } = figures
+    this.stored = found < report.stored ? 0 : report.seq // it was lost there: the next report names the subject again
+    this.others = { used, held, ahead: aheadOfOthers, running, excused, added }
+    this.heardAt = sentAt
+    this.hasNews = false
+    if (report.clears) this.isCleared = false
+    if (!this.isCleared) {
+      this.strain = figures.strain
+      this.carriedUs = figures.carried
+    }
+    this.told = {
+      used: report.used,
+      ahead,
+      added: report.added,
+      held: report.held + granted,
+      until: sentAt + report.lasts,
+    }
+    grant.us = ahead + granted
+    grant.places = places + count
+    grant.limitUs = report.limit
+    grant.until = sentAt + GRANT_US
+    this.ownWhenHeard = own.usedUs(now) + own.heldUs(now)
+    for (const hold of this.line) hold.isConsidered ||= hold.askedIn !== 0 && hold.askedIn <= report.seq
+  }
+
+  /** No answer came: what the store has is not known, and the report may still be done. */
+  giveUp(): void {
+    this.sent = undefined
+    this.told = undefined
+  }
+
+  /** What the store has is to be told again: it may have lost it. */
+  tellAgain(): void {
+    this.told = undefined
+  }
+
+  /** Says when those who wait are to be asked about again. Not all processes at once. */
+  askLater(now: number): void {
+    this.askAt = now + ASK_US * (0.75 + ((this.lastSeq * 0.618) % 0.25))
+  }
+
+  /** A tick has passed: how much was asked for, and whether that was more than one request now and then. */
+  tick(): void {
+    const { demandUs, unitUs, wasAsked } = this
+    this.latelyUs = demandUs > unitUs || (wasAsked && demandUs > 0) ? demandUs : 0
+    this.wasAsked = demandUs > 0
+    this.demandUs = 0
+    this.peak = this.own.live
+  }
+
+  /** Nothing is asked for ahead any more. */
+  calm(): void {
+    this.demandUs = this.latelyUs = 0
+    this.wasAsked = false
+    this.dropGrant()
+  }
+
+  /** The process closes: what runs pays so far. Returns those who waited. */
+  close(now: number): HoldRecord[] {
+    this.enter(now)
+    for (const hold of [...this.own.holds]) this.own.end(hold, now)
+    const { line } = this
+    for (const hold of line) this.refuse(hold)
+    this.line = []
+    this.dropGrant()
+    return line
+  }
+
+  dropGrant(): void {
+    this.grant.us = this.grant.places = 0
+  }
+}
+
+/** A subject's budget in this process, as all but itself see it: they read it and call its methods. */
+export type Account = Readonly<AccountState>
+
+/** The constructor of accounts. */
+export const Account: new (...given: ConstructorParameters<typeof AccountState>) => Account = AccountState

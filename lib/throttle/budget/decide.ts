@@ -1,0 +1,90 @@
+import type { Account } from './account'
+import type { Hold } from './hold'
+
+/**
+ * Why a request is refused. `spent`: used time exceeds the limit. `reserved`: running requests have reserved the rest,
+ * for as long as it may wait. `concurrency`: too many of the subject's requests run at once. `queue`: the line is full.
+ * `outage`: the store does not answer, and this process's share is used up.
+ */
+export type RefusalReason = 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage'
+
+/** `start`: at once. `ask`: the store decides. `wait`: for room. Else it is refused. */
+export type Decision = 'start' | 'ask' | 'wait' | RefusalReason
+
+/** A user refused from memory is asked about at least this often. */
+const UNHEARD_US = 2_000_000
+/** During an outage longer than this one request runs, though the share is used up. */
+const LONG_OUTAGE_US = 1_000_000
+
+/**
+ * Decides about a request that comes. In this order: used time over the limit refuses; a full line refuses; a line is
+ * joined; a request that fits starts; any other asks the store, or waits.
+ *
+ * @param most how many of the subject's requests may wait
+ */
+export function decide(account: Account, hold: Hold, most: number, now: number): Decision {
+  const { server, line } = account
+  const { limitUs, priceUs } = hold
+  const isDecided = server.isMemory || server.isDown
+  const isHeard = isDecided || now - account.heardAt < UNHEARD_US
+  if (account.usedUs(now) > limitUs && isHeard && account.isOpen(now)) return 'spent'
+  if (line.length > 0) {
+    if (hold.wait.perSubject > 0 && line[most - 1]?.isConsidered) return 'queue'
+    return isDecided || line[0]?.isConsidered ? 'wait' : 'ask'
+  }
+  if (fits(account, priceUs, limitUs, now, server.isDown)) return 'start'
+  if (!isDecided) return 'ask'
+  return hold.wait.maxUs > 0 ? 'wait' : noRoom(account, limitUs, now, server.isDown)
+}
+
+/**
+ * Decides about a request that waits, when time was freed, granted, or has passed.
+ *
+ * @param before how many wait before it still
+ * @param isAlone this process decides without the store
+ */
+export function decideWaiting(
+  account: Account,
+  hold: Hold,
+  before: number,
+  now: number,
+  isAlone: boolean,
+): 'start' | 'wait' | 'gone' | RefusalReason {
+  const { limitUs, priceUs, wait } = hold
+  if (hold.owner.isGone) return 'gone'
+  if (account.usedUs(now) > limitUs && account.isOpen(now)) return 'spent'
+  if (before === 0 && fits(account, priceUs, limitUs, now, isAlone)) return 'start'
+  if (!hold.isConsidered && !isAlone) return 'wait'
+  if (now >= hold.waitsUntil) return noRoom(account, limitUs, now, isAlone)
+  return before < wait.perSubject ? 'wait' : isAlone ? 'outage' : 'queue'
+}
+
+function noRoom(account: Account, limitUs: number, now: number, isAlone: boolean): RefusalReason {
+  if (isAlone) return 'outage'
+  return account.hasPlace(limitUs, now) ? 'reserved' : 'concurrency'
+}
+
+/** Whether a request may start now, by what this process knows or was granted. */
+function fits(account: Account, priceUs: number, limitUs: number, now: number, isAlone: boolean): boolean {
+  const { server, grant } = account
+  if (server.isMemory) {
+    if (!account.hasPlace(limitUs, now)) return false
+    return priceUs <= account.leftUs(limitUs, now) || (!account.hasRunning && account.usedUs(now) <= limitUs)
+  }
+  if (isAlone) return fitsShare(account, priceUs, limitUs, now) || isLoneInOutage(account, now)
+  const isGranted = priceUs <= grant.us && grant.places > 0 && limitUs >= grant.limitUs && now < grant.until
+  return isGranted && account.hasPlace(limitUs, now)
+}
+
+/** Without the store: this process's share of what was left when the others were last heard, and of the places. */
+function fitsShare(account: Account, priceUs: number, limitUs: number, now: number): boolean {
+  const { others, own, server, ownWhenHeard } = account
+  const leftThen = limitUs - others.used - others.held - ownWhenHeard
+  const shareUs = leftThen > 0 ? leftThen / server.living : leftThen
+  const leftUs = shareUs - (own.usedUs(now) + own.heldUs(now) - ownWhenHeard)
+  return priceUs <= leftUs && account.hasPlace(limitUs, now, own.live * server.living)
+}
+
+function isLoneInOutage(account: Account, now: number): boolean {
+  return !account.hasRunning && now - account.server.downSince > LONG_OUTAGE_US
+}

@@ -1,0 +1,88 @@
+import type { RequestTime } from '../../http/stopwatch'
+import type { Account } from './account'
+import type { RefusalReason } from './decide'
+
+/** How a request waits for room beside its subject's running requests. */
+export interface WaitRule {
+  readonly maxUs: number
+  /** Requests of one subject that wait in this process. */
+  readonly perSubject: number
+}
+
+/**
+ * What becomes of a request that had to wait. `gone`: nobody waits for its response, so it does not begin. `closed`: the
+ * throttle was closed meanwhile.
+ */
+export type WaitEnd = 'start' | 'gone' | 'closed' | RefusalReason
+
+/** The request that a hold belongs to. */
+export interface HoldOwner {
+  readonly time: RequestTime
+  /** Nobody waits for its response any more. */
+  readonly isGone: boolean
+  /** What it is expected to take, in µs, by what is known now. */
+  priceUs(hold: Hold): number
+  /** Told once, where the request had to wait. */
+  decided(hold: Hold, end: WaitEnd): void
+  /** The wait for the client is excused no longer: its time counts from `at` on, in µs of the process's clock. */
+  waitCounts(at: number): void
+  /** A window has begun at `at`: a wait for the client that was counted is excused again. */
+  windowBegan(at: number): void
+  /** The subject has used two limits: the request is asked to stop. */
+  overrun(): void
+}
+
+/**
+ * What an account keeps of a request: it waits in the account's line, or was let in, and then the part of its price that
+ * it has not used counts against the budget. The request's time is its owner's; only the account writes here.
+ */
+export class HoldRecord {
+  /**
+   * Which of the account's sums it is in. `waiting`: none, it stands in line. `parked`: its time stands still.
+   * `awaitingClient`: so it does while the app waits for the client, within the cap.
+   */
+  state: 'waiting' | 'parked' | 'awaitingClient' | 'running' | 'ended' = 'waiting'
+  /** Its expected time in µs; below its limit. */
+  priceUs = 0
+  /** What is left of the price while the time stands still, in µs. */
+  leftUs = 0
+  /** When it is expected to end. Moved on if it runs longer than its price. */
+  until = 0
+  /** It has used its price, so it holds nothing in the store any more. */
+  isBeyondPrice = false
+  /** The request's counted time when this began, below 0 before; and when the window did, if that was later. µs. */
+  beforeUs = -1
+  baseUs = 0
+  /** The window that it was let in to. */
+  number = 0
+  /** Its place among the account's holds. */
+  at = 0
+  /** While it waits: it is refused then at the latest, in µs of the process's clock. */
+  waitsUntil = 0
+  /** The first report that asked for it; 0 before. */
+  askedIn = 0
+  /** An answer of the store knew of it, so it waits for room. */
+  isConsidered = false
+
+  /** @param clientWaitUs all waits for the client are excused up to this, in µs a window */
+  constructor(
+    public account: Account,
+    readonly owner: HoldOwner,
+    readonly limitUs: number,
+    readonly clientWaitUs: number,
+    readonly wait: WaitRule,
+  ) {}
+
+  /** Counted time since it began, in µs. */
+  takenUs(now: number): number {
+    return this.beforeUs < 0 ? 0 : this.owner.time.countedUs(now) - this.beforeUs
+  }
+
+  /** The part of it that its account has counted in the present window, in µs. */
+  usedUs(now: number): number {
+    return this.owner.time.countedUs(now) - this.baseUs
+  }
+}
+
+/** A hold as all but its account see it. */
+export type Hold = Readonly<HoldRecord>

@@ -1,0 +1,100 @@
+/** An active account is looked at this often. */
+export const TICK_US = 125_000
+/** The store counts what is granted ahead for so long after the last report. */
+export const LEASE_US = 2_000_000
+/** The process uses it for so long after it has sent that report. */
+export const GRANT_US = LEASE_US / 2
+/** The store counts a hold for so long after it should have ended: two ticks. */
+export const GRACE_US = 250_000
+
+/**
+ * One process's figures in one subject's window, and what it asks for. All figures are absolute: a report may be lost,
+ * late or repeated. A report gives up what the process was granted ahead before. Whole microseconds where nothing else is
+ * said.
+ */
+export interface Report {
+  /** Who pays, in readable text. The store keeps it only where it was told to. */
+  readonly subject?: string
+  /** The subject's hash, which names it in the store, and the window's number. */
+  readonly id: string
+  readonly number: number
+  /** When the window starts and ends, by the server's clock. */
+  readonly starts: number
+  readonly ends: number
+  /** A count: a later report of this process has a higher one. */
+  readonly seq: number
+  /** The `seq` of the last report that was answered in this window; 0 for none. */
+  readonly stored: number
+  /** Time that its requests used. */
+  readonly used: number
+  /** What is left of the prices of its running requests. */
+  readonly held: number
+  /** Requests that run. */
+  readonly running: number
+  /** Excused waits for clients. */
+  readonly excused: number
+  /** Charged and not measured, less a quarter of a limit for each request that was written off. May be negative. */
+  readonly added: number
+  /** The subject's overshoot in earlier windows, in hundredths of a limit, at least 100. */
+  readonly strain: number
+  /** Overshoot of the last window that counts in this one. */
+  readonly carried: number
+  /** When the last window ended, the store had not heard all of this process: strain and carried may be more than it knows. */
+  readonly hasNews: boolean
+  /** Strain and debt are taken back: `reset()`. */
+  readonly clears: boolean
+  /** What is used beyond the limit is the next window's first use. */
+  readonly carries: boolean
+  /** In how many µs the last of its running requests should have ended. */
+  readonly lasts: number
+  /** What its waiting requests need together, and how many they are. */
+  readonly want: number
+  readonly count: number
+  /** What the first of them needs. */
+  readonly unit: number
+  /** How much time, and how many places, it likes to have ahead. */
+  readonly wish: number
+  readonly wishPlaces: number
+  /** The limit of the first that waits, or the highest of those that ran. */
+  readonly limit: number
+}
+
+/** What the server answers to a report. */
+export interface Answer {
+  /** The server's time, in microseconds since 1970. */
+  readonly time: number
+  /**
+   * `written`: the figures are stored. `closed`: the window is not the open one. `late`: a later report was known.
+   * `unreadable`: this account cannot be read, others can.
+   */
+  readonly status: 'written' | 'closed' | 'late' | 'unreadable'
+  /** The `seq` that the process's figures had before; 0 where there were none. */
+  readonly found: number
+  /** Why it is unreadable. */
+  readonly cause?: string
+  /** Only with `written`. */
+  readonly figures?: AnswerFigures
+}
+
+/** What a server knows of the other processes, and what it grants. Microseconds and counts. */
+export interface AnswerFigures {
+  /** The other processes' sums, what was carried over included. */
+  readonly used: number
+  readonly held: number
+  readonly aheadOfOthers: number
+  readonly running: number
+  readonly excused: number
+  readonly added: number
+  /** In hundredths of a limit. */
+  readonly strain: number
+  /** Granted to waiting requests, and how many of them; part of the process's `held` and `running` now. */
+  readonly granted: number
+  readonly count: number
+  /** Time and places that the process has ahead now. */
+  readonly ahead: number
+  readonly places: number
+  /** Overshoot of the last window that is part of `used`. */
+  readonly carried: number
+  /** All processes' used time before this report, as the answer to the one before left it; 0 in a new window. */
+  readonly before?: number
+}

@@ -1,0 +1,114 @@
+import { hash } from 'node:crypto'
+import { type Clock, nowUs } from '../../http/clock'
+import { Account, type AccountTerms } from './account'
+import type { Server } from './window-clock'
+
+/** How often some of the accounts are looked at, to let go of those that are over, and in what time all are. */
+const SWEEP_MS = 100
+const SWEEP_ROUND_MS = 5_000
+const SWEEP_LEAST = 20
+
+/** The accounts of one policy in this process, one for each subject. */
+export class Subjects {
+  readonly #accounts = new Map<string, Account>()
+  readonly #terms: AccountTerms
+  readonly #serverOf: (id: string) => Server
+  readonly #clock: Clock
+  /** Whether something is still to be done about an account that is over. */
+  readonly #isNeeded: (account: Account) => boolean
+  #sweep: Iterator<Account> | undefined
+  #isSweeping = false
+  #isClosed = false
+
+  /** @param serverOf the server that keeps the account with this id */
+  constructor(
+    terms: AccountTerms,
+    serverOf: (id: string) => Server,
+    clock: Clock,
+    isNeeded: (account: Account) => boolean,
+  ) {
+    this.#terms = terms
+    this.#serverOf = serverOf
+    this.#clock = clock
+    this.#isNeeded = isNeeded
+  }
+
+  /** How many subjects are known. */
+  get size(): number {
+    return this.#accounts.size
+  }
+
+  [Symbol.iterator](): Iterator<Account> {
+    return this.#accounts.values()
+  }
+
+  has(subject: string): boolean {
+    return this.#accounts.has(subject)
+  }
+
+  /** The subject's account in the window that is open now. */
+  of(subject: string, now: number): Account {
+    return this.find(subject, now) ?? this.#open(subject, now)
+  }
+
+  /** The same, where the subject is known. */
+  find(subject: string, now: number): Account | undefined {
+    const account = this.#accounts.get(subject)
+    account?.enter(now)
+    return account
+  }
+
+  /** The same, also where the table has let go of the account since. */
+  current(of: Account, now: number): Account {
+    if (of.isForgotten) return this.of(of.subject, now)
+    of.enter(now)
+    return of
+  }
+
+  #open(subject: string, now: number): Account {
+    const { id, phase } = subjectId(subject, this.#terms.windowUs)
+    const account = new Account(subject, id, phase, this.#terms, this.#serverOf(id), now)
+    this.#accounts.set(subject, account)
+    if (!this.#isSweeping) this.#sweepLater()
+    return account
+  }
+
+  /** Nothing is let go of any more. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  /** A few accounts at a time: many of them must not stop the process. */
+  #sweepLater(): void {
+    this.#isSweeping = this.#accounts.size > 0 && !this.#isClosed
+    if (!this.#isSweeping) return
+    this.#clock.after(SWEEP_MS, () => {
+      if (this.#isClosed) return
+      this.#letGo(nowUs(this.#clock), SWEEP_LEAST + Math.ceil((this.#accounts.size * SWEEP_MS) / SWEEP_ROUND_MS))
+      this.#sweepLater()
+    })
+  }
+
+  /** Lets go of accounts of which nothing matters any more. Looks at no more than `most`, round and round. */
+  #letGo(now: number, most: number): void {
+    for (let i = 0; i < most; i++) {
+      this.#sweep ??= this.#accounts.values()
+      const { done, value: account } = this.#sweep.next()
+      if (done) return void (this.#sweep = undefined)
+      if (!account.hasNothingLeft(now) || this.#isNeeded(account)) continue
+      account.noteTotal(now)
+      account.forget()
+      this.#accounts.delete(account.subject)
+    }
+  }
+}
+
+/**
+ * Names the subject in the store, and says where its windows begin: the phase, in microseconds. Both come from a hash of
+ * the UTF-16 code units, so that no two subjects share them.
+ */
+export function subjectId(subject: string, windowUs: number): { id: string; phase: number } {
+  const digest = hash('sha256', Buffer.from(subject, 'utf16le'), 'base64url') // as text: bytes take twice as long
+  const phase = Buffer.from(digest.slice(24, 32), 'base64url').readUIntBE(0, 6) % windowUs
+  return { id: digest.slice(0, 24), phase }
+}

@@ -1,0 +1,64 @@
+/** Two machines' clocks drift apart by no more than this, in microseconds a microsecond. */
+export const DRIFT = 5e-4
+
+/**
+ * A store's clock, as a process knows it: the offset from the process's monotonic clock, give or take an error that
+ * grows while nothing is heard. Windows follow this clock. All times are microseconds.
+ */
+export class WindowClock {
+  #offset: number
+  #error: number
+  #heardAt = 0
+  readonly #drift: number
+
+  /**
+   * @param offset the first guess: the machine's wall clock less its monotonic one
+   * @param error how wrong that may be; 0 without a store, where the process's own clock counts
+   */
+  constructor(offset: number, error: number) {
+    this.#offset = offset
+    this.#error = error
+    this.#drift = error === 0 ? 0 : DRIFT
+  }
+
+  /** The store's time, as far as is known. */
+  at(now: number): number {
+    return now + this.#offset
+  }
+
+  /** How far `at()` may be off. */
+  error(now: number): number {
+    return this.#error + Math.max(0, now - this.#heardAt) * this.#drift
+  }
+
+  /** Takes in a reply that said `time` to what was sent at `sentAt`. The surer of two estimates is kept. */
+  learn(sentAt: number, now: number, time: number): void {
+    const offset = Math.round(time - (sentAt + now) / 2) // reports take whole microseconds
+    const error = (now - sentAt) * (1 / 2 + this.#drift) // the clocks drift while the reply is under way
+    const known = this.error(now)
+    const jumped = Math.abs(offset - this.#offset) > error + known // the store's clock was set
+    if (error > known && !jumped) return
+    this.#offset = offset
+    this.#error = error
+    this.#heardAt = now
+  }
+}
+
+/** What a process knows of the server that keeps an account. */
+export interface Server {
+  readonly clock: WindowClock
+  /** Undefined stands for this process's memory: it grants all that is left, and never goes down. */
+  readonly name: string | undefined
+  readonly isMemory: boolean
+  /** It does not answer: this process decides within its share. */
+  readonly isDown: boolean
+  /** Since when, in µs of the process's clock. */
+  readonly downSince: number
+  /** How many processes the server has heard of lately, at least 1. */
+  readonly living: number
+}
+
+/** The memory of this process in place of a server. */
+export function memoryServer(clock: WindowClock): Server {
+  return { clock, name: undefined, isMemory: true, isDown: false, downSince: 0, living: 1 }
+}

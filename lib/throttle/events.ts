@@ -1,0 +1,77 @@
+import { channel } from 'node:diagnostics_channel'
+import type { Request } from 'express'
+import type { RefusalFigures } from '../errors'
+
+/** A request that may pass: `express-tollgate:admitted`. */
+export interface AdmittedMessage {
+  readonly req: Request
+  /** As `req.throttle.subject`. Personal: keep it out of metric labels. */
+  readonly subject: string
+  /** The window's name. */
+  readonly window: string
+  /** Time set aside for it. */
+  readonly holdMs: number
+  /** The process decided without its store. */
+  readonly degraded: boolean
+}
+
+/** A request that may not, or would not in a dry run: `express-tollgate:refused`. */
+export interface RefusedMessage {
+  readonly req: Request
+  readonly subject: string
+  readonly window: string
+  /** 429: no time left. 503: the store does not answer, and `onOutage` is `closed`. */
+  readonly status: 429 | 503
+  /**
+   * `spent`: the limit is used up. `reserved`: running requests have reserved the rest, for as long as it may wait.
+   * `concurrency`: too many of the subject's requests run at once. `queue`: too many wait already. `outage`: the store does
+   * not answer, and this process's share is used up; or the throttle was closed while the request waited.
+   */
+  readonly reason: 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage'
+  /** What it was decided by; undefined with 503. */
+  readonly figures: RefusalFigures | undefined
+  readonly retryAfterSec: number
+  readonly dryRun: boolean
+}
+
+/** Time that was charged, when a request ends or at `charge()`: `express-tollgate:charged`. */
+export interface ChargedMessage {
+  readonly req: Request
+  readonly subject: string
+  readonly window: string
+  readonly ms: number
+  /** What had been set aside for it and is no more; 0 at `charge()`. */
+  readonly holdMs: number
+  /** The request took it, or the app charged it. */
+  readonly by: 'request' | 'charge'
+}
+
+/** A command that the store answered: `express-tollgate:synced`. */
+export interface SyncedMessage {
+  readonly window: string
+  readonly latencyMs: number
+}
+
+/** Processes decide alone about those whose windows this server keeps: `express-tollgate:degraded`; the end of it: `express-tollgate:recovered`. */
+export interface StoreMessage {
+  /** The store given to `throttle()`. */
+  readonly store: object
+  /** Which of its servers, where it is a Cluster: `host:port`. */
+  readonly server: string | undefined
+  /** What went wrong; on `degraded` only. */
+  readonly cause?: unknown
+}
+
+/**
+ * What the throttle tells `node:diagnostics_channel`. A message is only made where somebody listens.
+ *
+ * @example subscribe('express-tollgate:refused', (message) => console.log((message as RefusedMessage).window))
+ */
+export const channels = {
+  admitted: channel('express-tollgate:admitted'),
+  refused: channel('express-tollgate:refused'),
+  charged: channel('express-tollgate:charged'),
+  synced: channel('express-tollgate:synced'),
+  degraded: channel('express-tollgate:degraded'),
+  recovered: channel('express-tollgate:recovered'),
+} as const

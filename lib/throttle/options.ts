@@ -1,0 +1,259 @@
+import { METHODS } from 'node:http'
+import type { Request } from 'express'
+import { type Clock, checkClock } from '../http/clock'
+import { type DenyOptions, checkDenyOptions } from '../http/deny'
+import { optionError } from '../http/help'
+import { defined, optionNames, optionOneOf, optionRange, optionType, shown, shownNames } from '../http/options'
+import type { RouteEntry } from '../http/route-match'
+import type { EventStreams } from '../http/meter'
+import { answeredAtOnce } from '../http/callback'
+import { warnOnce } from '../http/warn-once'
+import type { WaitRule } from './budget/hold'
+import type { ThrottleHeaders } from './request/response-headers'
+import type { ThrottleStore } from './store/store'
+
+/** The limit of a window in milliseconds, or how a request's plan tells it. */
+export type LimitMs = number | ((req: Request) => number)
+
+/**
+ * So much processing time per so much real time, and what counts. Throttles over one store share the window of a name;
+ * their limits, windows and `carryOver` must be equal.
+ */
+export interface Policy {
+  readonly name: string
+  readonly limitMs: LimitMs
+  readonly windowMs: number
+  /** Waits for slow clients that are excused. Undefined: twice the request's limit. */
+  readonly clientWaitMs: number | undefined
+  /** Time used beyond the limit is the next window's first use. */
+  readonly carryOver: boolean
+  /** Undefined: the time to the header for a GET, all of it for other methods. */
+  readonly eventStreams: EventStreams | undefined
+}
+
+/** What counts as a request's time, and how far. */
+export interface MeterOptions {
+  /**
+   * Waits for slow clients that are excused to a subject in a window, in milliseconds: whole, 0 to 86,400,000. More counts
+   * while it passes. Use 0 behind a proxy that buffers. Default: twice the request's limit.
+   */
+  readonly clientWaitMs?: number | undefined
+  /**
+   * Measured time beyond the limit is the next window's first use. Default false: a throttled condition ends with its
+   * window.
+   */
+  readonly carryOver?: boolean | undefined
+  /**
+   * What a response of `text/event-stream` costs: the time to its `header`, or its `whole` time. Default: `header` for a
+   * GET, which is what `EventSource` sends, and `whole` for other methods.
+   */
+  readonly eventStreams?: EventStreams | undefined
+}
+
+/** The window of some routes. */
+export interface RouteWindow extends MeterOptions {
+  /** Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request. */
+  readonly limitMs: LimitMs
+  /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default: the throttle's. */
+  readonly windowMs?: number | undefined
+  /** The window's name. Default: the entry's key. */
+  readonly name?: string | undefined
+}
+
+/** How requests wait for room beside the running requests of their subject. Waiting is not charged. */
+export interface WaitOptions {
+  /** The longest wait in milliseconds: whole, 1 to 60,000. Default 5,000. */
+  readonly maxMs?: number | undefined
+  /** How many requests of one subject wait in this process: whole, 1 to 1,000. Default 64. */
+  readonly perSubject?: number | undefined
+}
+
+/** Options of `throttle()`. */
+export interface ThrottleOptions extends DenyOptions, MeterOptions {
+  /**
+   * Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request, for plans.
+   * Default 18,000.
+   */
+  readonly limitMs?: LimitMs | undefined
+  /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default 60,000. */
+  readonly windowMs?: number | undefined
+  /** The window's name: throttles over one store share the windows of equal names. 1 to 128 printable ASCII characters without quotes. Default `default`. */
+  readonly name?: string | undefined
+  /**
+   * Windows of their own for some routes, or `false` where nothing is throttled; the first match wins. A key is
+   * `'[METHOD ]path'` in Express's syntax, and stands for what lies below it as in `app.use()`.
+   * A path with dot segments is exempt from nothing: the strictest window that it may fall into counts.
+   */
+  readonly routes?: Readonly<Record<string, RouteWindow | false>> | undefined
+  /** Where processes share their windows: `redisStore(…)`. Default: this throttle's own windows, in memory. */
+  readonly store?: ThrottleStore | undefined
+  /** Who pays; `null` exempts the request. Default: the user, else the client app, else the client's address. */
+  readonly subject?: ((req: Request) => string | null) | undefined
+  /**
+   * How a request waits that fits in what is left of the limit, but not beside the holds of its subject's running
+   * requests. `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
+   */
+  readonly wait?: WaitOptions | false | undefined
+  /**
+   * Whether the store may grant a process time ahead of need, so that most requests of a busy subject cost no command.
+   * `false`: the process asks the store before each request. Default true.
+   */
+  readonly grantAhead?: boolean | undefined
+  /**
+   * How many subjects a process tells apart in each window: whole, 1 to 10,000,000. Beyond that newcomers share a window
+   * by network: forged addresses can neither fill the memory nor push a throttled subject out of it.
+   * Default 250,000.
+   */
+  readonly maxSubjects?: number | undefined
+  /** While the store does not answer: each process decides by itself, or every request gets 503. Default `local`. */
+  readonly onOutage?: 'local' | 'closed' | undefined
+  /** Measures, charges and reports as usual, but refuses no request. Default false. */
+  readonly dryRun?: boolean | undefined
+  /**
+   * Who pays for the time in which a handler blocks the event loop for more than 20 ms. `full`: every request in flight,
+   * all of it, as it is time for which each took longer. `shared`: the request whose handler blocked it, where that was
+   * in the handler's first turn; else all requests in flight, an equal part each. Default `shared`.
+   */
+  readonly stalls?: 'full' | 'shared' | undefined
+  /** Which response fields are set. */
+  readonly headers?: ThrottleHeaders | undefined
+  /** The clock, for tests. Default: the process's. */
+  readonly clock?: Clock | undefined
+}
+
+const NAMES: (keyof ThrottleOptions)[] = [
+  ...(['limitMs', 'windowMs', 'name', 'routes', 'store', 'subject', 'wait', 'grantAhead', 'maxSubjects'] as const),
+  ...(['clientWaitMs', 'carryOver', 'eventStreams', 'onOutage', 'dryRun', 'stalls', 'headers'] as const),
+  ...(['onDenied', 'errorFormat', 'dialect', 'clock'] as const),
+]
+const ROUTE_NAMES: (keyof RouteWindow)[] = [
+  ...(['limitMs', 'windowMs', 'name', 'clientWaitMs', 'carryOver', 'eventStreams'] as const),
+]
+/** Subjects that a process tells apart. */
+export const DEFAULT_SUBJECTS = 250_000
+const STORE_METHODS = ['serverOf', 'watch', 'close'] as const
+
+/** @throws {TypeError | RangeError} naming the option and what it received */
+export function checkOptions(options: ThrottleOptions): void {
+  optionNames('throttle', options, NAMES)
+  const { store, subject, grantAhead, maxSubjects = DEFAULT_SUBJECTS } = options
+  const { onOutage = 'local', dryRun, headers, clock } = options
+  if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
+    throw optionError(`store must be a store, such as redisStore(client); received ${shownNames(store)}`)
+  }
+  optionType('subject', subject, 'function')
+  optionType('grantAhead', grantAhead, 'boolean')
+  checkWait(options.wait)
+  optionRange('maxSubjects', maxSubjects, 1, 10_000_000)
+  optionOneOf('onOutage', onOutage, ['local', 'closed'])
+  optionType('dryRun', dryRun, 'boolean')
+  optionOneOf('stalls', options.stalls ?? 'shared', ['full', 'shared'])
+  checkDenyOptions(options)
+  checkClock(clock)
+  if (headers !== undefined) {
+    optionNames('headers', headers, ['throttle', 'throttleOnRefusal', 'rateLimit'])
+    optionType('headers.throttleOnRefusal', headers.throttleOnRefusal, 'boolean')
+    optionType('headers.throttle', headers.throttle, 'boolean')
+    optionType('headers.rateLimit', headers.rateLimit, 'boolean')
+  }
+  if (store === undefined && options.onOutage === 'closed') {
+    throw optionError('onOutage: "closed" needs a store: this process\'s memory has no outage')
+  }
+}
+
+/** Requests do not wait. */
+export const NO_WAIT: WaitRule = { maxUs: 0, perSubject: 0 }
+
+/** How requests wait, in the engine's units. */
+export function waitRule(wait: ThrottleOptions['wait'] = {}): WaitRule {
+  if (wait === false) return NO_WAIT
+  const { maxMs = 5_000, perSubject = 64 } = wait
+  return { maxUs: maxMs * 1_000, perSubject }
+}
+
+function checkWait(wait: ThrottleOptions['wait']): void {
+  if (wait === undefined || wait === false) return
+  optionNames('wait', wait, ['maxMs', 'perSubject'])
+  const { maxMs = 5_000, perSubject = 64 } = wait
+  optionRange('wait.maxMs', maxMs, 1, 60_000)
+  optionRange('wait.perSubject', perSubject, 1, 1_000)
+}
+
+/** The general policy of a throttle. */
+export function generalPolicy(options: ThrottleOptions): Policy {
+  const { limitMs = 18_000, windowMs = 60_000, name = 'default' } = options
+  const { clientWaitMs, carryOver = false, eventStreams } = options
+  return checkPolicy('', { limitMs, windowMs, name, clientWaitMs, carryOver, eventStreams })
+}
+
+/**
+ * The entries of `routes`, in their order, with the methods and paths of their keys taken apart.
+ *
+ * @param general has the terms that an entry does not state
+ */
+export function routeEntries(routes: ThrottleOptions['routes'] = {}, general: Policy): RouteEntry<Policy | false>[] {
+  optionType('routes', routes, 'object')
+  return Object.entries(routes).map(([key, route]) => {
+    const [, method, path] = /^(?:([A-Z-]+) )?(\/.*)$/.exec(key) ?? []
+    if (path === undefined || (method !== undefined && !METHODS.includes(method))) {
+      throw optionError(`routes: a key is '/path' or 'METHOD /path'; received ${shown(key)}`)
+    }
+    const option = `routes[${shown(key)}]`
+    const methods = method === undefined ? {} : { methods: new Set([method]) }
+    if (route === false) return { path, value: false, ...methods }
+    optionNames(option, route, ROUTE_NAMES)
+    return {
+      path,
+      value: checkPolicy(`${option}.`, { ...general, name: key, ...defined(route), limitMs: route.limitMs }),
+      ...methods,
+    }
+  })
+}
+
+/** What a request may be excused at most: a day. */
+const MOST_MS = 86_400_000
+const DEFAULT_CLIENT_WAIT_LIMITS = 2
+
+/** @throws {TypeError | RangeError} naming the option that is wrong; `option` comes before its name */
+export function checkPolicy(option: string, policy: Policy): Policy {
+  const { limitMs, windowMs, name, clientWaitMs, carryOver, eventStreams } = policy
+  if (typeof limitMs !== 'function') optionRange(`${option}limitMs`, limitMs, 1, MOST_MS)
+  optionRange(`${option}windowMs`, windowMs, 10, 2_592_000_000)
+  if (windowMs < 1_000) warnOfShortWindow(option, windowMs)
+  if (typeof name !== 'string' || !/^[\x20-\x7e]{1,128}$/.test(name) || /["\\]/.test(name)) {
+    const wanted = '1 to 128 printable ASCII characters without quotes and backslashes'
+    throw optionError(`${option}name must be ${wanted}; received ${shown(name)}`)
+  }
+  if (clientWaitMs !== undefined) optionRange(`${option}clientWaitMs`, clientWaitMs, 0, MOST_MS)
+  optionType(`${option}carryOver`, carryOver, 'boolean')
+  if (eventStreams !== undefined) optionOneOf(`${option}eventStreams`, eventStreams, ['header', 'whole'])
+  return policy
+}
+
+/** Other packages count in seconds. */
+function warnOfShortWindow(option: string, windowMs: number): void {
+  warnOnce(
+    'TOLLGATE_WINDOW',
+    `${option}windowMs: ${windowMs} is a window of ${windowMs} milliseconds; ${windowMs} seconds are ` +
+      `windowMs: ${(windowMs * 1_000).toLocaleString('en').replaceAll(',', '_')}`,
+  )
+}
+
+/**
+ * The limit of a request, in microseconds.
+ *
+ * @throws {TypeError | RangeError} where the app's function returns no number from 1 to 86,400,000
+ */
+export function requestLimitUs({ limitMs }: Policy, req: Request): number {
+  if (typeof limitMs === 'number') return limitMs * 1_000
+  const limit: unknown = answeredAtOnce('limitMs', limitMs(req))
+  const message = `limitMs(req) must return a number from 1 to 86,400,000; it returned ${shown(limit)}`
+  if (typeof limit !== 'number') throw optionError(message)
+  if (!(limit >= 1 && limit <= MOST_MS)) throw optionError(message, RangeError)
+  return Math.round(limit * 1_000)
+}
+
+/** Client waits that are excused to a subject in a window, in microseconds. */
+export function clientWaitUs({ clientWaitMs }: Policy, limitUs: number): number {
+  return clientWaitMs === undefined ? limitUs * DEFAULT_CLIENT_WAIT_LIMITS : clientWaitMs * 1_000
+}

@@ -1,0 +1,462 @@
+import { inspect } from 'node:util'
+import type { NextFunction, Request, Response } from 'express'
+import type { Denial } from '../../errors'
+import { isOver } from '../../http/client-gone'
+import { type Clock, nowUs } from '../../http/clock'
+import { type DenyOptions, deny } from '../../http/deny'
+import type { HeaderFields } from '../../http/given-fields'
+import { optionError } from '../../http/help'
+import type { Meter, MeterObserver } from '../../http/meter'
+import { shown } from '../../http/options'
+import { type Account, PLACES } from '../budget/account'
+import type { Decision } from '../budget/decide'
+import { HoldRecord, type HoldOwner, type WaitEnd, type WaitRule } from '../budget/hold'
+import { type RoutePrice, priceOf } from '../budget/price'
+import { NO_STRAIN } from '../budget/rollover'
+import type { RouteTable } from '../budget/route-table'
+import type { Budgets } from '../budgets'
+import { type AdmittedMessage, type ChargedMessage, type RefusedMessage, channels } from '../events'
+import { type OrderCheck, checkOrder, isTwin } from '../warnings'
+import { type BudgetJson, type RequestBudget, budgetJson } from './budget'
+import { type Refusal, refusalOf, spentError, tooMany, unavailable, wholeSeconds } from './refusal'
+import { CLOSED_RETRY_SEC, OUTAGE_RETRY_SEC } from './refusal'
+import { type ThrottleHeaders, rateLimitFields, throttleFields } from './response-headers'
+import type { StallSharing, StalledRequest } from './stalls'
+
+/** The longest charge in one call: a day. */
+export const MOST_CHARGE_MS = 86_400_000
+/** A request whose client has gone is written off unseen after at most this, unless its price is higher. */
+const UNSEEN_MOST_US = 3_000_000
+
+/** What is the same for all requests of a throttle. */
+export interface ThrottleRules {
+  readonly wait: WaitRule
+  /** A request that does not fit beside running ones is refused, and does not wait. */
+  readonly isWaitRefused: boolean
+  readonly onOutage: 'local' | 'closed'
+  readonly dryRun: boolean
+  /** Undefined: every running request pays for all the time in which another one blocks the event loop. */
+  readonly stalls: StallSharing | undefined
+  readonly headers: ThrottleHeaders
+  readonly deny: DenyOptions
+  readonly clock: Clock
+}
+
+/** What a request asks of one policy, and what the account of its subject keeps of it. */
+export class RequestHold extends HoldRecord {
+  /** The request's hold in another account. */
+  next: RequestHold | undefined = undefined
+
+  /** @param subject as `req.throttle.subject` */
+  constructor(
+    account: Account,
+    owner: ThrottledRequest,
+    limitUs: number,
+    clientWaitUs: number,
+    readonly rules: ThrottleRules,
+    readonly budgets: Budgets,
+    readonly routes: RouteTable,
+    readonly route: RoutePrice,
+    readonly subject: string,
+    readonly orderCheck: OrderCheck | undefined,
+  ) {
+    super(account, owner, limitUs, clientWaitUs, rules.wait)
+  }
+
+  /** The subject's account, in the window open now. */
+  accountAt(now: number): Account {
+    return this.budgets.current(this.account, now)
+  }
+}
+
+/**
+ * One request in all the windows that it is charged to: asks for time, or is refused; is charged when it has ended. It
+ * hears from the meter, and the app sees it as `req.throttle`.
+ */
+export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner, StalledRequest {
+  readonly time: Meter
+  readonly #req: Request
+  readonly #res: Response
+  /** Its holds, one for each account. Those of a request that was refused have ended. */
+  #first: RequestHold | undefined = undefined
+  #isRefused = false
+  /** Seen after a write-off, in µs. */
+  #lateUs = 0
+  #stalls: StallSharing | undefined = undefined
+  inFlightAt = -1
+  inFlightSince = 0
+  #abort: AbortController | undefined = undefined
+  #isAborted = false
+  #next: NextFunction
+  /** Ends its wait for an answer of the store, or for room. */
+  #wake: ((end: WaitEnd) => void) | undefined = undefined
+
+  constructor(meter: Meter, req: Request, res: Response, next: NextFunction) {
+    this.time = meter
+    this.#req = req
+    this.#res = res
+    this.#next = next
+    meter.observe(this)
+  }
+
+  /** The request that is measured so; undefined where no throttle has come to it. */
+  static of(meter: Meter | undefined): ThrottledRequest | undefined {
+    return meter?.observer as ThrottledRequest | undefined // of whichever copy of this package: nobody else observes
+  }
+
+  /** The request is charged to this account already, or another store keeps the same one. */
+  has(account: Account, budgets: Budgets): boolean {
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) {
+      if (hold.account.subject !== account.subject) continue
+      if (hold.budgets === budgets || isTwin(hold.budgets, budgets)) return true
+    }
+    return false
+  }
+
+  // --- admission
+
+  /** Asks for time in one more window: lets the request pass, has it wait, or answers it. */
+  admit(hold: RequestHold, next: NextFunction, now: number): void {
+    this.#next = next
+    const decision = hold.budgets.admit(hold, now)
+    if (decision === 'ask' || decision === 'wait') this.#wait(hold, now)
+    else this.#proceed(hold, decision, now)
+  }
+
+  #wait(asked: RequestHold, now: number): void {
+    this.#stalls?.stops(this, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.park(hold, now)
+    this.time.park(now)
+    // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
+    void new Promise<WaitEnd>((resolve) => (this.#wake = resolve)).then((end) => this.#goOn(asked, end))
+  }
+
+  #goOn(asked: RequestHold, end: WaitEnd): void {
+    try {
+      const now = nowUs(this.time.clock)
+      for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.budgets.start(hold, now)
+      this.time.unpark(now)
+      this.#stalls?.begins(this, now)
+      // Where nobody waits any more nothing runs, and nothing is charged.
+      if (end === 'start' && this.isGone) asked.budgets.finish(asked, now)
+      this.#proceed(asked, end === 'start' && this.isGone ? 'gone' : end, now)
+    } catch (err) {
+      this.#next(err) // an app's handler that throws would be caught nowhere else
+    }
+  }
+
+  #proceed(hold: RequestHold, end: Decision | WaitEnd, now: number): void {
+    const { onOutage, dryRun } = hold.rules
+    if (end === 'gone') return void this.#release(now)
+    if (end === 'closed') return this.#deny(hold, unavailable(CLOSED_RETRY_SEC), CLOSED_RETRY_SEC, undefined, now)
+    const isUnavailable = onOutage === 'closed' && hold.account.server.isDown
+    if (isUnavailable && dryRun) this.#emitRefused(hold, 503, OUTAGE_RETRY_SEC)
+    else if (isUnavailable) {
+      hold.budgets.finish(hold, now)
+      return this.#deny(hold, unavailable(OUTAGE_RETRY_SEC), OUTAGE_RETRY_SEC, undefined, now)
+    }
+    if (end === 'start') return this.#pass(hold, now)
+    const refusal = refusalOf(hold, end as Refusal['reason'], hold.budgets.name, now)
+    if (!dryRun) return this.#refuse(hold, refusal, now)
+    // A dry run does not wait: whether a request that does not fit now would have been refused is not known.
+    if (!isUnavailable && (end === 'spent' || hold.rules.isWaitRefused))
+      this.#emitRefused(hold, 429, wholeSeconds(refusal.retryAfterUs), refusal)
+    hold.budgets.admitAnyway(hold)
+    this.#pass(hold, now)
+  }
+
+  #pass(hold: RequestHold, now: number): void {
+    const isFirst = this.#first === undefined
+    this.#emitAdmitted(hold)
+    this.#add(hold)
+    if (isFirst) this.time.begin(now)
+    hold.budgets.start(hold, now)
+    if (this.#abort !== undefined) hold.budgets.watch(hold)
+    if (isFirst) this.time.begun(now)
+    if (this.time.isEnded) this.#end(hold, now) // it was answered meanwhile, by a timeout of the app's
+    const { stalls } = hold.rules
+    if (stalls === undefined) return this.#next()
+    if (this.#stalls === undefined) {
+      this.#stalls = stalls
+      stalls.begins(this, now)
+    } else stalls.look(now)
+    stalls.run(this, this.#next)
+  }
+
+  #add(hold: RequestHold): void {
+    hold.next = this.#first
+    this.#first = hold
+    this.#req.throttle = this
+  }
+
+  #refuse(hold: RequestHold, refusal: Refusal, now: number): void {
+    hold.budgets.refused(hold)
+    this.#add(hold)
+    const retryAfterSec = wholeSeconds(Math.max(refusal.retryAfterUs, this.#release(now)))
+    this.#deny(hold, tooMany(refusal, retryAfterSec), retryAfterSec, refusal, now)
+  }
+
+  /** Gives back what is reserved: what the app's own middleware worked is charged. Returns in how many µs all spent windows are over. */
+  #release(now: number): number {
+    let longestUs = 0
+    this.#isRefused = true
+    this.#stalls?.stops(this, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) {
+      this.#finish(hold, now)
+      const account = hold.accountAt(now)
+      if (account.usedUs(now) > hold.limitUs) longestUs = Math.max(longestUs, account.endsInUs(now))
+    }
+    return longestUs
+  }
+
+  #deny(hold: RequestHold, denial: Denial, retryAfterSec: number, refusal: Refusal | undefined, now: number): void {
+    if (!this.#isRefused) {
+      this.#add(hold)
+      this.#release(now)
+    }
+    this.#emitRefused(hold, denial.status as 429 | 503, retryAfterSec, refusal)
+    deny(denial, hold.rules.deny, this.#req, this.#res, this.#next)
+  }
+
+  // --- HoldOwner
+
+  get isGone(): boolean {
+    return isOver(this.#res)
+  }
+
+  priceUs(hold: RequestHold): number {
+    return priceOf(hold.route, hold.account.histories, hold.limitUs)
+  }
+
+  decided(_hold: RequestHold, end: WaitEnd): void {
+    this.#wake?.(end)
+  }
+
+  waitCounts(at: number): void {
+    for (let hold = this.#first; hold !== undefined; hold = hold.next)
+      if (hold.state === 'awaitingClient') hold.account.resume(hold, at)
+    this.time.countWait(at)
+  }
+
+  windowBegan(at: number): void {
+    if (!this.time.isWaitCounted) return
+    for (let hold = this.#first; hold !== undefined; hold = hold.next)
+      if (hold.state === 'running') hold.account.awaitClient(hold, at)
+    this.time.excuseWait(at)
+  }
+
+  overrun(): void {
+    if (this.#abort === undefined || this.#abort.signal.aborted) return
+    const now = this.#now
+    const hold = this.#tightest(now)
+    this.#abort.abort(spentError(hold, hold.budgets.name, now))
+  }
+
+  // --- StalledRequest
+
+  excuse(us: number, now: number): void {
+    const excludedUs = this.time.exclude(us, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.excuse(hold, excludedUs, now)
+  }
+
+  // --- MeterObserver
+
+  paused(now: number, isFree: boolean): void {
+    if (this.#isRefused) return
+    this.#stalls?.stops(this, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next)
+      if (isFree) hold.account.park(hold, now)
+      else hold.account.awaitClient(hold, now)
+  }
+
+  resumed(now: number): void {
+    if (this.#isRefused) return
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.budgets.start(hold, now)
+    this.#stalls?.begins(this, now)
+  }
+
+  aborted(now: number): number {
+    this.#isAborted = true
+    this.#abort?.abort()
+    let waitUs = -Infinity
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) {
+      if (hold.state === 'ended') continue
+      const unseenUs = Math.min((hold.limitUs / PLACES) * (hold.account.strain / NO_STRAIN), UNSEEN_MOST_US)
+      waitUs = Math.max(waitUs, Math.max(hold.priceUs, unseenUs) - hold.takenUs(now))
+    }
+    return waitUs === -Infinity ? Infinity : Math.max(0, waitUs)
+  }
+
+  ended(now: number, isWrittenOff: boolean): void {
+    this.#stalls?.stops(this, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) {
+      if (isWrittenOff) hold.budgets.writeOff(hold, now)
+      this.#end(hold, now, isWrittenOff)
+      if (hold.orderCheck !== undefined) checkOrder(this.#req, hold.orderCheck)
+    }
+  }
+
+  #end(hold: RequestHold, now: number, isWrittenOff = false): void {
+    if (hold.state === 'ended') return
+    if (!isWrittenOff) this.#learn(hold, now) // before those who wait are priced
+    this.#finish(hold, now)
+  }
+
+  #finish(hold: RequestHold, now: number): void {
+    if (hold.state === 'ended') return
+    const takenUs = hold.takenUs(now)
+    hold.budgets.finish(hold, now)
+    this.#emitCharged(hold, takenUs, hold.priceUs, 'request')
+  }
+
+  late(us: number, now: number, isOver: boolean): void {
+    if (this.#isRefused) return
+    this.#lateUs += us
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) {
+      if (us > 0) {
+        hold.budgets.chargeLate(hold, us, now)
+        this.#emitCharged(hold, us, 0, 'request')
+      }
+      if (isOver) this.#learn(hold, now)
+    }
+  }
+
+  /** Made-up paths teach nothing, nor do charged waits for the client: a slow one would raise its own prices. */
+  #learn(hold: RequestHold, now: number): void {
+    if (this.#res.statusCode === 404) return
+    hold.routes.keep(hold.route)
+    const workUs = Math.max(0, hold.takenUs(now) + this.#lateUs - this.time.countedWaitsUs(now))
+    hold.accountAt(now).learn(hold.route, workUs)
+  }
+
+  headers(res: HeaderFields, now: number): void {
+    this.#stalls?.look(now)
+    if (this.#first === undefined || (this.#isRefused && res.statusCode !== 429)) return
+    const tightest = this.#tightest(now)
+    const { throttle = true, throttleOnRefusal = false } = tightest.rules.headers
+    if (this.#isRefused ? throttleOnRefusal : throttle)
+      throttleFields(res, tightest.limitUs, tightest.accountAt(now).shownUs(now))
+    this.#rateLimitFields(res, now)
+  }
+
+  #rateLimitFields(res: HeaderFields, now: number): void {
+    const windows = []
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) {
+      const { rules, budgets, limitUs } = hold
+      if (rules.headers.rateLimit !== true) continue
+      const account = hold.accountAt(now)
+      const [usedUs, endsInUs] = [account.shownUs(now), account.endsInUs(now)]
+      windows.unshift({ name: budgets.name, limitUs, usedUs, windowUs: account.terms.windowUs, endsInUs })
+    }
+    if (windows.length > 0) rateLimitFields(res, windows)
+  }
+
+  // --- RequestBudget
+
+  get subject(): string {
+    return this.#tightest().subject
+  }
+
+  get window(): string {
+    return this.#tightest().budgets.name
+  }
+
+  get limitMs(): number {
+    return this.#tightest().limitUs / 1_000
+  }
+
+  get spentMs(): number {
+    const now = this.#now
+    return this.#tightest(now).accountAt(now).usedUs(now) / 1_000
+  }
+
+  get leftMs(): number {
+    const now = this.#now
+    return Math.max(0, leftUs(this.#tightest(now), now)) / 1_000
+  }
+
+  get endsInMs(): number {
+    const now = this.#now
+    return Math.ceil(this.#tightest(now).accountAt(now).endsInUs(now)) / 1_000
+  }
+
+  get signal(): AbortSignal {
+    this.time.handlerSeen()
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController()
+      if (this.#isAborted) this.#abort.abort()
+      for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.budgets.watch(hold)
+    }
+    return this.#abort.signal
+  }
+
+  charge(ms: number): void {
+    void this.chargeAndReport(ms)
+  }
+
+  /** Charges as {@link charge} does. Resolves when the store has it, or does not answer. */
+  chargeAndReport(ms: number): Promise<unknown> {
+    if (!(typeof ms === 'number' && ms >= 0 && ms <= MOST_CHARGE_MS)) {
+      throw optionError(`charge(ms) takes a number from 0 to 86,400,000; received ${shown(ms)}`, RangeError)
+    }
+    this.time.handlerSeen()
+    const us = Math.round(ms * 1_000)
+    const reported: Promise<void>[] = []
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) {
+      this.#emitCharged(hold, us, 0, 'charge')
+      reported.push(hold.budgets.charge(hold.account, us))
+    }
+    return Promise.all(reported)
+  }
+
+  settle(): void {
+    this.time.settle()
+  }
+
+  toJSON(): BudgetJson {
+    return budgetJson(this)
+  }
+
+  [inspect.custom](): BudgetJson {
+    return this.toJSON()
+  }
+
+  get #now(): number {
+    return nowUs(this.time.clock)
+  }
+
+  /** The hold in the account with the least time left. */
+  #tightest(now = this.#now): RequestHold {
+    let tightest = this.#first as RequestHold
+    for (let hold = tightest.next; hold !== undefined; hold = hold.next)
+      if (leftUs(hold, now) <= leftUs(tightest, now)) tightest = hold
+    return tightest
+  }
+
+  // --- events
+
+  #emitAdmitted({ account, priceUs, subject, budgets: { name: window } }: RequestHold): void {
+    if (!channels.admitted.hasSubscribers) return
+    const message = { req: this.#req, subject, window, holdMs: priceUs / 1_000, degraded: account.server.isDown }
+    channels.admitted.publish(message satisfies AdmittedMessage)
+  }
+
+  #emitRefused(hold: RequestHold, status: 429 | 503, retryAfterSec: number, refusal?: Refusal): void {
+    if (!channels.refused.hasSubscribers) return
+    const { subject, budgets, rules } = hold
+    const { reason = 'outage' as const, figures } = refusal ?? {}
+    const about = { req: this.#req, subject, window: budgets.name, dryRun: rules.dryRun }
+    channels.refused.publish({ ...about, status, reason, figures, retryAfterSec } satisfies RefusedMessage)
+  }
+
+  #emitCharged(hold: RequestHold, us: number, holdUs: number, by: ChargedMessage['by']): void {
+    if (!channels.charged.hasSubscribers) return
+    const { subject, budgets } = hold
+    const message = { req: this.#req, subject, window: budgets.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
+    channels.charged.publish(message satisfies ChargedMessage)
+  }
+}
+
+function leftUs(hold: RequestHold, now: number): number {
+  return hold.limitUs - hold.accountAt(now).usedUs(now)
+}

@@ -1,0 +1,59 @@
+import type { Account } from '../budget/account'
+import { GRACE_US, LEASE_US, TICK_US } from '../budget/report'
+
+/** All processes together may be off by a hundredth of the limit; one of them by this at least. */
+const TOLERANCE = 100
+const TOLERANCE_LEAST_US = 1_000
+/** Where no more may run than this, ends are told at once: other processes need each place. */
+const FEW_PLACES = 8
+/** A process asks once more about a subject beyond its limit this long before the window ends: all of it makes its strain. */
+const LAST_US = 2_000_000
+
+/**
+ * When a report is due. `now`: requests wait for what it frees, here or perhaps in other processes. `tick`: the truth
+ * differs from what was told by more than the tolerance, something is ahead, or a hold ends later or sooner than was told.
+ */
+export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
+  const { told, own, grant, hasNews, hasEnded, hasRunning } = account
+  if (told === undefined || hasNews) return 'tick'
+  if (hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
+  const untold = own.usedUs(now) + own.pricedUs(now) - told.used - told.held
+  if (Math.abs(untold) > toleranceOf(account) || grant.us > 0 || told.ahead > 0) return 'tick'
+  if (own.addedUs !== told.added) return 'tick'
+  if ((!hasRunning || hasEnded) && told.until > now + TICK_US) return 'tick'
+  if (isBeyond(account, now) && now - account.heardAt > LAST_US && account.endsInUs(now) < LAST_US) return 'tick'
+  const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + LEASE_US / 2 > told.until
+  return endsLater ? 'tick' : undefined
+}
+
+/** Whether few of the subject's requests may run at once. */
+function areFew(account: Account, now: number): boolean {
+  return !account.hasPlace(account.limitUs, now, FEW_PLACES)
+}
+
+/** How far the store's figures may be off from the truth. */
+function toleranceOf({ limitUs, server }: Account): number {
+  return Math.max(TOLERANCE_LEAST_US, limitUs / (TOLERANCE * server.living))
+}
+
+/** Whether the window will leave the subject strain. */
+function isBeyond(account: Account, now: number): boolean {
+  return account.measuredUs(now) > account.limitUs
+}
+
+/** Whether a tick is to look at the account again. */
+export function isActive(account: Account, now: number): boolean {
+  const { hasRunning, line, wasAsked, demandUs } = account
+  return hasRunning || line.length > 0 || wasAsked || demandUs > 0 || isBeyond(account, now) || isDue(account, now)
+}
+
+export function isDue(account: Account, now: number): boolean {
+  return dueAt(account, now) !== undefined
+}
+
+/** Whether the store has all of it, and grants it nothing ahead. */
+export function isReported({ told, own }: Account, now: number): boolean {
+  if (told === undefined) return false
+  const { used, held, ahead, added } = told
+  return used === own.usedUs(now) && held === own.pricedUs(now) && ahead === 0 && added === own.addedUs
+}

@@ -1,0 +1,58 @@
+import type { UsageStore } from '../../advisor/usage-log'
+import type { Answer, Report } from '../budget/report'
+
+/** What processes share: one server, or several that share the subjects out among themselves. Made by `redisStore()`. */
+export interface ThrottleStore extends UsageStore {
+  /** The server that keeps the accounts of the subject with this id now. */
+  serverOf(id: string): StoreServer
+  /** Says from now on what becomes of the servers. */
+  watch(watcher: StoreWatcher): void
+  /**
+   * Names what it keeps, such as a database and a prefix. Two stores of one process that say the same keep the same
+   * accounts. Default: nothing is known of it.
+   */
+  readonly keeps?: string
+  /** Lets go of connections. Safe to call twice. */
+  close(): Promise<void>
+}
+
+/**
+ * One server. Its clock decides which window is open. Both methods may reject with any error and may take for ever: the
+ * throttle has a deadline of its own, 70 ms.
+ */
+export interface StoreServer {
+  /** Where it is, `host:port`, for warnings where there are several servers; undefined for the only one. */
+  readonly name: string | undefined
+  /** Where it is, for messages. Default: its name. */
+  readonly place?: string
+  /** How many reports go in one command, 1 to 100. Default 100. */
+  readonly reportsPerCommand?: number
+  /**
+   * Takes reports of one process in, grants what they ask for, and answers each in order. Each report is atomic, and
+   * does nothing where a later one of its process is known.
+   *
+   * @param policy the window's name
+   * @param process names the process that reports; no two processes have one name
+   */
+  report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]>
+  /** A heartbeat of this process. */
+  beat(): Promise<Beat>
+}
+
+/** What a server says with each heartbeat. */
+export interface Beat {
+  /** The server's time, in microseconds since 1970. */
+  readonly time: number
+  /** How many processes it has heard of in the last seconds. Default 1. */
+  readonly living?: number
+  /** Changes where the server may have lost data: then every process reports everything again. */
+  readonly token?: string
+}
+
+/** Who is to know what becomes of a store's servers. */
+export interface StoreWatcher {
+  /** The server can be reached now, or again: what it was told before may be gone. */
+  ready(server: StoreServer): void
+  /** The server keeps no accounts any more. */
+  gone(server: StoreServer): void
+}

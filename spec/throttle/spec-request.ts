@@ -1,0 +1,78 @@
+import { Stopwatch, type TimeState } from '../../lib/http/stopwatch'
+import { HoldRecord, type HoldOwner, type WaitEnd } from '../../lib/throttle/budget/hold'
+import type { Budgets } from '../../lib/throttle/budgets'
+
+/** A request's time that a spec turns. */
+export class SpecTime extends Stopwatch {
+  change(state: TimeState, at: number): void {
+    if (this.state !== 'ended') this.enter(state, at)
+  }
+
+  override leaveOut(us: number, now: number): number {
+    return super.leaveOut(us, now)
+  }
+}
+
+/** A request without Express: asks budgets, and does what a spec says. Times in µs. */
+export class SpecRequest implements HoldOwner {
+  readonly time: SpecTime
+  isGone = false
+  /** What became of it; undefined while it waits. */
+  end: WaitEnd | undefined = undefined
+  readonly hold: HoldRecord
+  readonly #price: () => number
+
+  constructor(
+    readonly budgets: Budgets,
+    subject: string,
+    now: number,
+    { price = (): number => 0, limitUs = 1_000_000, waitUs = 0, clientWaitUs = Infinity } = {},
+  ) {
+    this.#price = price
+    this.time = new SpecTime(now)
+    const wait = { maxUs: waitUs, perSubject: 100 }
+    this.hold = new HoldRecord(budgets.account(subject, now), this, limitUs, clientWaitUs, wait)
+    const decision = budgets.admit(this.hold, now)
+    if (decision !== 'ask' && decision !== 'wait') this.end = decision
+  }
+
+  get hasBegun(): boolean {
+    return this.end === 'start'
+  }
+
+  start(now: number): this {
+    this.budgets.start(this.hold, now)
+    this.time.change('running', now)
+    return this
+  }
+
+  awaitClient(now: number): void {
+    this.hold.account.awaitClient(this.hold, now)
+    this.time.change('awaitingClient', now)
+  }
+
+  finish(now: number): void {
+    this.budgets.finish(this.hold, now)
+    this.time.change('ended', now)
+  }
+
+  priceUs(): number {
+    return this.#price()
+  }
+
+  decided(_hold: HoldRecord, end: WaitEnd): void {
+    this.end = end
+  }
+
+  waitCounts(at: number): void {
+    this.time.change('running', at)
+  }
+
+  windowBegan(): void {
+    // a wait that counts goes on counting
+  }
+
+  overrun(): void {
+    // the app does as it likes
+  }
+}
