@@ -58,7 +58,7 @@ export class Spenders {
       limitMs: account.limitUs > 0 ? account.limitUs / 1_000 : null,
       holdMs: Math.round(account.own.heldUs(now) / 1_000),
       running: account.own.live + account.others.running,
-      waiting: account.line.length,
+      waiting: account.waiting,
       endsInMs: Math.round(account.endsInUs(now) / 1_000),
     }
   }

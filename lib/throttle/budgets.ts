@@ -4,7 +4,7 @@ import { UsageLog } from '../advisor/usage-log'
 import type { Account } from './budget/account'
 import { type Decision, decide } from './budget/decide'
 import type { Hold } from './budget/hold'
-import { mostWaiting, serveLine } from './budget/line'
+import { endLine, mostWaiting, serveLine } from './budget/line'
 import { Subjects } from './budget/subjects'
 import { WindowClock, memoryServer } from './budget/window-clock'
 import type { StoreHealth } from './store/health'
@@ -107,7 +107,7 @@ export class Budgets {
   admit(hold: Hold, now: number): Decision | 'gone' {
     const { account } = hold
     account.ask(hold)
-    const most = account.line.length > 0 ? mostWaiting(hold.wait, this.#lines) : 0
+    const most = account.waiting > 0 ? mostWaiting(hold.wait, this.#lines) : 0
     const decision = decide(account, hold, most, now)
     this.#reporter?.activate(account)
     if (decision === 'start') account.begin(hold)
@@ -176,8 +176,8 @@ export class Budgets {
     const now = nowUs(this.#clock)
     account.enter(now)
     serveLine(account, now)
-    if (account.line.length > 0 && now >= account.askAt) this.#reporter?.ask(account)
-    return account.line.length > 0
+    if (account.waiting > 0 && now >= account.askAt) this.#reporter?.ask(account)
+    return account.waiting > 0
   }
 
   // --- figures
@@ -241,9 +241,10 @@ export class Budgets {
     const now = nowUs(this.#clock)
     this.#subjects.close()
     this.#signalled.clear()
-    const waited: Hold[] = []
-    for (const account of this.#subjects) waited.push(...account.close(now))
-    for (const hold of waited) hold.owner.decided(hold, 'closed')
+    for (const account of this.#subjects) {
+      endLine(account)
+      account.close(now)
+    }
     await this.#reporter?.close()
     this.#isClosed = true
     for (const account of this.#subjects) account.moveTo(memoryServer(account.server.clock))

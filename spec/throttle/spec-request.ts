@@ -1,6 +1,21 @@
 import { Stopwatch, type TimeState } from '../../lib/http/stopwatch'
-import { HoldRecord, type HoldOwner, type WaitEnd } from '../../lib/throttle/budget/hold'
+import type { Account } from '../../lib/throttle/budget/account'
+import { type Hold, HoldRecord, type HoldOwner, type WaitEnd } from '../../lib/throttle/budget/hold'
 import type { Budgets } from '../../lib/throttle/budgets'
+
+/** Requests that wait in an account, in order. */
+export function waitingOf(account: Account): Hold[] {
+  const all: Hold[] = []
+  for (let hold = account.firstInLine; hold !== undefined; hold = hold.behind) all.push(hold)
+  return all
+}
+
+/** Requests that were let in to an account and have not ended. */
+export function holdsOf(account: Account): Hold[] {
+  const all: Hold[] = []
+  for (let hold = account.own.first; hold !== undefined; hold = hold.following) all.push(hold)
+  return all
+}
 
 /** A request's time that a spec turns. */
 export class SpecTime extends Stopwatch {

@@ -1,4 +1,4 @@
-import type { HoldRecord } from './hold'
+import type { HoldRecord, WaitEnd } from './hold'
 import { OwnUsage } from './own-usage'
 import { type Histories, type RoutePrice, learnPrice } from './price'
 import { type Answer, type AnswerFigures, GRANT_US, LEASE_US, type Report } from './report'
@@ -17,29 +17,34 @@ const BEHIND_US = 100_000
 const ASK_US = 100_000
 
 /** What the other processes have in the store, as its last answer said. Microseconds, but for the count. */
-interface OthersUsage {
-  readonly used: number
-  readonly held: number
-  readonly ahead: number
-  readonly running: number
-  readonly excused: number
-  readonly added: number
+class OthersUsage {
+  used = 0
+  held = 0
+  ahead = 0
+  running = 0
+  excused = 0
+  added = 0
 }
 
 /** What the store has of this process. */
-interface Told extends Pick<OthersUsage, 'used' | 'held' | 'ahead' | 'added'> {
+class Told {
+  isKnown = true
+  used = 0
+  held = 0
+  ahead = 0
+  added = 0
   /** When the hold expires there, at the soonest, in µs of the process's clock. */
-  readonly until: number
+  until = 0
 }
 
 /** Time and places that the store has granted ahead of need. */
-interface GrantedTime {
-  us: number
+class GrantedTime {
+  us = 0
   /** Requests that may start from it at once. */
-  places: number
+  places = 0
   /** It was asked for under this limit, and serves no lower one. */
-  limitUs: number
-  until: number
+  limitUs = 0
+  until = 0
 }
 
 /** Terms of a policy that its accounts follow. */
@@ -52,9 +57,6 @@ export interface AccountTerms {
   /** Without a store: hears of a subject's total in the window that ends at `ends`, whenever it is looked at. Microseconds. */
   readonly total: ((ends: number, beforeUs: number, afterUs: number) => void) | undefined
 }
-
-const NOTHING: OthersUsage = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0 }
-const TOLD_NOTHING: Told = { used: 0, held: 0, ahead: 0, added: 0, until: -Infinity }
 
 /**
  * What one process knows of one subject's budget in the window that is open: its own requests, what the store has
@@ -74,14 +76,16 @@ class AccountState {
   limitUs = 0
   highestLimitUs = 0
   unitUs = 0
-  others = NOTHING
+  readonly others = new OthersUsage()
   /** When what the others have was sent for, in µs of the process's clock. */
   heardAt = -Infinity
   /** Own used and held time when the store's answer came: an outage divides what was left then. */
   ownWhenHeard = 0
-  readonly grant: GrantedTime = { us: 0, places: 0, limitUs: 0, until: 0 }
+  readonly grant = new GrantedTime()
   /** Requests that wait, first come, first served. */
-  line: HoldRecord[] = []
+  firstInLine: HoldRecord | undefined = undefined
+  #lastInLine: HoldRecord | undefined = undefined
+  waiting = 0
   /** The line is asked about again then. */
   askAt = 0
   /** The subject's overshoot in earlier windows, in hundredths of a limit: so many times fewer places. */
@@ -97,8 +101,7 @@ class AccountState {
   latelyUs = 0
   wasAsked = false
   peak = 0
-  /** What the store has; undefined where that is not known. */
-  told: Told | undefined = TOLD_NOTHING
+  readonly told = new Told()
   /** The report that is under way, and when it was sent. */
   sent: Report | undefined
   sentAt = 0
@@ -189,7 +192,7 @@ class AccountState {
 
   /** Whether nothing of it matters any more: no request, no report, no strain, no debt. */
   hasNothingLeft(now: number): boolean {
-    if (this.hasRunning || this.line.length > 0 || this.sent !== undefined) return false
+    if (this.hasRunning || this.waiting > 0 || this.sent !== undefined) return false
     if (this.own.usedUs(now) === 0 && this.lastSeq === 0 && this.strain === NO_STRAIN && this.carriedUs === 0)
       return true
     const { windowUs, carryOver } = this.terms
@@ -221,21 +224,27 @@ class AccountState {
     this.hasNews = isLeft && (this.hasNews || isUntold)
     if (!isLeft) this.highestLimitUs = 0
     this.own.enter(now - (time - this.start))
-    this.others = this.carriedUs > 0 ? { ...NOTHING, used: this.carriedUs } : NOTHING
+    this.#forgetOthers()
     this.heardAt = -Infinity
     this.dropGrant()
-    if (this.told !== undefined && this.told !== TOLD_NOTHING) this.told = { ...this.told, used: 0, held: 0, added: 0 } // the store keeps what runs
+    this.told.used = this.told.held = this.told.added = 0 // the store keeps what runs
     this.lastSeq = this.stored = this.ownWhenHeard = this.#shownUs = this.#totalUs = 0
-    for (const hold of this.own.holds) {
+    for (let hold = this.own.first; hold !== undefined; hold = hold.following) {
       this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)
       if (hold.state === 'running') hold.owner.windowBegan(Math.max(hold.owner.time.since, now - (time - this.start)))
     }
   }
 
+  #forgetOthers(): void {
+    const { others } = this
+    others.used = this.carriedUs
+    others.held = others.ahead = others.running = others.excused = others.added = 0
+  }
+
   /** Whether the store may lack some of what this process used. */
   #isUntold(now: number): boolean {
     const { told, own } = this
-    return told === undefined || told.used !== own.usedUs(now) || told.added !== own.addedUs
+    return !told.isKnown || told.used !== own.usedUs(now) || told.added !== own.addedUs
   }
 
   /** Says the total where somebody counts them. */
@@ -250,7 +259,7 @@ class AccountState {
   /** Another server keeps it now. */
   moveTo(server: Server): void {
     this.server = server
-    this.told = undefined
+    this.told.isKnown = false
   }
 
   forget(): void {
@@ -273,13 +282,27 @@ class AccountState {
     const { isMemory, isDown } = this.server
     hold.waitsUntil = now + hold.wait.maxUs
     hold.isConsidered = isMemory || isDown
-    this.line.push(hold)
+    if (this.#lastInLine === undefined) this.firstInLine = hold
+    else this.#lastInLine.behind = hold
+    this.#lastInLine = hold
+    this.waiting++
   }
 
-  /** Those who stay in line. */
-  keepInLine(line: HoldRecord[], isAlone: boolean): void {
-    if (isAlone) for (const hold of line) hold.isConsidered = true
-    this.line = line
+  /** A request leaves the line. @param before who stands before it */
+  leave(hold: HoldRecord, before: HoldRecord | undefined, end: WaitEnd): void {
+    if (before === undefined) this.firstInLine = hold.behind
+    else before.behind = hold.behind
+    if (this.#lastInLine === hold) this.#lastInLine = before
+    hold.behind = undefined
+    hold.waitEnd = end
+    this.waiting--
+    if (end === 'start') this.begin(hold)
+    else this.refuse(hold)
+  }
+
+  /** This process decides alone about who stays in line. */
+  consider(hold: HoldRecord): void {
+    hold.isConsidered = true
   }
 
   /** Lets a request in. Its time stands still until {@link resume}. */
@@ -384,12 +407,11 @@ class AccountState {
   takeReport(seq: number, now: number, wishes: boolean): Report {
     this.enter(now)
     this.dropGrant()
-    const { own, line, terms } = this
-    const [first] = line
+    const { own, firstInLine: first, terms } = this
     const latest = own.lastEnd
     let lasts = latest === Infinity ? LEASE_US : Math.max(0, latest - now)
     let want = 0
-    for (const hold of line) {
+    for (let hold = first; hold !== undefined; hold = hold.behind) {
       hold.priceUs = Math.min(hold.owner.priceUs(hold), hold.limitUs)
       if (hold.askedIn === 0) hold.askedIn = seq
       want += hold.priceUs
@@ -416,7 +438,7 @@ class AccountState {
       carries: terms.carryOver,
       lasts,
       want,
-      count: line.length,
+      count: this.waiting,
       unit: first?.priceUs ?? 0,
       wish,
       wishPlaces: wish > 0 ? 2 * Math.max(1, this.peak) : 0,
@@ -426,7 +448,7 @@ class AccountState {
     this.sentAt = now
     this.lastSeq = seq
     this.hasEnded = false
-    this.told = undefined
+    this.told.isKnown = false
     return report
   }
 
@@ -454,14 +476,19 @@ class AccountState {
     // The server's clock was set back, or a promoted replica's is behind: the window has not begun there.
     const isBehind = answer.status === 'closed' && answer.time < this.start - BEHIND_US
     if (answer.status === 'unreadable' || isBehind) return 'serve'
-    return this.line.length > 0 ? 'again' : undefined
+    return this.waiting > 0 ? 'again' : undefined
   }
 
   #hear(report: Report, { found }: Answer, figures: AnswerFigures, now: number): void {
-    const { grant, own, sentAt } = this
-    const { used, held, aheadOfOthers, running, excused, added, granted, count, ahead, places } = figures
+    const { grant, others, own, sentAt, told } = this
+    const { granted, count, ahead, places } = figures
     this.stored = found < report.stored ? 0 : report.seq // it was lost there: the next report names the subject again
-    this.others = { used, held, ahead: aheadOfOthers, running, excused, added }
+    others.used = figures.used
+    others.held = figures.held
+    others.ahead = figures.aheadOfOthers
+    others.running = figures.running
+    others.excused = figures.excused
+    others.added = figures.added
     this.heardAt = sentAt
     this.hasNews = false
     if (report.clears) this.isCleared = false
@@ -469,30 +496,30 @@ class AccountState {
       this.strain = figures.strain
       this.carriedUs = figures.carried
     }
-    this.told = {
-      used: report.used,
-      ahead,
-      added: report.added,
-      held: report.held + granted,
-      until: sentAt + report.lasts,
-    }
+    told.isKnown = true
+    told.used = report.used
+    told.held = report.held + granted
+    told.ahead = ahead
+    told.added = report.added
+    told.until = sentAt + report.lasts
     grant.us = ahead + granted
     grant.places = places + count
     grant.limitUs = report.limit
     grant.until = sentAt + GRANT_US
     this.ownWhenHeard = own.usedUs(now) + own.heldUs(now)
-    for (const hold of this.line) hold.isConsidered ||= hold.askedIn !== 0 && hold.askedIn <= report.seq
+    for (let hold = this.firstInLine; hold !== undefined; hold = hold.behind)
+      hold.isConsidered ||= hold.askedIn !== 0 && hold.askedIn <= report.seq
   }
 
   /** No answer came: what the store has is not known, and the report may still be done. */
   giveUp(): void {
     this.sent = undefined
-    this.told = undefined
+    this.told.isKnown = false
   }
 
   /** What the store has is to be told again: it may have lost it. */
   tellAgain(): void {
-    this.told = undefined
+    this.told.isKnown = false
   }
 
   /** Says when those who wait are to be asked about again. Not all processes at once. */
@@ -516,15 +543,11 @@ class AccountState {
     this.dropGrant()
   }
 
-  /** The process closes: what runs pays so far. Returns those who waited. */
-  close(now: number): HoldRecord[] {
+  /** The process closes: what runs pays so far. */
+  close(now: number): void {
     this.enter(now)
-    for (const hold of [...this.own.holds]) this.own.end(hold, now)
-    const { line } = this
-    for (const hold of line) this.refuse(hold)
-    this.line = []
+    while (this.own.first !== undefined) this.own.end(this.own.first, now)
     this.dropGrant()
-    return line
   }
 
   dropGrant(): void {

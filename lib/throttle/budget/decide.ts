@@ -23,18 +23,25 @@ const LONG_OUTAGE_US = 1_000_000
  * @param most how many of the subject's requests may wait
  */
 export function decide(account: Account, hold: Hold, most: number, now: number): Decision {
-  const { server, line } = account
+  const { server, waiting } = account
   const { limitUs, priceUs } = hold
   const isDecided = server.isMemory || server.isDown
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
   if (account.usedUs(now) > limitUs && isHeard && account.isOpen(now)) return 'spent'
-  if (line.length > 0) {
-    if (hold.wait.perSubject > 0 && line[most - 1]?.isConsidered) return 'queue'
-    return isDecided || line[0]?.isConsidered ? 'wait' : 'ask'
+  if (waiting > 0) {
+    if (hold.wait.perSubject > 0 && isConsidered(account, most)) return 'queue'
+    return isDecided || isConsidered(account, 1) ? 'wait' : 'ask'
   }
   if (fits(account, priceUs, limitUs, now, server.isDown)) return 'start'
   if (!isDecided) return 'ask'
   return hold.wait.maxUs > 0 ? 'wait' : noRoom(account, limitUs, now, server.isDown)
+}
+
+/** Whether the store, or this process, has considered so many of those who wait. */
+function isConsidered(account: Account, count: number): boolean {
+  let hold = account.firstInLine
+  for (let n = 1; n < count && hold !== undefined; n++) hold = hold.behind
+  return hold?.isConsidered === true
 }
 
 /**

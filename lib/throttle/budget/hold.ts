@@ -55,14 +55,19 @@ export class HoldRecord {
   baseUs = 0
   /** The window that it was let in to. */
   number = 0
-  /** Its place among the account's holds. */
-  at = 0
+  /** Its neighbours among the account's holds. Lists made of the holds themselves: arrays would outlive them. */
+  previous: HoldRecord | undefined = undefined
+  following: HoldRecord | undefined = undefined
+  /** Who waits behind it. */
+  behind: HoldRecord | undefined = undefined
   /** While it waits: it is refused then at the latest, in µs of the process's clock. */
   waitsUntil = 0
   /** The first report that asked for it; 0 before. */
   askedIn = 0
   /** An answer of the store knew of it, so it waits for room. */
   isConsidered = false
+  /** What became of its wait. */
+  waitEnd: WaitEnd | undefined = undefined
 
   /** @param clientWaitUs all waits for the client are excused up to this, in µs a window */
   constructor(

@@ -8,9 +8,9 @@ const WAITING_SHARE = 16
 
 /** How many requests of one subject may wait now. @param lines accounts in which requests wait */
 export function mostWaiting({ perSubject }: WaitRule, lines: Iterable<Account>): number {
-  let waiting = 0
-  for (const { line } of lines) waiting += line.length
-  return Math.min(perSubject, Math.ceil(Math.max(1, MOST_WAITING - waiting) / WAITING_SHARE))
+  let all = 0
+  for (const { waiting } of lines) all += waiting
+  return Math.min(perSubject, Math.ceil(Math.max(1, MOST_WAITING - all) / WAITING_SHARE))
 }
 
 /**
@@ -20,18 +20,31 @@ export function mostWaiting({ perSubject }: WaitRule, lines: Iterable<Account>):
  * @param isAlone this process decides without the store
  */
 export function serveLine(account: Account, now: number, isAlone = account.server.isDown): void {
-  if (account.line.length === 0) return
-  const ends: [Hold, WaitEnd][] = []
-  const left: Hold[] = []
-  for (const hold of account.line) {
-    const end = decideWaiting(account, hold, left.length, now, isAlone)
-    if (end === 'wait') left.push(hold)
-    else {
-      if (end === 'start') account.begin(hold)
-      else account.refuse(hold)
-      ends.push([hold, end])
+  if (account.waiting > 0)
+    endSome(account, isAlone, (hold, before) => decideWaiting(account, hold, before, now, isAlone))
+}
+
+/** The throttle is closed: nobody waits any longer. */
+export function endLine(account: Account): void {
+  endSome(account, false, () => 'closed')
+}
+
+/** @param decide says what becomes of a hold, before which so many stay in line */
+function endSome(account: Account, isAlone: boolean, decide: (hold: Hold, before: number) => WaitEnd | 'wait'): void {
+  const ended: Hold[] = []
+  let last: Hold | undefined
+  for (let [hold, before] = [account.firstInLine, 0]; hold !== undefined;) {
+    const next: Hold | undefined = hold.behind
+    const end = decide(hold, before)
+    if (end === 'wait') {
+      if (isAlone) account.consider(hold)
+      last = hold
+      before++
+    } else {
+      account.leave(hold, last, end)
+      ended.push(hold)
     }
+    hold = next
   }
-  account.keepInLine(left, isAlone)
-  for (const [hold, end] of ends) hold.owner.decided(hold, end)
+  for (const hold of ended) hold.owner.decided(hold, hold.waitEnd as WaitEnd)
 }

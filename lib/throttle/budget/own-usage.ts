@@ -10,7 +10,9 @@ const LONGER_LEAST_US = 1_000
 export class OwnUsage {
   /** Time that was charged without being measured, less what counts as overshoot without having been measured. */
   addedUs = 0
-  readonly holds: HoldRecord[] = []
+  /** Requests that have a place, the latest first. */
+  first: HoldRecord | undefined = undefined
+  live = 0
   /** Time of requests that do not run. */
   #settledUs = 0
   /** Running requests: their count; the sums of when each would have started had it never stopped, and of their expected ends. */
@@ -31,11 +33,6 @@ export class OwnUsage {
   #waitStartsUs = 0
   /** When the window began, in µs of the process's clock; -Infinity for the first. */
   #beganAt = -Infinity
-
-  /** Requests that have a place. */
-  get live(): number {
-    return this.holds.length
-  }
 
   /** Time that requests took, with the elapsed time of running ones. */
   usedUs(now: number): number {
@@ -75,7 +72,10 @@ export class OwnUsage {
   begin(hold: HoldRecord): void {
     hold.leftUs = hold.priceUs
     hold.state = 'parked'
-    hold.at = this.holds.push(hold) - 1
+    hold.following = this.first
+    if (this.first !== undefined) this.first.previous = hold
+    this.first = hold
+    this.live++
     this.#parkedUs += hold.leftUs
   }
 
@@ -138,7 +138,7 @@ export class OwnUsage {
    */
   boundWaits(now: number, othersUs: number): void {
     if (this.#waiting === 0) return
-    for (const hold of this.holds) {
+    for (let hold = this.first; hold !== undefined; hold = hold.following) {
       if (hold.state !== 'awaitingClient') continue
       const beyondUs = othersUs + this.excusedUs(now) - hold.clientWaitUs
       if (beyondUs <= 0) continue
@@ -153,8 +153,12 @@ export class OwnUsage {
   end(hold: HoldRecord, now: number): void {
     this.park(hold, now)
     hold.state = 'ended'
-    const last = this.holds.pop() as HoldRecord
-    if (last !== hold) this.holds[(last.at = hold.at)] = last
+    const { previous, following } = hold
+    if (previous === undefined) this.first = following
+    else previous.following = following
+    if (following !== undefined) following.previous = previous
+    hold.previous = hold.following = undefined
+    this.live--
     this.#parkedUs -= hold.leftUs
   }
 
@@ -180,7 +184,7 @@ export class OwnUsage {
     this.#beganAt = boundary
     this.#settledUs = this.#excusedUs = this.addedUs = 0
     this.#startsUs = this.#waitStartsUs = 0
-    for (const hold of this.holds) {
+    for (let hold = this.first; hold !== undefined; hold = hold.following) {
       const { time } = hold.owner
       const from = Math.max(time.since, boundary)
       hold.baseUs = time.countedUs(from)
@@ -191,7 +195,7 @@ export class OwnUsage {
 
   #reprice(now: number): void {
     this.#soonest = Infinity
-    for (const hold of this.holds) {
+    for (let hold = this.first; hold !== undefined; hold = hold.following) {
       if (hold.state !== 'running') continue
       if (hold.until <= now) {
         if (!hold.isBeyondPrice) this.#leavePrice(hold)

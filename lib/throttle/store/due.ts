@@ -15,8 +15,8 @@ const LAST_US = 2_000_000
  */
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
   const { told, own, grant, hasNews, hasEnded, hasRunning } = account
-  if (told === undefined || hasNews) return 'tick'
-  if (hasEnded && (account.line.length > 0 || areFew(account, now))) return 'now'
+  if (!told.isKnown || hasNews) return 'tick'
+  if (hasEnded && (account.waiting > 0 || areFew(account, now))) return 'now'
   const untold = own.usedUs(now) + own.pricedUs(now) - told.used - told.held
   if (Math.abs(untold) > toleranceOf(account) || grant.us > 0 || told.ahead > 0) return 'tick'
   if (own.addedUs !== told.added) return 'tick'
@@ -43,8 +43,8 @@ function isBeyond(account: Account, now: number): boolean {
 
 /** Whether a tick is to look at the account again. */
 export function isActive(account: Account, now: number): boolean {
-  const { hasRunning, line, wasAsked, demandUs } = account
-  return hasRunning || line.length > 0 || wasAsked || demandUs > 0 || isBeyond(account, now) || isDue(account, now)
+  const { hasRunning, waiting, wasAsked, demandUs } = account
+  return hasRunning || waiting > 0 || wasAsked || demandUs > 0 || isBeyond(account, now) || isDue(account, now)
 }
 
 export function isDue(account: Account, now: number): boolean {
@@ -53,7 +53,6 @@ export function isDue(account: Account, now: number): boolean {
 
 /** Whether the store has all of it, and grants it nothing ahead. */
 export function isReported({ told, own }: Account, now: number): boolean {
-  if (told === undefined) return false
-  const { used, held, ahead, added } = told
-  return used === own.usedUs(now) && held === own.pricedUs(now) && ahead === 0 && added === own.addedUs
+  const { isKnown, used, held, ahead, added } = told
+  return isKnown && used === own.usedUs(now) && held === own.pricedUs(now) && ahead === 0 && added === own.addedUs
 }

@@ -215,9 +215,9 @@ export class Reporter {
       serveLine(account, now, answer.status !== 'written' || account.server.isDown)
       this.#tellRefreshed(account, report.seq)
     }
-    if (account.line.length > 0) account.askLater(now)
+    if (account.waiting > 0) account.askLater(now)
     this.activate(account)
-    const isNew = account.line[0] !== undefined && !account.line[0].isConsidered
+    const isNew = account.firstInLine?.isConsidered === false
     if (next === 'again' || isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
   }
 
@@ -322,7 +322,7 @@ export class Reporter {
       for (const account of left) this.ask(account)
       await this.#turn(0)
       await this.#quiet()
-      if (left.some(({ told }) => told === undefined)) await this.#turn(CLOSING_PAUSE_MS)
+      if (left.some(({ told }) => !told.isKnown)) await this.#turn(CLOSING_PAUSE_MS)
     }
     this.#state = 'closed'
     this.#unsubscribe()

@@ -1,6 +1,7 @@
 import { type Account, PLACES } from '../../../lib/throttle/budget/account'
 import type { Hold } from '../../../lib/throttle/budget/hold'
 import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
+import { waitingOf } from '../spec-request'
 import type { Laws } from './laws'
 import type { SimulatedProcess } from './simulated-process'
 import type { Simulation } from './simulation'
@@ -32,9 +33,9 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
     const account = process.account(work)
     if (!account) continue
     if (account.number === number) open.push([process, account])
-    else if (account.own.live > 0 || account.line.length > 0) return // it has not entered the window yet
+    else if (account.own.live > 0 || account.waiting > 0) return // it has not entered the window yet
   }
-  if (open.every(([, { line }]) => line.length === 0)) return
+  if (open.every(([, { waiting }]) => waiting === 0)) return
   const dying = sim.processes.filter(
     ({ isDead, atDeath }) => isDead && (atDeath.get(`${work.id}/${number}`)?.until ?? 0) > sim.loop.now,
   )
@@ -51,7 +52,7 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
   const idle = 2 * TICK_US + 3 * LOOK_US + sim.roundTrip + (sim.mode === 'killed' ? LEASE_US : 0)
   const strain = Math.max(laws.strains.most(work, number), ...open.map(([, account]) => account.strain / 100)) * 1.02
   for (const [process, account] of open) {
-    const first = account.line.find(({ owner }) => !owner.isGone)
+    const first = waitingOf(account).find(({ owner }) => !owner.isGone)
     if (!first) continue
     const { limitUs } = first
     const free = limitUs - used - held - ahead + account.grant.us - slack

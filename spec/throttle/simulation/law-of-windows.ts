@@ -122,7 +122,7 @@ function conserved(
   if (isLossy || allow.isRecent(undefined, [...LOSSES, ...SILENCES, 'close'])) {
     if (!isLossy || allow.isRecent()) return
     // Commands get lost: the store may not have heard of the last seconds, but the process knows that.
-    if (process.account(work)?.told === undefined || process.isDown) return
+    if (process.account(work)?.told.isKnown !== true || process.isDown) return
     if (process.upSince > sim.loop.now - TOLD_US - sim.roundTrip) return
   }
   if (isAtRestSinceLoss(sim, laws, work, process)) return

@@ -5,6 +5,7 @@ import { Allowances } from './allowances'
 import { watchLines } from './law-of-lines'
 import { watchWindows } from './law-of-windows'
 import { ATTACKED_WINDOWS } from './scenario'
+import { holdsOf } from '../spec-request'
 import type { SimulatedProcess } from './simulated-process'
 import type { SimulatedRequest } from './simulated-request'
 import type { Simulation } from './simulation'
@@ -96,7 +97,7 @@ export class Laws {
       const account = process.account(work)
       if (account?.number !== number) continue
       held += account.own.heldUs(process.nowUs())
-      for (const hold of account.own.holds)
+      for (const hold of holdsOf(account))
         if (hold.state === 'running')
           guessed += Math.max(0, hold.until - process.nowUs() + hold.takenUs(process.nowUs()) - hold.priceUs)
     }

@@ -4,6 +4,7 @@ import { RoutePrice } from '../../../lib/throttle/budget/price'
 import { type Answer, GRACE_US, LEASE_US, type Report } from '../../../lib/throttle/budget/report'
 import { Budgets } from '../../../lib/throttle/budgets'
 import { type ServerHealth, StoreHealth } from '../../../lib/throttle/store/health'
+import { waitingOf } from '../spec-request'
 import type { SimulatedRequest } from './simulated-request'
 import { EPOCH_US, SimulatedStore } from './simulated-store'
 import type { Simulation } from './simulation'
@@ -193,10 +194,11 @@ export class SimulatedProcess implements Clock {
     for (const work of works) {
       const account = this.account(work)
       if (!account) continue
-      const { number, own, line, sent } = account
+      const { number, own, sent } = account
       const told = sent ? sent.held + sent.want : 0
       const stored = model.hash(work.id, number)?.fields.get(this.name)?.held ?? 0
       const heldUs = Math.max(own.pricedUs(now), told, stored)
+      const line = waitingOf(account)
       const waits = line.map(({ priceUs }) => priceUs)
       const lasts = own.lastEnd === Infinity ? LEASE_US : own.lastEnd - now
       const until = loop.now + Math.max(0, lasts, ...waits) + GRACE_US
