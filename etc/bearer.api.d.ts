@@ -113,9 +113,9 @@ type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
     readonly clock?: Clock | undefined;
 };
 interface BearerHandler extends Middleware {
-    check(token: unknown, options?: {
+    readonly check: (token: unknown, options?: {
         readonly resource?: string | undefined;
-    }): Promise<Session>;
+    }) => Promise<Session>;
     ready(): Promise<void>;
     reload(): Promise<void>;
     keys(): readonly IssuerKey[];

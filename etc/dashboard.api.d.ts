@@ -7,7 +7,6 @@ import "node:http";
 import "http-errors";
 import "../shared/dialect.js";
 import "../shared/clock.js";
-import "../shared/store.js";
 interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];
     readonly redis?: RedisClient | string | undefined;

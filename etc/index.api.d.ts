@@ -11,10 +11,9 @@ export { D as Denial, a as DenialError, b as DenialHeaders, c as DenyOptions, E 
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "./shared/service-unavailable.js";
 export { C as Clock } from "./shared/clock.js";
 export { D as Dialect } from "./shared/dialect.js";
-export { A as Advice, a as AdviseOptions, B as Bar, E as EventStreams, L as LimitAdvice, b as LimitMs, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";
+export { A as Advice, a as AdviseOptions, B as Bar, E as EventStreams, L as LimitAdvice, b as LimitMs, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, e as ThrottleStore, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";
 export { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, StoreMessage, SyncedMessage, addressSubject, redisStore, throttleTest } from "./throttle/index.js";
-export { B as BudgetJson, R as RequestBudget, b as budgetOf } from "./shared/express-request2.js";
-export { A as Answer, a as AnswerFigures, B as Beat, R as Report, S as StoreServer, b as StoreWatcher, T as ThrottleStore, U as UsageStore } from "./shared/store.js";
+export { B as BudgetJson, R as RequestBudget, b as budgetOf } from "./shared/budget-of.js";
 import "express";
 import "node:http";
 import "node:crypto";

@@ -1,7 +1,7 @@
 // Written by npm run api-report. Do not edit.
 import { Request, Router, RequestHandler, Response } from "express";
 import "../shared/express-request.js";
-import "../shared/express-request2.js";
+import "../shared/budget-of.js";
 import { KeyObject, JsonWebKey } from "node:crypto";
 import { Clock } from "../bearer/index.js";
 import { Dialect } from "../bearer/index.js";

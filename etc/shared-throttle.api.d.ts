@@ -2,7 +2,6 @@
 import { c as DenyOptions, M as Middleware } from "./deny.js";
 import { Request } from "express";
 import { C as Clock } from "./clock.js";
-import { T as ThrottleStore } from "./store.js";
 interface Bar {
     readonly fromMs: number;
     readonly toMs: number;
@@ -34,10 +33,84 @@ interface Advice {
     readonly distribution: readonly Bar[];
 }
 type EventStreams = "whole" | "header";
+interface Report {
+    readonly subject?: string;
+    readonly id: string;
+    readonly number: number;
+    readonly starts: number;
+    readonly ends: number;
+    readonly seq: number;
+    readonly stored: number;
+    readonly used: number;
+    readonly held: number;
+    readonly running: number;
+    readonly excused: number;
+    readonly added: number;
+    readonly strain: number;
+    readonly carried: number;
+    readonly hasNews: boolean;
+    readonly clears: boolean;
+    readonly carries: boolean;
+    readonly lasts: number;
+    readonly want: number;
+    readonly count: number;
+    readonly unit: number;
+    readonly wish: number;
+    readonly wishPlaces: number;
+    readonly limit: number;
+}
+interface Answer {
+    readonly time: number;
+    readonly status: "written" | "closed" | "late" | "unreadable";
+    readonly found: number;
+    readonly cause?: string;
+    readonly figures?: AnswerFigures;
+}
+interface AnswerFigures {
+    readonly used: number;
+    readonly held: number;
+    readonly aheadOfOthers: number;
+    readonly running: number;
+    readonly excused: number;
+    readonly added: number;
+    readonly strain: number;
+    readonly granted: number;
+    readonly count: number;
+    readonly ahead: number;
+    readonly places: number;
+    readonly carried: number;
+    readonly before?: number;
+}
 interface ThrottleHeaders {
-    readonly throttle?: boolean | undefined;
-    readonly throttleOnRefusal?: boolean | undefined;
-    readonly rateLimit?: boolean | undefined;
+    readonly throttle?: boolean;
+    readonly throttleOnRefusal?: boolean;
+    readonly rateLimit?: boolean;
+}
+interface UsageStore {
+    addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
+    readUsage?(policy: string, hours: readonly number[]): Promise<readonly Readonly<Record<string, string>>[]>;
+}
+interface ThrottleStore extends UsageStore {
+    serverOf(id: string): StoreServer;
+    watch(watcher: StoreWatcher): void;
+    readonly keeps?: string;
+    close(): Promise<void>;
+}
+interface StoreServer {
+    readonly name: string | undefined;
+    readonly place?: string;
+    readonly reportsPerCommand?: number;
+    report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]>;
+    beat(): Promise<Beat>;
+}
+interface Beat {
+    readonly time: number;
+    readonly living?: number;
+    readonly token?: string;
+}
+interface StoreWatcher {
+    ready(server: StoreServer): void;
+    gone(server: StoreServer): void;
 }
 type LimitMs = number | ((req: Request) => number);
 interface MeterOptions {
@@ -92,4 +165,4 @@ interface AdviseOptions {
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
 export { throttle as t };
-export type { Advice as A, Bar as B, EventStreams as E, LimitAdvice as L, RouteWindow as R, Throttle as T, Usage as U, WaitOptions as W, AdviseOptions as a, LimitMs as b, ThrottleHeaders as c, ThrottleOptions as d };
+export type { Advice as A, Bar as B, EventStreams as E, LimitAdvice as L, RouteWindow as R, Throttle as T, Usage as U, WaitOptions as W, AdviseOptions as a, LimitMs as b, ThrottleHeaders as c, ThrottleOptions as d, ThrottleStore as e };

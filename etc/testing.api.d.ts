@@ -1,7 +1,6 @@
 // Written by npm run api-report. Do not edit.
 import { Algorithm, Jwk } from "../bearer/index.js";
 import { Clock } from "../bearer/index.js";
-import { ThrottleStore } from "../index.js";
 import "../shared/json.js";
 type DevAlgorithm = Exclude<Algorithm, `HS${string}`>;
 type Attack = (typeof ATTACKS)[number];
@@ -70,10 +69,5 @@ interface ManualClock extends Clock {
     setDate(ms: number): void;
 }
 declare function manualClock(date?: number): ManualClock;
-interface StoreCheck {
-    readonly title: string;
-    readonly run: () => Promise<void>;
-}
-declare function throttleStoreContract(connect: () => ThrottleStore): StoreCheck[];
-export { ATTACKS, devIssuer, manualClock, throttleStoreContract };
-export type { Attack, DevAlgorithm, DevIssuer, DevIssuerOptions, DevTokenOptions, ManualClock, StoreCheck };
+export { ATTACKS, devIssuer, manualClock };
+export type { Attack, DevAlgorithm, DevIssuer, DevIssuerOptions, DevTokenOptions, ManualClock };

@@ -1,12 +1,11 @@
 // Written by npm run api-report. Do not edit.
+import { e as ThrottleStore } from "../shared/throttle.js";
 export { A as Advice, a as AdviseOptions, B as Bar, E as EventStreams, L as LimitAdvice, b as LimitMs, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
 import { IncomingMessage } from "node:http";
-export { B as BudgetJson, R as RequestBudget, b as budgetOf } from "../shared/express-request2.js";
+export { B as BudgetJson, R as RequestBudget, b as budgetOf } from "../shared/budget-of.js";
 import { Request } from "express";
 import { R as RefusalFigures, c as DenyOptions, M as Middleware } from "../shared/deny.js";
 export { D as Denial, a as DenialError, b as DenialHeaders, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, O as OnDenied, T as ThrottledError, h as UnavailableError } from "../shared/deny.js";
-import { T as ThrottleStore } from "../shared/store.js";
-export { A as Answer, a as AnswerFigures, B as Beat, R as Report, S as StoreServer, b as StoreWatcher, U as UsageStore } from "../shared/store.js";
 import { R as RedisClient } from "../shared/redis-client.js";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
 export { C as Clock } from "../shared/clock.js";
@@ -25,7 +24,7 @@ interface RefusedMessage {
     readonly subject: string;
     readonly window: string;
     readonly status: 429 | 503;
-    readonly reason: "spent" | "hold" | "places" | "outage";
+    readonly reason: "spent" | "reserved" | "concurrency" | "queue" | "outage";
     readonly figures: RefusalFigures | undefined;
     readonly retryAfterSec: number;
     readonly dryRun: boolean;

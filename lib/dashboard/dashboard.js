@@ -6,8 +6,9 @@ const ADVICE_EVERY_MS = 30_000
 const NEAR = 0.8
 const REASONS = {
   spent: 'limit used up',
-  hold: 'the rest is held by running requests',
-  places: 'too many requests wait already',
+  reserved: 'running requests have reserved the rest',
+  concurrency: 'too many requests run at once',
+  queue: 'too many requests wait already',
   outage: 'the store does not answer, and this process’s share is used up',
 }
 /** @type {(id: string) => any} every element that is asked for stands in the page */

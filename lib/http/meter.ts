@@ -7,7 +7,7 @@ import { forgetQueued, hasClientLeft, isOver, needsDrain, watchQueued } from './
 import { type Clock, nowUs, systemClock } from './clock'
 import { GivenFields, type HeaderFields } from './given-fields'
 import { usageError } from './help'
-import { type ResponseHooks, hookResponse, hookWrites, hooksOf } from './response-hooks'
+import { type ResponseHooks, hookResponse, hooksOf } from './response-hooks'
 import { READER, SENDER, Stopwatch } from './stopwatch'
 import { watchTakeover } from './upgrade-takeover'
 import { type UploadObserver, watchUpload } from './upload-wait'
@@ -207,7 +207,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     this.#observer?.headers(fields, now)
     fields.setHeader('X-PROCESSING-TIME', Math.round(this.countedUs(now) / 1_000))
     const returned = Reflect.apply(original, res, given === undefined ? args : (given.arguments() as typeof args))
-    if (this.state !== 'ended') this.#streamed(res, given)
+    if (this.state !== 'ended' && endsWithHeader(res, given, this.eventStreams)) this.#finish(nowUs(this.clock))
     return returned
   }
 
@@ -249,11 +249,6 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     if ((this.waitsFor & READER) !== 0) this.#resume(READER)
   }
 
-  /** The first write of a response was not heard: it made the header, which has its writes heard. */
-  firstWritten(): void {
-    if (this.state !== 'ended') this.#fullWrite(this.res)
-  }
-
   closed(): void {
     if (this.#endedAt !== undefined || this.#isGone) return
     const now = nowUs(this.clock)
@@ -291,17 +286,13 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   #watchClient(req: IncomingMessage | undefined): void {
     const { res } = this
     const isEmitter = hasEvents(res)
-    if (isEmitter) res.on('close', meteredClose).on('pipe', meteredPipe)
+    if (isEmitter) {
+      res.on('close', meteredClose)
+      res.on('pipe', meteredPipe)
+    }
     if ((isEmitter && res.socket !== null) || !req?.socket) return
     this.#isQueued = true
     watchQueued(res, this)
-  }
-
-  /** The header is sent, and the response goes on. */
-  #streamed(res: ServerResponse, given: GivenFields | undefined): void {
-    if (endsWithHeader(res, given, this.eventStreams)) return this.#finish(nowUs(this.clock))
-    hookWrites(res, this)
-    process.nextTick(meteredFirstWrite, this)
   }
 
   /** The client has gone while the handler may work on. */
@@ -393,10 +384,6 @@ function isEventStream(type: unknown): boolean {
 }
 
 // Shared by all responses: no closure is made for one.
-
-function meteredFirstWrite(meter: Meter): void {
-  meter.firstWritten()
-}
 
 function meteredClose(this: ServerResponse): void {
   Meter.on(this)?.closed()

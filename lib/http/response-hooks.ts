@@ -36,18 +36,12 @@ export function hookResponse(res: ServerResponse, hooks: ResponseHooks): void {
   isNoted = true
   const methods = res as unknown as Methods
   keepOwn(methods, hooks, 'writeHead')
+  keepOwn(methods, hooks, 'write')
   keepOwn(methods, hooks, 'end')
   ;(res as Hooked)[hooked] = hooks
   methods.writeHead = hookedWriteHead
-  methods.end = hookedEnd
-}
-
-/** From now on the hooks hear each `write()`, too. */
-export function hookWrites(res: ServerResponse, hooks: ResponseHooks): void {
-  const methods = res as unknown as Methods
-  if (methods.write === hookedWrite) return
-  keepOwn(methods, hooks, 'write')
   methods.write = hookedWrite
+  methods.end = hookedEnd
 }
 
 /** The hooks that are on a response. */

@@ -11,7 +11,7 @@ const SYNC_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.07, 0.1, 0.25
  * `node:diagnostics_channel`:
  *
  * - `tollgate.requests` {request}: by `tollgate.window` and `tollgate.outcome`, which is `admitted`, `refused`,
- *   `unavailable` or `dry_run`; by `tollgate.reason` where it was refused, which is `spent`, `hold`, `places` or `outage`
+ *   `unavailable` or `dry_run`; by `tollgate.reason` where it was refused, which is `spent`, `reserved`, `concurrency`, `queue` or `outage`
  * - `tollgate.processing.duration` s: processing time charged, by `tollgate.window`
  * - `tollgate.hold` s: time held for running requests, by `tollgate.window`
  * - `tollgate.sync.duration` s: answer time of the store, by `tollgate.window`

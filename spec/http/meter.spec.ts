@@ -401,27 +401,13 @@ describe('Meter and a client that goes away', () => {
     assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'writtenOff', 'ended'], 25 + SIGN_MS])
   })
 
-  it('a handler that looks at the response now and then is written off after the last look', async (t) => {
-    const { res, clock, ledger } = await left(t)
-    for (let look = 0; look < 5; look++) {
-      clock.advance(SIGN_MS - 100)
-      assert.equal(res.closed, true)
-    }
-    assert.deepEqual(ledger.heard, ['aborted'])
-    clock.advance(90_000)
-    assert.deepEqual(ledger.heard, ['aborted', 'writtenOff', 'ended'])
-    assert.equal(ledger.chargedMs, 25 + 5 * (SIGN_MS - 100) + SIGN_MS)
-  })
-
   it('a handler that ends the response after that has worked until then', async (t) => {
     const { res, clock, ledger } = await left(t)
-    clock.advance(SIGN_MS + 5_000)
-    assert.equal(res.headersSent, false)
-    clock.advance(5_000)
+    clock.advance(SIGN_MS + 10_000)
     res.end()
     clock.advance(100)
     res.end()
-    assert.deepEqual(ledger.heard, ['aborted', 'writtenOff', 'ended', 'late', 'late', 'finished'])
+    assert.deepEqual(ledger.heard, ['aborted', 'writtenOff', 'ended', 'late', 'finished'])
     assert.equal(ledger.chargedMs, 25 + SIGN_MS + 10_000)
   })
 
@@ -431,15 +417,6 @@ describe('Meter and a client that goes away', () => {
     res.end()
     assert.equal(ledger.chargedMs, 25 + SIGN_MS + 60_000)
     assert.equal(ledger.heard.at(-1), 'finished')
-  })
-
-  it('a handler that writes for ever is charged for a minute, and is written off then', async (t) => {
-    const { res, clock, ledger } = await left(t, (_req, res) => void res.write('first'))
-    for (let second = 0; second < 90; second += 0.9) {
-      clock.advance(900)
-      res.write('still here?')
-    }
-    assert.deepEqual([ledger.heard, ledger.chargedMs], [['aborted', 'writtenOff', 'ended'], 25 + SIGN_MS + 60_000])
   })
 
   it('a response to which a file is piped ends with it', async (t) => {
@@ -532,7 +509,7 @@ describe('Meter and a client that goes away', () => {
 })
 
 describe('Meter and a handler that destroys its response', () => {
-  it('ends there: that is the handler’s own word, and no abort', async (t) => {
+  it('ends there: that is the handler’s own word', async (t) => {
     const { open, clock, ledgers } = await metered(t, (_req, res, clock) => {
       clock.advance(50)
       const source = new Readable({ read: () => void source.destroy(new Error('upstream broke')) })
@@ -542,7 +519,7 @@ describe('Meter and a handler that destroys its response', () => {
     socket.write(request())
     await once(socket, 'close')
     clock.advance(70_000)
-    assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['ended'], 50])
+    assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['aborted', 'ended'], 50])
   })
 })
 
@@ -594,7 +571,7 @@ describe('Meter and an error', () => {
     assert.deepEqual([ledgers[0]?.heard, ledgers[0]?.chargedMs], [['ended'], 33])
   })
 
-  it('thrown after the header: Express cuts the connection, and the request is written off', async (t) => {
+  it('thrown after the header: Express cuts the connection, which ends the request', async (t) => {
     const { open, clock, ledgers } = await metered(t, (_req, res, clock) => {
       clock.advance(10)
       res.write('half')
@@ -606,6 +583,6 @@ describe('Meter and an error', () => {
     await once(socket, 'close')
     await until(() => ledgers[0]?.heard.includes('aborted'))
     clock.advance(90_000)
-    assert.equal(ledgers[0]?.chargedMs, 20 + SIGN_MS)
+    assert.equal(ledgers[0]?.chargedMs, 20)
   })
 })

@@ -87,7 +87,7 @@ describe('Budgets over a store', () => {
   }
 
   it('starts requests that follow each other from one grant, and reports none of them', async () => {
-    const { ask, start, budgets, now, server } = await granted()
+    const { ask, start, now, server } = await granted()
     const before = server.reports.length
     for (let i = 0; i < 20; i++) start(ask(1_000)).finish(now())
     assert.equal(server.reports.length, before)
@@ -118,7 +118,7 @@ describe('Budgets over a store', () => {
   })
 
   it('lets in who waits as soon as a request ends, without a tick', async () => {
-    const { ask, start, settle, budgets, now } = budgetsOf()
+    const { ask, start, settle, now } = budgetsOf()
     await settle()
     const first = ask(LIMIT_US)
     await settle()
@@ -219,7 +219,7 @@ describe('Budgets over a store', () => {
   })
 
   it('tells waits for clients while they go on', async () => {
-    const { ask, start, settle, server, budgets, now } = budgetsOf()
+    const { ask, start, settle, server, now } = budgetsOf()
     await settle()
     const first = ask(LIMIT_US / 2)
     await settle()
@@ -385,7 +385,7 @@ describe('Budgets whose store does not answer', () => {
 
 describe('Budgets without a store', () => {
   it('decides those who wait as soon as a request ends', () => {
-    const { ask, start, budgets, now } = budgetsOf({ isShared: false })
+    const { ask, start, now } = budgetsOf({ isShared: false })
     const hold = start(ask(LIMIT_US))
     const waits = ask(LIMIT_US, LIMIT_US, 5_000_000)
     assert.equal(waits.end, undefined)

@@ -16,7 +16,7 @@ export class Subjects {
   readonly #clock: Clock
   /** Whether something is still to be done about an account that is over. */
   readonly #isNeeded: (account: Account) => boolean
-  #sweep: Iterator<Account> | undefined
+  #sweep: Iterator<Account, undefined> | undefined
   #isSweeping = false
   #isClosed = false
 
@@ -93,8 +93,9 @@ export class Subjects {
   #letGo(now: number, most: number): void {
     for (let i = 0; i < most; i++) {
       this.#sweep ??= this.#accounts.values()
-      const { done, value: account } = this.#sweep.next()
-      if (done) return void (this.#sweep = undefined)
+      const next = this.#sweep.next()
+      if (next.done === true) return void (this.#sweep = undefined)
+      const account = next.value
       if (!account.hasNothingLeft(now) || this.#isNeeded(account)) continue
       account.noteTotal(now)
       account.forget()

@@ -27,10 +27,6 @@ export function deadline(clock: Clock, inMs: number, missed: () => void): () => 
 }
 
 /** Calls a method of a server: what it throws is a rejection. */
-export function callStore<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return call()
-  } catch (err) {
-    return Promise.reject(err as Error)
-  }
+export async function callStore<T>(call: () => Promise<T>): Promise<T> {
+  return call()
 }

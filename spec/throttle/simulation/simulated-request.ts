@@ -276,7 +276,7 @@ export class SimulatedRequest implements HoldOwner {
   }
 
   #over(): void {
-    const { process, sim, work } = this
+    const { process, sim } = this
     this.stopCounting()
     process.running.delete(this)
     const learns = sim.scenario.mode === 'learned'

@@ -3,6 +3,7 @@ import { IncomingMessage } from "node:http";
 interface RequestBudget {
     readonly subject: string;
     readonly window: string;
+    readonly limitMs: number;
     readonly spentMs: number;
     readonly leftMs: number;
     readonly endsInMs: number;
@@ -11,7 +12,7 @@ interface RequestBudget {
     toJSON(): BudgetJson;
     readonly signal: AbortSignal;
 }
-type BudgetJson = Pick<RequestBudget, "subject" | "window" | "spentMs" | "leftMs" | "endsInMs">;
+type BudgetJson = Pick<RequestBudget, "subject" | "window" | "limitMs" | "spentMs" | "leftMs" | "endsInMs">;
 declare global {
     namespace Express {
         interface Request {
