@@ -7,7 +7,7 @@ import { P as Placement } from "../shared/credentials.js";
 import { C as CheckClaims, R as ReadSession, F as FetchFunction, S as Session, U as UnauthenticatedMark } from "../shared/fetch-json.js";
 export { A as Auth, a as Claims, b as ClientSession, c as FetchInit, d as FetchedResponse, e as SessionIdentity, T as TokenFacts, f as UnauthenticatedSession, g as UserSession } from "../shared/fetch-json.js";
 import { K as KeyMaterial, I as IssuerOptions, c as TokenOptions, A as Audience } from "../shared/trusted-issuer.js";
-export { a as AudienceInstead, C as ClaimPath, b as KeyOptions, R as RequiredValues, T as Tenants } from "../shared/trusted-issuer.js";
+export { a as AudienceInstead, C as ClaimPath, F as FindKey, b as KeyOptions, R as RequiredValues, S as Secret, T as Tenants } from "../shared/trusted-issuer.js";
 import { A as Algorithm } from "../shared/verify-key.js";
 export { J as Jwk } from "../shared/verify-key.js";
 import { R as RedisClient } from "../shared/redis-client.js";
@@ -21,6 +21,7 @@ type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malform
 type ReadToken = (req: Request) => string | null | undefined;
 type TokenSource = Placement | {
     readonly header: string;
+    readonly padded?: boolean | undefined;
 } | {
     readonly cookie: string;
 } | ReadToken;

@@ -1,16 +1,8 @@
 // Written by npm run api-report. Do not edit.
 import { C as CheckClaims, R as ReadSession, F as FetchFunction } from "./fetch-json.js";
-import { J as Jwk, A as Algorithm } from "./verify-key.js";
+import { A as Algorithm, J as Jwk } from "./verify-key.js";
 import { KeyObject } from "node:crypto";
 type ClaimPath = string | readonly string[];
-type KeyMaterial = KeyObject | string | Jwk;
-type Secret = KeyObject | Uint8Array | string;
-interface KeyOptions {
-    readonly key?: KeyMaterial | undefined;
-    readonly keys?: readonly KeyMaterial[] | undefined;
-    readonly secret?: Secret | readonly Secret[] | undefined;
-    readonly jwksUri?: string | undefined;
-}
 type Tenants = readonly string[] | ((tenant: string) => boolean | Promise<boolean>);
 interface AudienceInstead {
     readonly instead: "clients" | "issuer" | "introspection" | "verify";
@@ -39,5 +31,14 @@ interface TokenOptions {
     readonly allowHttp?: boolean | undefined;
 }
 type RequiredValues = Readonly<Record<string, string | number | boolean | readonly (string | number | boolean)[]>>;
+type FindKey = (kid: string | undefined) => KeyMaterial | undefined | Promise<KeyMaterial | undefined>;
+type KeyMaterial = KeyObject | string | Jwk;
+type Secret = KeyObject | Uint8Array | string;
+interface KeyOptions {
+    readonly key?: KeyMaterial | undefined;
+    readonly keys?: readonly KeyMaterial[] | FindKey | undefined;
+    readonly secret?: Secret | readonly Secret[] | undefined;
+    readonly jwksUri?: string | undefined;
+}
 type IssuerOptions = TokenOptions & KeyOptions;
-export type { Audience as A, ClaimPath as C, IssuerOptions as I, KeyMaterial as K, RequiredValues as R, Tenants as T, AudienceInstead as a, KeyOptions as b, TokenOptions as c };
+export type { Audience as A, ClaimPath as C, FindKey as F, IssuerOptions as I, KeyMaterial as K, RequiredValues as R, Secret as S, Tenants as T, AudienceInstead as a, KeyOptions as b, TokenOptions as c };

@@ -39,7 +39,7 @@ export function authenticate(request: AppRequestView, config: BearerConfig): Out
   const { tokenFrom, dpop, maxTokenLength, verifier } = config
   const credentials = findTokenIn(tokenFrom, request, dpop !== undefined, maxTokenLength)
   if ('refused' in credentials) return credentials
-  const verified = verifier.verify(credentials.token, request.request.socket)
+  const verified = verifier.verify(credentials.token, request.request.socket, credentials.isPadded)
   if (verified instanceof Promise) return verified.then((late) => admitRequest(late, credentials, request, config))
   return admitRequest(verified, credentials, request, config)
 }
@@ -113,9 +113,6 @@ function admit(verified: VerifiedToken, config: BearerConfig, headers: DenialHea
   const { scope } = session
   const isEnough = grantsScope(scope, config.scope) && !(rules.scopeRequired && scope.length === 0)
   if (!isEnough) return { refused: 'scope', scope: config.scope.scopes }
-  if (config.acr.length > 0 && !config.acr.includes(session.claims.acr as string)) {
-    return { refused: 'authentication', authentication: { acrValues: config.acr, maxAgeSec: undefined } }
-  }
   if (config.acr.length > 0 && !config.acr.includes(session.claims.acr as string)) {
     return { refused: 'authentication', authentication: { acrValues: config.acr, maxAgeSec: undefined } }
   }

@@ -25,6 +25,7 @@ export type BearerOptions = IssuersOptions &
      * Further places of the token. One place, or a list of:
      *
      * - `{ header: 'X-Forwarded-Access-Token' }`: a field that a proxy sets, with or without `Bearer ` before the token
+     * - `{ header: 'X-Amzn-Oidc-Data', padded: true }`: the parts of the JWT end in `=`, as AWS's load balancer writes them
      * - a function `(req) => string | undefined`: the token, wherever it is; it answers at once
      * - `'form'`: `access_token` in a form-encoded body (RFC 6750 §2.2) that a parser before this has read, not with GET
      * - `'query'`: `?access_token=` (§2.3), which logs and browser histories keep

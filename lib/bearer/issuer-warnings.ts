@@ -2,6 +2,7 @@ import type { Clock } from '../http/clock'
 import { fetchFailure } from '../http/fetch-failure'
 import { shown } from '../http/options'
 import { warn } from '../http/warn-once'
+import { tenantIn } from './claims/tenants'
 import type { Reason, RefusedBy, Refusal } from './refusal/refusal'
 import { SessionProblem } from './session/session'
 
@@ -71,9 +72,12 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
 
   issuer({ received, expected }) {
     const slash = withOtherSlash(received, expected) ? 'they differ by the slash at the end; ' : ''
+    const patterns = [expected].flat().filter((one) => typeof one === 'string')
+    const [tenant] = patterns.flatMap((pattern) => tenantIn(pattern, String(received)) ?? [])
+    const remedy = tenant === undefined ? `write issuer: ${shown(received)}` : `add ${shown(tenant)} to tenants`
     return (
       `a token of the issuer ${shown(received)} was refused with 401, since ${shown(expected)} is trusted. If its tokens ` +
-      `should be let in: ${slash}write issuer: ${shown(received)}`
+      `should be let in: ${slash}${remedy}`
     )
   },
 

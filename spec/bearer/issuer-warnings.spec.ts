@@ -228,6 +228,16 @@ describe('requireBearer() tells the operator', () => {
     assert.deepEqual(await flushed(), []) // clients' faults
   })
 
+  it('of a tenant that is not listed, or that the function does not accept', async (t) => {
+    const flushed = listening(t)
+    const { issuer, token } = await serveIssuer(a)
+    for (const tenants of [['acme'], () => false]) {
+      const { ask } = await api({ issuer: `${issuer}/{tid}/v2`, tenants })
+      assert.equal((await ask(token(a, { iss: `${issuer}/initech/v2` }))).status, 401)
+      assert.match((await flushed()).join(), /\/\{tid\}\/v2' \] is trusted.*: add 'initech' to tenants$/)
+    }
+  })
+
   it('of an audience that lacks a slash, or has none at all, and what to write', async (t) => {
     const flushed = listening(t)
     const { issuer, token } = await serveIssuer(a)

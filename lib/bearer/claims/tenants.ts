@@ -14,8 +14,8 @@ export interface TenantPattern {
   tenantOf(iss: string): string | undefined
   /** Whether a tenant is accepted, by the app's function; asked for every request. Undefined with a list. */
   readonly accepts: ((tenant: string) => boolean | Promise<boolean>) | undefined
-  /** The pattern of a name or an address, for a tenant. */
-  of(pattern: string, tenant: string): string
+  /** A name or an address with the placeholder, for a tenant. */
+  of(name: string, tenant: string): string
 }
 
 const PLACEHOLDER = /\{([^{}]*)\}/g
@@ -46,18 +46,25 @@ export function tenantPattern(issuers: readonly string[], tenants: Tenants | und
     )
   }
   const listed = [...list]
-  const [before, after] = (issuers[0] as string).split(braces) as [string, string]
+  const pattern = issuers[0] as string
   return {
     claim,
     listed,
     tenantOf(iss) {
-      const tenant = iss.slice(before.length, iss.length - after.length)
-      if (before + tenant + after !== iss || !isTenant(tenant)) return undefined
-      return typeof tenants === 'function' || listed.includes(tenant) ? tenant : undefined
+      const tenant = tenantIn(pattern, iss)
+      return tenant !== undefined && (typeof tenants === 'function' || listed.includes(tenant)) ? tenant : undefined
     },
     accepts: typeof tenants === 'function' ? tenants : undefined,
-    of: (pattern, tenant) => pattern.replaceAll(braces, tenant),
+    of: (name, tenant) => name.replaceAll(braces, tenant),
   }
+}
+
+/** Tenant that an `iss` names, by the pattern of its issuer; undefined if it does not match. */
+export function tenantIn(pattern: string, iss: string): string | undefined {
+  const [before, after] = pattern.split(PLACEHOLDER, 3).filter((_, i) => i !== 1) as [string, string?]
+  if (after === undefined) return undefined
+  const tenant = iss.slice(before.length, iss.length - after.length)
+  return before + tenant + after === iss && isTenant(tenant) ? tenant : undefined
 }
 
 function isTenant(value: unknown): boolean {

@@ -8,6 +8,8 @@ export interface Credentials {
   readonly scheme: 'Bearer' | 'DPoP'
   /** Where the token stood. `own`: a header field, cookie or function of the option `tokenFrom`. */
   readonly placement: 'header' | 'own' | Placement
+  /** Whether the parts of a JWT may have padding, which base64url has not in RFC 7515 §2. */
+  readonly isPadded?: boolean | undefined
 }
 
 /** Places of RFC 6750 beside the `Authorization` field: a form-encoded body (§2.2) and the URL's query (§2.3). */
@@ -69,8 +71,9 @@ export function bearerToken(
   token: string,
   placement: Credentials['placement'],
   maxTokenLength: number,
+  isPadded = false,
 ): Credentials | Refusal {
-  return token.length > maxTokenLength ? refuse('malformed_token') : { token, scheme: 'Bearer', placement }
+  return token.length > maxTokenLength ? refuse('malformed_token') : { token, scheme: 'Bearer', placement, isPadded }
 }
 
 /** All values of `access_token` in a placement (RFC 6750 §2.2, §2.3), whichever parser the app uses. */
@@ -102,9 +105,9 @@ export function findToken(request: RequestFields, dpop = false, maxTokenLength =
   return { token: field.slice(from), scheme, placement: 'header' }
 }
 
-/** Whether a text has the syntax of a token (RFC 6750 §2.1). */
-export function isToken(text: string): boolean {
-  return TOKEN.test(text)
+/** Whether a text has the syntax of a token (RFC 6750 §2.1); with `isPadded` also in each part. */
+export function isToken(text: string, isPadded = false): boolean {
+  return TOKEN.test(isPadded ? text.replace(/=+\./g, '.') : text)
 }
 
 const NONE: readonly string[] = []

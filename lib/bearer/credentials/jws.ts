@@ -30,29 +30,31 @@ const LONGEST_HEADER = 512
  * Takes a JWS compact serialization apart (RFC 7515 §7.1). It has three parts in canonical base64url, so a token has one
  * spelling only. The header is a JSON object without duplicate members. `crit` and `b64` are refused, because no
  * extension is supported (RFC 7515 §4.1.11, RFC 7797 §6).
+ *
+ * @param isPadded whether the parts may end in `=`
  */
-export function readJwsHead(token: string): JwsHead | Refusal {
+export function readJwsHead(token: string, isPadded = false): JwsHead | Refusal {
   const parts = token.split('.', 4)
   if (parts.length !== 3) return refuse('malformed_token')
   const [first, second, third] = parts as [string, string, string]
-  const payload = fromBase64url(second)
-  const signature = fromBase64url(third)
+  const payload = fromBase64url(second, isPadded)
+  const signature = fromBase64url(third, isPadded)
   if (!payload || !signature || signature.length === 0) return refuse('malformed_token')
-  const read = knownHeaders.get(first) ?? readHeader(first)
+  const read = knownHeaders.get(first) ?? readHeader(first, isPadded)
   if (isRefusal(read)) return read
   const { algorithm, kid, type, header } = read
   return { token, algorithm, kid, type, payload, header }
 }
 
-function readHeader(text: string): JwsHeader | Refusal {
-  const bytes = fromBase64url(text)
+function readHeader(text: string, isPadded: boolean): JwsHeader | Refusal {
+  const bytes = fromBase64url(text, isPadded)
   const header = bytes && readJsonObject(bytes)
   if (!header) return refuse('malformed_token')
   if ('crit' in header || 'b64' in header) return refuse('critical_header')
   const { alg, kid, typ } = header
   if (typeof alg !== 'string' || !isText(kid) || !isText(typ)) return refuse('malformed_token')
   const read = { algorithm: alg, kid, type: typ?.toLowerCase().replace(/^application\//, ''), header }
-  if (text.length <= LONGEST_HEADER) {
+  if (text.length <= LONGEST_HEADER && !isPadded) {
     if (knownHeaders.size >= MOST_HEADERS) knownHeaders.clear()
     knownHeaders.set(text, read)
   }
@@ -60,8 +62,8 @@ function readHeader(text: string): JwsHeader | Refusal {
 }
 
 /** Takes a signed JWT apart as {@link readJwsHead} does. Its claims are a JSON object (RFC 7519 §7.2). */
-export function readJws(token: string): Jws | Refusal {
-  const head = readJwsHead(token)
+export function readJws(token: string, isPadded = false): Jws | Refusal {
+  const head = readJwsHead(token, isPadded)
   if (isRefusal(head)) return head
   const { algorithm, kid, type, header } = head
   const claims = readJsonObject(head.payload)
@@ -72,7 +74,9 @@ function isText(value: unknown): value is string | undefined {
   return value === undefined || typeof value === 'string'
 }
 
-function fromBase64url(part: string): Buffer | undefined {
+function fromBase64url(part: string, isPadded: boolean): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url') // skips what is not of the alphabet
-  return bytes.toString('base64url') === part ? bytes : undefined
+  const text = bytes.toString('base64url')
+  if (text === part) return bytes
+  return isPadded && part === text.padEnd(Math.ceil(text.length / 4) * 4, '=') ? bytes : undefined
 }

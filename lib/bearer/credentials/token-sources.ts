@@ -16,21 +16,28 @@ export type ReadToken = (req: Request) => string | null | undefined
 
 /**
  * A place of the token beside the `Authorization` field: a form-encoded body, the URL's query, another header field, a
- * cookie, or a function of the app.
+ * cookie, or a function of the app. `padded`: the parts of the JWT there end in `=`, as AWS's load balancer writes them.
  */
-export type TokenSource = Placement | { readonly header: string } | { readonly cookie: string } | ReadToken
+export type TokenSource =
+  | Placement
+  | { readonly header: string; readonly padded?: boolean | undefined }
+  | { readonly cookie: string }
+  | ReadToken
 
 /** Places of the token, by precedence. */
 export interface TokenSources {
   /** Header fields that a proxy sets, and functions of the app. They come before `Authorization`. */
-  readonly first: readonly ReadTexts[]
+  readonly first: readonly Place[]
   readonly placements: readonly Placement[]
   /** Browsers send cookies unasked, so these count only where there is no other token. */
-  readonly cookies: readonly ReadTexts[]
+  readonly cookies: readonly Place[]
 }
 
-/** Function that reads all texts of a place. */
-type ReadTexts = (request: AppRequestView) => readonly string[]
+/** One place: all texts there. */
+interface Place {
+  readonly isPadded: boolean
+  readonly texts: (request: AppRequestView) => readonly string[]
+}
 
 /** A {@link RequestView} with the request itself, for functions of the app. */
 export interface AppRequestView extends RequestView {
@@ -44,16 +51,18 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 export function tokenSources(given: unknown): TokenSources | undefined {
   const sources: readonly unknown[] = Array.isArray(given) ? given : [given]
   if (!sources.every(isSource)) return undefined
-  return {
-    first: sources.flatMap((source) => {
-      if (typeof source === 'function') return [textsOfApp(source)]
-      return typeof source === 'object' && 'header' in source ? [textsOfField(source.header)] : []
-    }),
-    placements: [...new Set(sources.filter(isPlacement))],
-    cookies: sources.flatMap((source) => {
-      return typeof source === 'object' && 'cookie' in source ? [textsOfCookie(source.cookie)] : []
-    }),
+  const first: Place[] = []
+  const cookies: Place[] = []
+  for (const source of sources) {
+    if (typeof source === 'function') first.push({ isPadded: false, texts: textsOfApp(source) })
+    else if (typeof source !== 'object') continue
+    else if ('cookie' in source) cookies.push({ isPadded: false, texts: textsOfCookie(source.cookie) })
+    else {
+      const field = source.header.toLowerCase()
+      first.push({ isPadded: source.padded === true, texts: (request) => fieldValues(request, field) })
+    }
   }
+  return { first, cookies, placements: [...new Set(sources.filter(isPlacement))] }
 }
 
 /**
@@ -64,12 +73,11 @@ export function tokenSources(given: unknown): TokenSources | undefined {
  * @param maxTokenLength in characters
  */
 export function findTokenIn(
-  sources: TokenSources,
+  { first, placements, cookies }: TokenSources,
   request: AppRequestView,
   dpop: boolean,
   maxTokenLength: number,
 ): Credentials | Refusal {
-  const { first, placements, cookies } = sources
   const own = first.length === 0 ? undefined : tokenOf(first, request, maxTokenLength)
   if (own) return own
   const found = findCredentials(request, placements, dpop, maxTokenLength)
@@ -78,34 +86,26 @@ export function findTokenIn(
 }
 
 function tokenOf(
-  places: readonly ReadTexts[],
+  places: readonly Place[],
   request: AppRequestView,
   longest: number,
 ): Credentials | Refusal | undefined {
-  for (const textsOf of places) {
-    const [text, ...more] = textsOf(request).filter((one) => one !== '')
+  for (const { isPadded, texts } of places) {
+    const [text, ...more] = texts(request).filter((one) => one !== '')
     if (text === undefined) continue
     if (more.length > 0) return refuse('several_tokens')
-    const token = text.replace(/^bearer +/i, '')
-    return bearerToken(token, 'own', longest)
+    return bearerToken(text.replace(/^bearer +/i, ''), 'own', longest, isPadded)
   }
   return undefined
 }
 
-function textsOfField(name: string): ReadTexts {
-  const field = name.toLowerCase()
-  return (request) => fieldValues(request, field)
-}
-
-function textsOfCookie(name: string): ReadTexts {
-  return (request) => fieldValues(request, 'cookie').flatMap((field) => cookiesIn(field, name))
-}
-
 /** Values of a cookie (RFC 6265 §5.4). Percent-encoding is no part of the RFC, but most programs write it. */
-function cookiesIn(field: string, name: string): readonly string[] {
-  const pairs = field.split(';').map((pair) => pair.trim())
-  const values = pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1))
-  return values.map((value) => decoded(value.replace(/^"(.*)"$/, '$1')))
+function textsOfCookie(name: string): Place['texts'] {
+  return (request) => {
+    const pairs = fieldValues(request, 'cookie').flatMap((field) => field.split(';').map((pair) => pair.trim()))
+    const values = pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1))
+    return values.map((value) => decoded(value.replace(/^"(.*)"$/, '$1')))
+  }
 }
 
 function decoded(value: string): string {
@@ -116,7 +116,7 @@ function decoded(value: string): string {
   }
 }
 
-function textsOfApp(read: ReadToken): ReadTexts {
+function textsOfApp(read: ReadToken): Place['texts'] {
   return ({ request }) => {
     const text: unknown = answeredAtOnce('tokenFrom', read(request))
     if (text === undefined || text === null) return []
@@ -127,9 +127,12 @@ function textsOfApp(read: ReadToken): ReadTexts {
 
 function isSource(value: unknown): value is TokenSource {
   if (isPlacement(value) || typeof value === 'function') return true
-  const [[kind, name] = [], ...others] = Object.entries(value ?? {}) as [string, unknown][]
-  if (typeof name !== 'string' || !NAME.test(name) || others.length > 0) return false
-  return kind === 'cookie' || (kind === 'header' && name.toLowerCase() !== 'authorization')
+  const { header, cookie, padded, ...others } = (value ?? {}) as Record<string, unknown>
+  const name = header ?? cookie
+  if (typeof name !== 'string' || !NAME.test(name) || Object.keys(others).length > 0) return false
+  if (header === undefined) return padded === undefined
+  const isFlag = padded === undefined || typeof padded === 'boolean'
+  return cookie === undefined && isFlag && name.toLowerCase() !== 'authorization'
 }
 
 function isPlacement(value: unknown): value is Placement {

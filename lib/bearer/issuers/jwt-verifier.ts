@@ -69,20 +69,20 @@ export function tokenVerifier(
   const hasKeys = issuers.all().length > 0
   return { verify, ready, reload, keys }
 
-  function verify(token: string, from?: object): Verified | Promise<Verified> {
-    const known = tokens.get(token)
+  function verify(token: string, from?: object, isPadded = false): Verified | Promise<Verified> {
+    const known = isPadded || !token.includes('=') ? tokens.get(token) : undefined // as strict as for an unknown token
     if (known) return checkTenant(known, known)
-    if (!isToken(token)) return refuse('malformed_credentials')
+    if (!isToken(token, isPadded)) return refuse('malformed_credentials')
     if (opaque && (!hasKeys || token.split('.', 4).length !== 3)) return opaque.verify(token, from)
-    const presented = present(token)
+    const presented = present(token, isPadded)
     if (!isRefusal(presented)) return checkTenant(presented)
     const isAsked =
       presented.refused === 'issuer' && opaque?.policy.issuers.includes(presented.about?.received as string)
     return isAsked ? (opaque as OpaqueIssuer).verify(token, from) : presented
   }
 
-  function present(token: string): PresentedToken | Refusal {
-    const read = readJws(token)
+  function present(token: string, isPadded: boolean): PresentedToken | Refusal {
+    const read = readJws(token, isPadded)
     if (isRefusal(read)) return read
     const jws = { ...read, claims: withoutNull(read.claims) }
     const { iss } = jws.claims
@@ -112,10 +112,8 @@ export function tokenVerifier(
   }
 
   function notAccepted({ jws, issuer }: PresentedToken): Refusal {
-    return {
-      refused: 'issuer',
-      about: { issuer: issuer.policy.issuer, expected: 'what tenants accepts', received: jws.claims.iss },
-    }
+    const { issuer: expected } = issuer.policy
+    return { refused: 'issuer', about: { issuer: expected, expected: [expected], received: jws.claims.iss } }
   }
 
   function checkKey(presented: PresentedToken, known: KnownToken | undefined): Verified | Promise<Verified> {

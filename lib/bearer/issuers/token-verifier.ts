@@ -20,8 +20,13 @@ export interface VerifiedToken {
  * Verifies a token; never throws.
  *
  * @param from the client's connection, so that no client takes all calls to an issuer; undefined if it is unknown
+ * @param isPadded whether the parts of a JWT may end in `=`
  */
-export type Verify = (token: string, from?: object) => VerifiedToken | Refusal | Promise<VerifiedToken | Refusal>
+export type Verify = (
+  token: string,
+  from?: object,
+  isPadded?: boolean,
+) => VerifiedToken | Refusal | Promise<VerifiedToken | Refusal>
 
 /** Verifier of tokens: by keys, by introspection, or by a function of the app. */
 export interface TokenVerifier {

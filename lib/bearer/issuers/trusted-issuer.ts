@@ -7,6 +7,7 @@ import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
 import { type IssuerDefaults, type TokenOptions, type TokenValues, claimPolicy } from '../claims/claim-options'
 import type { ClaimPolicy } from '../claims/claims'
 import { type Algorithm, ASYMMETRIC, SYMMETRIC, isSymmetric } from '../keys/algorithm'
+import { type FindKey, askedKeys } from '../keys/asked-keys'
 import type { KeyMaterial, KeyOptions, Secret } from '../keys/key-options'
 import { type KeySource, findKeys, keySet, secretsBeside, staticKeys } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
@@ -22,7 +23,7 @@ export type IssuerOptions = TokenOptions & KeyOptions
 /** The options of {@link KeyOptions}, and rules for keys. */
 export const KEY_TABLE = {
   key: checkedLater<KeyMaterial>(),
-  keys: checkedLater<readonly KeyMaterial[]>(),
+  keys: checkedLater<readonly KeyMaterial[] | FindKey>(),
   secret: checkedLater<Secret | readonly Secret[]>(),
   jwksUri: checkedLater<string>(),
   algorithms: checkedLater<readonly Algorithm[]>(),
@@ -105,8 +106,10 @@ function keySource(values: IssuerValues, issuer: string, clock: Clock, sets: Jwk
   const shared = secret === undefined ? undefined : staticKeys(secretsOf(secret, accepted.filter(isSymmetric)))
   if (shared && jwksUri === undefined) return shared
   if (key !== undefined) return staticKeys([take('key', () => keyOf(key, algorithms))])
+  if (typeof keys === 'function') return askedKeys(keys, (material) => keyOf(material, algorithms), clock)
   if (keys !== undefined) {
-    if (!Array.isArray(keys) || keys.length === 0) throw keyError('keys must be a list of one key or more')
+    if (!Array.isArray(keys) || keys.length === 0)
+      throw keyError('keys must be a list of one key or more, or a function')
     const made = (keys as KeyMaterial[]).map((one, i) => take(`keys[${i}]`, () => keyOf(one, algorithms)))
     checkKids(made)
     return staticKeys(made)

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import type { FindKey } from './asked-keys'
 import type { Jwk } from './verify-key'
 
 /** A public key: a KeyObject, a PEM (of a key or a certificate), or a JWK. */
@@ -14,8 +15,11 @@ export type Secret = KeyObject | Uint8Array | string
 export interface KeyOptions {
   /** The issuer's only key. */
   readonly key?: KeyMaterial | undefined
-  /** The issuer's keys. A token names its key by `kid`; without one, at most five keys are tried. */
-  readonly keys?: readonly KeyMaterial[] | undefined
+  /**
+   * The issuer's keys. A token names its key by `kid`; without one, at most five keys are tried. A function finds the key
+   * of a `kid`, at once or later, and is asked again after an hour: `async (kid) => 'PEM or JWK'`.
+   */
+  readonly keys?: readonly KeyMaterial[] | FindKey | undefined
   /**
    * A secret shared with the issuer, for HS256, HS384 or HS512; at least as long as the hash. A text is UTF-8. A list, for
    * the time in which it is changed: `[process.env.SECRET, process.env.SECRET_BEFORE]`.
