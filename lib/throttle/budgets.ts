@@ -127,12 +127,6 @@ export class Budgets {
     this.#reporter?.activate(hold.account)
   }
 
-  /** The time of a request begins, or goes on. */
-  start(hold: Hold, now: number): void {
-    hold.account.resume(hold, now)
-    this.#reporter?.activate(hold.account)
-  }
-
   /** A request has ended: it pays for what it took. */
   finish(hold: Hold, now: number): void {
     const { account } = hold

@@ -62,8 +62,9 @@ export function networkSubject(req: IncomingMessage): string {
  */
 export function subjectOf(req: Request, subject: ((req: Request) => string | null) | undefined): string | null {
   if (subject === undefined) return defaultSubject(req)
-  const who: unknown = answeredAtOnce('subject', subject(req))
+  const who: unknown = subject(req)
   if (who === null || (typeof who === 'string' && who !== '')) return who
+  answeredAtOnce('subject', who)
   throw usageError(
     `subject(req) must return a string that is not empty, or null to exempt the request; it returned ${shown(who)}`,
   )

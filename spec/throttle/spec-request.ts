@@ -56,7 +56,7 @@ export class SpecRequest implements HoldOwner {
   }
 
   start(now: number): this {
-    this.budgets.start(this.hold, now)
+    this.hold.account.resume(this.hold, now)
     this.time.change('running', now)
     return this
   }

@@ -157,19 +157,14 @@ class AccountState {
     return this.usedUs(now) - this.others.added - this.own.addedUs - this.carriedUs
   }
 
-  /** What is neither used nor held nor granted to anybody. */
-  leftUs(limitUs: number, now: number): number {
-    const { used, held, ahead } = this.others
-    return limitUs - used - held - ahead - this.own.usedUs(now) - this.own.heldUs(now)
+  /** What others hold, or were granted ahead, and this process's requests are expected to take still. */
+  reservedUs(now: number): number {
+    return this.others.held + this.others.ahead + this.own.heldUs(now)
   }
 
   /** Whether one more may run at once: by the part of the limit that is left. One alone always may. */
-  hasPlace(limitUs: number, now: number, live = this.own.live + this.others.running): boolean {
-    return live === 0 || (live + 1) * limitUs * this.strain <= PLACES * NO_STRAIN * (limitUs - this.usedUs(now))
-  }
-
-  get hasRunning(): boolean {
-    return this.own.live > 0
+  hasPlace(limitUs: number, usedUs: number, live = this.own.live + this.others.running): boolean {
+    return live === 0 || (live + 1) * limitUs * this.strain <= PLACES * NO_STRAIN * (limitUs - usedUs)
   }
 
   /** Whether the window is open for certain. */
@@ -192,7 +187,7 @@ class AccountState {
 
   /** Whether nothing of it matters any more: no request, no report, no strain, no debt. */
   hasNothingLeft(now: number): boolean {
-    if (this.hasRunning || this.waiting > 0 || this.sent !== undefined) return false
+    if (this.own.live > 0 || this.waiting > 0 || this.sent !== undefined) return false
     if (this.own.usedUs(now) === 0 && this.lastSeq === 0 && this.strain === NO_STRAIN && this.carriedUs === 0)
       return true
     const { windowUs, carryOver } = this.terms
@@ -204,10 +199,10 @@ class AccountState {
 
   /** Enters the window that is open, and counts waits for clients beyond their cap: also short ones. */
   enter(now: number): void {
-    const time = this.server.clock.at(now)
+    const time = now + this.server.clock.offset
     // Where the store's clock was set back, nobody is to wait for a window that begins much later.
     if (time >= this.end || this.start - time > this.terms.windowUs / 2) this.#roll(now, time)
-    this.own.boundWaits(now, this.others.excused)
+    if (this.own.waiting > 0) this.own.boundWaits(now, this.others.excused)
   }
 
   #roll(now: number, time: number): void {
@@ -305,7 +300,7 @@ class AccountState {
     hold.isConsidered = true
   }
 
-  /** Lets a request in. Its time stands still until {@link resume}. */
+  /** Lets a request in. Its time stands still until {@link run}. */
   begin(hold: HoldRecord, priceUs = hold.priceUs): void {
     hold.priceUs = priceUs
     hold.number = this.number
@@ -317,10 +312,15 @@ class AccountState {
     this.grant.places = Math.max(0, this.grant.places - 1)
   }
 
-  /** The time of a request begins, or goes on, at a time that may have passed. */
-  resume(hold: HoldRecord, now: number): void {
-    this.enter(now)
+  /** The time of a request begins. The account has entered the window. */
+  run(hold: HoldRecord, now: number): void {
     this.own.start(hold, now)
+  }
+
+  /** The time of a request goes on, at a time that may have passed. */
+  resume(hold: HoldRecord, at: number): void {
+    this.enter(at)
+    this.own.start(hold, at)
   }
 
   /** The time of a request stands still. It keeps its hold and its place. */

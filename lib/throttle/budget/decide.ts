@@ -24,17 +24,18 @@ const LONG_OUTAGE_US = 1_000_000
  */
 export function decide(account: Account, hold: Hold, most: number, now: number): Decision {
   const { server, waiting } = account
-  const { limitUs, priceUs } = hold
+  const { limitUs } = hold
+  const usedUs = account.usedUs(now)
   const isDecided = server.isMemory || server.isDown
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
-  if (account.usedUs(now) > limitUs && isHeard && account.isOpen(now)) return 'spent'
+  if (usedUs > limitUs && isHeard && account.isOpen(now)) return 'spent'
   if (waiting > 0) {
     if (hold.wait.perSubject > 0 && isConsidered(account, most)) return 'queue'
     return isDecided || isConsidered(account, 1) ? 'wait' : 'ask'
   }
-  if (fits(account, priceUs, limitUs, now, server.isDown)) return 'start'
+  if (fits(account, hold, usedUs, now, server.isDown)) return 'start'
   if (!isDecided) return 'ask'
-  return hold.wait.maxUs > 0 ? 'wait' : noRoom(account, limitUs, now, server.isDown)
+  return hold.wait.maxUs > 0 ? 'wait' : noRoom(account, limitUs, usedUs, server.isDown)
 }
 
 /** Whether the store, or this process, has considered so many of those who wait. */
@@ -57,41 +58,42 @@ export function decideWaiting(
   now: number,
   isAlone: boolean,
 ): 'start' | 'wait' | 'gone' | RefusalReason {
-  const { limitUs, priceUs, wait } = hold
+  const { limitUs, wait } = hold
+  const usedUs = account.usedUs(now)
   if (hold.owner.isGone) return 'gone'
-  if (account.usedUs(now) > limitUs && account.isOpen(now)) return 'spent'
-  if (before === 0 && fits(account, priceUs, limitUs, now, isAlone)) return 'start'
+  if (usedUs > limitUs && account.isOpen(now)) return 'spent'
+  if (before === 0 && fits(account, hold, usedUs, now, isAlone)) return 'start'
   if (!hold.isConsidered && !isAlone) return 'wait'
-  if (now >= hold.waitsUntil) return noRoom(account, limitUs, now, isAlone)
+  if (now >= hold.waitsUntil) return noRoom(account, limitUs, usedUs, isAlone)
   return before < wait.perSubject ? 'wait' : isAlone ? 'outage' : 'queue'
 }
 
-function noRoom(account: Account, limitUs: number, now: number, isAlone: boolean): RefusalReason {
+function noRoom(account: Account, limitUs: number, usedUs: number, isAlone: boolean): RefusalReason {
   if (isAlone) return 'outage'
-  return account.hasPlace(limitUs, now) ? 'reserved' : 'concurrency'
+  return account.hasPlace(limitUs, usedUs) ? 'reserved' : 'concurrency'
 }
 
 /** Whether a request may start now, by what this process knows or was granted. */
-function fits(account: Account, priceUs: number, limitUs: number, now: number, isAlone: boolean): boolean {
-  const { server, grant } = account
+function fits(account: Account, { priceUs, limitUs }: Hold, usedUs: number, now: number, isAlone: boolean): boolean {
+  const { server, grant, own } = account
   if (server.isMemory) {
-    if (!account.hasPlace(limitUs, now)) return false
-    return priceUs <= account.leftUs(limitUs, now) || (!account.hasRunning && account.usedUs(now) <= limitUs)
+    if (!account.hasPlace(limitUs, usedUs)) return false
+    return priceUs <= limitUs - usedUs - account.reservedUs(now) || (own.live === 0 && usedUs <= limitUs)
   }
-  if (isAlone) return fitsShare(account, priceUs, limitUs, now) || isLoneInOutage(account, now)
+  if (isAlone) return fitsShare(account, priceUs, limitUs, usedUs, now) || isLoneInOutage(account, now)
   const isGranted = priceUs <= grant.us && grant.places > 0 && limitUs >= grant.limitUs && now < grant.until
-  return isGranted && account.hasPlace(limitUs, now)
+  return isGranted && account.hasPlace(limitUs, usedUs)
 }
 
 /** Without the store: this process's share of what was left when the others were last heard, and of the places. */
-function fitsShare(account: Account, priceUs: number, limitUs: number, now: number): boolean {
+function fitsShare(account: Account, priceUs: number, limitUs: number, usedUs: number, now: number): boolean {
   const { others, own, server, ownWhenHeard } = account
   const leftThen = limitUs - others.used - others.held - ownWhenHeard
   const shareUs = leftThen > 0 ? leftThen / server.living : leftThen
   const leftUs = shareUs - (own.usedUs(now) + own.heldUs(now) - ownWhenHeard)
-  return priceUs <= leftUs && account.hasPlace(limitUs, now, own.live * server.living)
+  return priceUs <= leftUs && account.hasPlace(limitUs, usedUs, own.live * server.living)
 }
 
-function isLoneInOutage(account: Account, now: number): boolean {
-  return !account.hasRunning && now - account.server.downSince > LONG_OUTAGE_US
+function isLoneInOutage({ own, server }: Account, now: number): boolean {
+  return own.live === 0 && now - server.downSince > LONG_OUTAGE_US
 }

@@ -13,6 +13,8 @@ export class OwnUsage {
   /** Requests that have a place, the latest first. */
   first: HoldRecord | undefined = undefined
   live = 0
+  /** Excused waits for clients: the count and the sum of the starts of those under way; those that are over. */
+  waiting = 0
   /** Time of requests that do not run. */
   #settledUs = 0
   /** Running requests: their count; the sums of when each would have started had it never stopped, and of their expected ends. */
@@ -27,9 +29,7 @@ export class OwnUsage {
   #latest = 0
   /** Held for requests whose time stands still. */
   #parkedUs = 0
-  /** Excused waits for clients: those that are over; the count and the sum of the starts of those under way. */
   #excusedUs = 0
-  #waiting = 0
   #waitStartsUs = 0
   /** When the window began, in µs of the process's clock; -Infinity for the first. */
   #beganAt = -Infinity
@@ -53,7 +53,7 @@ export class OwnUsage {
 
   /** Waits for clients that are excused. */
   excusedUs(now: number): number {
-    return this.#excusedUs + this.#waiting * now - this.#waitStartsUs
+    return this.#excusedUs + this.waiting * now - this.#waitStartsUs
   }
 
   /** When the first running request should have ended; Infinity where none runs. */
@@ -119,13 +119,13 @@ export class OwnUsage {
     this.park(hold, now)
     if (hold.state !== 'parked') return
     hold.state = 'awaitingClient'
-    this.#waiting++
+    this.waiting++
     this.#waitStartsUs += now
   }
 
   #endWait(hold: HoldRecord, at: number): void {
     const from = Math.max(hold.owner.time.since, this.#beganAt)
-    this.#waiting--
+    this.waiting--
     this.#waitStartsUs -= from
     this.#excusedUs += at - from
     hold.state = 'parked'
@@ -137,13 +137,12 @@ export class OwnUsage {
    * @param othersUs excused by the other processes
    */
   boundWaits(now: number, othersUs: number): void {
-    if (this.#waiting === 0) return
     for (let hold = this.first; hold !== undefined; hold = hold.following) {
       if (hold.state !== 'awaitingClient') continue
       const beyondUs = othersUs + this.excusedUs(now) - hold.clientWaitUs
       if (beyondUs <= 0) continue
       const from = Math.max(hold.owner.time.since, this.#beganAt)
-      const at = Math.max(from, now - Math.ceil(beyondUs / this.#waiting))
+      const at = Math.max(from, now - Math.ceil(beyondUs / this.waiting))
       this.start(hold, at)
       hold.owner.waitCounts(at)
     }

@@ -21,14 +21,15 @@ export class RoutePrice {
   #oldest = 0
   /** The same figures, the highest first. */
   readonly #descendingUs: number[] = []
+  /** How many subjects the price rests on. */
+  subjects = 0
+  /** The price is not a guess any more. */
+  isKnown = false
+  /** The highest figure, from four subjects on without the outliers, with a margin that shrinks as more are known. */
+  #robustUs = Infinity
 
   /** @param route names it, such as `GET /persons/:` */
   constructor(readonly route = '') {}
-
-  /** How many subjects the price rests on. */
-  get subjects(): number {
-    return this.#subjects.length
-  }
 
   /**
    * Takes in what a subject's request took.
@@ -44,25 +45,16 @@ export class RoutePrice {
     }
     replaceIn(this.#descendingUs, this.#latestUs[place], us)
     this.#latestUs[place] = us
+    const known = (this.subjects = this.#subjects.length)
+    this.isKnown = known >= ROUTE_ROBUST_FROM
+    const leftOut = this.isKnown ? Math.ceil(known / OUTLIERS) : 0
+    this.#robustUs = withMargin(this.#descendingUs[leftOut] as number, known)
     return place
   }
 
   /** What any subject's request is expected to take at most; `coldUs` bounds what fewer than four subjects can say. */
   us(coldUs: number): number {
-    if (this.#subjects.length === 0) return coldUs
-    return this.isKnown ? this.#robust() : Math.min(coldUs, this.#robust())
-  }
-
-  /** The highest figure, from four subjects on without the outliers, with a margin that shrinks as more are known. */
-  #robust(): number {
-    const known = this.#subjects.length
-    const leftOut = this.isKnown ? Math.ceil(known / OUTLIERS) : 0
-    return withMargin(this.#descendingUs[leftOut] as number, known)
-  }
-
-  /** The price is not a guess any more. */
-  get isKnown(): boolean {
-    return this.#subjects.length >= ROUTE_ROBUST_FROM
+    return this.isKnown ? this.#robustUs : Math.min(coldUs, this.#robustUs)
   }
 }
 
@@ -75,29 +67,18 @@ class OwnHistory {
   /** How many of the present eight have come. */
   #known = 0
   #mostUs = 0
-  #earlierMostUs: number | undefined
-
+  #earlierMostUs: number | undefined = undefined
+  /** How many requests the price rests on. */
+  known = 0
+  /** What the subject's next request is expected to take at most. */
+  us = 0
   /** Where the route has the subject's latest figure. */
-  place: number | undefined
+  place: number | undefined = undefined
 
   constructor(
     readonly route: RoutePrice,
     public older: OwnHistory | undefined,
   ) {}
-
-  get known(): number {
-    return this.#earlierMostUs === undefined ? this.#known : OWN_SAMPLES
-  }
-
-  /** It says enough of the subject's next request. */
-  get isFull(): boolean {
-    return this.known === OWN_SAMPLES
-  }
-
-  /** What the subject's next request is expected to take at most. */
-  get us(): number {
-    return withMargin(Math.max(this.#mostUs, this.#earlierMostUs ?? 0), this.known)
-  }
 
   learn(us: number): void {
     if (this.#known === OWN_SAMPLES) {
@@ -106,6 +87,8 @@ class OwnHistory {
     }
     this.#known++
     this.#mostUs = Math.max(this.#mostUs, us)
+    this.known = this.#earlierMostUs === undefined ? this.#known : OWN_SAMPLES
+    this.us = withMargin(Math.max(this.#mostUs, this.#earlierMostUs ?? 0), this.known)
   }
 }
 
@@ -119,7 +102,7 @@ export type Histories = OwnHistory | undefined
  */
 export function priceOf(route: RoutePrice, histories: Histories, limitUs: number): number {
   const own = historyOf(route, histories)
-  if (own?.isFull) return Math.min(limitUs, own.us)
+  if (own?.known === OWN_SAMPLES) return Math.min(limitUs, own.us) // it says enough of the subject's next request
   const coldUs = Math.min(Math.floor(limitUs / 2), COLD_MOST_US)
   const known = own?.known ?? 0
   // A few short requests of the subject say little of its next where others' take longer: they may all come at once.

@@ -6,7 +6,8 @@ export const DRIFT = 5e-4
  * grows while nothing is heard. Windows follow this clock. All times are microseconds.
  */
 export class WindowClock {
-  #offset: number
+  /** What to add to the process's clock. */
+  offset: number
   #error: number
   #heardAt = 0
   readonly #drift: number
@@ -16,14 +17,14 @@ export class WindowClock {
    * @param error how wrong that may be; 0 without a store, where the process's own clock counts
    */
   constructor(offset: number, error: number) {
-    this.#offset = offset
+    this.offset = offset
     this.#error = error
     this.#drift = error === 0 ? 0 : DRIFT
   }
 
   /** The store's time, as far as is known. */
   at(now: number): number {
-    return now + this.#offset
+    return now + this.offset
   }
 
   /** How far `at()` may be off. */
@@ -36,9 +37,9 @@ export class WindowClock {
     const offset = Math.round(time - (sentAt + now) / 2) // reports take whole microseconds
     const error = (now - sentAt) * (1 / 2 + this.#drift) // the clocks drift while the reply is under way
     const known = this.error(now)
-    const jumped = Math.abs(offset - this.#offset) > error + known // the store's clock was set
+    const jumped = Math.abs(offset - this.offset) > error + known // the store's clock was set
     if (error > known && !jumped) return
-    this.#offset = offset
+    this.offset = offset
     this.#error = error
     this.#heardAt = now
   }

@@ -63,9 +63,12 @@ export class RequestHold extends HoldRecord {
     super(account, owner, limitUs, clientWaitUs, rules.wait)
   }
 
-  /** The subject's account, in the window open now. */
+  /** The subject's account, in the window open now: another one where it was let go of since. */
   accountAt(now: number): Account {
-    return this.budgets.current(this.account, now)
+    const { account } = this
+    if (account.isForgotten) return this.budgets.current(account, now)
+    account.enter(now)
+    return account
   }
 }
 
@@ -80,6 +83,8 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   /** Its holds, one for each account. Those of a request that was refused have ended. */
   #first: RequestHold | undefined = undefined
   #isRefused = false
+  /** A throttle of it sets the `RateLimit` fields. */
+  #isStated = false
   /** Seen after a write-off, in µs. */
   #lateUs = 0
   #stalls: StallSharing | undefined = undefined
@@ -134,12 +139,12 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   #goOn(asked: RequestHold, end: WaitEnd): void {
     try {
       const now = nowUs(this.time.clock)
-      for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.budgets.start(hold, now)
+      for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.resume(hold, now)
       this.time.unpark(now)
       this.#stalls?.begins(this, now)
-      // Where nobody waits any more nothing runs, and nothing is charged.
-      if (end === 'start' && this.isGone) asked.budgets.finish(asked, now)
-      this.#proceed(asked, end === 'start' && this.isGone ? 'gone' : end, now)
+      if (end !== 'start' || !this.isGone) return this.#proceed(asked, end, now)
+      asked.budgets.finish(asked, now) // nobody waits any more: nothing runs, and nothing is charged
+      this.#release(now)
     } catch (err) {
       this.#next(err) // an app's handler that throws would be caught nowhere else
     }
@@ -150,8 +155,8 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     if (end === 'gone') return void this.#release(now)
     if (end === 'closed') return this.#deny(hold, unavailable(CLOSED_RETRY_SEC), CLOSED_RETRY_SEC, undefined, now)
     const isUnavailable = onOutage === 'closed' && hold.account.server.isDown
-    if (isUnavailable && dryRun) this.#emitRefused(hold, 503, OUTAGE_RETRY_SEC)
-    else if (isUnavailable) {
+    if (isUnavailable && dryRun && channels.refused.hasSubscribers) this.#emitRefused(hold, 503, OUTAGE_RETRY_SEC)
+    else if (isUnavailable && !dryRun) {
       hold.budgets.finish(hold, now)
       return this.#deny(hold, unavailable(OUTAGE_RETRY_SEC), OUTAGE_RETRY_SEC, undefined, now)
     }
@@ -159,7 +164,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     const refusal = refusalOf(hold, end as Refusal['reason'], hold.budgets.name, now)
     if (!dryRun) return this.#refuse(hold, refusal, now)
     // A dry run does not wait: whether a request that does not fit now would have been refused is not known.
-    if (!isUnavailable && (end === 'spent' || hold.rules.isWaitRefused))
+    if (!isUnavailable && (end === 'spent' || hold.rules.isWaitRefused) && channels.refused.hasSubscribers)
       this.#emitRefused(hold, 429, wholeSeconds(refusal.retryAfterUs), refusal)
     hold.budgets.admitAnyway(hold)
     this.#pass(hold, now)
@@ -167,13 +172,13 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   #pass(hold: RequestHold, now: number): void {
     const isFirst = this.#first === undefined
-    this.#emitAdmitted(hold)
+    if (channels.admitted.hasSubscribers) this.#emitAdmitted(hold)
     this.#add(hold)
     if (isFirst) this.time.begin(now)
-    hold.budgets.start(hold, now)
+    hold.account.run(hold, now)
     if (this.#abort !== undefined) hold.budgets.watch(hold)
     if (isFirst) this.time.begun(now)
-    if (this.time.isEnded) this.#end(hold, now) // it was answered meanwhile, by a timeout of the app's
+    if (this.time.state === 'ended') this.#end(hold, now) // it was answered meanwhile, by a timeout of the app's
     const { stalls } = hold.rules
     if (stalls === undefined) return this.#next()
     if (this.#stalls === undefined) {
@@ -186,6 +191,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   #add(hold: RequestHold): void {
     hold.next = this.#first
     this.#first = hold
+    if (hold.rules.headers.rateLimit === true) this.#isStated = true
     this.#req.throttle = this
   }
 
@@ -202,7 +208,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     this.#isRefused = true
     this.#stalls?.stops(this, now)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
-      this.#finish(hold, now)
+      this.#end(hold, now, true)
       const account = hold.accountAt(now)
       if (account.usedUs(now) > hold.limitUs) longestUs = Math.max(longestUs, account.endsInUs(now))
     }
@@ -214,7 +220,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
       this.#add(hold)
       this.#release(now)
     }
-    this.#emitRefused(hold, denial.status as 429 | 503, retryAfterSec, refusal)
+    if (channels.refused.hasSubscribers) this.#emitRefused(hold, denial.status as 429 | 503, retryAfterSec, refusal)
     deny(denial, hold.rules.deny, this.#req, this.#res, this.#next)
   }
 
@@ -271,7 +277,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   resumed(now: number): void {
     if (this.#isRefused) return
-    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.budgets.start(hold, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.resume(hold, now)
     this.#stalls?.begins(this, now)
   }
 
@@ -296,17 +302,13 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     }
   }
 
-  #end(hold: RequestHold, now: number, isWrittenOff = false): void {
-    if (hold.state === 'ended') return
-    if (!isWrittenOff) this.#learn(hold, now) // before those who wait are priced
-    this.#finish(hold, now)
-  }
-
-  #finish(hold: RequestHold, now: number): void {
+  /** @param isUntypical it teaches no price */
+  #end(hold: RequestHold, now: number, isUntypical = false): void {
     if (hold.state === 'ended') return
     const takenUs = hold.takenUs(now)
+    if (!isUntypical) this.#learn(hold, takenUs, now) // before those who wait are priced
     hold.budgets.finish(hold, now)
-    this.#emitCharged(hold, takenUs, hold.priceUs, 'request')
+    if (channels.charged.hasSubscribers) this.#emitCharged(hold, takenUs, hold.priceUs, 'request')
   }
 
   late(us: number, now: number, isOver: boolean): void {
@@ -315,28 +317,28 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       if (us > 0) {
         hold.budgets.chargeLate(hold, us, now)
-        this.#emitCharged(hold, us, 0, 'request')
+        if (channels.charged.hasSubscribers) this.#emitCharged(hold, us, 0, 'request')
       }
-      if (isOver) this.#learn(hold, now)
+      if (isOver) this.#learn(hold, hold.takenUs(now), now)
     }
   }
 
   /** Made-up paths teach nothing, nor do charged waits for the client: a slow one would raise its own prices. */
-  #learn(hold: RequestHold, now: number): void {
+  #learn(hold: RequestHold, takenUs: number, now: number): void {
     if (this.#res.statusCode === 404) return
     hold.routes.keep(hold.route)
-    const workUs = Math.max(0, hold.takenUs(now) + this.#lateUs - this.time.countedWaitsUs(now))
-    hold.accountAt(now).learn(hold.route, workUs)
+    const workUs = Math.max(0, takenUs + this.#lateUs - this.time.countedWaitsUs(now))
+    hold.account.learn(hold.route, workUs)
   }
 
   headers(res: HeaderFields, now: number): void {
-    this.#stalls?.look(now)
+    if (this.time.state !== 'ended') this.#stalls?.look(now)
     if (this.#first === undefined || (this.#isRefused && res.statusCode !== 429)) return
     const tightest = this.#tightest(now)
     const { throttle = true, throttleOnRefusal = false } = tightest.rules.headers
     if (this.#isRefused ? throttleOnRefusal : throttle)
       throttleFields(res, tightest.limitUs, tightest.accountAt(now).shownUs(now))
-    this.#rateLimitFields(res, now)
+    if (this.#isStated) this.#rateLimitFields(res, now)
   }
 
   #rateLimitFields(res: HeaderFields, now: number): void {
@@ -403,7 +405,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     const us = Math.round(ms * 1_000)
     const reported: Promise<void>[] = []
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
-      this.#emitCharged(hold, us, 0, 'charge')
+      if (channels.charged.hasSubscribers) this.#emitCharged(hold, us, 0, 'charge')
       reported.push(hold.budgets.charge(hold.account, us))
     }
     return Promise.all(reported)
@@ -436,13 +438,11 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   // --- events
 
   #emitAdmitted({ account, priceUs, subject, budgets: { name: window } }: RequestHold): void {
-    if (!channels.admitted.hasSubscribers) return
     const message = { req: this.#req, subject, window, holdMs: priceUs / 1_000, degraded: account.server.isDown }
     channels.admitted.publish(message satisfies AdmittedMessage)
   }
 
   #emitRefused(hold: RequestHold, status: 429 | 503, retryAfterSec: number, refusal?: Refusal): void {
-    if (!channels.refused.hasSubscribers) return
     const { subject, budgets, rules } = hold
     const { reason = 'outage' as const, figures } = refusal ?? {}
     const about = { req: this.#req, subject, window: budgets.name, dryRun: rules.dryRun }
@@ -450,7 +450,6 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   }
 
   #emitCharged(hold: RequestHold, us: number, holdUs: number, by: ChargedMessage['by']): void {
-    if (!channels.charged.hasSubscribers) return
     const { subject, budgets } = hold
     const message = { req: this.#req, subject, window: budgets.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
     channels.charged.publish(message satisfies ChargedMessage)

@@ -27,6 +27,10 @@ export function deadline(clock: Clock, inMs: number, missed: () => void): () => 
 }
 
 /** Calls a method of a server: what it throws is a rejection. */
-export async function callStore<T>(call: () => Promise<T>): Promise<T> {
-  return call()
+export function callStore<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return call()
+  } catch (err) {
+    return Promise.reject(err instanceof Error ? err : new Error(String(err)))
+  }
 }

@@ -14,13 +14,13 @@ const LAST_US = 2_000_000
  * differs from what was told by more than the tolerance, something is ahead, or a hold ends later or sooner than was told.
  */
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
-  const { told, own, grant, hasNews, hasEnded, hasRunning } = account
+  const { told, own, grant, hasNews, hasEnded } = account
   if (!told.isKnown || hasNews) return 'tick'
   if (hasEnded && (account.waiting > 0 || areFew(account, now))) return 'now'
   const untold = own.usedUs(now) + own.pricedUs(now) - told.used - told.held
   if (Math.abs(untold) > toleranceOf(account) || grant.us > 0 || told.ahead > 0) return 'tick'
   if (own.addedUs !== told.added) return 'tick'
-  if ((!hasRunning || hasEnded) && told.until > now + TICK_US) return 'tick'
+  if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'
   if (isBeyond(account, now) && now - account.heardAt > LAST_US && account.endsInUs(now) < LAST_US) return 'tick'
   const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + LEASE_US / 2 > told.until
   return endsLater ? 'tick' : undefined
@@ -28,7 +28,7 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
 
 /** Whether few of the subject's requests may run at once. */
 function areFew(account: Account, now: number): boolean {
-  return !account.hasPlace(account.limitUs, now, FEW_PLACES)
+  return !account.hasPlace(account.limitUs, account.usedUs(now), FEW_PLACES)
 }
 
 /** How far the store's figures may be off from the truth. */
@@ -43,8 +43,8 @@ function isBeyond(account: Account, now: number): boolean {
 
 /** Whether a tick is to look at the account again. */
 export function isActive(account: Account, now: number): boolean {
-  const { hasRunning, waiting, wasAsked, demandUs } = account
-  return hasRunning || waiting > 0 || wasAsked || demandUs > 0 || isBeyond(account, now) || isDue(account, now)
+  const { own, waiting, wasAsked, demandUs } = account
+  return own.live > 0 || waiting > 0 || wasAsked || demandUs > 0 || isBeyond(account, now) || isDue(account, now)
 }
 
 export function isDue(account: Account, now: number): boolean {

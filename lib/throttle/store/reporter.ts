@@ -90,9 +90,8 @@ export class Reporter {
     return this.#active.has(account) || this.#refreshed.has(account)
   }
 
-  /** A request has ended: reports at once if somebody waits for that. */
+  /** A request has ended: reports at once if somebody waits for that. Ticks look at an account while it has any. */
   ended(account: Account, now: number): void {
-    this.activate(account)
     if (dueAt(account, now) === 'now') this.ask(account)
   }
 
@@ -216,7 +215,6 @@ export class Reporter {
       this.#tellRefreshed(account, report.seq)
     }
     if (account.waiting > 0) account.askLater(now)
-    this.activate(account)
     const isNew = account.firstInLine?.isConsidered === false
     if (next === 'again' || isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
   }

@@ -138,14 +138,14 @@ export class SimulatedRequest implements HoldOwner {
       return
     }
     const budgets = this.#budgets[this.#held.length] as Budgets
-    for (const held of this.#held) held.budgets.start(held.hold, now)
+    for (const held of this.#held) held.hold.account.resume(held.hold, now)
     this.time.change('running', now)
     this.#held.push({ budgets, hold })
     if (budgets === process.budgets) {
       this.hold = hold
       this.work.live.add(this)
     }
-    budgets.start(hold, now)
+    hold.account.resume(hold, now)
     if (this.hold && !this.stretch) this.stretch = this.work.begin(process)
     this.#askNext()
   }
@@ -187,7 +187,7 @@ export class SimulatedRequest implements HoldOwner {
       us,
       process.guarded(() => {
         if (process.isClosing) return
-        process.budgets.start(hold, process.nowUs())
+        hold.account.resume(hold, process.nowUs())
         this.#goOn(sim.loop.now)
         this.time.change('running', process.nowUs())
         sim.loop.after(
