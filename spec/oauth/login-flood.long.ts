@@ -75,7 +75,10 @@ describe('a flood of logins that goes on', () => {
       const fields = { username: name, password, action: 'login' }
       return (await page.submit(fields, { 'x-forwarded-for': address })).status
     }
-    for (const network of [(n: number) => `198.51.100.${n % 30}`, (n: number) => `2001:db8:${(n % 65_536).toString(16)}::1`]) {
+    for (const network of [
+      (n: number) => `198.51.100.${n % 30}`,
+      (n: number) => `2001:db8:${(n % 65_536).toString(16)}::1`,
+    ]) {
       let n = 0
       let isOver = false
       const seen = new Map<number, number>()
