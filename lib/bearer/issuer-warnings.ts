@@ -40,10 +40,7 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
   },
 
   /** With a cause, the issuer may publish the key, and it is not used. */
-  unknown_key({ issuer }, cause) {
-    const { why, remedy } = fetchFailure(cause, 'documents')
-    return `a token of the issuer ${shown(issuer)} was refused with 401: ${why}. If its tokens should be let in, ${remedy}`
-  },
+  unknown_key: ({ issuer }, cause) => remedied(issuer, cause),
 
   introspection_unavailable({ issuer }, cause) {
     const { why, remedy } = fetchFailure(cause, 'introspection')
@@ -70,7 +67,8 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     )
   },
 
-  issuer({ received, expected }) {
+  issuer({ received, expected }, cause) {
+    if (cause !== undefined) return remedied(received, cause)
     const slash = withOtherSlash(received, expected) ? 'they differ by the slash at the end; ' : ''
     const patterns = [expected].flat().filter((one) => typeof one === 'string')
     const [tenant] = patterns.flatMap((pattern) => tenantIn(pattern, String(received)) ?? [])
@@ -92,6 +90,11 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
         : `${known === undefined ? '' : 'they differ by the slash at the end; '}write audience: ${written}`)
     )
   },
+}
+
+function remedied(issuer: unknown, cause: unknown): string {
+  const { why, remedy } = fetchFailure(cause, 'documents')
+  return `a token of the issuer ${shown(issuer)} was refused with 401: ${why}. If its tokens should be let in, ${remedy}`
 }
 
 /** The expected text that differs from the received one by a slash at the end. */

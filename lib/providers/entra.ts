@@ -2,6 +2,7 @@ import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Tenants } from '../bearer/claims/tenants'
 import type { Audience } from '../bearer/claims/claim-options'
 import { optionError } from '../http/help'
+import { shown } from '../http/options'
 import { type ProviderOptions, client, needText, preset, user } from './provider'
 
 /** Options of {@link entra}. */
@@ -41,6 +42,10 @@ export function entra({ tenant, tenants, audience, version = 2, clients, more }:
       `entra() needs the id of one tenant, and '${of}' stands for many: write tenants: ['<tenant id>', …] in place of ` +
         'tenant, or tenants: (id) => known.has(id)',
     )
+  }
+  const domain = [of, ...(Array.isArray(tenants) ? (tenants as unknown[]) : [])].find((id) => String(id).includes('.'))
+  if (domain !== undefined) {
+    throw optionError(`entra() needs the id of a tenant, since tokens do not have its domain; received ${shown(domain)}`)
   }
   return preset(
     {

@@ -236,6 +236,12 @@ describe('requireBearer() tells the operator', () => {
       assert.equal((await ask(token(a, { iss: `${issuer}/initech/v2` }))).status, 401)
       assert.match((await flushed()).join(), /\/\{tid\}\/v2' \] is trusted.*: add 'initech' to tenants$/)
     }
+    const { ask } = await api({ issuer: `${issuer}/{tenant}`, tenants: ['acme'], jwksUri: `${issuer}/keys` })
+    assert.equal((await ask(token(a, { iss: `${issuer}/acme`, tenant: 'other' }))).status, 401)
+    assert.match(
+      (await flushed()).join(),
+      /its claim 'tenant' is 'other', and its iss is of 'acme'.* put a name that is no claim into the braces/,
+    )
   })
 
   it('of an audience that lacks a slash, or has none at all, and what to write', async (t) => {

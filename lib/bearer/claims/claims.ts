@@ -1,4 +1,6 @@
 import { type JsonObject, isJsonObject } from '../../http/json'
+import { RemediedProblem } from '../../http/fetch-failure'
+import { shown } from '../../http/options'
 import type { Jws } from '../credentials/jws'
 import { type Reason, type Refusal, refuse } from '../refusal/refusal'
 import { type SessionRules, isId } from '../session/session'
@@ -78,11 +80,23 @@ export function opaqueClaimProblem(claims: JsonObject, policy: ClaimPolicy, nowS
 }
 
 /** Makes the refusal of a problem with claims. */
-export function claimRefusal(refused: Reason, { iss, aud }: JsonObject, policy: ClaimPolicy): Refusal {
-  const { issuer, issuers, audiences } = policy
-  if (refused === 'issuer') return { refused, about: { issuer, expected: issuers, received: iss } }
+export function claimRefusal(refused: Reason, claims: JsonObject, policy: ClaimPolicy): Refusal {
+  const { iss, aud } = claims
+  const { issuer, issuers, audiences, tenants } = policy
+  if (refused === 'issuer') {
+    const cause = tenants && contradiction(claims, tenants)
+    return { refused, about: { issuer, expected: issuers, received: iss }, ...(cause && { cause }) }
+  }
   if (refused === 'audience') return { refused, about: { issuer, expected: audiences.flat(), received: aud } }
   return refuse(refused)
+}
+
+/** Cause of a refusal where a token's `iss` names one accepted tenant, and its claim another. */
+function contradiction(claims: JsonObject, { claim, tenantOf }: TenantPattern): RemediedProblem | undefined {
+  const tenant = tenantOf(String(claims.iss))
+  if (tenant === undefined || (claims[claim] ?? tenant) === tenant) return undefined
+  const why = `its claim ${shown(claim)} is ${shown(claims[claim])}, and its iss is of ${shown(tenant)}`
+  return new RemediedProblem(why, `put a name that is no claim into the braces of issuer, in place of ${shown(claim)}`)
 }
 
 function commonProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {

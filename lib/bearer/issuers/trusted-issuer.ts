@@ -24,7 +24,7 @@ export type IssuerOptions = TokenOptions & KeyOptions
 export const KEY_TABLE = {
   key: checkedLater<KeyMaterial>(),
   keys: checkedLater<readonly KeyMaterial[] | FindKey>(),
-  secret: checkedLater<Secret | readonly Secret[]>(),
+  secret: checkedLater<Exclude<KeyOptions['secret'], undefined>>(),
   jwksUri: checkedLater<string>(),
   algorithms: checkedLater<readonly Algorithm[]>(),
   lastGoodSec: wholeNumber(0, 86_400, 3_600),
@@ -149,15 +149,18 @@ function checkKids(keys: readonly VerifyKey[]): void {
   }
 }
 
-function secretsOf(given: Secret | readonly Secret[], algorithms: readonly Algorithm[]): readonly VerifyKey[] {
+function secretsOf(given: IssuerValues['secret'], algorithms: readonly Algorithm[]): readonly VerifyKey[] {
   const [algorithm, ...more] = algorithms
   if (algorithm === undefined || more.length > 0) {
     throw optionError(`algorithms must name one of ${SYMMETRIC.join(', ')} for secret; received ${shown(algorithms)}`)
   }
-  const secrets: readonly Secret[] = Array.isArray(given) ? given : [given as Secret]
-  if (secrets.length === 0) throw keyError('secret must be a secret, or a list of one or more')
+  const secrets: readonly (Secret | undefined)[] = Array.isArray(given) ? given : [given as Secret]
   const nameOf = (i: number) => (Array.isArray(given) ? `secret[${i}]` : 'secret')
-  return secrets.map((secret, i) => take(nameOf(i), () => keyFromSecret(secret, algorithm)))
+  const keys = secrets.flatMap((secret, i) =>
+    secret === undefined ? [] : take(nameOf(i), () => keyFromSecret(secret, algorithm)),
+  )
+  if (keys.length === 0) throw keyError('secret must be a secret, or a list of one or more')
+  return keys
 }
 
 /** Names the option in the error, without its value: it may be a private key. */

@@ -22,9 +22,9 @@ export interface KeyOptions {
   readonly keys?: readonly KeyMaterial[] | FindKey | undefined
   /**
    * A secret shared with the issuer, for HS256, HS384 or HS512; at least as long as the hash. A text is UTF-8. A list, for
-   * the time in which it is changed: `[process.env.SECRET, process.env.SECRET_BEFORE]`.
+   * the time in which it is changed: `[process.env.SECRET, process.env.SECRET_BEFORE]`; one of them may be undefined.
    */
-  readonly secret?: Secret | readonly Secret[] | undefined
+  readonly secret?: Secret | readonly (Secret | undefined)[] | undefined
   /**
    * The address of the issuer's JWK Set: https, or http on this machine. With `secret`, it verifies the issuer's other
    * tokens, and the set may be empty.

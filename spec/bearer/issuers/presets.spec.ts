@@ -315,6 +315,13 @@ describe('presets of express-tollgate/providers', () => {
     for (const own of [{ key: publicKey }, { keys: [publicKey] }, { secret: 's' }]) assert.equal(at(own), undefined)
   })
 
+  it('entra() asks for a tenant’s id where it was given its domain, which no token has', () => {
+    for (const of of [{ tenant: 'acme.onmicrosoft.com' }, { tenants: [tid, 'acme.example'] }]) {
+      assert.throws(() => entra({ ...of, audience }), /entra\(\) needs the id of a tenant.*received 'acme\./)
+    }
+    assert.throws(() => entra({ tenant: 'common', audience }), /'common' stands for many: write tenants: \[/)
+  })
+
   it('say nobody’s session where the claims name nobody', () => {
     const read = (issuer: IssuerOptions, claims: Record<string, unknown>) => issuer.session?.(claims, { header: {} })
     assert.equal(read(auth0({ domain, audience }), {}), undefined)

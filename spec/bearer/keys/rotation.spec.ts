@@ -145,7 +145,7 @@ describe('requireBearer({ secret }) with several secrets', () => {
   it('takes tokens of both, and of no other, beside a JWK Set too', async () => {
     const pair = keyOf('k')
     for (const options of [{ jwksUri: undefined }, {}]) {
-      const { ask, state } = checking([pair.jwk], { ...options, secret: [fresh, Buffer.from(old)] })
+      const { ask, state } = checking([pair.jwk], { ...options, secret: [undefined, fresh, Buffer.from(old)] })
       assert.deepEqual(
         [await ask(token(fresh)), await ask(token(old)), await ask(token(other))],
         ['ada', 'ada', 'signature'],
@@ -159,6 +159,8 @@ describe('requireBearer({ secret }) with several secrets', () => {
     for (const [secret, message] of [
       [[fresh, 'short'], /^secret\[1\] cannot be used: HS256 takes a secret of at least 32 bytes/],
       [[], /^secret must be a secret, or a list/],
+      [[undefined], /^secret must be a secret, or a list/],
+      [[fresh, ''], /^secret\[1\] cannot be used: HS256 takes a secret/],
       [[fresh, 7], /^secret\[1\] cannot be used: it is no text/],
     ] as const) {
       assert.throws(
