@@ -43,8 +43,8 @@ export type BearerOptions = IssuersOptions &
     /** The `realm` of challenges. Default none. */
     readonly realm?: string | undefined
     /**
-     * The address of the protected resource's metadata, for challenges (RFC 9728 §5.1). With it, the audience
-     * `https://host` is `https://host/`, too. Default none.
+     * The address of the protected resource's metadata, for challenges (RFC 9728 §5.1). With it, a slash at the end of
+     * the audience makes no difference. Default none.
      */
     readonly resourceMetadata?: string | undefined
     /** The claim that marks a session without a user. Default `session_kind` with the value `unauthenticated`. */
