@@ -10,7 +10,8 @@ const ROOMS = [
 /** The same within a room. Files that stand beside these folders may import from all of them. */
 const INNER = {
   bearer: ['refusal', 'session', 'credentials', 'keys', 'claims', 'revocation', 'dpop', 'issuers'],
-  throttle: ['advisor', 'account', 'sync', 'redis', 'request', 'inspect'],
+  http: ['request', 'measure', 'fetch', 'answer'],
+  throttle: ['budget', 'store', 'redis', 'request'],
   oauth: [
     ...['keys', 'directories', 'stores', 'parameters', 'records', 'pages'],
     ...['clients', 'tokens', 'client-auth', 'grants', 'endpoints'],

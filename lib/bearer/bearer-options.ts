@@ -1,5 +1,5 @@
 import type { Clock } from '../http/clock'
-import type { DenyOptions } from '../http/deny'
+import type { DenyOptions } from '../http/answer/deny'
 import type { TokenSource } from './credentials/token-sources'
 import type { DpopOptions } from './dpop/dpop-check'
 import type { CacheOptions, IssuersOptions } from './issuers/verifier-options'

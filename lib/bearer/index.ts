@@ -37,7 +37,7 @@ export type {
   UserSession,
 } from './session/session'
 export type { Algorithm } from './keys/algorithm'
-export type { FetchFunction, FetchInit, FetchedResponse } from '../http/fetch-json'
+export type { FetchFunction, FetchInit, FetchedResponse } from '../http/fetch/fetch-json'
 export type { JsonObject } from '../http/json'
 export type { Jwk } from './keys/verify-key'
 export type { Reason } from './refusal/refusal'
@@ -53,11 +53,11 @@ export {
   type DenialError,
   type DenialHeaders,
 } from '../errors'
-export { processingTime, type ProcessingTimeOptions } from '../http/processing-time'
-export { serviceUnavailable, type ServiceUnavailableOptions } from '../http/service-unavailable'
+export { processingTime, type ProcessingTimeOptions } from '../http/measure/processing-time'
+export { serviceUnavailable, type ServiceUnavailableOptions } from '../http/answer/service-unavailable'
 
 export type { Clock } from '../http/clock'
-export type { DenyOptions, ErrorResponseOptions, OnDenied } from '../http/deny'
+export type { DenyOptions, ErrorResponseOptions, OnDenied } from '../http/answer/deny'
 export type { Middleware } from '../http/middleware'
-export type { Dialect } from '../http/dialect'
-export type { ErrorForm, ErrorFormat, ErrorFormatOption } from '../http/error-format'
+export type { Dialect } from '../http/answer/dialect'
+export type { ErrorForm, ErrorFormat, ErrorFormatOption } from '../http/answer/error-format'

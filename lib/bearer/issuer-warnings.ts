@@ -1,5 +1,5 @@
 import type { Clock } from '../http/clock'
-import { fetchFailure } from '../http/fetch-failure'
+import { fetchFailure } from '../http/fetch/fetch-failure'
 import { shown } from '../http/options'
 import { warn } from '../http/warn-once'
 import { tenantIn } from './claims/tenants'

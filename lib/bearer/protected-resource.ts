@@ -3,7 +3,7 @@ import { Router } from '../http/express'
 import { optionError } from '../http/help'
 import { flag, option, readOptions } from '../http/option-table'
 import { defined, shown } from '../http/options'
-import { allowHttpHint, isSecureUrl } from '../http/secure-url'
+import { allowHttpHint, isSecureUrl } from '../http/fetch/secure-url'
 import { isScope } from './session/scope'
 
 /** Options of {@link protectedResource}: members of the metadata (RFC 9728 §2), five of them by shorter names. */

@@ -1,4 +1,4 @@
-import { deny } from '../http/deny'
+import { deny } from '../http/answer/deny'
 import { optionError, usageError } from '../http/help'
 import { type Middleware, middleware } from '../http/middleware'
 import { isRequest, shown, uncalled } from '../http/options'

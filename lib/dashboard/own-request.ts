@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { readCookie } from '../http/read-cookie'
+import { readCookie } from '../http/request/read-cookie'
 import { newSecret, sameSecret } from '../http/secret'
 
 const COOKIE = 'tollgate-dashboard'

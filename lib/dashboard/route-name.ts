@@ -1,5 +1,5 @@
 import type { Application, Request } from 'express'
-import { rootApp } from '../http/root-app'
+import { rootApp } from '../http/request/root-app'
 
 const LONGEST = 200
 /** A longer path is not looked up: each layer of the router would read all of it. */

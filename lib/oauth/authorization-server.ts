@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response, Router as ExpressRouter } from 'express'
-import { type Dialect, dialectOf } from '../http/dialect'
+import { type Dialect, dialectOf } from '../http/answer/dialect'
 import { Router } from '../http/express'
 import { optionError } from '../http/help'
 import { shown } from '../http/options'

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { readCookie } from '../http/read-cookie'
+import { readCookie } from '../http/request/read-cookie'
 import { newSecret } from '../http/secret'
 import { issuerTag } from './records/records'
 

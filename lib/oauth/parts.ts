@@ -1,5 +1,5 @@
 import { type DpopCheck, dpopCheck } from '../bearer/dpop/dpop-check'
-import type { Dialect } from '../http/dialect'
+import type { Dialect } from '../http/answer/dialect'
 import { optionError } from '../http/help'
 import { isJsonObject } from '../http/json'
 import { shown } from '../http/options'

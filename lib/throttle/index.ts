@@ -4,7 +4,7 @@ export type { RouteWindow, ThrottleOptions, WaitOptions } from './options'
 export type { ThrottleHeaders } from './request/response-headers'
 export type { LimitMs } from './options'
 export type { BudgetJson, RequestBudget } from './request/budget'
-export type { EventStreams } from '../http/meter'
+export type { EventStreams } from '../http/measure/meter'
 export type { AdmittedMessage, ChargedMessage, RefusedMessage, StoreMessage, SyncedMessage } from './events'
 export type { Usage } from './usage'
 export type { Advice, LimitAdvice } from '../advisor/advice'
@@ -15,8 +15,8 @@ export type { RedisClient } from '../redis/redis-client'
 export type { ThrottleStore } from './store/store'
 export { budgetOf } from './request/budget-of'
 
-export { processingTime, type ProcessingTimeOptions } from '../http/processing-time'
-export { serviceUnavailable, type ServiceUnavailableOptions } from '../http/service-unavailable'
+export { processingTime, type ProcessingTimeOptions } from '../http/measure/processing-time'
+export { serviceUnavailable, type ServiceUnavailableOptions } from '../http/answer/service-unavailable'
 
 export {
   ThrottledError,
@@ -27,7 +27,7 @@ export {
   type RefusalFigures,
 } from '../errors'
 export type { Clock } from '../http/clock'
-export type { DenyOptions, ErrorResponseOptions, OnDenied } from '../http/deny'
+export type { DenyOptions, ErrorResponseOptions, OnDenied } from '../http/answer/deny'
 export type { Middleware } from '../http/middleware'
-export type { Dialect } from '../http/dialect'
-export type { ErrorForm, ErrorFormat, ErrorFormatOption } from '../http/error-format'
+export type { Dialect } from '../http/answer/dialect'
+export type { ErrorForm, ErrorFormat, ErrorFormatOption } from '../http/answer/error-format'

@@ -5,7 +5,7 @@ import type { Request } from 'express'
 import { bearerCheckOf } from '../bearer/request-session'
 import type { Session } from '../bearer/session/session'
 import { answeredAtOnce } from '../http/callback'
-import { clientNetwork } from '../http/client-network'
+import { clientNetwork } from '../http/request/client-network'
 import { usageError } from '../http/help'
 import { shown } from '../http/options'
 

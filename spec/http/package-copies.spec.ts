@@ -86,7 +86,7 @@ describe('copies of the package in one process', () => {
   it('leave the methods of Node’s responses as they are', async (t) => {
     const before = methods()
     for (let i = 0; i < 10; i++) {
-      const { processingTime } = reload('../../lib/http/processing-time') as typeof first
+      const { processingTime } = reload('../../lib/http/measure/processing-time') as typeof first
       const answer = await (await serve(t, processingTime()))('/')
       assert.ok(answer.number('x-processing-time') >= 0)
     }

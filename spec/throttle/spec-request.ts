@@ -1,4 +1,4 @@
-import { Stopwatch, type TimeState } from '../../lib/http/stopwatch'
+import { Stopwatch, type TimeState } from '../../lib/http/measure/stopwatch'
 import type { Account } from '../../lib/throttle/budget/account'
 import { type Hold, HoldRecord, type HoldOwner, type WaitEnd } from '../../lib/throttle/budget/hold'
 import type { Budgets } from '../../lib/throttle/budgets'

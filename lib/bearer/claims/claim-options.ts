@@ -1,4 +1,4 @@
-import type { FetchFunction } from '../../http/fetch-json'
+import type { FetchFunction } from '../../http/fetch/fetch-json'
 import { optionError } from '../../http/help'
 import { isJsonObject } from '../../http/json'
 import {

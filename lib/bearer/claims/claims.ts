@@ -1,5 +1,5 @@
 import { type JsonObject, isJsonObject } from '../../http/json'
-import { RemediedProblem } from '../../http/fetch-failure'
+import { RemediedProblem } from '../../http/fetch/fetch-failure'
 import { shown } from '../../http/options'
 import type { Jws } from '../credentials/jws'
 import { type Reason, type Refusal, refuse } from '../refusal/refusal'

@@ -6,7 +6,7 @@ import { isRefusal } from '../refusal/refusal'
 import { isId } from '../session/session'
 import { isSignedWith } from '../keys/signature'
 import { KeyProblem, type VerifyKey, keyFromJwk } from '../keys/verify-key'
-import { hasDotSegments } from '../../http/dot-segments'
+import { hasDotSegments } from '../../http/request/dot-segments'
 import { thumbprint } from './thumbprint'
 
 /** Request that a proof must match. */

@@ -1,11 +1,11 @@
 import type { Clock } from '../../http/clock'
-import { RemediedProblem, fetchFailure } from '../../http/fetch-failure'
-import { type FetchFunction, FetchProblem, fetchJson } from '../../http/fetch-json'
+import { RemediedProblem, fetchFailure } from '../../http/fetch/fetch-failure'
+import { type FetchFunction, FetchProblem, fetchJson } from '../../http/fetch/fetch-json'
 import type { JsonObject } from '../../http/json'
 import type { KeySource } from '../keys/key-source'
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
 import { shown } from '../../http/options'
-import { allowHttpHint, isSecureUrl } from '../../http/secure-url'
+import { allowHttpHint, isSecureUrl } from '../../http/fetch/secure-url'
 
 /** Members of an issuer's metadata that the check of its tokens needs. */
 export interface IssuerMetadata {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../http/clock'
 import { isThenable } from '../../http/callback'
-import { RemediedProblem } from '../../http/fetch-failure'
+import { RemediedProblem } from '../../http/fetch/fetch-failure'
 import { codedError } from '../../http/help'
 import { TYPES, claimProblem, claimRefusal, timesAsNumbers, timesHold, withoutNull } from '../claims/claims'
 import { isToken } from '../credentials/credentials'

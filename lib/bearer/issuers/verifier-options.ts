@@ -1,5 +1,5 @@
 import type { Clock } from '../../http/clock'
-import type { FetchFunction } from '../../http/fetch-json'
+import type { FetchFunction } from '../../http/fetch/fetch-json'
 import { optionError } from '../../http/help'
 import { checkedLater, functionOption, readOptions, wholeNumber } from '../../http/option-table'
 import type { OptionValues } from '../../http/option-table'

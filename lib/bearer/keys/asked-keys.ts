@@ -1,4 +1,4 @@
-import { CallLine } from '../../http/call-line'
+import { CallLine } from '../../http/fetch/call-line'
 import type { Clock } from '../../http/clock'
 import type { KeyMaterial } from './key-options'
 import { type FoundKeys, type KeyNames, type KeySource, findKeys, keySet } from './key-source'

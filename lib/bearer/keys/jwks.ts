@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm'
-import { RemediedProblem } from '../../http/fetch-failure'
+import { RemediedProblem } from '../../http/fetch/fetch-failure'
 import type { JsonObject } from '../../http/json'
 import { type KeySet, type LeftOutKey, keySet } from './key-source'
 import { KeyProblem, type VerifyKey, keyFromJwk } from './verify-key'

@@ -1,4 +1,4 @@
-import { RemediedProblem } from '../../http/fetch-failure'
+import { RemediedProblem } from '../../http/fetch/fetch-failure'
 import { shown } from '../../http/options'
 import type { JwsHead } from '../credentials/jws'
 import { type Refusal, refuse } from '../refusal/refusal'

@@ -1,10 +1,10 @@
 import type { Clock } from '../../http/clock'
-import { RemediedProblem, fetchFailure } from '../../http/fetch-failure'
-import { type FetchFunction, fetchJson } from '../../http/fetch-json'
+import { RemediedProblem, fetchFailure } from '../../http/fetch/fetch-failure'
+import { type FetchFunction, fetchJson } from '../../http/fetch/fetch-json'
 import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { Algorithm } from './algorithm'
 import { type Jwks, readJwks } from './jwks'
-import type { CallLine } from '../../http/call-line'
+import type { CallLine } from '../../http/fetch/call-line'
 import { type FoundKeys, type KeyNames, type KeySource, OTHER_KEYS, findKeys, leftOutKeys } from './key-source'
 import type { VerifyKey } from './verify-key'
 

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { callGuarded } from '../../http/callback'
-import { Meter } from '../../http/meter'
+import { Meter } from '../../http/measure/meter'
 import { DirectoryBusyError } from '../directories/hash-slots'
 import { type OAuthRefusedMessage, reportRefusal } from '../diagnostics'
 import { OAuthError, invalidRequest } from '../oauth-error'

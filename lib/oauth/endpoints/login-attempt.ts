@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
-import { clientNetwork } from '../../http/client-network'
+import { clientNetwork } from '../../http/request/client-network'
 import { type LoginMessage, publish } from '../diagnostics'
 import { QueueFullError } from '../directories/hash-slots'
 import { foldedUsername } from '../directories/user'

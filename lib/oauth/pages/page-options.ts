@@ -1,4 +1,4 @@
-import type { Dialect } from '../../http/dialect'
+import type { Dialect } from '../../http/answer/dialect'
 import { optionError } from '../../http/help'
 import { optionNames, optionOneOf, optionType, shown } from '../../http/options'
 import type { PageTexts } from './texts'

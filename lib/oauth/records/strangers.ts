@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { clientNetwork } from '../../http/client-network'
+import { clientNetwork } from '../../http/request/client-network'
 import { hashOf } from '../../http/secret'
 import { OAuthError } from '../oauth-error'
 import type { Records } from './records'

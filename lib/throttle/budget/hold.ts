@@ -1,4 +1,4 @@
-import type { RequestTime } from '../../http/stopwatch'
+import type { RequestTime } from '../../http/measure/stopwatch'
 import type { Account } from './account'
 import type { RefusalReason } from './decide'
 

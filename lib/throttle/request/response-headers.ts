@@ -1,4 +1,4 @@
-import type { HeaderFields } from '../../http/given-fields'
+import type { HeaderFields } from '../../http/measure/given-fields'
 import { wholeSeconds } from './refusal'
 
 /** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */

@@ -1,4 +1,4 @@
-import { Stopwatch, type TimeState } from '../../../lib/http/stopwatch'
+import { Stopwatch, type TimeState } from '../../../lib/http/measure/stopwatch'
 import { PLACES } from '../../../lib/throttle/budget/account'
 import type { RefusalReason } from '../../../lib/throttle/budget/decide'
 import { HoldRecord, type HoldOwner, type WaitEnd, type WaitRule } from '../../../lib/throttle/budget/hold'

@@ -1,0 +1,28 @@
+import { type Clock, checkClock } from '../clock'
+import { Meter } from './meter'
+import type { Middleware } from '../middleware'
+import { optionNames } from '../options'
+
+/** Options of {@link processingTime}. */
+export interface ProcessingTimeOptions {
+  /** The clock, for tests. Default: the process's. */
+  readonly clock?: Clock | undefined
+}
+
+/**
+ * Sets `X-PROCESSING-TIME`, the whole milliseconds that each response took, without a throttle or from an earlier
+ * middleware on. `throttle()` sets it as well, and in the dialect `familysearch` also `requireBearer()`.
+ *
+ * @example app.use(processingTime())
+ * @throws {TypeError} in the factory, naming the wrong option
+ */
+export function processingTime(options: ProcessingTimeOptions = {}): Middleware {
+  optionNames('processingTime', options, ['clock'])
+  const { clock } = options
+  checkClock(clock)
+
+  return function processingTime(_req, res, next) {
+    Meter.of(res, clock)
+    next()
+  }
+}

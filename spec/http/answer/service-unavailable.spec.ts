@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { type TestContext, describe, it } from 'node:test'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
+import { type ServiceUnavailableOptions, UnavailableError, serviceUnavailable } from '../../../lib'
+import { listen } from '../../support/serve'
+import { until } from '../../support/until'
+
+async function appWith(t: TestContext, handler: RequestHandler, options: ServiceUnavailableOptions = {}) {
+  const logged: unknown[] = []
+  const passed: unknown[] = []
+  const app = express()
+  app.use(handler)
+  app.use(serviceUnavailable({ log: (err) => void logged.push(err), ...options }))
+  app.use(((err, _req, res, next) => {
+    passed.push(err)
+    if (res.headersSent) next(err)
+    else res.status(299).end()
+  }) satisfies ErrorRequestHandler)
+  const listening = await listen(app)
+  t.after(() => listening.close())
+  return { ...listening, logged, passed }
+}
+
+function raise(thrown: unknown): never {
+  throw thrown
+}
+
+const failing =
+  (err: unknown): RequestHandler =>
+  (_req, _res, next) =>
+    next(err)
+
+describe('serviceUnavailable() answers an internal problem', () => {
+  const inside = 'postgres://app:hunter2@db/main refused'
+  const internal: Record<string, unknown> = {
+    'an Error': new Error(inside),
+    'a text': inside,
+    'an object': { message: inside, expose: true },
+    'status 500': Object.assign(new Error(inside), { status: 500, expose: true }),
+    'status 502': Object.assign(new Error(inside), { status: 502 }),
+    'status 200': Object.assign(new Error(inside), { status: 200 }),
+    'statusCode 503': Object.assign(new Error(inside), { statusCode: 503, headers: { 'X-Inside': inside } }),
+    'status as a text': Object.assign(new Error(inside), { status: '404' }),
+  }
+  for (const [name, err] of Object.entries(internal)) {
+    it(`${name}: 503 and Retry-After, nothing of the inside, and its log hears it`, async (t) => {
+      const { get, logged, passed } = await appWith(t, failing(err))
+      const answer = await get('/', { Accept: 'application/json' })
+      assert.deepEqual([answer.status, answer.number('Retry-After')], [503, 10])
+      assert.deepEqual(JSON.parse(answer.body), { errors: [{ code: 503, message: 'Service Unavailable' }] })
+      assert.ok(![...answer.headers].flat().join().includes('hunter2'))
+      assert.deepEqual([logged, passed], [[err], []])
+    })
+  }
+
+  it('with the Retry-After of the error, if it is in whole seconds', async (t) => {
+    let headers: unknown
+    const { get } = await appWith(t, (_req, _res, next) => next(Object.assign(new Error(), { headers })), {
+      retryAfterSec: 77,
+    })
+    for (const [given, expected] of [
+      [{ 'Retry-After': '120' }, 120],
+      [{ 'retry-after': 3 }, 3],
+      [{ 'RETRY-AFTER': 'Fri, 08 Dec 2017 19:53:06 GMT' }, 77],
+      [{ 'Retry-After': '0' }, 77],
+      [{ 'Retry-After': '-1' }, 77],
+      [{ 'Retry-After': '1.5' }, 77],
+      [{ 'Retry-After': '5\r\nX-Injected: yes' }, 77],
+      [null, 77],
+      ['Retry-After: 5', 77],
+    ] as const) {
+      headers = given
+      assert.equal((await get('/')).number('Retry-After'), expected, JSON.stringify(given))
+    }
+  })
+
+  it('with the Retry-After of UnavailableError', async (t) => {
+    const denial = { status: 503, code: 'unavailable', message: 'x', headers: { 'Retry-After': '4' } } as const
+    const { get } = await appWith(t, failing(new UnavailableError(denial)))
+    assert.equal((await get('/')).number('Retry-After'), 4)
+  })
+
+  it('without what the handler had said of another body', async (t) => {
+    const { get } = await appWith(t, (_req, res, next) => {
+      res.set({
+        ...{ 'Content-Encoding': 'gzip', 'Content-Language': 'la', 'Content-Disposition': 'attachment', ETag: '"1"' },
+        ...{ 'Cache-Control': 'public, max-age=3600', Expires: 'Fri, 08 Dec 2099 19:53:06 GMT', 'X-Kept': 'yes' },
+        ...{ 'Content-Type': 'image/png', 'Content-Length': '5', 'Last-Modified': 'Fri, 08 Dec 2017 19:53:06 GMT' },
+      })
+      assert.equal(gunzipSync(gzipSync('what it would have sent')).length, 23)
+      next(new Error('on purpose'))
+    })
+    const answer = await get('/', { Accept: 'application/json' })
+    assert.deepEqual(JSON.parse(answer.body), { errors: [{ code: 503, message: 'Service Unavailable' }] })
+    const left = ['Content-Encoding', 'Content-Language', 'Content-Disposition', 'ETag', 'Last-Modified']
+    assert.deepEqual(
+      left.filter((name) => answer.headers.has(name)),
+      [],
+    )
+    assert.equal(answer.headers.get('X-Kept'), 'yes')
+    assert.equal(answer.headers.get('Cache-Control'), 'no-store', 'no shared cache keeps it')
+  })
+
+  const full = new Error('the log is full')
+  const logs: [what: string, log: () => unknown, said: unknown][] = [
+    ['throws', () => raise(full), full],
+    ['rejects', () => Promise.reject(full), full],
+    ['throws nothing', () => raise(undefined), undefined],
+    [
+      'is no promise of Node and rejects',
+      () => ({ then: (_: unknown, fail: (err: Error) => void) => fail(full) }),
+      full,
+    ],
+  ]
+  for (const [what, log, said] of logs) {
+    it(`also if its log ${what}, which is printed on the console`, async (t) => {
+      const { get } = await appWith(t, failing(new Error('on purpose')), { log })
+      const printed = t.mock.method(console, 'error', () => undefined)
+      assert.equal((await get('/')).status, 503)
+      await until(() => printed.mock.calls.length > 0)
+      assert.deepEqual(
+        printed.mock.calls.map((call) => call.arguments),
+        [[said]],
+      )
+    })
+  }
+
+  it('and says it to the console unless there is a log', async (t) => {
+    const said = t.mock.method(console, 'error', () => undefined)
+    const app = express()
+    const err = new Error('on purpose')
+    app.use(failing(err), serviceUnavailable())
+    const listening = await listen(app)
+    t.after(() => listening.close())
+    assert.equal((await listening.get('/')).status, 503)
+    assert.deepEqual(
+      said.mock.calls.map((call) => call.arguments),
+      [[err]],
+    )
+  })
+})
+
+describe('serviceUnavailable() passes on', () => {
+  const ofTheClient: Record<string, unknown> = {
+    'status 404': Object.assign(new Error('no such person'), { status: 404 }),
+    'statusCode 413': Object.assign(new Error('too large'), { statusCode: 413 }),
+    'a word in status and statusCode 422': Object.assign(new Error('wrong'), { status: 'fail', statusCode: 422 }),
+  }
+  for (const [name, err] of Object.entries(ofTheClient)) {
+    it(`an error of the client: ${name}`, async (t) => {
+      const { get, logged, passed } = await appWith(t, failing(err))
+      assert.equal((await get('/')).status, 299)
+      assert.deepEqual([logged, passed], [[], [err]])
+    })
+  }
+
+  it('what comes after the header, where nothing can be said any more', async (t) => {
+    const err = new Error('on purpose')
+    const { get, passed } = await appWith(t, (_req, res, next) => {
+      res.write('half')
+      next(err)
+    })
+    await assert.rejects(get('/'))
+    assert.deepEqual(passed, [err])
+  })
+})
+
+describe('serviceUnavailable() options', () => {
+  it('names what it does not know or cannot use', () => {
+    const bad: [unknown, RegExp][] = [
+      [
+        { retryAfter: 5 },
+        /TypeError: serviceUnavailable has no option "retryAfter"; did you mean "retryAfterSec"\? It has retryAfterSec, log/,
+      ],
+      [{ retryAfterSec: 0 }, /RangeError: retryAfterSec must be a whole number from 1 to 86,400; received 0/],
+      [{ retryAfterSec: '5' }, /RangeError: retryAfterSec .*; received '5'/],
+      [{ retryAfterSec: NaN }, /RangeError: retryAfterSec .*; received NaN/],
+      [{ log: console }, /TypeError: log must be a function; received/],
+      [{ errorFormat: { xml: 1 } }, /TypeError: errorFormat.xml must be a media type; received 1/],
+      [null, /TypeError: serviceUnavailable takes an object of options; received null/],
+    ]
+    for (const [options, message] of bad) {
+      assert.throws(() => serviceUnavailable(options as ServiceUnavailableOptions), message)
+    }
+  })
+})

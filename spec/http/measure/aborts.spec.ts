@@ -1,0 +1,360 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { type Server, createServer, get } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable, pipeline } from 'node:stream'
+import { type TestContext, after, before, describe, it } from 'node:test'
+import { createGzip } from 'node:zlib'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { budgetOf, throttle } from '../../../lib'
+import { manualClock } from '../../../lib/testing'
+import { endlessFile } from '../../support/endless-file'
+import { EXPRESS_VERSIONS } from '../../support/express-versions'
+import { listen } from '../../support/serve'
+import { until } from '../../support/until'
+
+/** Answers with the beginning of a response, and no more. */
+const endless: Server = createServer((_req, res) => void res.write('a'))
+before(() => new Promise<void>((resolve) => endless.listen(0, '127.0.0.1', resolve)))
+after(() => {
+  endless.close()
+  endless.closeAllConnections()
+})
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-aborts-'))
+writeFileSync(join(folder, 'photo'), Buffer.alloc(300_000, 'x'))
+
+/** A request as its handler sees it. `work` moves the clock, and nothing else does while a handler is at work. */
+interface Handling {
+  readonly req: Request
+  readonly res: Response
+  readonly next: NextFunction
+  readonly express: (typeof EXPRESS_VERSIONS)[number][1]
+  readonly work: (ms: number) => void
+  /** The client goes away, and the server has noticed. */
+  readonly clientLeaves: () => Promise<void>
+}
+
+interface Way {
+  /** Resolves when the handler, and what it called, does no more. */
+  readonly handle: (handling: Handling) => unknown
+  readonly workedMs: number
+  /** What is charged in the end where the handler does not end its response. Default: what was worked. */
+  readonly chargedMs?: number
+  readonly request?: string
+}
+
+/** The price of a route that nobody knows: after so long without a sign of its handler a request is written off. */
+const PRICE_MS = 3_000
+/** What is charged of a handler that works 40 ms, loses its client, gives a sign after 500 ms and is not seen again. */
+const SEEN_ONCE_MS = 540 + (PRICE_MS - 40)
+
+/** No window ends amid a spec. */
+const DAY_MS = 86_400_000
+
+const photo = 'GET /photo HTTP/1.1\r\nHost: x\r\n\r\n'
+const halfUpload = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"half'
+
+/** Works 40 ms, loses its client, works on for 500 ms, and then goes on in one of many ways. */
+const afterWork = (go: (handling: Handling) => unknown) => async (handling: Handling) => {
+  handling.work(40)
+  await handling.clientLeaves()
+  handling.work(500)
+  await go(handling)
+}
+
+/** Works 40 ms, pipes something to its response, and loses its client. */
+const whilePiping = (pipe: (handling: Handling) => unknown) => async (handling: Handling) => {
+  handling.work(40)
+  const piped = once(handling.res, 'pipe')
+  await Promise.all([piped, pipe(handling)])
+  await handling.clientLeaves()
+}
+
+/** The same, and works on for 500 ms. */
+const workingBeside = (pipe: (handling: Handling) => unknown) => async (handling: Handling) => {
+  await whilePiping(pipe)(handling)
+  handling.work(500)
+}
+
+/** The same from a source that loses its client in the midst of a step, and works on for 500 ms of it. */
+const midStep = (pipe: (source: AsyncIterable<string>, handling: Handling) => unknown) => (handling: Handling) =>
+  called((done) => {
+    handling.work(40)
+    async function* source() {
+      yield 'a'
+      await handling.clientLeaves()
+      handling.work(500)
+      setImmediate(done)
+      yield 'b'
+    }
+    pipe(source(), handling)
+  })
+
+const hasFile = (res: Response) => Object.hasOwn(res.getHeaders(), 'last-modified')
+
+const called = (start: (done: (err?: unknown) => void) => void) => new Promise<unknown>((resolve) => start(resolve))
+
+const WAYS: Record<string, Way> = {
+  'res.sendFile()': {
+    workedMs: 540,
+    handle: afterWork(async ({ res }) => {
+      await called((done) => res.sendFile(join(folder, 'photo'), done))
+      await until(() => hasFile(res)) // which Express opens all the same
+    }),
+  },
+  'res.sendFile() without a callback, which nobody ever ends': {
+    workedMs: 540,
+    handle: afterWork(async ({ res }) => {
+      res.sendFile(join(folder, 'photo'))
+      await until(() => hasFile(res))
+    }),
+  },
+  'res.download()': {
+    workedMs: 540,
+    handle: afterWork(async ({ res }) => {
+      await called((done) => res.download(join(folder, 'photo'), done))
+      await until(() => hasFile(res))
+    }),
+  },
+  'express.static()': {
+    workedMs: 540,
+    handle: afterWork(({ req, res, express }) =>
+      called((done) => void express.static(folder, { setHeaders: () => done() })(req, res, done)),
+    ),
+  },
+  'stream.pipe(res)': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: afterWork(({ res }) =>
+      called((done) =>
+        Readable.from(['a', 'b'])
+          .once('data', () => done())
+          .pipe(res),
+      ),
+    ),
+  },
+  'pipeline(stream, res)': {
+    workedMs: 540,
+    chargedMs: Number.parseInt(process.versions.node) < 24 ? PRICE_MS : 540,
+    handle: afterWork(async ({ res, next }) => {
+      try {
+        await called((done) => pipeline(Readable.from(['a', 'b']), res, done))
+      } catch (err) {
+        next(err) // from Node 24 on
+        await until(() => res.writableEnded)
+      }
+    }),
+  },
+  'a pipe from a file': {
+    workedMs: 40,
+    handle: whilePiping(({ res }) => endlessFile().pipe(res)),
+  },
+  'a pipeline from a file': {
+    workedMs: 40,
+    handle: whilePiping(({ res }) => pipeline(endlessFile(), res, () => undefined)),
+  },
+  "a pipe from another server's response": {
+    workedMs: 40,
+    handle: whilePiping(
+      ({ res }) => void get({ port: (endless.address() as AddressInfo).port }, (from) => from.pipe(res)),
+    ),
+  },
+  'a pipe from a generator in the midst of a step': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: midStep((source, { res }) => Readable.from(source).pipe(res)),
+  },
+  'a pipeline from a generator in the midst of a step, which writes what it made': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: midStep((source, { res }) => pipeline(source, res, () => undefined)),
+  },
+  'a pipeline from a stream of a generator in the midst of a step': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: midStep((source, { res }) => pipeline(Readable.from(source), res, () => undefined)),
+  },
+  'a pipeline that compresses what a generator makes': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: midStep((source, { res }) => pipeline(Readable.from(source), createGzip(), res, () => undefined)),
+  },
+  'a generator, and a listener for unpipe': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: midStep((source, { res }) => {
+      res.on('unpipe', () => undefined)
+      void (async () => {
+        for await (const chunk of source) res.write(chunk)
+      })()
+    }),
+  },
+  'early return, by the signal': {
+    workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
+    handle: afterWork(({ req }) => assert.equal(budgetOf(req).signal.aborted, true)),
+  },
+  'early return, by res.closed': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: afterWork(({ res }) => assert.equal(res.closed, true)),
+  },
+  'early return, by req.destroyed': {
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: afterWork(({ req }) => assert.equal(req.destroyed, true)),
+  },
+  'nothing more, which nobody can see': {
+    workedMs: 40,
+    chargedMs: PRICE_MS,
+    handle: async ({ work, clientLeaves }) => {
+      work(40)
+      await clientLeaves()
+    },
+  },
+  'res.json()': { workedMs: 540, handle: afterWork(({ res }) => void res.json({ late: true })) },
+  'res.write() again and again': {
+    workedMs: 740,
+    handle: afterWork(({ res, work }) => {
+      res.write('a')
+      work(100)
+      res.write('b')
+      work(100)
+      res.end()
+    }),
+  },
+  'budgetOf(req).charge()': {
+    workedMs: 540,
+    chargedMs: SEEN_ONCE_MS,
+    handle: afterWork(({ req }) => budgetOf(req).charge(0)),
+  },
+  'a thrown error': {
+    workedMs: 540,
+    handle: afterWork(async ({ res, next }) => {
+      next(Object.assign(new Error('on purpose'), { status: 400 }))
+      await until(() => res.writableEnded)
+    }),
+  },
+  'req.destroy()': {
+    workedMs: 90,
+    handle: async ({ req, res, work }) => {
+      work(90)
+      const closed = once(res, 'close')
+      req.destroy()
+      await closed
+    },
+  },
+  'res.destroy()': {
+    workedMs: 90,
+    handle: async ({ res, work }) => {
+      work(90)
+      const closed = once(res, 'close')
+      res.destroy()
+      await closed
+    },
+  },
+  'an error after the header, for which Express destroys the connection': {
+    workedMs: 90,
+    handle: async ({ res, next, work }) => {
+      res.write('half')
+      work(90)
+      const closed = once(res, 'close')
+      next(new Error('on purpose'))
+      await closed
+    },
+  },
+  'req.socket.destroy()': {
+    workedMs: 90,
+    handle: async ({ req, res, work }) => {
+      work(90)
+      const closed = once(res, 'close')
+      req.socket.destroy()
+      await closed
+    },
+  },
+  'an upload that express.json() was reading': {
+    request: halfUpload,
+    workedMs: 40,
+    handle: async ({ req, res, next, express, work, clientLeaves }) => {
+      work(40)
+      const read = called((done) => void express.json()(req, res, done))
+      await clientLeaves()
+      next(await read)
+      await until(() => res.writableEnded)
+    },
+  },
+  'an upload that was read': {
+    request: halfUpload,
+    workedMs: 40,
+    chargedMs: PRICE_MS,
+    handle: async ({ req, work, clientLeaves }) => {
+      work(40)
+      req.on('error', () => undefined).on('data', () => undefined)
+      await clientLeaves()
+    },
+  },
+  'an upload that was piped to its own response, and work beside it': {
+    request: halfUpload,
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: workingBeside(({ req, res }) => req.on('error', () => undefined).pipe(res)),
+  },
+  'an upload in a pipeline to its own response, and work beside it': {
+    request: halfUpload,
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: workingBeside(({ req, res }) => pipeline(req, res, () => undefined)),
+  },
+  'an upload that a later pipe sends to its own response': {
+    request: halfUpload,
+    workedMs: 540,
+    chargedMs: PRICE_MS,
+    handle: afterWork(({ req, res }) => called((done) => req.on('error', done).pipe(res.once('pipe', done)))),
+  },
+}
+
+async function charged(t: TestContext, express: Handling['express'], { handle, workedMs, request = photo }: Way) {
+  const clock = manualClock(Date.UTC(2026, 0, 1))
+  const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clock })
+  const app = express()
+  app.set('env', 'test') // keeps Express's own error log quiet
+  app.use(throttled)
+  const handled: RequestHandler = (req, res, next) => {
+    const { signal } = budgetOf(req)
+    const clientLeaves = async () => {
+      socket.destroy()
+      await until(() => signal.aborted)
+    }
+    const work = (ms: number) => clock.advance(ms)
+    void Promise.resolve(handle({ req, res, next, express, work, clientLeaves }))
+      .catch(next)
+      .then(() => (signals.push(signal), undefined))
+  }
+  const signals: AbortSignal[] = []
+  app.use(handled)
+  const { server, close } = await listen(app)
+  t.after(close)
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1', () => socket.write(request))
+  socket.on('error', () => undefined)
+  t.after(() => socket.destroy())
+  await until(() => signals.length === 1)
+  await until(() => signals[0]?.aborted)
+  const spentMs = async () => (await throttled.usage('ada'))[0]?.spentMs
+  await until(async () => (await spentMs()) === workedMs, 2_000).catch(() => undefined) // what differs is shown below
+  const atOnce = await spentMs()
+  clock.advance(30_000)
+  return [atOnce, await spentMs()]
+}
+
+for (const [version, express] of EXPRESS_VERSIONS) {
+  describe(`throttle() on ${version} charges what was worked, or a price, where the client goes away, and the signal fires`, () => {
+    for (const [name, way] of Object.entries(WAYS)) {
+      const { workedMs, chargedMs = workedMs } = way
+      it(name, async (t) => assert.deepEqual(await charged(t, express, way), [workedMs, chargedMs]))
+    }
+  })
+}

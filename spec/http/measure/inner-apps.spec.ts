@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { type TestContext, describe, it } from 'node:test'
+import type { Express, Request, RequestHandler } from 'express'
+import { budgetOf, processingTime, throttle } from '../../../lib'
+import { type ManualClock, manualClock } from '../../../lib/testing'
+import { EXPRESS_VERSIONS } from '../../support/express-versions'
+import { listen } from '../../support/serve'
+import { until } from '../../support/until'
+
+/** No window ends amid a spec. */
+const DAY_MS = 86_400_000
+/** More than the kernel takes from one side of a connection while the other does not read. */
+const MORE_THAN_BUFFERS = Buffer.alloc(48 * 2 ** 20, 'x')
+
+/** How an app gets to another one, which gives request and response prototypes of its own. */
+const CALLS: Record<string, (outer: Express, inner: Express) => void> = {
+  'called by a middleware': (outer, inner) => void outer.use((req, res, next) => void inner(req, res, next)),
+  'called after another middleware has waited': (outer, inner) =>
+    void outer.use((req, res, next) => void setImmediate(() => void inner(req, res, next))),
+  'chosen by its host': (outer, inner) => void outer.use(vhost('localhost', inner)),
+  mounted: (outer, inner) => void outer.use('/', inner),
+}
+
+/** As the package of that name does it. */
+function vhost(host: string, app: Express): RequestHandler {
+  return (req, res, next) => (req.hostname === host ? void app(req, res, next) : next())
+}
+
+for (const [outerVersion, outerExpress] of EXPRESS_VERSIONS) {
+  for (const [innerVersion, innerExpress] of EXPRESS_VERSIONS) {
+    for (const [way, call] of Object.entries(CALLS)) {
+      // Express 5 does not mount an app of Express 4, nor the other way round.
+      if (way === 'mounted' && outerVersion !== innerVersion) continue
+
+      describe(`throttle() on ${outerVersion} and an app of ${innerVersion}, ${way}`, () => {
+        async function apps(t: TestContext, build: (inner: Express, clock: ManualClock) => void) {
+          const clock = manualClock(Date.UTC(2026, 0, 1))
+          const throttled = throttle({ subject: () => 'ada', windowMs: DAY_MS, clientWaitMs: DAY_MS, clock })
+          const [outer, inner] = [outerExpress(), innerExpress()]
+          const signals: AbortSignal[] = []
+          outer.use(throttled, (req, _res, next) => (signals.push(budgetOf(req).signal), next()))
+          build(inner, clock)
+          call(outer, inner)
+          const listening = await listen(outer)
+          t.after(() => listening.close())
+          const { port } = listening.server.address() as AddressInfo
+          const answer = (path = '/') => fetch(`http://localhost:${port}${path}`)
+          const usage = async () => (await throttled.usage('ada'))[0]?.spentMs
+          return { port, clock, signals, answer, usage }
+        }
+
+        it('keeps the fields of the response, charges it, and does not abort the signal of one that was ended', async (t) => {
+          const { answer, usage, signals } = await apps(t, (inner, clock) => {
+            inner.get('/', (_req, res) => {
+              clock.advance(120)
+              res.json({})
+            })
+          })
+          const { headers } = await answer()
+          assert.equal(headers.get('X-PROCESSING-TIME'), '120')
+          assert.equal(headers.get('X-THROTTLE-MILLIS-USED'), '120')
+          assert.equal(headers.get('X-THROTTLE-MILLIS-LEFT'), '17880')
+          await answer('/missing')
+          assert.equal(await usage(), 120)
+          assert.deepEqual(
+            signals.map(({ aborted }) => aborted),
+            [false, false],
+          )
+        })
+
+        it('leaves out the time that a slow reader takes', async (t) => {
+          let response: ServerResponse | undefined
+          const { port, clock, usage } = await apps(t, (inner, clock) => {
+            inner.get('/', (_req, res) => {
+              clock.advance(100)
+              res.write(MORE_THAN_BUFFERS)
+              response = res
+            })
+          })
+          const socket = connect(port, 'localhost')
+          await once(socket, 'connect')
+          t.after(() => socket.destroy())
+          socket.pause()
+          socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+          await until(() => response?.writableNeedDrain)
+          const drained = once(response as ServerResponse, 'drain')
+          clock.advance(60_000)
+          socket.resume()
+          await drained
+          clock.advance(40)
+          response?.end()
+          assert.equal(await usage(), 140)
+        })
+
+        it('aborts the signal where the client goes away', async (t) => {
+          const { port, signals, usage, clock } = await apps(t, (inner) => void inner.get('/', () => undefined))
+          const socket = connect(port, 'localhost', () => socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'))
+          t.after(() => socket.destroy())
+          await until(() => signals.length === 1)
+          socket.destroy()
+          await until(() => signals[0]?.aborted)
+          clock.advance(70)
+          assert.equal(await usage(), 70)
+          clock.advance(30_000)
+          assert.equal(await usage(), 3_000) // written off, at the price of a route that nobody knows
+        })
+
+        it('lets a second throttle inside charge and refuse', async (t) => {
+          const budgets: Request['throttle'][] = []
+          const { answer, usage } = await apps(t, (inner, clock) => {
+            const second = throttle({ name: 'second', subject: () => 'ada', limitMs: 150, windowMs: DAY_MS, clock })
+            inner.use(processingTime(), second)
+            inner.get('/', (req, res) => {
+              budgets.push(req.throttle)
+              clock.advance(100)
+              res.json({})
+            })
+          })
+          const answers = [await answer(), await answer(), await answer()]
+          assert.deepEqual(
+            answers.map(({ status, headers }) => [
+              status,
+              headers.get('X-THROTTLE-WINDOW-SIZE'),
+              headers.get('X-THROTTLE-MILLIS-USED'),
+            ]),
+            [
+              [200, '150', '100'],
+              [200, '150', '200'],
+              [429, null, null],
+            ],
+          )
+          assert.equal(budgets[1]?.window, 'second')
+          assert.equal(await usage(), 200)
+        })
+      })
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type RequestListener, createServer, get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
+import express from 'express'
+import { addressSubject, budgetOf, throttle } from '../../../lib'
+import { networkOf } from '../../../lib/http/request/client-network'
+import { serve } from '../../support/serve'
+import { until } from '../../support/until'
+
+describe('networkOf()', () => {
+  const networks: [network: string | undefined, ...addresses: unknown[]][] = [
+    ['203.0.113.9', '203.0.113.9', '203.0.113.9:50001', '[203.0.113.9]:50001', ' 203.0.113.9 ', '203.0.113.9:'],
+    ['203.0.113.9', '::ffff:203.0.113.9', '::FFFF:203.0.113.9', '::ffff:cb00:7109', '::ffff:203.0.113.9%eth0'],
+    ['203.0.113.9', '0:0:0:0:0:ffff:203.0.113.9', '0000:0000:0000:0000:0000:ffff:cb00:7109', '::0:ffff:cb00:7109'],
+    ['203.0.113.9', '[::ffff:203.0.113.9]:50001', '::ffff:203.0.113.9:50001', '[::ffff:cb00:7109%2]:80'],
+    [
+      '203.0.113.9',
+      '64:ff9b::203.0.113.9',
+      '64:FF9B::cb00:7109',
+      '64:ff9b:0:0:0:0:cb00:7109',
+      '[64:ff9b::cb00:7109]:1',
+    ],
+    ['2001:db8:1:200::/56', '2001:db8:1:2ff::1', '[2001:db8:1:2ff::1]', '[2001:db8:1:2ff::1]:50001'],
+    ['2001:db8:1:200::/56', '2001:db8:1:2aa:dead:beef:0:1', '2001:db8:1:2aa:dead:beef:0:1:50001'],
+    ['2001:db8:1:300::/56', '2001:db8:1:300::'],
+    ['2001:db8:1:0::/56', '2001:DB8:1:3::1', '2001:db8:1::7', '[2001:db8:1::7%25eth0]:80'],
+    ['2001:db8:0:0::/56', '2001:db8::ffff:203.0.113.9'],
+    ['0:0:0:0::/56', '::1', '::', '::ffff:0:203.0.113.9'],
+    ['fe80:0:0:0::/56', 'fe80::1%eth0', 'fe80::1%eth0:80', '[fe80::1%eth0]:80'],
+    ['64:ff9b:1:0::/56', '64:ff9b:1::203.0.113.9'],
+    [
+      undefined,
+      undefined,
+      null,
+      7,
+      ['203.0.113.9'],
+      '',
+      'unix:',
+      'unknown',
+      '_hidden',
+      '203.0.113',
+      '203.0.113.9.7:80',
+    ],
+    [
+      undefined,
+      '[]:80',
+      '[203.0.113.9',
+      '2001:db8::1::2',
+      'localhost:80',
+      '203.0.113.9:80:80',
+      '203.0.113.9, 10.0.0.1',
+    ],
+  ]
+  for (const [network, ...addresses] of networks) {
+    for (const address of addresses) {
+      it(`${JSON.stringify(address)} is ${network}`, () => assert.equal(networkOf(address), network))
+    }
+  }
+
+  it('keeps two addresses apart exactly where their first 56 bits differ', () => {
+    const groups = fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 8, maxLength: 8 })
+    fc.assert(
+      fc.property(groups, groups, (a, b) => {
+        const prefix = (g: number[]) => [...g.slice(0, 3), (g[3] as number) >> 8].join()
+        const address = (g: number[]) => g.map((group) => group.toString(16)).join(':')
+        assert.equal(networkOf(address(a)) === networkOf(address(b)), prefix(a) === prefix(b))
+        assert.equal(networkOf(address(a)), networkOf(address([...a.slice(0, 4), ...b.slice(4)])))
+      }),
+    )
+  })
+
+  it('says of any text in a moment whether it is an address', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const network = networkOf(text)
+        assert.ok(network === undefined || /^[\d.]+$|^[\da-f:]+::\/56$/.test(network))
+      }),
+    )
+  })
+})
+
+describe('the address that pays', () => {
+  const said: string[] = []
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
+  const listener = (warning: Error & { code?: string }) => void said.push(`${warning.code} ${warning.message}`)
+  before(() => process.on('warning', listener))
+  after(() => {
+    process.off('warning', listener)
+    rmSync(folder, { recursive: true })
+  })
+
+  for (const [what, field] of [
+    ['IPv4:port', (i: number) => `203.0.113.9:${50_000 + i}`],
+    ['[IPv6]:port', (i: number) => `[2001:db8::${i}]:${50_000 + i}`],
+    ['a mapped address in hex', (i: number) => `[::ffff:cb00:7109]:${50_000 + i}`],
+  ] as const) {
+    it(`is one for all connections of a client behind a proxy that writes ${what}`, async () => {
+      const app = express()
+        .set('trust proxy', 1)
+        .use(throttle({ limitMs: 100, windowMs: 86_400_000 }))
+      app.get('/', (req, res) => {
+        budgetOf(req).charge(200)
+        res.end()
+      })
+      const { url } = await serve(app)
+      const statuses: number[] = []
+      for (let i = 1; i <= 3; i++) {
+        statuses.push((await fetch(url, { headers: { 'x-forwarded-for': field(i) } })).status)
+      }
+      assert.deepEqual(statuses, [200, 429, 429])
+    })
+  }
+
+  it('is unknown on a Unix socket behind a subnet that is trusted, with a warning that names what was received', async () => {
+    const app = express().set('trust proxy', 'loopback').use(throttle())
+    app.get('/', (req, res) => void res.send(budgetOf(req).subject))
+    assert.equal(await askOverSocket(app, '203.0.113.9'), 'address:unknown')
+    await until(() => said.some((text) => /^TOLLGATE_TRUST_PROXY .*received undefined.*a subnet never/.test(text)))
+
+    app.set('trust proxy', 1)
+    assert.equal(await askOverSocket(app, '203.0.113.9'), 'address:203.0.113.9')
+    assert.equal(await askOverSocket(app, 'unknown'), 'address:unknown')
+    assert.equal(await askOverSocket(app, '_gazonk'), 'address:unknown')
+    assert.equal(said.filter((text) => text.startsWith('TOLLGATE_TRUST_PROXY')).length, 1, 'once')
+  })
+
+  it("is the socket's outside Express", async () => {
+    const server = createServer((req, res) => void res.end(addressSubject(req)))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as { port: number }
+    assert.equal(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'address:127.0.0.1')
+    server.close()
+  })
+
+  async function askOverSocket(app: RequestListener, forwardedFor: string): Promise<string> {
+    const socketPath = join(folder, 'app.sock')
+    const server = createServer(app)
+    await new Promise<void>((resolve) => server.listen(socketPath, resolve))
+    const text = await new Promise<string>((resolve, reject) => {
+      const headers = { 'x-forwarded-for': forwardedFor }
+      get({ socketPath, headers, agent: false }, (res) => {
+        res.setEncoding('utf8').on('data', resolve)
+      }).on('error', reject)
+    })
+    server.close()
+    return text
+  }
+})

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import express, { Router, type RequestHandler } from 'express'
+import { routeMatcher, type RouteEntry } from '../../../lib/http/request/route-match'
+import { serve } from '../../support/serve'
+
+const entry = (path: string, ...methods: string[]): RouteEntry<string> => {
+  const value = [...methods, path].join(' ')
+  return methods.length === 0 ? { path, value } : { path, value, methods: new Set(methods) }
+}
+
+/** Answers with the entry found; asked with a request target that is sent as it is. */
+async function asking(
+  entries: readonly RouteEntry<string>[],
+  app = express(),
+  mount?: (handler: RequestHandler) => void,
+) {
+  const match = routeMatcher('routes', entries)
+  const handler: RequestHandler = (req, res) => void res.set('X-Found', match(req) ?? 'nothing').end()
+  if (mount) mount(handler)
+  else app.use(handler)
+  const { raw } = await serve(app)
+  return async (target: string, method = 'GET') => {
+    const answer = await raw(`${method} ${target} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n`)
+    return /^X-Found: (.*)$/m.exec(answer)?.[1] ?? answer.split('\r\n')[0]
+  }
+}
+
+async function every(ask: (target: string) => Promise<unknown>, targets: readonly string[], found: string) {
+  for (const target of targets) assert.equal(await ask(target), found, target)
+}
+
+describe('routeMatcher()', () => {
+  it('takes a path as a prefix on whole segments, as app.use() does', async () => {
+    const ask = await asking([entry('/a/b')])
+    await every(ask, ['/a/b', '/a/b/', '/a/b/c', '/a/b?x=1', '/a/b/?x', '/a/b//'], '/a/b')
+    await every(ask, ['/', '/a', '/a/bc', '/x/a/b', '/a/b;x', '/a'], 'nothing')
+  })
+
+  it('finds the first entry that matches, and goes by method', async () => {
+    const ask = await asking([entry('/a', 'POST', 'PUT'), entry('/a', 'GET'), entry('/'), entry('/b')])
+    assert.equal(await ask('/a', 'PUT'), 'POST PUT /a')
+    assert.equal(await ask('/a'), 'GET /a')
+    assert.equal(await ask('/a', 'HEAD'), 'GET /a')
+    assert.equal(await ask('/a', 'DELETE'), '/')
+    assert.equal(await ask('/a', 'OPTIONS'), '/')
+    assert.equal(await ask('/b'), '/')
+  })
+
+  it('answers OPTIONS like any other method', async () => {
+    const ask = await asking([entry('/a', 'OPTIONS')])
+    assert.deepEqual(
+      [await ask('/a', 'OPTIONS'), await ask('/a'), await ask('/b', 'OPTIONS')],
+      ['OPTIONS /a', 'nothing', 'nothing'],
+    )
+  })
+
+  it('does not lose the answer behind hundreds of entries', async () => {
+    const many = Array.from({ length: 300 }, () => entry('/a', 'POST'))
+    const ask = await asking([...many, entry('/a', 'GET')])
+    assert.equal(await ask('/a'), 'GET /a')
+  })
+
+  it('treats case, a trailing slash and encoded letters as Express does', async () => {
+    const ask = await asking([entry('/Places'), entry('/b%20c'), entry('/é')])
+    await every(ask, ['/places', '/PLACES/', '/pLaCeS/7'], '/Places')
+    await every(ask, ['/pl%61ces', '/places%2f7', '/places%00'], 'nothing')
+    assert.equal(await ask('/b%20c'), '/b%20c')
+  })
+
+  it('goes by the app’s routing settings', async () => {
+    const strict = express().set('case sensitive routing', true).set('strict routing', true)
+    const ask = await asking([entry('/Places')], strict)
+    assert.deepEqual(
+      [await ask('/Places/'), await ask('/Places'), await ask('/places')],
+      ['/Places', '/Places', 'nothing'],
+    )
+  })
+
+  it('takes the full path inside sub-routers and sub-apps', async () => {
+    const app = express()
+    const ask = await asking([entry('/v1/tree/search'), entry('/v1')], app, (handler) => {
+      app.use('/v1', express().use('/:what', Router().use(handler)))
+    })
+    await every(
+      ask,
+      ['/v1/tree/search', '/v1/TREE/search/', '/V1/tree/search/x?y', '/v1/tree/search//'],
+      '/v1/tree/search',
+    )
+    await every(ask, ['/v1/tree', '/v1/tree/'], '/v1')
+  })
+
+  it('takes what Express drops from a path as dropped', async () => {
+    const app = express()
+    const ask = await asking([entry('/v1/search')], app, (handler) => app.use('/:version', Router().use(handler)))
+    // Express 4 lets a sub-router's mount path take one slash more, and routes to what stands behind it.
+    assert.equal(await ask('/v1//search'), process.env.EXPRESS === '4' ? '/v1/search' : 'nothing')
+  })
+
+  it('takes the path out of an absolute request target (RFC 9112 §3.2.2)', async () => {
+    const ask = await asking([entry('/a')])
+    await every(ask, ['http://a.test/a', 'http://evil.test/a/b?c', 'https://a.test/A'], '/a')
+    await every(ask, ['http://a.test/', 'http://a.test', 'http://a.test/b/a', 'http://a/b'], 'nothing')
+  })
+
+  it('does not take a path with a slash too many for the one without', async () => {
+    const ask = await asking([entry('/a/b')])
+    await every(ask, ['//a/b', '/a//b', '//a.test/a/b', '/./a/b', '/x/../a/b'], 'nothing')
+  })
+
+  it('takes Express’s own path syntax', async () => {
+    const ask = await asking([entry('/persons/:id/notes'), entry('/persons')])
+    assert.equal(await ask('/persons/7/notes/1'), '/persons/:id/notes')
+    assert.equal(await ask('/persons/a%2Fb/notes'), '/persons/:id/notes')
+    assert.equal(await ask('/persons/7'), '/persons')
+  })
+
+  it('skips an entry, and no other, that cannot decode the path', async () => {
+    const ask = await asking([entry('/a/:id'), entry('/b/:id', 'GET'), entry('/:any/x'), entry('/a'), entry('/c/:id')])
+    await every(ask, ['/a/%ff', '/a/%zz/7', '/a/%', '/a/%e0%a4%a'], '/a')
+    await every(ask, ['/b/%ff', '/%ff/x', '/c/%ff'], 'nothing') // Express itself answers 400 where it routes by that
+    assert.equal(await ask('/a/7'), '/a/:id')
+  })
+
+  it('sees the method and path that earlier middleware has put there', async () => {
+    const app = express()
+    const ask = await asking([entry('/b', 'POST')], app, (handler) => {
+      app.use((req, _res, next) => ((req.url = '/b'), (req.method = 'POST'), next()), handler)
+    })
+    assert.equal(await ask('/a'), 'POST /b')
+  })
+
+  it('changes nothing about the request', async () => {
+    const match = routeMatcher('routes', [entry('/a/:id')])
+    const app = express().use('/a', (req, res) => {
+      const before = [req.url, req.baseUrl, req.originalUrl, req.params, req.next]
+      assert.equal(match(req), '/a/:id')
+      assert.deepEqual([req.url, req.baseUrl, req.originalUrl, req.params, req.next], before)
+      res.end()
+    })
+    assert.match(
+      await (await serve(app)).raw('GET /a/7 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+      /^HTTP\/1.1 200/,
+    )
+  })
+
+  it('throws at startup where Express does not take a path', () => {
+    assert.throws(
+      () => routeMatcher('routes', [entry('/a('), entry('/b')]),
+      /^TypeError: routes: Express does not take the path "\/a\("/,
+    )
+  })
+})
