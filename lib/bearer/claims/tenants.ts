@@ -11,7 +11,7 @@ export interface TenantPattern {
   /** Listed tenants; empty with a function. */
   readonly listed: readonly string[]
   /** Tenant that an `iss` names; undefined if it does not match, or the tenant is not listed. */
-  tenantOf(iss: string): string | undefined
+  readonly tenantOf: (iss: string) => string | undefined
   /** Whether a tenant is accepted, by the app's function; asked for every request. Undefined with a list. */
   readonly accepts: ((tenant: string) => boolean | Promise<boolean>) | undefined
   /** A name or an address with the placeholder, for a tenant. */
