@@ -10,6 +10,27 @@ import { FetchFunction } from "../bearer/index.js";
 import { R as RedisClient } from "../shared/redis-client.js";
 import "node:http";
 import "../shared/json.js";
+type ClaimValue = string | number | boolean | readonly ClaimValue[] | {
+    readonly [member: string]: ClaimValue;
+};
+type UserClaims = Readonly<Record<string, ClaimValue | undefined>>;
+interface User {
+    readonly id: string;
+    readonly username: string;
+    readonly claims?: UserClaims | undefined;
+}
+interface LoginRefusal {
+    readonly refused: string;
+    readonly link?: {
+        readonly text: string;
+        readonly href: string;
+    };
+}
+interface UserDirectory {
+    authenticate(username: string, password: string): Promise<User | LoginRefusal | undefined>;
+    findUser(id: string): Promise<User | undefined>;
+    findAccount?(username: string): Promise<string | undefined>;
+}
 interface ClientMetadata {
     readonly client_id?: string | undefined;
     readonly redirect_uris: readonly string[];
@@ -74,27 +95,6 @@ interface OAuthRefusedMessage {
 interface RevokedMessage {
     readonly what: "token" | "grant" | "session" | "client" | "user" | "approval";
     readonly id: string;
-}
-type ClaimValue = string | number | boolean | readonly ClaimValue[] | {
-    readonly [member: string]: ClaimValue;
-};
-type UserClaims = Readonly<Record<string, ClaimValue | undefined>>;
-interface User {
-    readonly id: string;
-    readonly username: string;
-    readonly claims?: UserClaims | undefined;
-}
-interface LoginRefusal {
-    readonly refused: string;
-    readonly link?: {
-        readonly text: string;
-        readonly href: string;
-    };
-}
-interface UserDirectory {
-    authenticate(username: string, password: string): Promise<User | LoginRefusal | undefined>;
-    findUser(id: string): Promise<User | undefined>;
-    findAccount?(username: string): Promise<string | undefined>;
 }
 interface Claim {
     readonly value: string;
@@ -343,6 +343,7 @@ interface AuthorizationServer extends Router {
     readonly approvals: (userId: string) => Promise<readonly ApprovedApp[]>;
     readonly withdrawApproval: (userId: string, clientId: string) => Promise<void>;
     readonly interaction: (req: Request, id?: string) => Promise<SignInInteraction | undefined>;
+    readonly authenticate: (req: Request, username: unknown, password: unknown, interaction?: string) => Promise<User | LoginRefusal | undefined>;
     readonly signIn: (req: Request, res: Response, how: SignIn) => Promise<void>;
     readonly refuse: (req: Request, res: Response, why?: SignInRefusal) => Promise<void>;
     readonly isRevoked: (claims: Revocable) => Promise<boolean>;

@@ -37,7 +37,7 @@ type Secret = KeyObject | Uint8Array | string;
 interface KeyOptions {
     readonly key?: KeyMaterial | undefined;
     readonly keys?: readonly KeyMaterial[] | FindKey | undefined;
-    readonly secret?: Secret | readonly Secret[] | undefined;
+    readonly secret?: Secret | readonly (Secret | undefined)[] | undefined;
     readonly jwksUri?: string | undefined;
 }
 type IssuerOptions = TokenOptions & KeyOptions;

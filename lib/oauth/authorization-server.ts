@@ -15,6 +15,7 @@ import { platformLogoutEndpoint, userinfoEndpoint } from './endpoints/resource'
 import { signInFlow } from './endpoints/sign-in'
 import { tokenEndpoint } from './endpoints/token'
 import { introspectEndpoint, revokeEndpoint } from './endpoints/token-state'
+import type { LoginRefusal, User } from './directories/user'
 import type { SigningKey } from './keys/keyring'
 import { type SharedParts, dialectParts, sharedParts } from './parts'
 import type { ApprovedApp } from './records/consents'
@@ -47,6 +48,17 @@ export interface AuthorizationServer extends ExpressRouter {
    * @param id where the request has it neither in its query nor in its parsed body, as `interaction`
    */
   readonly interaction: (req: Request, id?: string) => Promise<SignInInteraction | undefined>
+  /**
+   * Checks a name and a password for the app's own page, as `users.authenticate()` does, but under the login limits and in the
+   * queue of logins. Undefined if they are wrong or must not be checked now: `refuse(req, res, { error: 'login_failed' })`
+   * tells the page which.
+   */
+  readonly authenticate: (
+    req: Request,
+    username: unknown,
+    password: unknown,
+    interaction?: string,
+  ) => Promise<User | LoginRefusal | undefined>
   /**
    * Ends it with a login, and sends the browser on. Shows a page where the interaction is not valid any more.
    *
@@ -111,6 +123,8 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     withdrawApproval: async (userId: string, clientId: string) =>
       shared.consents.withdraw(idOf('withdrawApproval', userId), clientId),
     interaction: (req: Request, id?: string) => of(req).ownPage.interaction(req, id),
+    authenticate: (req: Request, username: unknown, password: unknown, id?: string) =>
+      of(req).ownPage.authenticate(req, username, password, id),
     signIn: async (req: Request, res: Response, how: SignIn) =>
       answer(req, res, await of(req).ownPage.signIn(req, res, how)),
     refuse: async (req: Request, res: Response, why: SignInRefusal = {}) =>

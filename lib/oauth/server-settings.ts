@@ -137,7 +137,8 @@ export interface AuthorizationServerOptions {
     | undefined
   /**
    * A sign-in page of your own in place of this server's: `{ url: '/sign-in' }`, on the issuer's host. It reads
-   * `server.interaction(req)`, and ends with `server.signIn()` or `server.refuse()`.
+   * `server.interaction(req)`, may check a password by `server.authenticate()`, and ends with `server.signIn()` or
+   * `server.refuse()`.
    */
   readonly login?: { readonly url: string } | undefined
   /** How account and address stand in `express-tollgate:login` messages. Default `hashed`. */

@@ -6,6 +6,7 @@ import { requireBearer } from '../../lib'
 import {
   type AuthorizationServerOptions,
   type OAuthStore,
+  DirectoryBusyError,
   type SignIn,
   authorizationServer,
   clientDirectory,
@@ -31,7 +32,12 @@ async function started(t: TestContext, options: Partial<AuthorizationServerOptio
   app.use(express.urlencoded())
   app.get('/sign-in', async (req, res) => void res.json((await server.interaction(req)) ?? null))
   app.post('/sign-in', async (req, res) => {
-    const { how, why, both } = req.body as Form
+    const { how, why, both, name, password } = req.body as Form
+    if (name !== undefined) {
+      const user = await server.authenticate(req, name, password)
+      const isRight = user && 'id' in user && both === undefined // both: a second factor, which is wrong
+      return isRight ? server.signIn(req, res, { userId: user.id }) : server.refuse(req, res, { error: 'login_failed' })
+    }
     if (how !== undefined) await server.signIn(req, res, JSON.parse(how) as SignIn)
     if (why !== undefined) await server.refuse(req, res, JSON.parse(why) as object)
     if (both !== undefined) await server.refuse(req, res)
@@ -273,6 +279,72 @@ describe('login limits at a page of the app', () => {
     clock.advance(15 * 60_000)
     const later = await begin()
     assert.notEqual((await signIn(later.agent, later.url)).params.get('code'), null)
+  })
+})
+
+describe('server.authenticate()', () => {
+  const PASSWORD = 'analytical engine'
+  const ada = { id: ADA, username: 'ada' }
+  /** A directory that notes the names it is asked about. */
+  const noting = (asked: string[]) => ({
+    authenticate: (name: string, password: string) => {
+      asked.push(name)
+      if (password === 'busy') return Promise.reject(new DirectoryBusyError(7))
+      if (password === 'broken') return Promise.reject(new Error('no connection'))
+      if (password === 'blocked') return Promise.resolve({ refused: 'You are blocked' })
+      return Promise.resolve(name === 'ada' && password === PASSWORD ? ada : undefined)
+    },
+    findUser: () => Promise.resolve(ada),
+  })
+
+  it('asks the directory under the login limits, and no more once they are reached', async (t) => {
+    const asked: string[] = []
+    const { begin } = await started(t, { users: noting(asked) })
+    const { agent, url } = await begin()
+    const type = async (password: string) => (await send(agent, url, { name: 'ada', password })).location ?? ''
+    for (let i = 0; i < 10; i++) assert.match(await type(i % 2 ? 'wrong' : 'blocked'), /&error=login_failed$/)
+    for (const password of ['wrong', PASSWORD])
+      assert.match(await type(password), /&error=too_many_attempts&minutes=15$/)
+    assert.equal(asked.length, 10)
+    const other = await begin()
+    assert.match((await send(other.agent, url, { name: 'ada', password: PASSWORD })).title ?? '', /start again/)
+    assert.equal(asked.length, 10, 'nor without an interaction of this browser')
+  })
+
+  it('counts a second factor that is wrong, and nothing after a right one', async (t) => {
+    const { begin } = await started(t, { users: noting([]) })
+    for (let i = 0; i < 12; i++) {
+      const { agent, url } = await begin()
+      assert.notEqual((await send(agent, url, { name: 'ada', password: PASSWORD })).params.get('code'), null)
+    }
+    const { agent, url } = await begin()
+    const second = async () => (await send(agent, url, { name: 'ada', password: PASSWORD, both: '1' })).location ?? ''
+    for (let i = 0; i < 10; i++) assert.match(await second(), /&error=login_failed$/)
+    assert.match(await second(), /&error=too_many_attempts/)
+  })
+
+  it('counts nothing while the directory is busy or fails, and takes whatever is sent', async (t) => {
+    const asked: string[] = []
+    const { begin, failed } = await started(t, { users: noting(asked), loginLimits: { perAccount: 7 } })
+    const { agent, url } = await begin()
+    for (let i = 0; i < 8; i++) {
+      const busy = await send(agent, url, { name: 'ada', password: 'busy' })
+      assert.match(busy.location ?? '', /&error=too_many_logins$/)
+      assert.equal((await send(agent, url, { name: 'ada', password: 'broken' })).status, 500)
+    }
+    assert.equal(failed.length, 8)
+    assert.equal(asked.length, 16)
+    for (const form of [
+      { name: '', password: PASSWORD },
+      { name: 'x'.repeat(257), password: PASSWORD },
+      { name: 'a\u0000da', password: PASSWORD },
+      { name: 'ada', password: 'analytical\0engine' },
+      { 'name[]': 'ada', password: PASSWORD, name: 'x' },
+      { name: 'ada', 'password[]': PASSWORD },
+    ] as Form[]) {
+      assert.match((await send(agent, url, form)).location ?? '', /&error=login_failed$/, JSON.stringify(form))
+    }
+    assert.deepEqual(asked.slice(16), ['', 'x'], 'no text that a directory would fail at')
   })
 })
 

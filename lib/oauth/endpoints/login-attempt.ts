@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { clientNetwork } from '../../http/request/client-network'
 import { type LoginMessage, publish } from '../diagnostics'
-import { QueueFullError } from '../directories/hash-slots'
-import { foldedUsername } from '../directories/user'
+import { DirectoryBusyError, QueueFullError, loginNetwork } from '../directories/hash-slots'
+import { type LoginRefusal, type User, foldedUsername } from '../directories/user'
 import type { Uses } from '../parts'
+import type { Login } from '../records/website-sessions'
 
 /** An account, for counting login attempts. */
 interface Account {
@@ -20,10 +21,10 @@ export interface LoginAttempt {
   readonly network: string
   /** Milliseconds to wait, if there were too many attempts; else 0. */
   readonly waitMs: number
-  /** Takes the count back: the password was not checked. Not for the network whose flood filled the queue. */
-  notChecked(err: unknown): Promise<void>
-  /** Takes the count back, makes the device known for the user, and returns the user's mark. */
-  succeeded(userId: string, res: Response): Promise<string | undefined>
+  /** Takes the count back. @param butAddress leaves that of the address */
+  takeBack(butAddress?: boolean): Promise<void>
+  /** Takes the count back, makes the device known for the user, and tells the app. */
+  succeeded(userId: string, res: Response): Promise<Login>
   /** Tells the app. */
   report(outcome: LoginMessage['outcome'], userId?: string): void
 }
@@ -44,18 +45,79 @@ export async function beginLogin(
   const source = { account: account.name, network, deviceId: device }
   const shown = (text: string) =>
     parts.loginEvents === 'plain' ? text : seal.tag('event', text, 16).toString('base64url')
+  const report = (outcome: LoginMessage['outcome'], userId?: string) =>
+    publish('login', { clientId, outcome, userId, account: shown(username), address: shown(network) })
   return {
     network,
     waitMs: await attempts.begin(source),
-    notChecked: (err) => attempts.takeBack(source, err instanceof QueueFullError),
+    takeBack: (butAddress) => attempts.takeBack(source, butAddress),
     async succeeded(userId, res) {
+      report('succeeded', userId)
       await attempts.takeBack(source)
       res.append('Set-Cookie', cookies.write('device', deviceValue(parts, account, device), DEVICE_SEC))
-      return account.userId === userId ? account.userMark : parts.revocations.markOf(userId)
+      const userMark = account.userId === userId ? account.userMark : await parts.revocations.markOf(userId)
+      return { userId, ...(userMark !== undefined && { userMark }) }
     },
-    report: (outcome, userId) =>
-      publish('login', { clientId, outcome, userId, account: shown(username), address: shown(network) }),
+    report,
   }
+}
+
+/** What came of a name and a password. */
+export type PasswordCheck =
+  | { readonly outcome: 'succeeded'; readonly user: User; readonly attempt: LoginAttempt }
+  | { readonly outcome: 'failed' }
+  | { readonly outcome: 'refused'; readonly refusal: LoginRefusal }
+  | { readonly outcome: 'locked'; readonly waitMs: number }
+  /** Nothing was checked, and nothing counts. */
+  | { readonly outcome: 'busy'; readonly retryAfterSec: number }
+
+const LONGEST_USERNAME = 256
+/** Codes of errors that say why a user may not sign in. */
+const REFUSALS = ['not_verified', 'blocked', 'login_refused']
+
+/**
+ * Checks a password, unless there were too many attempts before. The count of a success is the caller's to take back.
+ *
+ * @param username as typed, and so is the password: no text at all is a wrong one
+ * @throws what the directory throws; nothing counts then
+ */
+export async function checkPassword(
+  parts: Parts,
+  req: Request,
+  clientId: string,
+  username: unknown,
+  password: unknown,
+): Promise<PasswordCheck> {
+  const isText = isName(username) && typeof password === 'string' && !password.includes('\0')
+  const attempt = await beginLogin(parts, req, clientId, isText ? username : '')
+  if (attempt.waitMs > 0) {
+    attempt.report('locked')
+    return { outcome: 'locked', waitMs: attempt.waitMs }
+  }
+  let answer: User | LoginRefusal | undefined
+  try {
+    const check = () => (isText ? parts.users.authenticate(username, password) : undefined)
+    answer = await loginNetwork.run(attempt.network, check)
+  } catch (err) {
+    answer = refusalIn(err)
+    // A flood that filled the queue counts for its network, or it would cost nothing.
+    if (!answer) await attempt.takeBack(err instanceof QueueFullError)
+    if (err instanceof DirectoryBusyError) return { outcome: 'busy', retryAfterSec: err.retryAfterSec }
+    if (!answer) throw err
+  }
+  if (answer && !('refused' in answer)) return { outcome: 'succeeded', user: answer, attempt }
+  attempt.report(answer ? 'refused' : 'failed')
+  return answer ? { outcome: 'refused', refusal: answer } : { outcome: 'failed' }
+}
+
+function isName(username: unknown): username is string {
+  return typeof username === 'string' && username.length <= LONGEST_USERNAME && !/\p{Cc}/u.test(username)
+}
+
+/** The reason of an error by which `authenticate()` says that a user may not sign in. */
+function refusalIn(err: unknown): LoginRefusal | undefined {
+  const { code, message } = (err ?? {}) as { code?: unknown; message?: unknown }
+  return REFUSALS.some((one) => one === code) && typeof message === 'string' ? { refused: message } : undefined
 }
 
 /** A name that nobody has costs the same calls to the store. */
@@ -64,6 +126,11 @@ async function accountOf({ users, revocations }: Parts, username: string): Promi
   const userMark = await revocations.markOf(userId ?? username)
   if (userId === undefined) return { name: `name ${foldedUsername(username)}`, userId, userMark: undefined }
   return { name: `id ${userId}`, userId, userMark }
+}
+
+/** For people: whole minutes, rounded up. */
+export function minutesOf(ms: number): number {
+  return Math.ceil(ms / 60_000)
 }
 
 /** Bytes of a device's id, and of the signature behind it: together 43 base64url characters. */

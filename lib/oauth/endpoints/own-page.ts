@@ -6,11 +6,12 @@ import { hashOf, newSecret } from '../../http/secret'
 import { hostOf } from '../directories/redirect-uri'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
 import { Params } from '../parameters/params'
+import type { LoginRefusal, User } from '../directories/user'
 import type { Uses } from '../parts'
 import { limitStrangers } from '../records/strangers'
 import { redirect, redirectError } from './authorization-response'
 import { type Interaction, PAGE_LIFETIME_MS, browserOf } from './interaction'
-import { type LoginAttempt, beginLogin } from './login-attempt'
+import { type PasswordCheck, beginLogin, checkPassword, minutesOf } from './login-attempt'
 import type { SignInFlow, Visit } from './sign-in'
 
 /** An authorization request whose user is at the app's own sign-in page. */
@@ -48,13 +49,13 @@ export interface SignIn {
 export interface SignInRefusal {
   /**
    * `login_failed`: a wrong password or code for `account`. It counts for the login limits, and the browser goes back to the
-   * sign-in page, with `error=login_failed` or `error=too_many_attempts` in the query. Any other ends the sign-in at the app
-   * that asked. Default `access_denied`.
+   * sign-in page, with `error` in the query: `login_failed`, `too_many_attempts` (with `minutes`) or `too_many_logins`. Any
+   * other ends the sign-in at the app that asked. Default `access_denied`.
    */
   readonly error?: string | undefined
   /** For the app's developer: printable ASCII without quotes and backslashes. */
   readonly description?: string | undefined
-  /** The name that was typed. */
+  /** The name that was typed. `server.authenticate()` in the same request has counted already, and needs none. */
   readonly account?: string | undefined
   readonly interaction?: string | undefined
 }
@@ -68,6 +69,17 @@ interface Kept {
   readonly told: Omit<SignInInteraction, 'userId'>
 }
 
+/** An interaction that the request's browser began. */
+interface Found {
+  readonly id: string
+  readonly kept: Kept
+}
+
+/** `error` in the query of the sign-in page. */
+const ERRORS: Partial<Record<PasswordCheck['outcome'], string>> = {
+  locked: 'too_many_attempts',
+  busy: 'too_many_logins',
+}
 const LIMITS = {
   name: 'interaction',
   perAddress: 600,
@@ -114,6 +126,12 @@ type Parts = Uses<
 /** What the app's own sign-in page calls. */
 export interface OwnPage {
   readonly interaction: (req: Request, id?: string) => Promise<SignInInteraction | undefined>
+  readonly authenticate: (
+    req: Request,
+    username: unknown,
+    password: unknown,
+    id?: string,
+  ) => Promise<User | LoginRefusal | undefined>
   /** The answer to the browser after a login. @throws {TypeError} for what the page did wrong */
   readonly signIn: (req: Request, res: Response, how: SignIn) => Promise<() => Promise<void>>
   /** The answer to the browser without a login. @throws {TypeError} for what the page did wrong */
@@ -124,13 +142,28 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
   const { records, cookies, pages, users, sessions } = parts
   /** Responses that a sign-in has ended with. */
   const ended = new WeakSet<Response>()
-  return { interaction, signIn, refuse }
+  /** What `authenticate()` found out for a request. */
+  const checked = new WeakMap<Request, PasswordCheck>()
+  return { interaction, authenticate, signIn, refuse }
 
   async function interaction(req: Request, id?: string): Promise<SignInInteraction | undefined> {
     const kept = (await find(req, id))?.kept
     if (!kept) return undefined
     const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
     return { ...kept.told, ...(session && { userId: session.userId }) }
+  }
+
+  async function authenticate(req: Request, username: unknown, password: unknown, id?: string) {
+    checked.set(req, { outcome: 'failed' })
+    const found = await find(req, id)
+    if (!found) return undefined
+    const check = await checkPassword(parts, req, found.kept.told.client.id, username, password)
+    checked.set(req, check)
+    if (check.outcome === 'refused') return check.refusal
+    if (check.outcome !== 'succeeded') return undefined
+    // signIn() counts by itself, and refuse() a wrong second factor.
+    await check.attempt.takeBack()
+    return check.user
   }
 
   async function signIn(req: Request, res: Response, how: SignIn): Promise<() => Promise<void>> {
@@ -144,55 +177,65 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
     }
     return async () => {
       const found = await find(req, how.interaction)
-      const visit =
-        found && (await flow.arrive(Params.of(found.kept.interaction.params), found.kept.interaction, req, res))
-      if (!visit) return found ? undefined : pages.startAgain(res)
+      const visit = await visitOf(found, req, res)
+      if (!found || !visit) return
       const attempt = await beginLogin(parts, req, visit.request.client.clientId, user.username)
       const isGuess = amr?.some((method) => GUESSABLE.includes(method)) ?? true
-      if (attempt.waitMs > 0 && isGuess) return sendBack('locked', found.id, attempt, res)
-      // Once in all processes: whoever has the id meanwhile comes too late.
-      const used = await records.claim('interaction', hashOf(found.id), 0)
-      if (!used?.first) return pages.startAgain(res)
-      attempt.report('succeeded', userId)
-      const userMark = await attempt.succeeded(userId, res)
-      const login = {
-        userId,
-        ...(userMark !== undefined && { userMark }),
-        ...(acr !== undefined && { acr }),
-        ...(amr && { amr }),
+      if (attempt.waitMs > 0 && isGuess) {
+        attempt.report('locked')
+        return sendBack({ outcome: 'locked', waitMs: attempt.waitMs }, found.id, res)
       }
-      await flow.resume(visit, login, remember)
+      if (!(await isFirst(found.id))) return pages.startAgain(res)
+      const login = await attempt.succeeded(userId, res)
+      await flow.resume(visit, { ...login, ...(acr !== undefined && { acr }), ...(amr && { amr }) }, remember)
     }
   }
 
   function refuse(req: Request, res: Response, why: SignInRefusal): () => Promise<void> {
-    const { error = 'access_denied', description = 'The user did not sign in.', account } = checkRefusal(why)
+    const check = checked.get(req)
+    const { error = 'access_denied', description = 'The user did not sign in.' } = checkRefusal(why, check)
     end(res, 'refuse()')
     return async () => {
       const found = await find(req, why.interaction)
-      const visit =
-        found && (await flow.arrive(Params.of(found.kept.interaction.params), found.kept.interaction, req, res))
-      if (!visit) return found ? undefined : pages.startAgain(res)
+      const visit = await visitOf(found, req, res)
+      if (!found || !visit) return
       if (error === 'login_failed') {
-        const attempt = await beginLogin(parts, req, visit.request.client.clientId, account ?? '')
-        return sendBack(attempt.waitMs > 0 ? 'locked' : 'failed', found.id, attempt, res)
+        if (check && check.outcome !== 'succeeded') return sendBack(check, found.id, res)
+        return sendBack(await failed(req, visit, why.account ?? check?.user.username), found.id, res)
       }
-      const used = await records.claim('interaction', hashOf(found.id), 0)
-      if (!used?.first) return pages.startAgain(res)
+      if (!(await isFirst(found.id))) return pages.startAgain(res)
       await redirectError(parts, req, res, visit.request, new OAuthError(error as OAuthErrorCode, description))
     }
   }
 
+  /** Counts a failure that the page reports. */
+  async function failed(req: Request, { request }: Visit, account = ''): Promise<PasswordCheck> {
+    const attempt = await beginLogin(parts, req, request.client.clientId, account)
+    const { waitMs } = attempt
+    attempt.report(waitMs > 0 ? 'locked' : 'failed')
+    return waitMs > 0 ? { outcome: 'locked', waitMs } : { outcome: 'failed' }
+  }
+
   /** Back to the sign-in page, which says what went wrong. */
-  function sendBack(outcome: 'failed' | 'locked', id: string, attempt: LoginAttempt, res: Response): void {
-    attempt.report(outcome)
-    const minutes = String(Math.ceil(attempt.waitMs / 60_000))
-    const error = outcome === 'failed' ? { error: 'login_failed' } : { error: 'too_many_attempts', minutes }
-    redirect(res, ownPageUrl(parts, { interaction: id, ...error }))
+  function sendBack(check: PasswordCheck, id: string, res: Response): void {
+    const minutes = check.outcome === 'locked' ? { minutes: String(minutesOf(check.waitMs)) } : undefined
+    redirect(res, ownPageUrl(parts, { interaction: id, error: ERRORS[check.outcome] ?? 'login_failed', ...minutes }))
+  }
+
+  /** The request that is being answered. Undefined if the browser has been answered: there is none, or it is in error. */
+  async function visitOf(found: Found | undefined, req: Request, res: Response): Promise<Visit | undefined> {
+    if (!found) return void pages.startAgain(res)
+    const { interaction } = found.kept
+    return flow.arrive(Params.of(interaction.params), interaction, req, res)
+  }
+
+  /** Whether this request ends the interaction, once in all processes. Whoever has the id meanwhile comes too late. */
+  async function isFirst(id: string): Promise<boolean> {
+    return (await records.claim('interaction', hashOf(id), 0))?.first ?? false
   }
 
   /** The interaction that the request names, in the browser in which it began. */
-  async function find(req: Request, given?: string): Promise<{ id: string; kept: Kept } | undefined> {
+  async function find(req: Request, given?: string): Promise<Found | undefined> {
     const { query, body } = req as { query?: { interaction?: unknown }; body?: unknown }
     const id = given ?? query?.interaction ?? (isJsonObject(body) ? body.interaction : undefined)
     if (typeof id !== 'string' || !/^[\w-]{43}$/.test(id)) return undefined
@@ -226,7 +269,7 @@ function checkSignIn(how: SignIn): void {
 /** RFC 6749 §4.1.2.1. */
 const ERROR_TEXT = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/
 
-function checkRefusal(why: SignInRefusal): SignInRefusal {
+function checkRefusal(why: SignInRefusal, check: PasswordCheck | undefined): SignInRefusal {
   optionNames('refuse()', why, ['error', 'description', 'account', 'interaction'])
   for (const name of ['error', 'description'] as const) {
     const text = why[name] as unknown
@@ -235,8 +278,8 @@ function checkRefusal(why: SignInRefusal): SignInRefusal {
       `refuse(): ${name} must be printable ASCII without quotes and backslashes, which RFC 6749 asks for; received ${shown(text)}`,
     )
   }
-  if (why.error !== 'login_failed' || (typeof why.account === 'string' && why.account !== '')) return why
+  if (why.error !== 'login_failed' || check || typeof why.account === 'string') return why
   throw usageError(
-    `refuse(): login_failed needs the account that was typed, for the login limits; received ${shown(why.account)}`,
+    `refuse(): login_failed needs the account that was typed, or server.authenticate() before, for the login limits; received ${shown(why.account)}`,
   )
 }

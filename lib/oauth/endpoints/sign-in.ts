@@ -2,9 +2,8 @@ import type { Request, Response } from 'express'
 import { registrationError } from '../../http/help'
 import { shown } from '../../http/options'
 import { asksApproval } from '../directories/client'
-import { DirectoryBusyError, loginNetwork } from '../directories/hash-slots'
 import { hostOf, isOnDevice } from '../directories/redirect-uri'
-import type { LoginRefusal, User } from '../directories/user'
+import type { User } from '../directories/user'
 import { OAuthError, type OAuthErrorCode, invalidRequest } from '../oauth-error'
 import type { LoginAgain } from '../pages/page-renderer'
 import {
@@ -34,7 +33,7 @@ import {
   openInteraction,
   withStep,
 } from './interaction'
-import { beginLogin } from './login-attempt'
+import { checkPassword, minutesOf } from './login-attempt'
 import { sendToOwnPage } from './own-page'
 import { findPushedRequest } from './pushed-request'
 
@@ -65,11 +64,8 @@ type Parts = Uses<
   | ('requirePushedRequests' | 'revocations' | 'seal' | 'sessions' | 'sessionSec' | 'users')
 >
 
-const LONGEST_USERNAME = 256
 /** How long a submitted page may be submitted again, after a double click or a store failure. */
 const AGAIN_MS = 30_000
-/** Codes of errors that say why a user may not sign in. */
-const REFUSALS = ['not_verified', 'blocked', 'login_refused']
 
 /** The authorization endpoint (RFC 6749 §3.1, OIDC Core §3.1.2) and the pages behind it. */
 export function signInFlow(parts: Parts): SignInFlow {
@@ -308,36 +304,22 @@ export function signInFlow(parts: Parts): SignInFlow {
     if (!sent) return
     const { visit, form } = sent
     if (form.get('action') === 'cancel') return void (await fail(visit, 'access_denied', 'The user did not sign in.'))
-    const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
-    const isText = username.length <= LONGEST_USERNAME && !/\p{Cc}/u.test(username) && !password.includes('\0')
-    const attempt = await beginLogin(parts, req, visit.request.client.clientId, isText ? username : '')
-    if (attempt.waitMs > 0) {
-      attempt.report('locked')
-      res.setHeader('Retry-After', Math.ceil(attempt.waitMs / 1_000))
-      const minutes = Math.ceil(attempt.waitMs / 60_000)
-      return showLogin(visit, { status: 429, notice: 'tooManyAttempts', username, minutes })
-    }
-    let answer: User | LoginRefusal | undefined
-    try {
-      const check = () => users.authenticate(username, password)
-      answer = isText ? await loginNetwork.run(attempt.network, check) : undefined
-    } catch (err) {
-      answer = refusalIn(err)
-      if (!answer) await attempt.notChecked(err)
-      if (!answer && !(err instanceof DirectoryBusyError)) throw err
-      if (err instanceof DirectoryBusyError) {
-        res.setHeader('Retry-After', err.retryAfterSec)
+    const username = form.get('username') ?? ''
+    const check = await checkPassword(parts, req, visit.request.client.clientId, username, form.get('password') ?? '')
+    switch (check.outcome) {
+      case 'locked':
+        res.setHeader('Retry-After', Math.ceil(check.waitMs / 1_000))
+        return showLogin(visit, { status: 429, notice: 'tooManyAttempts', username, minutes: minutesOf(check.waitMs) })
+      case 'busy':
+        res.setHeader('Retry-After', check.retryAfterSec)
         return showLogin(visit, { status: 503, notice: 'tooManyLogins', username })
-      }
+      case 'refused':
+        return showLogin(visit, { status: 403, username, refusal: check.refusal })
+      case 'failed':
+        return showLogin(visit, { status: 403, username, notice: 'wrongPassword' })
+      case 'succeeded':
+        return resume(visit, await check.attempt.succeeded(check.user.id, res))
     }
-    if (!answer || 'refused' in answer) {
-      attempt.report(answer ? 'refused' : 'failed')
-      const why = answer ? { refusal: answer } : { notice: 'wrongPassword' as const }
-      return showLogin(visit, { status: 403, username, ...why })
-    }
-    attempt.report('succeeded', answer.id)
-    const userMark = await attempt.succeeded(answer.id, res)
-    await resume(visit, { userId: answer.id, ...(userMark !== undefined && { userMark }) })
   }
 
   /** A page allows one login. A later repeat, such as from the browser's history, shows the login page again. */
@@ -384,10 +366,4 @@ export function signInFlow(parts: Parts): SignInFlow {
     } else await startAgain(visit, session ? { status: 400, notice: 'otherUser' } : {})
     return undefined
   }
-}
-
-/** The reason of an error by which `authenticate()` says that a user may not sign in. */
-function refusalIn(err: unknown): LoginRefusal | undefined {
-  const { code, message } = (err ?? {}) as { code?: unknown; message?: unknown }
-  return REFUSALS.some((one) => one === code) && typeof message === 'string' ? { refused: message } : undefined
 }
