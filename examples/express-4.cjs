@@ -18,4 +18,8 @@ const server = app.listen(process.env.PORT ?? 3000, () => {
   const token = dev.token('ada')
   console.log(`curl -i localhost:${server.address().port}/tree -H 'Authorization: Bearer ${token}'`)
 })
-process.once('SIGTERM', () => server.close(() => throttled.close()))
+process.once('SIGTERM', () => {
+  server.prependListener('request', (req, res) => res.setHeader('Connection', 'close'))
+  server.close(() => void throttled.close().finally(() => process.exit()))
+  setTimeout(() => server.closeAllConnections(), 6_000).unref()
+})

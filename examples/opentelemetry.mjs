@@ -23,4 +23,8 @@ const server = app.listen(process.env.PORT ?? 3000, () => {
   console.log(`curl -i localhost:${port}/tree -H 'Authorization: Bearer ${dev.token('ada')}'`)
   console.log(`curl -s localhost:${port}/metrics`)
 })
-process.once('SIGTERM', () => server.close(() => void throttled.close().then(() => provider.shutdown())))
+process.once('SIGTERM', () => {
+  server.prependListener('request', (req, res) => res.setHeader('Connection', 'close'))
+  server.close(() => void Promise.all([throttled.close(), provider.shutdown()]).finally(() => process.exit()))
+  setTimeout(() => server.closeAllConnections(), 6_000).unref()
+})

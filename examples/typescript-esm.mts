@@ -14,7 +14,7 @@ import { devIssuer } from 'express-tollgate/testing'
 
 const dev = devIssuer() // in production: requireBearer({ issuer, audience })
 const throttled = throttle({
-  limitMs: (req) => (sessionOf(req).claims.plan === 'pro' ? 60_000 : 18_000),
+  limitMs: (req) => (sessionOf(req).claims.plan === 'pro' ? 60_000 : 16_000),
   onDenied: (err, req, res) => {
     const waits = err instanceof ThrottledError ? err.headers['Retry-After'] : undefined
     res.status(err.status).set(err.headers).json({ error: err.code, waits })
@@ -39,4 +39,8 @@ const server = app.listen(Number(process.env.PORT ?? 3000), () => {
   const { port } = server.address() as AddressInfo
   console.log(`curl -i localhost:${port}/me -H 'Authorization: Bearer ${token}'`)
 })
-process.once('SIGTERM', () => server.close(() => void throttled.close()))
+process.once('SIGTERM', () => {
+  server.prependListener('request', (req, res) => res.setHeader('Connection', 'close'))
+  server.close(() => void throttled.close().finally(() => process.exit()))
+  setTimeout(() => server.closeAllConnections(), 6_000).unref()
+})

@@ -28,4 +28,8 @@ const server = app.listen(process.env.PORT ?? 3000, () => {
   const { port } = server.address()
   console.log(`curl -i --compressed localhost:${port}/tree -H 'Authorization: Bearer ${dev.token('ada')}'`)
 })
-process.once('SIGTERM', () => server.close(() => throttled.close()))
+process.once('SIGTERM', () => {
+  server.prependListener('request', (req, res) => res.setHeader('Connection', 'close'))
+  server.close(() => void throttled.close().finally(() => process.exit()))
+  setTimeout(() => server.closeAllConnections(), 6_000).unref()
+})

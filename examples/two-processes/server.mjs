@@ -14,8 +14,9 @@ app.get('/tree', (req, res) => {
 })
 
 const server = app.listen(0, '127.0.0.1', () => process.send(server.address().port))
-// Requests under way are answered first; then what is not published yet is published.
 process.once('SIGTERM', () => {
-  server.close(() => void throttled.close().then(() => process.disconnect()))
+  server.prependListener('request', (req, res) => res.setHeader('Connection', 'close'))
+  server.close(() => void throttled.close().finally(() => process.exit()))
+  setTimeout(() => server.closeAllConnections(), 6_000).unref()
 })
 process.once('disconnect', () => process.exit()) // main.mjs has gone
