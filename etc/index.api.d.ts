@@ -1,10 +1,10 @@
 // Written by npm run api-report. Do not edit.
 export { A as AuthenticatedRequest, S as SessionProperty } from "./shared/express-request.js";
 export { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, TokenSource, VerifyToken, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf } from "./bearer/index.js";
-export { A as Audience, a as AudienceInstead, C as ClaimPath, F as FindKey, I as IssuerOptions, K as KeyMaterial, b as KeyOptions, R as RequiredValues, S as Secret, T as Tenants, c as TokenOptions } from "./shared/trusted-issuer.js";
+export { A as Audience, a as AudienceInstead, C as ClaimPath, I as IssuerOptions, R as RequiredValues, T as Tenants, b as TokenOptions } from "./shared/trusted-issuer.js";
+export { A as Algorithm, F as FindKey, J as Jwk, K as KeyMaterial, a as KeyOptions, S as Secret } from "./shared/key-options.js";
 export { P as Placement } from "./shared/credentials.js";
 export { A as Auth, C as CheckClaims, a as Claims, b as ClientSession, F as FetchFunction, c as FetchInit, d as FetchedResponse, R as ReadSession, S as Session, e as SessionIdentity, T as TokenFacts, U as UnauthenticatedMark, f as UnauthenticatedSession, g as UserSession } from "./shared/fetch-json.js";
-export { A as Algorithm, J as Jwk } from "./shared/verify-key.js";
 export { J as JsonObject } from "./shared/json.js";
 export { R as RedisClient } from "./shared/redis-client.js";
 export { D as Denial, a as DenialError, b as DenialHeaders, c as DenyOptions, E as ErrorForm, d as ErrorFormat, e as ErrorFormatOption, f as ErrorResponseOptions, I as InsufficientScopeError, g as InvalidRequestError, M as Middleware, O as OnDenied, R as RefusalFigures, T as ThrottledError, U as UnauthorizedError, h as UnavailableError } from "./shared/deny.js";

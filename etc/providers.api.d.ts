@@ -3,7 +3,7 @@ import { I as IssuerOptions } from "../shared/trusted-issuer.js";
 import { Audience, Tenants } from "../bearer/index.js";
 import "../shared/fetch-json.js";
 import "../shared/json.js";
-import "../shared/verify-key.js";
+import "../shared/key-options.js";
 import "node:crypto";
 type ProviderOptions = Partial<IssuerOptions>;
 interface Auth0Options {

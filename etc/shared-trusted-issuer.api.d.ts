@@ -1,7 +1,6 @@
 // Written by npm run api-report. Do not edit.
 import { C as CheckClaims, R as ReadSession, F as FetchFunction } from "./fetch-json.js";
-import { A as Algorithm, J as Jwk } from "./verify-key.js";
-import { KeyObject } from "node:crypto";
+import { A as Algorithm, a as KeyOptions } from "./key-options.js";
 type ClaimPath = string | readonly string[];
 type Tenants = readonly string[] | ((tenant: string) => boolean | Promise<boolean>);
 interface AudienceInstead {
@@ -31,14 +30,5 @@ interface TokenOptions {
     readonly allowHttp?: boolean | undefined;
 }
 type RequiredValues = Readonly<Record<string, string | number | boolean | readonly (string | number | boolean)[]>>;
-type FindKey = (kid: string | undefined) => KeyMaterial | undefined | Promise<KeyMaterial | undefined>;
-type KeyMaterial = KeyObject | string | Jwk;
-type Secret = KeyObject | Uint8Array | string;
-interface KeyOptions {
-    readonly key?: KeyMaterial | undefined;
-    readonly keys?: readonly KeyMaterial[] | FindKey | undefined;
-    readonly secret?: Secret | readonly (Secret | undefined)[] | undefined;
-    readonly jwksUri?: string | undefined;
-}
 type IssuerOptions = TokenOptions & KeyOptions;
-export type { Audience as A, ClaimPath as C, FindKey as F, IssuerOptions as I, KeyMaterial as K, RequiredValues as R, Secret as S, Tenants as T, AudienceInstead as a, KeyOptions as b, TokenOptions as c };
+export type { Audience as A, ClaimPath as C, IssuerOptions as I, RequiredValues as R, Tenants as T, AudienceInstead as a, TokenOptions as b };

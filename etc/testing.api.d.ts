@@ -1,6 +1,7 @@
 // Written by npm run api-report. Do not edit.
 import { Algorithm, Jwk } from "../bearer/index.js";
 import { Clock } from "../bearer/index.js";
+import "node:crypto";
 import "../shared/json.js";
 type DevAlgorithm = Exclude<Algorithm, `HS${string}`>;
 type Attack = (typeof ATTACKS)[number];

@@ -1,8 +1,8 @@
 import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../inspect/published-window'
 import type { Activity } from './activity'
-import type { Spender, Spenders } from './spenders'
-import { type FoundWindow, Names, type ShownSubject, bySubject, hashOf, viewed } from './subjects'
+import { type Spender, type Spenders, hashOf } from './spenders'
+import { type FoundWindow, Names, type ShownSubject, bySubject, viewed } from './subjects'
 import type { View } from './view'
 
 /** Entries shown of each list. */

@@ -1,8 +1,8 @@
 import { nowUs } from '../http/clock'
 import { subjectKey } from '../throttle/subject'
+import { subjectId } from '../throttle/budget/subjects'
 import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../inspect/published-window'
-import { hashOf } from './subjects'
 
 /** At twice this number of subjects, only those that have used most time are kept. */
 const KEPT = 1_000
@@ -66,4 +66,9 @@ export class Spenders {
   #forget({ window, name }: Spender): void {
     this.#seen.delete(`${window}\n${name}`)
   }
+}
+
+/** The hash by which Redis knows a subject. */
+export function hashOf(subject: string): string {
+  return subjectId(subjectKey(subject), 1).id
 }

@@ -1,7 +1,5 @@
-import { subjectKey } from '../throttle/subject'
-import { subjectId } from '../throttle/budget/subjects'
 import type { PublishedWindow } from '../inspect/published-window'
-import type { Spender } from './spenders'
+import { type Spender, hashOf } from './spenders'
 import type { View } from './view'
 
 /** Of one window of a subject, as Redis or this process has it. */
@@ -94,11 +92,6 @@ function matcher(find: string): (subject: ShownSubject) => boolean {
   const [text, id] = [find.toLowerCase(), hashOf(find)]
   return ({ subject, name }) =>
     subject === id || subject.includes(find) || (name?.toLowerCase().includes(text) ?? false)
-}
-
-/** The hash by which Redis knows a subject. */
-export function hashOf(subject: string): string {
-  return subjectId(subjectKey(subject), 1).id
 }
 
 const ORDER: Readonly<Record<View['sort'], (subject: ShownSubject) => number>> = {

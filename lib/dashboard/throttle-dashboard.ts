@@ -12,8 +12,7 @@ import { AllProcesses } from './all-processes'
 import { dashboardJs, pageHtml, styleCss } from './assets'
 import { csrfToken, isOwnRequest } from './own-request'
 import { overview } from './snapshot'
-import { Spenders } from './spenders'
-import { hashOf } from './subjects'
+import { Spenders, hashOf } from './spenders'
 import { Viewers } from './viewers'
 
 /** Options of {@link throttleDashboard}. */

@@ -1,4 +1,11 @@
-import type { NativeRedis } from './open-redis'
+import type { Socket } from 'node:net'
+
+/** The parts of a client that are watched. */
+interface Connection {
+  readonly status: string
+  readonly stream?: Socket
+  once(event: 'end', listener: () => void): unknown
+}
 
 /** Interval of checks. */
 const LOOK_MS = 200
@@ -11,7 +18,7 @@ const LOOK_MS = 200
  *
  * @param ms silence from the first check that saw an outstanding command
  */
-export function endIfSilent(redis: NativeRedis, ms: number): void {
+export function endIfSilent(redis: Connection, ms: number): void {
   let seen = stateOf(redis)
   let waitingSince: number | undefined
 
@@ -34,6 +41,6 @@ export function endIfSilent(redis: NativeRedis, ms: number): void {
   }
 }
 
-function stateOf({ status, stream }: NativeRedis) {
+function stateOf({ status, stream }: Connection) {
   return { status, stream, read: stream?.bytesRead, written: stream?.bytesWritten }
 }

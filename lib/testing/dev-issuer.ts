@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { KIND_CLAIM } from '../bearer/session/session'
-import type { Jwk } from '../bearer/keys/verify-key'
+import type { Jwk } from '../bearer/keys/key-options'
 import { type Attack, attackToken } from './attack-tokens'
 import { type DevAlgorithm, makeKey, signToken } from './dev-keys'
 

@@ -2,7 +2,7 @@ import { type KeyObject, generateKeyPairSync, randomBytes, sign as signBytes } f
 import { sign } from 'jsonwebtoken'
 import type { Algorithm } from '../bearer/keys/algorithm'
 import { ownKey } from '../bearer/keys/own-key'
-import type { Jwk } from '../bearer/keys/verify-key'
+import type { Jwk } from '../bearer/keys/key-options'
 
 /** The algorithms of a public key. */
 export type DevAlgorithm = Exclude<Algorithm, `HS${string}`>

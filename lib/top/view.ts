@@ -1,4 +1,4 @@
-import { hashOf } from '../dashboard/subjects'
+import { hashOf } from '../dashboard/spenders'
 import type { PublishedWindow } from '../inspect/published-window'
 
 /** What the viewer has chosen by keys. */

@@ -1,11 +1,8 @@
 import { CallLine } from '../../http/fetch/call-line'
 import type { Clock } from '../../http/clock'
-import type { KeyMaterial } from './key-options'
+import type { FindKey, KeyMaterial } from './key-options'
 import { type FoundKeys, type KeyNames, type KeySource, findKeys, keySet } from './key-source'
 import type { VerifyKey } from './verify-key'
-
-/** Function that finds the key of a `kid`; undefined if there is none. */
-export type FindKey = (kid: string | undefined) => KeyMaterial | undefined | Promise<KeyMaterial | undefined>
 
 const KEPT_MS = 3_600_000
 const MOST_KEPT = 100

@@ -1,9 +1,14 @@
 import type { KeyObject } from 'node:crypto'
-import type { FindKey } from './asked-keys'
-import type { Jwk } from './verify-key'
+import type { JsonObject } from '../../http/json'
+
+/** A public key of RFC 7517, as a JWK Set holds it: `{ kty: 'EC', crv: 'P-256', x, y, kid: '2026-11' }`. */
+export type Jwk = JsonObject & { readonly kty: string }
 
 /** A public key: a KeyObject, a PEM (of a key or a certificate), or a JWK. */
 export type KeyMaterial = KeyObject | string | Jwk
+
+/** Function that finds the key of a `kid`; undefined if there is none. */
+export type FindKey = (kid: string | undefined) => KeyMaterial | undefined | Promise<KeyMaterial | undefined>
 
 /** A shared secret. */
 export type Secret = KeyObject | Uint8Array | string

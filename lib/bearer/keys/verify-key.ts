@@ -19,9 +19,6 @@ export interface VerifyKey {
   readonly key: KeyObject
 }
 
-/** A public key of RFC 7517, as a JWK Set holds it: `{ kty: 'EC', crv: 'P-256', x, y, kid: '2026-11' }`. */
-export type Jwk = JsonObject & { readonly kty: string }
-
 /** Error of key material; its message never holds any of it. */
 export class KeyProblem extends Error {}
 

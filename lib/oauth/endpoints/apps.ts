@@ -8,7 +8,7 @@ import type { Uses } from '../parts'
 import { redirect } from './authorization-response'
 import type { Endpoint } from './endpoint'
 import { beginInteraction, isOwnForm, issueCsrfToken } from './interaction'
-import type { SignInFlow } from './sign-in'
+import type { SignInFlow } from './visit'
 
 const PATH = '/apps'
 /** In place of an app's parameters: the user is on the way to this page. A name that no request can have. */

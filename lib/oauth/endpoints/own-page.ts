@@ -12,7 +12,7 @@ import { limitStrangers } from '../records/strangers'
 import { redirect, redirectError } from './authorization-response'
 import { type Interaction, PAGE_LIFETIME_MS, browserOf } from './interaction'
 import { type PasswordCheck, beginLogin, checkPassword, minutesOf } from './login-attempt'
-import type { SignInFlow, Visit } from './sign-in'
+import type { SignInFlow, Visit } from './visit'
 
 /** An authorization request whose user is at the app's own sign-in page. */
 export interface SignInInteraction {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../http/clock'
 import { hashOf } from '../../http/secret'
 import type { Records } from './records'
-import type { RevocationRecords } from './revocation-records'
+import { APPROVED_MS, type RevocationRecords } from './revocation-records'
 
 /** What an app asks a user to approve. */
 export interface ApprovalRequest {
@@ -31,8 +31,6 @@ interface Approval extends Omit<ApprovedApp, 'clientId' | 'since'> {
 }
 
 const DAY_MS = 24 * 60 * 60_000
-/** From an approval's last use. */
-export const APPROVED_MS = 365 * DAY_MS
 /** A user who accepted a version of the terms is not asked again for this long. */
 const ACCEPTED_MS = 400 * DAY_MS
 /** Apps that a user's list has. Older ones stay approved, and are listed no more. */

@@ -2,7 +2,6 @@ import type { Clock } from '../../http/clock'
 import { hashOf, newId } from '../../http/secret'
 import { publish } from '../diagnostics'
 import type { Authorization } from './authorizations'
-import { APPROVED_MS } from './consents'
 import type { Records } from './records'
 import { RegisteredClients } from './registered-clients'
 
@@ -27,6 +26,9 @@ export interface RevocableToken {
   readonly exp: number
   readonly session_kind?: 'unauthenticated'
 }
+
+/** Lifetime of a user's approval of an app, from its last use. */
+export const APPROVED_MS = 365 * 24 * 60 * 60_000
 
 /** Lifetimes of few lengths: the memory store expires entries of a few lifetimes without a search. */
 const STEP_MS = 60_000

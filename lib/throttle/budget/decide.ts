@@ -1,12 +1,5 @@
 import type { Account } from './account'
-import type { Hold } from './hold'
-
-/**
- * Why a request is refused. `spent`: used time exceeds the limit. `reserved`: running requests have reserved the rest,
- * for as long as it may wait. `concurrency`: too many of the subject's requests run at once. `queue`: the line is full.
- * `outage`: the store does not answer, and this process's share is used up.
- */
-export type RefusalReason = 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage'
+import type { Hold, RefusalReason } from './hold'
 
 /** `start`: at once. `ask`: the store decides. `wait`: for room. Else it is refused. */
 export type Decision = 'start' | 'ask' | 'wait' | RefusalReason

@@ -1,6 +1,5 @@
 import type { RequestTime } from '../../http/measure/stopwatch'
 import type { Account } from './account'
-import type { RefusalReason } from './decide'
 
 /** How a request waits for room beside its subject's running requests. */
 export interface WaitRule {
@@ -8,6 +7,13 @@ export interface WaitRule {
   /** Requests of one subject that wait in this process. */
   readonly perSubject: number
 }
+
+/**
+ * Why a request is refused. `spent`: used time exceeds the limit. `reserved`: running requests have reserved the rest,
+ * for as long as it may wait. `concurrency`: too many of the subject's requests run at once. `queue`: the line is full.
+ * `outage`: the store does not answer, and this process's share is used up.
+ */
+export type RefusalReason = 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage'
 
 /**
  * What becomes of a request that had to wait. `gone`: nobody waits for its response, so it does not begin. `closed`: the

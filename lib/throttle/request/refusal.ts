@@ -1,6 +1,5 @@
 import { type Denial, type RefusalFigures, denialError } from '../../errors'
-import type { RefusalReason } from '../budget/decide'
-import type { Hold } from '../budget/hold'
+import type { Hold, RefusalReason } from '../budget/hold'
 
 /** Retry-After while the store does not answer and `onOutage` is `closed`; and while the process closes. */
 export const OUTAGE_RETRY_SEC = 5

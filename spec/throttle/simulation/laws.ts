@@ -1,5 +1,5 @@
 import { PLACES } from '../../../lib/throttle/budget/account'
-import type { RefusalReason } from '../../../lib/throttle/budget/decide'
+import type { RefusalReason } from '../../../lib/throttle/budget/hold'
 import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import { Allowances } from './allowances'
 import { watchLines } from './law-of-lines'

@@ -1,7 +1,12 @@
 import { Stopwatch, type TimeState } from '../../../lib/http/measure/stopwatch'
 import { PLACES } from '../../../lib/throttle/budget/account'
-import type { RefusalReason } from '../../../lib/throttle/budget/decide'
-import { HoldRecord, type HoldOwner, type WaitEnd, type WaitRule } from '../../../lib/throttle/budget/hold'
+import {
+  HoldRecord,
+  type HoldOwner,
+  type RefusalReason,
+  type WaitEnd,
+  type WaitRule,
+} from '../../../lib/throttle/budget/hold'
 import { type RoutePrice, priceOf } from '../../../lib/throttle/budget/price'
 import { NO_STRAIN } from '../../../lib/throttle/budget/rollover'
 import type { Budgets } from '../../../lib/throttle/budgets'
