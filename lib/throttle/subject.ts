@@ -43,6 +43,9 @@ export function addressSubject(req: IncomingMessage): string {
   return `address:${clientNetwork(req)}`
 }
 
+/** The subject of all clients without an IP address, and what a client that has left would be taken for. */
+export const UNKNOWN_ADDRESS = 'address:unknown'
+
 /** Whether a subject is an address, and no user or app. */
 export function isAddressSubject(who: string): boolean {
   return who.startsWith('address:') || isIP(who) !== 0

@@ -5,6 +5,7 @@ import { asError } from '../http/callback'
 import { nowUs, systemClock } from '../http/clock'
 import { hasDotSegments, pathReadings } from '../http/request/dot-segments'
 import { fullPath } from '../http/request/full-path'
+import { hasLeft } from '../http/measure/client-gone'
 import { Meter } from '../http/measure/meter'
 import type { Middleware } from '../http/middleware'
 import { optionRange } from '../http/options'
@@ -20,7 +21,7 @@ import { Registry } from './registry'
 import { RequestHold, ThrottledRequest, type ThrottleRules } from './request/request'
 import { StallSharing } from './request/stalls'
 import { StoreHealth } from './store/health'
-import { isAddressSubject, subjectKey, subjectOf } from './subject'
+import { UNKNOWN_ADDRESS, isAddressSubject, subjectKey, subjectOf } from './subject'
 import { type Usage, resetUsage, usageOf } from './usage'
 import { orderCheck, warnOfMissingId } from './warnings'
 
@@ -132,6 +133,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       if (chosen === false) return next()
       const who = subjectOf(req, subject)
       if (who === null) return next()
+      if (who === UNKNOWN_ADDRESS && hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now)
       if (subject !== undefined) warnOfMissingId(who, subject)
       const { policy, budgets, routes } = chosen
       const limitUs = requestLimitUs(policy, req)
@@ -144,6 +146,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       const excusedUs = clientWaitUs(policy, limitUs)
       hold = new RequestHold(account, request, limitUs, excusedUs, rules, budgets, routes, route, who, order)
     } catch (err) {
+      if (hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now) // of `req.ip`, which is undefined then
       return next(asError(err)) // a host that is not Express would let the process end
     }
     request.admit(hold, next, now)

@@ -11,6 +11,11 @@ export function isOver(res: ServerResponse): boolean {
   return socket?.destroyed === true || res.writableEnded || writableOf(res).closed || res.destroyed
 }
 
+/** Whether the client of a request that the app has not answered is gone: nobody waits for what a handler would do. */
+export function hasLeft(res: ServerResponse): boolean {
+  return isOver(res) && !res.writableEnded
+}
+
 /**
  * Whether the client closed a connection that is closed, and not the app: a handler that destroys its request, response
  * or socket, and Express, which does so where a handler fails after its header, have ended the request.

@@ -6,7 +6,7 @@ import { warnOnce } from '../warn-once'
 /** What `clientNetwork()` reads of a request: Express sets `ip` and `app`, other hosts do not. */
 type ClientRequest = IncomingMessage & {
   readonly ip?: unknown
-  readonly app?: { readonly get?: (setting: string) => unknown }
+  readonly app?: { readonly get?: (setting: string) => unknown; readonly settings?: object }
 }
 
 /** Address of every client without an IP address. They share one budget. */
@@ -24,8 +24,8 @@ export function clientNetwork(req: ClientRequest): string {
   const trust = req.app?.get?.('trust proxy')
   const address = req.ip ?? req.socket?.remoteAddress
   const network = networkOf(address)
-  if (network === undefined) warnOfAddress(address, trust)
-  else warnOfTrust(req, trust)
+  if (network !== undefined) warnOfTrust(req, trust)
+  else if (req.socket?.destroyed !== true) warnOfAddress(address, trust) // a client that has left has no address any more
   return network ?? UNKNOWN
 }
 
@@ -87,21 +87,41 @@ function ipv4Of(groups: readonly number[]): string {
     .join('.')
 }
 
-/** `req.ip` is the client's address only if Express knows the number of proxies. */
-function warnOfTrust(req: ClientRequest, trust: unknown): void {
+/** `req.ip` is the client's address only if Express knows the number of proxies, and they write X-Forwarded-For. */
+function warnOfTrust({ headers, app }: ClientRequest, trust: unknown): void {
   if (trust === true) {
-    warnOnce(
-      'TOLLGATE_TRUST_PROXY',
+    warnOfMistake(
+      'forgeable',
       "app.set('trust proxy', true) believes any X-Forwarded-For, so a client may choose its address and with it whose " +
         'processing time it uses; set the number of proxies instead',
     )
-  } else if (!trust && req.headers['x-forwarded-for'] !== undefined) {
-    warnOnce(
-      'TOLLGATE_TRUST_PROXY',
+  } else if (headers['x-forwarded-for'] !== undefined) {
+    if (trust || hasChosenTrust(app)) return
+    warnOfMistake(
+      'X-Forwarded-For',
       'a request came with X-Forwarded-For while trust proxy is not set: all clients behind the proxy share one ' +
-        `processing time; ${req.app ? "app.set('trust proxy', 1) if there is one proxy" : 'give throttle() a subject'}`,
+        `processing time; ${app ? "app.set('trust proxy', 1) if there is one proxy" : 'give throttle() a subject'}`,
+    )
+  } else if (headers.forwarded !== undefined) {
+    if (!trust && hasChosenTrust(app)) return
+    const both = "let the proxy write X-Forwarded-For, and app.set('trust proxy', 1) if there is one proxy"
+    warnOfMistake(
+      'Forwarded',
+      'a request came with Forwarded and without X-Forwarded-For, which is the one that Express reads: all clients ' +
+        `behind the proxy share one processing time; ${app ? both : 'give throttle() a subject'}`,
     )
   }
+}
+
+/** Where Express notes that nobody has set `trust proxy`: as it stands, a value of false may also be the app's choice. */
+const IS_DEFAULT = '@@symbol:trust_proxy_default'
+
+/** Whether the app has set `trust proxy`, itself or by the app that it is mounted on. */
+function hasChosenTrust(app: ClientRequest['app']): boolean {
+  let settings: object | null = app?.settings ?? null
+  while (settings !== null && !Object.hasOwn(settings, 'trust proxy'))
+    settings = Object.getPrototypeOf(settings) as object
+  return settings !== null && (settings as Record<string, unknown>)[IS_DEFAULT] === false
 }
 
 function warnOfAddress(address: unknown, trust: unknown): void {
@@ -110,10 +130,13 @@ function warnOfAddress(address: unknown, trust: unknown): void {
     address === undefined
       ? `a Unix socket has no address: ${behindProxy}`
       : "let the proxy write the client's IP address into X-Forwarded-For"
-  warnOnce(
-    'TOLLGATE_TRUST_PROXY',
+  warnOfMistake(
+    'no address',
     `the address of a client must be an IP address; received ${shown(address)}. All clients without one share one ` +
       `processing time; ${remedy}`,
-    'TOLLGATE_TRUST_PROXY: no address',
   )
+}
+
+function warnOfMistake(mistake: string, message: string): void {
+  warnOnce('TOLLGATE_TRUST_PROXY', message, `TOLLGATE_TRUST_PROXY: ${mistake}`)
 }

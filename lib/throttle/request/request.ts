@@ -128,6 +128,11 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     else this.#proceed(hold, decision, now)
   }
 
+  /** Its client has gone, and with it the address that this throttle would charge: nothing runs any more. */
+  leave(now: number): void {
+    if (!this.#isRefused) this.#release(now)
+  }
+
   #wait(asked: RequestHold, now: number): void {
     this.#stalls?.stops(this, now)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.park(hold, now)

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type RequestListener, createServer, get } from 'node:http'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { type TestContext, after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import express from 'express'
-import { addressSubject, budgetOf, throttle } from '../../../lib'
+import { type AdmittedMessage, addressSubject, budgetOf, throttle } from '../../../lib'
 import { networkOf } from '../../../lib/http/request/client-network'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
@@ -148,5 +150,89 @@ describe('the address that pays', () => {
     })
     server.close()
     return text
+  }
+})
+
+describe('TOLLGATE_TRUST_PROXY', () => {
+  const FOR = { 'x-forwarded-for': '203.0.113.9' }
+  const FORWARDED = { forwarded: 'for=203.0.113.9;proto=https' }
+  const app = () => express().disable('x-powered-by')
+  const mounted = (child: express.Express) => app().set('trust proxy', false).use(child)
+
+  async function warnings(t: TestContext, act: () => Promise<unknown>): Promise<string[]> {
+    const emitted = t.mock.method(process, 'emitWarning', () => undefined)
+    await act()
+    return emitted.mock.calls.map(({ arguments: [message] }) => String(message))
+  }
+
+  async function ask(to: express.Express, headers: Record<string, string>, child = to) {
+    child.use(throttle())
+    child.get('/', (req, res) => void res.send(budgetOf(req).subject))
+    assert.match((await (await serve(to)).get('/', headers)).body, /^address:/)
+  }
+
+  const right: [what: string, app: express.Express, headers: Record<string, string>, child?: express.Express][] = [
+    ['the app has chosen false, and a client sends X-Forwarded-For', app().set('trust proxy', false), FOR],
+    ['the app has chosen false, and a client sends Forwarded', app().set('trust proxy', false), FORWARDED],
+    ['the app has chosen 0', app().disable('trust proxy').set('trust proxy', 0), FOR],
+    ['the proxy sends both fields', app().set('trust proxy', 1), { ...FOR, ...FORWARDED }],
+    ['the proxy sends X-Forwarded-For', app().set('trust proxy', 'loopback'), FOR],
+    ['nothing was forwarded', app(), {}],
+  ]
+  for (const [what, to, headers] of right) {
+    it(`is not warned of where ${what}`, async (t) => assert.deepEqual(await warnings(t, () => ask(to, headers)), []))
+  }
+
+  it('is not warned of where the app above has chosen', async (t) => {
+    const child = app()
+    assert.deepEqual(await warnings(t, () => ask(mounted(child), FOR, child)), [])
+  })
+
+  it('is not warned of where a client has gone, and with it its address: no handler runs, and nobody is charged', async (t) => {
+    const paid: unknown[] = []
+    const listener = (message: unknown) => void paid.push((message as AdmittedMessage).subject)
+    subscribe('express-tollgate:admitted', listener)
+    t.after(() => unsubscribe('express-tollgate:admitted', listener))
+    const ran: string[] = []
+    const arrived: express.Request[] = []
+    const pass: (() => void)[] = []
+    const to = app()
+    to.use((req, _res, next) => {
+      arrived.push(req)
+      pass.push(next)
+    })
+    to.use('/own', throttle({ subject: addressSubject, name: 'own' }))
+    to.use('/by-ip', throttle({ subject: (req) => req.ip as string }))
+    to.use(throttle())
+    to.use((req) => void ran.push(req.path))
+    to.use((_err: unknown, _req: express.Request, _res: express.Response, _next: express.NextFunction) => {
+      ran.push('error handler')
+    })
+    const { port } = await serve(to)
+    const said = await warnings(t, async () => {
+      for (const [i, path] of ['/', '/by-ip', '/own'].entries()) {
+        const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
+        await until(() => arrived.length === i + 1)
+        if (i === 1) socket.resetAndDestroy()
+        else socket.destroy()
+        await until(() => arrived[i]?.socket.destroyed)
+        pass[i]?.()
+      }
+    })
+    assert.deepEqual([said, paid, ran], [[], [], []])
+  })
+
+  const wrong: [app: express.Express, headers: Record<string, string>, warning: RegExp][] = [
+    [app(), FOR, /with X-Forwarded-For while trust proxy is not set.*app\.set\('trust proxy', 1\)/],
+    [app(), FORWARDED, /with Forwarded and without X-Forwarded-For.*let the proxy write X-Forwarded-For/],
+    [app().set('trust proxy', true), FOR, /a client may choose its address/],
+  ]
+  for (const [to, headers, warning] of wrong) {
+    it(`is warned of once: ${warning.source.slice(0, 50)}`, async (t) => {
+      const [said = '', ...more] = await warnings(t, () => ask(to, headers))
+      assert.match(said, warning)
+      assert.deepEqual(more, [])
+    })
   }
 })
