@@ -14,7 +14,10 @@ export interface PacedFetchOptions {
   readonly concurrency?: number | undefined
   /** How often a request that was answered 429 or 503 is sent again, at most: 0 to 100. Default 3. */
   readonly retries?: number | undefined
-  /** A wait longer than this is not begun: the request's 429 or 503 is returned. Milliseconds. Default 120,000. */
+  /**
+   * How long a request waits in all, for time that is left and to be sent again; milliseconds, 0 to 86,400,000. A longer
+   * wait is not begun: the request is sent, and its 429 or 503 is returned. Default 120,000.
+   */
   readonly maxWaitMs?: number | undefined
   /** Told of each request that was refused and will be sent again. What it throws, or rejects with, rejects the request. */
   readonly onRetry?: ((retry: Retry) => void) | undefined
@@ -65,13 +68,16 @@ export function pacedFetch(options: PacedFetchOptions = {}): Fetch {
   return async (input, init) => {
     const { url, method, signal, again } = description(input, init)
     const origin = originOf(url)
-    const pacer = origins.get(origin) ?? new Pacer(clock, concurrency, maxWaitMs)
+    const pacer = origins.get(origin) ?? new Pacer(clock, concurrency)
     origins.delete(origin) // and to the end: the first is the one used longest ago
     origins.set(origin, pacer)
     if (origins.size > MOST_ORIGINS) forgetOne(origins)
     const route = `${method} ${url.replace(/[?#].*$/s, '')}`
+    let mayWaitMs = maxWaitMs
     for (let attempt = 1; ; attempt++) {
-      const passage = await admission(pacer, route, signal)
+      const cameAt = clock.now()
+      const passage = await admission(pacer, route, mayWaitMs, signal)
+      mayWaitMs -= passage.sentAt - cameAt
       const request = again && input instanceof Request ? input.clone() : input
       let response: Response | undefined
       let isOwn = false
@@ -83,7 +89,8 @@ export function pacedFetch(options: PacedFetchOptions = {}): Fetch {
       }
       if (!isOwn || !again || attempt > retries || !repeatable(response.status, method)) return response
       const waitMs = pauseMs(response, attempt, clock)
-      if (waitMs > maxWaitMs) return response
+      if (waitMs > mayWaitMs) return response
+      mayWaitMs -= waitMs
       await (onRetry?.({ url, status: response.status, waitMs, attempt }) as unknown) // it may be async
       await response.body?.cancel().catch(() => undefined) // it may have been cut off: it is not wanted
       await pause(waitMs, clock, signal)
@@ -121,7 +128,12 @@ function forgetOne(origins: Map<string, Pacer>): void {
   }
 }
 
-function admission(pacer: Pacer, route: string, signal: AbortSignal | null | undefined): Promise<Passage> {
+function admission(
+  pacer: Pacer,
+  route: string,
+  maxWaitMs: number,
+  signal: AbortSignal | null | undefined,
+): Promise<Passage> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error)
     const abort = () => {
@@ -130,7 +142,7 @@ function admission(pacer: Pacer, route: string, signal: AbortSignal | null | und
     }
     let leave = () => {}
     signal?.addEventListener('abort', abort, { once: true })
-    leave = pacer.enter(route, (passage) => {
+    leave = pacer.enter(route, maxWaitMs, (passage) => {
       signal?.removeEventListener('abort', abort)
       resolve(passage)
     })

@@ -32,6 +32,8 @@ export interface Outcome {
 
 interface Waiting {
   readonly route: string
+  /** It is sent by then, come what may. */
+  readonly until: number
   readonly pass: (passage: Passage) => void
 }
 
@@ -52,7 +54,6 @@ interface Route {
 export class Pacer {
   readonly #clock: ClientClock
   readonly #concurrency: number
-  readonly #maxWaitMs: number
   readonly #windows = new Map<string, ClientWindow>()
   readonly #routes = new Map<string, Route>()
   readonly #flying = new Set<Passage>()
@@ -63,16 +64,19 @@ export class Pacer {
   #spentMs = 0
   #cancelTimer: (() => void) | undefined
 
-  /** @param maxWaitMs where a window ends later than that, a lone request is sent to be refused */
-  constructor(clock: ClientClock, concurrency: number, maxWaitMs: number) {
+  constructor(clock: ClientClock, concurrency: number) {
     this.#clock = clock
     this.#concurrency = concurrency
-    this.#maxWaitMs = maxWaitMs
   }
 
-  /** Calls `pass` when the request may be sent, at once where it may. Returns what takes it out of the queue. */
-  enter(route: string, pass: (passage: Passage) => void): () => void {
-    const waiting = { route, pass }
+  /**
+   * Calls `pass` when the request may be sent, at once where it may.
+   *
+   * @param maxWaitMs after this it is sent to be refused, once no more than `concurrency` are in flight
+   * @returns what takes it out of the queue
+   */
+  enter(route: string, maxWaitMs: number, pass: (passage: Passage) => void): () => void {
+    const waiting = { route, until: this.#clock.now() + maxWaitMs, pass }
     this.#queue.add(waiting)
     this.#pump()
     return () => {
@@ -148,15 +152,12 @@ export class Pacer {
     this.#cancelTimer = undefined
     const now = this.#clock.now()
     let againMs = Infinity
-    /** Whoever waits for a window lets nobody for the same windows pass. */
-    const shut = new Set<readonly ClientWindow[] | undefined>()
+    /** Whoever waits for a window lets nobody else who is charged to it pass: many small requests would never leave room. */
+    const shut = new Set<ClientWindow>()
     for (const waiting of this.#queue) {
       if (this.#flying.size >= this.#concurrency) return
-      const windows = this.#windowsOf(waiting.route)
-      if (shut.has(windows)) continue
-      const waitMs = this.#waitMs(waiting.route, windows, now)
+      const waitMs = this.#waitMs(waiting, shut, now)
       if (waitMs > 0) {
-        shut.add(windows)
         againMs = Math.min(againMs, waitMs)
         continue
       }
@@ -168,25 +169,37 @@ export class Pacer {
     if (againMs < Infinity) this.#cancelTimer = this.#clock.after(againMs, () => this.#pump())
   }
 
-  /** How long to wait before this request is looked at again; 0: it may be sent. Infinity: till a response is here. */
-  #waitMs(name: string, windows: readonly ClientWindow[] | undefined, now: number): number {
-    if (windows === undefined) return this.#flying.size > 0 ? Infinity : 0 // the first finds out
+  /**
+   * How long to wait before this request is looked at again; 0: it may be sent.
+   *
+   * @param shut windows that others wait for; those that this one waits for are added
+   */
+  #waitMs({ route: name, until }: Waiting, shut: Set<ClientWindow>, now: number): number {
+    const mostMs = Math.max(0, until - now)
+    const windows = this.#windowsOf(name)
+    const isAlone = this.#flying.size === 0
+    if (windows === undefined) return isAlone ? 0 : mostMs // the first finds out
     const route = this.#routes.get(name)
     const { costMs, lagMs } = route ? { costMs: route.costMs + 2 * route.deviationMs, lagMs: route.lagMs } : this.#any()
     let waitMs = 0
     for (const window of windows) {
       const leftMs = window.leftMs(now)
       const othersRate = window.othersRate(now)
-      const nobodyElse = this.#flying.size === 0 && !window.shared
       const everybody = this.#flying.size + 1 + othersRate
-      if (nobodyElse ? leftMs > 0 : leftMs >= MARGIN * everybody * (costMs + lagMs)) continue
+      const isRoom = isAlone && !window.shared ? leftMs > 0 : leftMs >= MARGIN * everybody * (costMs + lagMs)
+      if (shut.has(window)) {
+        waitMs = Infinity
+        continue
+      }
+      if (isRoom || (isAlone && window.isFresh(now))) continue // the service lets one in, whatever it takes
       const endsInMs = (window.endsBy ?? Infinity) - now
-      if (endsInMs > this.#maxWaitMs && this.#flying.size === 0) continue // the service is to say no, and when
+      if (endsInMs > mostMs && isAlone) continue // the service is to say no, and when
       const othersSlowDown = leftMs > 0 && othersRate > FADED_RATE
       const againMs = Math.max(LEAST_WAIT_MS, costMs + lagMs) * (0.5 + Math.random())
       waitMs = Math.max(waitMs, othersSlowDown ? Math.min(endsInMs, againMs) : endsInMs)
+      shut.add(window)
     }
-    return waitMs
+    return Math.min(waitMs, mostMs)
   }
 
   /** What a request costs whose route is not known: as much as the dearest. */

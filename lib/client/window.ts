@@ -80,6 +80,11 @@ export class ClientWindow {
     return this.#rate * Math.exp(-Math.max(0, now - this.#toldAt) / this.#fadesMs)
   }
 
+  /** Nothing is known to be spent of it. */
+  isFresh(now: number): boolean {
+    return this.leftMs(now) >= this.limitMs
+  }
+
   /** Others have been seen to spend of it: a lone request may be refused. */
   get shared(): boolean {
     return this.#shared

@@ -140,6 +140,90 @@ describe('pacedFetch() stays inside the budget', () => {
     assert.ok(waited > 10_000, `${waited} ms`)
   })
 
+  /** Of a service in virtual time: what it spends of a window, by whomever, and whether it refuses. */
+  function service(limitMs: number, windowMs: number) {
+    const clock = manualClock(DATE)
+    let [usedMs, opened] = [0, 0]
+    const roll = () => {
+      const began = Math.floor(clock.now() / windowMs)
+      if (began !== opened) [usedMs, opened] = [0, began]
+    }
+    const headers = (took: number) => ({
+      'X-Processing-Time': String(took),
+      'RateLimit-Policy': `"a";q=${limitMs};qu="milliseconds";w=${windowMs / 1_000}`,
+      RateLimit: `"a";r=${Math.max(0, limitMs - usedMs)};t=${Math.ceil((windowMs - (clock.now() % windowMs)) / 1_000)}`,
+    })
+    const served: number[] = []
+    const spend = (ms: number) => {
+      roll()
+      usedMs += ms
+    }
+    const fetch = (input: unknown) =>
+      new Promise<Response>((resolve) => {
+        const ms = Number(/\d+$/.exec(String(input)))
+        roll()
+        if (usedMs > limitMs) {
+          const seconds = Math.ceil((windowMs - (clock.now() % windowMs)) / 1_000)
+          return resolve(new Response(null, { status: 429, headers: { 'Retry-After': String(seconds) } }))
+        }
+        clock.after(ms, () => {
+          spend(ms)
+          served.push(ms)
+          resolve(new Response(null, { headers: headers(ms) }))
+        })
+      })
+    return { clock, fetch: fetch as typeof globalThis.fetch, spend, served }
+  }
+
+  for (const [what, others] of [
+    ['nobody else spends any more', () => undefined],
+    ['another tab of the user polls on', (spend: (ms: number) => void, now: number) => now % 150 === 0 && spend(20)],
+  ] as const) {
+    it(`sends one alone in a fresh window, whatever it costs, after others were seen to spend: ${what}`, async () => {
+      const { clock, fetch: send, spend, served } = service(1_000, 2_000)
+      const fetch = pacedFetch({ clock, fetch: send })
+      const ticking = async <T>(promise: Promise<T>) => {
+        let isDone = false
+        void promise.finally(() => (isDone = true))
+        while (!isDone) {
+          others(spend, Math.floor(clock.now()))
+          clock.advance(1)
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        return promise
+      }
+      await ticking(fetch('https://a.test/600'))
+      for (let i = 0; i < 8; i++) {
+        spend(60)
+        await ticking(fetch('https://a.test/20'))
+      }
+      const began = clock.now()
+      for (let i = 0; i < 3; i++) assert.equal((await ticking(fetch('https://a.test/600'))).status, 200)
+      assert.equal(served.filter((ms) => ms === 600).length, 4)
+      assert.ok(clock.now() - began < 4 * 2_000, `${clock.now() - began} ms, which are more than four windows`)
+    })
+  }
+
+  it('sends a request that costs most of a window, though small ones of another route are asked all along', async () => {
+    const { clock, fetch: send, served } = service(1_000, 2_000)
+    const fetch = pacedFetch({ clock, fetch: send, concurrency: 2 })
+    let isDone = false
+    const poll = async () => {
+      while (!isDone) await fetch('https://a.test/20')
+    }
+    const polls = (async () => {
+      await fetch('https://a.test/600')
+      await Promise.all([poll(), poll(), fetch('https://a.test/600').finally(() => (isDone = true))])
+    })()
+    for (let ms = 0; ms < 10_000 && !isDone; ms++) {
+      clock.advance(1)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.ok(isDone, JSON.stringify(served))
+    for (let ms = 0; ms < 4_000; ms++) clock.advance(1)
+    void polls
+  })
+
   it('paces nothing where the service tells nothing', async (t) => {
     const { clock, client, seen } = await api(t, () => {})
     const fetch = client({ concurrency: 3 })
@@ -213,6 +297,30 @@ describe('pacedFetch() asks again', () => {
     assert.equal(impatient.status, 429)
     assert.ok(took < 1_000, `${took} ms`)
     assert.equal(seen.length, 4)
+  })
+
+  it('waits no longer than `maxWaitMs` in all, for time that is left and between attempts', async (t) => {
+    const { clock, client } = await api(t, (app, clock) => {
+      app.use(throttle({ ...WINDOW, clock, headers: { rateLimit: true } }))
+      retryAfter(app, 429, 99, '4')
+    })
+    const fetch = client({ maxWaitMs: 9_000 })
+    const [, tookFirst] = await passing(clock, fetch('/busy'))
+    assert.ok(tookFirst >= 8_000 && tookFirst <= 9_000, `${tookFirst} ms: two waits of 4 s, and no third`)
+
+    let sent = false
+    const second = pacedFetch({
+      clock,
+      maxWaitMs: 3_000,
+      fetch: (input) => {
+        if (String(input).endsWith('first')) return new Promise<Response>(() => undefined)
+        sent = true
+        return Promise.resolve(new Response('ok'))
+      },
+    })
+    void second('https://a.test/first')
+    const [, tookSecond] = await passing(clock, second('https://a.test/second'))
+    assert.deepEqual([sent, tookSecond], [true, 3_000], 'a first answer that never comes')
   })
 
   it('never with a body that is a stream', async (t) => {
