@@ -28,7 +28,10 @@ export class ExpressView implements AppRequestView {
     const isTrusted = app?.get('trust proxy fn') as ((address?: string, hop?: number) => boolean) | undefined
     const forwarded = isTrusted?.(socket?.remoteAddress, 0) ? headers['x-forwarded-host'] : undefined
     const host =
-      forwarded === undefined ? (headers.host ?? headers[':authority']) : String(forwarded).split(',', 1)[0]?.trim()
+      String(forwarded ?? '')
+        .split(',', 1)[0]
+        ?.trim() ||
+      (headers.host ?? headers[':authority'])
     return host ? `${protocol ?? ((socket as Partial<TLSSocket>).encrypted ? 'https' : 'http')}://${String(host)}` : ''
   }
 

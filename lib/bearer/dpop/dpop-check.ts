@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { keyError, optionError } from '../../http/help'
+import { isThenable } from '../../http/callback'
+import { keyError, optionError, usageError } from '../../http/help'
 import { optionNames, optionRange, shown } from '../../http/options'
 import { bindingsOf } from '../claims/claims'
 import { type RequestView, fieldValues } from '../credentials/credentials'
@@ -109,15 +110,18 @@ export function dpopCheck(
     const { jkt, jti, iat } = proven.proof
     try {
       const noted = seen.note(hash('sha256', `${jkt}:${jti}`, 'base64url'), iat + maxAgeSec, nowSec(), jkt)
-      return noted instanceof Promise ? noted.then((late) => judged(late, proven)).catch(untold) : judged(noted, proven)
+      if (!isThenable(noted)) return judged(noted, proven)
+      return Promise.resolve(noted).then((late) => judged(late, proven), untold)
     } catch (cause) {
       return untold(cause)
     }
   }
 
   function judged(noted: ProofUse, proven: ProvenKey): AcceptedProof | Refusal {
+    if (noted === 'new') return proven
+    if (noted === 'replay') return refusal('dpop_replay')
     if (noted === 'full') return { refused: 'dpop_unavailable', retryAfterSec: maxAgeSec }
-    return noted === 'replay' ? refusal('dpop_replay') : proven
+    return untold(usageError(`dpop.proofs must answer 'new', 'replay' or 'full'; it answered ${shown(noted)}`))
   }
 }
 

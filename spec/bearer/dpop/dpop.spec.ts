@@ -336,6 +336,20 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       }
     })
 
+    it('lets in by the answer ’new’ alone, also of another library’s promise', async () => {
+      const soon = (answer: string) => () => ({ then: (done: (answer: string) => void) => done(answer) })
+      for (const [note, status] of [
+        [soon('new'), 200],
+        [soon('replay'), 401],
+        [() => undefined, 503],
+        [() => 'OK', 503],
+        [() => Promise.resolve(true), 503],
+      ] as const) {
+        const { ask, proof } = await api({ proofs: { note } } as unknown as DpopOptions)
+        assert.equal((await ask(await proof())).status, status)
+      }
+    })
+
     it('notes a proof under one name for as long as it could be used', async () => {
       const noted: unknown[][] = []
       const note = (...args: unknown[]) => (noted.push(args), Promise.resolve('new' as const))
@@ -384,6 +398,27 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       const fields = `Host: ${host}\r\nAuthorization: DPoP ${bound}\r\nDPoP: ${await proof({ htu })}`
       const answer = await raw(`GET /tree HTTP/1.1\r\n${fields}\r\nConnection: close\r\n\r\n`)
       assert.equal(answer.split(' ', 2)[1], String(status), `${host}, ${htu}`)
+    }
+  })
+
+  it('goes by X-Forwarded-Host behind a trusted proxy, as req.host does', async () => {
+    const { proof } = await api()
+    for (const [trust, forwarded, htu, status] of [
+      [true, 'api.test', 'https://api.test/tree', 200],
+      [true, 'api.test:8443, inner.test', 'https://api.test:8443/tree', 200],
+      [true, 'API.test:443', 'https://api.test/tree', 200],
+      [true, '', 'https://inside.test/tree', 200],
+      [true, 'evil.test', 'https://evil.test/tree', 401],
+      [false, 'api.test', 'http://api.test/tree', 401],
+    ] as const) {
+      const origin = ['https://api.test', 'https://api.test:8443', 'https://inside.test', 'http://api.test']
+      const app = express().set('trust proxy', trust)
+      app.use(requireBearer({ ...dev.options, clock, dpop: { origin } }), (_req, res) => void res.end())
+      const { raw } = await serve(app)
+      const proxied = `Host: inside.test\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: ${forwarded}`
+      const fields = `${proxied}\r\nAuthorization: DPoP ${bound}\r\nDPoP: ${await proof({ htu })}`
+      const answer = await raw(`GET /tree HTTP/1.1\r\n${fields}\r\nConnection: close\r\n\r\n`)
+      assert.equal(answer.split(' ', 2)[1], String(status), `${trust} ${forwarded}`)
     }
   })
 
