@@ -36,8 +36,8 @@ export function tenantKeys(tenants: TenantPattern, issuer: string, keysOf: (tena
     of(tenant = '') {
       const known = byTenant.get(tenant) ?? namedKeysOf(tenant)
       byTenant.delete(tenant)
+      if (byTenant.size >= most) byTenant.delete(leastUseful())
       byTenant.set(tenant, known)
-      if (byTenant.size > most) byTenant.delete(leastUseful())
       return known.keys
     },
     // Unlisted tenants count once their keys were fetched, because a token may name a tenant that does not exist.

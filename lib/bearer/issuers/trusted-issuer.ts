@@ -88,14 +88,20 @@ export function trustedIssuer(
       { ...values, jwksUri: jwksUri && tenants.of(jwksUri, tenant) },
       tenants.of(issuer, tenant),
       clock,
-      sets,
+      undefined, // shared with no other issuer, and kept no longer than the tenant
       line,
     )
   return { policy, keyIssuers, keys: tenantKeys(tenants, issuer, keysOf) }
 }
 
 /** @param line for the fetches of all tenants */
-function keySource(values: IssuerValues, issuer: string, clock: Clock, sets: JwkSets, line?: CallLine): KeySource {
+function keySource(
+  values: IssuerValues,
+  issuer: string,
+  clock: Clock,
+  sets = new JwkSets(),
+  line?: CallLine,
+): KeySource {
   const { key, keys, secret, jwksUri, allowHttp, fetch } = values
   const given = SOURCES.filter((name) => values[name] !== undefined).join(' and ')
   if (given.includes('and') && given !== 'secret and jwksUri') {

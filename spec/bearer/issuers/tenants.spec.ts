@@ -6,6 +6,7 @@ import { until } from '../../support/until'
 import { tenantPattern } from '../../../lib/bearer/claims/tenants'
 import { tenantKeys } from '../../../lib/bearer/issuers/tenant-keys'
 import { staticKeys } from '../../../lib/bearer/keys/key-source'
+import { type VerifyKey, keyFromJwk } from '../../../lib/bearer/keys/verify-key'
 import { keyPair, serveIssuer } from '../../support/issuer'
 import { api } from '../remote-issuer'
 
@@ -199,6 +200,18 @@ describe('requireBearer({ tenants }) with a function', () => {
     assert.deepEqual(own.state.fetches, ['/inner/acme/certs', '/inner/ajax/certs'])
   })
 
+  it('keeps no more than a thousand tenants’ sets at such an address', async () => {
+    const issuer = 'https://sso.test'
+    const { token } = await serveIssuer(keys.acme)
+    const fetches: string[] = []
+    const fetch = (url: string) => (fetches.push(url), Promise.resolve(Response.json({ keys: [keys.acme.jwk] })))
+    const { bearer } = await api({ issuer: `${issuer}/{t}`, tenants: () => true, jwksUri: `${issuer}/{t}/keys`, fetch })
+    const names = ['first', ...Array.from({ length: 1_000 }, (_, i) => `t${i}`), 'first']
+    for (const name of names)
+      await bearer.check(token(keys.acme, { iss: `${issuer}/${name}`, jti: String(fetches.length) }))
+    assert.equal(fetches.length, names.length)
+  })
+
   it('discovers at most 16 tenants at once, whatever tokens name', async () => {
     const clock = manualClock()
     const served = await serveIssuer(keys.acme)
@@ -225,9 +238,11 @@ describe('requireBearer({ tenants }) with a function', () => {
 
 describe('tenantKeys()', () => {
   const made: string[] = []
+  const { jwk } = keyPair('a')
+  let loaded: readonly VerifyKey[] = []
   const keysOf = (tenant: string) => {
     made.push(tenant)
-    return staticKeys([])
+    return staticKeys(loaded)
   }
   const keysFor = (accepted: IssuerOptions['tenants']) => {
     const pattern = tenantPattern(['https://as.test/{tid}'], accepted)
@@ -247,6 +262,12 @@ describe('tenantKeys()', () => {
     assert.equal(issuer.of('first'), first)
     issuer.of('second') // it made room
     assert.deepEqual(made.splice(0), ['second'])
+    loaded = [keyFromJwk(jwk, ['ES256'])]
+    for (let i = 0; i < 1_001; i++) issuer.of(`loaded-${i}`)
+    loaded = []
+    made.length = 0
+    for (const tenant of ['new', 'new', 'loaded-1000', 'loaded-2']) issuer.of(tenant) // the new one stays, too
+    assert.deepEqual(made.splice(0), ['new'])
   })
 
   it('keeps those of all listed tenants, however many they are', () => {
