@@ -1,8 +1,8 @@
 import type { Router as ExpressRouter } from 'express'
 import { Router } from '../http/express'
 import { optionError } from '../http/help'
-import { flag, option, readOptions } from '../http/option-table'
-import { defined, shown } from '../http/options'
+import { flag, oneOf, option, readOptions } from '../http/option-table'
+import { shown } from '../http/options'
 import { allowHttpHint, isSecureUrl } from '../http/fetch/secure-url'
 import { isScope } from './session/scope'
 
@@ -56,31 +56,37 @@ const IN_LANGUAGE = /^resource_(?:name|documentation|policy_uri|tos_uri)#[A-Za-z
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
 const isListOf = (isOne: (one: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(isOne)
 const isMethod = (value: unknown) => ['header', 'body', 'query'].includes(value as string)
+const isUrl = (value: unknown) => isSecureUrl(value, true)
 const texts = () => option<readonly string[]>('a list of texts', isListOf(isText))
 const text = () => option<string>('a text', isText)
+const url = () => option<string>('an https URL', isUrl)
+const isBoolean = () => oneOf<boolean>([true, false])
 
 const TABLE = {
   resource: option<string>('an https URL without a fragment', isText),
-  authorizationServers: option<readonly string[]>(
-    'a list of https URLs',
-    isListOf((one) => isSecureUrl(one, true)),
-  ),
+  authorizationServers: option<readonly string[]>('a list of https URLs', isListOf(isUrl)),
   scopes: option<readonly string[]>('scopes as RFC 6749 §3.3 writes them', isListOf(isScope)),
   name: text(),
-  documentation: text(),
-  bearer_methods_supported: option<readonly string[]>("a list of 'header', 'body', 'query'", isListOf(isMethod), [
-    'header',
-  ]),
-  dpop_bound_access_tokens_required: option<boolean>('true or false', (value) => typeof value === 'boolean'),
+  documentation: url(),
+  bearer_methods_supported: option("a list of 'header', 'body', 'query'", isListOf(isMethod), ['header']),
+  dpop_bound_access_tokens_required: isBoolean(),
   dpop_signing_alg_values_supported: texts(),
-  tls_client_certificate_bound_access_tokens: option<boolean>('true or false', (value) => typeof value === 'boolean'),
+  tls_client_certificate_bound_access_tokens: isBoolean(),
   authorization_details_types_supported: texts(),
-  jwks_uri: option<string>('an https URL', (value) => isSecureUrl(value, true)),
+  jwks_uri: url(),
   resource_signing_alg_values_supported: texts(),
-  resource_policy_uri: text(),
-  resource_tos_uri: text(),
+  resource_policy_uri: url(),
+  resource_tos_uri: url(),
   signed_metadata: text(),
   allowHttp: flag(),
+}
+
+/** Members with a shorter name here. */
+const SHORTER: Readonly<Record<string, string>> = {
+  authorization_servers: 'authorizationServers',
+  scopes_supported: 'scopes',
+  resource_name: 'name',
+  resource_documentation: 'documentation',
 }
 
 /**
@@ -94,8 +100,12 @@ const TABLE = {
  * @throws {TypeError} in the factory, naming the option
  */
 export function protectedResource(options: ProtectedResourceOptions): ProtectedResourceRouter {
-  const inLanguages = Object.keys(options ?? {}).filter((name) => IN_LANGUAGE.test(name))
-  const table = { ...TABLE, ...Object.fromEntries(inLanguages.map((name) => [name, text()])) }
+  const names = Object.keys(options ?? {})
+  const long = names.find((name) => Object.hasOwn(SHORTER, name))
+  if (long !== undefined) throw optionError(`protectedResource() has the option ${SHORTER[long]} for ${long}`)
+  const inLanguages = names.filter((name) => IN_LANGUAGE.test(name))
+  const ofLanguages = inLanguages.map((name) => [name, name.startsWith('resource_name') ? text() : url()])
+  const table = { ...TABLE, ...(Object.fromEntries(ofLanguages) as object) }
   const { resource, authorizationServers, scopes, name, documentation, allowHttp, ...members } = readOptions(
     'protectedResource()',
     options,
@@ -113,17 +123,15 @@ export function protectedResource(options: ProtectedResourceOptions): ProtectedR
 
   const { origin, pathname, search } = new URL(resource)
   const path = WELL_KNOWN + (pathname === '/' ? '' : pathname)
-  const metadata = JSON.stringify({
-    resource,
-    authorization_servers: authorizationServers,
-    scopes_supported: scopes,
-    resource_name: name,
-    resource_documentation: documentation,
-    ...defined(members),
-  })
+  const paths = [path, path.replace(/\/$/, '')] // clients of MCP ask without the slash at the end
+  const named = { authorization_servers: authorizationServers, scopes_supported: scopes, resource_name: name }
+  const metadata = JSON.stringify(
+    { resource, ...named, resource_documentation: documentation, ...members },
+    unlessEmpty,
+  )
   const router = Router()
   router.use((req, res, next) => {
-    if (!['GET', 'HEAD', 'OPTIONS'].includes(req.method) || req.path !== path) return next()
+    if (!['GET', 'HEAD', 'OPTIONS'].includes(req.method) || !paths.includes(req.path)) return next()
     res.setHeader('Access-Control-Allow-Origin', '*') // public by its nature, and read by clients in browsers
     if (req.method === 'OPTIONS') {
       // MCP clients send `MCP-Protocol-Version`, for which browsers send a preflight.
@@ -136,4 +144,9 @@ export function protectedResource(options: ProtectedResourceOptions): ProtectedR
     res.type('application/json').send(metadata)
   })
   return Object.assign(router, { url: `${origin}${path}${search}` })
+}
+
+/** RFC 9728 §3.2: a list without a value is left out, except that of methods, where it says that there are none (§2). */
+function unlessEmpty(name: string, value: unknown): unknown {
+  return Array.isArray(value) && value.length === 0 && name !== 'bearer_methods_supported' ? undefined : value
 }

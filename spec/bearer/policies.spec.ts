@@ -310,7 +310,7 @@ describe('protectedResource() (RFC 9728)', () => {
       [{ resource: 'https://api.test', scopes: ['a b'] }, /scopes/],
       [{ resource: 'https://api.test', scopes: ['a', 'a b'] }, /scopes/],
       [{ resource: 'https://api.test', name: 5 }, /name must be a text; received 5/],
-      [{ resource: 'https://api.test', documentation: 5 }, /documentation must be a text; received 5/],
+      [{ resource: 'https://api.test', documentation: 5 }, /documentation must be an https URL; received 5/],
       [
         { resource: 'https://api.test', scope: 'a' },
         /protectedResource\(\) has no option "scope"; .* signed_metadata, allowHttp \(express-tollgate\/docs\/troubleshooting\.md#tollgate_option\)$/,

@@ -52,10 +52,29 @@ describe('protectedResource() and requireBearer() for an MCP server', () => {
       [{ jwks_uri: 'http://api.lan/keys' }, /jwks_uri must have https URLs.*allowHttp: true/],
       [{ 'resource_name#de': 7 }, /resource_name#de must be a text/],
       [{ 'scopes#de': 'x' }, /no option "scopes#de"/],
+      [{ resource_policy_uri: 'javascript:alert(1)' }, /resource_policy_uri must be an https URL/],
+      [{ 'resource_documentation#de': 'Doku' }, /resource_documentation#de must be an https URL/],
+      [{ documentation: 'docs' }, /documentation must be an https URL/],
+      [{ scopes_supported: ['a'] }, /protectedResource\(\) has the option scopes for scopes_supported/],
+      [{ authorization_servers: [] }, /has the option authorizationServers for authorization_servers/],
+      [{ resource_name: 'Tree' }, /has the option name for resource_name/],
       [{ dpop_bound_access_token_required: true }, /did you mean "dpop_bound_access_tokens_required"/],
     ] as const) {
       assert.throws(() => protectedResource({ resource, ...(wrong as object) }), message)
     }
+  })
+
+  it('leave out lists without a value, and answer clients that ask without the slash at the end (RFC 9728 §3)', async () => {
+    const mcp = `${resource}/mcp/`
+    const empty = { authorizationServers: [], scopes: [], dpop_signing_alg_values_supported: [] }
+    const metadata = protectedResource({ resource: mcp, ...empty, bearer_methods_supported: [] })
+    const { url } = await serve(express().use(metadata))
+    assert.equal(metadata.url, `${resource}/.well-known/oauth-protected-resource/mcp/`)
+    for (const path of ['/mcp/', '/mcp']) {
+      const answer = await fetch(`${url}/.well-known/oauth-protected-resource${path}`)
+      assert.deepEqual(await answer.json(), { resource: mcp, bearer_methods_supported: [] })
+    }
+    assert.equal((await fetch(`${url}/.well-known/oauth-protected-resource`)).status, 404)
   })
 
   it('name the scope in the challenge of a token that is refused, so that the client asks for it', async () => {
