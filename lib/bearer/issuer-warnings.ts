@@ -1,3 +1,4 @@
+import { thrown } from '../http/callback'
 import type { Clock } from '../http/clock'
 import { fetchFailure } from '../http/fetch/fetch-failure'
 import { shown } from '../http/options'
@@ -103,9 +104,4 @@ function withOtherSlash(received: unknown, expected: unknown): string | undefine
   return [expected]
     .flat()
     .find((one): one is string => typeof one === 'string' && one !== received && bare(one) === bare(received))
-}
-
-/** Kind of the thrown value, without its message, which may hold a token. */
-function thrown(cause: unknown): string {
-  return cause instanceof Error ? cause.name : typeof cause
 }

@@ -104,7 +104,9 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
   async function check(token: unknown, options: { readonly resource?: string | undefined } = {}): Promise<Session> {
     optionNames('check()', options, ['resource'])
     optionType('resource', options.resource, 'string')
-    const outcome = await authenticateToken(token, options.resource, config)
+    const outcome = await authenticateToken(token, options.resource, config).catch((failure: unknown) => {
+      throw asError(failure)
+    })
     if (bearerEvents.hasSubscribers) publish(undefined, 'refused' in outcome ? outcome : outcome.session)
     if (!('refused' in outcome)) return outcome.session
     config.warn(outcome)

@@ -18,6 +18,11 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
+/** Kind of a thrown value, without its message, which may hold a token. */
+export function thrown(cause: unknown): string {
+  return cause instanceof Error ? cause.name : typeof cause
+}
+
 /**
  * Calls a callback that may be async. Passes what it throws or rejects with to `failed`: uncaught, either would end the
  * process.

@@ -87,6 +87,20 @@ describe('bearer.check()', () => {
     await assert.rejects(checking({ session }).check(dev.token('ada')), /session returned a promise/)
   })
 
+  it('rejects with an error, whatever a revocation source throws or answers', async () => {
+    const thrown = () => {
+      throw undefined // eslint-disable-line @typescript-eslint/only-throw-error -- what an app may do
+    }
+    await assert.rejects(
+      checking({ revocation: { state: thrown } }).check(dev.token('ada')),
+      /^Error: thrown: undefined/,
+    )
+    for (const answer of [undefined, 'ok', true]) {
+      const revocation = { state: () => answer } as never
+      await assert.rejects(checking({ revocation }).check(dev.token('ada')), { reason: 'revocation_unavailable' })
+    }
+  })
+
   it('publishes its results, without a request', async () => {
     const events: unknown[] = []
     const listener = (event: unknown) => {

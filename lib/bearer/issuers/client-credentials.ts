@@ -1,8 +1,12 @@
 import { KeyObject, createPrivateKey, randomUUID, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Clock } from '../../http/clock'
+import { answerOfApp } from '../../http/fetch/app-answer'
+import { RemediedProblem } from '../../http/fetch/fetch-failure'
 import { keyError, optionError } from '../../http/help'
+import { isToken } from '../credentials/credentials'
 import type { KeyMaterial } from '../keys/key-options'
+import { keyMismatch } from '../keys/algorithm'
 import { ownKey } from '../keys/own-key'
 
 /** Credentials of the API at its issuer's introspection endpoint (RFC 7662 §2.1): one way of these. */
@@ -61,8 +65,8 @@ export function clientCredentials(
   if (clientId === undefined && (clientSecret ?? privateKey) !== undefined)
     throw optionError('introspection.clientId must be a text')
   if (clientAuth === 'none') return () => ({ form: { client_id: clientId } })
-  if (token) return async () => ({ headers: { authorization: `Bearer ${await token()}` } })
-  if (clientAssertion) return async () => asserted(await clientAssertion())
+  if (token) return async () => ({ headers: { authorization: `Bearer ${await told('token', token, clock)}` } })
+  if (clientAssertion) return async () => asserted(await told('clientAssertion', clientAssertion, clock))
   if (privateKey !== undefined) {
     const signed = assertions(privateKey, clientId as string, issuer, clock)
     return async () => asserted(await signed())
@@ -77,23 +81,32 @@ export function clientCredentials(
   }
 }
 
+/** @throws {RemediedProblem} that does not show what the app's function returned */
+async function told(name: 'token' | 'clientAssertion', ask: () => string | Promise<string>, clock: Clock) {
+  const text: unknown = await answerOfApp(`introspection.${name}`, clock, ask)
+  if (typeof text === 'string' && isToken(text)) return text
+  const what = typeof text === 'string' ? 'a text that is no token' : `a value of the type ${typeof text}`
+  throw new RemediedProblem(`the option introspection.${name} returned ${what}`, 'have it return the token as text')
+}
+
 /** Makes assertions of RFC 7523 §3, each for one request. RSA signs in libuv's thread pool. */
 function assertions(material: KeyMaterial, clientId: string, issuer: string, clock: Clock): () => Promise<string> {
   const key = privateKeyOf(material)
   const kid = typeof material === 'object' && 'kid' in material ? material.kid : undefined
-  const alg = { rsa: 'RS256', ec: 'ES256', ed25519: 'EdDSA' }[key.asymmetricKeyType as string]
-  const isP256 = (key.asymmetricKeyDetails?.namedCurve ?? 'prime256v1') === 'prime256v1'
-  if (alg === undefined || !isP256) throw keyError('introspection.privateKey must be an RSA, P-256 or Ed25519 key')
+  const alg = (['RS256', 'ES256', 'Ed25519'] as const).find((one) => keyMismatch(one, key) === undefined)
+  if (alg === undefined) {
+    throw keyError('introspection.privateKey must be a P-256, an Ed25519, or an RSA key of 2,048 to 4,096 bits')
+  }
   const signed = promisify<string | null, Buffer, object, Buffer>(sign as never)
   return async () => {
     const nowSec = Math.floor(clock.date() / 1_000)
     const claims = { iss: clientId, sub: clientId, aud: issuer, jti: randomUUID(), iat: nowSec }
     const parts = [
-      { alg, typ: 'JWT', kid },
+      { alg: alg === 'Ed25519' ? 'EdDSA' : alg, typ: 'JWT', kid },
       { ...claims, exp: nowSec + ASSERTION_LIFE_SEC },
     ]
     const text = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
-    const signature = await signed(alg === 'EdDSA' ? null : 'sha256', Buffer.from(text), {
+    const signature = await signed(alg === 'Ed25519' ? null : 'sha256', Buffer.from(text), {
       key,
       dsaEncoding: 'ieee-p1363',
     })

@@ -1,27 +1,32 @@
+import { answerOfApp } from '../../http/fetch/app-answer'
 import { CallLine } from '../../http/fetch/call-line'
 import type { Clock } from '../../http/clock'
+import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { FindKey, KeyMaterial } from './key-options'
 import { type FoundKeys, type KeyNames, type KeySource, findKeys, keySet } from './key-source'
 import type { VerifyKey } from './verify-key'
 
 const KEPT_MS = 3_600_000
 const MOST_KEPT = 100
+const UNAVAILABLE: Refusal = { refused: 'keys_unavailable', retryAfterSec: 1 }
+const TOO_MANY = new Error('more keys are unknown than are asked for at once')
 
 /**
  * Keys that a function of the app finds. Each is kept for an hour; the oldest of a hundred makes room. Anybody can name a
- * `kid`, so the function is called a bounded number of times at once.
+ * `kid`, so the function is called a bounded number of times at once, and once at a time for one `kid`.
  *
  * @param keyOf makes a key of what the function returned; throws if it is none
  */
 export function askedKeys(find: FindKey, keyOf: (material: KeyMaterial) => VerifyKey, clock: Clock): KeySource {
   const line = new CallLine(clock)
   const known = new Map<string | undefined, { readonly key: VerifyKey; readonly until: number }>()
+  const flights = new Map<string | undefined, Promise<VerifyKey | Refusal | undefined>>()
   const current = () => [...known.values()].filter(({ until }) => clock.now() < until).map(({ key }) => key)
 
   return {
     find(token) {
       const kept = known.get(token.kid)
-      return kept && clock.now() < kept.until ? findKeys(keySet([kept.key]), token) : ask(token)
+      return kept && clock.now() < kept.until ? fitting(kept.key, token) : asked(token)
     },
     findOther: () => undefined,
     has: (key) => current().includes(key),
@@ -30,24 +35,34 @@ export function askedKeys(find: FindKey, keyOf: (material: KeyMaterial) => Verif
     all: current,
   }
 
-  async function ask(token: KeyNames): Promise<FoundKeys> {
+  async function asked(token: KeyNames): Promise<FoundKeys> {
     const { kid } = token
-    let material: KeyMaterial | undefined | null = null
+    const flight = flights.get(kid) ?? line.run(() => ask(kid)).finally(() => flights.delete(kid))
+    flights.set(kid, flight)
+    const found = (await flight) ?? { ...UNAVAILABLE, cause: TOO_MANY }
+    return isRefusal(found) ? found : fitting(found, token)
+  }
+
+  async function ask(kid: string | undefined): Promise<VerifyKey | Refusal> {
+    let material: KeyMaterial | null | undefined
     try {
-      material = await line.run(async () => (await find(kid)) ?? null) // undefined: too many calls
+      material = await answerOfApp('keys', clock, () => find(kid))
     } catch (cause) {
-      return { refused: 'keys_unavailable', retryAfterSec: 1, cause }
+      return { ...UNAVAILABLE, cause }
     }
-    if (material === undefined) return { refused: 'keys_unavailable', retryAfterSec: 1 }
-    if (material === null) return { refused: 'unknown_key' }
     try {
+      if (material === undefined || material === null) return { refused: 'unknown_key' }
       const key = keyOf(material)
       known.delete(kid)
       known.set(kid, { key, until: clock.now() + KEPT_MS })
       if (known.size > MOST_KEPT) known.delete([...known.keys()][0])
-      return findKeys(keySet([key]), token)
+      return key
     } catch (cause) {
       return { refused: 'unknown_key', cause }
     }
+  }
+
+  function fitting(key: VerifyKey, token: KeyNames): FoundKeys {
+    return findKeys(keySet([key]), token)
   }
 }

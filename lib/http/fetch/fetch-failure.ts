@@ -13,8 +13,9 @@ export class RemediedProblem extends Error {
   constructor(
     message: string,
     readonly remedy: string,
+    options?: ErrorOptions,
   ) {
-    super(message)
+    super(message, options)
   }
 }
 

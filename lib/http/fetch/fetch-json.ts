@@ -1,5 +1,6 @@
 import type { Clock } from '../clock'
 import { type JsonObject, isJsonObject } from '../json'
+import { within } from './deadline'
 
 /**
  * A function that fetches documents: Node's own `fetch`, that of undici or node-fetch, or the app's. It takes less and
@@ -65,17 +66,11 @@ export interface Fetched {
  */
 export async function fetchJson(url: string, limits: FetchLimits, init: Partial<FetchInit> = {}): Promise<Fetched> {
   const { clock, timeoutMs } = limits
-  const aborter = new AbortController()
-  const { signal } = aborter
-  const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
-  const cancel = clock.after(timeoutMs, () => aborter.abort(new Error(`no answer within ${timeoutMs} ms`)))
   try {
-    return await Promise.race([fetchWithin(url, limits, { ...init, signal }), late]) // the app's own fetch may ignore the signal
+    return await within(timeoutMs, clock, (signal) => fetchWithin(url, limits, { ...init, signal }))
   } catch (cause) {
     if (cause instanceof FetchProblem) throw cause
     throw new FetchProblem(`${url} could not be fetched`, undefined, cause)
-  } finally {
-    cancel()
   }
 }
 

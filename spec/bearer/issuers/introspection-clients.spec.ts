@@ -4,7 +4,7 @@ import { type Socket, connect } from 'node:net'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { type IntrospectionOptions, requireBearer } from '../../../lib'
+import { type DenialError, type IntrospectionOptions, requireBearer } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { generateKeys } from '../../support/generate-keys'
 import { serve } from '../../support/serve'
@@ -85,7 +85,10 @@ describe('requireBearer({ introspection }) authenticates', () => {
       [{ clientId: 'a', token: () => 'T', clientAuth: 'post' }, /received token, clientAuth: 'post'/],
       [{ clientId: 'a', privateKey: generateKeys('ec').publicKey }, /introspection\.privateKey must be a private key/],
       [{ clientId: 'a', privateKey: 'hello' }, /introspection\.privateKey must be a private key/],
-      [{ clientId: 'a', privateKey: generateKeys('ed448').privateKey }, /must be an RSA, P-256 or Ed25519 key/],
+      [
+        { clientId: 'a', privateKey: generateKeys('ed448').privateKey },
+        /must be a P-256, an Ed25519, or an RSA key of 2,048 to 4,096 bits/,
+      ],
       [{ clientId: 'a', clientAuth: 'mtls' }, /introspection\.clientAuth must be 'basic' or 'post' or 'none'/],
     ] as const) {
       const introspection = { endpoint, ...wrong } as IntrospectionOptions
@@ -93,15 +96,27 @@ describe('requireBearer({ introspection }) authenticates', () => {
     }
   })
 
-  it('and says 503 where the app’s function fails', async () => {
-    const { endpoint } = await endpointOf()
-    const fail = (): string => {
-      throw new Error('vault')
+  it('and says 503 where the app’s function fails or returns no token, with a message that has no secret', async () => {
+    const { endpoint, asked } = await endpointOf()
+    const hasty = { ...manualClock(), after: (_ms: number, run: () => void) => (run(), () => undefined) }
+    for (const [token, message, clock] of [
+      [() => Promise.reject(new RangeError('s3cret')), 'failed with RangeError'],
+      [() => undefined, 'returned a value of the type undefined'],
+      [() => 's3cret\r\nx', 'returned a text that is no token'],
+      [() => '', 'returned a text that is no token'],
+      [() => new Promise(() => undefined), 'failed with TimeoutError', hasty],
+    ] as const) {
+      for (const name of ['token', 'clientAssertion']) {
+        const introspection = { endpoint, [name]: token } as IntrospectionOptions
+        const { check } = requireBearer({ issuer, audience, introspection, warnings: false, clock })
+        await assert.rejects(check('opaque'), (err: DenialError) => {
+          assert.deepEqual([err.status, err.reason], [503, 'introspection_unavailable'])
+          assert.equal((err.cause as Error).message, `the option introspection.${name} ${message}`)
+          return true
+        })
+      }
     }
-    for (const token of [fail, () => Promise.reject<string>(new Error('vault'))]) {
-      const { check } = requireBearer({ issuer, audience, introspection: { endpoint, token }, warnings: false })
-      await assert.rejects(check('opaque'), { status: 503, reason: 'introspection_unavailable' })
-    }
+    assert.equal(asked.length, 0) // no request went out without credentials
   })
 })
 
