@@ -1,0 +1,549 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { get as httpGet } from 'node:http'
+import { execFile } from 'node:child_process'
+import { Server } from 'node:net'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import type { Express, RequestHandler, Response } from 'express'
+import jwt from 'jsonwebtoken'
+import { type Throttle, requireBearer, throttle } from '../lib'
+import { page } from './support/markdown'
+import { answerForIssuers, samplesOf } from './support/doc-samples'
+import { until } from './support/until'
+
+// What each sample of the pages answers: status, header fields and body. That all compile: docs.long.ts
+
+const sh = promisify(execFile)
+const root = process.cwd()
+const home = join(root, 'spec/clients/.cache', `samples-${process.pid}`)
+mkdirSync(home, { recursive: true })
+process.chdir(home)
+after(() => rmSync(home, { recursive: true, force: true }))
+
+// The samples' servers and a fetch that was left open keep the process from ending.
+const listen = Reflect.get(Server.prototype, 'listen') as (...args: unknown[]) => Server
+Server.prototype.listen = function (this: Server, ...args: unknown[]) {
+  return listen.apply(this, args).unref()
+}
+
+const issuer = answerForIssuers()
+const dev = issuer('https://ident.example.org')
+const pages = new Map<string, ReturnType<typeof samplesOf>>()
+const pageOf = (path: string) => {
+  const known = pages.get(path) ?? samplesOf(root, home, path)
+  pages.set(path, known)
+  return known
+}
+
+type Fields = Record<string, string>
+const as = (token: string): Fields => ({ Authorization: `Bearer ${token}` })
+
+async function ask(url: string, headers: Fields = {}, method = 'GET', body?: string) {
+  const response = await fetch(url, { headers, method, ...(body !== undefined && { body }) })
+  const text = await response.text()
+  const json = () => JSON.parse(text) as Record<string, unknown>
+  return { status: response.status, field: (name: string) => response.headers.get(name), text, json }
+}
+type Answer = Awaited<ReturnType<typeof ask>>
+
+/** A route that charges what `?ms=` asks for, and shows the budget. */
+const spends: RequestHandler = (req, res) => {
+  req.throttle?.charge(Number(req.query.ms ?? 0))
+  res.json(req.throttle ?? { exempt: true })
+}
+
+/** Charges once a window has begun that lasts. */
+async function spend(url: string, ms: number, headers: Fields = {}): Promise<Record<string, unknown>> {
+  await until(async () => Number((await ask(url, headers)).json().endsInMs) > 3_000)
+  const answer = await ask(`${url}?ms=${ms}`, headers)
+  assert.equal(answer.status, 200)
+  return answer.json()
+}
+
+/** The 429 of the dialect `standard`. */
+function assertThrottled(answer: Answer, window = 'default'): void {
+  assert.equal(answer.status, 429)
+  assertRetryAfter(answer)
+  assert.equal(answer.field('content-type'), 'application/json')
+  const message = `No processing time is left in the window "${window}" for this request`
+  assert.deepEqual(answer.json(), { errors: [{ code: 429, message }] })
+}
+
+function assertRetryAfter(answer: Answer): void {
+  assert.match(answer.field('retry-after') ?? '', /^[1-9]\d*$/)
+}
+
+const exempts = (answer: Answer) => assert.equal(answer.field('x-throttle-window-size'), null)
+
+describe('README.md', () => {
+  const { run, runsElsewhere } = pageOf('README.md')
+  runsElsewhere('Quick start') // readme.long.ts
+  runsElsewhere('Who pays') // readme.long.ts
+
+  it('counts logins beside a throttle, and exempts a poll', async () => {
+    const { app, url } = await run('When not to use it')
+    app.get('/poll', spends).get('/search', spends)
+    const answers = []
+    for (let i = 0; i < 11; i++) answers.push((await ask(`${url}/login`, {}, 'POST')).status)
+    assert.deepEqual(answers, [...Array<number>(10).fill(204), 429])
+    exempts(await ask(`${url}/poll`))
+    await spend(`${url}/search`, 18_001)
+    assertThrottled(await ask(`${url}/search`))
+  })
+
+  it('charges the user of a JWT', async () => {
+    const auth0 = issuer('https://you.eu.auth0.com/')
+    const { app, url } = await run('Who pays', 1)
+    app.get('/', spends)
+    const refused = await ask(url)
+    assert.equal(refused.status, 401)
+    assert.equal(refused.field('www-authenticate'), 'Bearer')
+    assert.deepEqual(refused.json(), { errors: [{ code: 401, message: 'An access token is required' }] })
+    const { subject } = (await ask(url, as(auth0.token('ada')))).json()
+    assert.equal(subject, 'user:25:https://you.eu.auth0.com/:ada')
+  })
+
+  it('reads the address from the proxy', async () => {
+    const { app, url } = await run('Behind a proxy')
+    app.use(throttle()).get('/', spends)
+    const { subject } = (await ask(url, { 'X-Forwarded-For': '203.0.113.9' })).json()
+    assert.equal(subject, 'address:203.0.113.9')
+  })
+
+  it('shares a budget through Redis', async () => {
+    const { app, url, exports } = await run('Redis', 0, { edit: (text) => `${text}\nexport { throttled }` })
+    app.get('/', spends)
+    await spend(url, 18_001)
+    assertThrottled(await ask(url))
+    await (exports.throttled as Throttle).close()
+  })
+
+  it('sends an answer of the app', async () => {
+    const { app, url } = await run('Error handling')
+    app.get('/', spends)
+    await spend(url, 18_001)
+    const refused = await ask(url)
+    assert.equal(refused.status, 429)
+    assertRetryAfter(refused)
+    assert.deepEqual(refused.json(), { error: 'slow down' })
+  })
+})
+
+describe('docs/streams.md', () => {
+  const { run } = pageOf('docs/streams.md')
+  const throttled = (limitMs = 18_000) => ({ before: (app: Express) => void app.use(throttle({ limitMs })) })
+
+  it('sends a download whole', async () => {
+    writeFileSync(join(home, 'export.csv'), 'name\nada\n')
+    const { url } = await run('Downloads', 0, throttled())
+    const { status, text } = await ask(`${url}/export`)
+    assert.deepEqual([status, text], [200, 'name\nada\n'])
+  })
+
+  it('ends an event stream with an event when nothing is left', async () => {
+    const { app, url } = await run('Server-sent events', 0, throttled())
+    app.get('/', spends)
+    await spend(url, 18_001 - 100)
+    const stream = await fetch(`${url}/events`)
+    assert.equal(stream.headers.get('content-type'), 'text/event-stream')
+    await ask(`${url}?ms=200`)
+    assert.match(await stream.text(), /^(data: \{"at":\d+\}\n\n)+event: throttled\ndata: \{\}\n\n$/)
+  })
+
+  it('exempts a long poll', async () => {
+    const { app, url } = await run('Long polls')
+    app.get('/poll', spends).get('/', spends)
+    exempts(await ask(`${url}/poll`))
+    assert.equal((await ask(url)).field('x-throttle-window-size'), '18000')
+  })
+
+  it('answers 429 with Retry-After and a body when a user has used twice the limit', async () => {
+    const { app, url } = await run('Stopping work early', 0, throttled(1_000))
+    app.get('/', spends)
+    assert.deepEqual((await ask(`${url}/search`)).json(), [])
+    const { app: small, url: at } = await run('Stopping work early', 0, throttled(300))
+    small.get('/', spends)
+    await until(async () => Number((await ask(at)).json().endsInMs) > 3_000)
+    const stopped = await ask(`${at}/search`)
+    assert.equal(stopped.status, 429)
+    assertRetryAfter(stopped)
+    assert.match(stopped.field('content-type') ?? '', /^application\/json/)
+    assert.match(String(stopped.json().error), /^No processing time is left in the window "default"/)
+  })
+
+  it('ends the response of a client that has disconnected', async () => {
+    let response: Response | undefined
+    const { url } = await run('Stopping work early', 0, {
+      before: (app) => void app.use((_req, res, next) => next(void (response = res)), throttle()),
+    })
+    const client = httpGet(`${url}/search`).on('error', () => undefined)
+    await until(() => response !== undefined)
+    client.destroy()
+    await until(() => response?.writableEnded)
+  })
+})
+
+describe('docs/windows.md', () => {
+  const { run } = pageOf('docs/windows.md')
+
+  it('gives routes windows of their own, and shares one', async () => {
+    const { app, url } = await run('Routes')
+    app.use(spends)
+    exempts(await ask(`${url}/platform/status`))
+    assert.equal((await ask(`${url}/platform/tree/search`)).field('x-throttle-window-size'), '5000')
+    await spend(`${url}/platform/tree/7/export`, 120_001)
+    assertThrottled(await ask(`${url}/platform/tree/import`, {}, 'POST'), 'export')
+    assert.equal((await ask(url)).field('x-throttle-window-size'), '18000')
+  })
+
+  it('gives plans their limits', async () => {
+    const { exports, url } = await run('Plans', 0, signedIn)
+    ;(exports.app as Express).get('/', spends)
+    const sizeOf = async (claims: object) =>
+      (await ask(url, as(dev.token('ada', { claims: { ...claims } })))).field('x-throttle-window-size')
+    assert.equal(await sizeOf({ plan: 'pro' }), '60000')
+    assert.equal(await sizeOf({ plan: 'unheard of' }), '5000')
+  })
+
+  it('charges tenants, and exempts a scope', async () => {
+    const { app, url } = await run('Who pays', 0, signedIn)
+    app.get('/', spends)
+    const { subject } = (await ask(url, as(dev.token('ada', { claims: { tenant: 'acme' } })))).json()
+    assert.equal(subject, 'tenant:acme')
+    exempts(await ask(url, as(dev.token('ada', { scope: 'internal' }))))
+  })
+
+  it('shows the window with the least left', async () => {
+    const { app, url } = await run('Several windows for one request')
+    app.get('/', spends)
+    assert.equal((await spend(url, 100)).window, 'minute')
+    await spend(url, 17_901)
+    assertThrottled(await ask(url), 'minute')
+  })
+
+  it('charges work elsewhere', async () => {
+    const { url } = await run('What a request costs', 0, { before: (app) => void app.use(throttle()) })
+    const first = Number((await ask(`${url}/report`)).json().leftMs)
+    assert.ok(first <= 16_500 && first > 15_000, `${first}`)
+  })
+
+  it('answers what a timeout stops: 503 for the timeout, 429 for the limit', async () => {
+    const app = (limitMs: number, timeout: string) =>
+      run('What a request costs', 1, {
+        before: (app) => void app.use(throttle({ limitMs })),
+        edit: (text) => text.replace('timeout(10_000)', `timeout(${timeout})`),
+      })
+    const { url } = await app(18_000, '50')
+    const late = await ask(`${url}/statistics`)
+    assert.deepEqual([late.status, late.field('retry-after')], [503, '30'])
+    assert.deepEqual(late.json(), { error: 'The statistics are not ready' })
+    const { url: small } = await app(100, '10_000')
+    const stopped = await ask(`${small}/statistics`)
+    assert.equal(stopped.status, 429)
+    assertRetryAfter(stopped)
+    assert.match(String(stopped.json().error), /^No processing time is left/)
+  })
+
+  it('waits, as by default', async () => {
+    const { app, url } = await run('Bursts')
+    app.get('/', spends)
+    assert.equal((await ask(url)).field('x-throttle-window-size'), '18000')
+  })
+
+  it('refuses nobody in a dry run, and has a test resource', async () => {
+    const { url } = await run('Dry run and test resource')
+    const at = `${url}/platform/throttled?processingTime=18001`
+    for (const left of ['0', '0']) {
+      const answer = await ask(at)
+      assert.deepEqual([answer.status, answer.field('x-throttle-millis-left')], [200, left])
+    }
+  })
+})
+
+describe('docs/who-pays.md', () => {
+  const { run } = pageOf('docs/who-pays.md')
+  const signIn: RequestHandler = (req, _res, next) => {
+    const id = req.get('X-User')
+    next(void (id && Object.assign(req, { user: { id } })))
+  }
+  const users = { before: (app: Express) => void app.use(signIn) }
+  const subjectAt = async (url: string, headers: Fields = {}) => (await ask(url, headers)).json().subject
+
+  it('charges the user of req.user, else the address', async () => {
+    const { app, url } = await run('Choosing who pays', 0, users)
+    app.get('/', spends)
+    assert.equal(await subjectAt(url, { 'X-User': 'ada' }), 'user:ada')
+    assert.equal(await subjectAt(url), 'address:127.0.0.1')
+  })
+
+  it('passes an anonymous request of Passport to the address', async () => {
+    const { app, url } = await run('Passport')
+    app.get('/', spends)
+    assert.equal(await subjectAt(url), 'address:127.0.0.1')
+  })
+
+  it('charges the user of a strategy without a session', async () => {
+    const { exports, url } = await run('Passport', 2, { edit: (text) => `${text}\nexport { api }` })
+    ;(exports.api as Express).get('/', spends)
+    assert.equal(await subjectAt(`${url}/api`, { Authorization: 'ada' }), 'user:ada')
+  })
+
+  it('charges the user of a session', async () => {
+    const { app, url } = await run('express-session')
+    app.get('/', spends)
+    assert.equal(await subjectAt(url), 'address:127.0.0.1')
+  })
+
+  it('charges the user of express-jwt', async () => {
+    const { app, url } = await run('JWTs')
+    app.get('/', spends)
+    const token = jwt.sign({ sub: 'ada' }, 'of 32 random bytes', { algorithm: 'HS256' })
+    assert.equal(await subjectAt(url, as(token)), 'user:ada')
+  })
+
+  it('gives customers their limits, and refuses an unknown key', async () => {
+    const { app, url } = await run('API keys')
+    app.get('/', spends)
+    const refused = await ask(url, { 'X-Api-Key': 'invented' })
+    assert.deepEqual([refused.status, refused.json()], [401, { error: 'unknown API key' }])
+    const { subject, limitMs } = (await ask(url, { 'X-Api-Key': 'k-4711' })).json()
+    assert.deepEqual([subject, limitMs], ['customer:acme', 60_000])
+  })
+
+  it('limits a user and his tenant', async () => {
+    const { app, url } = await run('Tenants', 0, signedIn)
+    app.get('/', spends)
+    const of = (who: string) => as(dev.token(who, { claims: { tenant: 'acme' } }))
+    await spend(url, 18_001, of('ada'))
+    assertThrottled(await ask(url, of('ada')), 'user')
+    assert.equal((await ask(url, of('grace'))).status, 200)
+  })
+
+  it('limits addresses before sign-in', async () => {
+    const { app, url } = await run('IP addresses')
+    app.get('/', spends)
+    assert.equal((await spend(url, 60_001)).subject, 'address:127.0.0.1')
+    assertThrottled(await ask(url), 'address')
+  })
+
+  it('gives sign-in a window of its own', async () => {
+    const { app, url } = await run('Sign-in routes', 0, users)
+    app.get('/', spends)
+    await spend(url, 18_001)
+    assertThrottled(await ask(url))
+    const login = await ask(`${url}/login`, {}, 'POST')
+    assert.deepEqual([login.status, login.field('x-throttle-window-size')], [204, '2000'])
+  })
+})
+
+describe('docs/public-routes.md', () => {
+  const { run } = pageOf('docs/public-routes.md')
+
+  it('answers in public what is mounted before', async () => {
+    const { url } = await run('How do I make a route public?')
+    assert.deepEqual((await ask(`${url}/health`)).json(), { up: true })
+    assert.equal((await ask(`${url}/me`)).status, 401)
+    assert.deepEqual((await ask(`${url}/me`, as(dev.token('ada')))).json(), { user: 'ada' })
+  })
+
+  it('lets in without a token, and refuses a bad one', async () => {
+    const { url } = await run('How do I make the token optional?')
+    assert.deepEqual((await ask(`${url}/places`)).json(), { personal: false })
+    assert.deepEqual((await ask(`${url}/places`, as(dev.token('ada')))).json(), { personal: true })
+    assert.equal((await ask(`${url}/places`, as(dev.attack('expired')))).status, 401)
+  })
+
+  it('accepts sessions without a user where they are allowed', async () => {
+    const { app, url } = await run('How do I accept tokens without a user?')
+    app.use((_req, res) => void res.json('in'))
+    const visitor = as(dev.token('tree-app', { kind: 'unauthenticated' }))
+    assert.equal((await ask(`${url}/platform/places`, visitor)).status, 200)
+    assert.equal((await ask(`${url}/platform/tree`, visitor)).status, 403)
+    assert.equal((await ask(`${url}/platform/places`)).status, 401)
+  })
+
+  it('knows the session and its scope', async () => {
+    const { url } = await run('Which kinds of sessions are there?')
+    const remove = (scope: string) => ask(`${url}/persons/1`, as(dev.token('ada', { scope })), 'DELETE')
+    assert.equal((await remove('write')).status, 204)
+    const refused = await remove('read')
+    assert.equal(refused.status, 403)
+    assert.match(refused.field('www-authenticate') ?? '', /error="insufficient_scope".*scope="write"/)
+  })
+})
+
+describe('docs/proxies.md, docs/serverless.md, docs/dialects.md, docs/errors.md', () => {
+  it('reads addresses behind one proxy, on TCP and on a socket file', async () => {
+    for (const heading of ['Number of proxies', 'Unix sockets']) {
+      const { app, url } = await pageOf('docs/proxies.md').run(heading)
+      app.use(throttle()).get('/', spends)
+      const { subject } = (await ask(url, { 'X-Forwarded-For': '6.6.6.6, 2001:db8:1:2ff::1' })).json()
+      assert.equal(subject, 'address:2001:db8:1:200::/56')
+    }
+  })
+
+  it("groups the addresses of a network's own field", async () => {
+    const { app, url } = await pageOf('docs/proxies.md').run('Cloudflare')
+    app.get('/', spends)
+    const subjectOf = async (headers: Fields) => (await ask(url, headers)).json().subject
+    assert.equal(await subjectOf({ 'CF-Connecting-IP': '203.0.113.9' }), 'address:203.0.113.9')
+    assert.equal(await subjectOf({ 'CF-Connecting-IP': '2001:db8:1:2ff::1' }), 'address:2001:db8:1:200::/56')
+    assert.equal(await subjectOf({}), 'address:127.0.0.1')
+  })
+
+  it('shares windows between instances', async () => {
+    const { app, url } = await pageOf('docs/serverless.md').run('Share windows in Redis')
+    app.get('/', spends)
+    const client = { 'X-Forwarded-For': '203.0.113.77' }
+    await spend(url, 18_001, client)
+    assertThrottled(await ask(url, client))
+  })
+
+  it('answers in the dialect of the setting, or of the option', async () => {
+    await pageOf('docs/dialects.md').run('Dialects')
+    const { app, url } = await pageOf('docs/dialects.md').run('Dialects', 1, {
+      before: (app) => void app.set('tollgate dialect', 'familysearch'),
+    })
+    app.get('/', spends)
+    assert.equal((await ask(url)).field('content-type'), 'application/json')
+    assert.equal((await ask(url, as(dev.token('ada')))).status, 200)
+  })
+
+  it('answers by the error handler of the app', async () => {
+    const { app, url } = await pageOf('docs/errors.md').run('Sending your own response')
+    app.get('/', spends)
+    const ada = as(dev.token('ada'))
+    const { stack } = app.router as unknown as { stack: unknown[] }
+    stack.push(...stack.splice(stack.length - 2, 1)) // the error handler comes last
+    await spend(url, 18_001, ada)
+    const refused = await ask(url, ada)
+    assertRetryAfter(refused)
+    const retryAfterSec = Number(refused.field('retry-after'))
+    assert.deepEqual([refused.status, refused.json()], [429, { error: 'throttled', retryAfterSec }])
+  })
+})
+
+describe('docs/errors.md', () => {
+  it('has each response byte by byte, as curl shows it', async () => {
+    const { exports, url } = await pageOf('docs/errors.md').run('Responses byte by byte')
+    const { blocks } = page(root, 'docs/errors.md')
+    const shown = blocks.filter(({ language, text }) => language === 'sh' && text.startsWith('curl'))
+    assert.ok(shown.length > 10)
+    for (const { text, line } of shown) {
+      const { text: expected = '' } = blocks[blocks.findIndex((block) => block.line === line) + 1] ?? {}
+      const command = text.replace(/'?localhost:3000([^\s']*)'?/, `'${url}$1'`)
+      const env = { PATH: process.env.PATH, ...(exports as NodeJS.ProcessEnv) }
+      const { stdout } = await sh('sh', ['-c', command.replace('curl', 'curl -s')], { env })
+      const fields = /^(Date|Connection|Keep-Alive): .*\n/gm
+      assert.equal(`${stdout.replaceAll('\r', '').replace(fields, '')}`.trim(), expected.trim(), `line ${line}`)
+    }
+  })
+})
+
+describe('docs/bearer.md', () => {
+  const { run, runsElsewhere } = pageOf('docs/bearer.md')
+  runsElsewhere('Revocation') // bearer/revocation/logout-recipe.spec.ts
+  const shows: RequestHandler = (req, res) => void res.json({ who: req.auth?.sub })
+  const partner = issuer('https://partner.example.net', 'tree')
+  const server = issuer('https://ident.example.org/cis-web/oauth2/v3')
+  const ours = as(dev.token('ada', { scope: 'read' }))
+
+  const CASES: [heading: string, nth: number, accepted: Fields, path?: string, method?: string][] = [
+    ['`authorizationServer()` of this package', 0, as(server.token('ada'))],
+    ['Several issuers', 0, as(partner.token('ada', { scope: 'read' }))],
+    ['Opaque tokens', 0, as('8xLOxBtZp8'), '/v3'],
+    ['Opaque tokens', 1, ours],
+    ['MCP servers, and clients that discover the issuer', 0, ours],
+    ['A proxy that signs users in', 0, { 'Cf-Access-Jwt-Assertion': access() }, '/access'],
+    ['A token in a cookie, or anywhere else', 0, { Cookie: `__Host-token=${dev.token('ada')}` }],
+    ['Older clients that send tokens elsewhere', 0, {}, `/?access_token=${dev.token('ada')}`],
+  ]
+  for (const [heading, nth, accepted, path = '/'] of CASES) {
+    it(`accepts a token, and refuses a request without one: ${heading}`, async () => {
+      const { app, url } = await run(heading, nth)
+      app.use(shows)
+      const refused = await ask(url + path.replace(/\?.*/, ''))
+      assert.equal(refused.status, 401)
+      assert.match(refused.field('www-authenticate') ?? '', /^Bearer/)
+      const answer = await ask(url + path, accepted)
+      assert.deepEqual([answer.status, answer.json()], [200, { who: 'ada' }], answer.text)
+    })
+  }
+
+  it('asks for a stronger login', async () => {
+    const { url } = await run('A stronger login for some routes')
+    const transfer = (claims: object) => ask(`${url}/transfer`, as(dev.token('ada', { claims: { ...claims } })), 'POST')
+    const refused = await transfer({})
+    assert.equal(refused.status, 401)
+    assert.match(refused.field('www-authenticate') ?? '', /insufficient_user_authentication.*acr_values=.*max_age=/)
+    const auth_time = Math.floor(Date.now() / 1_000)
+    assert.equal((await transfer({ acr: 'urn:example:mfa', auth_time })).status, 204)
+  })
+
+  it('asks for a proof with a nonce', async () => {
+    const { app, url } = await run('Tokens bound to a key (DPoP)')
+    app.use(shows)
+    const refused = await ask(url, ours)
+    assert.equal(refused.status, 401)
+    assert.match(refused.field('www-authenticate') ?? '', /^DPoP/)
+  })
+
+  function access(): string {
+    const audience = '32eafc7626e737903802b30be52bda4be8b4b0f4d2fbd4be83d8a8e8a3e5e4f7'
+    return issuer('https://acme.cloudflareaccess.com', audience).token('ada', { claims: { type: 'app' } })
+  }
+})
+
+describe('docs/several-processes.md, docs/redis.md', () => {
+  it('shares a budget between two throttles of one store', async () => {
+    for (const [path, heading, nth] of [
+      ['docs/several-processes.md', 'Several processes', 0],
+      ['docs/redis.md', 'Names', 0],
+    ] as const) {
+      const { app, url } = await pageOf(path).run(heading, nth, proxied)
+      app.get('/', spends)
+      await spend(url, 18_001, clientOf(path))
+      assertThrottled(await ask(url, clientOf(path)))
+    }
+  })
+
+  it('limits a minute and a day', async () => {
+    for (const [path, heading, nth] of [
+      ['docs/several-processes.md', 'What must be equal', 0],
+      ['docs/redis.md', 'Connecting', 1],
+    ] as const) {
+      const { app, url } = await pageOf(path).run(heading, nth, proxied)
+      app.get('/', spends)
+      await spend(url, 18_001, clientOf(heading))
+      assertThrottled(await ask(url, clientOf(heading)), 'minute')
+    }
+  })
+
+  it('starts when Redis answers, and stops after its server', async () => {
+    for (const heading of ['Outages', 'Rolling deployments']) {
+      const { app, url } = await pageOf('docs/redis.md').run(heading)
+      app.get('/', spends)
+      assert.equal((await ask(url)).status, 200)
+    }
+  })
+})
+
+/** Addresses of their own, since all share a Redis. */
+const proxied = { before: (app: Express) => void app.set('trust proxy', 1) }
+const clientOf = (name: string): Fields => ({ 'X-Forwarded-For': `10.9.8.${name.length}` })
+
+describe('samples', () => {
+  it('are all run', () => {
+    assert.deepEqual(
+      [...pages.values()].flatMap((each) => each.left()),
+      [],
+    )
+  })
+})
+
+/** A sample after a bearer check. */
+const signedIn = {
+  before: (app: Express) => void app.use(requireBearer({ issuer: dev.issuer, audience: dev.audience })),
+}
