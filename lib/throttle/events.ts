@@ -20,15 +20,16 @@ export interface RefusedMessage {
   readonly req: Request
   readonly subject: string
   readonly window: string
-  /** 429: no time left. 503: the store does not answer, and `onOutage` is `closed`. */
+  /** 429: no time left. 503: the store does not answer, and `onOutage` is `closed`; or the process is overloaded. */
   readonly status: 429 | 503
   /**
    * `spent`: the limit is used up. `reserved`: running requests have reserved the rest, for as long as it may wait.
    * `concurrency`: too many of the subject's requests run at once. `queue`: too many wait already. `outage`: the store does
-   * not answer, and this process's share is used up; or the throttle was closed while the request waited.
+   * not answer, and this process's share is used up; or the throttle was closed while the request waited. `overload`: the process
+   * is overloaded, and the subject is among those who used most.
    */
-  readonly reason: 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage'
-  /** What it was decided by; undefined with 503. */
+  readonly reason: 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage' | 'overload'
+  /** What it was decided by; undefined where a 503 has the reason `outage`. */
   readonly figures: RefusalFigures | undefined
   readonly retryAfterSec: number
   readonly dryRun: boolean
@@ -62,6 +63,16 @@ export interface StoreMessage {
   readonly cause?: unknown
 }
 
+/** The process sheds load, or has stopped to: `express-tollgate:overload`, every 250 ms. */
+export interface OverloadMessage {
+  /** Subjects that used more than this part of their limits are refused: 0.02 to 1. With 1 nobody is. */
+  readonly share: number
+  /** The event loop's mean delay in the last 250 ms. */
+  readonly delayMs: number
+  /** Requests refused since the overload began, those of a dry run included. */
+  readonly refused: number
+}
+
 /**
  * What the throttle tells `node:diagnostics_channel`. A message is only made where somebody listens.
  *
@@ -74,4 +85,5 @@ export const channels = {
   synced: channel('express-tollgate:synced'),
   degraded: channel('express-tollgate:degraded'),
   recovered: channel('express-tollgate:recovered'),
+  overload: channel('express-tollgate:overload'),
 } as const

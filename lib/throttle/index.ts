@@ -1,11 +1,18 @@
 export { throttle, type AdviseOptions, type Throttle } from './throttle'
 export { addressSubject } from './subject'
-export type { RouteWindow, ThrottleOptions, WaitOptions } from './options'
+export type { OverloadOptions, RouteWindow, ThrottleOptions, WaitOptions } from './options'
 export type { ThrottleHeaders } from './request/response-headers'
 export type { LimitMs } from './options'
 export type { BudgetJson, RequestBudget } from './request/budget'
 export type { EventStreams } from '../http/measure/meter'
-export type { AdmittedMessage, ChargedMessage, RefusedMessage, StoreMessage, SyncedMessage } from './events'
+export type {
+  AdmittedMessage,
+  ChargedMessage,
+  OverloadMessage,
+  RefusedMessage,
+  StoreMessage,
+  SyncedMessage,
+} from './events'
 export type { Usage } from './usage'
 export type { Advice, LimitAdvice } from '../advisor/advice'
 export type { Bar } from '../advisor/distribution'

@@ -1,5 +1,6 @@
 import type { Clock } from '../http/clock'
 import type { Budgets } from './budgets'
+import type { Overload } from './overload'
 import type { Policy } from './options'
 import type { StoreHealth } from './store/health'
 
@@ -9,6 +10,8 @@ export interface ThrottleIntrospection {
   /** Undefined where the windows are in this process's memory. */
   readonly health: StoreHealth | undefined
   readonly clock: Clock
+  /** Undefined where the throttle sheds no load. */
+  readonly overload: Overload | undefined
 }
 
 const introspections = new WeakMap<object, ThrottleIntrospection>()

@@ -6,7 +6,7 @@ import { optionError } from '../http/help'
 import { defined, optionNames, optionOneOf, optionRange, optionType, shown, shownNames } from '../http/options'
 import type { RouteEntry } from '../http/request/route-match'
 import type { EventStreams } from '../http/measure/meter'
-import { answeredAtOnce } from '../http/callback'
+import { answeredAtOnce, isThenable } from '../http/callback'
 import { warnOnce } from '../http/warn-once'
 import type { WaitRule } from './budget/hold'
 import type { ThrottleHeaders } from './request/response-headers'
@@ -68,6 +68,19 @@ export interface WaitOptions {
   readonly perSubject?: number | undefined
 }
 
+/** When a process counts as overloaded. */
+export interface OverloadOptions {
+  /**
+   * The event loop is late by more than this on average over 250 ms, in milliseconds: whole, 10 to 10,000. Default 100.
+   */
+  readonly loopDelayMs?: number | undefined
+  /**
+   * Whether the app is overloaded where the event loop does not show it: a pool of connections has a queue, a replica
+   * lags. Called every 250 ms; returns true or false at once.
+   */
+  readonly isOverloaded?: (() => boolean) | undefined
+}
+
 /** Options of `throttle()`. */
 export interface ThrottleOptions extends DenyOptions, MeterOptions {
   /**
@@ -115,6 +128,11 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
    * in the handler's first turn; else all requests in flight, an equal part each. Default `shared`.
    */
   readonly stalls?: 'full' | 'shared' | undefined
+  /**
+   * Whether the heaviest users are refused with 503 while the process is overloaded. `true`, or when it counts as
+   * overloaded: `{ loopDelayMs: 100, isOverloaded: () => pool.waitingCount > 20 }`. Default false.
+   */
+  readonly overload?: boolean | OverloadOptions | undefined
   /** Which response fields are set. */
   readonly headers?: ThrottleHeaders | undefined
   /** The clock, for tests. Default: the process's. */
@@ -123,7 +141,7 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
 
 const NAMES: (keyof ThrottleOptions)[] = [
   ...(['limitMs', 'windowMs', 'name', 'routes', 'store', 'subject', 'wait', 'grantAhead', 'maxSubjects'] as const),
-  ...(['clientWaitMs', 'carryOver', 'eventStreams', 'onOutage', 'dryRun', 'stalls', 'headers'] as const),
+  ...(['clientWaitMs', 'carryOver', 'eventStreams', 'onOutage', 'dryRun', 'stalls', 'overload', 'headers'] as const),
   ...(['onDenied', 'errorFormat', 'dialect', 'clock'] as const),
 ]
 const ROUTE_NAMES: (keyof RouteWindow)[] = [
@@ -148,6 +166,7 @@ export function checkOptions(options: ThrottleOptions): void {
   optionOneOf('onOutage', onOutage, ['local', 'closed'])
   optionType('dryRun', dryRun, 'boolean')
   optionOneOf('stalls', options.stalls ?? 'shared', ['full', 'shared'])
+  checkOverload(options.overload)
   checkDenyOptions(options)
   checkClock(clock)
   if (headers !== undefined) {
@@ -177,6 +196,27 @@ function checkWait(wait: ThrottleOptions['wait']): void {
   const { maxMs = 5_000, perSubject = 64 } = wait
   optionRange('wait.maxMs', maxMs, 1, 60_000)
   optionRange('wait.perSubject', perSubject, 1, 1_000)
+}
+
+function checkOverload(overload: ThrottleOptions['overload']): void {
+  if (overload === undefined || typeof overload === 'boolean') return
+  optionNames('overload', overload, ['loopDelayMs', 'isOverloaded'])
+  optionRange('overload.loopDelayMs', overload.loopDelayMs ?? 100, 10, 10_000)
+  optionType('overload.isOverloaded', overload.isOverloaded, 'function')
+}
+
+/** What the app's function says; where it fails, what is wrong with it. */
+export function overloadAnswer(isOverloaded: () => boolean): boolean | string {
+  const remedy = 'it must return true or false at once; until then it counts as false'
+  try {
+    const answer: unknown = isOverloaded()
+    if (typeof answer === 'boolean') return answer
+    if (!isThenable(answer)) return `overload.isOverloaded() returned ${shown(answer)}: ${remedy}`
+    answer.then(undefined, () => undefined) // its failure would end the process
+    return `overload.isOverloaded() returned a promise: ${remedy}`
+  } catch (err) {
+    return `overload.isOverloaded() failed with ${shown(String(err))}: ${remedy}`
+  }
 }
 
 /** The general policy of a throttle. */

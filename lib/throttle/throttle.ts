@@ -11,10 +11,12 @@ import type { Middleware } from '../http/middleware'
 import { optionRange } from '../http/options'
 import { routeMatcher } from '../http/request/route-match'
 import { stayAlive } from '../http/stay-alive'
+import { NOTHING_SHED } from './budget/hold'
 import { RouteTable } from './budget/route-table'
 import type { Budgets } from './budgets'
 import { exposeForInspection } from './introspection'
 import { checkMountOrder } from './mount-order'
+import { Overload } from './overload'
 import { DEFAULT_SUBJECTS, NO_WAIT, type Policy, type ThrottleOptions, checkOptions, waitRule } from './options'
 import { clientWaitUs, generalPolicy, requestLimitUs, routeEntries } from './options'
 import { Registry } from './registry'
@@ -96,9 +98,11 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   checkOptions(options)
   const { routes, store, subject, wait, grantAhead = true, maxSubjects = DEFAULT_SUBJECTS } = options
   const { onOutage = 'local', dryRun = false, stalls = 'shared', headers = {}, clock = systemClock } = options
+  const overload = options.overload ? Overload.of(clock) : undefined
 
   const rules: ThrottleRules = {
     wait: dryRun ? NO_WAIT : waitRule(wait),
+    load: overload ?? NOTHING_SHED,
     isWaitRefused: wait === false,
     onOutage,
     dryRun,
@@ -194,11 +198,13 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   function close(): Promise<void> {
+    leaveOverload?.()
     return (closed ??= stayAlive(Promise.all(names.map((name) => registry.close(name))).then(() => undefined)))
   }
 
+  const leaveOverload = overload?.join(typeof options.overload === 'object' ? options.overload : {})
   const health = store && StoreHealth.of(store, clock).note(onOutage)
-  exposeForInspection(throttle, { windows, health, clock })
+  exposeForInspection(throttle, { windows, health, clock, overload })
   return Object.assign(throttle, {
     usage: (who: string) => stayAlive(usage(who)),
     reset: (who: string) => stayAlive(reset(who)),

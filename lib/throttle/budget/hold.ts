@@ -11,15 +11,27 @@ export interface WaitRule {
 /**
  * Why a request is refused. `spent`: used time exceeds the limit. `reserved`: running requests have reserved the rest,
  * for as long as it may wait. `concurrency`: too many of the subject's requests run at once. `queue`: the line is full.
- * `outage`: the store does not answer, and this process's share is used up.
+ * `outage`: the store does not answer, and this process's share is used up. `overload`: the process sheds load, and the
+ * subject is among those who used most.
  */
-export type RefusalReason = 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage'
+export type RefusalReason = 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage' | 'overload'
 
 /**
  * What becomes of a request that had to wait. `gone`: nobody waits for its response, so it does not begin. `closed`: the
  * throttle was closed meanwhile.
  */
 export type WaitEnd = 'start' | 'gone' | 'closed' | RefusalReason
+
+/** What part of their limits subjects may use, while the process sheds load. */
+export interface LoadShare {
+  /** A request of a subject that has used more than this part of its limit is looked at: 1 when all is well. */
+  readonly watched: number
+  /** Whether it is refused. @param isNew it has not waited */
+  refuses(usedPart: number, isNew: boolean): boolean
+}
+
+/** Nothing is shed. */
+export const NOTHING_SHED: LoadShare = { watched: 1, refuses: () => false }
 
 /** The request that a hold belongs to. */
 export interface HoldOwner {
@@ -82,6 +94,7 @@ export class HoldRecord {
     readonly limitUs: number,
     readonly clientWaitUs: number,
     readonly wait: WaitRule,
+    readonly load: LoadShare = NOTHING_SHED,
   ) {}
 
   /** Counted time since it began, in µs. */

@@ -4,6 +4,8 @@ import type { Hold, RefusalReason } from '../budget/hold'
 /** Retry-After while the store does not answer and `onOutage` is `closed`; and while the process closes. */
 export const OUTAGE_RETRY_SEC = 5
 export const CLOSED_RETRY_SEC = 1
+/** Retry-After of an overloaded process: 1, 2 or 3 s, so that not all come back at once. */
+const OVERLOAD_RETRY_SEC = 3
 /** Minimum Retry-After when the time is held by running requests. */
 const ROOM_LEAST_US = 1_000_000
 
@@ -18,6 +20,7 @@ const TEXTS: Readonly<Record<RefusalReason, (window: string) => string>> = {
     `Too many requests wait already for processing time in the window "${window}". Send fewer at the same time`,
   outage: (window) =>
     `Less processing time than usual can be granted in the window "${window}", and running requests use it. Try again later`,
+  overload: () => 'Service Unavailable',
 }
 
 /** Why and by what figures a request is refused by one policy. */
@@ -42,12 +45,14 @@ export function refusalOf(hold: Hold, reason: RefusalReason, window: string, now
     heldMs: (own.heldUs(now) + others.held) / 1_000,
     othersAgeMs: heardAt === -Infinity ? null : (now - heardAt) / 1_000,
   }
+  if (reason === 'overload') return { reason, figures, retryAfterUs: OVERLOAD_RETRY_SEC * Math.random() * 1_000_000 }
   return { reason, figures, retryAfterUs: reason === 'spent' ? endsInUs : Math.min(endsInUs, roomUs) }
 }
 
 /** The answer to a refused request. It names nothing but the window. */
 export function tooMany({ reason, figures }: Refusal, retryAfterSec: number): Denial {
   const headers = { 'Retry-After': String(retryAfterSec) }
+  if (reason === 'overload') return { ...unavailable(retryAfterSec), reason, figures }
   return { status: 429, code: 'throttled', message: TEXTS[reason](figures.window), headers, reason, figures }
 }
 

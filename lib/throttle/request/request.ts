@@ -10,7 +10,7 @@ import type { Meter, MeterObserver } from '../../http/measure/meter'
 import { shown } from '../../http/options'
 import { type Account, PLACES } from '../budget/account'
 import type { Decision } from '../budget/decide'
-import { HoldRecord, type HoldOwner, type WaitEnd, type WaitRule } from '../budget/hold'
+import { HoldRecord, type HoldOwner, type LoadShare, type WaitEnd, type WaitRule } from '../budget/hold'
 import { type RoutePrice, priceOf } from '../budget/price'
 import { NO_STRAIN } from '../budget/rollover'
 import type { RouteTable } from '../budget/route-table'
@@ -31,6 +31,8 @@ const UNSEEN_MOST_US = 3_000_000
 /** What is the same for all requests of a throttle. */
 export interface ThrottleRules {
   readonly wait: WaitRule
+  /** What the process sheds while it is overloaded. */
+  readonly load: LoadShare
   /** A request that does not fit beside running ones is refused, and does not wait. */
   readonly isWaitRefused: boolean
   readonly onOutage: 'local' | 'closed'
@@ -60,7 +62,7 @@ export class RequestHold extends HoldRecord {
     readonly subject: string,
     readonly orderCheck: OrderCheck | undefined,
   ) {
-    super(account, owner, limitUs, clientWaitUs, rules.wait)
+    super(account, owner, limitUs, clientWaitUs, rules.wait, rules.load)
   }
 
   /** The subject's account, in the window open now: another one where it was let go of since. */
@@ -83,6 +85,8 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   /** Its holds, one for each account. Those of a request that was refused have ended. */
   #first: RequestHold | undefined = undefined
   #isRefused = false
+  /** The process was overloaded: the budget has not refused it, and is shown. */
+  #isShed = false
   /** A throttle of it sets the `RateLimit` fields. */
   #isStated = false
   /** Seen after a write-off, in µs. */
@@ -169,8 +173,9 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     const refusal = refusalOf(hold, end as Refusal['reason'], hold.budgets.name, now)
     if (!dryRun) return this.#refuse(hold, refusal, now)
     // A dry run does not wait: whether a request that does not fit now would have been refused is not known.
-    if (!isUnavailable && (end === 'spent' || hold.rules.isWaitRefused) && channels.refused.hasSubscribers)
-      this.#emitRefused(hold, 429, wholeSeconds(refusal.retryAfterUs), refusal)
+    const isCertain = end === 'spent' || end === 'overload' || hold.rules.isWaitRefused
+    if (!isUnavailable && isCertain && channels.refused.hasSubscribers)
+      this.#emitRefused(hold, end === 'overload' ? 503 : 429, wholeSeconds(refusal.retryAfterUs), refusal)
     hold.budgets.admitAnyway(hold)
     this.#pass(hold, now)
   }
@@ -201,7 +206,8 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   }
 
   #refuse(hold: RequestHold, refusal: Refusal, now: number): void {
-    hold.budgets.refused(hold)
+    this.#isShed = refusal.reason === 'overload'
+    if (!this.#isShed) hold.budgets.refused(hold)
     this.#add(hold)
     const retryAfterSec = wholeSeconds(Math.max(refusal.retryAfterUs, this.#release(now)))
     this.#deny(hold, tooMany(refusal, retryAfterSec), retryAfterSec, refusal, now)
@@ -338,10 +344,11 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   headers(res: HeaderFields, now: number): void {
     if (this.time.state !== 'ended') this.#stalls?.look(now)
-    if (this.#first === undefined || (this.#isRefused && res.statusCode !== 429)) return
+    const isRefused = this.#isRefused && !this.#isShed
+    if (this.#first === undefined || (isRefused && res.statusCode !== 429)) return
     const tightest = this.#tightest(now)
     const { throttle = true, throttleOnRefusal = false } = tightest.rules.headers
-    if (this.#isRefused ? throttleOnRefusal : throttle)
+    if (isRefused ? throttleOnRefusal : throttle)
       throttleFields(res, tightest.limitUs, tightest.accountAt(now).shownUs(now))
     if (this.#isStated) this.#rateLimitFields(res, now)
   }

@@ -1,26 +1,14 @@
 import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import express, { type Response } from 'express'
-import { type Clock, throttle } from '../../../lib'
-import { manualClock } from '../../../lib/testing'
+import { throttle } from '../../../lib'
+import { blockableClock } from '../../support/blockable-clock'
 import { listen } from '../../support/serve'
 import { until } from '../../support/until'
 
 const BLOCKED_MS = 500
 const VICTIMS = 4
 const DAY_MS = 86_400_000
-
-/** A clock on which time passes without any timer being told: as while the event loop is blocked. */
-function blockableClock() {
-  const clock = manualClock(Date.UTC(2026, 0, 1))
-  let blockedMs = 0
-  const blockable: Clock = {
-    now: () => clock.now() + blockedMs,
-    date: () => clock.date() + blockedMs,
-    after: (ms, fn) => clock.after(ms, fn),
-  }
-  return { clock: blockable, advance: (ms: number) => clock.advance(ms), block: (ms: number) => void (blockedMs += ms) }
-}
 
 /** Some requests that are in flight for 20 ms each, amid which another blocks the event loop. Returns what each pays. */
 async function charged(t: TestContext, stalls: 'full' | 'shared', when: 'first turn' | 'later turn') {
