@@ -7,12 +7,17 @@ import type { AddressInfo } from 'node:net'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { COLD_TOKENS, type LoadName } from './loads'
+import { type OverloadExtent, measureOverload } from './overload'
+import type { Setup } from './contestants/setup'
 import { type Extent, type Rounds, type Slice, measure } from './measure'
 import type { ContestantName } from './server'
 import { pinned, stayBesideServers } from './worker'
 
 const FULL: Extent = { rounds: 9, sliceMs: 1_000, warmMs: 4_000, afterMs: 300 }
 const QUICK: Extent = { rounds: 1, sliceMs: 100, warmMs: 50, afterMs: 300 }
+
+const OVERLOADED: OverloadExtent = { capacityMs: 4_000, warmMs: 10_000, windowMs: 60_000, loadedMs: 60_000 }
+const OVERLOADED_QUICK: OverloadExtent = { capacityMs: 400, warmMs: 400, windowMs: 400, loadedMs: 2_000 }
 
 interface Question {
   readonly title: string
@@ -86,13 +91,24 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
   },
 }
 
+const OVERLOAD = 'overload'
+/** By what handlers do. The first is bare Express. */
+const AT_WORK = {
+  'that block for 5 ms': ['bare Express, blocking', 'toobusy-js, blocking', 'throttle(), overload: true, blocking'],
+  'that wait 50 ms on a pool of 20': [
+    ...(['bare Express, pool', 'toobusy-js, pool', 'throttle(), overload: true, pool'] as const),
+    'throttle(), isOverloaded, pool',
+  ],
+} as const satisfies Record<string, readonly ContestantName[]>
+
 async function main(): Promise<void> {
   const options = { quick: { type: 'boolean' }, rounds: { type: 'string' } } as const
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
-  const asked = positionals.length > 0 ? positionals : Object.keys(QUESTIONS)
+  const asked = positionals.length > 0 ? positionals : [...Object.keys(QUESTIONS), OVERLOAD]
   const rounds = values.rounds === undefined ? {} : { rounds: Number(values.rounds) }
-  if (asked.some((name) => !(name in QUESTIONS)) || !((rounds.rounds ?? 1) >= 1)) {
-    throw new RangeError(`--rounds takes a number from 1; questions are ${Object.keys(QUESTIONS).join(', ')}`)
+  const known = [...Object.keys(QUESTIONS), OVERLOAD]
+  if (asked.some((name) => !known.includes(name)) || !((rounds.rounds ?? 1) >= 1)) {
+    throw new RangeError(`--rounds takes a number from 1; questions are ${known.join(', ')}`)
   }
   const extent = { ...(values.quick ? QUICK : FULL), ...rounds }
   stayBesideServers()
@@ -103,6 +119,10 @@ async function main(): Promise<void> {
     `Commit ${commit}, ${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model.trim()}; ${cores}. ${extent.rounds} rounds of ${extent.sliceMs} ms.`,
   )
   for (const name of asked) {
+    if (name === OVERLOAD) {
+      await answerOverload(values.quick ? OVERLOADED_QUICK : OVERLOADED, { ...setup, redisUrl: '' })
+      continue
+    }
     const { title, loads, contestants } = QUESTIONS[name] as Question
     console.log(`\n### ${title}`)
     for (const load of loads) {
@@ -112,6 +132,22 @@ async function main(): Promise<void> {
     }
   }
   close()
+}
+
+async function answerOverload(extent: OverloadExtent, setup: Setup): Promise<void> {
+  console.log('\n### Who is answered at twice the capacity?')
+  for (const [work, contestants] of Object.entries(AT_WORK)) {
+    const { perSec, unloadedP99Ms, found } = await measureOverload(contestants, extent, setup)
+    const capacity = `capacity ${perSec.toFixed(0)} requests/s`
+    console.log(`\nHandlers ${work}: ${capacity}; light users alone have a p99 of ${unloadedP99Ms.toFixed(0)} ms.\n`)
+    const percent = (part: number) => `${(100 * part).toFixed(1)} %`
+    const rows = [...found].map(([name, { goodput, lightP99Ms, lightRefused, heavyRefused }]) => [
+      ...[name.replace(/, \w+$/, ''), goodput.toFixed(2), `${lightP99Ms.toFixed(0)} ms`],
+      ...[percent(lightRefused), percent(heavyRefused)],
+    ])
+    const head = ['', 'Goodput, × capacity', 'p99 of light users', 'Light users refused', 'Heavy users refused']
+    console.log(table([head, ...rows]))
+  }
 }
 
 /** Ratios of slices of the same round; medians over the rounds. */

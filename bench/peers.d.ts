@@ -17,6 +17,9 @@ declare module 'fast-jwt' {
     allowedAud: string
   }): (token: string) => unknown
 }
+declare module 'toobusy-js' {
+  export default function toobusy(): boolean
+}
 declare module 'jwks-rsa' {
   import type { GetVerificationKey } from 'express-jwt'
   export function expressJwtSecret(options: { jwksUri: string; cache: boolean }): GetVerificationKey

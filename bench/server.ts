@@ -7,6 +7,7 @@ import type { Contestant, Setup } from './contestants/setup'
 const floors = () => import('./contestants/floors.js')
 const throttles = () => import('./contestants/throttles.js')
 const bearers = () => import('./contestants/bearers.js')
+const overload = () => import('./contestants/overload.js')
 const tokens = () => import('./contestants/token-endpoints.js')
 
 const CONTESTANTS = {
@@ -27,6 +28,13 @@ const CONTESTANTS = {
   'throttle(), Redis, handler of 5 ms': async (setup) => (await throttles()).tollgateBefore(5)(setup),
   'throttle(), Redis, handler of 20 ms': async (setup) => (await throttles()).tollgateBefore(20)(setup),
   'throttle(), Redis, handler of 200 ms': async (setup) => (await throttles()).tollgateBefore(200)(setup),
+  'bare Express, blocking': async (setup) => (await overload()).bareAtWork('blocking')(setup),
+  'toobusy-js, blocking': async (setup) => (await overload()).toobusyAtWork('blocking')(setup),
+  'throttle(), overload: true, blocking': async (setup) => (await overload()).tollgateAtWork('blocking', false)(setup),
+  'bare Express, pool': async (setup) => (await overload()).bareAtWork('pool')(setup),
+  'toobusy-js, pool': async (setup) => (await overload()).toobusyAtWork('pool')(setup),
+  'throttle(), overload: true, pool': async (setup) => (await overload()).tollgateAtWork('pool', false)(setup),
+  'throttle(), isOverloaded, pool': async (setup) => (await overload()).tollgateAtWork('pool', true)(setup),
   'requireBearer()': async (setup) => (await bearers()).tollgateBearer(setup),
   'requireBearer(), nothing cached': async (setup) => (await bearers()).tollgateBearerCold(setup),
   'express-oauth2-jwt-bearer': async (setup) => (await bearers()).expressOauth2JwtBearer(setup),
