@@ -11,8 +11,8 @@ export { D as Denial, a as DenialError, b as DenialHeaders, c as DenyOptions, E 
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "./shared/service-unavailable.js";
 export { C as Clock } from "./shared/clock.js";
 export { D as Dialect } from "./shared/dialect.js";
-export { A as Advice, a as AdviseOptions, B as Bar, E as EventStreams, L as LimitAdvice, b as LimitMs, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, e as ThrottleStore, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";
-export { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, StoreMessage, SyncedMessage, addressSubject, redisStore, throttleTest } from "./throttle/index.js";
+export { A as Advice, a as AdviseOptions, B as Bar, E as EventStreams, L as LimitAdvice, b as LimitMs, O as OverloadOptions, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, e as ThrottleStore, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";
+export { AdmittedMessage, ChargedMessage, OverloadMessage, RedisStoreOptions, RefusedMessage, StoreMessage, SyncedMessage, addressSubject, redisStore, throttleTest } from "./throttle/index.js";
 export { B as BudgetJson, R as RequestBudget, b as budgetOf } from "./shared/budget-of.js";
 import "express";
 import "node:http";

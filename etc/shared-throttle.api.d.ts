@@ -127,6 +127,10 @@ interface WaitOptions {
     readonly maxMs?: number | undefined;
     readonly perSubject?: number | undefined;
 }
+interface OverloadOptions {
+    readonly loopDelayMs?: number | undefined;
+    readonly isOverloaded?: (() => boolean) | undefined;
+}
 interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly limitMs?: LimitMs | undefined;
     readonly windowMs?: number | undefined;
@@ -140,6 +144,7 @@ interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly onOutage?: "local" | "closed" | undefined;
     readonly dryRun?: boolean | undefined;
     readonly stalls?: "full" | "shared" | undefined;
+    readonly overload?: boolean | OverloadOptions | undefined;
     readonly headers?: ThrottleHeaders | undefined;
     readonly clock?: Clock | undefined;
 }
@@ -165,4 +170,4 @@ interface AdviseOptions {
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
 export { throttle as t };
-export type { Advice as A, Bar as B, EventStreams as E, LimitAdvice as L, RouteWindow as R, Throttle as T, Usage as U, WaitOptions as W, AdviseOptions as a, LimitMs as b, ThrottleHeaders as c, ThrottleOptions as d, ThrottleStore as e };
+export type { Advice as A, Bar as B, EventStreams as E, LimitAdvice as L, OverloadOptions as O, RouteWindow as R, Throttle as T, Usage as U, WaitOptions as W, AdviseOptions as a, LimitMs as b, ThrottleHeaders as c, ThrottleOptions as d, ThrottleStore as e };

@@ -1,6 +1,6 @@
 // Written by npm run api-report. Do not edit.
 import { e as ThrottleStore } from "../shared/throttle.js";
-export { A as Advice, a as AdviseOptions, B as Bar, E as EventStreams, L as LimitAdvice, b as LimitMs, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
+export { A as Advice, a as AdviseOptions, B as Bar, E as EventStreams, L as LimitAdvice, b as LimitMs, O as OverloadOptions, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, U as Usage, W as WaitOptions, t as throttle } from "../shared/throttle.js";
 import { IncomingMessage } from "node:http";
 export { B as BudgetJson, R as RequestBudget, b as budgetOf } from "../shared/budget-of.js";
 import { Request } from "express";
@@ -24,7 +24,7 @@ interface RefusedMessage {
     readonly subject: string;
     readonly window: string;
     readonly status: 429 | 503;
-    readonly reason: "spent" | "reserved" | "concurrency" | "queue" | "outage";
+    readonly reason: "spent" | "reserved" | "concurrency" | "queue" | "outage" | "overload";
     readonly figures: RefusalFigures | undefined;
     readonly retryAfterSec: number;
     readonly dryRun: boolean;
@@ -46,6 +46,11 @@ interface StoreMessage {
     readonly server: string | undefined;
     readonly cause?: unknown;
 }
+interface OverloadMessage {
+    readonly share: number;
+    readonly delayMs: number;
+    readonly refused: number;
+}
 declare function throttleTest(options?: DenyOptions): Middleware;
 interface RedisStoreOptions {
     readonly prefix?: string | undefined;
@@ -53,4 +58,4 @@ interface RedisStoreOptions {
 }
 declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): ThrottleStore;
 export { DenyOptions, Middleware, RedisClient, RefusalFigures, ThrottleStore, addressSubject, redisStore, throttleTest };
-export type { AdmittedMessage, ChargedMessage, RedisStoreOptions, RefusedMessage, StoreMessage, SyncedMessage };
+export type { AdmittedMessage, ChargedMessage, OverloadMessage, RedisStoreOptions, RefusedMessage, StoreMessage, SyncedMessage };

@@ -71,7 +71,7 @@ export class UnauthorizedError extends denialClass(createError.Unauthorized, 'Un
 /** 403: the token is good and its scope or kind of session is not enough (RFC 6750 §3.1). */
 export class InsufficientScopeError extends denialClass(createError.Forbidden, 'InsufficientScopeError') {}
 /**
- * 429: no processing time is left, or none beside running requests. `reason` is `spent`, `hold`, `places` or `outage`;
+ * 429: no processing time is left, or none beside running requests. `reason` is `spent`, `reserved`, `concurrency`, `queue` or `outage`;
  * `headers` holds Retry-After in whole seconds (RFC 6585 §4).
  */
 export class ThrottledError extends denialClass(createError.TooManyRequests, 'ThrottledError') {
@@ -83,7 +83,7 @@ export class ThrottledError extends denialClass(createError.TooManyRequests, 'Th
     this.figures = denial.figures
   }
 }
-/** 503: a dependency (signing keys, Redis) is unavailable. `headers` holds Retry-After in whole seconds. */
+/** 503: a dependency (signing keys, Redis) is unavailable, or the process is overloaded. `headers` holds Retry-After in whole seconds. */
 export class UnavailableError extends denialClass(createError.ServiceUnavailable, 'UnavailableError') {}
 
 const classes = {

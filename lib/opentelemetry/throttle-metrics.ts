@@ -1,6 +1,12 @@
 import type { Meter } from '@opentelemetry/api'
 import { listenTo } from '../http/channel-listeners'
-import type { AdmittedMessage, ChargedMessage, RefusedMessage, SyncedMessage } from '../throttle/events'
+import type {
+  AdmittedMessage,
+  ChargedMessage,
+  OverloadMessage,
+  RefusedMessage,
+  SyncedMessage,
+} from '../throttle/events'
 
 /** Bounds in seconds: OpenTelemetry's default ones are meant for milliseconds. */
 const PROCESSING_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -11,11 +17,14 @@ const SYNC_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.07, 0.1, 0.25
  * `node:diagnostics_channel`:
  *
  * - `tollgate.requests` {request}: by `tollgate.window` and `tollgate.outcome`, which is `admitted`, `refused`,
- *   `unavailable` or `dry_run`; by `tollgate.reason` where it was refused, which is `spent`, `reserved`, `concurrency`, `queue` or `outage`
+ *   `unavailable`, `overload` or `dry_run`; by `tollgate.reason` where it was refused, which is `spent`, `reserved`,
+ *   `concurrency`, `queue`, `outage` or `overload`
  * - `tollgate.processing.duration` s: processing time charged, by `tollgate.window`
  * - `tollgate.hold` s: time held for running requests, by `tollgate.window`
  * - `tollgate.sync.duration` s: answer time of the store, by `tollgate.window`
  * - `tollgate.degraded` {store}: stores that do not answer
+ * - `tollgate.overload.share` {limit}: the part of their limits that subjects may use while the process is overloaded;
+ *   `tollgate.overload.delay` s: the event loop's delay then
  *
  * No attribute says who paid.
  *
@@ -43,6 +52,14 @@ export function throttleMetrics(meter: Meter): () => void {
     unit: '{store}',
     description: 'Stores that do not answer',
   })
+  const share = meter.createGauge('tollgate.overload.share', {
+    unit: '{limit}',
+    description: 'Part of their limits that subjects may use',
+  })
+  const delay = meter.createGauge('tollgate.overload.delay', {
+    unit: 's',
+    description: 'Delay of the event loop while load is shed',
+  })
   const of = (window: string) => ({ 'tollgate.window': window })
 
   return listenTo('throttleMetrics()', {
@@ -51,7 +68,8 @@ export function throttleMetrics(meter: Meter): () => void {
       hold.add(holdMs / 1_000, of(window))
     },
     'express-tollgate:refused'({ window, status, reason, dryRun }: RefusedMessage) {
-      const outcome = dryRun ? 'dry_run' : status === 429 ? 'refused' : 'unavailable'
+      const answered = reason === 'overload' ? 'overload' : status === 429 ? 'refused' : 'unavailable'
+      const outcome = dryRun ? 'dry_run' : answered
       requests.add(1, { ...of(window), 'tollgate.outcome': outcome, 'tollgate.reason': reason })
     },
     'express-tollgate:charged'({ window, ms, holdMs }: ChargedMessage) {
@@ -63,5 +81,9 @@ export function throttleMetrics(meter: Meter): () => void {
     },
     'express-tollgate:degraded': () => degraded.add(1),
     'express-tollgate:recovered': () => degraded.add(-1),
+    'express-tollgate:overload'(message: OverloadMessage) {
+      share.record(message.share)
+      delay.record(message.delayMs / 1_000)
+    },
   })
 }

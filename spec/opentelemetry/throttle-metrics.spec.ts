@@ -63,7 +63,7 @@ it('throttleMetrics() counts requests by outcome, time, holds and outages, and n
 it('a meter that throws does not end the process: a warning says so', async (t) => {
   const broken = { add: () => assert.fail('no exporter'), record: () => assert.fail('no exporter') }
   const make = () => broken
-  const meter = { createCounter: make, createHistogram: make, createUpDownCounter: make } as never
+  const meter = { createCounter: make, createHistogram: make, createUpDownCounter: make, createGauge: make } as never
   const stops = [throttleMetrics(meter), authorizationMetrics(meter)]
   t.after(() => stops.forEach((stop) => stop()))
   const app = express()
