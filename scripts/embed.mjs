@@ -1,7 +1,8 @@
 // Writes the .lua, .html, .css and .js files of each folder of lib/ into that folder's assets.ts, because files read at run
-// time break in bundles; without what only their reader needs. --check fails when one is out of date.
+// time break in bundles; without what only their reader needs. Writes programs of examples/ into the pages that show them.
+// --check fails when one is out of date.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
-import { basename, dirname, extname, join } from 'node:path'
+import { basename, dirname, extname, join, relative } from 'node:path'
 import { transformSync } from 'esbuild'
 
 const root = join(import.meta.dirname, '..')
@@ -18,12 +19,21 @@ for (const [folder, files] of folders) {
     const name = words.map((word, i) => (i === 0 ? word : word[0].toUpperCase() + word.slice(1))).join('')
     text += `\n/** ${basename(file)} */\nexport const ${name} = ${JSON.stringify(shortened(file))}\n`
   }
-  if (existsSync(out) && readFileSync(out, 'utf8') === text) continue
+  write(out, text)
+}
+for (const file of readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'))) {
+  const page = join(root, 'docs', file)
+  const show = (_, fence, path) => `${fence}${readFileSync(join(root, path), 'utf8')}\`\`\``
+  write(page, readFileSync(page, 'utf8').replace(/^(```\w+ file=(examples\/\S+)\n)[^]*?^```$/gm, show))
+}
+
+function write(file, text) {
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return
   if (process.argv.includes('--check')) {
-    console.error(`lib/${folder}/assets.ts is out of date: npm run embed`)
+    console.error(`${relative(root, file)} is out of date: npm run embed`)
     process.exit(1)
   }
-  writeFileSync(out, text)
+  writeFileSync(file, text)
 }
 
 function shortened(file) {
