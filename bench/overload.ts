@@ -102,7 +102,8 @@ async function openLoop(port: number, heavy: number, light: number, warmMs: numb
   const begun = performance.now()
   for (let at = 0; at < warmMs + loadedMs; at += -Math.log(1 - Math.random()) / (heavy + light)) {
     const dueMs = begun + at
-    await sleep(Math.max(0, dueMs - performance.now()))
+    const aheadMs = dueMs - performance.now()
+    if (aheadMs > 0) await sleep(aheadMs)
     const isHeavy = Math.random() < heavy / (heavy + light)
     const name = isHeavy ? `heavy-${pick(HEAVY_USERS)}` : `light-${pick(LIGHT_USERS)}`
     const isCounted = at >= warmMs
