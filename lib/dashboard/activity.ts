@@ -30,7 +30,7 @@ export interface Refusals {
   readonly subject: string | undefined
   readonly route: string
   readonly window: string
-  /** `spent`, `reserved`, `concurrency`, `queue` or `outage`; undefined where the throttle does not say. */
+  /** `spent`, `reserved`, `concurrency`, `queue`, `outage` or `overload`; undefined where the throttle does not say. */
   readonly reason: string | undefined
   /** Nobody was refused: the throttle is on a dry run. */
   readonly dryRun: boolean

@@ -19,7 +19,7 @@ export class AllProcesses {
   async read(): Promise<Shared> {
     try {
       this.#windows ??= await redisWindows(this.#to, this.#prefix)
-      const windows = await this.#windows.read(MOST_WINDOWS)
+      const { windows } = await this.#windows.read(MOST_WINDOWS)
       return { windows, more: windows.length >= MOST_WINDOWS, trouble: undefined }
     } catch (err) {
       this.close() // the next look connects again

@@ -10,6 +10,7 @@ const REASONS = {
   concurrency: 'too many requests run at once',
   queue: 'too many requests wait already',
   outage: 'the store does not answer, and this process’s share is used up',
+  overload: 'this process is overloaded, and the user is among those who used most',
 }
 /** @type {(id: string) => any} every element that is asked for stands in the page */
 const $ = (id) => document.getElementById(id)
@@ -96,10 +97,12 @@ async function reset(who, label) {
 
 function show(news) {
   latest = news
-  const { at, source, trouble, totals, admitted, refused, refusals, routes, store } = news
+  const { at, source, trouble, totals, admitted, refused, refusals, routes, store, overload } = news
   $('live').textContent = 'Live'
   $('trouble').hidden = !trouble
   write($('trouble'), trouble ? `${trouble}. Subjects are as this process knows them.` : '')
+  $('overload').hidden = !overload
+  write($('overload'), overload ? overloadText(overload) : '')
   write($('refused'), String(refused.aMinute))
   write($('admitted'), String(admitted.aMinute))
   write($('hold'), duration(totals.holdMs))
@@ -125,6 +128,11 @@ function show(news) {
     routeItem,
     (item, route) => showRoute(item, route, share(route.ms.aMinute), at),
   )
+}
+
+function overloadText({ share, delayMs, refused }) {
+  const who = `Subjects that used more than ${Math.round(share * 100)} % of their limits are refused`
+  return `This process is overloaded. ${who}: ${requests(refused)} so far. The event loop is ${milliseconds(delayMs)} late.`
 }
 
 function whose(source) {

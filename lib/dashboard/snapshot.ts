@@ -1,3 +1,4 @@
+import type { OverloadMessage } from '../throttle/events'
 import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../inspect/published-window'
 import type { Activity } from './activity'
@@ -57,6 +58,8 @@ export interface Overview {
   readonly refused: Charted
   readonly refusals: readonly RefusedSubject[]
   readonly routes: readonly { readonly route: string; readonly requests: number; readonly ms: Charted }[]
+  /** What this process sheds; undefined where it is not overloaded. */
+  readonly overload: OverloadMessage | undefined
   readonly store: {
     readonly shared: boolean
     /** Its servers that do not answer. */
@@ -114,6 +117,7 @@ export function overview(
     refused: { aMinute: activity.refused.aMinute(now), points: activity.refused.points(now) },
     refusals: refusalsOf(activity, now, names),
     routes: routes.sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests).slice(0, ROUTES),
+    overload: inside.overload?.message,
     store: {
       shared: inside.health !== undefined,
       down: (inside.health?.downServers ?? []).map((server) => server ?? 'Redis'),

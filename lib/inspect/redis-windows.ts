@@ -3,6 +3,8 @@ import { ioredis } from '../redis/ioredis'
 import { keyPrefixOf } from '../redis/key-prefix'
 import type { RedisClient } from '../redis/redis-client'
 import { HourRecord } from '../advisor/hourly'
+import type { OverloadMessage } from '../throttle/events'
+import { parseOverload } from '../throttle/redis/overload-record'
 import { windowKeyPattern } from '../throttle/redis/record'
 import { parseUsageKey, usageKeyPattern } from '../throttle/redis/redis-usage'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
@@ -16,14 +18,18 @@ const ONCE = {
   enableReadyCheck: false, // by INFO, which a hosted server may not have
 }
 
+/** What processes have published. */
+export interface Published {
+  /** Who has spent most first. */
+  readonly windows: readonly PublishedWindow[]
+  /** Of each process that sheds load. */
+  readonly overloads: readonly OverloadMessage[]
+}
+
 /** Reads the windows that are open in a Redis or a Cluster, and writes nothing. */
 export interface RedisWindows {
-  /**
-   * All of them, who has spent most first.
-   *
-   * @param most ends the reading of a server once it has brought so many. Default: none
-   */
-  read(most?: number): Promise<PublishedWindow[]>
+  /** @param most ends the reading of a server once it has brought so many windows. Default: none */
+  read(most?: number): Promise<Published>
   /** What processes counted for `advise()`, by the window's name, of windows that end in this hour since 1970 or later. */
   usage(first: number): Promise<Map<string, HourRecord>>
   close(): void
@@ -65,8 +71,10 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
   return {
     async read(most = Infinity) {
       try {
-        const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, most)))
-        return found.flat().sort((a, b) => b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1))
+        const overloads = new Map<string, OverloadMessage>()
+        const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, most, overloads)))
+        const windows = found.flat().sort((a, b) => b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1))
+        return { windows, overloads: [...overloads.values()] }
       } catch (err) {
         throw said(err)
       }
@@ -111,7 +119,13 @@ function refusedInfo(err: Error): string {
   throw err
 }
 
-async function windowsOf(node: Redis, prefix: string, most: number): Promise<PublishedWindow[]> {
+/** @param overloads takes what is found of processes that shed load: they say so to each master */
+async function windowsOf(
+  node: Redis,
+  prefix: string,
+  most: number,
+  overloads: Map<string, OverloadMessage>,
+): Promise<PublishedWindow[]> {
   node.options.keyPrefix = '' // SCAN says and takes whole keys: so do the other commands
   const match = windowKeyPattern(prefix)
   const found = new Map<string, PublishedWindow>() // SCAN may name a key twice
@@ -128,6 +142,8 @@ async function windowsOf(node: Redis, prefix: string, most: number): Promise<Pub
       const [err, fields] = replies[i] ?? [new Error('no reply')]
       if (err) throw err
       const window = parsePublishedWindow(prefix, key, fields as Record<string, Buffer>, now)
+      const said = window ? undefined : parseOverload(prefix, key, fields as Record<string, Buffer>, now)
+      for (const [process, overload] of said ?? []) overloads.set(process, overload)
       if (window) found.set(key, window)
     })
   } while (cursor !== '0' && found.size < most)

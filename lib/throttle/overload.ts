@@ -78,8 +78,11 @@ export class Overload implements LoadShare {
     return known
   }
 
-  get share(): number {
-    return this.#shedding.share
+  /** What is shed now; undefined when all is well. */
+  get message(): OverloadMessage | undefined {
+    const { delayMs, refused } = this
+    const { share } = this.#shedding
+    return share < 1 ? { share, delayMs, refused } : undefined
   }
 
   /** Looks at the event loop from now on, for a throttle with these options. Returns what ends that. */
@@ -119,9 +122,9 @@ export class Overload implements LoadShare {
     this.delayMs = this.#delays / this.#passedMs
     this.#passedMs = this.#delays = 0
     const isOverloaded = [...this.#rules].filter((rule) => this.#isOverloaded(rule, now)).length > 0
-    const before = this.#shedding
+    const wasWell = this.message === undefined
     for (let n = 0; n < steps; n++) this.#shed(nextShedding(this.#shedding, isOverloaded))
-    this.#tell(before.share === 1 && this.share === 1)
+    this.#tell(wasWell && this.message === undefined)
   }
 
   #shed(shedding: Shedding): void {
@@ -141,9 +144,9 @@ export class Overload implements LoadShare {
   }
 
   #tell(isWell: boolean): void {
-    const { share, delayMs, refused } = this
-    const message: OverloadMessage = { share, delayMs, refused }
-    if (!isWell) channels.overload.publish(message)
+    const { delayMs, refused } = this
+    const { share } = this.#shedding
+    if (!isWell) channels.overload.publish({ share, delayMs, refused } satisfies OverloadMessage)
     this.#calmSteps = isWell ? this.#calmSteps + 1 : 0
     if (refused === 0 || (this.#isTold && this.#calmSteps < CALM_STEPS)) return
     if (this.#isTold) this.refused = 0

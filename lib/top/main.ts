@@ -66,10 +66,13 @@ async function advise(windows: RedisWindows, { window, limitsMs, hours, json }: 
 }
 
 async function top(windows: RedisWindows, { find, everyMs, once, json }: Asked): Promise<void> {
-  const read = async () => (find === undefined ? windows.read() : found(await windows.read(), find))
+  const read = async () => {
+    const { windows: all, overloads } = await windows.read()
+    return { windows: find === undefined ? all : found(all, find), overloads }
+  }
   const { isTTY, columns } = process.stdout
   if (json) {
-    process.stdout.write(`${jsonLine({ at: new Date().toISOString(), windows: await read() })}\n`)
+    process.stdout.write(`${jsonLine({ at: new Date().toISOString(), ...(await read()) })}\n`)
   } else if (isTTY && !once) await watch(read, everyMs)
   else process.stdout.write(table(await read(), isTTY ? { ...UNBOUNDED, columns } : UNBOUNDED))
 }

@@ -1,4 +1,6 @@
 import type { PublishedWindow } from '../inspect/published-window'
+import type { Published } from '../inspect/redis-windows'
+import type { OverloadMessage } from '../throttle/events'
 import { FIRST_VIEW, SORT_KEYS, type View, viewed } from './view'
 
 /** How large the output is, in characters. */
@@ -33,13 +35,13 @@ const [HASH, CUT_HASH, SHORTEST_WINDOW] = [24, 14, 10]
 const NAME_END = 12
 
 /** All windows, printed once. */
-export function table(windows: readonly PublishedWindow[], size: Size): string {
-  return `${lines(windows, FIRST_VIEW, size).join('\n')}\n`
+export function table(published: Published, size: Size): string {
+  return `${lines(published, FIRST_VIEW, size).join('\n')}\n`
 }
 
 /** Fills a terminal: exactly `rows` lines, none wider than `columns`. */
-export function screen(windows: readonly PublishedWindow[], view: View, size: Size): string[] {
-  const shown = lines(windows, view, { ...size, rows: size.rows - 1 })
+export function screen(published: Published, view: View, size: Size): string[] {
+  const shown = lines(published, view, { ...size, rows: size.rows - 1 })
   const empty = Array<string>(Math.max(0, size.rows - 1 - shown.length)).fill('')
   return [...shown, ...empty, cut(plain(hint(view, size.columns)), size.columns)].slice(-size.rows)
 }
@@ -55,16 +57,26 @@ function hint(view: View, columns: number): string {
   return whole.length <= columns ? whole : [...always, `sort by ${letters.join(' ')}`].join('  ')
 }
 
-function lines(windows: readonly PublishedWindow[], view: View, { rows, columns }: Size): string[] {
+function lines({ windows, overloads }: Published, view: View, { rows, columns }: Size): string[] {
   const found = viewed(windows, view)
   const sum = (of: 'spentMs' | 'holdMs') => seconds(found.reduce((total, window) => total + window[of], 0))
   const over = found.filter(({ overLimitMs }) => overLimitMs !== null).length
   const head = `${found.length} open windows, ${over} over the limit, ${sum('spentMs')} spent, ${sum('holdMs')} on hold`
-  const room = rows - 3
+  const load = overloads.length === 0 ? [] : [overloadLine(overloads)]
+  const room = rows - 3 - load.length
   const shown = found.length <= room ? found : found.slice(0, Math.max(1, room - 1))
   const row = rowFor(shown, columns)
   const more = shown.length < found.length ? [`and ${found.length - shown.length} more`] : []
-  return [head, '', row(), ...shown.map(row), ...more].map((line) => cut(line, columns))
+  return [head, ...load, '', row(), ...shown.map(row), ...more].map((line) => cut(line, columns))
+}
+
+/** What processes shed, the one that sheds most first. */
+function overloadLine(overloads: readonly OverloadMessage[]): string {
+  const share = Math.min(...overloads.map((overload) => overload.share))
+  const refused = overloads.reduce((sum, overload) => sum + overload.refused, 0)
+  const delayMs = Math.max(...overloads.map((overload) => overload.delayMs))
+  const count = `${overloads.length} overloaded process${overloads.length === 1 ? '' : 'es'}`
+  return `${count}: ${refused} refused, above ${Math.round(share * 100)} % of limits, event loop ${delayMs} ms late`
 }
 
 /** Returns what formats one line of the table; without a window, its heading. Names take what the figures leave. */

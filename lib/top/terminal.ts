@@ -1,5 +1,5 @@
 import { screen } from './screen'
-import type { PublishedWindow } from '../inspect/published-window'
+import type { Published } from '../inspect/redis-windows'
 import { FIRST_VIEW, type View, afterKey } from './view'
 
 /** The alternate screen without a cursor, and back. */
@@ -14,10 +14,10 @@ const ERASE_LINE = '\x1b[K'
  *
  * @throws {Error} where Redis does not answer; the terminal is restored first
  */
-export async function watch(read: () => Promise<PublishedWindow[]>, everyMs: number): Promise<void> {
+export async function watch(read: () => Promise<Published>, everyMs: number): Promise<void> {
   const { stdin, stdout } = process
   let view: View = FIRST_VIEW
-  let latest: PublishedWindow[] | undefined
+  let latest: Published | undefined
   let quit: () => void = () => undefined
   const hasQuit = new Promise<'quit'>((resolve) => (quit = () => resolve('quit')))
 

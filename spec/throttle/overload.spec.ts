@@ -10,6 +10,7 @@ import {
   redisStore,
   throttle,
 } from '../../lib'
+import { redisWindows } from '../../lib/inspect/redis-windows'
 import { blockableClock } from '../support/blockable-clock'
 import { databaseOfSuite } from '../support/redis'
 import { listen } from '../support/serve'
@@ -199,5 +200,8 @@ describe('throttle({ overload, store: redisStore() })', () => {
     await until(async () => (await shedding.ask('light')).status === 200)
     await ask('medium', 900)
     await until(async () => (await shedding.ask('medium')).status === 503)
+    const published = await redisWindows(database.url, 'tollgate:')
+    t.after(() => published.close())
+    await until(async () => (await published.read()).overloads.some(({ share, refused }) => share < 1 && refused > 0))
   })
 })

@@ -339,6 +339,7 @@ describe('table() and screen()', () => {
     ...more,
   })
   const many = Array.from({ length: 30 }, () => windowOf())
+  const of = (windows: readonly PublishedWindow[]) => ({ windows, overloads: [] })
 
   for (const columns of [60, 61, 79, 80, 100, 120, 200]) {
     it(`fill ${columns} columns and no more, whatever the figures and names`, () => {
@@ -346,39 +347,50 @@ describe('table() and screen()', () => {
       const named = windowOf({ window: `${'long '.repeat(25)}\u001b[2J`, overLimitMs: 86_400_000 })
       const ada = windowOf({ name: 'user:25:https://ident.example.org:ada' })
       for (const windows of [many, [huge, named], [ada], [ada, named], []]) {
-        const lines = screen(windows, FIRST_VIEW, { rows: 12, columns })
+        const lines = screen(of(windows), FIRST_VIEW, { rows: 12, columns })
         assert.equal(lines.length, 12)
         for (const line of lines) assert.ok(line.length <= columns, `${line.length}: ${line}`)
         assert.doesNotMatch(lines.join(''), /\p{Cc}/u)
       }
-      const heading = screen(many, FIRST_VIEW, { rows: 12, columns })[2] ?? ''
+      const heading = screen(of(many), FIRST_VIEW, { rows: 12, columns })[2] ?? ''
       for (const title of ['SUBJECT', 'USED', 'ENDS IN', 'WINDOW']) assert.ok(heading.includes(title), title)
       assert.equal(heading.includes('PROCESSES'), columns >= 100)
     })
   }
+
+  it('say on a line of its own what processes shed', () => {
+    const overloads = [
+      { share: 0.4, delayMs: 180, refused: 20 },
+      { share: 0.13, delayMs: 90, refused: 3 },
+    ]
+    const lines = screen({ windows: many, overloads }, FIRST_VIEW, { rows: 12, columns: 120 })
+    assert.equal(lines[1], '2 overloaded processes: 23 refused, above 13 % of limits, event loop 180 ms late')
+    assert.deepEqual([lines.length, lines.at(-2)], [12, 'and 24 more'])
+    assert.equal(screen({ windows: [], overloads }, FIRST_VIEW, { rows: 12, columns: 60 })[1]?.length, 60)
+  })
 
   it('show a name where it is known, as text', () => {
     const windows = [
       { ...windowOf(), name: 'user:ada' },
       { ...windowOf(), name: '\u001b[2Jeve' },
     ]
-    assert.match(table(windows, UNBOUNDED), /\nuser:ada  .*\n\\u\{1b\}\[2Jeve  /)
+    assert.match(table(of(windows), UNBOUNDED), /\nuser:ada  .*\n\\u\{1b\}\[2Jeve  /)
   })
 
   it('give a long name the room that is left, and keep its end', () => {
     const windows = [windowOf({ name: 'user:25:https://ident.example.org:ada' }), windowOf({ subject: 'B'.repeat(24) })]
-    const named = (columns: number) => screen(windows, FIRST_VIEW, { rows: 12, columns })[3]?.split(' ')[0]
+    const named = (columns: number) => screen(of(windows), FIRST_VIEW, { rows: 12, columns })[3]?.split(' ')[0]
     assert.equal(named(120), 'user:25:https://ident.example.org:ada')
     assert.equal(named(80), 'user:25:https://…mple.org:ada')
     assert.equal(named(60), 'user:2…mple.org:ada')
-    assert.match(table(windows, UNBOUNDED), /\nuser:25:https:\/\/ident.example.org:ada  /)
+    assert.match(table(of(windows), UNBOUNDED), /\nuser:25:https:\/\/ident.example.org:ada  /)
   })
 
   it('count those that do not fit', () => {
-    const lines = table(many, { rows: 10, columns: 200 }).trimEnd().split('\n')
+    const lines = table(of(many), { rows: 10, columns: 200 }).trimEnd().split('\n')
     assert.deepEqual([lines.length, lines.at(-1)], [10, 'and 24 more'])
-    assert.equal(screen(many, FIRST_VIEW, { rows: 10, columns: 200 }).at(-2), 'and 25 more')
-    assert.equal(table(many, UNBOUNDED).split('\n').length, 34)
+    assert.equal(screen(of(many), FIRST_VIEW, { rows: 10, columns: 200 }).at(-2), 'and 25 more')
+    assert.equal(table(of(many), UNBOUNDED).split('\n').length, 34)
   })
 
   it('show what a terminal would obey as code points', () => {

@@ -2,8 +2,10 @@ import type { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
 import { PLACES } from '../budget/account'
 import { type Answer, GRACE_US, LEASE_US, type Report, TICK_US } from '../budget/report'
+import type { OverloadMessage } from '../events'
 import type { Beat, StoreServer } from '../store/store'
 import { beatLua, syncLua } from './assets'
+import { overloadKey, packOverload } from './overload-record'
 import { packReports, readAnswers, shortName, windowKey } from './record'
 
 const SYNC = script(syncLua)
@@ -54,11 +56,12 @@ export abstract class RedisServer implements StoreServer {
     }
   }
 
-  async beat(): Promise<Beat> {
+  async beat(load?: OverloadMessage): Promise<Beat> {
     const { prefix, process } = this.keys
     const tag = this.beatTag()
-    const keys = [`${prefix}living:{${tag}}`, `${prefix}canary:{${tag}}`]
-    const reply = (await this.redis.run(BEAT, keys, [process, LIVING_MS, KEPT_MS])) as [string, number, string]
+    const keys = [`${prefix}living:{${tag}}`, `${prefix}canary:{${tag}}`, overloadKey(prefix, tag)]
+    const says = load === undefined ? '' : packOverload(load)
+    const reply = (await this.redis.run(BEAT, keys, [process, LIVING_MS, KEPT_MS, says])) as [string, number, string]
     const [time, living, token] = reply
     return { time: Number(time), living, token: String(token) }
   }

@@ -4,6 +4,7 @@ import { shown } from '../../http/options'
 import { warn } from '../../http/warn-once'
 import { type Server, WindowClock } from '../budget/window-clock'
 import { type StoreMessage, channels } from '../events'
+import { Overload } from '../overload'
 import { callStore, deadline } from './deadline'
 import type { Beat, StoreServer, ThrottleStore } from './store'
 
@@ -211,8 +212,9 @@ export class ServerHealth implements Server {
 
   #beat(): void {
     if (this.#isClosed) return
+    const { clock } = this.store
     this.#cancelNext?.()
-    const sentAt = nowUs(this.store.clock)
+    const sentAt = nowUs(clock)
     const beat = (this.#awaited = {})
     const over = (act: () => void) => {
       if (this.#awaited !== beat) return
@@ -221,10 +223,10 @@ export class ServerHealth implements Server {
       act()
       this.#beatIn(this.isDown ? BEAT_DOWN_MS : BEAT_MS)
     }
-    const cancel = deadline(this.store.clock, this.deadlineMs, () =>
+    const cancel = deadline(clock, this.deadlineMs, () =>
       over(() => this.failed(new Error(`no heartbeat was answered in ${this.deadlineMs} ms`))),
     )
-    callStore(() => this.server.beat()).then(
+    callStore(() => this.server.beat(Overload.of(clock).message)).then(
       (answer) => over(() => this.#answered(answer, sentAt)),
       (err: unknown) => over(() => this.failed(err)),
     )

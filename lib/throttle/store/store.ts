@@ -1,4 +1,5 @@
 import type { UsageStore } from '../../advisor/usage-log'
+import type { OverloadMessage } from '../events'
 import type { Answer, Report } from '../budget/report'
 
 /** What processes share: one server, or several that share the subjects out among themselves. Made by `redisStore()`. */
@@ -35,8 +36,8 @@ export interface StoreServer {
    * @param process names the process that reports; no two processes have one name
    */
   report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]>
-  /** A heartbeat of this process. */
-  beat(): Promise<Beat>
+  /** A heartbeat of this process. @param load what it sheds, while it is overloaded */
+  beat(load?: OverloadMessage): Promise<Beat>
 }
 
 /** What a server says with each heartbeat. */
