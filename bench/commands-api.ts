@@ -31,21 +31,14 @@ export interface CommandsCount {
 
 type Asked = (...args: unknown[]) => unknown
 
-/** Counts what goes to the store: `report()` of this version, `sync()` of the one before. */
+/** Counts the reports that go to the store. */
 function counted(store: object, count: (syncs: number) => void): object {
-  const { serverOf, shardOf } = store as Record<'serverOf' | 'shardOf', (id: string) => Record<string, Asked>>
-  const server = (serverOf ?? shardOf).call(store, '')
-  const [report, sync] = [server.report, server.sync]
-  if (report) {
-    server.report = (...args) => {
-      count((args[2] as unknown[]).length)
-      return report.apply(server, args)
-    }
-  } else if (sync) {
-    server.sync = (...args) => {
-      count(1)
-      return sync.apply(server, args)
-    }
+  const { serverOf } = store as { serverOf: (id: string) => { report: Asked } }
+  const server = serverOf.call(store, '')
+  const { report } = server
+  server.report = (...args) => {
+    count((args[2] as unknown[]).length)
+    return report.apply(server, args)
   }
   return store
 }

@@ -83,7 +83,8 @@ describe('commands of README and docs', () => {
   for (const { path, blocks, inlineCode } of all) {
     const shell = blocks.filter(({ language }) => language === 'sh')
     const inline = inlineCode.filter((code) => /^(npm|npx|node) \S/.test(code))
-    const paths = inlineCode.filter((code) => /^(bench|demo|docs|examples|lib|scripts|spec)\/[\w./-]*$/.test(code))
+    const isPath = (code: string) => /^(bench|demo|docs|examples|lib|scripts|spec)\/[\w./-]*$/.test(code)
+    const paths = path === 'CHANGELOG.md' ? [] : inlineCode.filter(isPath) // it names what is gone
 
     it(`are there: ${path}`, () => {
       for (const { text, line } of shell) {

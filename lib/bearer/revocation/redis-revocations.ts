@@ -9,7 +9,6 @@ import { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
 import type { Session } from '../session/session'
 import { followLua, revokeLua } from './assets'
-import { EarlierKeys } from './earlier-keys'
 import { type Revocation, type RevocationEntry, RevocationList, entryOf } from './revocation-list'
 import type { RevocationSource } from './revocation-source'
 
@@ -51,8 +50,6 @@ const SILENT_MS = 1_300
 const FOLLOW_MS = 100
 /** Interval at which ended revocations are removed. */
 const TIDY_MS = 60_000
-/** Interval at which keys of earlier versions are read. */
-const EARLIER_MS = 1_000
 
 /**
  * Revocations that all processes share through Redis. Each process reads the numbered history ten times a second. When
@@ -79,9 +76,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   /** Writes that Redis has not confirmed; retried until it does. */
   const unwritten = new Map<string, number>()
   let tidyAt = 0
-  let earlierAt = 0
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS, deadlineMs: DEADLINE_MS })
-  const earlier = new EarlierKeys(redis, prefix)
   /** Last entry read of Redis's history, and its number; 0 before the first. */
   let followed = { number: '0', entry: '' }
   let readAt = -Infinity
@@ -164,7 +159,6 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
       const answer = await redis.run(FOLLOW, keys.slice(0, 1), [followed.number, followed.entry])
       const [same, ...rest] = answer as (string | number)[]
       const there = learn(rest)
-      await learnEarlier(askedAt)
       const lost = same === 1 ? [] : list.entries().filter(({ entry }) => !there.has(entry))
       const missing = [...lost, ...[...unwritten].map(([entry, overMs]) => ({ entry, overMs }))]
       if (missing.length > 0) await write(missing)
@@ -187,15 +181,6 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
       followed = { number, entry }
     }
     return learnt
-  }
-
-  /** Adds revocations of processes of an earlier version, and writes them under the present key. */
-  async function learnEarlier(now: number): Promise<void> {
-    if (now < earlierAt) return
-    for (const entry of await earlier.read()) {
-      if (list.overMs(entry) === undefined && list.add(entry)) unwritten.set(entry, list.overMs(entry) as number)
-    }
-    earlierAt = now + EARLIER_MS
   }
 
   async function ready(): Promise<void> {

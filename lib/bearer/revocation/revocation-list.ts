@@ -48,11 +48,6 @@ export class RevocationList {
     return [...this.#entries].map(([entry, overMs]) => ({ entry, overMs }))
   }
 
-  /** End of a known revocation in milliseconds since 1970; undefined if it is unknown. */
-  overMs(entry: string): number | undefined {
-    return this.#entries.get(entry)
-  }
-
   /** @returns false if the line is not in the form that {@link entryOf} writes */
   add(entry: string): boolean {
     const parts = ENTRY.exec(entry)

@@ -175,7 +175,7 @@ describe('redisRevocations() over a Sentinel group and a Cluster', () => {
     await Promise.all([here.ready(), there.ready()])
     await here.revokeToken(issuer, 'before')
     await until(() => there.state(session('before')) === 'revoked')
-    const master = await cluster.masterOf('{tollgate:revoked}:log')
+    const master = await cluster.masterOf('tollgate:{revoked}:log')
     master.server.signal('SIGKILL')
     await until(
       () =>

@@ -380,10 +380,10 @@ describe('redisRevocations() when Redis fails', () => {
     await until(() => there.state(session('x', { jti: 'kept-4' })) === 'revoked')
     // The last three writes are lost, and others take their numbers before anybody asks again.
     const entry = (id: string) => entryOf({ kind: 'token', issuer, id, overMs: Date.now() + 86_400_000 })
-    const log = '{tollgate:revoked}:log'
+    const log = 'tollgate:{revoked}:log'
     const pipeline = client.multi().zremrangebyscore(log, 3, '+inf')
     for (let n = 3; n < 9; n++) pipeline.zadd(log, n, entry(`new-${n}`))
-    await pipeline.set('{tollgate:revoked}:last', '8').exec()
+    await pipeline.set('tollgate:{revoked}:last', '8').exec()
     for (let n = 3; n < 9; n++) await until(() => there.state(session('x', { jti: `new-${n}` })) === 'revoked')
     const late = follower(redis.port)
     for (let i = 0; i < 5; i++) await until(() => late.state(session('x', { jti: `kept-${i}` })) === 'revoked')
