@@ -13,7 +13,10 @@ export interface CommandsLoad {
   readonly entry: string
   readonly redis: string
   readonly users: number
-  readonly perSecond: number
+  /** The number of the first of them. */
+  readonly firstUser: number
+  /** All users together ask so often, in no order; or each asks again after so many seconds, from the least to the most. */
+  readonly perSecond: number | readonly [least: number, most: number]
   readonly handlerMs: number
   /** Handlers take from `handlerMs / scatter` to `handlerMs * scatter`. */
   readonly scatter: number
@@ -32,7 +35,7 @@ export interface CommandsCount {
 type Asked = (...args: unknown[]) => unknown
 
 /** Counts the reports that go to the store. */
-function counted(store: object, count: (syncs: number) => void): object {
+function counting(store: object, count: (syncs: number) => void): object {
   const { serverOf } = store as { serverOf: (id: string) => { report: Asked } }
   const server = serverOf.call(store, '')
   const { report } = server
@@ -60,7 +63,7 @@ async function serve(load: CommandsLoad): Promise<CommandsCount> {
   const { redisStore, throttle } = createRequire(__filename)(load.entry) as typeof tollgate
   let [syncs, requests, refused, outages] = [0, 0, 0, 0]
   subscribe('express-tollgate:degraded', () => void outages++)
-  const store = counted(redisStore(load.redis), (n) => (syncs += n)) as ReturnType<typeof redisStore>
+  const store = counting(redisStore(load.redis), (n) => (syncs += n)) as ReturnType<typeof redisStore>
   const throttled = throttle({
     ...{ limitMs: load.limitMs, windowMs: 60_000, store },
     subject: (req) => String(req.headers.user),
@@ -79,17 +82,27 @@ async function serve(load: CommandsLoad): Promise<CommandsCount> {
   syncs = 0
   const startedAt = performance.now()
   const under: Promise<void>[] = []
-  for (let n = 0; performance.now() - startedAt < load.forMs; await new Promise(setImmediate)) {
-    for (const due = ((performance.now() - startedAt) / 1_000) * load.perSecond; n < due; n++) {
-      const user = `user-${Math.floor(Math.random() * load.users)}`
-      under.push(ask(app, user).then((status) => void (status === 200 ? requests++ : refused++)))
+  const count = (status: number) => void (status === 200 ? requests++ : refused++)
+  const { perSecond, users, firstUser, forMs } = load
+  if (typeof perSecond !== 'number') {
+    const [least, most] = perSecond
+    const gapMs = () => 1_000 * (least + Math.random() * (most - least))
+    const again = (user: string) => {
+      if (performance.now() - startedAt >= forMs) return
+      under.push(ask(app, user).then(count))
+      setTimeout(again, gapMs(), user)
     }
-  }
+    for (let i = 0; i < users; i++) setTimeout(again, Math.random() * most * 1_000, `user-${firstUser + i}`)
+    await new Promise((resolve) => setTimeout(resolve, forMs))
+  } else
+    for (let n = 0; performance.now() - startedAt < forMs; await new Promise(setImmediate))
+      for (const due = ((performance.now() - startedAt) / 1_000) * perSecond; n < due; n++)
+        under.push(ask(app, `user-${firstUser + Math.floor(Math.random() * users)}`).then(count))
   await Promise.all(under)
   await new Promise((resolve) => setTimeout(resolve, 500))
-  const count = { syncs, requests, refused, outages }
+  const counted = { syncs, requests, refused, outages }
   await throttled.close()
-  return count
+  return counted
 }
 
 process.on('message', (load) => void serve(load as CommandsLoad).then((count) => process.send?.(count)))

@@ -1,7 +1,8 @@
 // npm run bench:sync: what the throttle asks of Redis.
 //   sync.lua    microseconds of one report by Redis's own count, by the processes that have a field in the record
 //   commands    syncs a request, by the handler's time, users and processes; --beside DIR adds another build's `dist`
-// Options: --lua, --commands (one of them alone), --beside DIR.
+//   regular     the same, by 10,000 users of whom each asks every 0.7 to 5 s
+// Options: --lua, --commands, --regular (these alone), --beside DIR.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
 import { type ThrottleStore, redisStore } from '../lib/index'
 import { startRedis } from '../spec/support/redis'
+import { windowKey } from '../lib/throttle/redis/record'
 import { reportFor } from '../spec/support/report'
 import { TYPESCRIPT } from '../spec/support/typescript'
 import { until } from '../spec/support/until'
@@ -18,6 +20,8 @@ const FIELDS = [1, 16, 64, 256]
 const REPORTS = 2_000
 const FOR_MS = 3_000
 const PER_SECOND = 2_000
+const REGULAR_USERS = 10_000
+const FLAG = { type: 'boolean' } as const
 
 const row = (...cells: (string | number)[]) => console.log(`| ${cells.join(' | ')} |`)
 
@@ -55,10 +59,11 @@ async function lua(admin: Redis, store: ThrottleStore): Promise<void> {
     const reports = await scriptUs(admin, many({}))
     const asks = { want: 20_000, count: 1, unit: 20_000 }
     const questions = await scriptUs(admin, many(asks))
-    const bytes = Number(await admin.memory('USAGE', `tollgate:w3:{${id}}:1:bench`, 'SAMPLES', 0))
+    const keyOf = (id: string) => windowKey('tollgate:', id, terms.ends - terms.starts, 'bench')
+    const bytes = Number(await admin.memory('USAGE', keyOf(id), 'SAMPLES', 0))
     const counting = await scriptUs(admin, async () => {
       for (let i = 0; i < 200; i++) {
-        await admin.hdel(`tollgate:w3:{${id}}:1:bench`, 's')
+        await admin.hdel(keyOf(id), 's')
         await one(asks)
       }
     })
@@ -81,14 +86,47 @@ async function commands(url: string, admin: Redis, builds: readonly string[]): P
           for (const entry of builds) {
             await admin.flushall()
             const load = { entry, redis: url, users, perSecond: PER_SECOND / processes, handlerMs, scatter, limitMs }
-            const all = await Promise.all(Array.from({ length: processes }, () => counted({ ...load, forMs: FOR_MS })))
-            const sum = (of: keyof CommandsCount) => all.reduce((total, count) => total + count[of], 0)
-            const refused = sum('refused') > 0 ? `, ${sum('refused')} refused` : ''
-            const outage = sum('outages') > 0 ? ' (outage)' : ''
-            counts.push(`${(sum('syncs') / sum('requests')).toFixed(2)}${refused}${outage}`)
+            counts.push(await commandsOf(processes, { ...load, forMs: FOR_MS }))
           }
           row(limitMs, scatter, users, processes, `${handlerMs} ms`, ...counts)
         }
+}
+
+/** 10,000 users of whom each asks every 0.7 to 5 s: each at one process, or at any of them in turn. */
+async function regular(url: string, admin: Redis, builds: readonly string[]): Promise<void> {
+  row('users', 'processes', 'a user’s requests go to', ...builds.map((_, i) => (i === 0 ? 'here' : 'beside')))
+  for (const [processes, isSpread] of [
+    [1, false],
+    [2, false],
+    [2, true],
+  ] as const) {
+    const counts: string[] = []
+    for (const entry of builds) {
+      await admin.flushall()
+      const [users, times] = isSpread ? [REGULAR_USERS, processes] : [REGULAR_USERS / processes, 1]
+      const perSecond = [0.7 * times, 5 * times] as const
+      const load = { entry, redis: url, users, perSecond, handlerMs: 20, scatter: 3, limitMs: 18_000, forMs: 30_000 }
+      counts.push(await commandsOf(processes, load, !isSpread))
+    }
+    row(REGULAR_USERS, processes, isSpread ? 'all' : 'one', ...counts)
+  }
+}
+
+/** Commands a request, over all processes. */
+async function commandsOf(
+  processes: number,
+  load: Omit<CommandsLoad, 'firstUser'>,
+  hasOwnUsers = false,
+): Promise<string> {
+  const all = await Promise.all(
+    Array.from({ length: processes }, (_unused, n) =>
+      counted({ ...load, firstUser: hasOwnUsers ? load.users * n : 0 }),
+    ),
+  )
+  const sum = (of: keyof CommandsCount) => all.reduce((total, count) => total + count[of], 0)
+  const refused = sum('refused') > 0 ? `, ${sum('refused')} refused` : ''
+  const outage = sum('outages') > 0 ? ' (outage)' : ''
+  return `${(sum('syncs') / sum('requests')).toFixed(2)}${refused}${outage}`
 }
 
 async function counted(load: CommandsLoad): Promise<CommandsCount> {
@@ -100,15 +138,17 @@ async function counted(load: CommandsLoad): Promise<CommandsCount> {
 }
 
 async function main(): Promise<void> {
-  const options = { lua: { type: 'boolean' }, commands: { type: 'boolean' }, beside: { type: 'string' } } as const
-  const chosen = parseArgs({ options }).values
+  const options = { lua: FLAG, commands: FLAG, regular: FLAG, beside: { type: 'string' } } as const
+  const { lua: isLua, commands: isCommands, regular: isRegular, beside } = parseArgs({ options }).values
+  const isAll = !isLua && !isCommands && !isRegular
   const redis = await startRedis()
   const url = `redis://127.0.0.1:${redis.port}`
   const admin = new Redis(url)
   const store = redisStore(url)
-  if (!chosen.commands) await lua(admin, store)
-  const builds = [join(__dirname, '../dist/index.js'), ...(chosen.beside ? [join(chosen.beside, 'index.js')] : [])]
-  if (!chosen.lua) await commands(url, admin, builds)
+  if (isAll || isLua) await lua(admin, store)
+  const builds = [join(__dirname, '../dist/index.js'), ...(beside ? [join(beside, 'index.js')] : [])]
+  if (isAll || isCommands) await commands(url, admin, builds)
+  if (isAll || isRegular) await regular(url, admin, builds)
   await store.close()
   admin.disconnect()
   await redis.stop()

@@ -106,7 +106,7 @@ export class Budgets {
   /** Decides about a request. Where it says `ask` or `wait`, the request stands in line, and its owner hears of the end. */
   admit(hold: Hold, now: number): Decision | 'gone' {
     const { account } = hold
-    account.ask(hold)
+    account.ask(hold, now)
     const most = account.waiting > 0 ? mostWaiting(hold.wait, this.#lines) : 0
     const decision = decide(account, hold, most, now)
     this.#reporter?.activate(account)

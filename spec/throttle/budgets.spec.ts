@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { manualClock } from '../../lib/testing'
-import type { Report } from '../../lib/throttle/budget/report'
+import { GRANT_US, LEASE_US, type Report } from '../../lib/throttle/budget/report'
 import { Budgets } from '../../lib/throttle/budgets'
 import { StoreHealth } from '../../lib/throttle/store/health'
 import type { ThrottleStore } from '../../lib/throttle/store/store'
@@ -103,17 +103,17 @@ describe('Budgets over a store', () => {
 
   it('starts no request from a grant whose lease ended while the event loop was blocked', async () => {
     const { ask, stall } = await granted()
-    stall(1_100)
+    stall(GRANT_US / 1_000 + 100)
     assert.equal(ask(1_000).end, undefined)
   })
 
-  it('loses what it was granted ahead two seconds after its last report', async () => {
+  it('loses what it was granted ahead when the lease of its last report ends', async () => {
     const { server, clock, other } = await granted()
-    const most = { want: LIMIT_US - 10_000, count: 1, unit: LIMIT_US - 10_000 }
+    const most = { running: 1, want: LIMIT_US - 10_000, count: 1, unit: LIMIT_US - 10_000 }
     server.isDown = true // as if it had been killed: nothing more is heard of it
-    clock.advance(1_000)
+    clock.advance(GRANT_US / 1_000)
     assert.equal(other({ seq: 1, ...most }).figures?.granted, 0, 'it may still start requests from its grant')
-    clock.advance(1_100)
+    clock.advance((LEASE_US - GRANT_US) / 1_000 + 100)
     assert.equal(other({ seq: 2, stored: 1, ...most }).figures?.granted, LIMIT_US - 10_000)
   })
 
@@ -159,7 +159,11 @@ describe('Budgets over a store', () => {
     for (const each of asked) each.finish(now()) // within the tolerance
     for (let i = 0; i < 12; i++) await settle(25)
     const { id, number } = budgets.account('ada', now())
-    assert.equal(server.model.hash(id, number)?.sums.running, 0)
+    const fields = [...(server.model.hash(id, number)?.fields.values() ?? [])]
+    assert.deepEqual(
+      fields.map(({ held, runs }) => [held, runs]),
+      [[0, 0]],
+    )
   })
 
   it('takes an answer that comes while the event loop is blocked for no outage', async () => {
@@ -228,14 +232,21 @@ describe('Budgets over a store', () => {
     assert.ok((server.reports.at(-1)?.excused ?? 0) >= TICK_MS * 1_000)
   })
 
-  it('is granted nothing of what another process has ahead', async () => {
-    const { ask, settle, other } = budgetsOf()
+  it('leaves what another process has ahead to it, but for a request that never fits beside anything', async () => {
+    const { ask, settle, other, now } = budgetsOf()
     await settle()
     const { figures } = other({ wish: LIMIT_US, wishPlaces: 2 })
     assert.equal(figures?.ahead, LIMIT_US / 2)
-    const asked = ask(LIMIT_US * 0.75)
+    const first = ask(1_000)
     await settle()
-    assert.ok(!asked.hasBegun)
+    first.start(now()).finish(now() + 1_000)
+    let priceUs = LIMIT_US * 0.75
+    const waits = ask(() => priceUs, LIMIT_US, 5_000_000)
+    for (let i = 0; i < 12; i++) await settle(25)
+    assert.ok(!waits.hasBegun, 'it would fit but for that time')
+    priceUs = LIMIT_US
+    for (let i = 0; i < 12; i++) await settle(25)
+    assert.ok(waits.hasBegun)
   })
 
   it("enters the window that is open by the server's clock where its own is late", async () => {

@@ -55,7 +55,7 @@ function packed(n: number, bytes: number): Buffer {
 
 /** FIELD of sync.lua: a process's figures, with what is held until `expires`. */
 const field = (used: number, { held = 0, running = 0, expires = 2 ** 50 } = {}) =>
-  Buffer.concat([packed(3, 5), packed(used, 7), packed(held, 6), packed(0, 6), packed(expires, 7), packed(running, 3), Buffer.alloc(13)]) // prettier-ignore
+  Buffer.concat([packed(3, 5), packed(used, 7), packed(held, 6), packed(0, 6), packed(expires, 7), packed(running, 3), Buffer.alloc(20)]) // prettier-ignore
 /** SUMS of sync.lua: used time of all processes, the highest limit, and the window's end. */
 const sums = (used: number, limit = 9_000_000, ends = 41_000) =>
   Buffer.concat([packed(used, 7), Buffer.alloc(44), packed(limit, 6), packed(ends, 7)])

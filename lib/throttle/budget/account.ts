@@ -1,7 +1,7 @@
 import type { HoldRecord, WaitEnd } from './hold'
 import { OwnUsage } from './own-usage'
 import { type Histories, type RoutePrice, learnPrice } from './price'
-import { type Answer, type AnswerFigures, GRANT_US, LEASE_US, type Report } from './report'
+import { type Answer, type AnswerFigures, GRANT_US, PARKED_US, type Report } from './report'
 import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from './rollover'
 import type { Server } from './window-clock'
 
@@ -11,6 +11,8 @@ export const PLACES = 32
 const WRITTEN_OFF = 1 / 4
 /** Time is granted ahead only for prices of at most one part of the limit in so many. */
 const LARGE_PART = 20
+/** A subject that comes again within the lease is granted its latest price so many times, and one place. */
+const STANDING = 2
 /** A clock that was learned from an answer within the deadline is off by less. */
 const BEHIND_US = 100_000
 /** A line asks again so soon. */
@@ -45,6 +47,8 @@ class GrantedTime {
   /** It was asked for under this limit, and serves no lower one. */
   limitUs = 0
   until = 0
+  /** It was granted to a subject that comes now and then: unused, it is left to lapse. */
+  isStanding = false
 }
 
 /** Terms of a policy that its accounts follow. */
@@ -101,6 +105,9 @@ class AccountState {
   latelyUs = 0
   wasAsked = false
   peak = 0
+  /** When the latest request asked, and whether that was soon after the one before. */
+  #askedAt = -Infinity
+  #isRegular = false
   readonly told = new Told()
   /** The report that is under way, and when it was sent. */
   sent: Report | undefined
@@ -264,8 +271,10 @@ class AccountState {
   // --- requests
 
   /** A request asks for time. */
-  ask(hold: HoldRecord): void {
+  ask(hold: HoldRecord, now: number): void {
     const { limitUs } = hold
+    this.#isRegular = now - this.#askedAt < GRANT_US
+    this.#askedAt = now
     const priceUs = (hold.priceUs = Math.min(hold.owner.priceUs(hold), limitUs))
     this.limitUs = limitUs
     this.unitUs = priceUs
@@ -409,7 +418,7 @@ class AccountState {
     this.dropGrant()
     const { own, firstInLine: first, terms } = this
     const latest = own.lastEnd
-    let lasts = latest === Infinity ? LEASE_US : Math.max(0, latest - now)
+    let lasts = latest === Infinity ? PARKED_US : Math.max(0, latest - now)
     let want = 0
     for (let hold = first; hold !== undefined; hold = hold.behind) {
       hold.priceUs = Math.min(hold.owner.priceUs(hold), hold.limitUs)
@@ -417,7 +426,10 @@ class AccountState {
       want += hold.priceUs
       lasts = Math.max(lasts, hold.priceUs)
     }
-    const wish = wishes && terms.grantAhead ? this.#wishUs() : 0
+    const isAhead = wishes && terms.grantAhead
+    const hotUs = isAhead ? this.#hotUs() : 0
+    const wish = hotUs === 0 && isAhead ? this.#standingUs(now) : hotUs
+    this.grant.isStanding = hotUs === 0
     const report: Report = {
       subject: this.subject,
       id: this.id,
@@ -441,7 +453,7 @@ class AccountState {
       count: this.waiting,
       unit: first?.priceUs ?? 0,
       wish,
-      wishPlaces: wish > 0 ? 2 * Math.max(1, this.peak) : 0,
+      wishPlaces: hotUs > 0 ? 2 * Math.max(1, this.peak) : Math.sign(wish),
       limit: first?.limitUs ?? (this.highestLimitUs || this.limitUs),
     }
     this.sent = report
@@ -452,10 +464,19 @@ class AccountState {
     return report
   }
 
-  /** Time wished for ahead. */
-  #wishUs(): number {
+  /** Time wished for ahead where requests follow each other from tick to tick. */
+  #hotUs(): number {
     const { unitUs, latelyUs, demandUs } = this
     return Math.floor(Math.max(1.25 * latelyUs, demandUs > unitUs ? 2 * demandUs : 0))
+  }
+
+  /** Time wished for ahead where the subject comes again within the lease, and half of its budget and places is free. */
+  #standingUs(now: number): number {
+    const { unitUs, limitUs, own, others } = this
+    if (!this.#isRegular || now - this.#askedAt >= GRANT_US || unitUs * LARGE_PART > limitUs) return 0
+    const usedUs = this.usedUs(now)
+    const isHalfFree = 2 * (usedUs + others.held + others.ahead) <= limitUs
+    return isHalfFree && this.hasPlace(limitUs, usedUs, 2 * (own.live + others.running) + 1) ? STANDING * unitUs : 0
   }
 
   /**
@@ -520,6 +541,7 @@ class AccountState {
   /** What the store has is to be told again: it may have lost it. */
   tellAgain(): void {
     this.told.isKnown = false
+    this.dropGrant()
   }
 
   /** Says when those who wait are to be asked about again. Not all processes at once. */
@@ -539,7 +561,7 @@ class AccountState {
   /** Nothing is asked for ahead any more. */
   calm(): void {
     this.demandUs = this.latelyUs = 0
-    this.wasAsked = false
+    this.wasAsked = this.#isRegular = false
     this.dropGrant()
   }
 

@@ -79,7 +79,7 @@ function fits(account: Account, { priceUs, limitUs }: Hold, usedUs: number, now:
   }
   if (isAlone) return fitsShare(account, priceUs, limitUs, usedUs, now) || isLoneInOutage(account, now)
   const isGranted = priceUs <= grant.us && grant.places > 0 && limitUs >= grant.limitUs && now < grant.until
-  return isGranted && account.hasPlace(limitUs, usedUs)
+  return isGranted && (own.live === 0 || account.hasPlace(limitUs, usedUs))
 }
 
 /** Without the store: this process's share of what was left when the others were last heard, and of the places. */

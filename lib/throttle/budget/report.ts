@@ -1,9 +1,11 @@
 /** An active account is looked at this often. */
 export const TICK_US = 125_000
-/** The store counts what is granted ahead for so long after the last report. */
-export const LEASE_US = 2_000_000
+/** The store counts what is granted ahead for so long after the report that asked for it. */
+export const LEASE_US = 6_000_000
 /** The process uses it for so long after it has sent that report. */
-export const GRANT_US = LEASE_US / 2
+export const GRANT_US = 5_000_000
+/** A request whose time stands still is told anew so often. */
+export const PARKED_US = 2_000_000
 /** The store counts a hold for so long after it should have ended: two ticks. */
 export const GRACE_US = 250_000
 

@@ -17,7 +17,7 @@ const FORMAT = 'w4'
 const DOUBLE_BYTES = 8
 const WORD = 2 ** 32
 /** FIELD in sync.lua. */
-const FIELD_BYTES = 47
+const FIELD_BYTES = 54
 /** SUMS in sync.lua. */
 const SUMS_BYTES = 64
 /** REPLY in sync.lua. */

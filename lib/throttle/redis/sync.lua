@@ -1,11 +1,12 @@
 -- Takes in one process's reports of subjects' windows, and grants time and places. A report costs the same for any
 -- number of processes: their sums stand beside their fields. All fields are counted only where a wish is not met and a
--- field may have expired since the last count. Times and amounts are whole microseconds.
+-- field may have expired since the last count, and for a request that only fits where nothing runs. Times and amounts are whole microseconds.
 --
 -- KEYS[i]  one subject's record, which passes from window to window: a hash of
---            <process>  FIELD: seq; used, held, ahead; when it expires unless it is written again; running; excused; added.
---                       An expired field counts its held as used, its ahead and running as nothing
---            s          SUMS over all of these: used, held, ahead; when the first field expires; running; excused; added;
+--            <process>  FIELD: seq; used, held, ahead; when it expires unless it is written again; running; excused;
+--                       added; when all that runs should have ended, 0 if nothing runs: from then its held counts as
+--                       used. An expired field's ahead and running count as nothing
+--            s          SUMS over all of these: used, held, ahead; when the first field changes by itself; running; excused; added;
 --                       strain; carried, which is part of used; the highest limit of this window or of those that
 --                       left strain or a debt; when the window ends
 --            n          the subject's name, where a process keeps names
@@ -20,9 +21,9 @@
 local call, pack, unpacked, min, max, floor = redis.call, struct.pack, struct.unpack, math.min, math.max, math.floor
 local COMMAND, COMMAND_BYTES, REPLY = '<ddddddddddddddddddd', 152, '<dddddddddddddddd'
 local CARRIES, CLEARS, NEWS = 1, 2, 4 -- flags of a command
-local FIELD, NEVER = '<I5i7I6I6I7I3I6i7', 2 ^ 55
+local FIELD, NEVER = '<I5i7I6I6I7I3I6i7I7', 2 ^ 55
 local SUMS = '<i7I6I6I7I3I6i7I3I6I6I7' -- longer ones would take three times the memory
-local NO_FIELD, NO_SUMS = pack(FIELD, 0, 0, 0, 0, 0, 0, 0, 0), pack(SUMS, 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0, 0)
+local NO_FIELD, NO_SUMS = pack(FIELD, 0, 0, 0, 0, 0, 0, 0, 0, 0), pack(SUMS, 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0, 0)
 local KEPT, SMALL = 2 ^ (-1 / 8), 105 -- strain falls to half in eight windows; so little is forgotten
 local MOST_WINDOWS, MOST_TIME = 32, 7 * 86400 * 1000000 -- so long a record outlives its window
 local CLOSED, WRITTEN, LATE, UNREADABLE = 0, 1, 2, 3
@@ -48,18 +49,19 @@ end
 
 -- The other processes' sums, by their fields; what has expired is written back.
 local function count(key)
-  local o = {used = 0, held = 0, ahead = 0, running = 0, excused = 0, added = 0, expires = NEVER}
+  local o = {used = 0, held = 0, ahead = 0, running = 0, excused = 0, added = 0, expires = NEVER, runs = 0}
   local all = call('HGETALL', key)
   for i = 1, #all, 2 do
     local name, value = all[i], all[i + 1]
     if name ~= 's' and name ~= 'n' and name ~= process and #value == #NO_FIELD then
-      local seq, used, held, ahead, expires, running, excused, added = unpacked(FIELD, value)
-      if expires <= time then
-        used, held, ahead, running = used + held, 0, 0, 0
-        call('HSET', key, name, pack(FIELD, seq, used, held, ahead, NEVER, running, excused, added))
-      else
-        o.expires = min(o.expires, expires)
+      local seq, used, held, ahead, expires, running, excused, added, runs = unpacked(FIELD, value)
+      local isOver = expires <= time
+      if isOver or runs > 0 and runs <= time then
+        used, held, runs = used + held, 0, 0
+        if isOver then ahead, running, expires = 0, 0, NEVER end
+        call('HSET', key, name, pack(FIELD, seq, used, held, ahead, expires, running, excused, added, runs))
       end
+      o.expires, o.runs = min(o.expires, runs > 0 and runs or expires), max(o.runs, runs)
       o.used, o.held, o.ahead, o.running = o.used + used, o.held + held, o.ahead + ahead, o.running + running
       o.excused, o.added = o.excused + excused, o.added + added
     end
@@ -82,12 +84,12 @@ local function roll(key, sums, starts, ends, flags)
     local name, value = all[i], all[i + 1]
     if name == 'n' then keep[#keep + 1], keep[#keep + 2] = name, value
     elseif name ~= 's' and #value == #NO_FIELD then
-      local seq, _, held, _, expires, running = unpacked(FIELD, value)
-      if expires <= ended then used = used + held
-      elseif expires > starts and expires < NEVER and starts >= ended then
-        value = pack(FIELD, seq, 0, 0, 0, expires, running, 0, 0)
+      local seq, _, held, _, _, running, _, _, runs = unpacked(FIELD, value)
+      if runs <= ended then used = used + held
+      elseif runs > starts and starts >= ended then
+        value = pack(FIELD, seq, 0, 0, 0, runs, running, 0, 0, runs)
         keep[#keep + 1], keep[#keep + 2] = name, value
-        places, first, last = places + running, min(first, expires), max(last, expires)
+        places, first, last = places + running, min(first, runs), max(last, runs)
         if name == process then mine = value end
       end
     end
@@ -132,8 +134,9 @@ local function sync(key, name, starts, ends, seq, stored, flags, used, held, run
     look()
   end
 
-  -- All are held, or the first alone and the rest is ahead: it expires to nothing. Or one that nothing runs beside. Where
-  -- nobody is left waiting, half of what is left at most is ahead, so that the end of a budget is not stranded.
+  -- All are held, or the first alone and the rest is ahead: it expires to nothing. Or one that nothing runs beside; but
+  -- time that others have ahead is left to them where it would fit without that. Where nobody is left waiting, half of
+  -- what is left at most is ahead, so that the end of a budget is not stranded.
   local granted, places, ahead, spare = 0, 0, 0, 0
   if want <= left and number <= slots or number == 0 then
     granted, places = want, number
@@ -143,16 +146,27 @@ local function sync(key, name, starts, ends, seq, stored, flags, used, held, run
     granted, places = unit, 1
     spare = min(number, slots) - 1
     if spare > 0 then ahead = min(want, left) - unit end
-  elseif o.running + running == 0 and o.used + used <= limit then
-    granted, places = unit, 1
+  elseif running == 0 then
+    if o.running > 0 and not o.runs then
+      o = count(key)
+      o.used = o.used + carried
+    end
+    local isTooDear = unit > limit - o.used - used
+    if o.used + used <= limit and (o.running == 0 or o.runs == 0 and (isTooDear or o.ahead == 0)) then
+      granted, places = unit, 1
+    end
   end
   held, running = held + granted, running + places + spare
 
-  local expires = NEVER
-  if held > 0 or running > 0 then expires = time + max(lasts + grace, least, ahead > 0 and lease or 0) end
+  local expires, runs = NEVER, 0
+  if held > 0 or running > 0 then
+    runs = time + max(lasts + grace, least)
+    expires = ahead > 0 and max(runs, time + lease) or runs
+  end
+  if running <= spare then runs = 0 end
   local total, extra, top = o.used + used, o.added + added, limit0
   if number == 0 or granted > 0 then top = max(limit, limit0) end -- a refused request is no measure
-  call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, added), 's', pack(SUMS, total, o.held + held, o.ahead + ahead, min(o.expires, expires),
+  call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, added, runs), 's', pack(SUMS, total, o.held + held, o.ahead + ahead, min(o.expires, runs > 0 and runs or expires),
     o.running + running, o.excused + excused, extra, strain, carried, top, ends))
   if name and name ~= '' then call('HSET', key, 'n', name) end
 

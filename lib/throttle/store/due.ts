@@ -1,5 +1,5 @@
 import type { Account } from '../budget/account'
-import { GRACE_US, LEASE_US, TICK_US } from '../budget/report'
+import { GRACE_US, PARKED_US, TICK_US } from '../budget/report'
 
 /** All processes together may be off by a hundredth of the limit; one of them by this at least. */
 const TOLERANCE = 100
@@ -11,18 +11,19 @@ const LAST_US = 2_000_000
 
 /**
  * When a report is due. `now`: requests wait for what it frees, here or perhaps in other processes. `tick`: the truth
- * differs from what was told by more than the tolerance, something is ahead, or a hold ends later or sooner than was told.
+ * differs from what was told by more than the tolerance, a hot subject has something ahead, or a hold ends later or sooner than was told.
  */
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
   const { told, own, grant, hasNews, hasEnded } = account
   if (!told.isKnown || hasNews) return 'tick'
   if (hasEnded && (account.waiting > 0 || areFew(account, now))) return 'now'
   const untold = own.usedUs(now) + own.pricedUs(now) - told.used - told.held
-  if (Math.abs(untold) > toleranceOf(account) || grant.us > 0 || told.ahead > 0) return 'tick'
+  if (Math.abs(untold) > toleranceOf(account)) return 'tick'
+  if ((grant.us > 0 || told.ahead > 0) && !grant.isStanding) return 'tick'
   if (own.addedUs !== told.added) return 'tick'
   if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'
   if (isBeyond(account, now) && now - account.heardAt > LAST_US && account.endsInUs(now) < LAST_US) return 'tick'
-  const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + LEASE_US / 2 > told.until
+  const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + PARKED_US / 2 > told.until
   return endsLater ? 'tick' : undefined
 }
 

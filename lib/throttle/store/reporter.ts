@@ -284,10 +284,14 @@ export class Reporter {
 
   /** @param isLost the server may have lost what it was told; else it has heard of more processes: each may be off by less */
   #changed(server: ServerHealth, isLost: boolean): void {
-    for (const account of isLost ? this.#active : this.#subjects) {
+    const now = nowUs(this.#clock)
+    for (const account of this.#subjects) {
       if (account.server !== server) continue
-      if (isLost) account.tellAgain()
-      else this.activate(account)
+      if (!isLost) this.activate(account)
+      else if (this.#active.has(account) || now < account.grant.until) {
+        account.tellAgain() // the others tell all when they ask for their next request
+        this.activate(account)
+      }
     }
   }
 

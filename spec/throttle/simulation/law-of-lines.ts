@@ -56,7 +56,9 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
     if (!first) continue
     const { limitUs } = first
     const free = limitUs - used - held - ahead + account.grant.us - slack
-    const isLone = !isBusy && !work.isBusySince(sim.loop.now - LOOK_US - 1) && used <= limitUs - slack
+    // What would fit but for time that others have ahead waits for that.
+    const isKeptAhead = ahead > account.grant.us && first.priceUs <= limitUs - used - held
+    const isLone = !isBusy && !work.isBusySince(sim.loop.now - LOOK_US - 1) && used <= limitUs - slack && !isKeptAhead
     const places = (PLACES * (limitUs - used - slack)) / (limitUs * strain)
     const isFit = first.priceUs <= free && running - account.grant.places + 1 <= places
     if (!isFit && !isLone) {

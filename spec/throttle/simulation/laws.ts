@@ -1,6 +1,6 @@
 import { PLACES } from '../../../lib/throttle/budget/account'
 import type { RefusalReason } from '../../../lib/throttle/budget/hold'
-import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
+import { GRACE_US, GRANT_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import { Allowances } from './allowances'
 import { watchLines } from './law-of-lines'
 import { watchWindows } from './law-of-windows'
@@ -107,7 +107,10 @@ export class Laws {
       if (from < start && to > start) guessed += one.admittedPriceUs // told within a tick
       if (to > start) beyond += Math.max(0, one.countedUs - one.admittedPriceUs)
     }
-    const isAlone = [...work.live].every((one) => one === request || one.admittedAt > sim.loop.now - sim.roundTrip)
+    // One that was started from time ahead is not told before it has used half of the tolerance: that time was reserved.
+    const isUntold = (one: SimulatedRequest) =>
+      one.admittedAt > sim.loop.now - (one.admittedAt > one.arrivedAt ? sim.roundTrip : GRANT_US)
+    const isAlone = [...work.live].every((one) => one === request || isUntold(one))
     const slack = 2 * allow.toleranceUs
     const isLone = isAlone && used <= limitUs + slack
     if (isLone && used + held > limitUs * 0.9) this.#lones.set(key, Math.max(this.#lones.get(key) ?? 0, priceUs))
@@ -138,7 +141,7 @@ export class Laws {
     const { now } = sim.loop
     const start = work.startOf(number)
     if (now - start <= allow.boundaryUs * 4) return
-    const granted = request.admittedAt > request.arrivedAt ? sim.roundTrip : LEASE_US / 2 + sim.roundTrip
+    const granted = request.admittedAt > request.arrivedAt ? sim.roundTrip : GRANT_US + sim.roundTrip
     const heard = 2 * TICK_US + sim.roundTrip
     // While a process has a hold it need not tell what its requests took, nor that they have ended, since the last began.
     const told = now - granted - heard - GRACE_US
@@ -152,7 +155,7 @@ export class Laws {
     for (const { asked } of work.live) if (asked.clientWait) unknown += sim.heardWithin + TICK_US
     // The store looks for what has expired where a wish is not met.
     const hash = sim.model.hash(work.id, number)
-    for (const { expires, held } of hash?.fields.values() ?? []) if (expires <= sim.time) unknown += held
+    for (const { runs, held } of hash?.fields.values() ?? []) if (runs <= sim.time) unknown += held
     for (const { at, held } of hash?.lapsed ?? []) if (at > sim.time - granted) unknown += held
     const known = work.used(number) - unknown
     // Those with a higher limit may have been granted theirs since. What another process's earlier window left running is

@@ -18,6 +18,8 @@ export interface Field {
   running: number
   excused: number
   added: number
+  /** When all that runs should have ended: from then `held` counts as used. 0 where nothing runs. */
+  runs: number
 }
 
 /** As SUMS in sync.lua. */
@@ -47,14 +49,16 @@ export interface Hash {
   readonly lapsed: { readonly at: number; readonly held: number }[]
 }
 
-/** What fields say together. */
-type Others = { -readonly [Name in keyof Omit<Sums, 'strain' | 'carried' | 'limit' | 'ends'>]: number }
+/** What fields say together; when all that runs should have ended, if they were counted. */
+type Others = { -readonly [Name in keyof Omit<Sums, 'strain' | 'carried' | 'limit' | 'ends'>]: number } & {
+  runs?: number
+}
 
 const NO_SUMS: Sums = {
   ...{ used: 0, held: 0, ahead: 0, expires: NEVER, running: 0, excused: 0, added: 0 },
   ...{ strain: 0, carried: 0, limit: 0, ends: 0 },
 }
-const NO_FIELD: Field = { seq: 0, used: 0, held: 0, ahead: 0, expires: 0, running: 0, excused: 0, added: 0 }
+const NO_FIELD: Field = { seq: 0, used: 0, held: 0, ahead: 0, expires: 0, running: 0, excused: 0, added: 0, runs: 0 }
 
 /** sync.lua and beat.lua over one server's keys, in TypeScript. Times are µs by the server's clock. */
 export class StoreModel {
@@ -104,22 +108,28 @@ export class StoreModel {
       this.hashes.set(c.id, hash)
     } else if (rolls) last = roll(hash, c)
     const mine = hash.fields.get(process) ?? NO_FIELD
-    if (mine.held > 0 && mine.expires <= time) hash.lapsed.push({ at: time, held: mine.held })
+    if (mine.held > 0 && mine.runs <= time) hash.lapsed.push({ at: time, held: mine.held })
     const figures = this.#write(hash, process, mine, c, time, isNew, last)
     return { time, status: 'written', found, figures }
   }
 
   /** The other processes' sums, by their fields. What has expired is written back. */
   #count(hash: Hash, process: string, time: number): Others {
-    const o = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0, expires: NEVER }
+    const o = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0, expires: NEVER, runs: 0 }
     for (const [name, field] of hash.fields) {
       if (name === process) continue
-      if (field.expires <= time) {
+      const isOver = field.expires <= time
+      if (isOver || (field.runs > 0 && field.runs <= time)) {
         if (field.held > 0) hash.lapsed.push({ at: time, held: field.held })
         field.used += field.held
-        field.held = field.ahead = field.running = 0
+        field.held = field.runs = 0
+      }
+      if (isOver) {
+        field.ahead = field.running = 0
         field.expires = NEVER
-      } else o.expires = Math.min(o.expires, field.expires)
+      }
+      o.expires = Math.min(o.expires, field.runs > 0 ? field.runs : field.expires)
+      o.runs = Math.max(o.runs, field.runs)
       o.used += field.used
       o.held += field.held
       o.ahead += field.ahead
@@ -162,18 +172,24 @@ export class StoreModel {
       o.used += carried
       room = this.#room(o, c, strain)
     }
+    const isFirstOut = c.count > 0 && (c.unit > room.left || room.slots <= 0)
+    if (isFirstOut && c.running === 0 && o.running > 0 && o.runs === undefined) {
+      o = this.#count(hash, process, time)
+      o.used += carried
+    }
     const { granted, count, ahead, places } = this.#grant(o, c, room)
     const held = c.held + granted
     const running = c.running + count + places
-    let expires = NEVER
-    if (held > 0 || running > 0) expires = time + Math.max(c.lasts + GRACE_US, LEAST_US, ahead > 0 ? LEASE_US : 0)
+    const until = held > 0 || running > 0 ? time + Math.max(c.lasts + GRACE_US, LEAST_US) : NEVER
+    const expires = ahead > 0 ? Math.max(until, time + LEASE_US) : until
+    const runs = running > places ? until : 0
     const { used, excused, added, seq } = c
-    hash.fields.set(process, { seq, used, held, ahead, expires, running, excused, added })
+    hash.fields.set(process, { seq, used, held, ahead, expires, running, excused, added, runs })
     hash.sums = {
       used: o.used + used,
       held: o.held + held,
       ahead: o.ahead + ahead,
-      expires: Math.min(o.expires, expires),
+      expires: Math.min(o.expires, runs > 0 ? runs : expires),
       running: o.running + running,
       excused: o.excused + excused,
       added: o.added + added,
@@ -215,7 +231,9 @@ export class StoreModel {
       const ahead = places > 0 ? Math.min(c.want, left) - c.unit : 0
       return { granted: c.unit, count: 1, ahead, places }
     }
-    if (o.running + c.running === 0 && o.used + c.used <= c.limit) return { ...none, granted: c.unit, count: 1 }
+    const isTooDear = c.unit > c.limit - o.used - c.used
+    const isAlone = o.running === 0 || (o.runs === 0 && (isTooDear || o.ahead === 0))
+    if (c.running === 0 && o.used + c.used <= c.limit && isAlone) return { ...none, granted: c.unit, count: 1 }
     return none
   }
 }
@@ -242,8 +260,9 @@ function roll(hash: Hash, c: Report): number {
   const next = { running: 0, expires: NEVER }
   let last = 0
   for (const [name, field] of [...hash.fields]) {
-    if (field.expires <= sums.ends) used += field.held
-    else if (field.expires > c.starts && field.expires < NEVER && c.starts >= sums.ends) {
+    if (field.runs <= sums.ends) used += field.held
+    else if (field.runs > c.starts && c.starts >= sums.ends) {
+      field.expires = field.runs
       field.used = field.held = field.ahead = field.excused = field.added = 0
       next.running += field.running
       next.expires = Math.min(next.expires, field.expires)

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lib/http/clock'
 import type { Account } from '../../../lib/throttle/budget/account'
 import { RoutePrice } from '../../../lib/throttle/budget/price'
-import { type Answer, GRACE_US, LEASE_US, type Report } from '../../../lib/throttle/budget/report'
+import { type Answer, GRACE_US, LEASE_US, PARKED_US, type Report } from '../../../lib/throttle/budget/report'
 import { Budgets } from '../../../lib/throttle/budgets'
 import { type ServerHealth, StoreHealth } from '../../../lib/throttle/store/health'
 import { waitingOf } from '../spec-request'
@@ -200,7 +200,7 @@ export class SimulatedProcess implements Clock {
       const heldUs = Math.max(own.pricedUs(now), told, stored)
       const line = waitingOf(account)
       const waits = line.map(({ priceUs }) => priceUs)
-      const lasts = own.lastEnd === Infinity ? LEASE_US : own.lastEnd - now
+      const lasts = own.lastEnd === Infinity ? PARKED_US : own.lastEnd - now
       const until = loop.now + Math.max(0, lasts, ...waits) + GRACE_US
       this.atDeath.set(`${work.id}/${number}`, { heldUs, until, live: own.live + account.grant.places + line.length })
     }
