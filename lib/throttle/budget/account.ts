@@ -194,7 +194,7 @@ class AccountState {
 
   /** Whether nothing of it matters any more: no request, no report, no strain, no debt. */
   hasNothingLeft(now: number): boolean {
-    if (this.own.live > 0 || this.waiting > 0 || this.sent !== undefined) return false
+    if (this.own.live > 0 || this.waiting > 0 || this.sent !== undefined || this.#isRecent(now)) return false
     if (this.own.usedUs(now) === 0 && this.lastSeq === 0 && this.strain === NO_STRAIN && this.carriedUs === 0)
       return true
     const { windowUs, carryOver } = this.terms
@@ -273,7 +273,7 @@ class AccountState {
   /** A request asks for time. */
   ask(hold: HoldRecord, now: number): void {
     const { limitUs } = hold
-    this.#isRegular = now - this.#askedAt < GRANT_US
+    this.#isRegular = this.#isRecent(now)
     this.#askedAt = now
     const priceUs = (hold.priceUs = Math.min(hold.owner.priceUs(hold), limitUs))
     this.limitUs = limitUs
@@ -470,10 +470,15 @@ class AccountState {
     return Math.floor(Math.max(1.25 * latelyUs, demandUs > unitUs ? 2 * demandUs : 0))
   }
 
+  /** Whether a request asked so lately that another one would make the subject a regular one. */
+  #isRecent(now: number): boolean {
+    return now - this.#askedAt < GRANT_US
+  }
+
   /** Time wished for ahead where the subject comes again within the lease, and half of its budget and places is free. */
   #standingUs(now: number): number {
     const { unitUs, limitUs, own, others } = this
-    if (!this.#isRegular || now - this.#askedAt >= GRANT_US || unitUs * LARGE_PART > limitUs) return 0
+    if (!this.#isRegular || !this.#isRecent(now) || unitUs * LARGE_PART > limitUs) return 0
     const usedUs = this.usedUs(now)
     const isHalfFree = 2 * (usedUs + others.held + others.ahead) <= limitUs
     return isHalfFree && this.hasPlace(limitUs, usedUs, 2 * (own.live + others.running) + 1) ? STANDING * unitUs : 0

@@ -11,7 +11,8 @@ const LAST_US = 2_000_000
 
 /**
  * When a report is due. `now`: requests wait for what it frees, here or perhaps in other processes. `tick`: the truth
- * differs from what was told by more than the tolerance, a hot subject has something ahead, or a hold ends later or sooner than was told.
+ * differs from what was told by more than the tolerance, a hot subject has something ahead, or a hold ends later or sooner
+ * than was told.
  */
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
   const { told, own, grant, hasNews, hasEnded } = account
@@ -23,7 +24,10 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
   if (own.addedUs !== told.added) return 'tick'
   if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'
   if (isBeyond(account, now) && now - account.heardAt > LAST_US && account.endsInUs(now) < LAST_US) return 'tick'
-  const endsLater = own.lastEnd > told.until + GRACE_US / 2 && now + PARKED_US / 2 > told.until
+  const { lastEnd } = own
+  const startedAhead = told.ahead > 0 && lastEnd < Infinity // its time is reserved as long as the grant lasts
+  const until = startedAhead ? Math.max(told.until, grant.until) : told.until
+  const endsLater = lastEnd > until + GRACE_US / 2 && now + PARKED_US / 2 > until
   return endsLater ? 'tick' : undefined
 }
 

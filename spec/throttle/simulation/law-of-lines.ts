@@ -41,10 +41,10 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
   )
   let [held, ahead, running, isBusy] = [0, 0, 0, dying.length > 0]
   for (const process of dying) running += process.atDeath.get(`${work.id}/${number}`)?.live ?? 0
-  for (const [process, { own, grant }] of open) {
+  for (const [process, { own, grant, told }] of open) {
     running += own.live + grant.places
     held += own.heldUs(process.nowUs())
-    ahead += grant.us
+    ahead += grant.isStanding ? Math.max(grant.us, told.ahead) : grant.us // unused, it is left to lapse
     isBusy ||= own.live > 0
   }
   const used = work.used(number) + laws.strains.carried(work, number) + laws.allow.heldOfSilentUs(work, number)

@@ -71,17 +71,19 @@ export class Strains {
   }
 
   #lastTicks(work: Work, end: number): number {
-    return work.between(end - this.sim.heardWithin, end)
+    const from = end - this.sim.heardWithin
+    return work.between(from, end) + work.seenLate(from, end)
   }
 
   /** By what one process did by itself. */
   ofProcess(work: Work, number: number, process: SimulatedProcess): number {
     const { limitUs } = this.sim.scenario
-    return this.#strain(
+    const strain = this.#strain(
       work,
       number,
       (window) => (work.used(window, process) - Math.max(0, work.added(window))) / limitUs,
     )
+    return strain > FORGOTTEN ? strain : 1
   }
 
   #strain(work: Work, number: number, overshoot: (window: number) => number): number {

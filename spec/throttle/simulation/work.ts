@@ -36,6 +36,7 @@ export class Work {
   readonly stretches: Stretch[] = []
   /** When time was last charged that no running request took. */
   chargedAt = -Infinity
+  readonly #late: { readonly at: number; readonly us: number }[] = []
   #recent: Stretch[] = []
   readonly #windows = new Map<number, Map<SimulatedProcess, Done>>()
 
@@ -101,6 +102,12 @@ export class Work {
     const done = this.#done(this.number(), process)
     done.us += us
     done.lateUs += us
+    this.#late.push({ at: this.now(), us })
+  }
+
+  /** What was seen late in so long a time. */
+  seenLate(from: number, to: number): number {
+    return this.#late.reduce((sum, { at, us }) => sum + (at >= from && at < to ? us : 0), 0)
   }
 
   /** A request was written off unseen: towards overshoot it counts a quarter of its limit. */
