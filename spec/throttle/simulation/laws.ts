@@ -89,7 +89,6 @@ export class Laws {
     const { work, limitUs, admittedPriceUs: priceUs } = request
     const number = work.number()
     const start = work.startOf(number)
-    if (sim.loop.now - start <= allow.boundaryUs * 4) return
     const key = `${work.id}/${number}`
     const used = work.used(number)
     let [held, guessed, beyond] = [0, 0, 0]
@@ -115,6 +114,7 @@ export class Laws {
     const isLone = isAlone && used <= limitUs + slack
     if (isLone && used + held > limitUs * 0.9) this.#lones.set(key, Math.max(this.#lones.get(key) ?? 0, priceUs))
     const lone = this.#lones.get(key) ?? 0
+    if (sim.loop.now - start <= allow.boundaryUs * 4) return
     const most = limitUs + guessed + slack + beyond + work.carried(number) + lone + allow.roundingUs
     if (used + held > most && !isLone)
       sim.found('there is room at each admission', {
