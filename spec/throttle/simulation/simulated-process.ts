@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lib/http/clock'
 import type { Account } from '../../../lib/throttle/budget/account'
 import { RoutePrice } from '../../../lib/throttle/budget/price'
-import { type Answer, GRACE_US, LEASE_US, PARKED_US, type Report } from '../../../lib/throttle/budget/report'
+import { type Answer, GRACE_US, PARKED_US, type Report } from '../../../lib/throttle/budget/report'
 import { Budgets } from '../../../lib/throttle/budgets'
 import { type ServerHealth, StoreHealth } from '../../../lib/throttle/store/health'
 import { waitingOf } from '../spec-request'
