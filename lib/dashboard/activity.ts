@@ -59,8 +59,8 @@ export class Activity {
   /** Routes by the method and path that were asked for. */
   readonly #lookedUp = new Map<string, string>()
   #lookUps = { second: -1, layers: 0 }
-  /** When outdated refusals were last dropped. */
-  #sweptAt = -Infinity
+  /** When outdated routes and refusals were last dropped. */
+  readonly #sweptAt = new Map<object, number>()
 
   /**
    * @param windows names of those that count
@@ -108,6 +108,8 @@ export class Activity {
   #route(name: string): RouteActivity {
     const known = this.routes.get(name)
     if (known !== undefined) return known
+    if (this.routes.size >= MOST_ROUTES)
+      this.#forget(this.routes, ({ requests, ms }, now) => requests.total(now) + ms.total(now))
     if (this.routes.size >= MOST_ROUTES && name !== OTHER_ROUTES) return this.#route(OTHER_ROUTES)
     const route = { ms: new Series(), requests: new Series() }
     this.routes.set(name, route)
@@ -120,7 +122,7 @@ export class Activity {
     const key = [window, reason, dryRun, route, subject].join('\n')
     const known = this.refusals.get(key)
     if (known !== undefined) return known
-    if (this.refusals.size >= MOST_REFUSALS) this.#forgetRefusals()
+    if (this.refusals.size >= MOST_REFUSALS) this.#forget(this.refusals, ({ count }, now) => count.total(now))
     const others = this.refusals.size >= MOST_REFUSALS
     const made = { subject: others ? undefined : subject, route: others ? OTHER_ROUTES : route, window, reason, dryRun }
     const place = others ? [window, reason, dryRun].join('\n') : key
@@ -144,11 +146,11 @@ export class Activity {
     return route
   }
 
-  /** Drops those that are older than the charts. A flood of new kinds does not make it search each time. */
-  #forgetRefusals(): void {
+  /** Drops what is older than the charts. A flood of new kinds does not make it search each time. */
+  #forget<T>(kept: Map<string, T>, total: (each: T, now: number) => number): void {
     const now = this.#now()
-    if (now - this.#sweptAt < STEP_MS) return
-    this.#sweptAt = now
-    for (const [key, { count }] of this.refusals) if (count.total(now) === 0) this.refusals.delete(key)
+    if (now - (this.#sweptAt.get(kept) ?? -Infinity) < STEP_MS) return
+    this.#sweptAt.set(kept, now)
+    for (const [key, each] of kept) if (total(each, now) === 0) kept.delete(key)
   }
 }

@@ -27,9 +27,16 @@ interface Match {
  * @returns undefined where no route was reached
  */
 export function routeName(req: Request): string | undefined {
-  const route = req.route as { readonly path?: unknown } | undefined
+  const route = req.route as Layer['route']
   if (route === undefined || typeof route.path !== 'string') return undefined
-  return `${req.method} ${mountPattern(req, route)}${route.path}`.slice(0, LONGEST)
+  return `${methodName(req, route)} ${mountPattern(req, route)}${route.path}`.slice(0, LONGEST)
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/** Thirty other methods reach a route of `app.all()`: those that the app did not write are one. */
+function methodName({ method }: Request, route: NonNullable<Layer['route']>): string {
+  return METHODS.includes(method) || route.methods?.[method.toLowerCase()] ? method : 'OTHER'
 }
 
 /** How many layers of Express's router may be tried yet. */
@@ -47,11 +54,16 @@ export function routeAskedFor(req: Request, lookUp: LookUp): string | undefined 
   const path = req.baseUrl + req.path
   if (lookUp.layers <= 0 || path.length > LONGEST_PATH) return undefined
   const method = req.method === 'HEAD' ? 'get' : req.method.toLowerCase()
-  const pattern = patternFor(method, stackOf(req.app), path, lookUp)
-  return pattern === undefined ? undefined : `${req.method} ${pattern}`.slice(0, LONGEST)
+  const found = routeFor(method, stackOf(req.app), path, lookUp)
+  return found && `${methodName(req, found.route)} ${found.pattern}`.slice(0, LONGEST)
 }
 
-function patternFor(method: string, stack: readonly Layer[], path: string, lookUp: LookUp): string | undefined {
+interface FoundRoute {
+  readonly route: NonNullable<Layer['route']>
+  readonly pattern: string
+}
+
+function routeFor(method: string, stack: readonly Layer[], path: string, lookUp: LookUp): FoundRoute | undefined {
   for (const layer of stack) {
     if (lookUp.layers-- <= 0) return undefined
     const { route, handle } = layer
@@ -59,11 +71,12 @@ function patternFor(method: string, stack: readonly Layer[], path: string, lookU
     const match = matched(layer, path)
     if (match === undefined) continue
     if (route !== undefined) {
-      if (typeof route.path === 'string' && (route.methods?.[method] || route.methods?._all)) return route.path
+      const { path: pattern, methods } = route
+      if (typeof pattern === 'string' && (methods?.[method] || methods?._all)) return { route, pattern }
       continue
     }
-    const rest = patternFor(method, handle?.stack ?? [], path.slice(match.path.length), lookUp)
-    if (rest !== undefined) return patternOf(match) + rest
+    const rest = routeFor(method, handle?.stack ?? [], path.slice(match.path.length), lookUp)
+    if (rest !== undefined) return { ...rest, pattern: patternOf(match) + rest.pattern }
   }
   return undefined
 }
@@ -104,12 +117,15 @@ function matched(layer: Layer, path: string): Match | undefined {
   }
 }
 
-/** The part of the path that a mount took, with the names of parameters in the place of their values. */
+/**
+ * The part of the path that a mount took, with the names of parameters in the place of their values; in lower case, since
+ * a client may write it in any.
+ */
 function patternOf({ path, params }: Match): string {
   const names = new Map(Object.entries(params).map(([name, value]) => [String(value), name]))
   const segments = path.split('/').map((segment) => {
     const name = names.get(decoded(segment))
-    return name === undefined ? segment : `:${name}`
+    return name === undefined ? segment.toLowerCase() : `:${name}`
   })
   // A parameter that is a part of a segment, or several of them: nothing of it is shown.
   const left = segments.filter((segment) => !segment.startsWith(':'))
@@ -123,7 +139,7 @@ function patternOf({ path, params }: Match): string {
 function covers(pattern: string, baseUrl: string): boolean {
   const [wanted, given] = [pattern.split('/'), baseUrl.split('/')]
   if (wanted.length !== given.length) return false
-  return wanted.every((segment, i) => segment.startsWith(':') || segment === '…' || segment === given[i])
+  return wanted.every((segment, i) => segment.startsWith(':') || segment === '…' || segment === given[i]?.toLowerCase())
 }
 
 function stackOf(app: Application): readonly Layer[] {

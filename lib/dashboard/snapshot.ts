@@ -116,7 +116,10 @@ export function overview(
     admitted: { aMinute: activity.admitted.aMinute(now), points: activity.admitted.points(now) },
     refused: { aMinute: activity.refused.aMinute(now), points: activity.refused.points(now) },
     refusals: refusalsOf(activity, now, names),
-    routes: routes.sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests).slice(0, ROUTES),
+    routes: routes
+      .filter(({ ms, requests }) => requests > 0 || ms.points.some((point) => point > 0))
+      .sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests)
+      .slice(0, ROUTES),
     overload: inside.overload?.message,
     store: {
       shared: inside.health !== undefined,

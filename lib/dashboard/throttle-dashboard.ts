@@ -82,10 +82,17 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     (window, name) => spenders.saw(window, name),
     () => viewers.areThere,
   )
-  const all = redis === undefined ? undefined : new AllProcesses(redis, prefix)
+  const all =
+    redis === undefined
+      ? undefined
+      : new AllProcesses(
+          redis,
+          prefix,
+          inside.windows.map(({ policy }) => policy),
+        )
   const guardedNames = names && guardedNamesOf(names)
-  const viewers: Viewers = new Viewers(inside.clock, async () =>
-    overview(inside, activity, spenders, await all?.read(), guardedNames),
+  const viewers: Viewers = new Viewers(inside.clock, async (finds) =>
+    overview(inside, activity, spenders, await all?.read(finds), guardedNames),
   )
 
   const isUsageShared = inside.windows.every(({ budgets }) => budgets.isUsageShared)
@@ -132,7 +139,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
   async function subjectOf(id: string): Promise<string | undefined> {
     const own = spenders.all().find(({ subject }) => subject === id)
     if (own !== undefined) return own.name
-    const stored = (await all?.read())?.windows.find(({ subject }) => subject === id)?.name
+    const stored = (await all?.of(id))?.find(({ name }) => name !== undefined)?.name
     return stored !== undefined && hashOf(stored) === id ? stored : undefined
   }
 

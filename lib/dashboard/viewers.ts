@@ -13,13 +13,13 @@ const MOST_VIEWERS = 50
 /** Those who watch, by server-sent events, each with a view of their own. While nobody does, nothing is read or runs. */
 export class Viewers {
   readonly #clock: Clock
-  readonly #look: () => Promise<Overview>
+  readonly #look: (finds: readonly string[]) => Promise<Overview>
   readonly #viewers = new Map<Response, View>()
   #isLooking = false
   #latest: Overview | undefined
 
-  /** @param look gathers what there is to see */
-  constructor(clock: Clock, look: () => Promise<Overview>) {
+  /** @param look gathers what there is to see; it is told what viewers look for */
+  constructor(clock: Clock, look: (finds: readonly string[]) => Promise<Overview>) {
     this.#clock = clock
     this.#look = look
   }
@@ -47,7 +47,7 @@ export class Viewers {
 
   /** Something happened that they want to see at once. */
   async refresh(): Promise<void> {
-    this.#sendAll(await this.#look())
+    this.#sendAll(await this.#look(this.#finds()))
   }
 
   close(): void {
@@ -65,12 +65,16 @@ export class Viewers {
       return
     }
     try {
-      this.#sendAll(await this.#look())
+      this.#sendAll(await this.#look(this.#finds()))
     } catch (err) {
       warnOnce('TOLLGATE_DASHBOARD', `throttleDashboard() cannot say what there is to see: ${String(err)}`)
       this.close()
     }
     this.#clock.after(EVERY_MS, () => void this.#repeat())
+  }
+
+  #finds(): string[] {
+    return [...this.#viewers.values()].map(({ find }) => find).filter((find) => find !== '')
   }
 
   #sendAll(overview: Overview): void {

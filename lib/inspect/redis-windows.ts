@@ -5,10 +5,15 @@ import type { RedisClient } from '../redis/redis-client'
 import { HourRecord } from '../advisor/hourly'
 import type { OverloadMessage } from '../throttle/events'
 import { parseOverload } from '../throttle/redis/overload-record'
-import { windowKeyPattern } from '../throttle/redis/record'
+import { windowKey, windowKeyPattern } from '../throttle/redis/record'
 import { parseUsageKey, usageKeyPattern } from '../throttle/redis/redis-usage'
 import { type PublishedWindow, parsePublishedWindow } from './published-window'
 
+/** Windows that a look at the top spenders of a server brings, at most. */
+const TOP = 1_000
+/** Windows that it reads to find others, and calls of SCAN: a server may have many other keys. */
+const READ_AT_A_LOOK = 5_000
+const SCANS_AT_A_LOOK = 250
 /** Keys looked at by one SCAN: small, so that no request of the throttle waits behind it. */
 const AT_ONCE = 200
 /** Redis is taken not to answer after so long. */
@@ -28,11 +33,27 @@ export interface Published {
 
 /** Reads the windows that are open in a Redis or a Cluster, and writes nothing. */
 export interface RedisWindows {
-  /** @param most ends the reading of a server once it has brought so many windows. Default: none */
-  read(most?: number): Promise<Published>
+  /** All of them. */
+  read(): Promise<Published>
+  /**
+   * Those of each server who have spent most, up to 1,000; who has spent most first. To find them it reads on where the
+   * last call ended, up to 5,000 windows a call: of more than that it knows the top after several calls.
+   *
+   * @param names of the windows that count
+   */
+  top(names: ReadonlySet<string>): Promise<TopSpenders>
+  /** Windows of certain subjects, whatever they have spent. */
+  of(subjects: readonly string[], policies: readonly { name: string; windowMs: number }[]): Promise<PublishedWindow[]>
   /** What processes counted for `advise()`, by the window's name, of windows that end in this hour since 1970 or later. */
   usage(first: number): Promise<Map<string, HourRecord>>
   close(): void
+}
+
+/** Who has spent most. */
+export interface TopSpenders {
+  readonly windows: PublishedWindow[]
+  /** There are others, or may be. */
+  readonly more: boolean
 }
 
 /**
@@ -57,6 +78,8 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
   }
   const close = () => opened.forEach((one) => one.disconnect())
   let masters: () => Redis[]
+  let all: Redis | Cluster
+  const searches = new WeakMap<Redis, Search>()
   let fullPrefix = prefix
   try {
     const first = await open(connectionOf(to))
@@ -64,32 +87,65 @@ export async function redisWindows(to: RedisClient | string, prefix: string): Pr
     const cluster = first.isCluster ? (first as Cluster) : await clusterOf(first as Redis)
     if (cluster && cluster !== first) await open(cluster)
     masters = cluster ? () => cluster.nodes('master') : () => [first as Redis]
+    all = cluster ?? first
+    all.options.keyPrefix = '' // SCAN says and takes whole keys: so do the other commands
   } catch (err) {
     close()
     throw said(err)
   }
+  const explained = async <T>(reading: () => Promise<T>): Promise<T> => {
+    try {
+      return await reading()
+    } catch (err) {
+      throw said(err)
+    }
+  }
+
+  async function read(): Promise<Published> {
+    const overloads: Overloads = new Map()
+    const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, overloads)))
+    return { windows: found.flat().sort(bySpent), overloads: [...overloads.values()] }
+  }
+
+  async function top(names: ReadonlySet<string>): Promise<TopSpenders> {
+    const found = await Promise.all(
+      masters().map((node) => {
+        const search = searches.get(node) ?? { cursor: '0', known: [] }
+        searches.set(node, search)
+        return topOf(node, fullPrefix, names, search)
+      }),
+    )
+    const windows = found.flatMap(({ windows }) => windows).sort(bySpent)
+    return { windows, more: found.some(({ more }) => more) }
+  }
+
+  async function of(subjects: readonly string[], policies: readonly { name: string; windowMs: number }[]) {
+    const keys = subjects.flatMap((id) =>
+      policies.map(({ name, windowMs }) => windowKey(fullPrefix, id, windowMs * 1_000, name)),
+    )
+    if (keys.length === 0) return []
+    const now = await timeOf(all)
+    const hashes = await Promise.all(keys.map((key) => all.hgetallBuffer(key)))
+    return hashes.flatMap((fields, i) => parsePublishedWindow(fullPrefix, keys[i] as string, fields, now) ?? [])
+  }
+
+  async function usage(first: number): Promise<Map<string, HourRecord>> {
+    const sums = new Map<string, HourRecord>()
+    for (const node of masters()) await addUsageOf(node, prefix, first, sums)
+    return sums
+  }
+
   return {
-    async read(most = Infinity) {
-      try {
-        const overloads = new Map<string, OverloadMessage>()
-        const found = await Promise.all(masters().map((node) => windowsOf(node, fullPrefix, most, overloads)))
-        const windows = found.flat().sort((a, b) => b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1))
-        return { windows, overloads: [...overloads.values()] }
-      } catch (err) {
-        throw said(err)
-      }
-    },
-    async usage(first) {
-      const sums = new Map<string, HourRecord>()
-      try {
-        for (const node of masters()) await addUsageOf(node, prefix, first, sums)
-        return sums
-      } catch (err) {
-        throw said(err)
-      }
-    },
+    read: () => explained(read),
+    top: (names) => explained(() => top(names)),
+    of: (subjects, policies) => explained(() => of(subjects, policies)),
+    usage: (first) => explained(() => usage(first)),
     close,
   }
+}
+
+function bySpent(a: PublishedWindow, b: PublishedWindow): number {
+  return b.spentMs - a.spentMs || (a.subject < b.subject ? -1 : 1)
 }
 
 /** A connection of our own that gives up at once: what is looked at is there now, or it is said that it is not. */
@@ -119,35 +175,89 @@ function refusedInfo(err: Error): string {
   throw err
 }
 
-/** @param overloads takes what is found of processes that shed load: they say so to each master */
-async function windowsOf(
+/** By the server's own clock, in µs since 1970: windows end by it. */
+async function timeOf(node: Redis | Cluster): Promise<number> {
+  const [seconds, micros] = (await node.time()).map(Number) as [number, number]
+  return seconds * 1_000_000 + micros
+}
+
+/** Keys may be named twice by SCAN: what was found is kept by key. */
+type Found = Map<string, PublishedWindow>
+
+/** Processes that shed load say so to each master. */
+type Overloads = Map<string, OverloadMessage>
+
+async function windowsOf(node: Redis, prefix: string, overloads: Overloads): Promise<PublishedWindow[]> {
+  const now = await timeOf(node)
+  const found: Found = new Map()
+  let cursor = '0'
+  do cursor = await scan(node, prefix, cursor, now, found, overloads)
+  while (cursor !== '0')
+  return [...found.values()]
+}
+
+/** How far the search for the top spenders of a server has come. */
+interface Search {
+  cursor: string
+  /** Keys of those found so far. */
+  known: readonly string[]
+}
+
+async function topOf(node: Redis, prefix: string, names: ReadonlySet<string>, search: Search): Promise<TopSpenders> {
+  const now = await timeOf(node)
+  const found: Found = new Map()
+  let { cursor } = search
+  const isFromTheStart = cursor === '0'
+  let scans = 0
+  do cursor = await scan(node, prefix, cursor, now, found)
+  while (cursor !== '0' && found.size < READ_AT_A_LOOK && ++scans < SCANS_AT_A_LOOK)
+  search.cursor = cursor
+  const isAll = isFromTheStart && cursor === '0'
+  const known = search.known.filter((key) => !found.has(key))
+  const hashes = await hashesOf(node, known)
+  for (const [i, key] of known.entries()) {
+    const window = parsePublishedWindow(prefix, key, hashes[i] ?? {}, now)
+    if (window) found.set(key, window)
+  }
+  const ours = [...found].filter(([, { window }]) => names.has(window)).sort(([, a], [, b]) => bySpent(a, b))
+  const top = ours.slice(0, TOP)
+  search.known = top.map(([key]) => key)
+  return { windows: top.map(([, window]) => window), more: !isAll || ours.length > TOP }
+}
+
+/** Returns where the next call goes on; `0`: at the start. */
+async function scan(
   node: Redis,
   prefix: string,
-  most: number,
-  overloads: Map<string, OverloadMessage>,
-): Promise<PublishedWindow[]> {
-  node.options.keyPrefix = '' // SCAN says and takes whole keys: so do the other commands
+  cursor: string,
+  now: number,
+  found: Found,
+  overloads?: Overloads,
+): Promise<string> {
+  node.options.keyPrefix = '' // a node of a Cluster has that of the Cluster's client
   const match = windowKeyPattern(prefix)
-  const found = new Map<string, PublishedWindow>() // SCAN may name a key twice
-  const [seconds, micros] = (await node.time()).map(Number) as [number, number] // its own: windows end by it
-  const now = seconds * 1_000_000 + micros
-  let cursor = '0'
-  do {
-    const [next, keys] = await node.scan(cursor, 'MATCH', match, 'COUNT', AT_ONCE, 'TYPE', 'hash')
-    cursor = next
-    const pipeline = node.pipeline()
-    for (const key of keys) pipeline.hgetallBuffer(key)
-    const replies = (await pipeline.exec()) ?? []
-    keys.forEach((key, i) => {
-      const [err, fields] = replies[i] ?? [new Error('no reply')]
-      if (err) throw err
-      const window = parsePublishedWindow(prefix, key, fields as Record<string, Buffer>, now)
-      const said = window ? undefined : parseOverload(prefix, key, fields as Record<string, Buffer>, now)
-      for (const [process, overload] of said ?? []) overloads.set(process, overload)
-      if (window) found.set(key, window)
-    })
-  } while (cursor !== '0' && found.size < most)
-  return [...found.values()]
+  const [next, keys] = await node.scan(cursor, 'MATCH', match, 'COUNT', AT_ONCE, 'TYPE', 'hash')
+  const hashes = await hashesOf(node, keys)
+  for (const [i, key] of keys.entries()) {
+    const fields = hashes[i] ?? {}
+    const window = parsePublishedWindow(prefix, key, fields, now)
+    if (window) found.set(key, window)
+    else
+      for (const [process, overload] of parseOverload(prefix, key, fields, now) ?? []) overloads?.set(process, overload)
+  }
+  return next
+}
+
+async function hashesOf(node: Redis, keys: readonly string[]): Promise<Record<string, Buffer>[]> {
+  if (keys.length === 0) return []
+  const pipeline = node.pipeline()
+  for (const key of keys) pipeline.hgetallBuffer(key)
+  const replies = (await pipeline.exec()) ?? []
+  return keys.map((_key, i) => {
+    const [err, fields] = replies[i] ?? [new Error('no reply')]
+    if (err) throw err
+    return fields as Record<string, Buffer>
+  })
 }
 
 async function addUsageOf(node: Redis, prefix: string, first: number, sums: Map<string, HourRecord>): Promise<void> {

@@ -8,6 +8,7 @@ import { budgetOf, redisStore, throttle, type ThrottleOptions, type ThrottleStor
 import { throttleDashboard, type DashboardOptions } from '../../lib/dashboard'
 import { Activity } from '../../lib/dashboard/activity'
 import { Series } from '../../lib/dashboard/series'
+import { hashOf } from '../../lib/dashboard/spenders'
 import { type Clock, systemClock } from '../../lib/http/clock'
 import type { Snapshot } from '../../lib/dashboard/snapshot'
 import type { ShownSubject } from '../../lib/dashboard/subjects'
@@ -415,6 +416,45 @@ describe('throttleDashboard()', () => {
     assert.deepEqual(refusals.map(({ name }) => name), ['user:ada']) // prettier-ignore
   })
 
+  it('reads the top spenders of many subjects, some at a time, and whoever is looked for', async (t) => {
+    const redis = await startRedis()
+    const admin = new Redis(redis.port)
+    t.after(() => {
+      admin.disconnect()
+      return redis.stop()
+    })
+    const url = `redis://127.0.0.1:${redis.port}`
+    const other = await start(t, { store: redisStore(url) })
+    assert.deepEqual([await other.spend('ada', 1), await other.spend('grace', 900)], [200, 200])
+    const record = `tollgate:w4:{${hashOf('ada')}}:3600000000:default`
+    await until(
+      async () => (await admin.exists(record)) === 1 && (await other.throttled.usage('ada'))[0]?.degraded === false,
+    )
+    // Copies of ada's record: 12,000 who have spent as much.
+    await admin.call(
+      'EVAL',
+      `for i = 1, 12000 do
+         local id = string.format('%024d', i)
+         redis.call('COPY', KEYS[1], (string.gsub(KEYS[1], '{.*}', '{' .. id .. '}')))
+       end`,
+      ...[1, record],
+    )
+    const one = await start(t, { store: redisStore(url), redis: url })
+    await admin.call('CONFIG', 'RESETSTAT')
+    let looks = 0
+    const first = await seen(one.at, ({ subjects }) => {
+      looks++
+      return subjects[0]?.subject === hashOf('grace')
+    })
+    assert.deepEqual([first.totals.more, first.subjects.length], [true, 25])
+    const calls = Number(/cmdstat_hgetall:calls=(\d+)/.exec(String(await admin.call('INFO', 'commandstats')))?.[1])
+    assert.ok(calls <= (looks + 1) * 6_200, `${calls} windows were read in ${looks} looks`)
+    for (const find of ['ada', hashOf('ada')]) {
+      const { subjects } = await seen(one.at, ({ found }) => found === 1, `?find=${find}`)
+      assert.equal(subjects[0]?.subject, hashOf('ada'), find)
+    }
+  })
+
   it('reads where a client is connected: one server, behind Sentinel, or a Cluster', async (t) => {
     const [redis, group, cluster] = await Promise.all([startRedis(), startSentinelGroup(), startCluster()])
     const sentinels = { sentinels: [...group.sentinels], name: group.name, lazyConnect: true }
@@ -493,6 +533,33 @@ describe('throttleDashboard()', () => {
     assert.equal(spentOf(subjects[0]), 5_000)
     assert.equal(routes.length, 20)
     assert.ok(routes.some(({ route, requests }) => route === 'other routes' && requests > 40))
+  })
+
+  it('forgets routes that nobody asked for in five minutes: old ones do not hide new ones', async (t) => {
+    const clock = manualClock(Date.UTC(2026, 0, 1))
+    const { app, origin, at } = await start(t, { clock })
+    const tree = express.Router()
+    app.use('/api/Tree', tree)
+    tree.all('/all', (_req, res) => void res.end())
+    tree.all('/later', (_req, res) => void res.end())
+    for (let i = 0; i < 210; i++) tree.get(`/${i}`, (_req, res) => void res.end())
+    const shows = (isIt: (routes: string) => boolean) =>
+      until(async () => {
+        clock.advance(2_000) // the next look
+        return isIt((await seen(at)).routes.map(({ route }) => route).sort().join(', ')) // prettier-ignore
+      })
+    // Neither a method that the app has not written nor upper case makes another line.
+    for (const method of ['PROPFIND', 'MKCOL', 'SEARCH', 'M-SEARCH', 'GET', 'PURGE'])
+      await fetch(`${origin}/api/tree/all`, { method })
+    for (const path of ['/api/TREE/all', '/API/tREE/ALL', '/api/Tree/all']) await fetch(origin + path)
+    await shows((routes) => routes === 'GET /api/tree/all, OTHER /api/tree/all')
+    for (let i = 0; i < 210; i++) await fetch(`${origin}/api/tree/${i}`)
+    await fetch(`${origin}/api/tree/later`)
+    await shows((routes) => routes.includes('other routes'))
+    clock.advance(300_000)
+    await shows((routes) => routes === '')
+    await fetch(`${origin}/api/tree/later`)
+    await shows((routes) => routes === 'GET /api/tree/later')
   })
 
   it('ends its streams when it is closed, and after five minutes so that the guard is asked again', async (t) => {
