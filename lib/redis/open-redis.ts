@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { ioredis } from './ioredis'
 import type { RedisClient } from './redis-client'
+import { codeOf, isRefusal } from './redis-failure'
 import { endIfSilent } from './silence'
 
 /** Argument of a command. */
@@ -21,6 +22,8 @@ export interface NativeRedis {
     readonly sentinels?: unknown
     /** What sentinels call the primary. */
     readonly name?: string
+    /** Options of each node's client, where it is a Cluster's. */
+    readonly redisOptions?: object
   }
   readonly stream?: Socket
   /** The pause before it connects again. Not public; without it a process does not end while Redis is down. */
@@ -31,6 +34,7 @@ export interface NativeRedis {
   callBuffer(command: string, ...args: RedisArgument[]): Promise<unknown>
   on(event: string, listener: (...args: unknown[]) => void): unknown
   once(event: string, listener: (...args: unknown[]) => void): unknown
+  emit(event: string, ...args: unknown[]): unknown
   disconnect(): void
 }
 
@@ -42,38 +46,80 @@ export interface NativeCluster extends NativeRedis {
   readonly slots: readonly (readonly string[])[]
 }
 
-const retryStrategy = (attempt: number) => Math.min(50 * attempt, 250) + Math.floor(Math.random() * 50)
-
 /** Deadline of a sentinel; then the next one is tried. */
 const SENTINEL_MS = 500
+/** Pauses between attempts to connect: the first is short, since a proxy may have closed an old connection. */
+const FIRST_PAUSE_MS = 5
+const PAUSE_MS = 50
+const MOST_PAUSE_MS = 250
+/** A server that refuses the client is tried again ever more rarely. */
+const REFUSED_PAUSE_MS = 250
+const MOST_REFUSED_PAUSE_MS = 5_000
 
 /**
- * Nothing is queued or sent twice: a command must not run after its caller has given up. Pauses between attempts are
- * short and random. ioredis' own timeouts are off: see {@link endIfSilent}.
+ * Options that suit a decision which cannot wait. All others are the client's own, such as host, password and TLS.
+ *
+ * Nothing is queued or sent twice: a command must not run after its caller has given up. ioredis' own timeouts are off:
+ * see {@link endIfSilent}. Replies come as the scripts return them, from the server that may write.
  */
-const OPTIONS = {
-  enableOfflineQueue: false,
-  maxRetriesPerRequest: 0,
-  connectTimeout: 0,
-  commandTimeout: undefined,
-  socketTimeout: undefined,
-  disconnectTimeout: 200,
-  maxLoadingRetryTime: 100, // else as long as Redis estimates for loading
-  autoResubscribe: false,
-  enableAutoPipelining: false, // on a Cluster its routing never heals after a slot has moved
-  retryStrategy,
-  reconnectOnError: (err: Error) => (err.message.startsWith('READONLY') ? 1 : false), // 2 would send it again for ever
+function optionsWith(pauses: Pauses) {
+  return {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    connectTimeout: 0,
+    commandTimeout: undefined,
+    socketTimeout: undefined,
+    blockingTimeout: undefined,
+    disconnectTimeout: 200,
+    maxLoadingRetryTime: 100, // else as long as Redis estimates for loading
+    autoResubscribe: false,
+    enableAutoPipelining: false, // on a Cluster its routing never heals after a slot has moved
+    stringNumbers: false,
+    replyMapping: 'legacy',
+    readOnly: false,
+    monitor: false,
+    role: 'master', // of sentinels
+    retryStrategy: (attempt: number) => pauses.beforeAttempt(attempt),
+    reconnectOnError(err: Error) {
+      pauses.note(err)
+      return codeOf(err) === 'READONLY' ? 1 : false // 2 would send it again for ever
+    },
+  }
 }
 
-const PLAIN_OPTIONS = { ...OPTIONS, lazyConnect: true }
+function clusterOptionsWith(pauses: Pauses) {
+  return {
+    enableOfflineQueue: false,
+    maxRedirections: 4,
+    slotsRefreshTimeout: 500,
+    clusterRetryStrategy: (attempt: number) => pauses.beforeAttempt(attempt),
+    enableAutoPipelining: false,
+    scaleReads: 'master',
+    lazyConnect: true,
+  }
+}
 
-const CLUSTER_OPTIONS = {
-  enableOfflineQueue: false,
-  maxRedirections: 4,
-  slotsRefreshTimeout: 500,
-  clusterRetryStrategy: retryStrategy,
-  enableAutoPipelining: false,
-  lazyConnect: true,
+/** Says how long a client waits before it connects again. Pauses are random, so that processes do not come all at once. */
+class Pauses {
+  /** The server refused the client since the last attempt; how many attempts in a row it has refused. */
+  #isRefused = false
+  #refusals = 0
+
+  /** Notes an error. */
+  note(err: unknown): void {
+    this.#isRefused ||= isRefusal(err)
+  }
+
+  beforeAttempt(attempt: number): number {
+    this.#refusals = this.#isRefused ? this.#refusals + 1 : 0
+    this.#isRefused = false
+    const random = Math.random()
+    if (this.#refusals > 0)
+      return Math.min(REFUSED_PAUSE_MS * 2 ** (this.#refusals - 1), MOST_REFUSED_PAUSE_MS) * (1 - random / 4)
+    if (attempt === 1) return FIRST_PAUSE_MS * (1 + random)
+    return Math.min(PAUSE_MS * attempt, MOST_PAUSE_MS) + PAUSE_MS * random
+  }
 }
 
 /**
@@ -83,13 +129,14 @@ const CLUSTER_OPTIONS = {
  * @param silentMs silence after which a connection counts as dead
  */
 export function openRedis(to: RedisClient | string, silentMs: number): NativeRedis {
-  const own =
-    typeof to === 'string' ? (new (ioredis().Redis)(to, PLAIN_OPTIONS) as unknown as NativeRedis) : duplicated(to)
-  own.on('error', () => undefined) // each command reports its error; without a listener ioredis prints all of them
+  const pauses = new Pauses()
+  const own = opened(to, pauses)
+  own.on('error', (err) => pauses.note(err)) // without a listener ioredis prints all of them
   const watch = (each: NativeRedis) => {
     endIfSilent(each, silentMs)
     each.on('connecting', () => setImmediate(() => tame(each.stream))) // by then the stream exists, except for a sentinel's
     each.on('connect', () => tame(each.stream))
+    each.on('connect', () => hearRefusal(each))
     each.on('error', (err) => connectWithoutInfo(each, err))
   }
   if (own.isCluster) own.on('+node', (node) => watch(node as NativeRedis))
@@ -106,6 +153,14 @@ function tame(stream: Socket | undefined): void {
   stream?.on('error', () => undefined).unref()
 }
 
+/** A server without a free connection says so and closes. ioredis drops what it said, and reports a closed connection. */
+function hearRefusal(redis: NativeRedis): void {
+  redis.stream?.once('data', (first: Buffer) => {
+    const err = new Error(first.toString('latin1', 0, 100))
+    if (isRefusal(err)) redis.emit('error', err)
+  })
+}
+
 /** ioredis checks with INFO whether the data is loaded. Hosted servers may lack INFO: then it connects without. */
 function connectWithoutInfo({ options }: NativeRedis, err: unknown): void {
   if (options && (err as { command?: { name?: string } }).command?.name === 'info') options.enableReadyCheck = false
@@ -118,9 +173,17 @@ export function serverOf(redis: NativeRedis): string {
   return sentinels ? `"${name}" of its sentinels` : (path ?? `${host}:${port}`)
 }
 
-function duplicated(to: RedisClient): NativeRedis {
+function opened(to: RedisClient | string, pauses: Pauses): NativeRedis {
+  const options = optionsWith(pauses)
+  if (typeof to === 'string')
+    return new (ioredis().Redis)(to, { ...options, lazyConnect: true } as object) as unknown as NativeRedis
   const duplicate = to.duplicate.bind(to) as (...args: unknown[]) => NativeRedis
-  if (to.isCluster) return duplicate([], { ...CLUSTER_OPTIONS, redisOptions: { ...OPTIONS, lazyConnect: false } })
-  const { sentinels } = (to as Partial<NativeRedis>).options ?? {}
-  return duplicate(sentinels ? { ...PLAIN_OPTIONS, connectTimeout: SENTINEL_MS } : PLAIN_OPTIONS)
+  const { sentinels, redisOptions } = (to as Partial<NativeRedis>).options ?? {}
+  // ioredis 5 and iovalkey would leave out the redisOptions of the client: its password and TLS.
+  if (to.isCluster)
+    return duplicate([], {
+      ...clusterOptionsWith(pauses),
+      redisOptions: { ...redisOptions, ...options, lazyConnect: false },
+    })
+  return duplicate({ ...options, lazyConnect: true, ...(sentinels ? { connectTimeout: SENTINEL_MS } : {}) })
 }

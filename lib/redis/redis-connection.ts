@@ -1,7 +1,7 @@
 import { checkClusterPrefix, keyPrefixOf } from './key-prefix'
 import { type NativeCluster, type NativeRedis, type RedisArgument, openRedis, serverOf } from './open-redis'
 import type { RedisClient } from './redis-client'
-import { RedisUnavailableError, failureOf } from './redis-failure'
+import { RedisUnavailableError, codeOf, failureOf, isLoss, isRefusal, isUnusable } from './redis-failure'
 import type { Script } from './script'
 
 /** How a store uses its connection. */
@@ -29,6 +29,8 @@ export class RedisConnection {
   #fault: { readonly server: string; readonly err: unknown } | undefined
   /** SELECT was refused. The client then uses database 0, so no command may be sent. */
   #isWrongDatabase = false
+  /** It leads to one node of a Cluster, which sends commands elsewhere. None is sent any more. */
+  #isClusterNode = false
   #isOpened = false
   #isClosed = false
   #firstConnection: Promise<void> | undefined
@@ -128,14 +130,20 @@ export class RedisConnection {
     redis.on('error', (err) => {
       const { command, lastNodeError } = err as { command?: { name?: string }; lastNodeError?: unknown }
       this.#isWrongDatabase ||= command?.name === 'select'
-      if (lastNodeError === undefined) this.#fault = { server: this.server, err }
+      if (lastNodeError === undefined) this.#failed(this.server, err)
     })
-    redis.on('node error', (err, server) => (this.#fault = { server: String(server), err }))
+    redis.on('node error', (err, server) => this.#failed(String(server), err))
     redis.on('connect', () => (this.#isWrongDatabase = false))
     redis.on('close', () => (this.#fault ??= { server: this.server, err: new Error('closed') }))
     redis.on('ready', () => {
+      this.#isClusterNode = false
       if (!this.#isWrongDatabase) this.#fault = undefined
     })
+  }
+
+  /** A server that turns the client away then closes the connection: the cause is kept. */
+  #failed(server: string, err: unknown): void {
+    if (this.#fault === undefined || !isLoss(err) || !isRefusal(this.#fault.err)) this.#fault = { server, err }
   }
 
   async #answer(ask: () => Promise<unknown>): Promise<unknown> {
@@ -144,6 +152,7 @@ export class RedisConnection {
     try {
       if (this.#redis.status !== 'ready') await this.#connectedOnce()
       if (this.#isWrongDatabase) throw new Error('another database')
+      if (this.#isClusterNode) throw this.fault ?? new Error('closed')
       return await (deadlineMs === undefined ? ask() : within(deadlineMs, ask()))
     } catch (err) {
       throw this.#explained(err)
@@ -166,7 +175,9 @@ export class RedisConnection {
   #explained(err: unknown): Error {
     if (!(err instanceof Error)) return new Error(String(err))
     if (/NOPERM|ACL failure|can't run this command/.test(err.message)) return this.#denied(err)
-    if (err.name === 'ReplyError') return err
+    if (codeOf(err) === 'MOVED' && !this.cluster) this.#isClusterNode = true
+    if (isRefusal(err)) this.#failed(this.server, err)
+    if (err.name === 'ReplyError') return isUnusable(err) ? failureOf(this.server, err, this.#usesTls) : err
     if (err instanceof TooLateError) return new RedisUnavailableError(this.server, err.code, err.message)
     return this.fault ?? failureOf(this.server, err, this.#usesTls)
   }

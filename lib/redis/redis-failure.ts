@@ -23,6 +23,13 @@ const FAILURES: readonly [RegExp, does: string, remedy: string][] = [
   [/NOT_REDIS/, 'answers, but not as Redis does', 'correct the port; a server with TLS needs rediss://'],
   [/NO_DATABASE/, 'has no such database for this user', "correct the number at the URL's end, or allow +select"],
   [/ERR_SSL|EPROTO/, 'does not speak TLS', 'correct the port; a server without TLS needs redis://'],
+  [/MAXCLIENTS/, 'has no connection left for one more client', 'raise its maxclients, or connect fewer clients'],
+  [/READONLY/, 'is a replica that only reads', "give the primary's address, or its sentinels"],
+  [/MOVED/, 'is a node of a Cluster', 'give a client of the Cluster: new Cluster([{ host, port }])'],
+  [/CLUSTERDOWN/, 'is a node of a Cluster that does not serve all keys', 'see its CLUSTER INFO'],
+  [/LOADING|MASTERDOWN/, 'loads its data, or has lost its primary', 'wait for it'],
+  [/OOM/, 'has no memory left', 'raise its maxmemory, or let it evict keys that expire'],
+  [/MISCONF|NOREPLICAS/, 'takes no writes', 'see its log: it cannot save or replicate its data'],
   [/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/, 'has a certificate that is not trusted', 'name its CA in NODE_EXTRA_CA_CERTS'],
   [/ECONNRESET|EPIPE/, 'closed the connection', 'see its log; a server with TLS needs rediss://'],
 ]
@@ -40,9 +47,32 @@ export function failureOf(server: string, err: unknown, usesTls: boolean): Redis
   return new RedisUnavailableError(server, code, `${does} (${code}): ${remedy}${tls}`)
 }
 
-function codeOf(err: unknown): string {
+/** Error replies that say that the server itself cannot be used; Redis 6.2 puts those of a script behind a colon. */
+const REPLIES = /(?:^|: -)(NOAUTH|WRONGPASS|READONLY|MOVED|CLUSTERDOWN|LOADING|MASTERDOWN|OOM|MISCONF|NOREPLICAS)\b/
+const MAX_CLIENTS = /max number of clients/
+
+/** Whether the server turns the client away: it is not to be asked again at once. */
+export function isRefusal(err: unknown): boolean {
+  return /^(?:MAXCLIENTS|READONLY|MOVED|NOAUTH|WRONGPASS)$/.test(codeOf(err))
+}
+
+/** Whether an error says no more than that the connection is gone. */
+export function isLoss(err: unknown): boolean {
+  return /^(?:ECONNRESET|EPIPE|ETIMEDOUT)$/.test(codeOf(err))
+}
+
+/** Whether a reply means that no command of this client would do. Others are about one command. */
+export function isUnusable(err: Error): boolean {
+  return REPLIES.test(err.message) || MAX_CLIENTS.test(err.message)
+}
+
+/** Stable code of an error: `ECONNREFUSED`, `READONLY`. */
+export function codeOf(err: unknown): string {
   const { code, message = '', command } = (err ?? {}) as Partial<Error & { code: unknown; command: { name: string } }>
   if (typeof code === 'string') return code
+  if (MAX_CLIENTS.test(message)) return 'MAXCLIENTS' // whichever command was answered so
+  const [, reply] = REPLIES.exec(message) ?? []
+  if (reply !== undefined) return reply
   if (command?.name === 'select') return 'NO_DATABASE'
   if (/Unknown RESP type|Protocol error/.test(message)) return 'NOT_REDIS'
   if (/closed|max retries/i.test(message)) return 'ECONNRESET'
