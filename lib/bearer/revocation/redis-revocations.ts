@@ -2,7 +2,8 @@ import { type Clock, checkClock, systemClock } from '../../http/clock'
 import { optionError } from '../../http/help'
 import { stayAlive } from '../../http/stay-alive'
 import { warn } from '../../http/warn-once'
-import { optionNames, optionOneOf, optionRange, shown } from '../../http/options'
+import { checkedLater, oneOf, readOptions, wholeNumber } from '../../http/option-table'
+import { shown } from '../../http/options'
 import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
@@ -24,6 +25,14 @@ export interface RedisRevocationsOptions {
   readonly onBehind?: 'closed' | 'open' | undefined
   /** Clock, for tests: `manualClock()`. Default: the machine's. */
   readonly clock?: Clock | undefined
+}
+
+const TABLE = {
+  prefix: checkedLater<string>(KEY_PREFIX),
+  tokenLifeSec: wholeNumber(60, 31_536_000, 86_400),
+  maxBehindMs: wholeNumber(500, 3_600_000, 5_000),
+  onBehind: oneOf<'closed' | 'open'>(['closed', 'open'], 'closed'),
+  clock: checkedLater<Clock>(systemClock),
 }
 
 /** Revocations in Redis, for `requireBearer({ revocation })`. */
@@ -61,13 +70,9 @@ const TIDY_MS = 60_000
  * @throws {TypeError|RangeError} naming the option
  */
 export function redisRevocations(to: RedisClient | string, options: RedisRevocationsOptions = {}): RedisRevocations {
-  optionNames('redisRevocations()', options, ['prefix', 'tokenLifeSec', 'maxBehindMs', 'onBehind', 'clock'])
-  const { prefix = KEY_PREFIX, tokenLifeSec = 86_400, maxBehindMs = 5_000, onBehind = 'closed' } = options
-  const { clock = systemClock } = options
+  const values = readOptions('redisRevocations()', options, TABLE)
+  const { prefix, tokenLifeSec, maxBehindMs, onBehind, clock } = values
   checkKeyPrefix(prefix)
-  optionRange('tokenLifeSec', tokenLifeSec, 60, 31_536_000)
-  optionRange('maxBehindMs', maxBehindMs, 500, 3_600_000)
-  optionOneOf('onBehind', onBehind, ['closed', 'open'])
   checkClock(clock)
   checkRedis('redisRevocations()', to)
 
