@@ -45,6 +45,11 @@ interface ClientCredentials {
     readonly clientAssertion?: (() => string | Promise<string>) | undefined;
     readonly token?: (() => string | Promise<string>) | undefined;
 }
+interface KeyControl {
+    ready(): Promise<void>;
+    reload(): Promise<void>;
+    keys(): readonly IssuerKey[];
+}
 interface IssuerKey {
     readonly issuer: string;
     readonly kid: string | undefined;
@@ -113,13 +118,10 @@ type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
     readonly warnings?: boolean | undefined;
     readonly clock?: Clock | undefined;
 };
-interface BearerHandler extends Middleware {
+interface BearerHandler extends Middleware, KeyControl {
     readonly check: (token: unknown, options?: {
         readonly resource?: string | undefined;
     }) => Promise<Session>;
-    ready(): Promise<void>;
-    reload(): Promise<void>;
-    keys(): readonly IssuerKey[];
 }
 declare function requireBearer(options?: BearerOptions): BearerHandler;
 interface AllowUnauthenticatedOptions {
@@ -191,4 +193,4 @@ interface BearerEvent {
 }
 declare function sessionOf(req: IncomingMessage): Session;
 export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, FetchFunction, IssuerOptions, KeyMaterial, Middleware, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
-export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, TokenSource, VerifyToken };
+export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, KeyControl, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, TokenSource, VerifyToken };

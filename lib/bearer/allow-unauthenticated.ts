@@ -36,28 +36,18 @@ export interface AllowUnauthenticatedOptions {
 export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}): Middleware {
   optionNames('allowUnauthenticated()', options, ['paths', 'methods'])
   const { paths, methods = ['GET', 'HEAD'] } = options
-  if (paths === undefined) {
-    if (options.methods !== undefined) throw optionError('methods is for paths: a route has its own')
-    return onRoute()
+  if (paths === undefined && options.methods !== undefined) {
+    throw optionError('methods is for paths: a route has its own')
   }
-  const permits = matcher(paths, methods)
+  const permits = paths === undefined ? () => true : matcher(paths, methods)
 
   return middleware(function allowUnauthenticated(req, res, next) {
     if (dialectOf(undefined, req) === 'familysearch') Meter.of(res)
-    checkOrder(req, res)
-    permitUnauthenticated(req, permits)
-    next()
-  })
-}
-
-function onRoute(): Middleware {
-  return middleware(function allowUnauthenticated(req, res, next) {
-    if (dialectOf(undefined, req) === 'familysearch') Meter.of(res)
-    if (!standsOn(req.route, allowUnauthenticated)) {
+    if (paths === undefined && !standsOn(req.route, allowUnauthenticated)) {
       throw usageError('allowUnauthenticated() without paths must stand on one route; give it paths')
     }
     checkOrder(req, res)
-    permitUnauthenticated(req, () => true)
+    permitUnauthenticated(req, permits)
     next()
   })
 }

@@ -7,7 +7,7 @@ import { formsOf } from './claims/claim-options'
 import { bindingsOf, isAudience } from './claims/claims'
 import { type Credentials, bearerToken } from './credentials/credentials'
 import { type AppRequestView, findTokenIn } from './credentials/token-sources'
-import { type Refusal, isRefusal, refuse } from './refusal/refusal'
+import { type Reason, type Refusal, isRefusal, refuse } from './refusal/refusal'
 import { grantsScope } from './session/scope'
 import {
   type Claims,
@@ -84,8 +84,7 @@ function admitRequest(
   const admitted = admit(verified, config, proven.nonce === undefined ? NO_FIELDS : nonceFields(proven.nonce))
   if (isRefusal(admitted)) return admitted
   const used = dpop.use(proven) // last: a refused request leaves nothing behind
-  if (used instanceof Promise) return used.then((late) => (isRefusal(late) ? late : admitted))
-  return isRefusal(used) ? used : admitted
+  return used instanceof Promise ? used.then((refused) => refused ?? admitted) : (used ?? admitted)
 }
 
 /** A plain bearer token is bound to no key (RFC 7800, RFC 9449 §7.1). */
@@ -135,27 +134,30 @@ function revoked(session: Session, { revocation }: BearerConfig): Refusal | unde
 }
 
 function identityOf(
-  { claims, header, issuer, rules }: VerifiedToken,
+  { claims, header, issuer, rules: { session } }: VerifiedToken,
   { mark }: BearerConfig,
 ): SessionIdentity | Refusal {
-  if (!rules.session) return identityFromClaims(claims, mark)
-  let identity: unknown
-  try {
-    identity = rules.session(claims, { header: header ?? {} })
-  } catch (cause) {
-    return { refused: 'session_kind', about: { issuer }, cause }
-  }
-  const returned = identityReturned(answeredAtOnce('session', identity))
+  if (!session) return identityFromClaims(claims, mark)
+  const answer = answerOf('session', 'session_kind', issuer, () => session(claims, { header: header ?? {} }))
+  if ('refused' in answer) return answer
+  const returned = identityReturned(answer.value)
   return isRefusal(returned) ? { ...returned, about: { issuer } } : returned
 }
 
 function claimsRefused({ claims, header, issuer, rules: { checkClaims } }: VerifiedToken): Refusal | undefined {
   if (!checkClaims) return undefined
-  let held: unknown
+  const answer = answerOf('checkClaims', 'claim_check', issuer, () => checkClaims(claims, { header: header ?? {} }))
+  if ('refused' in answer) return answer
+  return answer.value === true ? undefined : refuse('claim_check')
+}
+
+/** Answer of a function of the app, or the refusal of a token for which it throws. */
+function answerOf(option: string, refused: Reason, issuer: string, ask: () => unknown): { value: unknown } | Refusal {
+  let value: unknown
   try {
-    held = checkClaims(claims, { header: header ?? {} })
+    value = ask()
   } catch (cause) {
-    return { refused: 'claim_check', about: { issuer }, cause }
+    return { refused, about: { issuer }, cause }
   }
-  return answeredAtOnce('checkClaims', held) === true ? undefined : refuse('claim_check')
+  return { value: answeredAtOnce(option, value) }
 }

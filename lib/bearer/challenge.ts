@@ -1,6 +1,4 @@
 import type { Denial, DenialHeaders } from '../errors'
-import { optionError } from '../http/help'
-import { shown } from '../http/options'
 import { ASYMMETRIC } from './keys/algorithm'
 import type { Reason, Refusal } from './refusal/refusal'
 import { isScope } from './session/scope'
@@ -63,12 +61,6 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
 /** Header fields with the nonce for the next proof; the response must not be cached (RFC 9449 §8.2). */
 export function nonceFields(nonce: string): DenialHeaders {
   return { 'DPoP-Nonce': nonce, 'Cache-Control': 'no-store' }
-}
-
-/** @throws {TypeError} naming the option, unless it is a list of classes of a login (`acr`), each without a space */
-export function checkAcrValues(option: string, values: unknown): asserts values is readonly string[] {
-  if (Array.isArray(values) && values.every((one) => isChallengeText(one) && /^[^ ]+$/.test(one))) return
-  throw optionError(`${option} must be a list of texts without spaces; received ${shown(values)}`)
 }
 
 /** What {@link areAcrValues} asks for, as text for an error. */

@@ -4,7 +4,7 @@ export type { Audience, AudienceInstead, RequiredValues, TokenOptions } from './
 export type { Tenants } from './claims/tenants'
 export type { FindKey, Jwk, KeyMaterial, KeyOptions, Secret } from './keys/key-options'
 export type { IssuerOptions } from './issuers/trusted-issuer'
-export type { IssuerKey } from './issuers/token-verifier'
+export type { IssuerKey, KeyControl } from './issuers/token-verifier'
 export type { CacheOptions, IntrospectedIssuerOptions, IssuersOptions, OpaqueOptions } from './issuers/verifier-options'
 export { allowUnauthenticated, type AllowUnauthenticatedOptions } from './allow-unauthenticated'
 export { requireScope } from './require-scope'

@@ -13,13 +13,13 @@ import type { BearerOptions } from './bearer-options'
 import { denialOf } from './challenge'
 import { ExpressView } from './credentials/express-view'
 import { bearerEvents, publish } from './diagnostics'
-import type { IssuerKey } from './issuers/token-verifier'
+import type { KeyControl } from './issuers/token-verifier'
 import type { Refusal } from './refusal/refusal'
 import { isUnauthenticatedPermitted, recordSession } from './request-session'
 import type { Session } from './session/session'
 
 /** Middleware that {@link requireBearer} returns. */
-export interface BearerHandler extends Middleware {
+export interface BearerHandler extends Middleware, KeyControl {
   /**
    * Checks a token outside of a request, by the same rules: of a WebSocket's handshake, a message of a queue, a gRPC call.
    * Tokens bound to a key (DPoP) and sessions without a user are refused, and so is no token, also with `optional: true`.
@@ -31,24 +31,6 @@ export interface BearerHandler extends Middleware {
    *   `reason`, and `headers` for a response: `{ 'WWW-Authenticate': 'Bearer error="invalid_token", …' }`
    */
   readonly check: (token: unknown, options?: { readonly resource?: string | undefined }) => Promise<Session>
-  /**
-   * Resolves when the issuers' keys are loaded; at once if they were given as options. Call it at startup. With a list
-   * in `tenants`, it loads the keys of all; with a function, those of tenants whose tokens were received.
-   *
-   * @throws {Error} if keys cannot be loaded; the message says why, and requests try again
-   */
-  ready(): Promise<void>
-  /**
-   * Fetches the issuers' keys again, even if they are fresh: for a rotation that must take effect at once.
-   *
-   * @throws {Error} as `ready()` does; the previous keys remain valid
-   */
-  reload(): Promise<void>
-  /**
-   * Keys loaded so far: `[{ issuer: 'https://ident.example.org', kid: '2026-11', algorithms: ['RS256'] }]`. Where each
-   * tenant has its own, `issuer` is the tenant's.
-   */
-  keys(): readonly IssuerKey[]
 }
 
 /**

@@ -28,19 +28,14 @@ export function requireScope(...scope: readonly string[] | [{ readonly any: read
     const checked = bearerCheckOf(req)
     if (!checked) throw usageError('requireScope() must stand after requireBearer()')
     const { session, config } = checked
-    if (rule.role !== undefined && !config.takesRoles) throw noScope(rule.role)
+    if (rule.role !== undefined && !config.takesRoles) {
+      throw optionError(
+        `${shown(rule.role)} is no scope as RFC 6749 §3.3 writes them: give several one by one; for a role set scopeFrom`,
+      )
+    }
     if (session && grantsScope(session.scope, rule)) return next()
-    const refusal: Refusal = session
-      ? { refused: 'scope', scope: rule.scopes }
-      : { refused: 'no_token', scope: rule.scopes }
+    const refusal: Refusal = { refused: session ? 'scope' : 'no_token', scope: rule.scopes }
     publish(req, refusal)
     deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
   })
-}
-
-/** Error of a scope that no token can grant: most often two scopes in one text. */
-export function noScope(role: string): TypeError {
-  return optionError(
-    `${shown(role)} is no scope as RFC 6749 §3.3 writes them: give several one by one; for a role set scopeFrom`,
-  )
 }

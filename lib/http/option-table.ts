@@ -50,8 +50,10 @@ export function option<Value>(
 }
 
 /** An option that is checked together with others, where it is used. */
-export function checkedLater<Value>(): Option<Value | undefined> {
-  return option('', () => true)
+export function checkedLater<Value>(): Option<Value | undefined>
+export function checkedLater<Value>(fallback: Value): Option<Value>
+export function checkedLater<Value>(fallback?: Value): Option<Value | undefined> {
+  return option('', () => true, fallback)
 }
 
 /** A whole number within bounds. */

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import { isThenable } from '../../http/callback'
 import { keyError, optionError, usageError } from '../../http/help'
-import { optionNames, optionRange, shown } from '../../http/options'
+import { checkedLater, flag, option, readOptions, wholeNumber } from '../../http/option-table'
+import { shown } from '../../http/options'
 import { bindingsOf } from '../claims/claims'
 import { type RequestView, fieldValues } from '../credentials/credentials'
 import { isJsonObject } from '../../http/json'
@@ -40,14 +41,11 @@ export interface DpopOptions {
   readonly origin?: string | readonly string[] | undefined
 }
 
-/** An accepted proof. `nonce` is the next nonce for the client, if it changed. */
-export interface AcceptedProof {
-  readonly nonce: string | undefined
-}
-
 /** A valid proof, made with the key that the token is bound to. */
-export interface ProvenKey extends AcceptedProof {
+interface ProvenKey {
   readonly proof: Proof
+  /** The next nonce for the client, if it changed. */
+  readonly nonce: string | undefined
 }
 
 /** Check that the client holds the key of its token. */
@@ -55,12 +53,20 @@ export interface DpopCheck {
   readonly required: boolean
   /** Checks the proof of a request with this token. */
   check(token: string, claims: Claims, request: RequestView): ProvenKey | Refusal
-  /** Records a proof as used, when nothing else refuses its request. */
-  use(proof: ProvenKey): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal>
+  /** Records a proof as used, when nothing else refuses its request. Returns the refusal of one that was used before. */
+  use(proof: ProvenKey): Refusal | undefined | Promise<Refusal | undefined>
 }
 
 const AHEAD_SEC = 5
-const NAMES = ['required', 'maxAgeSec', 'proofs', 'maxProofs', 'nonceSecret', 'origin']
+const MOST_PROOFS = 100_000
+const TABLE = {
+  required: flag(),
+  maxAgeSec: wholeNumber(1, 300, 60),
+  proofs: option<SeenProofs>('what redisProofs() returns', isMemory),
+  maxProofs: wholeNumber(1, 10_000_000),
+  nonceSecret: checkedLater<string | Uint8Array>(),
+  origin: checkedLater<string | readonly string[]>(),
+}
 
 /**
  * Makes the check from its options.
@@ -73,21 +79,14 @@ export function dpopCheck(
   warnings = true,
 ): DpopCheck | undefined {
   if (options === undefined || options === false) return undefined
-  const given = options === true ? {} : options
-  optionNames('dpop', given, NAMES)
-  const { required = false, maxAgeSec = 60, proofs, maxProofs = 100_000, nonceSecret, origin } = given
-  if (typeof required !== 'boolean') throw optionError(`dpop.required must be a boolean; received ${shown(required)}`)
-  optionRange('dpop.maxAgeSec', maxAgeSec, 1, 300)
-  optionRange('dpop.maxProofs', maxProofs, 1, 10_000_000)
-  if (proofs !== undefined && typeof (proofs as Partial<SeenProofs> | null)?.note !== 'function') {
-    throw optionError(`dpop.proofs must be what redisProofs() returns; received ${shown(proofs)}`)
-  }
-  if (proofs !== undefined && given.maxProofs !== undefined) {
+  const values = readOptions('dpop', options === true ? {} : options, TABLE)
+  const { required, maxAgeSec, proofs, maxProofs, nonceSecret, origin } = values
+  if (proofs !== undefined && maxProofs !== undefined) {
     throw optionError('dpop.proofs and dpop.maxProofs contradict each other: maxProofs is for what a process remembers')
   }
   const originOf = origins(origin, warnings)
   const nonces = nonceSecret === undefined ? undefined : new Nonces(secretOf(nonceSecret), maxAgeSec)
-  const seen = proofs ?? new LocalProofs(maxProofs)
+  const seen = proofs ?? new LocalProofs(maxProofs ?? MOST_PROOFS)
   return { required, check, use }
 
   function check(token: string, claims: Claims, request: RequestView): ProvenKey | Refusal {
@@ -106,23 +105,25 @@ export function dpopCheck(
     return { proof, nonce: nonce === 'previous' ? nonces?.current(now) : undefined }
   }
 
-  function use(proven: ProvenKey): AcceptedProof | Refusal | Promise<AcceptedProof | Refusal> {
-    const { jkt, jti, iat } = proven.proof
+  function use({ proof: { jkt, jti, iat } }: ProvenKey): Refusal | undefined | Promise<Refusal | undefined> {
     try {
       const noted = seen.note(hash('sha256', `${jkt}:${jti}`, 'base64url'), iat + maxAgeSec, nowSec(), jkt)
-      if (!isThenable(noted)) return judged(noted, proven)
-      return Promise.resolve(noted).then((late) => judged(late, proven), untold)
+      return isThenable(noted) ? Promise.resolve(noted).then(judged, untold) : judged(noted)
     } catch (cause) {
       return untold(cause)
     }
   }
 
-  function judged(noted: ProofUse, proven: ProvenKey): AcceptedProof | Refusal {
-    if (noted === 'new') return proven
+  function judged(noted: ProofUse): Refusal | undefined {
+    if (noted === 'new') return undefined
     if (noted === 'replay') return refusal('dpop_replay')
     if (noted === 'full') return { refused: 'dpop_unavailable', retryAfterSec: maxAgeSec }
     return untold(usageError(`dpop.proofs must answer 'new', 'replay' or 'full'; it answered ${shown(noted)}`))
   }
+}
+
+function isMemory(value: unknown): boolean {
+  return typeof (value as Partial<SeenProofs> | null)?.note === 'function'
 }
 
 /** Origin of a request; undefined if it is not among the configured ones. */

@@ -29,21 +29,29 @@ export type Verify = (
 ) => VerifiedToken | Refusal | Promise<VerifiedToken | Refusal>
 
 /** Verifier of tokens: by keys, by introspection, or by a function of the app. */
-export interface TokenVerifier {
+export interface TokenVerifier extends KeyControl {
   readonly verify: Verify
+}
+
+/** Keys of the issuers, for an app's start and for its operator. */
+export interface KeyControl {
   /**
-   * Resolves when tokens can be verified.
+   * Resolves when the issuers' keys are loaded; at once if they were given as options. Call it at startup. With a list
+   * in `tenants`, it loads the keys of all; with a function, those of tenants whose tokens were received.
    *
-   * @throws {Error} if keys cannot be loaded; its `cause` says why
+   * @throws {Error} if keys cannot be loaded; the message says why, and requests try again
    */
   ready(): Promise<void>
   /**
-   * Fetches the keys of all issuers again.
+   * Fetches the issuers' keys again, even if they are fresh: for a rotation that must take effect at once.
    *
-   * @throws {Error} as {@link ready} does
+   * @throws {Error} as `ready()` does; the previous keys remain valid
    */
   reload(): Promise<void>
-  /** Keys loaded so far, with their issuers. */
+  /**
+   * Keys loaded so far: `[{ issuer: 'https://ident.example.org', kid: '2026-11', algorithms: ['RS256'] }]`. Where each
+   * tenant has its own, `issuer` is the tenant's.
+   */
   keys(): readonly IssuerKey[]
 }
 

@@ -88,8 +88,8 @@ async function requireAccessToken(
   if (!claims) throw accessRefused(issuer, refuse('signature'))
   if (found.scheme === 'DPoP') {
     const proven = dpopCheck.check(found.token, { ...claims }, request)
-    const used = 'refused' in proven ? proven : await dpopCheck.use(proven)
-    if ('refused' in used) throw accessRefused(issuer, used)
+    const refused = 'refused' in proven ? proven : await dpopCheck.use(proven)
+    if (refused) throw accessRefused(issuer, refused)
   } else if (claims.cnf) throw accessRefused(issuer, refuse('sender_constrained'))
   return claims
 }
