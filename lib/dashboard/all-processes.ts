@@ -2,13 +2,13 @@ import type { RedisClient } from '../redis/redis-client'
 import { type RedisWindows, redisWindows } from '../inspect/redis-windows'
 import type { PublishedWindow } from '../inspect/published-window'
 import type { Shared } from './snapshot'
-import { hashOf } from './spenders'
 
 /** A subject's hash, as the page shows it. */
 const HASH = /^[\w-]{24}$/
 
 /** Reads what all processes have published. It is connected while somebody looks. */
 export class AllProcesses {
+  readonly #hashOf: (subject: string) => string
   readonly #to: RedisClient | string
   readonly #prefix: string
   readonly #policies: readonly { name: string; windowMs: number }[]
@@ -16,7 +16,13 @@ export class AllProcesses {
   #windows: RedisWindows | undefined
 
   /** @param policies of the throttle: others may keep their windows in the same place */
-  constructor(to: RedisClient | string, prefix: string, policies: readonly { name: string; windowMs: number }[]) {
+  constructor(
+    to: RedisClient | string,
+    prefix: string,
+    policies: readonly { name: string; windowMs: number }[],
+    hashOf: (subject: string) => string,
+  ) {
+    this.#hashOf = hashOf
     this.#to = to
     this.#prefix = prefix
     this.#policies = policies
@@ -46,7 +52,7 @@ export class AllProcesses {
   }
 
   async #of(finds: readonly string[]): Promise<PublishedWindow[]> {
-    const ids = new Set(finds.map((find) => (HASH.test(find) ? find : hashOf(find))))
+    const ids = new Set(finds.map((find) => (HASH.test(find) ? find : this.#hashOf(find))))
     return (await this.#opened()).of([...ids], this.#policies)
   }
 

@@ -2,7 +2,7 @@ import type { OverloadMessage } from '../throttle/events'
 import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../inspect/published-window'
 import type { Activity } from './activity'
-import { type Spender, type Spenders, hashOf } from './spenders'
+import type { Spender, Spenders } from './spenders'
 import { type FoundWindow, Names, type ShownSubject, bySubject, viewed } from './subjects'
 import type { View } from './view'
 
@@ -115,7 +115,7 @@ export function overview(
     },
     admitted: { aMinute: activity.admitted.aMinute(now), points: activity.admitted.points(now) },
     refused: { aMinute: activity.refused.aMinute(now), points: activity.refused.points(now) },
-    refusals: refusalsOf(activity, now, names),
+    refusals: refusalsOf(activity, now, names, spenders),
     routes: routes
       .filter(({ ms, requests }) => requests > 0 || ms.points.some((point) => point > 0))
       .sort((a, b) => b.ms.aMinute - a.ms.aMinute || b.requests - a.requests)
@@ -135,7 +135,7 @@ export function snapshot(overview: Overview, view: View): Snapshot {
   return { ...overview, subjects: found.slice(0, view.most), found: found.length }
 }
 
-function refusalsOf(activity: Activity, now: number, names: Names): RefusedSubject[] {
+function refusalsOf(activity: Activity, now: number, names: Names, spenders: Spenders): RefusedSubject[] {
   const groups = new Map<string | undefined, { kinds: RefusedSubject['kinds'][number][]; againInMs: number }>()
   for (const { subject, count: series, againAt, ...kind } of activity.refusals.values()) {
     const count = series.total(now)
@@ -155,7 +155,7 @@ function refusalsOf(activity: Activity, now: number, names: Names): RefusedSubje
     .sort((a, b) => b.count - a.count)
     .slice(0, REFUSED)
     .map(({ who, ...refused }) => {
-      const subject = who === undefined ? undefined : hashOf(who)
+      const subject = who === undefined ? undefined : spenders.hashOf(who)
       return { subject, name: subject === undefined ? undefined : names.nameOf(subject, who), ...refused }
     })
 }

@@ -1,6 +1,7 @@
 import { nowUs } from '../http/clock'
 import { subjectKey } from '../throttle/subject'
 import { subjectId } from '../throttle/budget/subjects'
+import type { SubjectDigest } from '../throttle/subject-digest'
 import type { ThrottleIntrospection } from '../throttle/introspection'
 import type { PublishedWindow } from '../inspect/published-window'
 
@@ -32,8 +33,13 @@ export class Spenders {
   saw(window: string, name: string): void {
     const key = `${window}\n${name}`
     if (this.#seen.has(key)) return
-    this.#seen.set(key, { window, name, subject: hashOf(name) })
+    this.#seen.set(key, { window, name, subject: this.hashOf(name) })
     if (this.#seen.size >= 2 * KEPT) for (const each of this.all().slice(KEPT)) this.#forget(each)
+  }
+
+  /** The hash by which the throttle's store knows a subject. */
+  hashOf(subject: string): string {
+    return hashOf(subject, this.#inside.health?.store.digest)
   }
 
   /** Who has spent most first. Those whose window has ended are let go. */
@@ -68,7 +74,7 @@ export class Spenders {
   }
 }
 
-/** The hash by which Redis knows a subject. */
-export function hashOf(subject: string): string {
-  return subjectId(subjectKey(subject), 1).id
+/** The hash by which Redis knows a subject. @param digest that of its store */
+export function hashOf(subject: string, digest?: SubjectDigest): string {
+  return subjectId(subjectKey(subject), 1, digest).id
 }

@@ -1,5 +1,5 @@
 import type { PublishedWindow } from '../inspect/published-window'
-import { type Spender, hashOf } from './spenders'
+import type { Spender } from './spenders'
 import type { View } from './view'
 
 /** Of one window of a subject, as Redis or this process has it. */
@@ -82,14 +82,14 @@ export function bySubject(windows: readonly FoundWindow[], names: Names): ShownS
 }
 
 /** The subjects that a viewer looks for, in the order wanted. */
-export function viewed(subjects: readonly ShownSubject[], { find, sort }: View): ShownSubject[] {
-  const found = find === '' ? [...subjects] : subjects.filter(matcher(find))
+export function viewed(subjects: readonly ShownSubject[], { find, id, sort }: View): ShownSubject[] {
+  const found = find === '' ? [...subjects] : subjects.filter(matcher(find, id))
   return found.sort((a, b) => ORDER[sort](b) - ORDER[sort](a) || ORDER.spent(b) - ORDER.spent(a))
 }
 
 /** A hash cannot be turned back, but who knows a subject can look for its hash. */
-function matcher(find: string): (subject: ShownSubject) => boolean {
-  const [text, id] = [find.toLowerCase(), hashOf(find)]
+function matcher(find: string, id: string): (subject: ShownSubject) => boolean {
+  const text = find.toLowerCase()
   return ({ subject, name }) =>
     subject === id || subject.includes(find) || (name?.toLowerCase().includes(text) ?? false)
 }

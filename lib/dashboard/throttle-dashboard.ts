@@ -12,7 +12,7 @@ import { AllProcesses } from './all-processes'
 import { dashboardJs, pageHtml, styleCss } from './assets'
 import { csrfToken, isOwnRequest } from './own-request'
 import { overview } from './snapshot'
-import { Spenders, hashOf } from './spenders'
+import { Spenders } from './spenders'
 import { Viewers } from './viewers'
 
 /** Options of {@link throttleDashboard}. */
@@ -75,6 +75,7 @@ const OWN_HEADERS = {
 export function throttleDashboard(throttle: Throttle, options: DashboardOptions): ThrottleDashboard {
   const { inside, guard, redis, prefix = 'tollgate:', names, title = '' } = checked(throttle, options)
   const spenders = new Spenders(inside)
+  const hashOf = spenders.hashOf.bind(spenders)
   const windows = new Set(inside.windows.map(({ policy }) => policy.name))
   const activity = new Activity(
     windows,
@@ -89,9 +90,10 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
           redis,
           prefix,
           inside.windows.map(({ policy }) => policy),
+          hashOf,
         )
   const guardedNames = names && guardedNamesOf(names)
-  const viewers: Viewers = new Viewers(inside.clock, async (finds) =>
+  const viewers: Viewers = new Viewers(inside.clock, hashOf, async (finds) =>
     overview(inside, activity, spenders, await all?.read(finds), guardedNames),
   )
 
@@ -140,7 +142,7 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     const own = spenders.all().find(({ subject }) => subject === id)
     if (own !== undefined) return own.name
     const stored = (await all?.of(id))?.find(({ name }) => name !== undefined)?.name
-    return stored !== undefined && hashOf(stored) === id ? stored : undefined
+    return stored !== undefined && spenders.hashOf(stored) === id ? stored : undefined
   }
 
   function close(): void {

@@ -13,13 +13,19 @@ const MOST_VIEWERS = 50
 /** Those who watch, by server-sent events, each with a view of their own. While nobody does, nothing is read or runs. */
 export class Viewers {
   readonly #clock: Clock
+  readonly #hashOf: (subject: string) => string
   readonly #look: (finds: readonly string[]) => Promise<Overview>
   readonly #viewers = new Map<Response, View>()
   #isLooking = false
   #latest: Overview | undefined
 
   /** @param look gathers what there is to see; it is told what viewers look for */
-  constructor(clock: Clock, look: (finds: readonly string[]) => Promise<Overview>) {
+  constructor(
+    clock: Clock,
+    hashOf: (subject: string) => string,
+    look: (finds: readonly string[]) => Promise<Overview>,
+  ) {
+    this.#hashOf = hashOf
     this.#clock = clock
     this.#look = look
   }
@@ -32,7 +38,7 @@ export class Viewers {
   /** Keeps the response open and writes to it what there is to see. */
   add(req: Request, res: Response): void {
     if (this.#viewers.size >= MOST_VIEWERS) return void res.status(503).set('Retry-After', '30').end()
-    const view = viewOf(req.originalUrl)
+    const view = viewOf(req.originalUrl, this.#hashOf)
     this.#viewers.set(res, view)
     const cancel = this.#clock.after(STREAM_MS, () => res.end())
     res.once('close', () => {

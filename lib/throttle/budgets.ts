@@ -60,7 +60,13 @@ export class Budgets {
     const memory = memoryServer(new WindowClock(wallOffsetUs(clock), 0))
     const serverOf = (id: string) => (health === undefined || this.#isClosed ? memory : health.serverOf(id))
     const isActive = (account: Account) => this.#reporter?.isActive(account) ?? false
-    this.#subjects = new Subjects({ ...terms, total: health ? undefined : total }, serverOf, clock, isActive)
+    this.#subjects = new Subjects(
+      { ...terms, total: health ? undefined : total },
+      serverOf,
+      clock,
+      isActive,
+      health?.store.digest,
+    )
     this.#lines = new Watch(clock, LINE_MS, this.#lookAtLine.bind(this))
     this.#signalled = new Watch(clock, WATCH_MS, this.#lookAtSignalled.bind(this))
     if (health !== undefined) this.#reporter = new Reporter(name, this.#subjects, health, clock, total)

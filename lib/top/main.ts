@@ -6,6 +6,7 @@ import { type RedisWindows, redisWindows } from '../inspect/redis-windows'
 import { adviceText, limitsIn } from './advice-text'
 import { UNBOUNDED, jsonLine, plain, table, withoutUrls } from './screen'
 import { watch } from './terminal'
+import { type SubjectDigest, keyedDigest } from '../throttle/subject-digest'
 import { found } from './view'
 
 const USAGE = `express-tollgate advise [--redis URL] [--prefix tollgate:] [--window default] [--limit 10s,18s] [--hours 24] [--json]
@@ -22,7 +23,7 @@ Shows who uses processing time and who is refused, out of what redisStore() keep
 
   --redis   redis:// or rediss://; default REDIS_URL of the environment, which keeps a password out of ps
   --prefix  that of redisStore(); default tollgate:
-  --find    shows one subject, by req.throttle.subject such as user:ada, or by a part of its hash
+  --find    shows one subject, by req.throttle.subject such as user:ada, or by a part of its hash; where redisStore() has a hashKey, TOLLGATE_HASH_KEY of the environment has to be the same
   --every   seconds between two looks, 1 to 3600; default 2
   --once    looks once and prints all; so it does without a terminal
   --json    looks once and prints one JSON object
@@ -65,10 +66,10 @@ async function advise(windows: RedisWindows, { window, limitsMs, hours, json }: 
   process.stdout.write(all.length === 0 ? nothing : all.map(adviceText).join('\n'))
 }
 
-async function top(windows: RedisWindows, { find, everyMs, once, json }: Asked): Promise<void> {
+async function top(windows: RedisWindows, { find, digest, everyMs, once, json }: Asked): Promise<void> {
   const read = async () => {
     const { windows: all, overloads } = await windows.read()
-    return { windows: find === undefined ? all : found(all, find), overloads }
+    return { windows: find === undefined ? all : found(all, find, digest), overloads }
   }
   const { isTTY, columns } = process.stdout
   if (json) {
@@ -99,6 +100,7 @@ function asked() {
     prefix,
     window,
     find,
+    digest: process.env.TOLLGATE_HASH_KEY ? hashKeyOf(process.env.TOLLGATE_HASH_KEY) : undefined,
     everyMs: everySec * 1_000,
     hours: hourCount,
     limitsMs,
@@ -118,6 +120,14 @@ function asked() {
   if (limit !== undefined && limitsMs === undefined)
     throw new UsageError(`--limit must be a list such as 10s,1.5s,500ms; received "${limit}"`)
   return given
+}
+
+function hashKeyOf(hashKey: string): SubjectDigest {
+  try {
+    return keyedDigest(hashKey)
+  } catch (err) {
+    throw new UsageError(`TOLLGATE_HASH_KEY: ${(err as Error).message}`)
+  }
 }
 
 function parsed() {

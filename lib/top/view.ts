@@ -1,4 +1,5 @@
 import { hashOf } from '../dashboard/spenders'
+import type { SubjectDigest } from '../throttle/subject-digest'
 import type { PublishedWindow } from '../inspect/published-window'
 
 /** What the viewer has chosen by keys. */
@@ -47,9 +48,10 @@ function typed(view: View, key: string): View {
  * The windows of one subject. A hash cannot be turned back into a name, but a name has only one hash.
  *
  * @param find as `req.throttle.subject`: `user:ada`; or a part of a hash or of a name that the store has
+ * @param digest that of the store, where it has a `hashKey`
  */
-export function found(windows: readonly PublishedWindow[], find: string): PublishedWindow[] {
-  const id = hashOf(find)
+export function found(windows: readonly PublishedWindow[], find: string, digest?: SubjectDigest): PublishedWindow[] {
+  const id = hashOf(find, digest)
   return windows
     .filter(({ name, subject }) => subject === id || subject.includes(find) || (name?.includes(find) ?? false))
     .map((window) => (window.subject === id ? { ...window, name: find } : window))

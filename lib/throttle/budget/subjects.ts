@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { type SubjectDigest, sha256Digest } from '../subject-digest'
 import { type Clock, nowUs } from '../../http/clock'
 import { Account, type AccountTerms } from './account'
 import type { Server } from './window-clock'
@@ -13,6 +13,7 @@ export class Subjects {
   readonly #accounts = new Map<string, Account>()
   readonly #terms: AccountTerms
   readonly #serverOf: (id: string) => Server
+  readonly #digest: SubjectDigest
   readonly #clock: Clock
   /** Whether something is still to be done about an account that is over. */
   readonly #isNeeded: (account: Account) => boolean
@@ -26,11 +27,13 @@ export class Subjects {
     serverOf: (id: string) => Server,
     clock: Clock,
     isNeeded: (account: Account) => boolean,
+    digest: SubjectDigest = sha256Digest,
   ) {
     this.#terms = terms
     this.#serverOf = serverOf
     this.#clock = clock
     this.#isNeeded = isNeeded
+    this.#digest = digest
   }
 
   /** How many subjects are known. */
@@ -66,7 +69,7 @@ export class Subjects {
   }
 
   #open(subject: string, now: number): Account {
-    const { id, phase } = subjectId(subject, this.#terms.windowUs)
+    const { id, phase } = subjectId(subject, this.#terms.windowUs, this.#digest)
     const account = new Account(subject, id, phase, this.#terms, this.#serverOf(id), now)
     this.#accounts.set(subject, account)
     if (!this.#isSweeping) this.#sweepLater()
@@ -105,11 +108,11 @@ export class Subjects {
 }
 
 /**
- * Names the subject in the store, and says where its windows begin: the phase, in microseconds. Both come from a hash of
- * the UTF-16 code units, so that no two subjects share them.
+ * Names the subject in the store, and says where its windows begin: the phase, in microseconds. Both come from a digest,
+ * so that no two subjects share them.
  */
-export function subjectId(subject: string, windowUs: number): { id: string; phase: number } {
-  const digest = hash('sha256', Buffer.from(subject, 'utf16le'), 'base64url') // as text: bytes take twice as long
+export function subjectId(subject: string, windowUs: number, digestOf = sha256Digest): { id: string; phase: number } {
+  const digest = digestOf(subject)
   const phase = Buffer.from(digest.slice(24, 32), 'base64url').readUIntBE(0, 6) % windowUs
   return { id: digest.slice(0, 24), phase }
 }

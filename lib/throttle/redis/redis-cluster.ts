@@ -1,6 +1,7 @@
 import type { NativeCluster } from '../../redis/open-redis'
 import type { RedisConnection } from '../../redis/redis-connection'
 import type { StoreServer, StoreWatcher, ThrottleStore } from '../store/store'
+import type { SubjectDigest } from '../subject-digest'
 import { keySlot } from './key-slot'
 import { type Keys, RedisServer } from './redis-server'
 import { addUsage, readUsage, usageKey } from './redis-usage'
@@ -19,7 +20,12 @@ export class RedisCluster implements ThrottleStore {
   /** The address of each slot's master. Our own, since ioredis points a whole range elsewhere at the first MOVED. */
   #owners: readonly (string | undefined)[] = []
 
-  constructor(redis: RedisConnection, cluster: NativeCluster, keys: Keys) {
+  constructor(
+    redis: RedisConnection,
+    cluster: NativeCluster,
+    keys: Keys,
+    readonly digest: SubjectDigest | undefined,
+  ) {
     this.#redis = redis
     this.#cluster = cluster
     this.#keys = keys

@@ -4,6 +4,7 @@ import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
 import type { StoreServer, StoreWatcher, ThrottleStore } from '../store/store'
+import { type SubjectDigest, keyedDigest } from '../subject-digest'
 import { RedisCluster } from './redis-cluster'
 import { type Keys, OnlyRedisServer } from './redis-server'
 import { addUsage, readUsage, usageKey } from './redis-usage'
@@ -24,29 +25,36 @@ export interface RedisStoreOptions {
    * who the users are. Default false.
    */
   readonly names?: boolean | undefined
+  /**
+   * Makes the hashes in keys keyed (HMAC-SHA-256): a text or bytes, 32 bytes or more, the same in all processes. Without it
+   * whoever can read this Redis can find a subject by trying: all IPv4 addresses in hours. A new key begins new windows.
+   * Default: SHA-256 without a key.
+   */
+  readonly hashKey?: string | Uint8Array | undefined
 }
 
 /**
  * Shares the throttle's windows between processes through Redis 6.2 or newer, Valkey, a Sentinel group or a Cluster.
  *
  * The client given stays the app's own: the store opens a connection like it, with options that suit a decision that
- * cannot wait, and closes that one with the throttle's `close()`. Nothing personal is stored unless `names` is true: keys
- * hold hashes. Every key expires: with its window, or within a minute.
+ * cannot wait, and closes that one with the throttle's `close()`. Keys hold pseudonyms: hashes of subjects, keyed with
+ * `hashKey`. Every key expires: with its window, or within a minute.
  *
  * @example throttle({ store: redisStore('redis://localhost:6379') })
  * @param to a client of ioredis or iovalkey, plain, Sentinel or Cluster; or a URL, `redis://` or `rediss://`
  * @throws {TypeError} where `to` is neither, or an option is wrong
  */
 export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): ThrottleStore {
-  optionNames('redisStore', options, ['prefix', 'names'])
-  const { prefix = KEY_PREFIX, names = false } = options
+  optionNames('redisStore', options, ['prefix', 'names', 'hashKey'])
+  const { prefix = KEY_PREFIX, names = false, hashKey } = options
+  const digest = hashKey === undefined ? undefined : keyedDigest(hashKey)
   checkKeyPrefix(prefix)
   optionType('names', names, 'boolean')
   checkRedis('redisStore', to)
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS })
   const keys = { prefix, process: randomBytes(6).toString('base64url'), names }
   const { cluster } = redis
-  return cluster ? new RedisCluster(redis, cluster, keys) : new SingleRedis(redis, keys)
+  return cluster ? new RedisCluster(redis, cluster, keys, digest) : new SingleRedis(redis, keys, digest)
 }
 
 class SingleRedis implements ThrottleStore {
@@ -55,8 +63,12 @@ class SingleRedis implements ThrottleStore {
   readonly #server: OnlyRedisServer
   readonly #prefix: string
 
-  constructor(redis: RedisConnection, keys: Keys) {
-    this.keeps = `${redis.database} ${keys.prefix}`
+  constructor(
+    redis: RedisConnection,
+    keys: Keys,
+    readonly digest: SubjectDigest | undefined,
+  ) {
+    this.keeps = `${redis.database} ${keys.prefix}${digest?.('') ?? ''}`
     this.#redis = redis
     this.#prefix = keys.prefix
     this.#server = new OnlyRedisServer(redis, keys, undefined)

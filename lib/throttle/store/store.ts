@@ -1,5 +1,6 @@
 import type { UsageStore } from '../../advisor/usage-log'
 import type { OverloadMessage } from '../events'
+import type { SubjectDigest } from '../subject-digest'
 import type { Answer, Report } from '../budget/report'
 
 /** What processes share: one server, or several that share the subjects out among themselves. Made by `redisStore()`. */
@@ -13,6 +14,8 @@ export interface ThrottleStore extends UsageStore {
    * accounts. Default: nothing is known of it.
    */
   readonly keeps?: string
+  /** How a subject's name in the store comes about. Default: SHA-256. */
+  readonly digest?: SubjectDigest | undefined
   /** Lets go of connections. Safe to call twice. */
   close(): Promise<void>
 }
