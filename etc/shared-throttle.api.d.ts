@@ -90,10 +90,12 @@ interface UsageStore {
     addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
     readUsage?(policy: string, hours: readonly number[]): Promise<readonly Readonly<Record<string, string>>[]>;
 }
+type SubjectDigest = (subject: string) => string;
 interface ThrottleStore extends UsageStore {
     serverOf(id: string): StoreServer;
     watch(watcher: StoreWatcher): void;
     readonly keeps?: string;
+    readonly digest?: SubjectDigest | undefined;
     close(): Promise<void>;
 }
 interface StoreServer {

@@ -55,6 +55,7 @@ declare function throttleTest(options?: DenyOptions): Middleware;
 interface RedisStoreOptions {
     readonly prefix?: string | undefined;
     readonly names?: boolean | undefined;
+    readonly hashKey?: string | Uint8Array | undefined;
 }
 declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): ThrottleStore;
 export { DenyOptions, Middleware, RedisClient, RefusalFigures, ThrottleStore, addressSubject, redisStore, throttleTest };

@@ -501,11 +501,12 @@ describe('docs/several-processes.md, docs/redis.md', () => {
     for (const [path, heading, nth] of [
       ['docs/several-processes.md', 'Several processes', 0],
       ['docs/redis.md', 'Names', 0],
+      ['docs/redis.md', 'Keyed hashes', 0],
     ] as const) {
       const { app, url } = await pageOf(path).run(heading, nth, proxied)
       app.get('/', spends)
-      await spend(url, 18_001, clientOf(path))
-      assertThrottled(await ask(url, clientOf(path)))
+      await spend(url, 18_001, clientOf(heading))
+      assertThrottled(await ask(url, clientOf(heading)))
     }
   })
 
@@ -522,8 +523,11 @@ describe('docs/several-processes.md, docs/redis.md', () => {
   })
 
   it('starts when Redis answers, and stops after its server', async () => {
-    for (const heading of ['Outages', 'Rolling deployments']) {
-      const { app, url } = await pageOf('docs/redis.md').run(heading)
+    for (const [path, heading] of [
+      ['docs/redis.md', 'Outages'],
+      ['docs/several-processes.md', 'Shutting down'],
+    ] as const) {
+      const { app, url } = await pageOf(path).run(heading)
       app.get('/', spends)
       assert.equal((await ask(url)).status, 200)
     }

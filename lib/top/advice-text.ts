@@ -2,13 +2,28 @@ import type { Advice } from '../advisor/advice'
 import { plain } from './screen'
 
 /** Advice of one window as text for a terminal, at most 80 columns wide. */
-export function adviceText(advice: Omit<Advice, 'windowMs' | 'limitMs'>): string {
-  const { window, hours, subjectWindows, processingMs, refusedRequests, quantilesMs, limits, warning } = advice
+export function adviceText(advice: Omit<Advice, 'windowMs'>): string {
+  const {
+    window,
+    limitMs: present,
+    hours,
+    subjectWindows,
+    processingMs,
+    refusedRequests,
+    quantilesMs,
+    limits,
+    warning,
+  } = advice
   const over = hours === 1 ? 'the last hour' : `the last ${hours} hours`
   const { p50, p90, p99, p999, max } = quantilesMs
   const quantiles = { p50, p90, p99, 'p99.9': p999, max }
   const rows = limits.map(({ limitMs, subjectWindows: n, share, timeShare }) =>
-    row(seconds(limitMs), `${percent(share)}  (${count(n)} of ${count(subjectWindows)})`, percent(timeShare)),
+    row(
+      seconds(limitMs),
+      `${percent(share)}  (${count(n)} of ${count(subjectWindows)})`,
+      percent(timeShare),
+      limitMs === present,
+    ),
   )
   return [
     `${plain(window)}, ${over}`,
@@ -16,15 +31,16 @@ export function adviceText(advice: Omit<Advice, 'windowMs' | 'limitMs'>): string
     '',
     Object.entries(quantiles).map(([name, ms]) => `${name} ${seconds(ms)}`).join('   '), // prettier-ignore
     '',
-    row('LIMIT', 'USERS REFUSED PER WINDOW', 'TIME ABOVE'),
+    row('LIMIT', 'WINDOWS OF USERS REFUSED', 'TIME ABOVE'),
     ...rows,
     ...(warning === undefined ? [] : ['', warning]),
     '',
   ].join('\n')
 }
 
-function row(limit: string, share: string, timeShare: string): string {
-  return `${limit.padStart(12)}   ${share.padEnd(40)} ${timeShare}`
+function row(limit: string, share: string, timeShare: string, isPresent = false): string {
+  const cells = `${limit.padStart(12)}   ${share.padEnd(36)} ${timeShare.padEnd(10)}`
+  return isPresent ? `${cells} present limit` : cells.trimEnd()
 }
 
 /**

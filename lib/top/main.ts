@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
 import { adviceOf } from '../advisor/advice'
+import type { PublishedWindow } from '../inspect/published-window'
 import { HOURS_KEPT, hourOf } from '../advisor/hourly'
 import { type RedisWindows, redisWindows } from '../inspect/redis-windows'
 import { adviceText, limitsIn } from './advice-text'
@@ -11,10 +12,10 @@ import { found } from './view'
 
 const USAGE = `express-tollgate advise [--redis URL] [--prefix tollgate:] [--window default] [--limit 10s,18s] [--hours 24] [--json]
 
-Says what limits would mean: how much processing time users used per window, and who would have been refused.
+Says what limits would mean: how much processing time users used per window, and how many windows of users would have had refusals.
 
   --window  one window; default all
-  --limit   candidate limits in ms, s or m; default 0.5, 1, 2 and 5 times p99
+  --limit   candidate limits in ms, s or m; default 0.5, 1, 2 and 5 times the present limit, or times p99 where no window is open or the limit is by request
   --hours   how many hours back, 1 to 168; default 24
 
 express-tollgate top [--redis URL] [--prefix tollgate:] [--find SUBJECT] [--every 2] [--once] [--json]
@@ -30,6 +31,9 @@ Shows who uses processing time and who is refused, out of what redisStore() keep
 
 In a terminal: q quits, / filters by hash, name or window, s l h r p e sort. Subjects are hashes unless redisStore() keeps names. A subject that used more than the limit is refused until its window ends.
 `
+
+/** Open windows of a server that are looked at for the present limit. */
+const WINDOWS_READ = 10_000
 
 /** What was asked for cannot be done; the message says what to do. */
 class UsageError extends Error {}
@@ -53,17 +57,29 @@ async function main(): Promise<void> {
 
 async function advise(windows: RedisWindows, { window, limitsMs, hours, json }: Asked): Promise<void> {
   const usage = [...(await windows.usage(hourOf(Date.now() * 1_000) - hours + 1))]
+  const limits = presentLimits((await windows.read(WINDOWS_READ)).windows)
   const all = usage
     .filter(([name]) => window === undefined || name === window)
     .map(([name, record]) => {
-      // Redis knows neither the limit nor how long the window is.
-      const advice = adviceOf({ name, windowMs: 0, limitMs: null }, record, hours, false, limitsMs)
-      return { ...advice, windowMs: undefined, limitMs: undefined }
+      const limitMs = limits.get(name) ?? null
+      const advice = adviceOf({ name, windowMs: 0, limitMs }, record, hours, false, limitsMs)
+      return { ...advice, windowMs: undefined } // Redis does not know how long the window is
     })
     .sort((a, b) => (a.window < b.window ? -1 : 1))
   if (json) return void process.stdout.write(`${jsonLine(all)}\n`)
   const nothing = `no ${window === undefined ? 'window' : `window "${plain(window)}"`} with counted time in ${hours} hours\n`
   process.stdout.write(all.length === 0 ? nothing : all.map(adviceText).join('\n'))
+}
+
+/** The present limit of each window, where all that are open have the same. */
+function presentLimits(open: readonly PublishedWindow[]): Map<string, number> {
+  const limits = new Map<string, number>()
+  for (const { window, limitMs } of open) {
+    const known = limits.get(window)
+    limits.set(window, known === undefined || known === limitMs ? limitMs : NaN) // NaN: the limit is by request
+  }
+  for (const [window, limitMs] of limits) if (!(limitMs > 0)) limits.delete(window)
+  return limits
 }
 
 async function top(windows: RedisWindows, { find, digest, everyMs, once, json }: Asked): Promise<void> {

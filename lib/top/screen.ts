@@ -22,14 +22,14 @@ interface Column {
 
 /** A narrow terminal leaves out the last ones first. */
 const FIGURES: readonly Column[] = [
-  { title: 'USED', width: 21, text: used },
+  { title: 'USED OF LIMIT', width: 21, text: used },
   { title: 'ENDS IN', width: 9, text: ({ endsInMs }) => duration(endsInMs) },
   { title: 'HOLD', width: 9, text: ({ holdMs }) => seconds(holdMs) },
   { title: 'RUNNING', width: 7, text: ({ running }) => String(running) },
   { title: 'PROCESSES', width: 9, text: ({ processes }) => String(processes) },
 ]
 /** From left to right. */
-const ORDER = ['USED', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN']
+const ORDER = ['USED OF LIMIT', 'HOLD', 'RUNNING', 'PROCESSES', 'ENDS IN']
 const [HASH, CUT_HASH, SHORTEST_WINDOW] = [24, 14, 10]
 /** The end of a long name tells subjects apart, so the middle gives way. */
 const NAME_END = 12
@@ -99,8 +99,9 @@ function rowFor(shown: readonly PublishedWindow[], columns: number): (window?: P
   }
 }
 
-function used({ spentMs, overLimitMs: over }: PublishedWindow): string {
-  return over === null ? seconds(spentMs) : `used ${seconds(spentMs)} of ${seconds(over)}`
+/** A mark says that it is over the limit: requests are refused until the window ends. */
+function used({ spentMs, limitMs, overLimitMs }: PublishedWindow): string {
+  return `${overLimitMs === null ? '' : '! '}${seconds(spentMs)} of ${seconds(limitMs)}`
 }
 
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`

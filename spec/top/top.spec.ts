@@ -154,9 +154,9 @@ describe('express-tollgate top', () => {
     assert.deepEqual(await look(), [60_000, null])
     const { stdout } = await top('top', '--redis', url, '--prefix', 'over:')
     assert.match(stdout, /^2 open windows, 1 over the limit, /)
-    assert.match(stdout, /\n\S+ +used 60\.\d s of 60\.0 s .*\n\S+ +2\.\d s /)
+    assert.match(stdout, /\n\S+ +! 60\.\d s of 60\.0 s .*\n\S+ +2\.\d s of 60\.0 s /)
     const one = await top('top', '--redis', url, '--prefix', 'over:', '--find', 'eve')
-    assert.match(one.stdout, /^1 open windows, 1 over the limit, [^]*\neve +used 60\.\d s of 60\.0 s /)
+    assert.match(one.stdout, /^1 open windows, 1 over the limit, [^]*\neve +! 60\.\d s of 60\.0 s /)
     const [{ subject = '' } = {}] = windowsIn(
       (await top('top', '--redis', url, '--prefix', 'over:', '--json', '--find', 'eve')).stdout,
     )
@@ -184,6 +184,10 @@ describe('express-tollgate top', () => {
     const [advice, ...more] = JSON.parse(stdout) as Advice[]
     assert.deepEqual([advice?.window, advice?.subjectWindows, more.length], ['hour', 4, 0])
     assert.deepEqual(advice?.limits.map(({ limitMs, subjectWindows }) => [limitMs, subjectWindows]), [[1_000, 2], [5_000, 1]]) // prettier-ignore
+    const present = JSON.parse((await look('--json')).stdout) as Advice[]
+    assert.equal(present[0]?.limitMs, 60_000)
+    assert.deepEqual(present[0]?.limits.map(({ limitMs }) => limitMs), [30_000, 60_000, 120_000, 300_000]) // prettier-ignore
+    assert.match((await look()).stdout, /^ +60\.0 s .* present limit$/m)
     const table = await look('--limit', '1s,5s', '--window', 'hour')
     assert.match(
       table.stdout,
@@ -353,7 +357,7 @@ describe('table() and screen()', () => {
         assert.doesNotMatch(lines.join(''), /\p{Cc}/u)
       }
       const heading = screen(of(many), FIRST_VIEW, { rows: 12, columns })[2] ?? ''
-      for (const title of ['SUBJECT', 'USED', 'ENDS IN', 'WINDOW']) assert.ok(heading.includes(title), title)
+      for (const title of ['SUBJECT', 'USED OF LIMIT', 'ENDS IN', 'WINDOW']) assert.ok(heading.includes(title), title)
       assert.equal(heading.includes('PROCESSES'), columns >= 100)
     })
   }
