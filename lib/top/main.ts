@@ -32,9 +32,6 @@ Shows who uses processing time and who is refused, out of what redisStore() keep
 In a terminal: q quits, / filters by hash, name or window, s l h r p e sort. Subjects are hashes unless redisStore() keeps names. A subject that used more than the limit is refused until its window ends.
 `
 
-/** Open windows of a server that are looked at for the present limit. */
-const WINDOWS_READ = 10_000
-
 /** What was asked for cannot be done; the message says what to do. */
 class UsageError extends Error {}
 
@@ -57,7 +54,7 @@ async function main(): Promise<void> {
 
 async function advise(windows: RedisWindows, { window, limitsMs, hours, json }: Asked): Promise<void> {
   const usage = [...(await windows.usage(hourOf(Date.now() * 1_000) - hours + 1))]
-  const limits = presentLimits((await windows.read(WINDOWS_READ)).windows)
+  const limits = presentLimits((await windows.top(new Set(usage.map(([name]) => name)))).windows)
   const all = usage
     .filter(([name]) => window === undefined || name === window)
     .map(([name, record]) => {
