@@ -1,9 +1,9 @@
 import type { Request, RequestHandler, Response, Router as ExpressRouter } from 'express'
 import { type Dialect, dialectOf } from '../http/answer/dialect'
 import { Router } from '../http/express'
-import { optionError } from '../http/help'
-import { shown } from '../http/options'
 import { warnOnce } from '../http/warn-once'
+import { textOf } from './directories/rows'
+import type { LoginRefusal, User } from './directories/user'
 import { appsEndpoint } from './endpoints/apps'
 import { discoveryEndpoints, jwksEndpoint } from './endpoints/discovery'
 import { type Endpoint, type EndpointHandler, type Served, endpointHandler } from './endpoints/endpoint'
@@ -15,7 +15,6 @@ import { platformLogoutEndpoint, userinfoEndpoint } from './endpoints/resource'
 import { signInFlow } from './endpoints/sign-in'
 import { tokenEndpoint } from './endpoints/token'
 import { introspectEndpoint, revokeEndpoint } from './endpoints/token-state'
-import type { LoginRefusal, User } from './directories/user'
 import type { SigningKey } from './keys/keyring'
 import { type SharedParts, dialectParts, sharedParts } from './parts'
 import type { ApprovedApp } from './records/consents'
@@ -118,10 +117,11 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     wellKnown: wellKnown(issuer, handler),
     platformLogout: handler(({ platformLogout }) => platformLogout),
     verify: (token: string) => shared.accessTokens.check(token),
-    revokeUser: async (userId: string) => shared.revocations.revokeUser(idOf('revokeUser', userId)),
-    approvals: async (userId: string) => shared.consents.of(idOf('approvals', userId)),
+    revokeUser: async (userId: string) =>
+      shared.revocations.revokeUser(textOf(userId, 'revokeUser(): the id of the user')),
+    approvals: async (userId: string) => shared.consents.of(textOf(userId, 'approvals(): the id of the user')),
     withdrawApproval: async (userId: string, clientId: string) =>
-      shared.consents.withdraw(idOf('withdrawApproval', userId), clientId),
+      shared.consents.withdraw(textOf(userId, 'withdrawApproval(): the id of the user'), clientId),
     interaction: (req: Request, id?: string) => of(req).ownPage.interaction(req, id),
     authenticate: (req: Request, username: unknown, password: unknown, id?: string) =>
       of(req).ownPage.authenticate(req, username, password, id),
@@ -156,11 +156,6 @@ function inDialect(settings: ServerSettings, shared: SharedParts, dialect: Diale
   ]
   const platformLogout = platformLogoutEndpoint(parts)
   return { endpoints, discovery, platformLogout, ownPage: ownPage(parts, flow), pages: parts.pages }
-}
-
-function idOf(method: string, userId: unknown): string {
-  if (typeof userId === 'string' && userId !== '') return userId
-  throw optionError(`${method} takes the id of a user, a text; received ${shown(userId)}`)
 }
 
 async function websiteSession(

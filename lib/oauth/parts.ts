@@ -1,15 +1,14 @@
 import { type DpopCheck, dpopCheck } from '../bearer/dpop/dpop-check'
 import type { Dialect } from '../http/answer/dialect'
 import { optionError } from '../http/help'
-import { isJsonObject } from '../http/json'
-import { shown } from '../http/options'
+import { shownNames } from '../http/options'
 import { ClientAuthentication } from './client-auth/authenticate-client'
 import { KeyProofs, recordProofs } from './client-auth/dpop-proof'
 import { Cookies } from './cookie'
 import type { GrantName, KnownClient } from './directories/client'
 import { ClientDocuments } from './clients/client-documents'
 import { KnownClients } from './clients/known-clients'
-import { knownUsers, withoutNulls } from './directories/rows'
+import { knownUsers, readClaims } from './directories/rows'
 import type { User } from './directories/user'
 import { IdentityScopes } from './identity-scopes'
 import { Keyring } from './keys/keyring'
@@ -104,12 +103,13 @@ async function claimsOf(
   client: KnownClient,
   scope: readonly string[],
 ): Promise<Record<string, unknown>> {
-  const own = (await accessTokenClaims?.(user, client, scope)) ?? {}
-  const taken = Object.keys(own).find((name) => OWN_CLAIMS.includes(name))
-  if (!isJsonObject(own) || taken !== undefined) {
+  const added = (await accessTokenClaims?.(user, client, scope)) ?? {}
+  const own = readClaims(added)
+  const taken = Object.keys(own ?? {}).find((name) => OWN_CLAIMS.includes(name))
+  if (!own || taken !== undefined) {
     throw optionError(
-      `accessTokenClaims must return an object without ${taken ?? "the server's own claims"}; received ${shown(own)}`,
+      `accessTokenClaims must return an object of JSON values without ${taken ?? "the server's own claims"}; received ${shownNames(added)}`,
     )
   }
-  return { ...(user && identity.accessToken(scope, user)), ...withoutNulls(own) }
+  return { ...(user && identity.accessToken(scope, user)), ...own }
 }

@@ -64,7 +64,10 @@ describe('approvals', () => {
     assert.deepEqual([await isActive(again), await refresh('one', again)], [true, undefined])
     assert.deepEqual(await server.approvals('nobody'), [])
     await server.withdrawApproval('nobody', 'nothing')
-    await assert.rejects(server.approvals(''), /approvals takes the id of a user, a text/)
+    await assert.rejects(
+      server.approvals(''),
+      /approvals\(\): the id of the user must be a text, or a whole number; received ''/,
+    )
   })
 
   it('are withdrawn by revokeUser(), for a year and longer', async (t) => {

@@ -353,7 +353,7 @@ describe('mistakes of the page', () => {
     const { begin, failed } = await started(t)
     for (const [form, reason] of [
       [{ how: '{"userId":"nobody"}' }, /findUser\('nobody'\) knows no such user/],
-      [{ how: '{"userId":7}' }, /userId must be the id of a user, a text; received 7/],
+      [{ how: '{"userId":7.5}' }, /userId must be a text, or a whole number; received 7.5/],
       [{ how: '{"userId":"KWC6-X7D","amr":"pwd"}' }, /amr must be a list of texts/],
       [{ how: '{"userId":"KWC6-X7D","acr":1}' }, /acr must be a string/],
       [{ how: '{"userId":"KWC6-X7D","user":1}' }, /signIn\(\) has no option "user"/],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
-import type { Client, OAuthStore, User } from '../../lib/oauth'
+import type { AuthorizationServerOptions, Client, OAuthStore, User } from '../../lib/oauth'
 import { memoryStore } from '../../lib/oauth'
 import { AS_WEB, SIGNING_KEY, USERS, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
@@ -21,7 +21,7 @@ const ROW = {
   },
 }
 
-async function started(t: TestContext, row: object, user?: object) {
+async function started(t: TestContext, row: object, user?: object, more: Partial<AuthorizationServerOptions> = {}) {
   const failed: Error[] = []
   const lines: string[] = []
   const running = await startServer({
@@ -30,6 +30,7 @@ async function started(t: TestContext, row: object, user?: object) {
     pages: { terms: false },
     onError: (err) => failed.push(err as Error),
     log: (line) => lines.push(line),
+    ...more,
   })
   t.after(() => running.close())
   return { ...running, failed, lines }
@@ -37,6 +38,8 @@ async function started(t: TestContext, row: object, user?: object) {
 
 const asPublic = { client_id: 'web' }
 const ada = { id: 'KWC6-X7D', username: 'ada' }
+const circular: Record<string, unknown> = {}
+circular.itself = circular
 const answering = (found: unknown, more: { known?: unknown; account?: unknown } = {}) => ({
   authenticate: () => Promise.resolve(found),
   findUser: () => Promise.resolve('known' in more ? more.known : found),
@@ -127,6 +130,37 @@ describe("a row of an app's own users", () => {
     )
   })
 
+  it('may have bigints and dates in its claims', async (t) => {
+    const claims = { updated_at: 12n, zoneinfo: String(2n ** 64n), big: 2n ** 64n, birthdate: new Date(0), list: [1n] }
+    const { issuer } = await started(t, ROW, answering({ ...ada, claims }), {
+      accessTokenClaims: (user) => ({ tenant: 7n, ...user?.claims }),
+    })
+    const tokens = await json(await post(`${issuer}/token`, { ...(await codeForm(issuer)), ...asPublic }))
+    const { tenant, updated_at: at, big, birthdate, list } = decodeJwt(tokens.access_token as string)
+    assert.deepEqual(
+      { tenant, at, big, birthdate, list },
+      {
+        ...{ tenant: 7, at: 12, big: '18446744073709551616' },
+        ...{ birthdate: '1970-01-01T00:00:00.000Z', list: [1] },
+      },
+    )
+  })
+
+  it('has its number where the app names the user, too', async (t) => {
+    const { issuer, server } = await started(t, ROW, answering({ id: 42 }))
+    await codeForm(issuer)
+    for (const id of [42, 42n, '42'] as string[]) {
+      assert.deepEqual(await server.approvals(id), [])
+      await server.withdrawApproval(id, 'web')
+      await server.revokeUser(id)
+    }
+    for (const id of [undefined, null, '', 4.2, {}] as unknown as string[]) {
+      for (const call of [server.approvals, server.revokeUser]) {
+        await assert.rejects(async () => call(id), /the id of the user must be a text, or a whole number/)
+      }
+    }
+  })
+
   it('that is unknown right after the login, or another, is an error that says so', async (t) => {
     for (const [users, reason] of [
       [
@@ -145,6 +179,12 @@ describe("a row of an app's own users", () => {
       [answering({ username: 'ada' }), /authenticate\(\) returned a user whose id must be .* received undefined/],
       [answering(ada, { known: { ...ada, id: {} } }), /findUser\('KWC6-X7D'\) returned a user whose id/],
       [answering(ada, { account: {} }), /findAccount\(\) returned an id that must be a text/],
+      [
+        answering({ ...ada, claims: '{"name":"Ada"}' }),
+        /a user whose claims must be an object of JSON values; received a string/,
+      ],
+      [answering({ ...ada, claims: ['Ada'] }), /claims must be an object of JSON values/],
+      [answering({ ...ada, claims: circular }), /received an object with itself/],
     ] as [object, RegExp][]) {
       const { issuer, failed, lines } = await started(t, ROW, users)
       const page = await (await new UserAgent(issuer).authorize(issuer, request())).logIn()

@@ -153,14 +153,18 @@ describe('claims in access tokens', () => {
     }
   })
 
+  const circular: Record<string, unknown> = {}
+  circular.itself = circular
+
   it('that the server sets itself, no object, or a failure is an error that says so; the code stays good', async (t) => {
     for (const [claims, reason] of [
-      [() => ({ exp: 9_999_999_999 }), /accessTokenClaims must return an object without exp/],
+      [() => ({ exp: 9_999_999_999 }), /accessTokenClaims must return an object of JSON values without exp/],
       [() => ({ sub: 'root' }), /without sub/],
       [() => ({ cnf: {} }), /without cnf/],
       [() => ({ session_kind: 'client' }), /without session_kind/],
       [() => ['roles'], /accessTokenClaims must return an object/],
       [() => 'roles', /accessTokenClaims must return an object/],
+      [() => circular, /accessTokenClaims must return an object of JSON values .* received an object with itself/],
       [() => Promise.reject(new Error('database')), /database/],
     ] as [() => unknown, RegExp][]) {
       const failed: unknown[] = []

@@ -211,7 +211,7 @@ describe('server.revokeUser()', () => {
       429,
       'the device is not known any more',
     )
-    await assert.rejects(server.revokeUser(undefined as never), /revokeUser takes the id of a user/)
+    await assert.rejects(server.revokeUser(undefined as never), /revokeUser\(\): the id of the user must be a text/)
 
     const other = await started(t)
     await other.server.revokeUser('KWC6-X7D')

@@ -1,9 +1,9 @@
 import { registrationError } from '../../http/help'
 import { isJsonObject } from '../../http/json'
-import { shown } from '../../http/options'
+import { shown, shownNames } from '../../http/options'
 import { type Client, type ClientDirectory } from './client'
 import { CLIENT_FIELDS, checkLists } from './client-directory'
-import type { LoginRefusal, User, UserDirectory } from './user'
+import type { LoginRefusal, User, UserClaims, UserDirectory } from './user'
 
 /*
  * What an app's own directory returns is a row of a database: columns without a value are null, and ids may be numbers.
@@ -18,10 +18,24 @@ export interface KnownUsers {
 }
 
 /** An object without its members that are null, at any depth. */
-export function withoutNulls<T extends object>(object: T): T {
+function withoutNulls<T extends object>(object: T): T {
   const members = Object.entries(object).filter(([, value]) => value !== null)
   const inner = (value: unknown) => (isJsonObject(value) && isPlain(value) ? withoutNulls(value) : value)
   return Object.fromEntries(members.map(([name, value]) => [name, inner(value)])) as T
+}
+
+/** Claims as tokens have them: without null, dates as text, bigints as numbers or digits. Undefined for what JSON cannot say. */
+export function readClaims(claims: unknown): UserClaims | undefined {
+  if (!isJsonObject(claims)) return undefined
+  const fitting = (_: string, value: unknown) => {
+    if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
+    return value ?? undefined
+  }
+  try {
+    return JSON.parse(JSON.stringify(claims, fitting)) as UserClaims
+  } catch {
+    return undefined // it contains itself, or a getter fails
+  }
 }
 
 /** The app that a directory found. @throws {TypeError} naming the field that is not what it must be */
@@ -61,11 +75,15 @@ export function knownUsers(users: UserDirectory): KnownUsers {
 function userOf(row: User, method: string): User {
   const { username, claims } = row as Partial<User>
   const id = textOf(row.id, `${method} returned a user whose id`)
-  return { ...row, id, username: username ?? id, claims: withoutNulls(claims ?? {}) }
+  const read = readClaims(claims ?? {})
+  if (read) return { ...row, id, username: username ?? id, claims: read }
+  throw registrationError(
+    `${method} returned a user whose claims must be an object of JSON values; received ${shownNames(claims)}`,
+  )
 }
 
-/** A text, or digits as the text of them. */
-function textOf(value: unknown, what: string): string {
+/** A text, or a whole number as its digits. @param what `a user whose id` @throws {TypeError} */
+export function textOf(value: unknown, what: string): string {
   if (typeof value === 'string' && value !== '') return value
   if (Number.isSafeInteger(value) || typeof value === 'bigint') return String(value)
   throw registrationError(`${what} must be a text, or a whole number; received ${shown(value)}`)

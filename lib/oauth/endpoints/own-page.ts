@@ -4,6 +4,7 @@ import { isJsonObject } from '../../http/json'
 import { optionNames, optionType, shown } from '../../http/options'
 import { hashOf, newSecret } from '../../http/secret'
 import { hostOf } from '../directories/redirect-uri'
+import { textOf } from '../directories/rows'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
 import { Params } from '../parameters/params'
 import type { LoginRefusal, User } from '../directories/user'
@@ -167,9 +168,9 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
   }
 
   async function signIn(req: Request, res: Response, how: SignIn): Promise<() => Promise<void>> {
-    checkSignIn(how)
+    const userId = checkSignIn(how)
     end(res, 'signIn()')
-    const { userId, acr, amr, remember } = how
+    const { acr, amr, remember } = how
     const user = await users.find(userId)
     if (!user) {
       ended.delete(res)
@@ -254,15 +255,14 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
   }
 }
 
-function checkSignIn(how: SignIn): void {
+/** The id of the user. @throws {TypeError} for what the page did wrong */
+function checkSignIn(how: SignIn): string {
   optionNames('signIn()', how, ['userId', 'acr', 'amr', 'remember', 'interaction'])
-  const { userId, acr, amr } = how as { userId: unknown; acr?: unknown; amr?: unknown }
-  if (typeof userId !== 'string' || userId === '') {
-    throw usageError(`signIn(): userId must be the id of a user, a text; received ${shown(userId)}`)
-  }
+  const { acr, amr } = how as { acr?: unknown; amr?: unknown }
   optionType('signIn(): acr', acr, 'string')
   optionType('signIn(): remember', how.remember, 'boolean')
-  if (amr === undefined || (Array.isArray(amr) && amr.every((method) => typeof method === 'string'))) return
+  if (amr === undefined || (Array.isArray(amr) && amr.every((method) => typeof method === 'string')))
+    return textOf(how.userId, 'signIn(): userId')
   throw usageError(`signIn(): amr must be a list of texts, such as ['pwd', 'otp']; received ${shown(amr)}`)
 }
 
