@@ -1,8 +1,10 @@
 // Open loop: requests come at their times, whether or not earlier ones were answered.
+import { once } from 'node:events'
 import { Agent, get } from 'node:http'
+import { type Socket, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Setup } from './contestants/setup'
-import { HEAVY_PART, HEAVY_USERS, LIGHT_USERS, OVERLOAD, type Work } from './overload-load'
+import { HEAVY_PART, HEAVY_USERS, LIGHT_USERS, OVERLOAD } from './overload-load'
 import type { ContestantName } from './server'
 import { Worker } from './worker'
 
@@ -94,9 +96,25 @@ async function closedLoop(port: number, ms: number): Promise<number> {
   return (1_000 * count) / took
 }
 
+/** Connections that stand before the load comes, as those of a proxy do: a busy event loop accepts few. */
+async function openedAgent(port: number, count: number): Promise<Agent> {
+  const opened: Socket[] = []
+  while (opened.length < count) {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    await once(socket, 'connect')
+    opened.push(socket)
+  }
+  class OpenedAgent extends Agent {
+    override createConnection(...given: Parameters<Agent['createConnection']>) {
+      return opened.pop() ?? super.createConnection(...given)
+    }
+  }
+  return new OpenedAgent({ keepAlive: true, maxFreeSockets: Infinity })
+}
+
 /** Poisson arrivals of both kinds of users, `heavy` and `light` requests a millisecond. Those of the first `warmMs` do not count. */
 async function openLoop(port: number, heavy: number, light: number, warmMs: number, loadedMs: number) {
-  const agent = new Agent({ keepAlive: true })
+  const agent = await openedAgent(port, (heavy + light) * PATIENCE_MS)
   const outcomes: Outcome[] = []
   const pending = new Set<Promise<void>>()
   const begun = performance.now()

@@ -7,7 +7,7 @@ import { defined, optionNames, optionOneOf, optionRange, optionType, shown, show
 import type { RouteEntry } from '../http/request/route-match'
 import type { EventStreams } from '../http/measure/meter'
 import { answeredAtOnce, isThenable } from '../http/callback'
-import { warnOnce } from '../http/warn-once'
+import { warn, warnOnce } from '../http/warn-once'
 import type { WaitRule } from './budget/hold'
 import type { ThrottleHeaders } from './request/response-headers'
 import type { ThrottleStore } from './store/store'
@@ -205,17 +205,28 @@ function checkOverload(overload: ThrottleOptions['overload']): void {
   optionType('overload.isOverloaded', overload.isOverloaded, 'function')
 }
 
-/** What the app's function says; where it fails, what is wrong with it. */
-export function overloadAnswer(isOverloaded: () => boolean): boolean | string {
-  const remedy = 'it must return true or false at once; until then it counts as false'
-  try {
-    const answer: unknown = isOverloaded()
-    if (typeof answer === 'boolean') return answer
-    if (!isThenable(answer)) return `overload.isOverloaded() returned ${shown(answer)}: ${remedy}`
-    answer.then(undefined, () => undefined) // its failure would end the process
-    return `overload.isOverloaded() returned a promise: ${remedy}`
-  } catch (err) {
-    return `overload.isOverloaded() failed with ${shown(String(err))}: ${remedy}`
+/** A callback that fails is warned of at most so often. */
+const WARNED_EVERY_MS = 60_000
+
+/** What says whether the app is overloaded. Where the app's function fails, it says no and warns. */
+export function guardedOverload(isOverloaded: OverloadOptions['isOverloaded'], clock: Clock): () => boolean {
+  if (isOverloaded === undefined) return () => false
+  let warnedAt = -Infinity
+  return () => {
+    let fault: string
+    try {
+      const answer: unknown = isOverloaded()
+      if (typeof answer === 'boolean') return answer
+      if (isThenable(answer)) answer.then(undefined, () => undefined) // its failure would end the process
+      fault = `returned ${isThenable(answer) ? 'a promise' : shown(answer)}`
+    } catch (err) {
+      fault = `failed with ${shown(String(err))}`
+    }
+    if (clock.now() - warnedAt < WARNED_EVERY_MS) return false
+    warnedAt = clock.now()
+    const remedy = 'it must return true or false at once; until then it counts as false'
+    warn('TOLLGATE_OVERLOAD_CALLBACK', `overload.isOverloaded() ${fault}: ${remedy}`)
+    return false
   }
 }
 

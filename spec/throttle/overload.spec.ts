@@ -11,6 +11,7 @@ import {
   throttle,
 } from '../../lib'
 import { redisWindows } from '../../lib/inspect/redis-windows'
+import { isShed } from '../../lib/throttle/overload'
 import { blockableClock } from '../support/blockable-clock'
 import { databaseOfSuite } from '../support/redis'
 import { listen } from '../support/serve'
@@ -34,8 +35,8 @@ async function api(t: TestContext, options: ThrottleOptions = {}, time = blockab
     await throttled.close()
   })
   const ask = (user: string, ms = 0) => get(`/?ms=${ms}`, { 'X-User': user })
-  /** Half a second in which the event loop is 200 ms late at any time: the share falls once. */
-  const late = () => [1, 2].forEach(() => (block(200), advance(25)))
+  /** Half a second in which the event loop is late at any time: the share falls once, where it is later than before. */
+  const late = (ms = 200) => [1, 2].forEach(() => (block(ms), advance(25)))
   const calm = (ms = 250) => advance(ms)
   return { throttled, ask, late, calm, time }
 }
@@ -75,18 +76,19 @@ describe('throttle({ overload }) while the event loop is late', () => {
     late()
     assert.equal((await ask('light')).status, 503)
     calm()
-    assert.equal((await ask('light')).status, 503)
+    assert.deepEqual([(await ask('light')).status, (await ask('heavy')).status], [200, 503])
     for (let n = 0; n < 40; n++) calm()
     const back = await ask('heavy')
     assert.deepEqual([back.status, back.number('X-THROTTLE-MILLIS-USED')], [200, 900])
   })
 
   it('refuses nobody who used less than somebody whom it lets in', async (t) => {
-    const { ask, late, calm } = await api(t)
+    const { ask, late, calm, time } = await api(t)
     const users = Array.from({ length: 40 }, (_, i) => ({ name: `user-${i}`, usedMs: (i * 611) % LIMIT_MS }))
     for (const { name, usedMs } of users) await ask(name, usedMs)
     let refusedInAll = 0
-    for (const step of [late, late, late, calm, late, late, late, late, calm, calm, late]) {
+    const inTurn = () => time.block(150)
+    for (const step of [late, late, inTurn, late, calm, late, late, late, late, calm, calm, late]) {
       step()
       const used = { admitted: [0], refused: [Infinity] }
       for (const { name, usedMs } of users) {
@@ -97,6 +99,17 @@ describe('throttle({ overload }) while the event loop is late', () => {
       assert.ok(Math.max(...used.admitted) < Math.min(...used.refused), JSON.stringify(used))
     }
     assert.ok(refusedInAll > 100)
+  })
+
+  it('refuses more of them in a turn that is late already, and no more while the delay falls', async (t) => {
+    const { ask, late, time } = await api(t)
+    await ask('heavy', 700)
+    late()
+    assert.equal((await ask('heavy')).status, 200)
+    late(120)
+    assert.equal((await ask('heavy')).status, 200)
+    time.block(100)
+    assert.equal((await ask('heavy')).status, 503)
   })
 
   it('answers some requests, whoever asks, where nobody heavy is left', async (t) => {
@@ -133,9 +146,14 @@ describe('throttle({ overload }) while the event loop is late', () => {
     const shares = told.map(({ share }) => share)
     assert.deepEqual([shares[0], shares.at(-1), told.at(-1)?.refused], [0.8, 1, 1])
     assert.ok(told[0] && told[0].delayMs >= 100)
-    assert.match(warned.join('\n'), /^the process is overloaded.*\n.*is over: 1 request/)
+    assert.match(warned.join('\n'), /^overload: users .* ms late .*\noverload is over: 1 request/)
     assert.equal(warned.length, 2)
   })
+})
+
+it('isShed() refuses nobody when all is well, however much was used', () => {
+  assert.equal(isShed(1.2, { share: 1, admitted: 1 }, 5, 0.99), false)
+  assert.equal(isShed(0.9, { share: 0.8, admitted: 1 }, 0, 0.99), true)
 })
 
 describe('throttle({ overload: { isOverloaded } })', () => {
