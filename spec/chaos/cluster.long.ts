@@ -9,12 +9,10 @@ import { until } from '../support/until'
 import { type Api, startApis } from './apis'
 import { shoot } from './load'
 import { LONG_WINDOW_MS, totals } from './shared-total'
-import { type Stalls, longestStallMs, stoppedMs, watchStalls } from './stalls'
+import { type Stalls, watchStalls } from './stalls'
 import { FULL, quantile } from './table'
 import { type Fault, type Waits, judgeWaits, trial } from './trial'
 
-const SEEN_MS = 1_000
-const HIDDEN_MS = 1_200
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
 const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, grantAhead: false } }
 
@@ -74,7 +72,6 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
       },
       last: () => slots,
       mend: () => undefined,
-      withinMs: SEEN_MS,
     },
     'asking',
   )
@@ -86,28 +83,22 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
       break: async (witness) => void (flushed = await cluster.masterOf(tagOf(witness))),
       last: () => Promise.resolve(),
       mend: async () => void (await (flushed as ClusterNode).admin.flushall()), // the witness rests
-      withinMs: HIDDEN_MS,
     },
     'shared',
   )
 
-  it('finds by its heartbeat what one master lost while nobody asks', async () => {
+  it('tells a master what it lost while nobody asked, with the next request', async () => {
     const [a] = apis as [Api]
-    await shoot(a, '/shared/work/20', 'sleeper')
     const total = totals(admin, 'shared')
     const master = await cluster.masterOf(tagOf('sleeper'))
-    for (let i = 0; i < 2; i++) {
-      await sleep(1_100) // all of it is said, not only what was worked until a tick; and the heartbeat has been there
-      const known = await total('sleeper')
-      assert.ok(known > 15, `${known} ms`)
-      await longestStallMs(apis, stalls)
+    for (let i = 1; i <= 2; i++) {
+      await shoot(a, '/shared/work/20', 'sleeper')
+      await until(async () => (await total('sleeper')) > i * 15)
       await master.admin.flushall()
-      const flushed = performance.now()
-      await until(async () => (await total('sleeper')) === known)
-      const tookMs = performance.now() - flushed
-      const withinMs = HIDDEN_MS + stoppedMs(await longestStallMs(apis, stalls))
-      if (FULL) assert.ok(tookMs <= withinMs, `after ${tookMs} ms, not ${withinMs}`)
+      assert.equal(await total('sleeper'), 0)
     }
+    await shoot(a, '/shared/work/20', 'sleeper')
+    await until(async () => (await total('sleeper')) > 3 * 15)
   })
 
   let down: ClusterNode[] = []
@@ -132,7 +123,6 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
           await admin.config('SET', 'cluster-require-full-coverage', 'no')
         }
       },
-      withinMs: SEEN_MS,
     },
     'shared',
   )
@@ -198,7 +188,6 @@ describe('throttle() over a Cluster that fails under load', { timeout: 600_000 }
       },
       last: () => cluster.whole(),
       mend: () => undefined,
-      withinMs: SEEN_MS,
     }
     waits.push(await trial(t, { apis, total: totals(admin, mount), stalls, mount }, fault))
   })

@@ -13,11 +13,8 @@ import { type Stalls, watchStalls } from './stalls'
 import { FULL } from './table'
 import { type Fault, type Waits, judgeWaits, trial } from './trial'
 
-const SEEN_MS = 1_000
 /** A connection that swallows everything is given up after 800 ms of silence; one may have been made just before the end. */
 const HALF_OPEN_MS = 1_500
-/** Where the client cannot see that something was lost, the heartbeat has to find it. */
-const HIDDEN_MS = 1_200
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
 /** By name: decides from memory while its figures are fresh; asks the store at every request. */
 const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, grantAhead: false } }
@@ -66,28 +63,24 @@ describe('throttle() over a Redis that fails under load', { timeout: 600_000 }, 
       break: () => redis.stop(),
       last: () => sleep(FULL ? 3_000 : 300),
       mend: async () => void (redis = await start(redis.port)),
-      withinMs: SEEN_MS,
     },
     {
       name: 'SCRIPT FLUSH',
       break: () => redis.command('SCRIPT', 'FLUSH'),
       last: () => Promise.resolve(),
       mend: () => undefined,
-      withinMs: SEEN_MS,
     },
     {
       name: 'FLUSHALL',
       break: () => undefined,
       last: () => Promise.resolve(),
       mend: () => redis.command('FLUSHALL'), // while the witness rests
-      withinMs: HIDDEN_MS,
     },
     {
       name: 'READONLY',
       break: async () => redis.command('REPLICAOF', '127.0.0.1', String(await freePort())),
       last: () => sleep(FULL ? 5_000 : 500),
       mend: () => redis.command('REPLICAOF', 'NO', 'ONE'),
-      withinMs: SEEN_MS,
     },
     {
       name: 'LOADING, then older than it was',
@@ -102,7 +95,6 @@ describe('throttle() over a Redis that fails under load', { timeout: 600_000 }, 
       },
       last: () => until(async () => !(await answers('LOADING'))),
       mend: async () => void (redis = (await starting) ?? redis),
-      withinMs: SEEN_MS,
     },
     {
       name: 'BUSY script',
@@ -114,21 +106,18 @@ describe('throttle() over a Redis that fails under load', { timeout: 600_000 }, 
       },
       last: () => sleep(FULL ? 3_000 : 500),
       mend: () => redis.command('SCRIPT', 'KILL'),
-      withinMs: SEEN_MS,
     },
     {
       name: 'maxmemory reached',
       break: () => redis.command('CONFIG', 'SET', 'maxmemory', '1'),
       last: () => sleep(FULL ? 3_000 : 500),
       mend: () => redis.command('CONFIG', 'SET', 'maxmemory', '0'),
-      withinMs: SEEN_MS,
     },
     {
       name: 'a second slow',
       break: () => proxy.delay(500),
       last: () => sleep(FULL ? 5_000 : 1_200),
       mend: () => proxy.mend(),
-      withinMs: SEEN_MS,
     },
     {
       name: 'half-open socket',
@@ -142,14 +131,12 @@ describe('throttle() over a Redis that fails under load', { timeout: 600_000 }, 
       break: () => proxy.drop(),
       last: () => Promise.resolve(),
       mend: () => undefined,
-      withinMs: SEEN_MS,
     },
     {
       name: `refused for ${FULL ? 30 : 1} s`,
       break: () => proxy.refuse(),
       last: () => sleep(FULL ? 30_000 : 1_000),
       mend: () => proxy.mend(),
-      withinMs: SEEN_MS,
     },
   ]
 

@@ -8,7 +8,6 @@ import { watchStalls } from './stalls'
 import { FULL } from './table'
 import { type Waits, judgeWaits, trial } from './trial'
 
-const SEEN_MS = 1_000
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
 const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, grantAhead: false } }
 
@@ -37,7 +36,6 @@ describe('throttle() behind Sentinel', { timeout: 600_000 }, () => {
           },
           last: () => group.failover(),
           mend: () => undefined,
-          withinMs: SEEN_MS,
         },
       )
       waits.push(waited)
