@@ -136,7 +136,7 @@ describe("a client's keyPrefix", () => {
     for (const to of stores) {
       const windows = await redisWindows(to, 'tollgate:')
       after(() => windows.close())
-      await until(async () => (await windows.read()).length === 1)
+      await until(async () => (await windows.read()).windows.length === 1)
     }
     const begins = (await admin.keys('*')).map((key) => /^(?:[abc]:)?tollgate:/.exec(key)?.[0])
     assert.deepEqual([...new Set(begins)].sort(), ['a:tollgate:', 'b:tollgate:', 'c:tollgate:', 'tollgate:'])
@@ -156,7 +156,7 @@ describe("a client's keyPrefix", () => {
       await (await spent(redisStore(to))).reset('ada')
       const windows = await redisWindows(to, 'tollgate:')
       after(() => windows.close())
-      await until(async () => (await windows.read()).length === 1)
+      await until(async () => (await windows.read()).windows.length === 1)
       const keys = await Promise.all(cluster.masters.map(({ admin }) => admin.keys('*')))
       assert.deepEqual(
         keys.flat().filter((key) => !key.startsWith('x:tollgate:')),

@@ -3,26 +3,10 @@ import { once } from 'node:events'
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Cluster, Redis } from 'ioredis'
-import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5'
-import { Cluster as ValkeyCluster, Redis as ValkeyRedis } from 'iovalkey'
 import { redisProofs, redisStore, throttle } from '../../lib/index'
-import type { RedisClient } from '../../lib/redis/redis-client'
 import { type Server, startRedis } from '../support/redis'
-import { throttledApp } from '../support/throttled-app'
 import { until } from '../support/until'
-
-/** A Cluster of one node, or of two of which the first keeps the slots up to this one. */
-async function startNodes(last = 16_383): Promise<Server[]> {
-  const start = () => startRedis('--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1')
-  const nodes = [await start(), ...(last < 16_383 ? [await start()] : [])]
-  await nodes[0]?.command('CLUSTER', 'ADDSLOTSRANGE', '0', String(last))
-  await nodes[1]?.command('CLUSTER', 'ADDSLOTSRANGE', String(last + 1), '16383')
-  await nodes[1]?.command('CLUSTER', 'MEET', '127.0.0.1', String(nodes[0]?.port))
-  const admin = new Redis(nodes[0]?.port as number)
-  await until(async () => String(await admin.cluster('INFO')).includes('cluster_state:ok'))
-  admin.disconnect()
-  return nodes
-}
+import { CLUSTER_OPTIONS, sharesWindows, startNodes } from './given-client'
 
 /** Connections to a server that takes no more than these. */
 async function fill(t: TestContext, { port }: Server, count: number): Promise<void> {
@@ -132,7 +116,6 @@ describe('redisStore() given a client with options of its own', () => {
   })
   after(() => Promise.all([plain.stop(), cluster.stop()]))
 
-  type Given = RedisClient & { disconnect(): void }
   const OPTIONS = {
     stringNumbers: true,
     keyPrefix: 'app:',
@@ -152,48 +135,11 @@ describe('redisStore() given a client with options of its own', () => {
   }
   const auth = { password: 'secret' }
 
-  async function sharesWindows(t: TestContext, client: Given): Promise<void> {
-    t.after(() => client.disconnect())
-    const options = { limitMs: 10_000, windowMs: 86_400_000, name: `window ${Math.random()}` }
-    const [one, other] = [
-      await throttledApp(t, { ...options, store: redisStore(client) }),
-      await throttledApp(t, { ...options, store: redisStore(client) }),
-    ]
-    await Promise.all([one.throttled.ready(), other.throttled.ready()])
-    await one.ask('ada', 3_000)
-    await until(async () => Number((await other.throttled.usage('ada'))[0]?.spentMs) >= 3_000)
-  }
-
   for (const option of Object.keys(OPTIONS) as (keyof typeof OPTIONS)[])
     it(`shares windows with ${option}`, (t) =>
       sharesWindows(t, new Redis(plain.port, { ...auth, lazyConnect: true, [option]: OPTIONS[option] })))
 
-  const nodes = () => [{ host: '127.0.0.1', port: cluster.port }]
-  const CLUSTERS: [string, (options: object) => Given][] = [
-    ['ioredis 6', (options) => new Cluster(nodes(), options)],
-    ['ioredis 5', (options) => new Cluster5(nodes(), options)],
-    ['iovalkey', (options) => new ValkeyCluster(nodes(), options)],
-  ]
-  for (const [name, client] of CLUSTERS) {
-    it(`keeps the redisOptions of a Cluster's client of ${name}`, (t) =>
-      sharesWindows(
-        t,
-        client({ lazyConnect: true, redisOptions: { ...auth, stringNumbers: true, commandTimeout: 1 } }),
-      ))
-    it(`takes a Cluster's client of ${name} that reads from replicas, with a keyPrefix`, (t) =>
-      sharesWindows(
-        t,
-        client({ scaleReads: 'slave', keyPrefix: 'app:', enableAutoPipelining: true, redisOptions: auth }),
-      ))
-  }
-  for (const [name, Client] of [
-    ['ioredis 5', Redis5],
-    ['iovalkey', ValkeyRedis],
-  ] as const)
-    // prettier-ignore
-    it(`shares windows with the options of a client of ${name}`, (t) => {
-      const { keyPrefix, stringNumbers, commandTimeout, enableAutoPipelining } = OPTIONS
-      const some = { keyPrefix, stringNumbers, commandTimeout, enableAutoPipelining, lazyConnect: true }
-      return sharesWindows(t, new Client(plain.port, { ...auth, ...some }))
-    })
+  for (const [title, options] of Object.entries(CLUSTER_OPTIONS))
+    it(`shares windows with a Cluster's client: ${title}`, (t) =>
+      sharesWindows(t, new Cluster([{ host: '127.0.0.1', port: cluster.port }], options(auth))))
 })
