@@ -73,7 +73,9 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     const slash = withOtherSlash(received, expected) ? 'they differ by the slash at the end; ' : ''
     const patterns = [expected].flat().filter((one) => typeof one === 'string')
     const [tenant] = patterns.flatMap((pattern) => tenantIn(pattern, String(received)) ?? [])
-    const remedy = tenant === undefined ? `write issuer: ${shown(received)}` : `add ${shown(tenant)} to tenants`
+    const inner = patterns.find((pattern) => isSamePath(pattern, received))
+    const keys = inner === undefined ? '' : `, and jwksUri if this machine reaches its keys at ${new URL(inner).origin}`
+    const remedy = tenant === undefined ? `write issuer: ${shown(received)}${keys}` : `add ${shown(tenant)} to tenants`
     return (
       `a token of the issuer ${shown(received)} was refused with 401, since ${shown(expected)} is trusted. If its tokens ` +
       `should be let in: ${slash}${remedy}`
@@ -96,6 +98,13 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
 function remedied(issuer: unknown, cause: unknown): string {
   const { why, remedy } = fetchFailure(cause, 'documents')
   return `a token of the issuer ${shown(issuer)} was refused with 401: ${why}. If its tokens should be let in, ${remedy}`
+}
+
+/** Whether two issuers differ by their host alone: it has one name for browsers, and one inside a network. */
+function isSamePath(pattern: string, received: unknown): boolean {
+  if (!URL.canParse(pattern) || !URL.canParse(String(received))) return false
+  const [ours, theirs] = [new URL(pattern), new URL(String(received))]
+  return ours.pathname.length > 1 && ours.pathname === theirs.pathname && ours.host !== theirs.host
 }
 
 /** The expected text that differs from the received one by a slash at the end. */

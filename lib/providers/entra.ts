@@ -37,15 +37,19 @@ export type EntraOptions = {
  */
 export function entra({ tenant, tenants, audience, version = 2, clients, more }: EntraOptions): IssuerOptions {
   const of = tenants === undefined ? needText('entra', 'tenant', tenant) : '{tid}'
-  if (['common', 'organizations', 'consumers'].includes(of)) {
+  const ids = [of, ...(Array.isArray(tenants) ? (tenants as unknown[]) : [])]
+  const many = ids.find((id) => ['common', 'organizations', 'consumers'].includes(id as string))
+  if (many !== undefined) {
     throw optionError(
-      `entra() needs the id of one tenant, and '${of}' stands for many: write tenants: ['<tenant id>', …] in place of ` +
-        'tenant, or tenants: (id) => known.has(id)',
+      `entra() needs the ids of tenants, and ${shown(many)} stands for many: write tenants: ['<tenant id>', …], or ` +
+        'tenants: (id) => known.has(id)',
     )
   }
-  const domain = [of, ...(Array.isArray(tenants) ? (tenants as unknown[]) : [])].find((id) => String(id).includes('.'))
+  const domain = ids.find((id) => String(id).includes('.'))
   if (domain !== undefined) {
-    throw optionError(`entra() needs the id of a tenant, since tokens do not have its domain; received ${shown(domain)}`)
+    throw optionError(
+      `entra() needs the id of a tenant, since tokens do not have its domain; received ${shown(domain)}`,
+    )
   }
   return preset(
     {

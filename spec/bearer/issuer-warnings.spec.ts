@@ -81,6 +81,9 @@ describe('requireBearer() tells the operator', () => {
     const { token } = await serveIssuer(a)
     const { ask, bearer } = await api({ issuer, clock })
     const metadata = `${issuer}/.well-known/openid-configuration could not be fetched (ECONNREFUSED)`
+    const remedy =
+      'start the server, or correct the port; in a container, localhost is the container itself: give jwksUri, the ' +
+      'address of the keys inside its network'
     for (const [afterMs, warnings] of [
       [0, 1],
       [59_999, 0],
@@ -89,13 +92,10 @@ describe('requireBearer() tells the operator', () => {
       clock.advance(afterMs)
       for (let i = 0; i < 3; i++) assert.equal((await ask(token(a, { iss: issuer }))).status, 503)
       const said = await flushed()
-      const all = `the keys of the issuer '${issuer}' cannot be had: ${metadata}. Requests get 503 meanwhile: start the server, or correct the port`
+      const all = `the keys of the issuer '${issuer}' cannot be had: ${metadata}. Requests get 503 meanwhile: ${remedy}`
       assert.deepEqual(said, Array(warnings).fill(all), `after ${afterMs} ms`)
     }
-    await assert.rejects(
-      bearer.ready(),
-      says(`the keys of the issuer ${issuer} cannot be had: ${metadata}: start the server, or correct the port`),
-    )
+    await assert.rejects(bearer.ready(), says(`the keys of the issuer ${issuer} cannot be had: ${metadata}: ${remedy}`))
   })
 
   const CA = 'name the CA of its certificate in NODE_EXTRA_CA_CERTS'
@@ -216,6 +216,14 @@ describe('requireBearer() tells the operator', () => {
     assert.match(
       (await flushed()).join(),
       new RegExp(`they differ by the slash at the end; write issuer: '${issuer}/'$`),
+    )
+    const inner = await api({ issuer: `${issuer}/realms/acme`, audience: 'api' })
+    const outer = 'https://sso.test/realms/acme' // the same, under the name that browsers know
+    assert.equal((await inner.ask(token(a, { iss: outer }))).status, 401)
+    assert.ok(
+      (await flushed())
+        .join()
+        .endsWith(`write issuer: '${outer}', and jwksUri if this machine reaches its keys at ${issuer}`),
     )
     for (let i = 0; i < 3; i++) assert.equal((await ask(token(a, { aud: `other-${i}` }))).status, 401)
     assert.deepEqual(await flushed(), [

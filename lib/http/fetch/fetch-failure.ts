@@ -51,6 +51,10 @@ const CONNECTIONS: Remedies = [
   [/no answer within|TIMEDOUT|TIMEOUT|UNREACH$/, 'check the address, and firewalls and proxies on the way'],
 ]
 
+const OWN_MACHINE = /:\/\/(?:localhost|127\.|\[::1\])/
+const IN_CONTAINER =
+  '; in a container, localhost is the container itself: give jwksUri, the address of the keys inside its network'
+
 /** Remedies by the status of the response. */
 const STATUSES: Readonly<Record<Asked, Remedies>> = {
   documents: [
@@ -77,7 +81,8 @@ export function fetchFailure(problem: unknown, asked: Asked): FetchFailure {
   if (status !== undefined) return { why: message, remedy: remedyOf(STATUSES[asked], String(status)) }
   const detail = detailOf(problem)
   if (detail === undefined) return { why: message, remedy: OTHERWISE }
-  return { why: `${message} (${detail})`, remedy: remedyOf(CONNECTIONS, detail) }
+  const isInside = asked === 'documents' && detail === 'ECONNREFUSED' && OWN_MACHINE.test(message)
+  return { why: `${message} (${detail})`, remedy: remedyOf(CONNECTIONS, detail) + (isInside ? IN_CONTAINER : '') }
 }
 
 function remedyOf(remedies: Remedies, cause: string): string {

@@ -319,7 +319,9 @@ describe('presets of express-tollgate/providers', () => {
     for (const of of [{ tenant: 'acme.onmicrosoft.com' }, { tenants: [tid, 'acme.example'] }]) {
       assert.throws(() => entra({ ...of, audience }), /entra\(\) needs the id of a tenant.*received 'acme\./)
     }
-    assert.throws(() => entra({ tenant: 'common', audience }), /'common' stands for many: write tenants: \[/)
+    for (const of of [{ tenant: 'common' }, { tenants: ['common'] }, { tenants: [tid, 'organizations'] }]) {
+      assert.throws(() => entra({ ...of, audience }), /'(common|organizations)' stands for many: write tenants: \[/)
+    }
   })
 
   it('say nobody’s session where the claims name nobody', () => {
