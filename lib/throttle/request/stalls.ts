@@ -1,29 +1,46 @@
-import { type Clock, nowUs } from '../../http/clock'
+import { type Clock, nowUs, systemClock } from '../../http/clock'
 
 /** How often the event loop is looked at while requests are in flight. */
 const TICK_MS = 10
 const TICK_US = TICK_MS * 1_000
 /** The loop stood still where a look comes so much later than the one before. */
 const STALL_US = TICK_US + 20_000
+/** The process was stopped (SIGSTOP, a laptop's lid) if the loop stood still for so long and used next to nothing. */
+const PAUSE_US = 1_000_000
+/** Certainly, if the loop waited for events nearly all the while, though a timer was due. */
+const PAUSE_IDLE = 0.9
+/**
+ * Probably, if no processor time was used: a handler that waits without it, as in `execFileSync()`, looks the same as a
+ * process that is stopped amid its work. It is believed once a minute, so that such a handler is not free.
+ */
+const PAUSE_WORK = 0.05
+const BELIEVED_EVERY_US = 60_000_000
 
 /** A request that is in flight while the event loop stands still. */
 export interface StalledRequest {
   /** Its place among those in flight, -1 where it is none of them, and since when it is: kept by {@link StallSharing}. */
   inFlightAt: number
   inFlightSince: number
+  /** It pays for its part of a stall only, not for all of it. */
+  readonly sharesStalls: boolean
   /** Leaves this much out of its time. */
   excuse(us: number, now: number): void
 }
 
 /**
  * Who pays for the time in which a handler blocked the event loop: the request whose first turn it was, else all that
- * were in flight, an equal part each. Without this every bystander pays for all of it.
+ * were in flight, an equal part each. Without this every bystander pays for all of it. Nobody pays for the time in which
+ * the process was stopped.
  */
 export class StallSharing {
   static readonly #byClock = new WeakMap<Clock, StallSharing>()
   readonly #clock: Clock
   readonly #inFlight: StalledRequest[] = []
   #lookedAt = 0
+  /** At the last tick: how long the event loop had waited for events, in ms, and the process had worked, in µs. */
+  #idleMs = 0
+  #workedUs = 0
+  #believedAt = -Infinity
   #isTimed = false
   /** Whose handlers run in this turn of the loop, for the first time. */
   #running: StalledRequest | undefined
@@ -72,14 +89,28 @@ export class StallSharing {
   look(now: number): void {
     const gapUs = now - this.#lookedAt
     this.#lookedAt = now
-    if (gapUs >= STALL_US) this.#share(gapUs, now)
+    if (gapUs < STALL_US) return
+    if (gapUs >= PAUSE_US && this.#clock === systemClock && this.#wasStopped(gapUs, now)) this.#leaveOut(gapUs, now)
+    else this.#share(gapUs, now)
+  }
+
+  #wasStopped(gapUs: number, now: number): boolean {
+    if ((idleMs() - this.#idleMs) * 1_000 >= PAUSE_IDLE * gapUs) return true
+    if (this.#running !== undefined || now - this.#believedAt < BELIEVED_EVERY_US) return false
+    if (workedUs() - this.#workedUs > PAUSE_WORK * gapUs) return false
+    this.#believedAt = now
+    return true
+  }
+
+  #leaveOut(gapUs: number, now: number): void {
+    for (const request of this.#inFlight) request.excuse(Math.min(gapUs, now - request.inFlightSince), now)
   }
 
   #share(gapUs: number, now: number): void {
     const payer = this.#running
     const all = this.#inFlight.length
     for (const request of this.#inFlight) {
-      if (request === payer) continue
+      if (request === payer || !request.sharesStalls) continue
       const beside = Math.min(gapUs, now - request.inFlightSince)
       const us = payer === undefined ? Math.max(0, beside - TICK_US) * (1 - 1 / all) : beside
       request.excuse(Math.floor(us), now)
@@ -88,10 +119,21 @@ export class StallSharing {
 
   #arm(): void {
     this.#isTimed = true
+    this.#idleMs = idleMs()
+    this.#workedUs = workedUs()
     this.#clock.after(TICK_MS, () => {
       this.#isTimed = false
       this.look(nowUs(this.#clock))
       if (this.#inFlight.length > 0) this.#arm()
     })
   }
+}
+
+function idleMs(): number {
+  return performance.eventLoopUtilization().idle
+}
+
+function workedUs(): number {
+  const { user, system } = process.cpuUsage()
+  return user + system
 }

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
 import { type TestContext, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import express, { type Response } from 'express'
 import { throttle } from '../../../lib'
 import { blockableClock } from '../../support/blockable-clock'
-import { listen } from '../../support/serve'
+import { get, listen } from '../../support/serve'
+import { spawnProgram } from '../../support/typescript'
 import { until } from '../../support/until'
 
 const BLOCKED_MS = 500
@@ -65,5 +69,44 @@ describe("throttle({ stalls }): one request's handler blocks the event loop for 
     assert.equal(culprit, 505 - 495 * 0.8)
     assert.deepEqual(victims, Array(VICTIMS).fill(525 - 495 * 0.8))
     assert.deepEqual(times, victims)
+  })
+})
+
+describe('throttle() in a process that stands still', () => {
+  /** Starts one, and says how much of the requests' time in flight was not charged. */
+  async function start(t: TestContext) {
+    const child = spawnProgram(`${__dirname}/../processes`, 'stoppable', {})
+    t.after(() => child.kill('SIGKILL'))
+    const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
+    const at = (path: string) => `http://127.0.0.1:${line.slice('port '.length)}${path}`
+    const notCharged = async (paths: string[], during: () => Promise<unknown>) => {
+      const answers = paths.map((path) => get(at(path)))
+      await until(async () => Number((await get(at('/in-flight'))).body) === paths.length)
+      await during()
+      const missing = JSON.parse((await get(at('/end'))).body) as Record<string, number>
+      await Promise.all(answers)
+      return Object.values(missing).map((ms) => Math.round(ms))
+    }
+    return { child, notCharged }
+  }
+
+  for (const ms of [1_300, 2_000]) {
+    it(`charges nobody for ${ms} ms in which it was stopped, whatever \`stalls\` says`, async (t) => {
+      const { child, notCharged } = await start(t)
+      const missing = await notCharged(['/shared', '/full'], async () => {
+        child.kill('SIGSTOP')
+        await sleep(ms)
+        child.kill('SIGCONT')
+      })
+      for (const each of missing) assert.ok(each >= ms - 50, `${each} ms not charged`)
+    })
+  }
+
+  it('charges the time in which a handler blocks its event loop; where it uses no processor time, not at first', async (t) => {
+    const { notCharged } = await start(t)
+    const charged = async (path: string) => Number(await notCharged([path], () => sleep(1_300))) < 1_000
+    assert.equal(await charged('/shared?blocks=working'), true)
+    await charged('/shared?blocks=waiting') // it looks like a pause, which is believed once a minute
+    for (const path of ['/shared?blocks=waiting', '/full?blocks=waiting']) assert.equal(await charged(path), true, path)
   })
 })
