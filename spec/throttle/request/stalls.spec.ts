@@ -90,17 +90,16 @@ describe('throttle() in a process that stands still', () => {
     return { child, notCharged }
   }
 
-  for (const ms of [1_300, 2_000]) {
-    it(`charges nobody for ${ms} ms in which it was stopped, whatever \`stalls\` says`, async (t) => {
-      const { child, notCharged } = await start(t)
-      const missing = await notCharged(['/shared', '/full'], async () => {
-        child.kill('SIGSTOP')
-        await sleep(ms)
-        child.kill('SIGCONT')
-      })
-      for (const each of missing) assert.ok(each >= ms - 50, `${each} ms not charged`)
+  it('charges nobody for the time in which it was stopped, whatever `stalls` says', async (t) => {
+    const { child, notCharged } = await start(t)
+    const missing = await notCharged(['/shared', '/full'], async () => {
+      child.kill('SIGSTOP')
+      await sleep(2_000)
+      child.kill('SIGCONT')
     })
-  }
+    // One that pays for its part would miss 1,000 ms, one that pays for all none.
+    for (const each of missing) assert.ok(each > 1_500, `${each} of 2,000 ms not charged`)
+  })
 
   it('charges the time in which a handler blocks its event loop; where it uses no processor time, not at first', async (t) => {
     const { notCharged } = await start(t)
