@@ -11,8 +11,8 @@ export { D as Denial, a as DenialError, b as DenialHeaders, c as DenyOptions, E 
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "./shared/service-unavailable.js";
 export { C as Clock } from "./shared/clock.js";
 export { D as Dialect } from "./shared/dialect.js";
-export { A as Advice, a as AdviseOptions, B as Bar, E as EventStreams, L as LimitAdvice, b as LimitMs, O as OverloadOptions, R as RouteWindow, T as Throttle, c as ThrottleHeaders, d as ThrottleOptions, e as ThrottleStore, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";
-export { AdmittedMessage, ChargedMessage, OverloadMessage, RedisStoreOptions, RefusedMessage, StoreMessage, SyncedMessage, addressSubject, redisStore, throttleTest } from "./throttle/index.js";
+export { A as AdmittedMessage, a as Advice, b as AdviseOptions, B as Bar, C as ChargedMessage, E as EventStreams, L as LimitAdvice, c as LimitMs, O as OverloadMessage, d as OverloadOptions, R as RefusedMessage, e as RouteWindow, S as StoreMessage, f as SyncedMessage, T as Throttle, g as ThrottleHeaders, h as ThrottleOptions, i as ThrottleStore, U as Usage, W as WaitOptions, t as throttle } from "./shared/throttle.js";
+export { RedisStoreOptions, addressSubject, redisStore, throttleTest } from "./throttle/index.js";
 export { B as BudgetJson, R as RequestBudget, b as budgetOf } from "./shared/budget-of.js";
 import "express";
 import "node:http";

@@ -1,5 +1,5 @@
 // Written by npm run api-report. Do not edit.
-import { c as DenyOptions, M as Middleware } from "./deny.js";
+import { R as RefusalFigures, c as DenyOptions, M as Middleware } from "./deny.js";
 import { Request } from "express";
 import { C as Clock } from "./clock.js";
 interface Bar {
@@ -90,12 +90,52 @@ interface UsageStore {
     addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
     readUsage?(policy: string, hours: readonly number[]): Promise<readonly Readonly<Record<string, string>>[]>;
 }
+interface AdmittedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly holdMs: number;
+    readonly degraded: boolean;
+}
+interface RefusedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly status: 429 | 503;
+    readonly reason: "spent" | "reserved" | "concurrency" | "queue" | "outage" | "overload";
+    readonly figures: RefusalFigures | undefined;
+    readonly retryAfterSec: number;
+    readonly dryRun: boolean;
+}
+interface ChargedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly ms: number;
+    readonly holdMs: number;
+    readonly by: "request" | "charge";
+}
+interface SyncedMessage {
+    readonly window: string;
+    readonly latencyMs: number;
+}
+interface StoreMessage {
+    readonly store: object;
+    readonly server: string | undefined;
+    readonly cause?: unknown;
+}
+interface OverloadMessage {
+    readonly share: number;
+    readonly delayMs: number;
+    readonly refused: number;
+}
 type SubjectDigest = (subject: string) => string;
 interface ThrottleStore extends UsageStore {
     serverOf(id: string): StoreServer;
     watch(watcher: StoreWatcher): void;
     readonly keeps?: string;
     readonly digest?: SubjectDigest | undefined;
+    readonly deadlineMs?: number;
     close(): Promise<void>;
 }
 interface StoreServer {
@@ -103,7 +143,7 @@ interface StoreServer {
     readonly place?: string;
     readonly reportsPerCommand?: number;
     report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]>;
-    beat(): Promise<Beat>;
+    beat(load?: OverloadMessage): Promise<Beat>;
 }
 interface Beat {
     readonly time: number;
@@ -172,4 +212,4 @@ interface AdviseOptions {
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
 export { throttle as t };
-export type { Advice as A, Bar as B, EventStreams as E, LimitAdvice as L, OverloadOptions as O, RouteWindow as R, Throttle as T, Usage as U, WaitOptions as W, AdviseOptions as a, LimitMs as b, ThrottleHeaders as c, ThrottleOptions as d, ThrottleStore as e };
+export type { AdmittedMessage as A, Bar as B, ChargedMessage as C, EventStreams as E, LimitAdvice as L, OverloadMessage as O, RefusedMessage as R, StoreMessage as S, Throttle as T, Usage as U, WaitOptions as W, Advice as a, AdviseOptions as b, LimitMs as c, OverloadOptions as d, RouteWindow as e, SyncedMessage as f, ThrottleHeaders as g, ThrottleOptions as h, ThrottleStore as i };

@@ -12,6 +12,11 @@ export class RedisUnavailableError extends Error {
     super(`Redis at ${server} ${what}`)
     this.name = 'RedisUnavailableError'
   }
+
+  /** A server that answers has refused the command, and would refuse the next one as well. */
+  get isReply(): boolean {
+    return /^(?:NOPERM|MOVED|OOM|MISCONF|NOREPLICAS)$/.test(this.code)
+  }
 }
 
 /** Causes and remedies, by the client's code and message. */

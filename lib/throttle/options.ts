@@ -118,7 +118,10 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
    * Default 250,000.
    */
   readonly maxSubjects?: number | undefined
-  /** While the store does not answer: each process decides by itself, or every request gets 503. Default `local`. */
+  /**
+   * While the store does not answer: each process decides by itself, within its share; or every request gets 503, also
+   * one that has waited for an answer for 250 ms. Default `local`.
+   */
   readonly onOutage?: 'local' | 'closed' | undefined
   /** Measures, charges and reports as usual, but refuses no request. Default false. */
   readonly dryRun?: boolean | undefined
@@ -180,14 +183,14 @@ export function checkOptions(options: ThrottleOptions): void {
   }
 }
 
-/** Requests do not wait. */
-export const NO_WAIT: WaitRule = { maxUs: 0, perSubject: 0 }
+const NO_WAIT = { maxUs: 0, perSubject: 0 }
 
 /** How requests wait, in the engine's units. */
-export function waitRule(wait: ThrottleOptions['wait'] = {}): WaitRule {
-  if (wait === false) return NO_WAIT
+export function waitRule({ wait = {}, onOutage, dryRun = false }: ThrottleOptions): WaitRule {
+  const needsStore = onOutage === 'closed' && !dryRun
+  if (wait === false || dryRun) return { ...NO_WAIT, needsStore }
   const { maxMs = 5_000, perSubject = 64 } = wait
-  return { maxUs: maxMs * 1_000, perSubject }
+  return { maxUs: maxMs * 1_000, perSubject, needsStore }
 }
 
 function checkWait(wait: ThrottleOptions['wait']): void {

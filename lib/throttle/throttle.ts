@@ -17,7 +17,7 @@ import type { Budgets } from './budgets'
 import { exposeForInspection } from './introspection'
 import { checkMountOrder } from './mount-order'
 import { Overload } from './overload'
-import { DEFAULT_SUBJECTS, NO_WAIT, type Policy, type ThrottleOptions, checkOptions, waitRule } from './options'
+import { DEFAULT_SUBJECTS, type Policy, type ThrottleOptions, checkOptions, waitRule } from './options'
 import { clientWaitUs, generalPolicy, requestLimitUs, routeEntries } from './options'
 import { Registry } from './registry'
 import { RequestHold, ThrottledRequest, type ThrottleRules } from './request/request'
@@ -60,8 +60,8 @@ export interface Throttle extends Middleware {
    */
   ready(): Promise<void>
   /**
-   * Publishes what is not published, gives back what was granted ahead, and resolves when the store has answered or 70 ms
-   * have passed. For handlers in processes that are frozen after their answer.
+   * Publishes what is not published, gives back what was granted ahead, and resolves when the store has answered or its
+   * deadline has passed. For handlers in processes that are frozen after their answer.
    */
   flush(): Promise<void>
   /** Publishes the last charges and closes the store's connection. Safe to call twice. */
@@ -96,14 +96,14 @@ interface OpenPolicy {
  */
 export function throttle(options: ThrottleOptions = {}): Throttle {
   checkOptions(options)
-  const { routes, store, subject, wait, grantAhead = true, maxSubjects = DEFAULT_SUBJECTS } = options
+  const { routes, store, subject, grantAhead = true, maxSubjects = DEFAULT_SUBJECTS } = options
   const { onOutage = 'local', dryRun = false, stalls = 'shared', headers = {}, clock = systemClock } = options
   const overload = options.overload ? Overload.of(clock) : undefined
 
   const rules: ThrottleRules = {
-    wait: dryRun ? NO_WAIT : waitRule(wait),
+    wait: waitRule(options),
     load: overload ?? NOTHING_SHED,
-    isWaitRefused: wait === false,
+    isWaitRefused: options.wait === false,
     onOutage,
     dryRun,
     stalls: StallSharing.forClock(clock),

@@ -1,4 +1,5 @@
 import { type Clock, nowUs } from '../http/clock'
+import type { Account } from './budget/account'
 import type { Budgets } from './budgets'
 import type { Policy } from './options'
 
@@ -56,9 +57,11 @@ export class StoreDownError extends Error {
  * @throws {StoreDownError} where what the other processes used cannot be known
  */
 export async function resetUsage(budgets: Budgets, subject: string, clock: Clock): Promise<void> {
+  const since = nowUs(clock)
   const until = clock.now() + WAITS_MS
+  const isUnheard = ({ server, heardAt }: Account) => !server.isMemory && (server.isDown || heardAt < since)
   let account = await budgets.refresh(subject)
-  while (account.server.isDown) {
+  while (isUnheard(account)) {
     if (clock.now() >= until) throw new StoreDownError()
     await new Promise<void>((resolve) => clock.after(ASKS_MS, resolve))
     account = await budgets.refresh(subject)

@@ -145,6 +145,15 @@ describe('throttle() while Redis does not answer', () => {
     await until(async () => (await a.charge(1)).status === 200)
   })
 
+  for (const options of [{}, { wait: false as const }, { grantAhead: false }])
+    it(`waits for the first answer where onOutage is closed and the process has just started: ${JSON.stringify(options)}`, async (t) => {
+      const redis = await start()
+      const a = await api(t, redis.port, { onOutage: 'closed', ...options })
+      const answers = await Promise.all([a.charge(1), a.charge(2), a.charge(3)])
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+      assert.equal(await a.degraded(), false)
+    })
+
   it('waits no longer than its deadline for a Redis that hangs', async (t) => {
     const redis = await start()
     const a = await api(t, redis.port, { grantAhead: false })

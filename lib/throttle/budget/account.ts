@@ -15,6 +15,8 @@ const LARGE_PART = 20
 const STANDING = 2
 /** A clock that was learned from an answer within the deadline is off by less. */
 const BEHIND_US = 100_000
+/** A request that needs the store waits so long for its answer, or for the deadline where that is longer. */
+const NEEDED_US = 250_000
 /** A line asks again so soon. */
 const ASK_US = 100_000
 
@@ -283,9 +285,11 @@ class AccountState {
 
   /** It joins the line. */
   join(hold: HoldRecord, now: number): void {
-    const { isMemory, isDown } = this.server
-    hold.waitsUntil = now + hold.wait.maxUs
-    hold.isConsidered = isMemory || isDown
+    const { isMemory, isDown, deadlineUs } = this.server
+    const { maxUs, needsStore } = hold.wait
+    hold.waitsUntil = now + maxUs
+    hold.answerUntil = now + (needsStore ? Math.max(deadlineUs, NEEDED_US) : deadlineUs)
+    hold.isConsidered = isMemory || (isDown && !needsStore)
     if (this.#lastInLine === undefined) this.firstInLine = hold
     else this.#lastInLine.behind = hold
     this.#lastInLine = hold

@@ -6,7 +6,7 @@ export type Decision = 'start' | 'ask' | 'wait' | RefusalReason
 
 /** A user refused from memory is asked about at least this often. */
 const UNHEARD_US = 2_000_000
-/** During an outage longer than this one request runs, though the share is used up. */
+/** During an outage longer than this a request runs alone whose price is beyond what is left of the share. */
 const LONG_OUTAGE_US = 1_000_000
 
 /**
@@ -18,6 +18,7 @@ const LONG_OUTAGE_US = 1_000_000
 export function decide(account: Account, hold: Hold, most: number, now: number): Decision {
   const { server, waiting } = account
   const { limitUs } = hold
+  if (server.isDown && hold.wait.needsStore) return server.isStarting ? 'wait' : 'outage'
   const usedUs = account.usedUs(now)
   const isDecided = server.isMemory || server.isDown
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
@@ -31,6 +32,7 @@ export function decide(account: Account, hold: Hold, most: number, now: number):
   }
   if (fits(account, hold, usedUs, now, server.isDown)) return 'start'
   if (!isDecided) return 'ask'
+  if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
   return hold.wait.maxUs > 0 ? 'wait' : noRoom(account, limitUs, usedUs, server.isDown)
 }
 
@@ -55,12 +57,14 @@ export function decideWaiting(
   isAlone: boolean,
 ): 'start' | 'wait' | 'gone' | RefusalReason {
   const { limitUs, wait } = hold
+  const { server } = account
   const usedUs = account.usedUs(now)
   if (hold.owner.isGone) return 'gone'
   if (usedUs > limitUs && account.isOpen(now)) return 'spent'
   if (usedUs > limitUs * hold.load.watched && hold.load.refuses(usedUs / limitUs, false)) return 'overload'
   if (before === 0 && fits(account, hold, usedUs, now, isAlone)) return 'start'
   if (!hold.isConsidered && !isAlone) return 'wait'
+  if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
   if (now >= hold.waitsUntil) return noRoom(account, limitUs, usedUs, isAlone)
   return before < wait.perSubject ? 'wait' : isAlone ? 'outage' : 'queue'
 }
@@ -77,20 +81,30 @@ function fits(account: Account, { priceUs, limitUs }: Hold, usedUs: number, now:
     if (!account.hasPlace(limitUs, usedUs)) return false
     return priceUs <= limitUs - usedUs - account.reservedUs(now) || (own.live === 0 && usedUs <= limitUs)
   }
-  if (isAlone) return fitsShare(account, priceUs, limitUs, usedUs, now) || isLoneInOutage(account, now)
+  if (isAlone) return fitsShare(account, priceUs, limitUs, usedUs, now)
   const isGranted = priceUs <= grant.us && grant.places > 0 && limitUs >= grant.limitUs && now < grant.until
   return isGranted && (own.live === 0 || account.hasPlace(limitUs, usedUs))
 }
 
-/** Without the store: this process's share of what was left when the others were last heard, and of the places. */
+/**
+ * Without the store a process uses no more than its share. A request whose price is beyond what is left of it runs alone, in
+ * an outage that is no short one.
+ */
 function fitsShare(account: Account, priceUs: number, limitUs: number, usedUs: number, now: number): boolean {
-  const { others, own, server, ownWhenHeard } = account
-  const leftThen = limitUs - others.used - others.held - ownWhenHeard
-  const shareUs = leftThen > 0 ? leftThen / server.living : leftThen
-  const leftUs = shareUs - (own.usedUs(now) + own.heldUs(now) - ownWhenHeard)
-  return priceUs <= leftUs && account.hasPlace(limitUs, usedUs, own.live * server.living)
+  const { own, server } = account
+  const leftUs = shareLeftUs(account, limitUs, now)
+  if (priceUs <= leftUs) return account.hasPlace(limitUs, usedUs, own.live * server.living)
+  return leftUs > 0 && own.live === 0 && server.isDown && now - server.downSince > LONG_OUTAGE_US
 }
 
-function isLoneInOutage({ own, server }: Account, now: number): boolean {
-  return own.live === 0 && now - server.downSince > LONG_OUTAGE_US
+/** What is left of this process's share of what was left when the others were last heard. */
+function shareLeftUs({ others, own, server, ownWhenHeard }: Account, limitUs: number, now: number): number {
+  const leftThen = limitUs - others.used - others.held - ownWhenHeard
+  const shareUs = leftThen > 0 ? leftThen / server.living : leftThen
+  return shareUs - (own.usedUs(now) + own.heldUs(now) - ownWhenHeard)
+}
+
+/** Nothing is left, and no running request will give some back. */
+function isShareUsedUp(account: Account, limitUs: number, now: number): boolean {
+  return account.own.live === 0 && shareLeftUs(account, limitUs, now) <= 0
 }

@@ -13,31 +13,47 @@ export function mostWaiting({ perSubject }: WaitRule, lines: Iterable<Account>):
   return Math.min(perSubject, Math.ceil(Math.max(1, MOST_WAITING - all) / WAITING_SHARE))
 }
 
+/** Why this process decides without the store: it is down, it has not answered in time, or it has not written the report. */
+export type Alone = 'down' | 'unanswered' | 'unwritten'
+
 /**
  * Decides those who wait, first come, first served, and tells them. To be called when time was freed, granted, or has
  * passed.
  *
- * @param isAlone this process decides without the store
+ * @param alone undefined where the store's last answer counts
  */
-export function serveLine(account: Account, now: number, isAlone = account.server.isDown): void {
+export function serveLine(
+  account: Account,
+  now: number,
+  alone: Alone | undefined = account.server.isDown ? 'down' : undefined,
+): void {
   if (account.waiting > 0)
-    endSome(account, isAlone, (hold, before) => decideWaiting(account, hold, before, now, isAlone))
+    endSome(account, (hold, before) => {
+      const isLate = now >= hold.answerUntil && !hold.isConsidered
+      if (alone !== undefined && alone !== 'unwritten' && hold.wait.needsStore) {
+        const isAnswerDue = alone === 'unanswered' || account.server.isStarting
+        return isAnswerDue && !isLate ? 'wait' : 'outage'
+      }
+      const isAlone = alone === 'unanswered' ? isLate : alone !== undefined
+      const end = decideWaiting(account, hold, before, now, isAlone)
+      if (end === 'wait' && isAlone) account.consider(hold)
+      return end
+    })
 }
 
 /** The throttle is closed: nobody waits any longer. */
 export function endLine(account: Account): void {
-  endSome(account, false, () => 'closed')
+  endSome(account, () => 'closed')
 }
 
 /** @param decide says what becomes of a hold, before which so many stay in line */
-function endSome(account: Account, isAlone: boolean, decide: (hold: Hold, before: number) => WaitEnd | 'wait'): void {
+function endSome(account: Account, decide: (hold: Hold, before: number) => WaitEnd | 'wait'): void {
   const ended: Hold[] = []
   let last: Hold | undefined
   for (let [hold, before] = [account.firstInLine, 0]; hold !== undefined;) {
     const next: Hold | undefined = hold.behind
     const end = decide(hold, before)
     if (end === 'wait') {
-      if (isAlone) account.consider(hold)
       last = hold
       before++
     } else {

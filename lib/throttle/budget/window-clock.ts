@@ -53,6 +53,10 @@ export interface Server {
   readonly isMemory: boolean
   /** It does not answer: this process decides within its share. */
   readonly isDown: boolean
+  /** It is down, since the process has started a moment ago and has not heard it yet. */
+  readonly isStarting: boolean
+  /** A request waits for its answer so long, in µs. */
+  readonly deadlineUs: number
   /** Since when, in µs of the process's clock. */
   readonly downSince: number
   /** How many processes the server has heard of lately, at least 1. */
@@ -61,5 +65,14 @@ export interface Server {
 
 /** The memory of this process in place of a server. */
 export function memoryServer(clock: WindowClock): Server {
-  return { clock, name: undefined, isMemory: true, isDown: false, downSince: 0, living: 1 }
+  return {
+    clock,
+    name: undefined,
+    isMemory: true,
+    isDown: false,
+    isStarting: false,
+    deadlineUs: 0,
+    downSince: 0,
+    living: 1,
+  }
 }

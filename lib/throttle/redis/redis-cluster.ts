@@ -11,6 +11,7 @@ const TAGS_TRIED = 200_000
 
 /** The accounts of a Cluster: those of a subject are in one slot, and each master is watched by itself. */
 export class RedisCluster implements ThrottleStore {
+  readonly deadlineMs: number
   readonly #redis: RedisConnection
   readonly #cluster: NativeCluster
   readonly #keys: Keys
@@ -26,6 +27,7 @@ export class RedisCluster implements ThrottleStore {
     keys: Keys,
     readonly digest: SubjectDigest | undefined,
   ) {
+    this.deadlineMs = keys.deadlineMs
     this.#redis = redis
     this.#cluster = cluster
     this.#keys = keys

@@ -25,6 +25,8 @@ export interface Keys {
   readonly process: string
   /** A window's hash keeps its subject's name. */
   readonly names: boolean
+  /** A request waits for an answer so long. */
+  readonly deadlineMs: number
 }
 
 /** One server, as a connection reaches it: a plain one, or a Cluster's master. */

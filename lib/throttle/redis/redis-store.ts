@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { optionNames, optionType } from '../../http/options'
+import { optionNames, optionRange, optionType } from '../../http/options'
 import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
@@ -12,7 +12,7 @@ import { addUsage, readUsage, usageKey } from './redis-usage'
 /** What a Redis user has to be allowed; INFO, too, where it can be. */
 const RIGHTS =
   '+evalsha +eval +time +hgetall +hmget +hset +hincrby +zadd +zremrangebyscore +zcard +get +set +del +pexpireat'
-/** A server that says nothing for so long is connected to anew; each decision has a deadline of its own, 70 ms. */
+/** A server that says nothing for so long is connected to anew; a decision's deadline is shorter. */
 const SILENT_MS = 800
 
 /** Options of {@link redisStore}. */
@@ -31,6 +31,11 @@ export interface RedisStoreOptions {
    * Default: SHA-256 without a key.
    */
   readonly hashKey?: string | Uint8Array | undefined
+  /**
+   * How long a request waits for Redis, in milliseconds: whole, 10 to 500. Then the process decides alone about it. Default
+   * 70. For a Redis that is far away, give twice the time that its slow answers take.
+   */
+  readonly deadlineMs?: number | undefined
 }
 
 /**
@@ -45,20 +50,22 @@ export interface RedisStoreOptions {
  * @throws {TypeError} where `to` is neither, or an option is wrong
  */
 export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): ThrottleStore {
-  optionNames('redisStore', options, ['prefix', 'names', 'hashKey'])
-  const { prefix = KEY_PREFIX, names = false, hashKey } = options
+  optionNames('redisStore', options, ['prefix', 'names', 'hashKey', 'deadlineMs'])
+  const { prefix = KEY_PREFIX, names = false, hashKey, deadlineMs = 70 } = options
   const digest = hashKey === undefined ? undefined : keyedDigest(hashKey)
   checkKeyPrefix(prefix)
   optionType('names', names, 'boolean')
+  optionRange('deadlineMs', deadlineMs, 10, 500)
   checkRedis('redisStore', to)
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS })
-  const keys = { prefix, process: randomBytes(6).toString('base64url'), names }
+  const keys = { prefix, process: randomBytes(6).toString('base64url'), names, deadlineMs }
   const { cluster } = redis
   return cluster ? new RedisCluster(redis, cluster, keys, digest) : new SingleRedis(redis, keys, digest)
 }
 
 class SingleRedis implements ThrottleStore {
   readonly keeps: string
+  readonly deadlineMs: number
   readonly #redis: RedisConnection
   readonly #server: OnlyRedisServer
   readonly #prefix: string
@@ -69,6 +76,7 @@ class SingleRedis implements ThrottleStore {
     readonly digest: SubjectDigest | undefined,
   ) {
     this.keeps = `${redis.database} ${keys.prefix}${digest?.('') ?? ''}`
+    this.deadlineMs = keys.deadlineMs
     this.#redis = redis
     this.#prefix = keys.prefix
     this.#server = new OnlyRedisServer(redis, keys, undefined)

@@ -19,7 +19,7 @@ const TEXTS: Readonly<Record<RefusalReason, (window: string) => string>> = {
   queue: (window) =>
     `Too many requests wait already for processing time in the window "${window}". Send fewer at the same time`,
   outage: (window) =>
-    `Less processing time than usual can be granted in the window "${window}", and running requests use it. Try again later`,
+    `Less processing time than usual can be granted in the window "${window}", and it is used up. Try again later`,
   overload: () => 'Service Unavailable',
 }
 

@@ -165,7 +165,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     const { onOutage, dryRun } = hold.rules
     if (end === 'gone') return void this.#release(now)
     if (end === 'closed') return this.#deny(hold, unavailable(CLOSED_RETRY_SEC), CLOSED_RETRY_SEC, undefined, now)
-    const isUnavailable = onOutage === 'closed' && hold.account.server.isDown
+    const isUnavailable = onOutage === 'closed' && (end === 'outage' || (dryRun && hold.account.server.isDown))
     if (isUnavailable && dryRun && channels.refused.hasSubscribers) this.#emitRefused(hold, 503, OUTAGE_RETRY_SEC)
     else if (isUnavailable && !dryRun) {
       hold.budgets.finish(hold, now)

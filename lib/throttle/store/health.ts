@@ -6,20 +6,30 @@ import { type Server, WindowClock } from '../budget/window-clock'
 import { type StoreMessage, channels } from '../events'
 import { Overload } from '../overload'
 import { callStore, deadline } from './deadline'
+import { OutageNews } from './outage-news'
 import type { Beat, StoreServer, ThrottleStore } from './store'
 
-/** After this long without an answer a process decides alone. */
+/** A request waits for an answer so long, unless the store says otherwise. */
 const DEADLINE_MS = 70
-/** How often a server is asked whether it still knows everything; and how often whether it is back. */
+/** How often a server is asked whether it still knows everything; whether it is back; and whether it is there at all. */
 const BEAT_MS = 1_000
 const BEAT_DOWN_MS = 200
+const BEAT_DOUBTED_MS = 20
+/** A server is down after so long without any answer, or three deadlines where those are longer. */
+const SILENT_MS = 250
+const SILENT_DEADLINES = 3
+/** It is down, too, when no answer came in time for so long, or for eight deadlines: it is too far away. */
+const LATE_MS = 2_000
+const LATE_DEADLINES = 8
+/** It is up again after so long without a missed deadline. */
+const GOOD_MS = 1_000
 /** A server that is not there yet when the process starts is no outage. */
 const START_MS = 1_000
 /** A wall clock may be this far from the server's, until the server says its time. */
 const WALL_ERROR_US = 1_000_000
 
-/** Records that cannot be read are warned of at most so often. */
-const WARNED_EVERY_US = 60_000_000
+/** Outages, and records that cannot be read, are warned of at most so often. */
+const WARNED_EVERY_MS = 60_000
 
 /**
  * Hears what becomes of a server.
@@ -66,7 +76,7 @@ export class StoreHealth {
 
   /** An answer is waited for so long; then each process decides alone. Milliseconds. */
   get deadlineMs(): number {
-    return DEADLINE_MS
+    return this.store.deadlineMs ?? DEADLINE_MS
   }
 
   /** Notes what a throttle over the store does during an outage, for messages. */
@@ -136,14 +146,23 @@ export class ServerHealth implements Server {
   readonly #startedAt: number
   #wasUp = false
   #token: string | undefined
-  /** What was reported of the present outage. */
-  #reported: Error | undefined
+  /** Since when commands are sent and none is answered; undefined while they are. */
+  #silentSince: number | undefined
+  /** Since when no answer came in time; undefined while answers do. */
+  #lateSince: number | undefined
+  /** During an outage: since when no deadline was missed. */
+  #goodSince: number | undefined
+  /** The present outage, once it was announced. */
+  #outage: Error | undefined
+  readonly #news: OutageNews
   /** Those who wait for the first answer. */
   #waiting: { resolve: () => void; reject: (reason: Error) => void }[] = []
   #isClosed = false
   #warnedAt = -Infinity
   /** The heartbeat whose answer counts. */
   #awaited: object | undefined
+  /** The next one: when it is sent, in µs of the process's clock. */
+  #nextAt = Infinity
   #cancelNext: (() => void) | undefined
 
   constructor(
@@ -153,6 +172,7 @@ export class ServerHealth implements Server {
     const { clock } = store
     this.#startedAt = this.downSince = nowUs(clock)
     this.clock = new WindowClock(wallOffsetUs(clock), WALL_ERROR_US)
+    this.#news = new OutageNews(clock, () => this.#place)
     this.#beat()
   }
 
@@ -160,27 +180,58 @@ export class ServerHealth implements Server {
     return this.store.deadlineMs
   }
 
+  get deadlineUs(): number {
+    return this.deadlineMs * 1_000
+  }
+
   get name(): string | undefined {
     return this.server.name
   }
 
-  /** A command failed or was not answered in time. */
-  failed(cause: unknown): void {
+  /** It has not answered yet since the process started, a moment ago. */
+  get isStarting(): boolean {
+    return !this.#wasUp && this.#nowUs - this.#startedAt < START_MS * 1_000
+  }
+
+  /** A command was answered. @param sentAt in µs of the process's clock */
+  answered(sentAt: number): void {
+    this.#silentSince = undefined
+    if (this.#nowUs - sentAt <= this.deadlineUs) this.#lateSince = undefined
+  }
+
+  /** A command was not answered in time. @param what for the message: `heartbeat` */
+  missed(what: string, sentAt: number): void {
+    this.#lateSince ??= sentAt
+    const isLate = this.#silentSince === undefined && this.#lateSince < sentAt
+    const remedy = isLate ? ', though later: set deadlineMs of redisStore()' : ''
+    this.failed(new Error(`no ${what} was answered in ${this.deadlineMs} ms${remedy}`), sentAt)
+  }
+
+  /** A command failed: the server refused it, or there is no connection. */
+  failed(cause: unknown, sentAt: number): void {
     if (this.#isClosed) return
+    this.#goodSince = undefined
+    this.#silentSince ??= sentAt
     if (!this.isDown) {
+      const isSilent = this.#isSince(this.#silentSince, SILENT_MS, SILENT_DEADLINES)
+      const isLate = this.#isSince(this.#lateSince, LATE_MS, LATE_DEADLINES)
+      if (!isSilent && !isLate && !isReply(cause)) return this.#beatIn(BEAT_DOUBTED_MS)
       this.isDown = true
-      this.downSince = nowUs(this.store.clock)
+      this.downSince = this.#nowUs
       this.#beatIn(BEAT_DOWN_MS)
     }
-    this.#report(cause)
+    this.#announce(cause)
+  }
+
+  #isSince(since: number | undefined, ms: number, deadlines: number): boolean {
+    return since !== undefined && this.#nowUs - since >= Math.max(ms, deadlines * this.deadlineMs) * 1_000
   }
 
   /** It has an account that cannot be read. */
   unreadable(policy: string, cause = ''): void {
-    const now = nowUs(this.store.clock)
-    if (now - this.#warnedAt < WARNED_EVERY_US) return
-    this.#warnedAt = now
-    const at = this.server.place ?? this.server.name
+    if (this.#nowUs - this.#warnedAt < WARNED_EVERY_MS * 1_000) return
+    this.#warnedAt = this.#nowUs
+    const at = this.#place
     const message =
       `the throttle cannot read an account of window ${JSON.stringify(policy)}${at ? ` at ${at}` : ''} (${cause}); ` +
       'this process decides alone about its subject. Delete the key if nothing else uses it'
@@ -194,10 +245,10 @@ export class ServerHealth implements Server {
     this.#beat()
   }
 
-  /** Resolves when it answers. @throws {Error} where it was reported that it does not, with the warning's message */
+  /** Resolves when it answers. @throws {Error} where it was announced that it does not, with the warning's message */
   answers(): Promise<void> {
     if (!this.isDown || this.#isClosed) return Promise.resolve()
-    if (this.#reported) return Promise.reject(this.#reported)
+    if (this.#outage) return Promise.reject(this.#outage)
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
   }
 
@@ -207,70 +258,97 @@ export class ServerHealth implements Server {
     this.#isClosed = this.isDown = true
     this.#cancelNext?.()
     this.#awaited = undefined
-    this.#reportEnd()
+    this.#news.close()
+    this.#recovered()
   }
+
+  // --- heartbeats
 
   #beat(): void {
     if (this.#isClosed) return
-    const { clock } = this.store
     this.#cancelNext?.()
-    const sentAt = nowUs(clock)
+    this.#nextAt = Infinity
+    const sentAt = this.#nowUs
     const beat = (this.#awaited = {})
     const over = (act: () => void) => {
       if (this.#awaited !== beat) return
       cancel()
       this.#awaited = undefined
       act()
-      this.#beatIn(this.isDown ? BEAT_DOWN_MS : BEAT_MS)
+      this.#beatIn(this.isDown ? BEAT_DOWN_MS : this.#silentSince === undefined ? BEAT_MS : BEAT_DOUBTED_MS)
     }
-    const cancel = deadline(clock, this.deadlineMs, () =>
-      over(() => this.failed(new Error(`no heartbeat was answered in ${this.deadlineMs} ms`))),
-    )
-    callStore(() => this.server.beat(Overload.of(clock).message)).then(
-      (answer) => over(() => this.#answered(answer, sentAt)),
-      (err: unknown) => over(() => this.failed(err)),
+    const cancel = deadline(this.store.clock, this.deadlineMs, () => over(() => this.missed('heartbeat', sentAt)))
+    callStore(() => this.server.beat(Overload.of(this.store.clock).message)).then(
+      (answer) => {
+        this.answered(sentAt)
+        over(() => this.#heard(answer, sentAt))
+      },
+      (err: unknown) => over(() => this.failed(err, sentAt)),
     )
   }
 
+  /** Sends the next heartbeat then, or sooner where it was to be sent sooner. */
   #beatIn(ms: number): void {
+    const at = this.#nowUs + ms * 1_000
+    if (this.#isClosed || this.#awaited !== undefined || this.#nextAt <= at) return
     this.#cancelNext?.()
-    if (!this.#isClosed && this.#awaited === undefined)
-      this.#cancelNext = this.store.clock.after(ms, () => this.#beat())
+    this.#nextAt = at
+    this.#cancelNext = this.store.clock.after(ms, () => this.#beat())
   }
 
-  #answered({ time, living = 1, token = '' }: Beat, sentAt: number): void {
-    this.clock.learn(sentAt, nowUs(this.store.clock), time)
+  #heard({ time, living = 1, token = '' }: Beat, sentAt: number): void {
+    const now = this.#nowUs
+    this.clock.learn(sentAt, now, time)
     const areMore = living > this.living
     const hasLost = this.#wasUp && this.#token !== token
     this.living = Math.max(1, living)
     this.#token = token
-    this.#wasUp = true
-    this.isDown = false
+    this.#goodSince ??= now
+    if (!this.#wasUp || now - this.#goodSince >= GOOD_MS * 1_000) this.isDown = false
+    if (!this.isDown) this.#wasUp = true
     if (hasLost || areMore) this.store.tell(this, hasLost)
-    this.#reportEnd()
+    if (!this.isDown) this.#recovered()
   }
 
-  /** Reports once an outage where the server is, why it does not answer, and what happens meanwhile. */
-  #report(cause: unknown): void {
-    if (this.#reported || this.#isClosed) return
-    if (!this.#wasUp && nowUs(this.store.clock) - this.#startedAt < START_MS * 1_000) return
+  // --- news
+
+  /** Says once an outage where the server is, why it does not answer, and what happens meanwhile. */
+  #announce(cause: unknown): void {
+    if (this.#outage || this.isStarting) return
     channels.degraded.publish({ ...this.#message(), cause } satisfies StoreMessage)
-    const { name, place = name } = this.server
+    const place = this.#place
     const why = cause instanceof Error ? String(cause.message) : shown(cause)
     const about = place === undefined || why.includes(place) ? '' : ` at ${place}`
     const message = `the throttle's store${about} does not answer: ${why}. Until it answers, ${this.store.meanwhile}`
-    this.#reported = codedError('TOLLGATE_DEGRADED', message, Error, { cause })
-    warn('TOLLGATE_DEGRADED', message)
-    for (const { reject } of this.#waiting.splice(0)) reject(this.#reported)
+    this.#outage = codedError('TOLLGATE_DEGRADED', message, Error, { cause })
+    this.#news.began(message)
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#outage)
   }
 
-  #reportEnd(): void {
-    if (this.#reported) channels.recovered.publish(this.#message())
-    this.#reported = undefined
+  #recovered(): void {
+    if (this.#outage) {
+      channels.recovered.publish(this.#message())
+      this.#news.ended()
+    }
+    this.#outage = undefined
     for (const { resolve } of this.#waiting.splice(0)) resolve()
+  }
+
+  get #place(): string | undefined {
+    return this.server.place ?? this.server.name
+  }
+
+  get #nowUs(): number {
+    return nowUs(this.store.clock)
   }
 
   #message(): StoreMessage {
     return { store: this.store.store, server: this.server.name }
   }
+}
+
+/** Whether a server that answers has refused a command: it would refuse the next one as well. */
+function isReply(cause: unknown): boolean {
+  const { name, isReply = name === 'ReplyError' } = (cause ?? {}) as { name?: unknown; isReply?: unknown }
+  return isReply === true
 }

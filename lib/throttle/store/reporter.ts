@@ -160,7 +160,7 @@ export class Reporter {
     queue.underWay++
     this.#underWay++
     const { server } = queue
-    const missed = () => this.#failed(command, new Error(`no answer in ${server.deadlineMs} ms`))
+    const missed = () => this.#failed(command)
     command.cancelDeadline = deadline(this.#clock, server.deadlineMs, missed) // an answer may never come
     callStore(() => server.server.report(this.#policy, this.#process, reports)).then(
       (answers) => this.#answered(command, answers),
@@ -188,6 +188,7 @@ export class Reporter {
     const { server } = queue
     const now = nowUs(this.#clock)
     this.#over(command)
+    server.answered(sentAt)
     if (answers[0] !== undefined) server.clock.learn(sentAt, now, answers[0].time)
     if (channels.synced.hasSubscribers) {
       const message = { window: this.#policy, latencyMs: (now - sentAt) / 1_000 }
@@ -211,7 +212,7 @@ export class Reporter {
   #take(account: Account, report: Report, answer: Answer, now: number): void {
     const next = account.takeAnswer(report, answer, now)
     if (next === 'serve') {
-      serveLine(account, now, answer.status !== 'written' || account.server.isDown)
+      serveLine(account, now, answer.status === 'written' ? undefined : 'unwritten')
       this.#tellRefreshed(account, report.seq)
     }
     if (account.waiting > 0) account.askLater(now)
@@ -219,14 +220,15 @@ export class Reporter {
     if (next === 'again' || isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
   }
 
-  /** It failed, or was not answered in time. An answer may come all the same. */
-  #failed(command: Command, cause: unknown): void {
-    const { queue, accounts, reports } = command
+  /** It failed, or without a cause it was not answered in time. An answer may come all the same. */
+  #failed(command: Command, cause?: unknown): void {
+    const { queue, accounts, reports, sentAt } = command
     this.#over(command)
     const lost = accounts.filter((account, i) => account.sent === reports[i])
     if (lost.length > 0 && this.#state !== 'closed') {
       for (const account of lost) account.giveUp()
-      queue.server.failed(cause)
+      if (cause === undefined) queue.server.missed('report', sentAt)
+      else queue.server.failed(cause, sentAt)
       const now = nowUs(this.#clock)
       for (const account of lost) this.#decideAlone(account, now)
     }
@@ -235,7 +237,7 @@ export class Reporter {
 
   #decideAlone(account: Account, now: number): void {
     account.enter(now)
-    serveLine(account, now)
+    serveLine(account, now, account.server.isDown ? 'down' : 'unanswered')
     this.activate(account)
     this.#tellRefreshed(account)
   }

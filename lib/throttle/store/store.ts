@@ -16,13 +16,15 @@ export interface ThrottleStore extends UsageStore {
   readonly keeps?: string
   /** How a subject's name in the store comes about. Default: SHA-256. */
   readonly digest?: SubjectDigest | undefined
+  /** A request waits for an answer so long, in milliseconds. Default 70. */
+  readonly deadlineMs?: number
   /** Lets go of connections. Safe to call twice. */
   close(): Promise<void>
 }
 
 /**
  * One server. Its clock decides which window is open. Both methods may reject with any error and may take for ever: the
- * throttle has a deadline of its own, 70 ms.
+ * throttle has a deadline of its own.
  */
 export interface StoreServer {
   /** Where it is, `host:port`, for warnings where there are several servers; undefined for the only one. */

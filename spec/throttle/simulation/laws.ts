@@ -12,7 +12,7 @@ import type { Simulation } from './simulation'
 import { Strains } from './strains'
 import type { Work } from './work'
 
-/** In an outage longer than this one request is let in though the share is used up. */
+/** In an outage longer than this a request may run alone that is dearer than what is left of the share. */
 const LONG_OUTAGE_US = 1_000_000
 /** A request is decided so long after it may wait no more. */
 const DECIDED_US = 160_000
@@ -179,7 +179,10 @@ export class Laws {
       })
   }
 
-  /** In an outage a process uses its share of what was left when the others were last heard; later, one at a time. */
+  /**
+   * In an outage a process uses its share of what was left when the others were last heard. Later one request at a time
+   * may be dearer than what is left of it.
+   */
   #hasShare(request: SimulatedRequest): void {
     const { sim, allow } = this
     const { work, process, limitUs, hold } = request
@@ -187,7 +190,7 @@ export class Laws {
     const { account } = hold
     const { others, heardAt, number } = account
     const isAlone = [...work.live].every((one) => one === request || one.process !== process)
-    if (isAlone && process.downForUs > LONG_OUTAGE_US) return
+    const lone = isAlone && process.downForUs > LONG_OUTAGE_US ? request.admittedPriceUs : 0
     const heard = Math.max(work.startOf(number), process.simulated(heardAt) + 1) // what began in this microsecond was told
     let [us, heldThen] = [0, 0]
     for (const one of this.admittedOf(work)) {
@@ -203,8 +206,8 @@ export class Laws {
     const before = work.used(number, process) - work.since(heard, process)
     const share = Math.max(0, limitUs - others.used - others.held - before - heldThen) / process.living
     const slack = allow.toleranceUs + allow.roundingUs + allow.edgeUs(work, number)
-    if (us > share + slack)
-      sim.found('an outage is bounded by shares', { us, share, slack, process: process.id, seq: request.seq })
+    if (us > share + lone + slack)
+      sim.found('an outage is bounded by shares', { us, share, lone, slack, process: process.id, seq: request.seq })
   }
 
   // --- at a refusal
