@@ -55,6 +55,7 @@ process.on('disconnect', () => process.exit())
 async function serve(name: ContestantName, setup: Setup): Promise<void> {
   const server = createServer(await (CONTESTANTS[name] as Contestant)(setup))
   server.keepAliveTimeout = 600_000
+  server.headersTimeout = server.requestTimeout = 0 // connections may stand for minutes before their first request
   process.on('message', () => {
     const { user, system } = process.cpuUsage()
     process.send?.({ cpuUs: user + system })

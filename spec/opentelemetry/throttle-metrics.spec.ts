@@ -92,7 +92,10 @@ it('examples/grafana asks for metrics and labels that a Prometheus exporter show
   for (let i = 0; i < 2; i++) await get('/')
   channel('express-tollgate:degraded').publish({})
   channel('express-tollgate:synced').publish({ window: 'default', latencyMs: 1 })
+  channel('express-tollgate:overload').publish({ share: 0.4, delayMs: 180, refused: 2 })
   const { body } = await get('/metrics')
+  assert.match(body, /^tollgate_overload_share(\{.*\})? 0\.4$/m)
+  assert.match(body, /^tollgate_overload_delay_seconds(\{.*\})? 0\.18$|^tollgate_overload_delay(\{.*\})? 0\.18$/m)
   assert.match(body, /^tollgate_usage\{.*tollgate_quantile="0.99".*\} 0\.\d+$/m)
   for (const file of ['dashboard.json', 'alerts.yml']) {
     const text = readFileSync(`examples/grafana/${file}`, 'utf8')
