@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { get as httpGet } from 'node:http'
-import { execFile } from 'node:child_process'
-import { Server } from 'node:net'
+import { createServer, get as httpGet } from 'node:http'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
@@ -11,6 +12,8 @@ import jwt from 'jsonwebtoken'
 import { type Throttle, requireBearer, throttle } from '../lib'
 import { page } from './support/markdown'
 import { answerForIssuers, samplesOf } from './support/doc-samples'
+import { freePort } from './support/redis'
+import { TYPESCRIPT } from './support/typescript'
 import { until } from './support/until'
 
 // What each sample of the pages answers: status, header fields and body. That all compile: docs.long.ts
@@ -530,6 +533,143 @@ describe('docs/several-processes.md, docs/redis.md', () => {
       const { app, url } = await pageOf(path).run(heading)
       app.get('/', spends)
       assert.equal((await ask(url)).status, 200)
+    }
+  })
+})
+
+describe('docs/ai.md', () => {
+  const { run } = pageOf('docs/ai.md')
+  /** A model that streams a chunk every 20 ms, `chunks` of them; says when its client has gone. */
+  async function model(chunks: number) {
+    const state = { asked: 0, gone: 0 }
+    const server = createServer((req, res) => {
+      state.asked++
+      let sent = 0
+      res.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      const timer = setInterval(() => {
+        res.write(`data: chunk ${++sent}\n\n`)
+        if (sent === chunks) res.end()
+      }, 20)
+      res.on('close', () => {
+        clearInterval(timer)
+        if (!res.writableFinished) state.gone++
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    process.env.MODEL_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return state
+  }
+  const chat = (url: string, signal?: AbortSignal) =>
+    fetch(`${url}/chat`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{}',
+      ...(signal && { signal }),
+    })
+
+  it('streams an answer, and says what is left', async () => {
+    await model(3)
+    const { url } = await run('A streamed answer', 0, { edit: (text) => text })
+    const answer = await chat(url)
+    assert.equal(answer.headers.get('content-type'), 'text/event-stream')
+    const text = await answer.text()
+    assert.match(
+      text,
+      /^data: chunk 1\n\ndata: chunk 2\n\ndata: chunk 3\n\nevent: budget\ndata: \{"leftMs":599\d{3}\}\n\n$/,
+    )
+  })
+
+  it('cuts the model off when nothing is left, and then answers 429', async () => {
+    const state = await model(1_000_000)
+    const edit = (text: string) => text.replace('600_000', '300')
+    const { url } = await run('A streamed answer', 0, { edit })
+    const text = await (await chat(url)).text()
+    assert.match(text, /data: chunk 5\n\n[^]*event: throttled\ndata: \{"retryAfterSec":\d+\}\n\n$/)
+    await until(() => state.gone === 1)
+    const refused = await chat(url)
+    assert.equal(refused.status, 429)
+    assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+    assert.equal(state.asked, 1)
+  })
+
+  it('cuts the model off when the client leaves, and answers 502 when the model is away', async () => {
+    const state = await model(1_000_000)
+    const { url } = await run('A streamed answer', 0, { edit: (text) => `${text}\n` })
+    const client = new AbortController()
+    const answer = await chat(url, client.signal)
+    await answer.body?.getReader().read()
+    client.abort()
+    await until(() => state.gone === 1)
+    process.env.MODEL_URL = 'http://127.0.0.1:9'
+    const { url: away } = await run('A streamed answer', 0, { edit: (text) => `${text}\n\n` })
+    const broken = await chat(away)
+    assert.deepEqual([broken.status, await broken.json()], [502, { error: 'The model does not answer' }])
+  })
+
+  it('charges tokens alone', async () => {
+    const { url } = await run('Tokens')
+    const answer = await ask(`${url}/complete`, {}, 'POST')
+    assert.deepEqual(answer.json().text, 'HELLO')
+    const left = Number(answer.json().leftTokens)
+    assert.ok(left <= 998_800 && left > 998_000, `${left}`)
+  })
+})
+
+describe('docs/graphql.md', () => {
+  it('limits all operations, and reports beside', async () => {
+    const { url, app } = await pageOf('docs/graphql.md').run('One budget for all operations')
+    const query = async (text: string) => {
+      const body = JSON.stringify({ query: text })
+      const answer = await ask(`${url}/graphql`, { 'Content-Type': 'application/json' }, 'POST', body)
+      return { ...answer, size: answer.field('x-throttle-window-size') }
+    }
+    const person = await query('{ person }')
+    assert.deepEqual([person.json(), person.size], [{ data: { person: 'Ada' } }, '18000'])
+    for (const text of ['{ report }', '{ ...f } fragment f on Query { report }']) {
+      const report = await query(text)
+      assert.deepEqual([report.json(), report.size], [{ data: { report: 'long' } }, '5000'])
+    }
+    assert.equal((await query('{ no such')).status, 200)
+    assert.equal((await ask(`${url}/graphql`, {}, 'POST')).status, 400)
+    app.all('/graphql/spend', spends)
+    await spend(`${url}/graphql/spend`, 18_001)
+    const refused = await query('{ person }')
+    assert.equal(refused.status, 429)
+    assertRetryAfter(refused)
+    const [{ extensions }] = refused.json().errors as [{ extensions: Record<string, unknown> }]
+    assert.deepEqual(extensions, { code: 'THROTTLED', retryAfterSec: Number(refused.field('retry-after')) })
+  })
+})
+
+describe('docs/kubernetes.md', () => {
+  it('shares a budget between pods, answers probes, and ends by SIGTERM with exit code 0', async () => {
+    pageOf('docs/kubernetes.md').runsElsewhere('The app')
+    const [block] = page(root, 'docs/kubernetes.md').blocks.filter(({ file }) => file === 'server.ts')
+    const prefix = `pods-${process.pid}:`
+    const source = block?.text.replace("localhost:6379')", `localhost:6379', { prefix: '${prefix}' })`) ?? ''
+    writeFileSync(join(home, 'server.ts'), source)
+    const pod = async () => {
+      const PORT = String(await freePort())
+      const env = { ...process.env, PORT, REDIS_URL: `redis://127.0.0.1:${process.env.SPEC_REDIS_PORT}` }
+      const child = spawn(process.execPath, [...TYPESCRIPT, join(home, 'server.ts')], { env, stdio: 'inherit' })
+      const url = `http://127.0.0.1:${PORT}`
+      await until(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200)
+      return { url, child, ended: once(child, 'exit') }
+    }
+    const pods = await Promise.all([pod(), pod()])
+    const client = { 'X-Forwarded-For': '10.77.0.1' }
+    for (const { url } of pods) {
+      assert.equal((await ask(`${url}/livez`)).status, 200)
+      const answer = await ask(url, client)
+      assert.deepEqual([answer.status, answer.field('x-throttle-window-size')], [200, '18000'])
+    }
+    const third = await pod() // a rolling deploy: a new pod comes, an old one goes
+    pods[0].child.kill('SIGTERM')
+    assert.deepEqual(await pods[0].ended, [0, null])
+    for (const { url, child, ended } of [pods[1], third]) {
+      assert.equal((await ask(url, client)).status, 200)
+      child.kill('SIGTERM')
+      assert.deepEqual(await ended, [0, null])
     }
   })
 })

@@ -4,16 +4,18 @@ import type { Server } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { after, describe, it } from 'node:test'
 import 'reflect-metadata'
-import { type CanActivate, Controller, Get, Module, UseGuards } from '@nestjs/common'
+import { type CanActivate, Controller, type INestApplication, Get, Module, UseGuards } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { createClient } from 'graphql-ws'
 import { io } from 'socket.io-client'
 import { WebSocket } from 'ws'
-import { type BearerOptions, requireBearer } from '../../lib'
+import { type AdmittedMessage, type BearerOptions, type ChargedMessage, type Throttle, requireBearer } from '../../lib'
 import { devIssuer } from '../../lib/testing'
 import { page } from '../support/markdown'
+import { until } from '../support/until'
 
 const dev = devIssuer()
 const soon = () => dev.token('ada', { expiresInSec: 1 })
@@ -33,7 +35,7 @@ function recipes(path: string): (file: string) => Record<string, unknown> {
       )
     if (file && text.includes('requireBearer({')) {
       const source = `const options = ${JSON.stringify({ ...dev.options, clockToleranceSec: 0, warnings: false })}\n`
-      writeFileSync(join(folder, file), source + text.replace(/issuer: '[^']+', audience: '[^']+'/, '...options'))
+      writeFileSync(join(folder, file), source + text.replace(/issuer: '[^']+',\s+audience: '[^']+'/, '...options'))
     }
   }
   return (file) => load(join(folder, file)) as Record<string, unknown>
@@ -72,6 +74,37 @@ describe('recipes of docs/websockets.md', () => {
     assert.equal(await socket.emitWithAck('who-am-i'), 'ada')
     const reason = await new Promise<string>((resolve) => connect(soon()).on('disconnect', resolve))
     assert.equal(reason, 'io server disconnect')
+  })
+
+  it('Socket.IO charges each message to the budget of the handshake, and refuses one without time left', async (t) => {
+    const { server, throttled } = recipe('charged-socket.ts') as { server: Server; throttled: Throttle }
+    t.after(() => throttled.close())
+    const port = await listening(server)
+    const connect = () =>
+      io(`http://127.0.0.1:${port}`, { transports: ['websocket'], reconnection: false, forceNew: true })
+    const socket = connect()
+    after(() => socket.disconnect())
+    assert.deepEqual(await socket.emitWithAck('search', 'ada'), { found: ['ADA'] })
+    const spentMs = async () => (await throttled.usage('address:127.0.0.1'))[0]?.spentMs ?? 0
+    const before = await spentMs()
+    assert.ok(before > 0 && before < 5_000, `${before} ms`)
+    const charge = (message: unknown) => (message as ChargedMessage).req.throttle?.charge(10_001)
+    await until(async () => Number((await throttled.usage('address:127.0.0.1'))[0]?.endsInMs) > 3_000)
+    subscribe('express-tollgate:charged', function once(message) {
+      unsubscribe('express-tollgate:charged', once)
+      charge(message)
+    })
+    await socket.emitWithAck('search', 'grace')
+    const refused = (await socket.emitWithAck('search', 'mary')) as Record<string, unknown>
+    assert.equal(refused.error, 'throttled')
+    assert.ok(Number(refused.retryAfterSec) >= 1)
+    const [status] = await new Promise<[unknown]>((resolve) =>
+      connect().on('connect_error', (err) => resolve([(err as Error & { context?: { statusCode?: number } }).message])),
+    )
+    assert.equal(status, 'websocket error')
+    const polled = await fetch(`http://127.0.0.1:${port}/socket.io/?EIO=4&transport=polling`)
+    assert.equal(polled.status, 429)
+    assert.match(polled.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
   })
 
   it('graphql-ws answers whoever has a token, and closes others with 4403', async () => {
@@ -187,4 +220,55 @@ describe('the guard of docs/nestjs.md', () => {
     assert.match((await ask(`Bearer ${dev.attack('expired')}`))[1] ?? '', /error="invalid_token"/)
     assert.deepEqual(errors, [])
   })
+
+  it('throttles by plan as middleware, exempts a route, and answers by a filter that keeps the header fields', async (t) => {
+    process.env.PORT = '0'
+    t.after(() => delete process.env.PORT)
+    const recipe = recipes('docs/nestjs.md')
+    const { ThrottleModule } = recipe('throttle.module.ts') as { ThrottleModule: object }
+    class Routes {
+      spend() {
+        return 'spent'
+      }
+      health() {
+        return 'well'
+      }
+    }
+    for (const route of ['spend', 'health'] as const)
+      Get(route)(
+        Routes.prototype,
+        route,
+        Object.getOwnPropertyDescriptor(Routes.prototype, route) as PropertyDescriptor,
+      )
+    Controller()(Routes)
+    Module({ controllers: [Routes] })(ThrottleModule as new () => unknown)
+    const { start } = recipe('main.ts') as { start: () => Promise<INestApplication> }
+    const app = await start()
+    t.after(() => app.close())
+    const ask = (path: string, plan?: string) => {
+      const token = dev.token('ada', { claims: { plan } })
+      return app
+        .getUrl()
+        .then((url) => fetch(`${url}/${path}`, plan ? { headers: { authorization: `Bearer ${token}` } } : {}))
+    }
+    assert.equal(await (await ask('health')).text(), 'well')
+    assert.equal((await ask('spend')).status, 401)
+    const free = await ask('spend', 'free')
+    assert.deepEqual([free.status, free.headers.get('x-throttle-window-size')], [200, '5000'])
+    assert.equal((await ask('spend', 'pro')).headers.get('x-throttle-window-size'), '60000')
+    const { throttled } = app.get<{ throttled: Throttle }>(ThrottleModule as never)
+    subscribe('express-tollgate:admitted', charge)
+    t.after(() => unsubscribe('express-tollgate:admitted', charge))
+    await until(async () => Number((await throttled.usage(subject))[0]?.endsInMs) > 3_000)
+    await ask('spend', 'pro')
+    const refused = await ask('spend', 'free')
+    assert.equal(refused.status, 429)
+    assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+    const { message, ...body } = (await refused.json()) as Record<string, unknown>
+    assert.deepEqual(body, { statusCode: 429, error: 'throttled' })
+    assert.match(String(message), /^No processing time is left/)
+  })
+
+  const subject = `user:${dev.issuer.length}:${dev.issuer}:ada`
+  const charge = (message: unknown) => setImmediate(() => (message as AdmittedMessage).req.throttle?.charge(20_000))
 })

@@ -33,13 +33,13 @@ export function samplesOf(root: string, folder: string, path: string) {
   mkdirSync(there, { recursive: true })
 
   /** Writes a block as a file; a block that makes no app of its own is given one. */
-  function write({ text, file, line }: Block, edit: (text: string) => string = (same) => same): string {
+  function write({ text, file, line }: Block, edit?: (text: string) => string): string {
     const isGiven = /\bapp\b/.test(text) && !/express\(\)|\bapp:/.test(text)
-    let code = edit(text).replaceAll('localhost:6379', `127.0.0.1:${process.env.SPEC_REDIS_PORT}`)
+    let code = (edit?.(text) ?? text).replaceAll('localhost:6379', `127.0.0.1:${process.env.SPEC_REDIS_PORT}`)
     code = code.replaceAll(/listen\(300\d/g, 'listen(0')
     if (isGiven) code = `const app = globalThis.sampleApp\n${code}`
     if (/\bapp\b/.test(text) && !/export const app\b|\bapp:/.test(text)) code += `\nexport { app }\n`
-    const source = join(there, file ?? `line-${line}-${++runs}.ts`) // one that runs again is loaded again
+    const source = join(there, !edit && file ? file : `line-${line}-${++runs}.ts`) // one that runs again is loaded again
     writeFileSync(source, code)
     return source
   }
