@@ -2,7 +2,7 @@
 import { Request, Router, RequestHandler, Response } from "express";
 import "../shared/express-request.js";
 import "../shared/budget-of.js";
-import { KeyObject, JsonWebKey } from "node:crypto";
+import { JsonWebKey, KeyObject } from "node:crypto";
 import { Clock } from "../bearer/index.js";
 import { Dialect } from "../bearer/index.js";
 import { Placement } from "../bearer/index.js";
@@ -44,6 +44,8 @@ interface ClientMetadata {
     readonly require_pushed_authorization_requests?: boolean | undefined;
     readonly dpop_bound_access_tokens?: boolean | undefined;
 }
+type SigningKeyInput = string | JsonWebKey | KeyObject;
+type PublicKeyInput = SigningKeyInput;
 type GrantName = "authorization_code" | "refresh_token" | "client_credentials" | "unauthenticated_session";
 type ResponseType = "code" | "id_token";
 interface Client {
@@ -53,7 +55,7 @@ interface Client {
     readonly postLogoutRedirectUris?: readonly string[] | undefined;
     readonly realm?: string | undefined;
     readonly secretHash?: string | readonly string[] | undefined;
-    readonly publicKeys?: readonly KeyObject[] | undefined;
+    readonly publicKeys?: readonly PublicKeyInput[] | undefined;
     readonly grants?: readonly GrantName[] | undefined;
     readonly scopes?: readonly string[] | undefined;
     readonly defaultScope?: readonly string[] | undefined;
@@ -212,8 +214,6 @@ interface PageOptions {
     readonly openerPolicy?: "unsafe-none" | "same-origin-allow-popups" | "same-origin" | undefined;
 }
 type OnError = (err: unknown, req: Request, report: OAuthRefusedMessage) => unknown;
-type SigningKeyInput = string | JsonWebKey | KeyObject;
-type PublicKeyInput = SigningKeyInput;
 interface SigningKey {
     readonly key: SigningKeyInput;
     readonly kid?: string | undefined;
@@ -351,7 +351,7 @@ interface AuthorizationServer extends Router {
     readonly setSigningKeys: (keys: readonly SigningKey[]) => void;
 }
 declare function authorizationServer(options: AuthorizationServerOptions): AuthorizationServer;
-interface ClientRegistration extends Omit<Client, "secretHash" | "publicKeys"> {
+interface ClientRegistration extends Omit<Client, "secretHash"> {
     readonly secret?: string | readonly string[] | undefined;
     readonly publicKeys?: readonly PublicKeyInput[] | undefined;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
-import { decodeJwt } from 'jose'
+import { generateKeyPairSync } from 'node:crypto'
+import { SignJWT, decodeJwt } from 'jose'
 import type { AuthorizationServerOptions, Client, OAuthStore, User } from '../../lib/oauth'
 import { memoryStore } from '../../lib/oauth'
 import { AS_WEB, SIGNING_KEY, USERS, json, post, startServer } from './support'
@@ -85,6 +86,25 @@ describe("a row of an app's own directory", () => {
     assert.equal(decodeJwt(tokens.access_token as string).client_id, '7')
   })
 
+  it('may have its keys as PEM, JWK or KeyObject', async (t) => {
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const pem = publicKey.export({ type: 'spki', format: 'pem' }) as string
+    for (const key of [pem, pem.replaceAll('\n', ' '), publicKey.export({ format: 'jwk' }), publicKey]) {
+      const app = { grants: ['client_credentials'], scopes: ['a'], publicKeys: [key] }
+      const { issuer } = await started(t, { ...ROW, ...app })
+      const assertion = await new SignJWT({ jti: 'a' })
+        .setProtectedHeader({ alg: 'ES256' })
+        .setIssuer('web')
+        .setSubject('web')
+        .setAudience(issuer)
+        .setExpirationTime('1m')
+        .sign(privateKey)
+      const form = { grant_type: 'client_credentials', client_assertion: assertion }
+      const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+      assert.equal((await post(`${issuer}/token`, { ...form, client_assertion_type: type })).status, 200)
+    }
+  })
+
   it('that has something else is an error that names the field, for onError and the log', async (t) => {
     for (const [more, reason] of [
       [
@@ -92,6 +112,7 @@ describe("a row of an app's own directory", () => {
         /findClient\('web'\) returned an app whose redirectUris must be an array/,
       ],
       [{ grants: 'authorization_code' }, /whose grants must be an array/],
+      [{ publicKeys: ['a key'] }, /publicKeys of web must be a public key: PEM, JWK or KeyObject; this one could not/],
       [{ scopes: { a: 1 } }, /whose scopes must be an array/],
       [{ name: { de: 'Netz' } }, /whose name must be a text, or a whole number/],
       [{ clientId: 1.5 }, /whose clientId must be a text/],
@@ -210,6 +231,9 @@ describe("a row of an app's own users", () => {
 })
 
 describe('a store of the app', () => {
+  /** A column of JSON comes parsed. */
+  const parsedBy = (isJson: boolean, text: string | undefined) =>
+    isJson && text !== undefined ? (JSON.parse(text) as unknown) : text
   const using = (own: (store: OAuthStore) => Partial<Record<keyof OAuthStore, unknown>>) => {
     const store = memoryStore()
     return { ...store, ...own(store) } as OAuthStore
@@ -258,6 +282,21 @@ describe('a store of the app', () => {
       const own = () => ({ count: () => Promise.resolve({ total, endsInMs: 1 }) })
       await assert.rejects(tokens(using(own), failed))
       assert.match(String(failed[0]), /count\(\).total of the store must be a number/)
+    }
+    for (const [method, what] of [
+      ['get', 'get\\(\\)'],
+      ['claim', 'claim\\(\\).value'],
+    ] as const) {
+      const failed: unknown[] = []
+      const parsing = (store: OAuthStore) => ({
+        get: async (key: string) => parsedBy(method === 'get', await store.get(key)),
+        claim: async (key: string, keepMs: number) => {
+          const claim = await store.claim(key, keepMs)
+          return claim && { ...claim, value: parsedBy(method === 'claim', claim.value) }
+        },
+      })
+      await tokens(using(parsing), failed).catch(() => undefined)
+      assert.match(String(failed[0]), new RegExp(`${what} of the store must be the text that set\\(\\) was given`))
     }
     for (const method of ['set', 'get', 'claim', 'count']) {
       const store = { ...memoryStore(), [method]: undefined }

@@ -1,8 +1,10 @@
+import { KeyObject } from 'node:crypto'
 import type { Request } from 'express'
 import { RegisteredClients } from '../records/registered-clients'
 import type { Client, ClientDirectory, GrantName, KnownClient } from '../directories/client'
 import type { ClientDocuments } from './client-documents'
 import { findClientRow } from '../directories/rows'
+import { clientPublicKey } from '../keys/signing-algorithm'
 
 /** The shape of app keys. Other text, such as NUL or a megabyte, makes some databases fail. */
 const CLIENT_ID = /^[\x21-\x7e]{1,255}$/
@@ -28,7 +30,9 @@ export class KnownClients {
     return published && { ...this.known(published, true), source: new URL(clientId).host }
   }
 
-  private known(client: Client, isStranger: boolean): KnownClient {
-    return { ...client, grants: client.grants ?? this.defaultGrants, isStranger }
+  private known({ publicKeys, ...client }: Client, isStranger: boolean): KnownClient {
+    const option = `publicKeys of ${client.clientId}`
+    const keys = publicKeys?.map((key) => (key instanceof KeyObject ? key : clientPublicKey(option, key)))
+    return { ...client, ...(keys && { publicKeys: keys }), grants: client.grants ?? this.defaultGrants, isStranger }
   }
 }

@@ -8,7 +8,7 @@ import { hashOf } from '../../http/secret'
 import { looksHashed } from './password'
 
 /** An app to register: a {@link Client} with its plain secret or keys. */
-export interface ClientRegistration extends Omit<Client, 'secretHash' | 'publicKeys'> {
+export interface ClientRegistration extends Omit<Client, 'secretHash'> {
   /**
    * Stored as its SHA-256, so it must be random: `openssl rand -base64 32`. A list of two takes either, so that a secret
    * can be replaced.

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import type { PublicKeyInput } from '../keys/signing-algorithm'
 import { isNative, isOnDevice, isRegistered } from './redirect-uri'
 
 /** The grant types. */
@@ -24,8 +25,8 @@ export interface Client {
   readonly realm?: string | undefined
   /** SHA-256 of the secret, base64url, or of both while one replaces the other: `client_secret_basic` and `_post`. */
   readonly secretHash?: string | readonly string[] | undefined
-  /** Up to two public keys: `private_key_jwt`, and RSA-timestamp secrets. */
-  readonly publicKeys?: readonly KeyObject[] | undefined
+  /** Up to two public keys: `private_key_jwt`, and RSA-timestamp secrets. A KeyObject costs least; others are read each time. */
+  readonly publicKeys?: readonly PublicKeyInput[] | undefined
   /** Default `authorization_code`, and `unauthenticated_session` where the server has the service's own scopes. */
   readonly grants?: readonly GrantName[] | undefined
   /** The app's own scopes, in addition to the identity scopes: `['tree.read']`. */
@@ -77,6 +78,7 @@ export interface ClientDirectory {
 
 /** An app as the server found it. */
 export interface KnownClient extends Client {
+  readonly publicKeys?: readonly KeyObject[] | undefined
   readonly grants: readonly GrantName[]
   /** Whether nobody here has checked the app: it registered itself, or its `client_id` is the URL of its metadata. */
   readonly isStranger: boolean

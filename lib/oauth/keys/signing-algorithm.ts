@@ -7,7 +7,7 @@ import { keyError } from '../../http/help'
 /** The signing algorithms (RFC 7518 §3.1, RFC 8037 §3.1). */
 export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA'
 
-/** A private key as PEM, as JWK or as Node's own object. A PEM may have `\\n` for its line breaks, as in a .env file. */
+/** A private key as PEM, as JWK or as Node's own object. A PEM may have `\\n` for its line breaks, or be in base64, as in a .env file. */
 export type SigningKeyInput = string | JsonWebKey | KeyObject
 
 /** A public key in the same forms. */
@@ -69,10 +69,12 @@ export function clientPublicKey(option: string, input: PublicKeyInput): KeyObjec
   return key
 }
 
-/** The PEM with its line breaks, and without the quotes of a .env file. */
+/** The PEM as RFC 7468 has it, however an environment variable holds it: with `\\n`, on one line, quoted, indented, in base64. */
 function pemOf(text: string): string {
-  const lines = text.replaceAll('\\r', '').replaceAll('\\n', '\n')
-  return lines.trim().replace(/^["']|["']$/g, '')
+  const pem = text.includes('-----') ? text : Buffer.from(text, 'base64').toString('latin1')
+  const [, label, body = ''] = /-----BEGIN ([A-Z ]+)-----([^-]+)-----END/.exec(pem.replace(/\\[rn]/g, '\n')) ?? []
+  const lines = body.replace(/\s/g, '').match(/.{1,64}/g) ?? []
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----\n`].join('\n')
 }
 
 /** The public half as a JWK, with its RFC 7638 thumbprint as default `kid`. */

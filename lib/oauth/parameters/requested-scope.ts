@@ -33,7 +33,7 @@ export interface ScopePolicy {
 export function grantableScope(
   asked: readonly string[],
   { identity, isRealmNeeded }: ScopePolicy,
-  client: KnownClient,
+  client: Omit<KnownClient, 'publicKeys'>,
 ): readonly string[] {
   if (isRealmNeeded && client.realm === undefined) return []
   const { scopes = [], identityScopes } = client

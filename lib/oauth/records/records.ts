@@ -1,5 +1,5 @@
 import { storeError } from '../../http/help'
-import { shown } from '../../http/options'
+import { shown, shownNames } from '../../http/options'
 import { hashOf } from '../../http/secret'
 import { warnOnce } from '../../http/warn-once'
 import type { Claim, Count, OAuthStore, Share } from '../stores/store'
@@ -55,14 +55,14 @@ export class Records {
 
   async get<T>(kind: RecordKind, id: string, idleMs?: number): Promise<T | undefined> {
     const value = absent('get()', await this.store.get(this.key(kind, id), idleMs))
-    return value === undefined ? undefined : (JSON.parse(value) as T)
+    return value === undefined ? undefined : parsed<T>('get()', value)
   }
 
   async claim<T>(kind: RecordKind, id: string, keepMs: number): Promise<RecordClaim<T> | undefined> {
     const claim = absent('claim()', await this.store.claim(this.key(kind, id), keepMs))
     if (!claim) return undefined
     const { value, first, agoMs } = claim
-    return { value: JSON.parse(value) as T, first, agoMs: numeric('claim().agoMs', agoMs) }
+    return { value: parsed<T>('claim().value', value), first, agoMs: numeric('claim().agoMs', agoMs) }
   }
 
   async count(kind: RecordKind, id: string, by: number, windowMs: number): Promise<Count> {
@@ -84,6 +84,14 @@ function absent<T>(method: string, answer: T | null | undefined): T | undefined 
   if (answer !== null) return answer
   warnOfStore(`${method} of the store answered null; for an entry that is not there it must answer undefined`)
   return undefined
+}
+
+function parsed<T>(what: string, text: unknown): T {
+  try {
+    return JSON.parse(String(text)) as T
+  } catch {
+    throw storeError(`${what} of the store must be the text that set() was given; received ${shownNames(text)}`)
+  }
 }
 
 function numeric(what: string, answer: unknown): number {

@@ -132,7 +132,7 @@ describe('a secret', () => {
 })
 
 describe('a PEM of a .env file', () => {
-  it('has \\n for its line breaks, and may have quotes around it', () => {
+  it('has \\n or spaces for its line breaks, may have quotes around it, and may be in base64', () => {
     const pem = (type: 'pkcs8' | 'pkcs1') =>
       createPrivateKey(SIGNING_KEY.export({ type: 'pkcs8', format: 'pem' })).export({ type, format: 'pem' }) as string
     const make = (key: string) =>
@@ -146,6 +146,8 @@ describe('a PEM of a .env file', () => {
       const escaped = text.replaceAll('\n', '\\n')
       for (const key of [text, escaped, `"${escaped}"`, `'${text}'`, text.replaceAll('\n', '\\r\\n'), `\n ${text}\n`])
         make(key)
+      const indented = text.replaceAll('\n', '\n    ')
+      for (const key of [indented, text.replaceAll('\n', ' '), Buffer.from(text).toString('base64')]) make(key)
     }
     for (const key of ['', '\\n', 'secret', pem('pkcs8').slice(0, 200)]) {
       assert.throws(
