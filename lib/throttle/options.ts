@@ -95,7 +95,8 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   /**
    * Windows of their own for some routes, or `false` where nothing is throttled; the first match wins. A key is
    * `'[METHOD ]path'` in Express's syntax, and stands for what lies below it as in `app.use()`.
-   * A path with dot segments is exempt from nothing: the strictest window that it may fall into counts.
+   * A path in another spelling (`//search`, `/sear%63h`, `/x/../search`) gets the strictest window of all its readings,
+   * and `false` only if all readings have it. A path with dot segments is exempt from nothing.
    */
   readonly routes?: Readonly<Record<string, RouteWindow | false>> | undefined
   /** Where processes share their windows: `redisStore(…)`. Default: this throttle's own windows, in memory. */

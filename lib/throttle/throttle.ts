@@ -3,7 +3,7 @@ import { type Advice, adviceOf } from '../advisor/advice'
 import { HOURS_KEPT } from '../advisor/hourly'
 import { asError } from '../http/callback'
 import { nowUs, systemClock } from '../http/clock'
-import { hasDotSegments, pathReadings } from '../http/request/dot-segments'
+import { hasDotSegments, isPlainPath, pathReadings } from '../http/request/dot-segments'
 import { fullPath } from '../http/request/full-path'
 import { hasLeft } from '../http/measure/client-gone'
 import { Meter } from '../http/measure/meter'
@@ -157,14 +157,14 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     request.admit(hold, next, now)
   }
 
-  /** A path with dot segments may be taken for another: then nothing is exempt, and the strictest policy counts. */
+  /** A path in another spelling may be taken for another path: the strictest policy counts, and what exempts last. */
   function policyFor(req: Request): OpenPolicy | false {
     const path = fullPath(req)
-    if (!hasDotSegments(path)) return routed(req, path) ?? general
-    let strictest = general
+    if (isPlainPath(path)) return routed(req, path) ?? general
+    let strictest: OpenPolicy | false = hasDotSegments(path) && general // nobody knows where they lead
     for (const reading of pathReadings(path)) {
-      const found = routed(req, reading)
-      if (found && shareOf(found.policy, req) < shareOf(strictest.policy, req)) strictest = found
+      const found = routed(req, reading) ?? general
+      if (found && (!strictest || shareOf(found.policy, req) < shareOf(strictest.policy, req))) strictest = found
     }
     return strictest
   }

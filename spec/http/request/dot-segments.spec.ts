@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { budgetOf, throttle } from '../../../lib'
-import { pathReadings } from '../../../lib/http/request/dot-segments'
+import { isPlainPath, pathReadings } from '../../../lib/http/request/dot-segments'
 import { EXPRESS_VERSIONS } from '../../support/express-versions'
 import { serve } from '../../support/serve'
 
@@ -28,8 +28,20 @@ describe('pathReadings()', () => {
     ['/a/b%2fc/../search', '/a/search'],
     ['/a/b%2fc/../search', '/a/b/search'],
     ['/x/%252e%252e/..%2fsearch', '/x/search'],
+    ['/sear%63h', '/search'],
+    ['/%73%65arch/x%2Dy%7e', '/search/x-y~'],
+    ['/sear%2563h', '/search'],
+    ['//search', '/search'],
+    ['/x//search///y', '/x/search/y'],
+    ['/\\search', '/search'],
+    ['//sear%63h', '//search'],
+    ['/assets/%2e%2e//s%65arch', '//search'], // as the URL standard has it
+    ['/assets/%2e%2e//s%65arch', '/search'],
   ]
   for (const [path, as] of READ) it(`${path} may be taken for ${as}`, () => assert.ok(pathReadings(path).includes(as)))
+
+  for (const path of ['/search', '/a/%20b', '/a/b%2Fc', '/a;v=1', '/caf%C3%A9', '/a.b/...', '/%zz', '/x%3A7'])
+    it(`${path} is read alike by all`, () => assert.deepEqual([isPlainPath(path), pathReadings(path)], [true, [path]]))
 
   it('are few, and begin with the path itself', () => {
     const path = '/' + '%2525252525252e'.repeat(1_000) + '/..;x%25252f\\..//%2e/a'
@@ -78,6 +90,21 @@ for (const [version, make] of EXPRESS_VERSIONS) {
           ...['/search/../assets', '/search/../bulk', '/search/.', '/assets/%2e%2e%2fsearch/7'],
         ],
         '/export/:id': ['/export/7', '/assets/../export/7', '/search/../export/7', '/export/7/../../search'],
+      }
+      for (const [window, targets] of Object.entries(to)) {
+        for (const target of targets) assert.equal(await ask(target), window, target)
+      }
+    })
+
+    it('charges the strictest window of a path in another spelling, and exempts what all readings exempt', async () => {
+      const ask = await asking()
+      const to: Record<string, string[]> = {
+        '/search': ['/sear%63h', '//search', '/%73earch/x', '/sear%2563h', '//x/..//search', '/\\search', '/search//x'],
+        '/export/:id': ['/export//7', '//export/7', '/%65xport/7', '/export/%37'],
+        '/bulk': ['/bulk//x', '/bulk/%78'],
+        // What Express itself does not route there is charged no less than usual.
+        default: ['//bulk', '/b%75lk', '//assets/logo', '/ass%65ts/logo', '/other//x', '/%6fther'],
+        none: ['/assets//logo', '/assets/l%6fgo', '/assets/a%2Fsearch', '/assets/%20'],
       }
       for (const [window, targets] of Object.entries(to)) {
         for (const target of targets) assert.equal(await ask(target), window, target)
