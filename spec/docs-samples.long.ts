@@ -615,6 +615,16 @@ describe('docs/ai.md', () => {
   })
 })
 
+describe('docs/faq.md', () => {
+  it('exempts admins', async () => {
+    const { app, url } = await pageOf('docs/faq.md').run('How do I exempt admins or internal services?', 0, signedIn)
+    app.get('/', spends)
+    exempts(await ask(url, as(dev.token('root', { scope: 'admin' }))))
+    const { subject } = (await ask(url, as(dev.token('ada', { scope: 'read' })))).json()
+    assert.equal(subject, 'user:https://ident.example.org:ada')
+  })
+})
+
 describe('docs/graphql.md', () => {
   it('limits all operations, and reports beside', async () => {
     const { url, app } = await pageOf('docs/graphql.md').run('One budget for all operations')
