@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Jwk, requireBearer } from '../../../lib'
+import { requireBearer } from '../../../lib'
 import type { Refusal } from '../../../lib/bearer/refusal/refusal'
 import { manualClock } from '../../../lib/testing/index'
 import { serveIssuer } from '../../support/issuer'
@@ -93,7 +93,7 @@ describe('requireBearer() with keys from the issuer', () => {
   })
 
   it('keys() lists keys given as options, and reload() fetches nothing', async () => {
-    const given = requireBearer({ issuer: 'https://as.test', audience: 'api', key: a.jwk as unknown as Jwk })
+    const given = requireBearer({ issuer: 'https://as.test', audience: 'api', key: a.jwk })
     await given.reload()
     assert.deepEqual(given.keys(), [{ issuer: 'https://as.test', kid: 'a', algorithms: ['ES256'] }])
     const opaque = requireBearer({ issuer: 'https://as.test', audience: 'api', verify: () => null })

@@ -74,7 +74,7 @@ describe('requireBearer() and tokens that do not name their key by kid', () => {
     const causes: unknown[] = []
     const bearer = requireBearer({
       ...{ issuer, audience, warnings: false },
-      keys: keys.map(({ jwk }) => jwk as never),
+      keys: keys.map(({ jwk }) => jwk),
     })
     const tried = await Promise.all(
       keys.map(({ token }) =>
