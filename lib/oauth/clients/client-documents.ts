@@ -21,13 +21,7 @@ const MOST_FETCHES = 16
 const [LEAST_FRESH_MS, FRESH_MS, MOST_FRESH_MS] = [60_000, 300_000, 24 * 60 * 60_000]
 const FAILED_MS = 30_000
 const FETCH = { timeoutMs: 5_000, maxBytes: 65_536 }
-const LIMITS = {
-  name: 'document',
-  perAddress: 60,
-  inAll: 600,
-  windowMs: 60_000,
-  refusal: 'Too many apps have been looked up.',
-}
+const LIMITS = { name: 'document', perAddress: 60, refusal: 'Too many apps have been looked up.' }
 
 /**
  * Apps whose `client_id` is the URL of their metadata (draft-ietf-oauth-client-id-metadata-document). The document is

@@ -81,13 +81,7 @@ const ERRORS: Partial<Record<PasswordCheck['outcome'], string>> = {
   locked: 'too_many_attempts',
   busy: 'too_many_logins',
 }
-const LIMITS = {
-  name: 'interaction',
-  perAddress: 600,
-  inAll: 6_000,
-  windowMs: 60_000,
-  refusal: 'Too many sign-ins have been started.',
-}
+const LIMITS = { name: 'interaction', refusal: 'Too many sign-ins have been started.' }
 /** Methods that somebody may guess (RFC 8176). A login by others, such as a passkey, is not locked. */
 const GUESSABLE = ['pwd', 'pin', 'otp', 'kba', 'sms', 'tel']
 

@@ -33,13 +33,7 @@ export interface FoundPushedRequest {
 
 const LIFETIME_SEC = 60
 /** Requests a minute of each app that anybody can speak for; those that registered themselves count together. */
-const LIMITS = {
-  name: 'pushed',
-  perAddress: 600,
-  inAll: 6_000,
-  windowMs: 60_000,
-  refusal: 'Too many requests have been pushed.',
-}
+const LIMITS = { name: 'pushed', refusal: 'Too many requests have been pushed.' }
 const PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 type Parts = Uses<

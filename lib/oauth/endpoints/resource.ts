@@ -43,13 +43,7 @@ export function platformLogoutEndpoint(
   }
 }
 
-const LIMITS = {
-  name: 'revoked',
-  perAddress: 600,
-  inAll: 6_000,
-  windowMs: 60_000,
-  refusal: 'Too many tokens have been revoked.',
-}
+const LIMITS = { name: 'revoked', refusal: 'Too many tokens have been revoked.' }
 
 /** Revokes an access token alone. The record of one that anybody can have counts as a stranger's. */
 export async function revokeToken(

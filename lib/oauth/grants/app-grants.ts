@@ -8,13 +8,7 @@ import { limitStrangers } from '../records/strangers'
 import { type Grant, type GrantRequest, type TokenResponse, tokenTypeOf } from './grant'
 
 /** Tokens of an app without a user that a stranger may have, where they are stored. */
-const LIMITS = {
-  name: 'unauthenticated',
-  perAddress: 600,
-  inAll: 6_000,
-  windowMs: 60_000,
-  refusal: 'Too many sessions have been started.',
-}
+const LIMITS = { name: 'unauthenticated', refusal: 'Too many sessions have been started.' }
 
 type Parts = Uses<'accessTokens' | 'audience' | 'claimsOf' | 'isScopeNeeded' | 'records' | 'tokenType'>
 

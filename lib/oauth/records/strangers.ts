@@ -10,11 +10,12 @@ export interface StrangerLimits {
   readonly name: string
   /** Counts apart from others: the app that is named. Those that registered themselves count together. */
   readonly app?: string
-  /** For one address; an IPv6 address counts by its /56. */
-  readonly perAddress: number
-  /** From all addresses. */
-  readonly inAll: number
-  readonly windowMs: number
+  /** For one address; an IPv6 address counts by its /56. Default 600. */
+  readonly perAddress?: number
+  /** From all addresses. Default ten times as many. */
+  readonly inAll?: number
+  /** Default a minute. */
+  readonly windowMs?: number
   /** The message of a refusal: `Too many apps have been registered.` */
   readonly refusal: string
 }
@@ -26,7 +27,7 @@ export interface StrangerLimits {
  * @throws {OAuthError} 429 temporarily_unavailable with Retry-After beyond the limits
  */
 export async function limitStrangers(records: Records, req: Request, limits: StrangerLimits): Promise<void> {
-  const { perAddress, inAll, windowMs, refusal } = limits
+  const { perAddress = 600, inAll = 10 * perAddress, windowMs = 60_000, refusal } = limits
   const name = limits.app === undefined ? limits.name : `${limits.name}.${hashOf(limits.app)}`
   const address = `${name}.${hashOf(clientNetwork(req))}`
   // An address over its limit does not count towards the total, or it would block all others.
