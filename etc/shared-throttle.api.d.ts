@@ -143,12 +143,13 @@ interface StoreServer {
     readonly place?: string;
     readonly reportsPerCommand?: number;
     report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]>;
-    beat(load?: OverloadMessage): Promise<Beat>;
+    beat(load?: OverloadMessage, terms?: readonly string[]): Promise<Beat>;
 }
 interface Beat {
     readonly time: number;
     readonly living?: number;
     readonly token?: string;
+    readonly terms?: readonly string[];
 }
 interface StoreWatcher {
     ready(server: StoreServer): void;

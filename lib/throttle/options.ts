@@ -121,7 +121,7 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   readonly maxSubjects?: number | undefined
   /**
    * While the store does not answer: each process decides by itself, within its share; or every request gets 503, also
-   * one that has waited for an answer for 250 ms. Default `local`.
+   * one that has waited for its answer for 1 s. Default `local`.
    */
   readonly onOutage?: 'local' | 'closed' | undefined
   /** Measures, charges and reports as usual, but refuses no request. Default false. */

@@ -48,6 +48,7 @@ export class Registry {
       const health = this.#store && StoreHealth.of(this.#store, clock)
       const budgets = new Budgets(name, { windowUs: windowMs * 1_000, carryOver, grantAhead }, clock, health)
       this.#entries.set(name, (entry = { policy, budgets, users: 0 }))
+      health?.terms.set(name, shownPolicy(policy))
     }
     if (!isSame(entry.policy, policy)) {
       throw storeError(
@@ -64,6 +65,7 @@ export class Registry {
     const entry = this.#entries.get(name)
     if (entry === undefined || --entry.users > 0) return
     this.#entries.delete(name)
+    entry.budgets.health?.terms.delete(name)
     await entry.budgets.close()
   }
 }

@@ -189,7 +189,7 @@ describe('redisStore()', () => {
       assert.notEqual(await client.pttl(key), -1, key) // -2: it has expired since
       assert.match(
         key,
-        /^contract-\d+:(living:\{beat\}|canary:\{beat\}|usage:\d+:[\x20-\x7e]+|w4:\{[\w-]{24}\}:\d+:[\x20-\x7e]+)$/,
+        /^contract-\d+:((?:living|canary|terms):\{beat\}|usage:\d+:[\x20-\x7e]+|w4:\{[\w-]{24}\}:\d+:[\x20-\x7e]+)$/,
       )
     }
   })

@@ -15,8 +15,6 @@ const LARGE_PART = 20
 const STANDING = 2
 /** A clock that was learned from an answer within the deadline is off by less. */
 const BEHIND_US = 100_000
-/** A request that needs the store waits so long for its answer, or for the deadline where that is longer. */
-const NEEDED_US = 250_000
 /** A line asks again so soon. */
 const ASK_US = 100_000
 
@@ -285,10 +283,10 @@ class AccountState {
 
   /** It joins the line. */
   join(hold: HoldRecord, now: number): void {
-    const { isMemory, isDown, deadlineUs } = this.server
+    const { isMemory, isDown } = this.server
     const { maxUs, needsStore } = hold.wait
+    hold.joinedAt = now
     hold.waitsUntil = now + maxUs
-    hold.answerUntil = now + (needsStore ? Math.max(deadlineUs, NEEDED_US) : deadlineUs)
     hold.isConsidered = isMemory || (isDown && !needsStore)
     if (this.#lastInLine === undefined) this.firstInLine = hold
     else this.#lastInLine.behind = hold

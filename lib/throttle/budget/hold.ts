@@ -82,8 +82,8 @@ export class HoldRecord {
   behind: HoldRecord | undefined = undefined
   /** While it waits: it is refused then at the latest, in µs of the process's clock. */
   waitsUntil = 0
-  /** So long it waits for an answer of the store. */
-  answerUntil = 0
+  /** While it waits: since when. */
+  joinedAt = 0
   /** The first report that asked for it; 0 before. */
   askedIn = 0
   /** An answer of the store knew of it, so it waits for room. */

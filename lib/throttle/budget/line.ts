@@ -13,6 +13,10 @@ export function mostWaiting({ perSubject }: WaitRule, lines: Iterable<Account>):
   return Math.min(perSubject, Math.ceil(Math.max(1, MOST_WAITING - all) / WAITING_SHARE))
 }
 
+/** A request that needs the store waits so long for answers that come late; and for the first of a process. */
+const LATE_US = 1_000_000
+const START_US = 250_000
+
 /** Why this process decides without the store: it is down, it has not answered in time, or it has not written the report. */
 export type Alone = 'down' | 'unanswered' | 'unwritten'
 
@@ -29,16 +33,23 @@ export function serveLine(
 ): void {
   if (account.waiting > 0)
     endSome(account, (hold, before) => {
-      const isLate = now >= hold.answerUntil && !hold.isConsidered
-      if (alone !== undefined && alone !== 'unwritten' && hold.wait.needsStore) {
-        const isAnswerDue = alone === 'unanswered' || account.server.isStarting
-        return isAnswerDue && !isLate ? 'wait' : 'outage'
-      }
+      const { isConsidered, joinedAt, owner, wait } = hold
+      const isUnanswered = alone === 'down' || (alone === 'unanswered' && !isConsidered)
+      if (wait.needsStore && isUnanswered && !owner.isGone)
+        return hasTimeForAnswer(hold, alone, now) ? 'wait' : 'outage'
+      const isLate = !isConsidered && now - joinedAt >= account.server.deadlineUs
       const isAlone = alone === 'unanswered' ? isLate : alone !== undefined
       const end = decideWaiting(account, hold, before, now, isAlone)
       if (end === 'wait' && isAlone) account.consider(hold)
       return end
     })
+}
+
+/** A request that needs the store waits for one whose answers are late, and shortly for one that is not known yet. */
+function hasTimeForAnswer({ account, joinedAt }: Hold, alone: 'down' | 'unanswered', now: number): boolean {
+  const { deadlineUs, isStarting } = account.server
+  if (alone === 'unanswered') return now - joinedAt < Math.max(LATE_US, deadlineUs)
+  return isStarting && now - joinedAt < Math.max(START_US, deadlineUs)
 }
 
 /** The throttle is closed: nobody waits any longer. */

@@ -3,12 +3,13 @@
 -- KEYS[1]  the living, a sorted set: processes by the time of their last heartbeat, milliseconds
 -- KEYS[2]  the canary, a text that is lost with all other keys
 -- KEYS[3]  the overloaded, a hash: what processes that shed load say, by their names
+-- KEYS[4]  the terms, a hash: windows with their terms, when they were stated last, and by which process
 -- ARGV     1 the process   2 after so many milliseconds without a heartbeat a process counts no more
 --          3 how long the first two keys are kept, milliseconds
---          4 what the process says while it sheds load; else empty
+--          4 what the process says while it sheds load; else empty   5 and on: its windows with their terms
 -- Returns  {the time in microseconds, how many processes live, the token: a text that changes where the server has
---          restarted, failed over, evicted keys or lost them}
-local call, try, living, canary, overloaded = redis.call, redis.pcall, KEYS[1], KEYS[2], KEYS[3]
+--          restarted, failed over, evicted keys or lost them, windows with their terms that other processes have stated}
+local call, try, living, canary, overloaded, terms = redis.call, redis.pcall, KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function whole(n)
@@ -31,6 +32,24 @@ if ARGV[4] ~= '' then
   remade(overloaded, 'HSET', overloaded, ARGV[1], whole(now) .. ' ' .. ARGV[4])
   call('PEXPIREAT', overloaded, whole(now + ARGV[2]))
 end
+
+local others, kept, isStale = {}, {}, false
+if ARGV[5] then
+  for i = 5, #ARGV do remade(terms, 'HSET', terms, ARGV[i], whole(now) .. ' ' .. ARGV[1]) end
+  local all = call('HGETALL', terms)
+  for i = 1, #all, 2 do
+    local at, process = string.match(all[i + 1], '^(%d+) (.*)$')
+    local age = now - (tonumber(at) or 0)
+    if age < tonumber(ARGV[2]) and process ~= ARGV[1] then others[#others + 1] = all[i] end
+    if age < tonumber(ARGV[3]) then kept[#kept + 1], kept[#kept + 2] = all[i], all[i + 1] else isStale = true end
+  end
+  if isStale then
+    call('DEL', terms)
+    for i = 1, #kept, 2 do call('HSET', terms, kept[i], kept[i + 1]) end
+  end
+  call('PEXPIREAT', terms, whole(now + ARGV[3]))
+end
+
 local text = remade(canary, 'GET', canary)
 if not text then
   text = time[1] .. '.' .. time[2]
@@ -45,4 +64,4 @@ for _, section in ipairs({'server', 'stats'}) do
     token = token .. ' ' .. (string.match(info, 'run_id:(%w+)') or string.match(info, 'evicted_keys:(%d+)') or '')
   end
 end
-return {whole(time[1] * 1000000 + time[2]), call('ZCARD', living), token}
+return {whole(time[1] * 1000000 + time[2]), call('ZCARD', living), token, others}

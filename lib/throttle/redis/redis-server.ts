@@ -58,14 +58,19 @@ export abstract class RedisServer implements StoreServer {
     }
   }
 
-  async beat(load?: OverloadMessage): Promise<Beat> {
+  async beat(load?: OverloadMessage, terms: readonly string[] = []): Promise<Beat> {
     const { prefix, process } = this.keys
     const tag = this.beatTag()
-    const keys = [`${prefix}living:{${tag}}`, `${prefix}canary:{${tag}}`, overloadKey(prefix, tag)]
+    const keys = [
+      `${prefix}living:{${tag}}`,
+      `${prefix}canary:{${tag}}`,
+      overloadKey(prefix, tag),
+      `${prefix}terms:{${tag}}`,
+    ]
     const says = load === undefined ? '' : packOverload(load)
-    const reply = (await this.redis.run(BEAT, keys, [process, LIVING_MS, KEPT_MS, says])) as [string, number, string]
-    const [time, living, token] = reply
-    return { time: Number(time), living, token: String(token) }
+    const reply = await this.redis.run(BEAT, keys, [process, LIVING_MS, KEPT_MS, says, ...terms])
+    const [time, living, token, others] = reply as [string, number, string, string[]]
+    return { time: Number(time), living, token: String(token), terms: others }
   }
 
   /** In the keys of a heartbeat, so that this server keeps them all. */

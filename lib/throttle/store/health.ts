@@ -7,6 +7,7 @@ import { type StoreMessage, channels } from '../events'
 import { Overload } from '../overload'
 import { callStore, deadline } from './deadline'
 import { OutageNews } from './outage-news'
+import { Terms } from './terms'
 import type { Beat, StoreServer, ThrottleStore } from './store'
 
 /** A request waits for an answer so long, unless the store says otherwise. */
@@ -45,6 +46,7 @@ export class StoreHealth {
   readonly #listeners = new Set<ServerListener>()
   readonly #servers = new Map<StoreServer, ServerHealth>()
   readonly #onOutage = new Set<'local' | 'closed'>()
+  readonly terms = new Terms()
   #isClosed = false
 
   private constructor(
@@ -278,7 +280,7 @@ export class ServerHealth implements Server {
       this.#beatIn(this.isDown ? BEAT_DOWN_MS : this.#silentSince === undefined ? BEAT_MS : BEAT_DOUBTED_MS)
     }
     const cancel = deadline(this.store.clock, this.deadlineMs, () => over(() => this.missed('heartbeat', sentAt)))
-    callStore(() => this.server.beat(Overload.of(this.store.clock).message)).then(
+    callStore(() => this.server.beat(Overload.of(this.store.clock).message, this.store.terms.stated)).then(
       (answer) => {
         this.answered(sentAt)
         over(() => this.#heard(answer, sentAt))
@@ -296,7 +298,7 @@ export class ServerHealth implements Server {
     this.#cancelNext = this.store.clock.after(ms, () => this.#beat())
   }
 
-  #heard({ time, living = 1, token = '' }: Beat, sentAt: number): void {
+  #heard({ time, living = 1, token = '', terms = [] }: Beat, sentAt: number): void {
     const now = this.#nowUs
     this.clock.learn(sentAt, now, time)
     const areMore = living > this.living
@@ -308,6 +310,7 @@ export class ServerHealth implements Server {
     if (!this.isDown) this.#wasUp = true
     if (hasLost || areMore) this.store.tell(this, hasLost)
     if (!this.isDown) this.#recovered()
+    this.store.terms.compare(terms, this.#place)
   }
 
   // --- news

@@ -41,8 +41,13 @@ export interface StoreServer {
    * @param process names the process that reports; no two processes have one name
    */
   report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]>
-  /** A heartbeat of this process. @param load what it sheds, while it is overloaded */
-  beat(load?: OverloadMessage): Promise<Beat>
+  /**
+   * A heartbeat of this process.
+   *
+   * @param load what it sheds, while it is overloaded
+   * @param terms its windows with their terms, a text for each
+   */
+  beat(load?: OverloadMessage, terms?: readonly string[]): Promise<Beat>
 }
 
 /** What a server says with each heartbeat. */
@@ -53,6 +58,8 @@ export interface Beat {
   readonly living?: number
   /** Changes where the server may have lost data: then every process reports everything again. */
   readonly token?: string
+  /** Windows with their terms that other living processes have, in the same form. */
+  readonly terms?: readonly string[]
 }
 
 /** Who is to know what becomes of a store's servers. */
