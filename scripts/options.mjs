@@ -32,6 +32,29 @@ Reference: every option of \`authorizationServer()\`, and every property of an a
       ...['ClientMetadata', 'RegistrationGrant', 'PageTexts'],
     ],
   },
+  {
+    file: 'docs/reference.md',
+    entry: 'lib/index.ts',
+    begin: `# Objects, methods and events
+
+Reference: what the package gives you at run time. Options are in [Options](options.md), error codes in [Error handling](errors.md).`,
+    members: {
+      'req.throttle': 'RequestBudget',
+      'What throttle() returns': 'Throttle',
+      'usage()': 'Usage',
+      'advise()': 'Advice',
+      'advise(): limits': 'LimitAdvice',
+      'req.auth': 'Session',
+      'err.figures': 'RefusalFigures',
+      'Event express-tollgate:admitted': 'AdmittedMessage',
+      'Event express-tollgate:refused': 'RefusedMessage',
+      'Event express-tollgate:charged': 'ChargedMessage',
+      'Event express-tollgate:synced': 'SyncedMessage',
+      'Events express-tollgate:degraded and express-tollgate:recovered': 'StoreMessage',
+      'Event express-tollgate:overload': 'OverloadMessage',
+      'Event express-tollgate:bearer': 'BearerEvent',
+    },
+  },
 ]
 
 const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (file) => ts.sys.readFile(file))
@@ -40,11 +63,14 @@ const entries = PAGES.map(({ entry }) => join(root, entry))
 const program = ts.createProgram(entries, options)
 const checker = program.getTypeChecker()
 
-const stale = PAGES.filter(({ file, entry, begin, names }) => {
+const stale = PAGES.filter(({ file, entry, begin, names = [], members }) => {
   const faces = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(join(root, entry))))
   const written = new Set()
-  const sections = names.map((name) => sectionOf(actual(faces.find((face) => face.name === name)), written))
-  const text = `${[BEGIN, begin, MISUSE, ...sections].join('\n\n')}\n`
+  const find = (name) => actual(faces.find((face) => face.name === name))
+  const sections = members
+    ? Object.entries(members).map(([title, name]) => membersOf(title, find(name)))
+    : [MISUSE, ...names.map((name) => sectionOf(find(name), written))]
+  const text = `${[BEGIN, begin, ...sections].join('\n\n')}\n`
   if (readFileSync(join(root, file), 'utf8') === text) return false
   if (!process.argv.includes('--check')) writeFileSync(join(root, file), text)
   return true
@@ -77,6 +103,48 @@ function sectionOf(symbol, written) {
   for (const { declarations } of properties) written.add(declarations[0])
   const also = above.length > 0 ? [`Also ${above.join(', ')}: see above.`] : []
   return [`## ${symbol.name}()`, commentOf(symbol), ...own, ...also].join('\n\n')
+}
+
+/** What an object has, methods included. Of a union, what any of its members has. */
+function membersOf(title, symbol) {
+  const type = checker.getDeclaredTypeOfSymbol(symbol)
+  const found = new Map()
+  const shapes = new Map()
+  for (const member of type.isUnion() ? type.types : [type]) {
+    for (const property of checker.getPropertiesOfType(member)) {
+      if (!isOfLib(property)) continue
+      if (!commentOf(found.get(property.name))) found.set(property.name, property)
+      const shape = checker.typeToString(checker.getTypeOfSymbol(property)).replace(/^Request<.*>$/, 'Request')
+      shapes.set(property.name, new Set([...(shapes.get(property.name) ?? []), shape]))
+    }
+  }
+  const rows = [...found.values()].map((property) => {
+    const shape = [...shapes.get(property.name)].join(' \\| ')
+    const text = [commentOf(property).split('\n\n```')[0], ...tagsOf(property)].filter(Boolean).join(' ')
+    const isMethod = (property.flags & ts.SymbolFlags.Method) !== 0
+    return `| \`${property.name}${isMethod ? parametersOf(property) : ''}\` | ${text.replaceAll('\n', ' ').replaceAll('|', '\\|') || `\`${shape}\``} |`
+  })
+  return [`## ${title}`, commentOf(symbol), ['| Member | Meaning |', '| --- | --- |', ...rows].join('\n')].join('\n\n')
+}
+
+function parametersOf(method) {
+  const [{ parameters }] = checker.getSignaturesOfType(checker.getTypeOfSymbol(method), ts.SignatureKind.Call)
+  return `(${parameters.map(({ name, valueDeclaration }) => `${name}${valueDeclaration.questionToken ? '?' : ''}`).join(', ')})`
+}
+
+/** What a method takes and throws, as sentences. */
+function tagsOf(symbol) {
+  return symbol
+    .getJsDocTags(checker)
+    .filter(({ name }) => name === 'param' || name === 'throws')
+    .map(({ name, text }) => {
+      const said = ts.displayPartsToString(text).replaceAll('\n', ' ')
+      return name === 'throws' ? `Throws ${said.replace(/^\{?(\w+)\}? /, '`$1` ')}.` : `\`${said.replace(' ', '`: ')}.`
+    })
+}
+
+function isOfLib({ declarations = [] }) {
+  return declarations[0]?.getSourceFile().fileName.startsWith(join(root, 'lib')) ?? false
 }
 
 /** The properties of an object, of all members of a union, and of a list's elements. */
