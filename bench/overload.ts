@@ -9,6 +9,7 @@ import type { ContestantName } from './server'
 import { Worker } from './worker'
 
 const CONNECTIONS = 32
+const SLICES = 5
 /** Useful to whoever asked; and when that one gives up. */
 const GOOD_MS = 1_000
 const PATIENCE_MS = 5_000
@@ -44,8 +45,9 @@ export async function measureOverload(
 ) {
   const bare = contestants[0] as ContestantName
   const perSec = await withServer(bare, setup, async (port) => {
-    await closedLoop(port, capacityMs / 4)
-    return closedLoop(port, capacityMs)
+    let most = 0 // of several slices, since other work on the machine only makes it less
+    for (let slice = 0; slice < SLICES; slice++) most = Math.max(most, await closedLoop(port, capacityMs / SLICES))
+    return most
   })
   const light = (OVERLOAD * (1 - HEAVY_PART) * perSec) / 1_000
   const heavy = (OVERLOAD * HEAVY_PART * perSec) / 1_000
