@@ -42,7 +42,7 @@ describe('requireBearer({ introspection }) authenticates', () => {
       const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
       const ids = new Set<unknown>()
       for (const given of [privateKey, pem, { ...privateKey.export({ format: 'jwk' }), kid: 'k' }]) {
-        const { form, headers } = await ask({ clientId: 'tree-api', privateKey: given as never })
+        const { form, headers } = await ask({ clientId: 'tree-api', privateKey: given })
         assert.deepEqual([form.client_id, headers.authorization, form.token], ['tree-api', undefined, 'opaque'])
         assert.equal(form.client_assertion_type, 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
         const options = { issuer: 'tree-api', subject: 'tree-api', audience: issuer, maxTokenAge: 60 }

@@ -71,7 +71,7 @@ describe('requireBearer({ issuers })', () => {
     const a = keyPair('a')
     const down = await serveIssuer(a)
     down.state.down = true
-    const ask = await asking({ issuers: [{ issuer: down.issuer }, one], audience: ['api', 'api-1'] } as BearerOptions)
+    const ask = await asking({ issuers: [{ issuer: down.issuer }, one], audience: ['api', 'api-1'] })
     assert.equal(await ask(down.token()), 503)
     assert.equal(await ask(token(one.issuer, 'api-1')), one.issuer)
     assert.deepEqual(down.state.fetches, ['/.well-known/openid-configuration'])
@@ -90,7 +90,7 @@ describe('requireBearer({ issuers })', () => {
         audience: ['api-1', 'api-2', 'api-3'],
         checkClaims: check('all', (aud) => aud !== 'api-3'),
         session: session('all'),
-      } as BearerOptions),
+      }),
       (req, res) => void res.send(sessionOf(req).clientId),
     )
     const { url } = await serve(app)
@@ -102,7 +102,7 @@ describe('requireBearer({ issuers })', () => {
     assert.deepEqual(await ask(token(two.issuer, 'api-2', 'ES256')), [200, 'all', 'all'])
     const truthy = await asking({ issuers: [{ ...one, checkClaims: () => true }], checkClaims: () => 1 } as never)
     assert.equal(await truthy(token(one.issuer, 'api-1')), 401)
-    const refused = await asking({ issuers: [{ ...one, checkClaims: () => false }], checkClaims: () => true } as never)
+    const refused = await asking({ issuers: [{ ...one, checkClaims: () => false }], checkClaims: () => true })
     assert.equal(await refused(token(one.issuer, 'api-1')), 401)
   })
 

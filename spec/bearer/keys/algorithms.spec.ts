@@ -97,9 +97,7 @@ describe('requireBearer() takes tokens signed by another library', () => {
   })
 
   it('by keys of every kind side by side', async () => {
-    const keys = names.map(
-      (kid) => ({ ...pairs[kid].publicKey.export({ format: 'jwk' }), kid, alg: kid }),
-    )
+    const keys = names.map((kid) => ({ ...pairs[kid].publicKey.export({ format: 'jwk' }), kid, alg: kid }))
     const ask = await asking({ ...base, keys })
     for (const alg of names) {
       const by = (kid: string) => new SignJWT(claims).setProtectedHeader({ alg, kid }).sign(pairs[alg].privateKey)
