@@ -24,8 +24,8 @@ let typing
 /** The newest figures. */
 let latest
 const app = /** @type {HTMLMetaElement} */ (document.querySelector('meta[name=app]')).content || location.host
-document.title = `${app} · throttle`
-$('app').textContent = app
+document.title = `${app}: throttle dashboard`
+$('app').textContent = ` of ${app}`
 
 $('pause').addEventListener('click', () => {
   const paused = events !== undefined
@@ -113,13 +113,14 @@ function show(news) {
   showSubjects(news)
   $('no-refusals').hidden = refusals.length > 0
   $('no-routes').hidden = routes.length > 0
+  const ends = refusedUntil(news)
   const share = (ms) => ms / routes.reduce((sum, { ms }) => sum + ms.aMinute, 0)
   keep(
     $('refusals'),
     refusals,
     ({ subject }) => subject ?? '',
     refusalItem,
-    (item, refusal) => showRefusal(item, refusal, at),
+    (item, refusal) => showRefusal(item, refusal, ends, at),
   )
   keep(
     $('routes'),
@@ -239,12 +240,24 @@ function refusalItem() {
   return element('li', { class: 'refusal' }, head, element('p', { class: 'until' }), element('ul', { class: 'kinds' }))
 }
 
-function showRefusal(item, { subject, name, count, againInMs, kinds }, at) {
+/** When the windows end of those who are over their limits: the table and the list of refusals say the same. */
+function refusedUntil({ at, subjects }) {
+  const over = subjects.map(({ subject, windows }) => {
+    const ends = windows.filter(({ spentMs, limitMs }) => limitMs !== null && spentMs > limitMs)
+    return [subject, Math.max(...ends.map(({ endsInMs }) => at + endsInMs))]
+  })
+  return new Map(over.filter(([, end]) => end > at))
+}
+
+function showRefusal(item, { subject, name, count, againInMs, kinds }, ends, at) {
   write(item.querySelector('.who'), name ?? subject ?? 'other subjects')
   write(item.querySelector('.spent'), requests(count))
   const isRefused = againInMs > 0 && kinds.some(({ dryRun }) => !dryRun)
   item.classList.toggle('past', !isRefused)
-  write(item.querySelector('.until'), isRefused ? `until ${clockTime(at + againInMs, at)}` : 'not refused now')
+  write(
+    item.querySelector('.until'),
+    isRefused ? `refused until ${clockTime(ends.get(subject) ?? at + againInMs, at)}` : 'not refused now',
+  )
   const key = ({ route, window, reason, dryRun }) => [route, window, reason, dryRun].join('\n')
   keep(item.querySelector('.kinds'), kinds, key, kindItem, showKind)
 }
@@ -255,7 +268,7 @@ function kindItem() {
 }
 
 function showKind(item, { route, window, reason, dryRun, count }) {
-  write(item.querySelector('.route-name'), route)
+  writeRoute(item.querySelector('.route-name'), route)
   write(item.querySelector('.spent'), String(count))
   const why = REASONS[reason] ?? 'the store does not answer'
   write(item.querySelector('.note'), `${why}, window ${window}${dryRun ? '; let in, dry run' : ''}`)
@@ -267,7 +280,7 @@ function routeItem() {
 }
 
 function showRoute(item, { route, requests: n, ms }, share, at) {
-  write(item.querySelector('.who'), route)
+  writeRoute(item.querySelector('.who'), route)
   write(item.querySelector('.note'), requests(n))
   const part = ms.aMinute > 0 ? `, ${Math.round(share * 100)} %` : ''
   write(item.querySelector('.spent'), duration(ms.aMinute) + part)
@@ -376,7 +389,7 @@ function showLimit({ distribution: bars, subjectWindows: all, quantilesMs, limit
   const share = percent === 0 || percent >= 10 ? Math.round(percent) : Number(percent.toPrecision(2))
   const hours = $('limit-hours').selectedOptions[0].textContent
   const of = `(${over.toLocaleString('en')} of ${all.toLocaleString('en')})`
-  const text = `At ${limit(limitMs)}, ${share} % of users would have been refused per window in ${hours} ${of}; `
+  const text = `At ${limit(limitMs)}, ${share} % of windows of users ${of} would have had refusals in ${hours}; `
   write($('limit-says'), `${text}p99 is ${limit(quantilesMs.p99)}.`)
   const value = limit(limitMs) + (limitMs === present ? ', the present limit' : '')
   write($('limit-value'), value)
@@ -415,10 +428,14 @@ function drawDistribution(bars, present) {
     plot.append(svg('line', { class: 'present', x1: x, x2: x, y1: 0, y2: 120 }))
   }
   plot.append(svg('line', { class: 'chosen', x1: 0, x2: 0, y1: 0, y2: 120 }))
-  const axis = element('p', { class: 'axis' }, element('span', {}, limit(advisor.from)))
-  if (present !== null) axis.append(element('span', { class: 'value' }, `present limit ${limit(present)}, dashed`))
+  const scale = element('span', {}, 'time used per window, logarithmic')
+  const axis = element('p', { class: 'axis' }, element('span', {}, limit(advisor.from)), scale)
   axis.append(element('span', {}, limit(advisor.to)))
-  $('limit-chart').replaceChildren(plot, axis)
+  const label = element('p', { class: 'present-label' }, present === null ? '' : `present limit ${limit(present)}`)
+  const place = present === null ? 0 : placeOf(present)
+  if (place < 0.5) label.style.left = `calc(${100 * place}% + 0.5rem)`
+  else label.style.right = `calc(${100 * (1 - place)}% + 0.5rem)`
+  $('limit-chart').replaceChildren(label, plot, axis)
 }
 
 /** Where a time lies on the logarithmic axis, 0 to 1. */
@@ -549,6 +566,13 @@ function duration(ms) {
   if (ms < 1_000) return `${Math.round(ms)} ms`
   if (ms < 120_000) return seconds(ms)
   return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Number((ms / 3_600_000).toFixed(1))} h`
+}
+
+/** A route breaks after its slashes. */
+function writeRoute(element, route) {
+  if (element.textContent === route) return
+  element.replaceChildren(...route.split(/(?<=\/)/).flatMap((part) => [part, document.createElement('wbr')]))
+  element.title = route
 }
 
 function write(element, text) {

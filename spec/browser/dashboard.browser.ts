@@ -80,12 +80,13 @@ describe('the dashboard in a browser', () => {
     await subject('grace').locator('.running', { hasText: '1' }).waitFor()
     await until(async () => (await page.locator('#refused').innerText()) === '3')
     await subject(HOSTILE).waitFor()
-    assert.equal(await page.title(), `${new URL(origin).host} · throttle`, 'a name is text')
+    assert.equal(await page.title(), `${new URL(origin).host}: throttle dashboard`, 'a name is text')
     assert.match(await subject('ada').innerText(), /2\.[4-9] s of 2\.0 s/) // and what the request itself took
     assert.match(await subject('ada').locator('.state').innerText(), /^refused until (.*, )?\d\d:\d\d:\d\d$/)
     const refusals = await page.locator('#refusals > li').allInnerTexts()
     assert.equal(refusals.length, 1)
-    const words = /ada\s+3 requests\s+until .*\d\d:\d\d:\d\d\s+GET \/persons\/:id\s+3\s+limit used up, window default$/
+    const words =
+      /ada\s+3 requests\s+refused until .*\d\d:\d\d:\d\d\s+GET \/persons\/:id\s+3\s+limit used up, window default$/
     assert.match(String(refusals[0]), words)
     for (const tile of await page.locator('.tile').allInnerTexts()) assert.match(tile, /(this|all|each) process/)
     assert.equal(await page.locator('#count').innerText(), '3 of 3')
@@ -151,12 +152,14 @@ describe('the dashboard in a browser', () => {
     await until(async () => {
       await page.reload()
       await says.waitFor()
-      return /^At 2 s, 9.1 % of users .* in the last hour \(1 of 11\); p99 is [45]/.test(await says.innerText())
+      return /^At 2 s, 9.1 % of windows of users \(1 of 11\) would have had refusals in the last hour; p99 is [45]/.test(
+        await says.innerText(),
+      )
     })
     assert.equal(await page.locator('#limit-value').innerText(), '2 s, the present limit')
     await page.focus('#limit')
     for (let i = 0; i < 110; i++) await page.keyboard.press('ArrowLeft')
-    assert.match(await says.innerText(), /^At \d+ ms, [3-9]\d % of users .* \([3-9] of 11\)/)
+    assert.match(await says.innerText(), /^At \d+ ms, [3-9]\d % of windows of users \([3-9] of 11\)/)
     assert.doesNotMatch(String(await page.getAttribute('#limit', 'aria-valuetext')), /present/)
     await page.selectOption('#limit-hours', '24')
     await says.filter({ hasText: 'in the last day' }).waitFor()
