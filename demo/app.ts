@@ -68,7 +68,12 @@ export function demo(options: DemoOptions): Demo {
   })
 
   const admin = operators(origin, '/admin/throttle')
-  const dashboard = throttleDashboard(throttled, { guard: admin.guard, names: usernameOf, ...(redis && { redis }) })
+  const dashboard = throttleDashboard(throttled, {
+    guard: admin.guard,
+    names: usernameOf,
+    title: 'the express-tollgate demo',
+    ...(redis && { redis }),
+  })
 
   const platform = Router()
   const open = ['/platform/places', '/platform/dates', '/platform/throttled'] // the last for the console's story

@@ -36,7 +36,9 @@ async function start(): Promise<void> {
 async function print(origin: string): Promise<void> {
   const variables = await shellVariables(origin)
   const file = keep(variables)
-  console.log(`The demo listens on ${origin}, its windows are ${redisUrl ? 'in Redis' : 'in memory'}.`)
+  console.log(
+    `The demo of express-tollgate listens on ${origin}, its windows are ${redisUrl ? 'in Redis' : 'in memory'}.`,
+  )
   console.log('\n# try it all in a browser, signed in as one of these:')
   console.log(`${origin}/`)
   for (const { username, password } of users) {

@@ -8,6 +8,11 @@ import type { AuthorizationServer } from 'express-tollgate/oauth'
 /** Path of the MCP server. */
 export const MCP_PATH = '/mcp'
 
+/** For those who open the address in a browser. */
+const ABOUT = `This is the MCP server of the express-tollgate demo. It answers POST requests of MCP clients.
+Give this address to an MCP client, such as the MCP Inspector: it registers itself and opens the sign-in page.
+`
+
 /**
  * An MCP server for the user's own agent. A client needs no set-up: the first 401 leads it to the sign-in server, where
  * it registers itself and its user signs in. Tool calls are charged to the user.
@@ -33,7 +38,7 @@ export function mcp(origin: string, issuer: string, { verify }: AuthorizationSer
       .then(() => transport.handleRequest(req, res, req.body))
       .catch(next)
   })
-  router.all(MCP_PATH, (_req, res) => void res.set('Allow', 'POST').sendStatus(405))
+  router.all(MCP_PATH, (_req, res) => void res.status(405).set('Allow', 'POST').type('text').send(ABOUT))
   return router
 }
 

@@ -47,7 +47,7 @@ describe('npm start', () => {
   it('prints its address and curl lines that do what they say', async (t) => {
     const { said, lines } = await started(t)
     for (const line of said.out.split('\n')) assert.ok(line.length <= 80, line)
-    assert.match(said.out, /^The demo listens on http:\/\/127\.0\.0\.1:\d+, its windows are in memory\./)
+    assert.match(said.out, /^The demo of express-tollgate listens on http:\/\/127\.0\.0\.1:\d+, its windows are in memory\./)
     const line = (part: string) => {
       const [found, ...more] = [...lines].filter(([shows]) => shows?.includes(part))
       assert.ok(found?.[1] && more.length === 0, `one line about: ${part}`)
