@@ -12,11 +12,7 @@ const OUT = join(ROOT, '.cache/mutants')
 
 type Change = Pick<Mutant, 'file' | 'from' | 'to'>
 
-/**
- * The simulator with one mechanism left out.
- *
- * @throws {Error} where the mutant's text is in its file no more, or more than once
- */
+/** The simulator with one mechanism left out. @throws {Error} as {@link without} */
 export async function mutated(mutant: Change, name: string): Promise<typeof runSeed> {
   const path = join(ROOT, mutant.file)
   const contents = without(mutant)
@@ -57,7 +53,7 @@ export async function failsWithout(mutant: Change, spec: string): Promise<boolea
   return (await passing.get(spec)) === true && !(await passes(spec, '--require', hook))
 }
 
-/** `throttle/ledger` is a file of `npm test`; one of the long runs is named with `.long`. */
+/** `throttle/budgets` is a file of `npm test`; one of the long runs is named with `.long`. */
 export function fileOf(spec: string): string {
   return join(ROOT, `spec/${spec}${spec.endsWith('.long') ? '' : '.spec'}.ts`)
 }
@@ -71,7 +67,8 @@ async function passes(spec: string, ...flags: string[]): Promise<boolean> {
   return exit === 0
 }
 
-function without({ file, from, to }: Change): string {
+/** @throws {Error} where the mutant's text is in its file no more, or more than once */
+export function without({ file, from, to }: Change): string {
   const parts = readFileSync(join(ROOT, file), 'utf8').split(from)
   if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times: ${from}`)
   return parts.join(to)
