@@ -21,7 +21,7 @@ import type { Uses } from '../parts'
 import type { Login, SessionRecord } from '../records/website-sessions'
 import { appsRequest } from './apps'
 import { approvalOf, grant, redirect, redirectBack, redirectError } from './authorization-response'
-import type { Endpoint } from './endpoint'
+import type { Endpoint, EndpointHandler } from './endpoint'
 import {
   type Interaction,
   PAGE_LIFETIME_MS,
@@ -47,6 +47,11 @@ type Parts = Uses<
 /** How long a submitted page may be submitted again, after a double click or a store failure. */
 const AGAIN_MS = 30_000
 
+const DECLINED = {
+  terms: 'The user did not accept the terms of access.',
+  approval: 'The user did not approve the app.',
+}
+
 /** The authorization endpoint (RFC 6749 §3.1, OIDC Core §3.1.2) and the pages behind it. */
 export function signInFlow(parts: Parts): SignInFlow {
   const { clock, consents, cookies, idTokens, pages, records, sessions, users } = parts
@@ -62,7 +67,11 @@ export function signInFlow(parts: Parts): SignInFlow {
     },
     errors: 'page',
   }
-  const forms = { '/login': login, '/terms': terms, '/approval': approval }
+  const forms: Readonly<Record<string, EndpointHandler>> = {
+    '/login': login,
+    '/terms': (req, res) => decide('terms', req, res),
+    '/approval': (req, res) => decide('approval', req, res),
+  }
   const endpoints = Object.entries(forms).map(([path, POST]) => ({ path, methods: { POST }, errors: 'page' as const }))
   return { endpoints: [authorization, ...endpoints], arrive, proceed, resume }
 
@@ -251,7 +260,11 @@ export function signInFlow(parts: Parts): SignInFlow {
   }
 
   /** Shows the login page of the same request again, so that the user still gets to the app. */
-  function startAgain(visit: Visit, again: LoginAgain & { readonly status?: number }, prompt?: string): Promise<void> {
+  function startAgain(
+    visit: Visit,
+    again: LoginAgain & { readonly status?: number } = {},
+    prompt?: string,
+  ): Promise<void> {
     const { params, pushedId } = visit.interaction
     const origin = { params: prompt === undefined ? params : { ...params, prompt }, pushedId }
     const request = prompt === undefined ? visit.request : { ...visit.request, prompt: new Set(prompt.split(' ')) }
@@ -313,37 +326,23 @@ export function signInFlow(parts: Parts): SignInFlow {
     await proceed({ ...visit, session, interaction: withStep(visit.interaction, login.userId, { login: true }) })
   }
 
-  async function terms(req: Request, res: Response): Promise<void> {
-    const decided = await decision(req, res)
-    if (!decided) return
-    const { visit, userId, isAccepted } = decided
-    if (!isAccepted) return void (await fail(visit, 'access_denied', 'The user did not accept the terms of access.'))
-    const version = pages.terms(res)?.version
-    if (version !== undefined) await consents.acceptTerms(userId, version)
-    await proceed({ ...visit, interaction: withStep(visit.interaction, userId, { terms: true }) })
-  }
-
-  async function approval(req: Request, res: Response): Promise<void> {
-    const decided = await decision(req, res)
-    if (!decided) return
-    const { visit, userId, isAccepted } = decided
-    if (!isAccepted) return void (await fail(visit, 'access_denied', 'The user did not approve the app.'))
-    await consents.approve(approvalOf(visit.request, userId))
-    await proceed({ ...visit, interaction: withStep(visit.interaction, userId, { approval: true }) })
-  }
-
-  /** The form of a page that a user who is signed in saw. Undefined if it asks for a login again. */
-  async function decision(req: Request, res: Response) {
+  /** The form of a page on which a user who is signed in decides. */
+  async function decide(step: 'terms' | 'approval', req: Request, res: Response): Promise<void> {
     const sent = await submitted(req, res)
-    if (!sent) return undefined
+    if (!sent) return
     const { visit, form } = sent
-    const { session, interaction } = visit
+    const { session, interaction, request } = visit
     if (form.get('action') === 'other') {
-      const prompt = [...visit.request.prompt].filter((word) => word !== 'select_account')
-      await startAgain(visit, { notice: 'otherAccount' }, [...prompt, 'select_account'].join(' '))
-    } else if (session && session.userId === interaction.steps?.userId) {
-      return { visit, userId: session.userId, isAccepted: form.get('action') === 'accept' }
-    } else await startAgain(visit, session ? { status: 400, notice: 'otherUser' } : {})
-    return undefined
+      const prompt = new Set(request.prompt).add('select_account')
+      return startAgain(visit, { notice: 'otherAccount' }, [...prompt].join(' '))
+    }
+    if (!session) return startAgain(visit)
+    const { userId } = session
+    if (userId !== interaction.steps?.userId) return startAgain(visit, { status: 400, notice: 'otherUser' })
+    if (form.get('action') !== 'accept') return void (await fail(visit, 'access_denied', DECLINED[step]))
+    const version = pages.terms(res)?.version
+    if (step === 'approval') await consents.approve(approvalOf(request, userId))
+    else if (version !== undefined) await consents.acceptTerms(userId, version)
+    await proceed({ ...visit, interaction: withStep(interaction, userId, { [step]: true }) })
   }
 }
