@@ -55,8 +55,10 @@ function budgetsOf({ isShared = true, living = 1 } = {}) {
       await setImmediate()
     }
   }
-  const ask = (price: number | (() => number), limitUs = LIMIT_US, waitUs = 0) =>
-    new SpecRequest(budgets, 'ada', now(), { price: typeof price === 'number' ? () => price : price, limitUs, waitUs })
+  const ask = (price: number | (() => number), limitUs = LIMIT_US, waitUs = 0, clientWaitUs = Infinity) => {
+    const terms = { limitUs, waitUs, clientWaitUs }
+    return new SpecRequest(budgets, 'ada', now(), { price: typeof price === 'number' ? () => price : price, ...terms })
+  }
   const start = (asked: SpecRequest): SpecRequest => {
     assert.ok(asked.hasBegun, 'the request was let in')
     return asked.start(now())
@@ -211,6 +213,21 @@ describe('Budgets over a store', () => {
     assert.ok(waits.hasBegun)
   })
 
+  it('counts no more than two years, whatever is charged', async () => {
+    const { settle, budgets, now, other, ask } = budgetsOf()
+    await settle()
+    const account = budgets.account('ada', now())
+    const dayUs = 86_400_000_000
+    for (const us of [dayUs, 2 ** 45, 2 ** 53, 2 ** 53, Number.MAX_SAFE_INTEGER]) void budgets.charge(account, us)
+    for (let i = 0; i < 12; i++) await settle(25)
+    const { figures } = other({})
+    assert.deepEqual([figures?.used, figures?.added], [2 ** 46, 2 ** 46])
+    assert.equal(ask(1).end, 'spent')
+    void budgets.reset(account)
+    for (let i = 0; i < 12; i++) await settle(25)
+    assert.equal(other({ seq: 2 }).figures?.used, 0)
+  })
+
   it('tells the strain that another process reported', async () => {
     const { ask, settle, server, other } = budgetsOf()
     await settle()
@@ -230,6 +247,27 @@ describe('Budgets over a store', () => {
     start(first).awaitClient(now())
     for (let i = 0; i < 12; i++) await settle(25)
     assert.ok((server.reports.at(-1)?.excused ?? 0) >= TICK_MS * 1_000)
+  })
+
+  it('excuses its share of the cap for waits, and tells them when half of that is used', async () => {
+    const { ask, start, settle, budgets, server, now } = budgetsOf({ living: 4 })
+    await settle(1_500) // a heartbeat tells that four live
+    const capUs = 400_000
+    const first = ask(1_000, LIMIT_US, 0, capUs)
+    await settle()
+    const before = server.reports.length
+    start(first).awaitClient(now())
+    await settle(40)
+    assert.equal(server.reports.length, before, 'less than half of 100 ms')
+    const { own } = budgets.account('ada', now())
+    for (let i = 0; i < 3; i++) await settle(TICK_MS)
+    const told = server.reports.at(-1)?.excused ?? 0
+    assert.ok(told >= capUs / 8, `${told} µs were told`)
+    server.isDown = true // nothing more is heard of the others
+    for (let i = 0; i < 40; i++) await settle(25)
+    budgets.account('ada', now())
+    const most = told + (capUs - told) / 4
+    assert.ok(own.excusedUs(now()) <= most + 30_000, `${own.excusedUs(now())} µs, share ${most}`)
   })
 
   it('leaves what another process has ahead to it, but for a request that never fits beside anything', async () => {

@@ -35,6 +35,7 @@ class Told {
   held = 0
   ahead = 0
   added = 0
+  excused = 0
   /** When the hold expires there, at the soonest, in µs of the process's clock. */
   until = 0
 }
@@ -80,6 +81,8 @@ class AccountState {
   limitUs = 0
   highestLimitUs = 0
   unitUs = 0
+  /** Its cap for waits for clients. */
+  clientWaitUs = Infinity
   readonly others = new OthersUsage()
   /** When what the others have was sent for, in µs of the process's clock. */
   heardAt = -Infinity
@@ -174,6 +177,15 @@ class AccountState {
     return live === 0 || (live + 1) * limitUs * this.strain <= PLACES * NO_STRAIN * (limitUs - usedUs)
   }
 
+  /**
+   * How much of a cap for waits in a window this process may excuse, by what it had told: others may excuse their share of
+   * the rest meanwhile.
+   */
+  excusedMostUs(capUs: number): number {
+    const { others, told, server } = this
+    return told.excused + Math.max(0, capUs - others.excused - told.excused) / Math.max(1, server.living)
+  }
+
   /** Whether the window is open for certain. */
   isOpen(now: number): boolean {
     const { clock } = this.server
@@ -194,7 +206,8 @@ class AccountState {
 
   /** Whether nothing of it matters any more: no request, no report, no strain, no debt. */
   hasNothingLeft(now: number): boolean {
-    if (this.own.live > 0 || this.waiting > 0 || this.sent !== undefined || this.#isRecent(now)) return false
+    if (this.own.live + this.own.aside > 0 || this.waiting > 0 || this.sent !== undefined || this.#isRecent(now))
+      return false
     if (this.own.usedUs(now) === 0 && this.lastSeq === 0 && this.strain === NO_STRAIN && this.carriedUs === 0)
       return true
     const { windowUs, carryOver } = this.terms
@@ -209,7 +222,7 @@ class AccountState {
     const time = now + this.server.clock.offset
     // Where the store's clock was set back, nobody is to wait for a window that begins much later.
     if (time >= this.end || this.start - time > this.terms.windowUs / 2) this.#roll(now, time)
-    if (this.own.waiting > 0) this.own.boundWaits(now, this.others.excused)
+    if (this.own.waiting > 0) this.own.boundWaits(now, this)
   }
 
   #roll(now: number, time: number): void {
@@ -229,7 +242,8 @@ class AccountState {
     this.#forgetOthers()
     this.heardAt = -Infinity
     this.dropGrant()
-    this.told.used = this.told.held = this.told.added = 0 // the store keeps what runs
+    const { told } = this
+    told.used = told.held = told.added = told.excused = 0 // the store keeps what runs
     this.lastSeq = this.stored = this.ownWhenHeard = this.#shownUs = this.#totalUs = 0
     for (let hold = this.own.first; hold !== undefined; hold = hold.following) {
       this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)
@@ -278,6 +292,7 @@ class AccountState {
     const priceUs = (hold.priceUs = Math.min(hold.owner.priceUs(hold), limitUs))
     this.limitUs = limitUs
     this.unitUs = priceUs
+    this.clientWaitUs = hold.clientWaitUs
     if (priceUs * LARGE_PART <= limitUs) this.demandUs += priceUs
   }
 
@@ -334,6 +349,13 @@ class AccountState {
     this.own.start(hold, at)
   }
 
+  /** A request waits in another account's line: it holds nothing here until {@link resume}. */
+  setAside(hold: HoldRecord, now: number): void {
+    this.enter(now)
+    this.own.setAside(hold, now)
+    this.hasEnded = true
+  }
+
   /** The time of a request stands still. It keeps its hold and its place. */
   park(hold: HoldRecord, now: number): void {
     this.enter(now)
@@ -346,9 +368,19 @@ class AccountState {
     this.own.wait(hold, now)
   }
 
-  /** Leaves out running time of a request that is another's, as its meter has done. */
-  excuse(hold: HoldRecord, us: number, now: number): void {
-    this.own.excuse(hold, us, now)
+  /** How much running time of the subject's requests may be left out still in this window, as other requests': one limit. */
+  excusableUs(limitUs: number): number {
+    return Math.max(0, limitUs - this.own.stalledUs)
+  }
+
+  /** So much was left out as other requests'. */
+  stalled(us: number): void {
+    this.own.stalledUs += us
+  }
+
+  /** Leaves out running time of a request, as its meter has done. */
+  leaveOut(hold: HoldRecord, us: number, now: number): void {
+    this.own.leaveOut(hold, us, now)
   }
 
   /** A request has ended: it pays for what it took. */
@@ -378,14 +410,13 @@ class AccountState {
     this.enter(now)
     this.limitUs ||= limitUs
     this.highestLimitUs ||= limitUs // or it would not count towards strain
-    this.own.charge(us)
+    this.own.charge(us, true)
   }
 
   /** Charges time that no request took. */
   charge(us: number, now: number): void {
     this.enter(now)
-    this.own.charge(us)
-    this.own.addedUs += us
+    this.own.charge(us, false)
   }
 
   /** A request was written off unseen: nobody knows what it took. */
@@ -398,8 +429,8 @@ class AccountState {
   reset(now: number): void {
     this.enter(now)
     const used = this.usedUs(now)
-    this.own.addedUs -= this.own.addedUs + this.others.added
-    this.own.charge(-used)
+    this.own.addedUs = -this.others.added
+    this.own.charge(-used, true)
     this.carriedUs = this.#shownUs = 0
     this.strain = NO_STRAIN
     this.isCleared = true
@@ -529,6 +560,7 @@ class AccountState {
     told.held = report.held + granted
     told.ahead = ahead
     told.added = report.added
+    told.excused = report.excused
     told.until = sentAt + report.lasts
     grant.us = ahead + granted
     grant.places = places + count

@@ -58,10 +58,10 @@ export interface HoldOwner {
  */
 export class HoldRecord {
   /**
-   * Which of the account's sums it is in. `waiting`: none, it stands in line. `parked`: its time stands still.
-   * `awaitingClient`: so it does while the app waits for the client, within the cap.
+   * Which of the account's sums it is in. `waiting`: none, it stands in line. `aside`: none, it stands in another account's
+   * line. `parked`: its time stands still. `awaitingClient`: so it does while the app waits for the client, within the cap.
    */
-  state: 'waiting' | 'parked' | 'awaitingClient' | 'running' | 'ended' = 'waiting'
+  state: 'waiting' | 'aside' | 'parked' | 'awaitingClient' | 'running' | 'ended' = 'waiting'
   /** Its expected time in µs; below its limit. */
   priceUs = 0
   /** What is left of the price while the time stands still, in µs. */

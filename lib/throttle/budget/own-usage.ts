@@ -1,5 +1,7 @@
 import type { HoldRecord } from './hold'
 
+/** Sums stay below this many µs, two years, so that numbers and records keep them whole. */
+const MOST_US = 2 ** 46
 /** A request that runs longer than its price is expected to take half as long again, and this much at least. */
 const LONGER_LEAST_US = 1_000
 
@@ -13,6 +15,10 @@ export class OwnUsage {
   /** Requests that have a place, the latest first. */
   first: HoldRecord | undefined = undefined
   live = 0
+  /** Requests that stand in another account's line: they hold nothing. */
+  aside = 0
+  /** Running time that was left out as other requests'. */
+  stalledUs = 0
   /** Excused waits for clients: the count and the sum of the starts of those under way; those that are over. */
   waiting = 0
   /** Time of requests that do not run. */
@@ -82,6 +88,7 @@ export class OwnUsage {
   /** The time of a request begins, or goes on, at a time that may have passed. */
   start(hold: HoldRecord, at: number): void {
     if (hold.state === 'awaitingClient') this.#endWait(hold, at)
+    else if (hold.state === 'aside') this.#takeBack(hold)
     if (hold.state !== 'parked') return
     if (hold.beforeUs < 0) hold.beforeUs = hold.baseUs = hold.owner.time.countedUs(at)
     const usedUs = hold.usedUs(at)
@@ -114,6 +121,23 @@ export class OwnUsage {
     this.#parkedUs += hold.leftUs
   }
 
+  /** A request gives back its place and what is left of its price, until it goes on. */
+  setAside(hold: HoldRecord, now: number): void {
+    this.park(hold, now)
+    if (hold.state !== 'parked') return
+    hold.state = 'aside'
+    this.live--
+    this.aside++
+    this.#parkedUs -= hold.leftUs
+  }
+
+  #takeBack(hold: HoldRecord): void {
+    hold.state = 'parked'
+    this.live++
+    this.aside--
+    this.#parkedUs += hold.leftUs
+  }
+
   /** The app waits for the request's client: its time stands still, excused up to a cap. */
   wait(hold: HoldRecord, now: number): void {
     this.park(hold, now)
@@ -134,12 +158,12 @@ export class OwnUsage {
   /**
    * Waits for clients count again from when the cap was reached.
    *
-   * @param othersUs excused by the other processes
+   * @param account says how much of a cap is this process's
    */
-  boundWaits(now: number, othersUs: number): void {
+  boundWaits(now: number, account: { excusedMostUs(capUs: number): number }): void {
     for (let hold = this.first; hold !== undefined; hold = hold.following) {
       if (hold.state !== 'awaitingClient') continue
-      const beyondUs = othersUs + this.excusedUs(now) - hold.clientWaitUs
+      const beyondUs = this.excusedUs(now) - account.excusedMostUs(hold.clientWaitUs)
       if (beyondUs <= 0) continue
       const from = Math.max(hold.owner.time.since, this.#beganAt)
       const at = Math.max(from, now - Math.ceil(beyondUs / this.waiting))
@@ -150,6 +174,7 @@ export class OwnUsage {
 
   /** A request has ended. */
   end(hold: HoldRecord, now: number): void {
+    if (hold.state === 'aside') this.#takeBack(hold)
     this.park(hold, now)
     hold.state = 'ended'
     const { previous, following } = hold
@@ -161,13 +186,14 @@ export class OwnUsage {
     this.#parkedUs -= hold.leftUs
   }
 
-  /** Adds time, or takes it back. */
-  charge(us: number): void {
-    this.#settledUs += us
+  /** Adds time, or takes it back. @param isMeasured a request took it */
+  charge(us: number, isMeasured: boolean): void {
+    this.#settledUs = Math.min(this.#settledUs + us, MOST_US)
+    if (!isMeasured) this.addedUs = Math.min(this.addedUs + us, MOST_US)
   }
 
   /** Leaves out some of the running time of a request, as its meter has done. */
-  excuse(hold: HoldRecord, us: number, now: number): void {
+  leaveOut(hold: HoldRecord, us: number, now: number): void {
     if (hold.state !== 'running') return
     const most = Math.max(0, Math.min(us, hold.usedUs(now) + us)) // what was before the window is not counted here
     hold.baseUs -= us - most
@@ -181,7 +207,7 @@ export class OwnUsage {
   /** A window begins. What runs across the boundary is counted from it. */
   enter(boundary: number): void {
     this.#beganAt = boundary
-    this.#settledUs = this.#excusedUs = this.addedUs = 0
+    this.#settledUs = this.#excusedUs = this.addedUs = this.stalledUs = 0
     this.#startsUs = this.#waitStartsUs = 0
     for (let hold = this.first; hold !== undefined; hold = hold.following) {
       const { time } = hold.owner

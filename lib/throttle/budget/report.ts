@@ -63,7 +63,7 @@ export interface Report {
 
 /** What the server answers to a report. */
 export interface Answer {
-  /** The server's time, in microseconds since 1970. */
+  /** The server's time, in microseconds since 1970; 0 where it was not asked, since the report cannot be written. */
   readonly time: number
   /**
    * `written`: the figures are stored. `closed`: the window is not the open one. `late`: a later report was known.

@@ -47,15 +47,26 @@ export abstract class RedisServer implements StoreServer {
   async report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
     const { prefix, names } = this.keys
     const keys = reports.map(({ id, starts, ends }) => windowKey(prefix, id, ends - starts, policy))
-    const args = [process, packReports(reports), ...TERMS, ...(names ? namesIn(reports) : [])]
+    let packed: Buffer
+    try {
+      packed = packReports(reports)
+    } catch (err) {
+      if (reports.length > 1) return this.#eachAlone(policy, process, reports)
+      return [{ time: 0, status: 'unreadable', found: 0, cause: `${keys[0]}: ${(err as Error).message}` }]
+    }
+    const args = [process, packed, ...TERMS, ...(names ? namesIn(reports) : [])]
     try {
       return readAnswers(keys, await this.redis.runForBytes(SYNC, keys, args))
     } catch (err) {
       if (reports.length === 1 || !isCrossSlot(err)) throw err
       this.reportsPerCommand = 1
-      const answers = await Promise.all(reports.map((report) => this.report(policy, process, [report])))
-      return answers.flat()
+      return this.#eachAlone(policy, process, reports)
     }
+  }
+
+  async #eachAlone(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
+    const answers = await Promise.all(reports.map((report) => this.report(policy, process, [report])))
+    return answers.flat()
   }
 
   async beat(load?: OverloadMessage, terms: readonly string[] = []): Promise<Beat> {

@@ -141,7 +141,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   #wait(asked: RequestHold, now: number): void {
     this.#stalls?.stops(this, now)
-    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.park(hold, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.setAside(hold, now)
     this.time.park(now)
     // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
     void new Promise<WaitEnd>((resolve) => (this.#wake = resolve)).then((end) => this.#goOn(asked, end))
@@ -274,8 +274,23 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   // --- StalledRequest
 
   excuse(us: number, now: number): void {
+    let mostUs = us
+    for (let hold = this.#first; hold !== undefined; hold = hold.next)
+      mostUs = Math.min(mostUs, hold.accountAt(now).excusableUs(hold.limitUs))
+    const excusedUs = this.leaveOut(mostUs, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.stalled(excusedUs)
+  }
+
+  leaveOut(us: number, now: number): number {
     const excludedUs = this.time.exclude(us, now)
-    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.excuse(hold, excludedUs, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.leaveOut(hold, excludedUs, now)
+    return excludedUs
+  }
+
+  sharesSubject(other: ThrottledRequest): boolean {
+    for (let hold = this.#first; hold !== undefined; hold = hold.next)
+      if (!other.has(hold.account, hold.budgets)) return false
+    return true
   }
 
   // --- MeterObserver

@@ -23,14 +23,18 @@ export interface StalledRequest {
   inFlightSince: number
   /** It pays for its part of a stall only, not for all of it. */
   readonly sharesStalls: boolean
-  /** Leaves this much out of its time. */
+  /** Leaves this much out of its time, as another request's: at most one limit a window. */
   excuse(us: number, now: number): void
+  /** Leaves this much out of its time. */
+  leaveOut(us: number, now: number): number
+  /** Whether every account that it is charged to is one of the other's. */
+  sharesSubject(other: StalledRequest): boolean
 }
 
 /**
- * Who pays for the time in which a handler blocked the event loop: the request whose first turn it was, else all that
- * were in flight, an equal part each. Without this every bystander pays for all of it. Nobody pays for the time in which
- * the process was stopped.
+ * Who pays for the time in which a handler blocked the event loop: the request whose first turn it was and the same
+ * subject's others, else all that were in flight, an equal part each. Without this every bystander pays for all of it.
+ * Nobody pays for the time in which the process was stopped.
  */
 export class StallSharing {
   static readonly #byClock = new WeakMap<Clock, StallSharing>()
@@ -103,7 +107,7 @@ export class StallSharing {
   }
 
   #leaveOut(gapUs: number, now: number): void {
-    for (const request of this.#inFlight) request.excuse(Math.min(gapUs, now - request.inFlightSince), now)
+    for (const request of this.#inFlight) request.leaveOut(Math.min(gapUs, now - request.inFlightSince), now)
   }
 
   #share(gapUs: number, now: number): void {
@@ -111,6 +115,7 @@ export class StallSharing {
     const all = this.#inFlight.length
     for (const request of this.#inFlight) {
       if (request === payer || !request.sharesStalls) continue
+      if (payer !== undefined && request.sharesSubject(payer)) continue
       const beside = Math.min(gapUs, now - request.inFlightSince)
       const us = payer === undefined ? Math.max(0, beside - TICK_US) * (1 - 1 / all) : beside
       request.excuse(Math.floor(us), now)

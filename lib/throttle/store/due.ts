@@ -21,7 +21,7 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
   const untold = own.usedUs(now) + own.pricedUs(now) - told.used - told.held
   if (Math.abs(untold) > toleranceOf(account)) return 'tick'
   if ((grant.us > 0 || told.ahead > 0) && !grant.isStanding) return 'tick'
-  if (own.addedUs !== told.added) return 'tick'
+  if (own.addedUs !== told.added || isHalfExcused(account, now)) return 'tick'
   if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'
   if (isBeyond(account, now) && now - account.heardAt > LAST_US && account.endsInUs(now) < LAST_US) return 'tick'
   const { lastEnd } = own
@@ -29,6 +29,13 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
   const until = startedAhead ? Math.max(told.until, grant.until) : told.until
   const endsLater = lastEnd > until + GRACE_US / 2 && now + PARKED_US / 2 > until
   return endsLater ? 'tick' : undefined
+}
+
+/** Whether waits for clients have taken half of what this process may excuse by itself. */
+function isHalfExcused(account: Account, now: number): boolean {
+  const { own, told, clientWaitUs } = account
+  const us = own.excusedUs(now) - told.excused
+  return us > 0 && 2 * us > account.excusedMostUs(clientWaitUs) - told.excused
 }
 
 /** Whether few of the subject's requests may run at once. */

@@ -188,8 +188,11 @@ export class Reporter {
     const { server } = queue
     const now = nowUs(this.#clock)
     this.#over(command)
-    server.answered(sentAt)
-    if (answers[0] !== undefined) server.clock.learn(sentAt, now, answers[0].time)
+    const time = answers[0]?.time ?? 0
+    if (time > 0) {
+      server.answered(sentAt)
+      server.clock.learn(sentAt, now, time)
+    }
     if (channels.synced.hasSubscribers) {
       const message = { window: this.#policy, latencyMs: (now - sentAt) / 1_000 }
       channels.synced.publish(message satisfies SyncedMessage)

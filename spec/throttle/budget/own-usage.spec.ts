@@ -96,10 +96,10 @@ describe('OwnUsage', () => {
             naive.pass(now)
             all.push({ hold, time, naive })
           } else if (did.kind === 'charge') {
-            own.charge(did.us)
+            own.charge(did.us, true)
             charged += did.us
           } else if (one && did.kind === 'excuse') {
-            own.excuse(one.hold, one.time.leaveOut(did.us, now), now)
+            own.leaveOut(one.hold, one.time.leaveOut(did.us, now), now)
             one.naive.excuse(did.us)
           } else if (one && did.kind !== 'excuse' && one.naive.state !== 'ended') {
             const state = ({ start: 'running', park: 'parked', wait: 'awaitingClient', end: 'ended' } as const)[

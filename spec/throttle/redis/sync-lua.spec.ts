@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { redisStore } from '../../../lib'
 import { PLACES } from '../../../lib/throttle/budget/account'
 import { syncLua } from '../../../lib/throttle/redis/assets'
 import { packReports, parseField, readAnswers } from '../../../lib/throttle/redis/record'
 import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import type { Report } from '../../../lib/throttle/budget/report'
 import { redisOfSuite } from '../../support/redis'
+import { until } from '../../support/until'
 import { type Hash, StoreModel } from '../simulation/model'
 import { Random } from '../simulation/random'
 
@@ -220,6 +222,32 @@ describe('sync.lua', () => {
     assert.match(text?.cause as string, /^text:0: .*WRONGTYPE/)
     assert.equal(well?.status, 'written')
     assert.equal(await own.redis.get('text:0'), 'not a hash')
+  })
+
+  it('takes a report that cannot be written for the fault of its account alone', async (t) => {
+    const store = redisStore(own.redis)
+    t.after(() => store.close())
+    const server = store.serverOf('')
+    await until(() => server.beat().catch(() => undefined))
+    const starts = Date.now() * 1_000 - 1e6
+    for (const wrong of [{ used: NaN }, { held: 2 ** 53 }, { lasts: 0.5 }, { limit: Infinity }]) {
+      const reports = ['a', 'b', 'c'].map((id) => ({
+        ...REPORT,
+        id: id + Object.keys(wrong)[0],
+        starts,
+        ends: starts + 1e9,
+      }))
+      reports[1] = { ...(reports[1] as Report), ...wrong }
+      const answers = await server.report('bench', 'p1', reports)
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        ['written', 'unreadable', 'written'],
+      )
+      assert.match(
+        answers[1]?.cause ?? '',
+        new RegExp(`${reports[1].id}.*${Object.keys(wrong)[0]} must be a whole number`),
+      )
+    }
   })
 
   it('leaves damaged fields out', async () => {

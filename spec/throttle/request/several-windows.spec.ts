@@ -64,11 +64,11 @@ describe('throttle() twice, where a request waits for the second', () => {
     return () => budgets.account(subjectKey(who))
   }
 
-  it('keeps its hold in the first meanwhile, and pays nothing', async (t) => {
+  it('holds nothing in the first meanwhile, and pays nothing', async (t) => {
     const { ask, running, team, user } = await api(t)
     const asked = Array.from({ length: 12 }, () => ask('ada'))
     await until(() => running.size === 2 && user('ada').waiting === 10)
-    assert.equal(team().own.live, 12)
+    assert.deepEqual([team().own.live, team().own.aside], [2, 10])
     for (let served = 0; served < 12;) {
       await until(() => running.size > 0)
       for (const res of running) {
@@ -79,6 +79,22 @@ describe('throttle() twice, where a request waits for the second', () => {
     }
     for (const { answer } of asked) assert.equal((await answer)?.status, 200)
     await until(() => team().own.live === 0)
+  })
+
+  it("leaves its places and its time in the first to the team's other users", async (t) => {
+    const { ask, running, user } = await api(t)
+    const asked = Array.from({ length: 60 }, () => ask('ada'))
+    await until(() => running.size === 2 && user('ada').waiting === 58)
+    for (const who of ['bob', 'eve', 'joe']) {
+      const before = new Set(running)
+      const answer = ask(who).answer.then((res) => res?.status)
+      await until(() => running.size === 3)
+      for (const res of running) if (!before.has(res)) res.end()
+      assert.equal(await answer, 200)
+      await until(() => running.size === 2)
+    }
+    for (const { leave } of asked) leave()
+    await Promise.all(asked.map(({ answer }) => answer))
   })
 
   it('keeps nothing of a client that leaves at any moment of it', async (t) => {

@@ -70,6 +70,39 @@ describe("throttle({ stalls }): one request's handler blocks the event loop for 
     assert.deepEqual(victims, Array(VICTIMS).fill(525 - 495 * 0.8))
     assert.deepEqual(times, victims)
   })
+
+  /** Requests that wait on something else, while others of `who` block the loop for 200 ms each. Returns their times. */
+  async function beside(t: TestContext, who: string, blocks: number, limitMs: number) {
+    const { clock, advance, block } = blockableClock()
+    const app = express()
+    const waiting: Response[] = []
+    app.use(throttle({ limitMs, windowMs: DAY_MS, subject: (req) => req.get('X-User')!, clock }))
+    app.get('/waits', (_req, res) => void waiting.push(res))
+    app.get('/blocks', (_req, res) => {
+      block(200)
+      res.end()
+    })
+    const { get, close } = await listen(app)
+    t.after(close)
+    const answer = get('/waits', { 'X-User': 'mallory' })
+    await until(() => waiting.length === 1)
+    for (let i = 0; i < blocks; i++) {
+      assert.equal((await get('/blocks', { 'X-User': who === 'others' ? `other-${i}` : who })).status, 200)
+      advance(1)
+    }
+    waiting[0]?.end()
+    return (await answer).number('X-PROCESSING-TIME')
+  }
+
+  it("excuses nothing of the same subject's requests: what they wait for goes on", async (t) => {
+    assert.equal(await beside(t, 'mallory', 4, 60_000), 804)
+  })
+
+  it('excuses others for at most one limit a window', async (t) => {
+    assert.equal(await beside(t, 'others', 4, 60_000), 4)
+    assert.equal(await beside(t, 'others', 4, 500), 804 - 500)
+    assert.equal(await beside(t, 'others', 2, 400), 2)
+  })
 })
 
 describe('throttle() in a process that stands still', () => {
