@@ -95,6 +95,38 @@ describe('Budgets over a store', () => {
     assert.equal(server.reports.length, before)
   })
 
+  /** A subject comes a second after the request before. */
+  async function come({ ask, start, settle, now }: ReturnType<typeof budgetsOf>, priceUs: number) {
+    for (let i = 0; i < 20; i++) await settle(50)
+    const asked = ask(priceUs)
+    await settle()
+    start(asked).finish(now())
+  }
+
+  it('starts two requests of a subject that comes again from its standing grant, and reports neither', async () => {
+    const t = budgetsOf()
+    await t.settle()
+    for (let i = 0; i < 2; i++) await come(t, 1_000)
+    const before = t.server.reports.length
+    for (let i = 0; i < 2; i++) await come(t, 1_000)
+    assert.equal(t.server.reports.length, before)
+  })
+
+  for (const [title, priceUs, others, wishes] of [
+    ['two small prices and one place', 1_000, {}, [2_000, 1]],
+    ['nothing where the price is large', 60_000, {}, [0, 0]],
+    ['nothing where more than half of the budget is used', 1_000, { used: 0.6 * LIMIT_US }, [0, 0]],
+    ['nothing where more than half of the places are', 1_000, { running: 20, lasts: WINDOW_US }, [0, 0]],
+  ] as const)
+    it(`wishes ahead for a subject that comes again: ${title}`, async () => {
+      const t = budgetsOf()
+      await t.settle()
+      t.other(others)
+      for (let i = 0; i < 2; i++) await come(t, priceUs)
+      const { wish, wishPlaces } = t.server.reports.at(-1) as Report
+      assert.deepEqual([wish, wishPlaces], wishes)
+    })
+
   it('starts no request from a grant that was asked for under a higher limit', async () => {
     const { ask, settle } = await granted()
     const asked = ask(1_000, LIMIT_US / 2)
