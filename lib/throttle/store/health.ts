@@ -22,7 +22,7 @@ const SILENT_DEADLINES = 3
 /** It is down, too, when no answer came in time for so long, or for eight deadlines: it is too far away. */
 const LATE_MS = 2_000
 const LATE_DEADLINES = 8
-/** It is up again after so long without a missed deadline. */
+/** It is up again when it answers in time, and was not silent for so long. */
 const GOOD_MS = 1_000
 /** A server that is not there yet when the process starts is no outage. */
 const START_MS = 1_000
@@ -152,7 +152,7 @@ export class ServerHealth implements Server {
   #silentSince: number | undefined
   /** Since when no answer came in time; undefined while answers do. */
   #lateSince: number | undefined
-  /** During an outage: since when no deadline was missed. */
+  /** During an outage: since when it answers, in time or late. */
   #goodSince: number | undefined
   /** The present outage, once it was announced. */
   #outage: Error | undefined
@@ -198,6 +198,7 @@ export class ServerHealth implements Server {
   /** A command was answered. @param sentAt in µs of the process's clock */
   answered(sentAt: number): void {
     this.#silentSince = undefined
+    this.#goodSince ??= this.#nowUs
     if (this.#nowUs - sentAt <= this.deadlineUs) this.#lateSince = undefined
   }
 
@@ -206,20 +207,26 @@ export class ServerHealth implements Server {
     this.#lateSince ??= sentAt
     const isLate = this.#silentSince === undefined && this.#lateSince < sentAt
     const remedy = isLate ? ', though later: set deadlineMs of redisStore()' : ''
-    this.failed(new Error(`no ${what} was answered in ${this.deadlineMs} ms${remedy}`), sentAt)
+    this.#doubt(new Error(`no ${what} was answered in ${this.deadlineMs} ms${remedy}`), sentAt)
   }
 
   /** A command failed: the server refused it, or there is no connection. */
   failed(cause: unknown, sentAt: number): void {
-    if (this.#isClosed) return
     this.#goodSince = undefined
+    this.#doubt(cause, sentAt)
+  }
+
+  #doubt(cause: unknown, sentAt: number): void {
+    if (this.#isClosed) return
     this.#silentSince ??= sentAt
+    const isSilent = this.#isSince(this.#silentSince, SILENT_MS, SILENT_DEADLINES)
+    if (isSilent) this.#goodSince = undefined
     if (!this.isDown) {
-      const isSilent = this.#isSince(this.#silentSince, SILENT_MS, SILENT_DEADLINES)
       const isLate = this.#isSince(this.#lateSince, LATE_MS, LATE_DEADLINES)
       if (!isSilent && !isLate && !isReply(cause)) return this.#beatIn(BEAT_DOUBTED_MS)
       this.isDown = true
       this.downSince = this.#nowUs
+      this.#goodSince = undefined
       this.#beatIn(BEAT_DOWN_MS)
     }
     this.#announce(cause)
@@ -305,8 +312,7 @@ export class ServerHealth implements Server {
     const hasLost = this.#wasUp && this.#token !== token
     this.living = Math.max(1, living)
     this.#token = token
-    this.#goodSince ??= now
-    if (!this.#wasUp || now - this.#goodSince >= GOOD_MS * 1_000) this.isDown = false
+    if (!this.#wasUp || (this.#goodSince !== undefined && now - this.#goodSince >= GOOD_MS * 1_000)) this.isDown = false
     if (!this.isDown) this.#wasUp = true
     if (hasLost || areMore) this.store.tell(this, hasLost)
     if (!this.isDown) this.#recovered()
