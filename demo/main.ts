@@ -35,30 +35,27 @@ async function start(): Promise<void> {
 
 async function print(origin: string): Promise<void> {
   const variables = await shellVariables(origin)
-  const file = keep(variables)
-  console.log(
-    `The demo of express-tollgate listens on ${origin}, its windows are ${redisUrl ? 'in Redis' : 'in memory'}.`,
-  )
-  console.log('\n# try it all in a browser, signed in as one of these:')
-  console.log(`${origin}/`)
-  for (const { username, password } of users) {
-    console.log(`#   ${username} / ${password}${username === 'mary' ? ', who has yet to accept the terms' : ''}`)
-  }
-  console.log(`\n# watch who is spending time, signed in as ada:\n${origin}/admin/throttle/`)
-  console.log(`\n# connect an MCP client, which registers itself:\n${origin}${MCP_PATH}`)
-  console.log(`\n# or see no more than how an app signs somebody in:\n${origin}/login`)
-  const names = Object.keys(variables).map((name) => `$${name}`)
-  console.log(`\n# for the lines below, good for an hour:\n#   ${names.join(', ')}`)
-  console.log(`. ${file}`)
-  for (const { shows, command } of pasteLines(limitMs, windowMs)) console.log(`\n# ${shows}\n${command}`)
+  const requests = pasteLines(limitMs, windowMs).map(({ shows, command }) => `# ${shows}\n${command}\n`)
+  const tokens = Object.entries(variables).map(([name, value]) => `${name}='${value}'\n`)
+  const names = users.map(({ username, password }) => `${username} / ${password}`)
+  console.log(`The demo of express-tollgate listens on ${origin}, its windows are in ${redisUrl ? 'Redis' : 'memory'}.
+
+Open ${origin}/
+  sign in as one of:      ${names.join(', ')}
+  the dashboard, as ada:  ${origin}/admin/throttle/
+  an app that signs in:   ${origin}/login
+  an MCP server:          ${origin}${MCP_PATH}
+
+In a shell, with tokens that are good for an hour:
+. ${keep('tokens.sh', tokens.join(''))}
+less ${keep('requests.txt', requests.join('\n'))}`)
 }
 
-/** Writes the variables to a file that only this user can read: tokens of 800 characters would fill the screen. */
-function keep(variables: Readonly<Record<string, string>>): string {
-  folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
-  const file = join(folder, 'tokens.sh')
-  const lines = Object.entries(variables).map(([name, value]) => `${name}='${value}'\n`)
-  writeFileSync(file, lines.join(''), { mode: 0o600 })
+/** Writes what would fill the screen to a file that only this user can read. */
+function keep(name: string, text: string): string {
+  folder ??= mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
+  const file = join(folder, name)
+  writeFileSync(file, text, { mode: 0o600 })
   return file
 }
 
