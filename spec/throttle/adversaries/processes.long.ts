@@ -13,4 +13,11 @@ describe('throttle() in four processes gives an attacker what docs/security.md s
       assert.ok(got.first <= most.first + 0.05, `first window: ${got.first} of ${most.first}`)
       assert.ok(got.average <= most.average + 0.05, `average: ${got.average} of ${most.average}`)
     })
+
+  it('also where he asks another process in each window', async (t) => {
+    const row = 'quick requests first, then slow ones'
+    const got = await attack(t, ATTACKS[row]?.[0] as Attack, 18_000, 4, true)
+    t.diagnostic(JSON.stringify(got))
+    assert.ok(got.average <= promised(row, '18').average + 0.05, `average: ${got.average}`)
+  })
 })

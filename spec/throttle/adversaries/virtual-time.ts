@@ -17,12 +17,14 @@ const OPEN = 40
  * limits: by the requests that began in the first window, and on average.
  *
  * @param processes so many share a store; one has none
+ * @param isMoving he asks one process only, in each window another
  */
 export async function attack(
   t: TestContext,
   { tricks, isQuickFirst, isOnNewRoutes }: Attack,
   ms: number,
   processes: number,
+  isMoving = false,
 ) {
   const clock = steppedClock()
   const stores = processes === 1 ? [{}] : modelStores(processes, clock).map((store) => ({ store }))
@@ -31,7 +33,7 @@ export async function attack(
   const passUntil = async (endMs: number) =>
     processes === 1 ? clock.advance(Math.max(0, endMs - clock.now())) : clock.passUntil(endMs)
   const clients = new Map<string, Client>()
-  let [heard, running, begun, sent] = [0, 0, 0, 0]
+  let [heard, running, begun, sent, window] = [0, 0, 0, 0, 0]
   const work = handleAttack((req, done) => {
     const client = clients.get(req.query.id as string) as Client
     begun++
@@ -60,7 +62,7 @@ export async function attack(
     const more = (await usage()).spentMs > LIMIT_MS ? 0 : OPEN - clients.size
     const known = heard + more
     for (let i = 0; i < more; i++) {
-      const { port } = servers[sent++ % processes] as { port: number }
+      const { port } = servers[(isMoving ? window : sent++) % processes] as { port: number }
       const client = new Client(port, path, 'eve', tricks[i % tricks.length] ?? 'slow')
       clients.set(client.id, client)
     }
@@ -69,7 +71,7 @@ export async function attack(
   }
   let first = 0
   await passUntil(await windowEnd())
-  for (let window = 0; window < WINDOWS; window++) {
+  for (; window < WINDOWS; window++) {
     const path = isOnNewRoutes ? `/r${window}` : '/r'
     const endsAt = await windowEnd()
     if (isQuickFirst) {
