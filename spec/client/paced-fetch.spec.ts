@@ -313,7 +313,7 @@ describe('pacedFetch() asks again', () => {
       clock,
       maxWaitMs: 3_000,
       fetch: (input) => {
-        if (String(input).endsWith('first')) return new Promise<Response>(() => undefined)
+        if (input === 'https://a.test/first') return new Promise<Response>(() => undefined)
         sent = true
         return Promise.resolve(new Response('ok'))
       },
