@@ -8,11 +8,11 @@ if (missing.length > 0) {
   fail(`package.json lacks ${missing.join(', ')}: put the public address there, as docs/releasing.md shows.`)
 }
 const sections = readFileSync('CHANGELOG.md', 'utf8').split(/^## /m)
-const of = (version) => sections.find((section) => section.startsWith(`[${version}]`))
-if (!/^\S+ - \d{4}-\d\d-\d\d\n[^]*^- /m.test(of(pkg.version) ?? '')) {
-  fail(`CHANGELOG.md has no entries under "## [${pkg.version}] - YYYY-MM-DD": move those of Unreleased there.`)
+const entry = sections.find((section) => section.startsWith(`[${pkg.version}]`)) ?? ''
+if (!/^\S+ - \d{4}-\d\d-\d\d\n[^]*^- /m.test(entry)) {
+  fail(`CHANGELOG.md has no entries under "## [${pkg.version}] - YYYY-MM-DD": write the day in place of Unreleased.`)
 }
-if (/^- /m.test(of('Unreleased') ?? '')) {
+if (sections.some((section) => /^.*unreleased[^]*\n- /i.test(section))) {
   fail(`CHANGELOG.md has entries under Unreleased: move them below ${pkg.version}, or keep them on a branch.`)
 }
 

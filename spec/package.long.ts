@@ -77,7 +77,7 @@ describe('npm publish', () => {
     homepage: 'https://host.example',
     bugs: 'https://host.example/issues',
   }
-  const changelog = `# Changelog\n\n## [Unreleased]\n\n## [${manifest.version}] - 2026-11-26\n\n- First.\n`
+  const changelog = `# Changelog\n\n## [${manifest.version}] - 2026-11-26\n\n- First.\n`
   assert.equal(manifest.scripts.prepublishOnly, 'node scripts/check-release.mjs')
 
   /** What the guard says in a project with these fields. */
@@ -107,7 +107,15 @@ describe('npm publish', () => {
   it('fails where the changelog lacks the version or keeps entries unreleased, and goes on otherwise', () => {
     assert.match(publish(address, changelog.replace(manifest.version, '9.9.9')).stderr, /^CHANGELOG\.md has no entries/)
     assert.match(publish(address, changelog.replace('- First.', '')).stderr, /^CHANGELOG\.md has no entries/)
-    assert.match(publish(address, changelog.replace('\n\n', '\n\n## [Unreleased]\n\n- x\n\n')).stderr, /Unreleased/)
+    assert.match(
+      publish(address, changelog.replace(/- 2026.*/, '- Unreleased')).stderr,
+      /^CHANGELOG\.md has no entries/,
+    )
+    for (const next of ['[Unreleased]', '[9.9.9] - Unreleased']) {
+      const text = changelog.replace('\n\n', `\n\n## ${next}\n\n- x\n\n`)
+      assert.match(publish(address, text).stderr, /^CHANGELOG\.md has entries under Unreleased/)
+    }
+    assert.equal(publish(address, changelog.replace('First', 'First [unreleased\n- x')).status, 0)
     assert.deepEqual(publish(address, changelog), { status: 0, stderr: '' })
   })
 })
