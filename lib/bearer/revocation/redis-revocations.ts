@@ -7,6 +7,7 @@ import { shown } from '../../http/options'
 import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
+import { RedisUnavailableError } from '../../redis/redis-failure'
 import { script } from '../../redis/script'
 import type { Session } from '../session/session'
 import { followLua, revokeLua } from './assets'
@@ -204,8 +205,8 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
 
 /** The server answers and refuses the write: a right is missing, or it is a replica. Reads report an outage. */
 function isRefusedWrite(err: unknown): boolean {
-  const { code, name } = err as { code?: unknown; name?: unknown }
-  return code === 'NOPERM' || name === 'ReplyError'
+  if (err instanceof RedisUnavailableError) return err.isReply || err.code === 'READONLY'
+  return (err as Error).name === 'ReplyError'
 }
 
 function reason(problem: unknown): string {

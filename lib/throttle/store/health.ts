@@ -337,7 +337,7 @@ export class ServerHealth implements Server {
   #recovered(): void {
     if (this.#outage) {
       channels.recovered.publish(this.#message())
-      this.#news.ended()
+      if (!this.#isClosed) this.#news.ended()
     }
     this.#outage = undefined
     for (const { resolve } of this.#waiting.splice(0)) resolve()
