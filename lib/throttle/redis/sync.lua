@@ -170,10 +170,11 @@ local function sync(key, name, starts, ends, seq, stored, flags, used, held, run
     o.running + running, o.excused + excused, extra, strain, carried, top, ends))
   if name and name ~= '' then call('HSET', key, 'n', name) end
 
-  -- It lives as long as something of it matters: running requests, strain, a debt.
-  local nextStrain, windows = overshoot(total, extra, strain, carried, top), 0
+  -- It lives as long as something of it matters: running requests, strain, a debt. What is held may become used unseen.
+  local most = total + o.held + held
+  local nextStrain, windows = overshoot(most, extra, strain, carried, top), 0
   if nextStrain > SMALL then windows = math.ceil(8 * math.log(nextStrain / SMALL) / math.log(2)) end
-  if has(flags, CARRIES) and top > 0 then windows = max(windows, math.ceil((total - extra) / top) - 1) end
+  if has(flags, CARRIES) and top > 0 then windows = max(windows, math.ceil((most - extra) / top) - 1) end
   if expires < NEVER then last = max(last, expires) end
   windows = min(MOST_WINDOWS, max(windows, math.ceil((last - ends) / (ends - starts))))
   if isNew or windows > 0 then

@@ -199,7 +199,8 @@ export class StoreModel {
       ends: c.ends,
     }
     const runsUntil = Math.max(last, expires < NEVER ? expires : 0)
-    const lives = c.ends + keptAfter(totalsOf(hash.sums), c.ends, c.ends - c.starts, c.carries, runsUntil)
+    const most = { ...hash.sums, used: hash.sums.used + hash.sums.held } // what is held may become used unseen
+    const lives = c.ends + keptAfter(totalsOf(most), c.ends, c.ends - c.starts, c.carries, runsUntil)
     if (isNew || lives > c.ends) hash.lives = lives
     return {
       used: o.used,
