@@ -33,7 +33,7 @@ const FAILURES: readonly [RegExp, does: string, remedy: string][] = [
   [/MOVED/, 'is a node of a Cluster', 'give a client of the Cluster: new Cluster([{ host, port }])'],
   [/CLUSTERDOWN/, 'is a node of a Cluster that does not serve all keys', 'see its CLUSTER INFO'],
   [/LOADING|MASTERDOWN/, 'loads its data, or has lost its primary', 'wait for it'],
-  [/OOM/, 'has no memory left', 'raise its maxmemory, or let it evict keys that expire'],
+  [/OOM/, 'has no memory left', 'raise its maxmemory, or give the throttle a server of its own'],
   [/MISCONF|NOREPLICAS/, 'takes no writes', 'see its log: it cannot save or replicate its data'],
   [/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/, 'has a certificate that is not trusted', 'name its CA in NODE_EXTRA_CA_CERTS'],
   [/ECONNRESET|EPIPE/, 'closed the connection', 'see its log; a server with TLS needs rediss://'],

@@ -104,8 +104,8 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   /** Who pays; `null` exempts the request. Default: the user, else the client app, else the client's address. */
   readonly subject?: ((req: Request) => string | null) | undefined
   /**
-   * How a request waits that fits in what is left of the limit, but not beside the holds of its subject's running
-   * requests. `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
+   * The queue. Running requests reserve their expected time. A request that does not fit beside it waits.
+   * `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
    */
   readonly wait?: WaitOptions | false | undefined
   /**

@@ -43,7 +43,8 @@ export interface RedisStoreOptions {
  *
  * The client given stays the app's own: the store opens a connection like it, with options that suit a decision that
  * cannot wait, and closes that one with the throttle's `close()`. Keys hold pseudonyms: hashes of subjects, keyed with
- * `hashKey`. Every key expires: with its window, or within a minute.
+ * `hashKey`. Every key expires. A record expires with its window. After overshoot, or while a request runs, it stays for
+ * up to 32 windows more, at most 7 days. Counts for `advise()` stay for a week, other keys for a minute.
  *
  * @example throttle({ store: redisStore('redis://localhost:6379') })
  * @param to a client of ioredis or iovalkey, plain, Sentinel or Cluster; or a URL, `redis://` or `rediss://`
