@@ -9,7 +9,7 @@ import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import type { Express, RequestHandler, Response } from 'express'
 import jwt from 'jsonwebtoken'
-import { type Throttle, requireBearer, throttle } from '../lib'
+import { type Throttle, redisStore, requireBearer, throttle } from '../lib'
 import { page } from './support/markdown'
 import { answerForIssuers, samplesOf } from './support/doc-samples'
 import { freePort } from './support/redis'
@@ -405,6 +405,23 @@ describe('docs/proxies.md, docs/serverless.md, docs/dialects.md, docs/errors.md'
     const client = { 'X-Forwarded-For': '203.0.113.77' }
     await spend(url, 18_001, client)
     assertThrottled(await ask(url, client))
+  })
+
+  it('reports what a Lambda used before its handler returns', async (t) => {
+    const { app, exports } = await pageOf('docs/serverless.md').run('AWS Lambda', 2)
+    app.get('/', spends)
+    const http = { method: 'GET', path: '/', sourceIp: '203.0.113.78', protocol: 'HTTP/1.1' }
+    const requestContext = { stage: '$default', timeEpoch: 1, http }
+    const event = { version: '2.0', routeKey: '$default', rawPath: '/', rawQueryString: 'ms=7', requestContext }
+    const handler = exports.handler as (event: object, context: object) => Promise<{ statusCode: number; body: string }>
+    const { statusCode, body } = await handler({ ...event, headers: {}, isBase64Encoded: false }, {})
+    assert.equal(statusCode, 200)
+    const elsewhere = throttle({ store: redisStore(`redis://127.0.0.1:${process.env.SPEC_REDIS_PORT}`) })
+    t.after(() => elsewhere.close())
+    await elsewhere.ready()
+    const { subject } = JSON.parse(body) as { subject: string }
+    const [usage] = await elsewhere.usage(subject)
+    assert.ok(Number(usage?.spentMs) >= 7)
   })
 
   it('answers in the dialect of the setting, or of the option', async () => {
