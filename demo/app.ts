@@ -1,6 +1,7 @@
 import cors from 'cors'
 import express, { type Express, Router } from 'express'
 import {
+  type Dialect,
   type ThrottleStore,
   allowUnauthenticated,
   processingTime,
@@ -37,11 +38,13 @@ export interface DemoOptions {
   readonly tokenStore?: OAuthStore
   /** Shared signing key (PEM). Default: a key of this process. */
   readonly signingKey?: string
+  /** Formats on the wire. Default `standard`; `familysearch` is the service's own, with errors in XML. */
+  readonly dialect?: Dialect
   /** Whether a proxy on this machine is in front. */
   readonly isBehindProxy?: boolean
   /** Additional apps. */
   readonly apps?: readonly ClientRegistration[]
-  /** `token_type` without the scope `openid`. Default `family_search`. */
+  /** `token_type` without the scope `openid`. Default: the dialect's. */
   readonly tokenType?: string
 }
 
@@ -56,7 +59,8 @@ export interface Demo {
 
 /** A small genealogy API and its sign-in server, in the order in which a request passes them. */
 export function demo(options: DemoOptions): Demo {
-  const { origin, limitMs = 18_000, windowMs = 60_000, searchMs, store, redis, isBehindProxy, ...tokens } = options
+  const { origin, dialect = 'standard', limitMs = 18_000, windowMs = 60_000 } = options
+  const { searchMs, store, redis, isBehindProxy, ...tokens } = options
   const { server, router, throttled: tokensThrottled } = signInServer(origin, tokens)
   const issuer = origin + ISSUER_PATH
   const throttled = throttle({
@@ -83,7 +87,7 @@ export function demo(options: DemoOptions): Demo {
   platform.get('/throttled', throttleTest())
   platform.use(resources(searchMs))
 
-  const app = express().disable('x-powered-by')
+  const app = express().disable('x-powered-by').set('tollgate dialect', dialect)
   if (isBehindProxy) app.set('trust proxy', 'loopback')
   app.use(cors(browsers))
   app.use(processingTime())
@@ -94,7 +98,7 @@ export function demo(options: DemoOptions): Demo {
   app.use(admin.router)
   app.use('/admin/throttle', dashboard)
   app.get('/platform/status', (_req, res) => void res.json({ status: 'up' })) // open, and not throttled
-  app.use('/platform', platform)
+  app.use('/platform', inServiceDialect(platform), platform)
   app.use(serviceUnavailable())
   return {
     app,
@@ -105,6 +109,14 @@ export function demo(options: DemoOptions): Demo {
       await Promise.all([throttled.close(), tokensThrottled.close()])
     },
   }
+}
+
+/** The API once more, for requests with `?dialect=familysearch`: same sessions, same windows, errors in XML. */
+function inServiceDialect(api: Router): Express {
+  const app = express().disable('x-powered-by').set('tollgate dialect', 'familysearch')
+  app.use((req, _res, next) => next(req.query.dialect === 'familysearch' ? undefined : 'router'))
+  app.use(api)
+  return app
 }
 
 /** Display name of a subject on the dashboard: a user's sign-in name, or the subject itself. */

@@ -1,5 +1,5 @@
 // npm start. PORT (default 3000), ORIGIN (default: http://127.0.0.1 and the port), REDIS_URL (default: this process's
-// memory), LIMIT_MS and WINDOW_MS (18 s in 60 s).
+// memory), DIALECT (default: standard), LIMIT_MS and WINDOW_MS (18 s in 60 s).
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ import { type Settings, settingsIn } from './settings'
 import { users } from './sign-in-server'
 
 const settings = settingsOrExit()
-const { port, redisUrl, limitMs, windowMs } = settings
+const { port, redisUrl, dialect, limitMs, windowMs } = settings
 
 const server = createServer()
 let running: Demo | undefined
@@ -27,7 +27,7 @@ async function start(): Promise<void> {
   closeShared = () => shared?.close()
   server.listen(port, '127.0.0.1', () => {
     const origin = settings.origin ?? `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    running = demo({ origin, limitMs, windowMs, isBehindProxy: settings.origin !== undefined, ...shared })
+    running = demo({ origin, dialect, limitMs, windowMs, isBehindProxy: settings.origin !== undefined, ...shared })
     server.on('request', running.app)
     print(origin).catch(failed)
   })

@@ -43,7 +43,9 @@ export function pasteLines(limitMs: number, windowMs: number): PasteLine[] {
     },
     {
       shows: 'a token for a service account, which then pays for itself',
-      command: tokenFor(`-u nightly-import:${SERVICE_SECRET} \\\n  -d grant_type=client_credentials`),
+      command: tokenFor(
+        `-u nightly-import:${SERVICE_SECRET} \\\n  -d grant_type=client_credentials -d scope=tree.read`,
+      ),
     },
     { shows: 'a service account reads the tree', command: curl('tree/persons/LWB2-GGB', 'SERVICE') },
     {

@@ -9,8 +9,8 @@ const SEARCH_MS = 1_200
 /** The protected API. Handlers learn of tokens and windows from `req` only. */
 export function resources(searchMs: number = SEARCH_MS): Router {
   const router = Router()
-  router.use((_req, res, next) => {
-    res.type('application/x-fs-v1+json')
+  router.use((req, res, next) => {
+    res.type(req.app.get('tollgate dialect') === 'standard' ? 'json' : 'application/x-fs-v1+json')
     next()
   })
 

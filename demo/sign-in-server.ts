@@ -79,6 +79,7 @@ export function signInServer(
     issuer: origin + ISSUER_PATH,
     clients: clientDirectory([...demoApps(origin), ...apps]),
     users: userDirectory(users),
+    serviceScopes: true, // for `unauthenticated_session`, the grant of visitors, in both dialects
     pages: { brand: 'Family Records' },
     registration: { accept: () => ({ audiences: [origin + MCP_PATH] }) }, // MCP clients; their tokens open nothing else
     ...(tokenType !== undefined && { tokenType }),

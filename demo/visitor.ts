@@ -49,7 +49,10 @@ export class Visitor {
   /** A service account. */
   serviceToken(): Promise<string> {
     const credentials = Buffer.from(`nightly-import:${SERVICE_SECRET}`).toString('base64')
-    return this.#token({ grant_type: 'client_credentials' }, { authorization: `Basic ${credentials}` })
+    return this.#token(
+      { grant_type: 'client_credentials', scope: 'tree.read' },
+      { authorization: `Basic ${credentials}` },
+    )
   }
 
   async #token(form: Record<string, string>, headers: Record<string, string> = {}): Promise<string> {

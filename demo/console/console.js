@@ -214,6 +214,7 @@ function pause(ms) {
 
 /** Resolves with the answer; undefined where there was none. */
 async function call(path, retries = 0) {
+  const url = $('service-dialect').checked ? `${path}${path.includes('?') ? '&' : '?'}dialect=familysearch` : path
   const headers = session ? { Authorization: `Bearer ${session.access_token}` } : {}
   const request = { window: windowOf.get(path.split('?')[0]), since: performance.now() }
   underWay.add(request)
@@ -221,7 +222,7 @@ async function call(path, retries = 0) {
   Object.assign(request, { line: waiting })
   $('under-way').append(waiting)
   try {
-    const answer = await fetch(path, { headers, cache: 'no-store' })
+    const answer = await fetch(url, { headers, cache: 'no-store' })
     const body = await answer.text()
     underWay.delete(request)
     learnWindows(path, answer.headers)

@@ -66,7 +66,6 @@ describe('the console in a browser', () => {
     await page.fill('#username', 'ada')
     await page.fill('#password', 'analytical engine')
     await page.click('button[value=login]')
-    await page.click('button[value=accept]')
     await said('You are signed in.')
   }
 
@@ -142,7 +141,10 @@ describe('the console in a browser', () => {
     await call('A person')
     await said(/^429 Too Many Requests: no time left for \d+ s. It will be tried again then.$/)
     const raw = String(await answer().locator('pre').textContent())
-    assert.match(raw, /^HTTP\/1.1 429 Too Many Requests\n[^]*retry-after: \d+\n[^]*<code>429<\/code>/)
+    assert.match(
+      raw,
+      /^HTTP\/1.1 429 Too Many Requests\n[^]*retry-after: \d+\n[^]*\{"errors":\[\{"code":429,"message":/,
+    )
     assert.match(await answer().locator('.retry').innerText(), /Again in \d+ s/)
     assert.equal(await leftMs('default'), 0)
     const own = answer().locator('[data-window=default]')
@@ -159,6 +161,13 @@ describe('the console in a browser', () => {
     await call('Dates')
     await said(/: no time left for \d+ s\.$/)
     assert.equal(await page.locator('.retry').count(), 0)
+    await page.check('#service-dialect')
+    await call('Places')
+    await said(/^429 /)
+    await answer()
+      .locator('pre', { hasText: '<errors xmlns="http://familysearch.org/v1/"><error><code>429</code>' })
+      .waitFor()
+    await page.uncheck('#service-dialect')
     const height = () => page.evaluate('document.querySelector("#answers").offsetHeight')
     const areAnswered = async () => (await page.locator('#under-way > *').count()) === 0
     for (let n = 0; n < 16; n++) await call('Status')

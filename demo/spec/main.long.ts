@@ -76,7 +76,7 @@ describe('npm start', () => {
     assert.deepEqual([search.statuses, search.fields.get('x-throttle-window-size')], [[200], '5000'])
     assert.ok(Number(search.fields.get('x-processing-time')) >= 1_199)
 
-    assert.match((await paste('nobody signed in')).text, /"token_type":"family_search"/)
+    assert.match((await paste('nobody signed in')).text, /"token_type":"Bearer"/)
     assert.match((await paste('which then pays for itself')).text, /"expires_in":3600/)
     assert.deepEqual((await paste('a service account reads')).statuses, [200])
     assert.deepEqual((await paste('it signs out')).statuses, [204])
@@ -147,6 +147,7 @@ describe('npm start', () => {
         { ORIGIN: 'localhost:8080' },
         /^ORIGIN must be an origin such as http:\/\/localhost:8080; it is "localhost:8080"\n$/,
       ],
+      [{ DIALECT: 'xml' }, /^DIALECT must be standard or familysearch; it is "xml"\n$/],
       [{ REDIS_URL: 'ada:hush@localhost' }, /^REDIS_URL must be a redis:\/\/ or rediss:\/\/ URL\n$/],
     ] as const) {
       const { child, said } = await started(t, env)

@@ -25,7 +25,7 @@ describe("the demo's dashboard", () => {
     const { agent, end } = await signIn(origin, 'ada')
     assert.deepEqual([end.status, end.location], [302, `${AT}/`])
     const page = await agent.request(`${AT}/`)
-    assert.deepEqual([page.status, page.title], [200, '<span id="app">Throttle</span>'])
+    assert.deepEqual([page.status, page.title], [200, 'Throttle dashboard<span id="app"></span>'])
     assert.equal(page.response.headers.has('x-powered-by'), false)
   })
 

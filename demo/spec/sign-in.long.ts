@@ -9,7 +9,7 @@ const session = (agent: UserAgent, token: string) => (path: string) =>
 
 describe('the demo as a whole', () => {
   it('login, terms, code, token, id_token, API, throttled: as somebody meets it who opens /login', async (t) => {
-    const { origin, close } = await startDemo({ limitMs: 1_000, windowMs: 86_400_000 })
+    const { origin, close } = await startDemo({ dialect: 'familysearch', limitMs: 1_000, windowMs: 86_400_000 })
     t.after(close)
     const agent = new UserAgent(origin)
     const begun = await agent.request('/login')
@@ -30,6 +30,7 @@ describe('the demo as a whole', () => {
     assert.equal((await get('throttled?processingTime=1001')).status, 200)
     const refused = await get('users/current')
     assert.equal(refused.status, 429)
+    assert.match(refused.text, /<errors xmlns=/)
     assert.match(refused.response.headers.get('retry-after') ?? '', /^\d+$/)
 
     // Who has signed in is signed in, for another app too; its session pays from the same budget.
@@ -86,7 +87,9 @@ describe('the demo as a whole', () => {
     while (sum < 20) sum = (await ask({ ...form, client_id: 'visitor-app' }))[0] ?? NaN // its budget drains
     await pays(() => ask({ ...form, client_id: 'family-app' }))
     const credentials = Buffer.from('nightly-import:nightly-import-of-the-demo').toString('base64')
-    await pays(() => ask({ grant_type: 'client_credentials' }, { authorization: `Basic ${credentials}` }))
+    await pays(() =>
+      ask({ grant_type: 'client_credentials', scope: 'tree.read' }, { authorization: `Basic ${credentials}` }),
+    )
   })
 
   it('RFC 6749 §4.1.3: a code is good for its own app only', async (t) => {

@@ -8,7 +8,12 @@ const WINDOW_MS = 2_500
 
 /** The service's own public client, with nothing changed but where it finds the service. */
 async function client(t: TestContext, who = 'ada') {
-  const { origin, visitor, close } = await startDemo({ limitMs: LIMIT_MS, windowMs: WINDOW_MS, searchMs: 100 })
+  const { origin, visitor, close } = await startDemo({
+    dialect: 'familysearch',
+    limitMs: LIMIT_MS,
+    windowMs: WINDOW_MS,
+    searchMs: 100,
+  })
   t.after(close)
   const fs = new FamilySearch({ appKey: 'family-app', accessToken: await visitor.userToken(who, 'family-app') })
   fs.identHost = fs.platformHost = () => origin

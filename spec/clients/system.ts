@@ -5,6 +5,7 @@ import { CLIENT_KEYS } from '../oauth/support'
 export async function startSystem(tokenType?: string): Promise<RunningDemo & { readonly callback: string }> {
   const callbackOf = (origin: string) => `http://localhost:${new URL(origin).port}/cb`
   const demo = await startDemo({
+    dialect: 'familysearch',
     ...(tokenType !== undefined && { tokenType }),
     apps: (origin) => {
       const redirectUris = [callbackOf(origin)]
