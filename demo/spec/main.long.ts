@@ -39,7 +39,7 @@ async function pasted(command: string, heard = (_said: string) => {}) {
   const running = run('sh', ['-c', `${command} -sS --max-time 30`], { encoding: 'utf8' })
   running.child.stdout?.on('data', heard)
   const { stdout } = await running
-  const heads = [...stdout.matchAll(/^HTTP\/1\.1 (\d+) .*\r\n((?:.+\r\n)*)\r\n/gm)]
+  const heads = [...stdout.matchAll(/HTTP\/1\.1 (\d+) .*\r\n((?:.+\r\n)*)\r\n/g)]
   const head = (heads.at(-1)?.[2] ?? '').split('\r\n').map((field) => /^(.+?): (.*)$/.exec(field) ?? [])
   const fields = new Map(head.map(([, name, value]) => [name?.toLowerCase(), value]))
   return { statuses: heads.map(([, status]) => Number(status)), fields, text: stdout }
