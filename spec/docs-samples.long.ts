@@ -315,7 +315,7 @@ describe('docs/who-pays.md', () => {
     const refused = await ask(url, { 'X-Api-Key': 'invented' })
     assert.deepEqual([refused.status, refused.json()], [401, { error: 'unknown API key' }])
     const { subject, limitMs } = (await ask(url, { 'X-Api-Key': 'k-4711' })).json()
-    assert.deepEqual([subject, limitMs], ['customer:acme', 60_000])
+    assert.deepEqual([subject, limitMs], ['customer:acme', 20_000])
   })
 
   it('limits a user and his tenant', async () => {

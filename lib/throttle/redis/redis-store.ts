@@ -20,7 +20,7 @@ export interface RedisStoreOptions {
   /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string | undefined
   /**
-   * Keeps each subject's text beside its hash for the length of the window, so that the dashboard and `top` show names of
+   * Keeps each subject's text beside its hash, as long as the record, so that the dashboard and `top` show names of
    * all processes' subjects. At most 64 bytes: a longer subject loses its middle. Whoever can read this Redis then reads
    * who the users are. Default false.
    */
