@@ -13,7 +13,7 @@ import {
 import { throttleDashboard } from 'express-tollgate/dashboard'
 import type { AuthorizationServer, ClientRegistration, OAuthStore } from 'express-tollgate/oauth'
 import { browsers } from './browsers'
-import { consolePages } from './console'
+import { type ConsoleTerms, consolePages } from './console'
 import { familyApp } from './family-app'
 import { mcp } from './mcp'
 import { operators } from './operators'
@@ -28,6 +28,8 @@ export interface DemoOptions {
   readonly limitMs?: number
   /** Length of the window, in milliseconds. Default 60,000. */
   readonly windowMs?: number
+  /** Limit and window of searches, in milliseconds. Default: 9,000 in 20,000. */
+  readonly searches?: ConsoleTerms
   /** Duration of a search, in milliseconds. */
   readonly searchMs?: number
   /** Store for windows that processes share. Default: this process's memory. */
@@ -60,13 +62,13 @@ export interface Demo {
 /** A small genealogy API and its sign-in server, in the order in which a request passes them. */
 export function demo(options: DemoOptions): Demo {
   const { origin, dialect = 'standard', limitMs = 18_000, windowMs = 60_000 } = options
-  const { searchMs, store, redis, isBehindProxy, ...tokens } = options
+  const { searches = { limitMs: 9_000, windowMs: 20_000 }, searchMs, store, redis, isBehindProxy, ...tokens } = options
   const { server, router, throttled: tokensThrottled } = signInServer(origin, tokens)
   const issuer = origin + ISSUER_PATH
   const throttled = throttle({
     limitMs,
     windowMs,
-    routes: { '/platform/tree/search': { limitMs: 5_000, windowMs: 10_000 } },
+    routes: { '/platform/tree/search': searches },
     headers: { rateLimit: true }, // the console counts down to the window's end
     ...(store && { store }),
   })
@@ -80,7 +82,8 @@ export function demo(options: DemoOptions): Demo {
   })
 
   const platform = Router()
-  const open = ['/platform/places', '/platform/dates', '/platform/throttled'] // the last for the console's story
+  const open = ['/platform/places', '/platform/dates']
+  open.push('/platform/tree/search', '/platform/throttled') // for the console, before anybody signs in
   platform.use(allowUnauthenticated({ paths: open, methods: ['GET', 'HEAD'] }))
   platform.use(requireBearer({ issuer, audience: issuer, verify: server.verify })) // a revoked token ends at once
   platform.use(throttled)
@@ -94,7 +97,7 @@ export function demo(options: DemoOptions): Demo {
   app.use(router)
   app.use(mcp(origin, issuer, server, throttled))
   app.use(familyApp(origin))
-  app.use(consolePages({ limitMs, windowMs }))
+  app.use(consolePages({ limitMs, windowMs }, searches))
   app.use(admin.router)
   app.use('/admin/throttle', dashboard)
   app.get('/platform/status', (_req, res) => void res.json({ status: 'up' })) // open, and not throttled

@@ -15,7 +15,7 @@ const FILES = [
   ['/console.js', 'console.js', 'text/javascript; charset=utf-8'],
 ] as const
 
-/** What the page says of the default window before it has asked for anything. */
+/** Limit and length of a window, in milliseconds: what the page shows before its first request. */
 export interface ConsoleTerms {
   readonly limitMs: number
   readonly windowMs: number
@@ -25,12 +25,14 @@ export interface ConsoleTerms {
  * The console: a page that signs a user in, calls the resources and shows the cost of each call. It is an ordinary app, a
  * public client with PKCE. It uses HTTP only.
  */
-export function consolePages({ limitMs, windowMs }: ConsoleTerms): Router {
+export function consolePages({ limitMs, windowMs }: ConsoleTerms, searches: ConsoleTerms): Router {
   const router = Router()
   for (const [path, file, type] of FILES) {
     const content = readFileSync(join(process.cwd(), 'demo/console', file), 'utf8')
       .replace('{{limitMs}}', String(limitMs))
       .replace('{{windowMs}}', String(windowMs))
+      .replace('{{searchLimitMs}}', String(searches.limitMs))
+      .replace('{{searchWindowMs}}', String(searches.windowMs))
     router.get(path, (_req, res) => {
       res.set({
         'Content-Security-Policy': POLICY,

@@ -34,7 +34,7 @@ export function pasteLines(limitMs: number, windowMs: number): PasteLine[] {
     { shows: 'a user, and what is left to her', command: curl('users/current', 'ADA') },
     { shows: 'the same user from a second app: one budget', command: curl('users/current', 'PHOTOS') },
     { shows: 'a person of the tree', command: curl('tree/persons/LWB1-ADA', 'ADA') },
-    { shows: 'a slow search: its route has a limit of 5 s in 10 s', command: curl('tree/search?name=king', 'ADA') },
+    { shows: 'a slow search: its route has a limit of 9 s in 20 s', command: curl('tree/search?name=king', 'ADA') },
     { shows: 'an unauthenticated session, allowed: 200', command: curl('places?q=london', 'VISITOR') },
     { shows: 'an unauthenticated session, refused: 403', command: curl('tree/persons/LWB1-ADA', 'VISITOR') },
     {

@@ -4,7 +4,7 @@ import { budgetOf, sessionOf } from 'express-tollgate'
 import { persons, places } from './data'
 
 /** Duration of a search of the whole tree, in milliseconds. */
-const SEARCH_MS = 1_200
+const SEARCH_MS = 2_000
 
 /** The protected API. Handlers learn of tokens and windows from `req` only. */
 export function resources(searchMs: number = SEARCH_MS): Router {

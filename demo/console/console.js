@@ -6,9 +6,12 @@ const APP = { client_id: 'console', redirect_uri: `${location.origin}/` }
 const MOST_ANSWERS = 20
 /** Retries of a refused request, as in the service's own clients. */
 const MOST_RETRIES = 10
-/** What the story asks for, and its pause between two requests, so that each can be seen. */
-const STORY_PATH = '/platform/places?q=london'
-const STORY_PAUSE_MS = 800
+/** What the story asks for, how many of it at once, and its pause between two steps, so that each can be seen. */
+const STORY_PATH = '/platform/tree/search?name=king'
+const [SIDE_BY_SIDE, BURST] = [3, 5]
+const STORY_PAUSE_MS = 1_200
+/** A time in the queue that is worth showing. */
+const QUEUED_MS = 200
 
 const RESOURCES = [
   { name: 'Status', says: 'open, not throttled', path: '/platform/status' },
@@ -27,10 +30,11 @@ const windows = new Map()
 const underWay = new Set()
 /** Which window a path turned out to be in. */
 const windowOf = new Map()
-/** The default window's limit and length, before any answer tells them. */
-const [LIMIT_MS, WINDOW_MS] = ['limit-ms', 'window-ms'].map((name) =>
-  Number(/** @type {HTMLMetaElement} */ (document.querySelector(`meta[name=${name}]`)).content),
-)
+/** Limits and lengths of the windows, before any answer tells them. */
+const SEARCHES = '/platform/tree/search'
+const [LIMIT_MS, WINDOW_MS, SEARCH_LIMIT_MS, SEARCH_WINDOW_MS] = [
+  ...['limit-ms', 'window-ms', 'search-limit-ms', 'search-window-ms'],
+].map((name) => Number(/** @type {HTMLMetaElement} */ (document.querySelector(`meta[name=${name}]`)).content))
 let session = JSON.parse(sessionStorage.getItem('session') ?? 'null')
 let calls = 0
 
@@ -46,7 +50,8 @@ async function start() {
   $('visit').addEventListener('click', () => void visit())
   $('sign-out').addEventListener('click', () => void signOut())
   $('terms').textContent =
-    `Each user may use ${LIMIT_MS / 1_000} s of processing time per ${WINDOW_MS / 1_000} s, over all apps.`
+    `Each user may use ${LIMIT_MS / 1_000} s of processing time per ${WINDOW_MS / 1_000} s, over all apps. ` +
+    `Searches have a limit of their own: ${SEARCH_LIMIT_MS / 1_000} s per ${SEARCH_WINDOW_MS / 1_000} s.`
   $('play').addEventListener('click', () => void play())
   showFreshWindow()
   $('force').addEventListener('submit', (event) => {
@@ -116,8 +121,10 @@ function showFreshWindow() {
   windows.clear()
   $('gauges').replaceChildren()
   windows.set('default', { budgetMs: LIMIT_MS, usedMs: 0, lengthSec: WINDOW_MS / 1_000, endsAt: 0 })
+  windows.set(SEARCHES, { budgetMs: SEARCH_LIMIT_MS, usedMs: 0, lengthSec: SEARCH_WINDOW_MS / 1_000, endsAt: 0 })
+  windowOf.set(SEARCHES, SEARCHES)
   $('force-ms').value = LIMIT_MS + 1
-  addGauge('default')
+  for (const name of windows.keys()) addGauge(name)
 }
 
 function showSession() {
@@ -159,39 +166,44 @@ function decoded(token) {
 
 // --- The story
 
-/** Spends time until a request is refused, waits as long as the answer says, and is let in. */
+/** Searches side by side until the limit is used up, waits as long as the refusal says, and searches again. */
 async function play() {
   $('play').disabled = true
   try {
     if (!session) await visit()
     if (!session) return
-    let refusal
-    // A window may end meanwhile: then the next one is spent.
-    for (let round = 0; refusal?.status !== 429 && round < 5; round++) {
-      step('spend')
-      const part = Math.round(windows.get('default').budgetMs * 0.4)
-      for (let spent = 0; spent < 3; spent++) {
-        const { status } = (await call(`/platform/throttled?processingTime=${part}`, MOST_RETRIES)) ?? {}
-        if (status === 429) break
-        await pause(STORY_PAUSE_MS)
-      }
-      step('refusal')
-      refusal = await call(STORY_PATH, MOST_RETRIES)
+    step('search')
+    await searches(SIDE_BY_SIDE)
+    await pause(STORY_PAUSE_MS)
+    step('burst')
+    let last
+    // A window may end during a burst: then the next one is filled.
+    for (let round = 0; last === undefined && round < 5; round++) {
+      last = (await searches(BURST)).find((answer) => answer?.status === 429)
     }
-    for (let retry = 0; refusal?.status === 429 && retry < MOST_RETRIES; retry++) {
-      await pause(STORY_PAUSE_MS)
+    step('refusal')
+    const refused = $('log').querySelector('b.spent')?.closest('details')
+    if (refused) refused.open = true
+    say('429: the limit is used up. Retry-After says how long to wait, the body says why.', true)
+    await pause(STORY_PAUSE_MS)
+    for (let retry = 0; last?.status === 429 && retry < MOST_RETRIES; retry++) {
       step('wait')
-      for (let left = Number(refusal.headers.get('Retry-After')); left > 0; left--) {
+      for (let left = Number(last.headers.get('Retry-After')); left > 0; left--) {
         $('story-left').textContent = ` ${left} s`
         await pause(1_000)
       }
-      refusal = await call(STORY_PATH, MOST_RETRIES)
+      last = await call(STORY_PATH, MOST_RETRIES)
     }
-    step(refusal?.ok ? 'let-in' : undefined)
+    step(last?.ok ? 'let-in' : undefined)
   } finally {
     $('play').disabled = false
     $('play').textContent = 'Play it again'
   }
+}
+
+/** @returns {Promise<(Response | undefined)[]>} the answers, in the order of the requests */
+function searches(count) {
+  return Promise.all(Array.from({ length: count }, () => call(STORY_PATH, MOST_RETRIES)))
 }
 
 /** Marks one step as the present one and those before it as done. */
@@ -226,7 +238,7 @@ async function call(path, retries = 0) {
     const body = await answer.text()
     underWay.delete(request)
     learnWindows(path, answer.headers)
-    const entry = showAnswer(path, answer, body)
+    const entry = showAnswer(path, answer, body, performance.now() - request.since)
     drawGauges()
     const cost = answer.headers.get('X-PROCESSING-TIME')
     const told = `${path.split('?')[0]}: ${answer.status} ${answer.statusText}`
@@ -273,8 +285,10 @@ function refused(path, entry, retryAfterSec, retries) {
   }
 }
 
-function showAnswer(path, answer, body) {
+function showAnswer(path, answer, body, tookMs) {
   const cost = answer.headers.get('X-PROCESSING-TIME')
+  const queuedMs = tookMs - Number(cost)
+  const queued = cost !== null && queuedMs >= QUEUED_MS ? `, ${(queuedMs / 1_000).toFixed(1)} s in the queue` : ''
   const fields = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join('\n')
   const raw = `HTTP/1.1 ${answer.status} ${answer.statusText}\n${fields}\n\n${body}`
   const kind = answer.ok ? 'good' : answer.status === 429 ? 'spent' : 'bad'
@@ -283,7 +297,7 @@ function showAnswer(path, answer, body) {
     {},
     element('b', { class: kind }, String(answer.status)),
     element('span', { class: 'path' }, path),
-    element('span', { class: 'cost' }, cost === null ? '' : `${cost} ms`),
+    element('span', { class: 'cost' }, cost === null ? '' : `${cost} ms${queued}`),
   )
   for (const old of $('log').querySelectorAll('details[open]')) old.open = false
   const details = element('details', answer.status === 429 ? { open: '' } : {}, summary)
@@ -358,12 +372,14 @@ function drawGauges() {
     let running = 0
     for (const { window: its, since } of underWay) if (its === gauge.dataset.window) running += now - since
     const { budgetMs } = window
-    const leftMs = Math.max(0, budgetMs - window.usedMs - running)
+    // Some of them may wait in the queue, at no cost, so the estimate ends at the limit.
+    const usedMs = Math.max(window.usedMs, Math.min(budgetMs, window.usedMs + running))
+    const leftMs = Math.max(0, budgetMs - usedMs)
     const endsInMs = Math.max(0, window.endsAt - now)
     const bar = gauge.querySelector('.bar')
     gauge.classList.toggle('low', leftMs < budgetMs / 4)
     write(gauge.querySelector('.left'), `${(leftMs / 1_000).toFixed(1)} s left`)
-    const used = ((window.usedMs + running) / 1_000).toFixed(1)
+    const used = (usedMs / 1_000).toFixed(1)
     write(gauge.querySelector('.terms'), `${used} of ${budgetMs / 1_000} s used in ${window.lengthSec} s`)
     write(
       gauge.querySelector('.end'),

@@ -24,7 +24,8 @@ describe('the console in a browser', () => {
   })
 
   async function open(windowMs: number) {
-    running = await startDemo({ limitMs: 3_000, windowMs, searchMs: 600 })
+    const searches = { limitMs: 2_700, windowMs }
+    running = await startDemo({ limitMs: 3_000, windowMs, searches, searchMs: 600 })
     context = await browser.newContext({ viewport: DESK })
     context.setDefaultTimeout(60_000)
     page = await context.newPage()
@@ -91,10 +92,13 @@ describe('the console in a browser', () => {
     await said('users/current: 401 Unauthorized')
   })
 
-  it('explains itself, and plays its story: spend, refusal, wait, let in', async () => {
+  it('explains itself, and plays its story: searches, queue, refusal, wait, let in', async () => {
     await close()
     await open(6_000)
-    assert.match(await page.locator('#story p').innerText(), /^Each user may use 3 s of processing time per 6 s/)
+    assert.match(
+      await page.locator('#story p').innerText(),
+      /^Each user may use 3 s of processing time per 6 s, .*Searches have a limit of their own: 2.7 s per 6 s/,
+    )
     assert.match(await page.locator('#gauges').innerText(), /3\.0 s left\s+0\.0 of 3 s used in 6 s/)
     await looksWell(page, 'console-opens')
     const steps = await page.evaluateHandle(() => {
@@ -107,12 +111,15 @@ describe('the console in a browser', () => {
     })
     await page.click('#play')
     await page.locator('#steps [aria-current]', { hasText: /^Wait [1-6] s$/ }).waitFor()
-    await page.locator('#steps [aria-current]', { hasText: 'Be let in' }).waitFor()
-    // A window may end while it is spent: then the first two steps come again.
-    assert.match((await steps.jsonValue()).join(), /^(spend,refusal,)+(wait,)+let-in$/)
-    assert.match(await answer(0).locator('summary').innerText(), /200\s+\/platform\/places/)
-    assert.match(await answer(1).locator('summary').innerText(), /429\s+\/platform\/places/)
-    assert.match(await page.locator('#log').innerText(), /200\s+\/platform\/throttled\?processingTime=1200/)
+    await page.locator('#steps [aria-current]', { hasText: '200 OK again' }).waitFor()
+    assert.match((await steps.jsonValue()).join(), /^search,burst,refusal,(wait,)+let-in$/)
+    assert.match(await answer(0).locator('summary').innerText(), /200\s+\/platform\/tree\/search/)
+    const refused = page.locator('#log > li', { has: page.locator('b', { hasText: '429' }) }).first()
+    assert.match(String(await refused.locator('pre').textContent()), /\n\{"errors":\[\{"code":429,"message":/)
+    assert.match(
+      await page.locator('#log').innerText(),
+      /200\s+\/platform\/tree\/search\S*\s+\d+ ms, \d\.\d s in the queue/,
+    )
     await page.locator('#play', { hasText: 'Play it again' }).waitFor()
     await looksWell(page, 'console-story')
   })
@@ -189,8 +196,8 @@ describe('the console in a browser', () => {
       await call('Search')
       await answer(searches++).waitFor()
       before = await leftMs(window)
-    } while (before > 4_400 && searches < 3)
-    assert.ok(before <= 4_400 && before > 3_000, `${before} ms left of 5,000 after a search of 600 ms`)
+    } while (before > 2_100 && searches < 3)
+    assert.ok(before <= 2_100 && before > 700, `${before} ms left of 2,700 after a search of 600 ms`)
     const comesFirst = await gaugeOrAnswer(window)
     await call('Search')
     assert.equal(await comesFirst(), 'gauge')
