@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { type Clock, nowUs, systemClock } from '../../http/clock'
 
 /** How often the event loop is looked at while requests are in flight. */
