@@ -30,7 +30,7 @@ const STATUS = ['closed', 'written', 'late', 'unreadable'] as const
 
 /** COMMAND in sync.lua: the figures of a report, in the order of the parameters of sync(). */
 const PARAMETERS = [
-  ...(['starts', 'ends', 'seq', 'stored', 'flags', 'used', 'held', 'running', 'excused', 'added'] as const),
+  ...(['starts', 'ends', 'seq', 'flags', 'used', 'held', 'running', 'excused', 'added'] as const),
   ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit'] as const),
 ]
 

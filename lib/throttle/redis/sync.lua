@@ -11,7 +11,7 @@
 --                       left strain or a debt; when the window ends
 --            n          the subject's name, where a process keeps names
 -- ARGV[1]  the process
--- ARGV[2]  for each key a COMMAND, the figures of a Report: see lib/throttle/sync/store.ts
+-- ARGV[2]  for each key a COMMAND, the figures of a Report: see lib/throttle/budget/report.ts
 -- ARGV[3]  lease: so long what is ahead stands; ARGV[4] grace: a field expires so long after all it holds should have
 --          ended; ARGV[5] least: so long that is at least; ARGV[6] places on a fresh budget;
 --          ARGV[7] and on: for each key the name to keep, or nothing
@@ -19,7 +19,7 @@
 --          report is known, or the field is gone) or UNREADABLE; found: the seq that the field had; then the figures of an
 --          AnswerFigures; and behind them why a key is unreadable, for each that is
 local call, pack, unpacked, min, max, floor = redis.call, struct.pack, struct.unpack, math.min, math.max, math.floor
-local COMMAND, COMMAND_BYTES, REPLY = '<ddddddddddddddddddd', 152, '<dddddddddddddddd'
+local COMMAND, COMMAND_BYTES, REPLY = '<dddddddddddddddddd', 144, '<dddddddddddddddd'
 local CARRIES, CLEARS, NEWS = 1, 2, 4 -- flags of a command
 local FIELD, NEVER = '<I5i7I6I6I7I3I6i7I7', 2 ^ 55
 local SUMS = '<i7I6I6I7I3I6i7I3I6I6I7' -- longer ones would take three times the memory
@@ -102,7 +102,7 @@ local function roll(key, sums, starts, ends, flags)
   return pack(SUMS, carried, 0, 0, first, places, 0, 0, strain, carried, limit, ends), mine, last
 end
 
-local function sync(key, name, starts, ends, seq, stored, flags, used, held, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit)
+local function sync(key, name, starts, ends, seq, flags, used, held, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit)
   if time < starts or time >= ends then return CLOSED end
   local got = call('HMGET', key, 's', process)
   local sums, mine, last = readable(got[1], NO_SUMS), readable(got[2], NO_FIELD), 0
@@ -127,10 +127,13 @@ local function sync(key, name, starts, ends, seq, stored, flags, used, held, run
     left = limit - o.used - o.held - o.ahead - used - held
     slots = floor(PLACES * 100 * (limit - o.used - used) / (limit * strain)) - o.running - running
   end
-  look()
-  if (want + wish > left or number > slots) and o.expires <= time then
+  local function recount()
     o = count(key)
     o.used = o.used + carried
+  end
+  look()
+  if (want + wish > left or number > slots) and o.expires <= time then
+    recount()
     look()
   end
 
@@ -147,10 +150,7 @@ local function sync(key, name, starts, ends, seq, stored, flags, used, held, run
     spare = min(number, slots) - 1
     if spare > 0 then ahead = min(want, left) - unit end
   elseif running == 0 then
-    if o.running > 0 and not o.runs then
-      o = count(key)
-      o.used = o.used + carried
-    end
+    if o.running > 0 and not o.runs then recount() end
     local isTooDear = unit > limit - o.used - used
     if o.used + used <= limit and (o.running == 0 or o.runs == 0 and (isTooDear or o.ahead == 0)) then
       granted, places = unit, 1

@@ -16,7 +16,7 @@ const BODY = 'grant_type=client_credentials'
 const POST = `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`
 /** Those of an Express app that does nothing leave 2 MB: what V8 has learned and compiled meanwhile. */
 const KEPT_BYTES = 5_000_000
-/** On Node 20 and 22 V8 keeps those of any Express app: see lib/http/hidden-classes.ts. There is nothing to show then. */
+/** On Node 20 and 22 V8 keeps those of any Express app, so there is nothing to show. */
 const FORGETS = Number.parseInt(process.versions.v8, 10) >= 13
 
 /** What is left of requests with a body after quick collections, which copy what they keep each time. */
