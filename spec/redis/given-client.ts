@@ -1,4 +1,4 @@
-import type { TestContext } from 'node:test'
+import { type TestContext, after, before } from 'node:test'
 import { Redis } from 'ioredis'
 import { redisStore } from '../../lib/index'
 import type { RedisClient } from '../../lib/redis/redis-client'
@@ -17,6 +17,18 @@ export async function startNodes(last = 16_383): Promise<Server[]> {
   await until(async () => String(await admin.cluster('INFO')).includes('cluster_state:ok'))
   admin.disconnect()
   return nodes
+}
+
+/** A Redis and a node that is a whole Cluster, for the suite it is called in. Both ask for the password `secret`. */
+export function guardedServersOfSuite(): { readonly plain: Server; readonly cluster: Server } {
+  const servers = {} as { plain: Server; cluster: Server }
+  before(async () => {
+    servers.plain = await startRedis()
+    servers.cluster = (await startNodes())[0] as Server
+    for (const server of Object.values(servers)) await server.command('CONFIG', 'SET', 'requirepass', 'secret')
+  })
+  after(() => Promise.all(Object.values(servers).map((server) => server.stop())))
+  return servers
 }
 
 type Given = RedisClient & { disconnect(): void }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { Cluster, Redis } from 'ioredis'
 import { redisProofs, redisStore, throttle } from '../../lib/index'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
-import { CLUSTER_OPTIONS, sharesWindows, startNodes } from './given-client'
+import { CLUSTER_OPTIONS, guardedServersOfSuite, sharesWindows, startNodes } from './given-client'
 
 /** Connections to a server that takes no more than these. */
 async function fill(t: TestContext, { port }: Server, count: number): Promise<void> {
@@ -107,14 +107,7 @@ it('redisStore() connects ever more rarely to a server that turns it away', asyn
 })
 
 describe('redisStore() given a client with options of its own', () => {
-  let plain: Server
-  let cluster: Server
-  before(async () => {
-    plain = await startRedis()
-    cluster = (await startNodes())[0] as Server
-    for (const server of [plain, cluster]) await server.command('CONFIG', 'SET', 'requirepass', 'secret')
-  })
-  after(() => Promise.all([plain.stop(), cluster.stop()]))
+  const servers = guardedServersOfSuite()
 
   const OPTIONS = {
     stringNumbers: true,
@@ -137,9 +130,9 @@ describe('redisStore() given a client with options of its own', () => {
 
   for (const option of Object.keys(OPTIONS) as (keyof typeof OPTIONS)[])
     it(`shares windows with ${option}`, (t) =>
-      sharesWindows(t, new Redis(plain.port, { ...auth, lazyConnect: true, [option]: OPTIONS[option] })))
+      sharesWindows(t, new Redis(servers.plain.port, { ...auth, lazyConnect: true, [option]: OPTIONS[option] })))
 
   for (const [title, options] of Object.entries(CLUSTER_OPTIONS))
     it(`shares windows with a Cluster's client: ${title}`, (t) =>
-      sharesWindows(t, new Cluster([{ host: '127.0.0.1', port: cluster.port }], options(auth))))
+      sharesWindows(t, new Cluster([{ host: '127.0.0.1', port: servers.cluster.port }], options(auth))))
 })
