@@ -13,6 +13,8 @@ const WRITTEN_OFF = 1 / 4
 const LARGE_PART = 20
 /** A subject that comes again within the lease is granted its latest price so many times, and one place. */
 const STANDING = 2
+/** But only prices of at most one part of the limit in so many: idle, it keeps them from other processes. */
+const STANDING_PART = 100
 /** A clock that was learned from an answer within the deadline is off by less. */
 const BEHIND_US = 100_000
 /** A line asks again so soon. */
@@ -462,7 +464,7 @@ class AccountState {
     const isAhead = wishes && terms.grantAhead
     const hotUs = isAhead ? this.#hotUs() : 0
     const wish = hotUs === 0 && isAhead ? this.#standingUs(now) : hotUs
-    this.grant.isStanding = hotUs === 0
+    this.grant.isStanding = hotUs === 0 && wish > 0
     const report: Report = {
       subject: this.subject,
       id: this.id,
@@ -511,7 +513,7 @@ class AccountState {
   /** Time wished for ahead where the subject comes again within the lease, and half of its budget and places is free. */
   #standingUs(now: number): number {
     const { unitUs, limitUs, own, others } = this
-    if (!this.#isRegular || !this.#isRecent(now) || unitUs * LARGE_PART > limitUs) return 0
+    if (!this.#isRegular || !this.#isRecent(now) || unitUs * STANDING_PART > limitUs) return 0
     const usedUs = this.usedUs(now)
     const isHalfFree = 2 * (usedUs + others.held + others.ahead) <= limitUs
     return isHalfFree && this.hasPlace(limitUs, usedUs, 2 * (own.live + others.running) + 1) ? STANDING * unitUs : 0

@@ -57,7 +57,7 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
     const { limitUs } = first
     const free = limitUs - used - held - ahead + account.grant.us - slack
     // What would fit but for time that others have ahead waits for that.
-    const isKeptAhead = ahead > account.grant.us && first.priceUs <= limitUs - used - held
+    const isKeptAhead = ahead > account.grant.us && first.priceUs <= limitUs - used - held + slack
     const isLone = !isBusy && !work.isBusySince(sim.loop.now - LOOK_US - 1) && used <= limitUs - slack && !isKeptAhead
     const places = (PLACES * (limitUs - used - slack)) / (limitUs * strain)
     const isFit = first.priceUs <= free && running - account.grant.places + 1 <= places

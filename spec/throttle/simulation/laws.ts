@@ -22,6 +22,8 @@ export class Laws {
   readonly allow: Allowances
   readonly strains: Strains
   readonly #admitted = new Map<Work, SimulatedRequest[]>()
+  /** Requests that were dearer than what was left: one starts where nothing runs, whoever has places ahead. */
+  readonly #dear = new WeakSet<SimulatedRequest>()
   /** The highest price of those let in alone beyond the limit, by window. */
   readonly #lones = new Map<string, number>()
   readonly #spent = new Set<string>()
@@ -111,6 +113,8 @@ export class Laws {
       one.admittedAt > sim.loop.now - (one.admittedAt > one.arrivedAt ? sim.roundTrip : GRANT_US)
     const isAlone = [...work.live].every((one) => one === request || isUntold(one))
     const slack = 2 * allow.toleranceUs
+    // One that starts from time ahead was granted that before what was charged since.
+    if (request.admittedAt === request.arrivedAt) guessed += work.chargedSince(Math.max(start, sim.loop.now - GRANT_US))
     const isLone = isAlone && used <= limitUs + slack
     if (isLone && used + held > limitUs * 0.9) this.#lones.set(key, Math.max(this.#lones.get(key) ?? 0, priceUs))
     const lone = this.#lones.get(key) ?? 0
@@ -140,6 +144,7 @@ export class Laws {
     const number = work.number()
     const { now } = sim.loop
     const start = work.startOf(number)
+    if (request.admittedPriceUs > limitUs - work.used(number) - allow.toleranceUs) this.#dear.add(request)
     if (now - start <= allow.boundaryUs * 4) return
     const granted = request.admittedAt > request.arrivedAt ? sim.roundTrip : GRANT_US + sim.roundTrip
     const heard = 2 * TICK_US + sim.roundTrip
@@ -163,7 +168,7 @@ export class Laws {
     const isKnown = (one: SimulatedRequest) =>
       one.process === process || one.admittedAt >= start || start < now - granted - heard
     const running = [...work.live].filter(
-      (one) => (one.limitUs <= limitUs || one.admittedAt < now - granted) && isKnown(one),
+      (one) => (one.limitUs <= limitUs || one.admittedAt < now - granted) && isKnown(one) && !this.#dear.has(one),
     ).length
     const strain = this.strains.known(work, number, now - granted - heard) * 0.98
     const most = Math.max(1, (PLACES * (limitUs - Math.max(0, known))) / (limitUs * Math.max(1, strain)))

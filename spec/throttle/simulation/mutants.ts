@@ -142,7 +142,7 @@ const OF_ACCOUNTS: readonly Row[] = [
   ],
   ['standing grants', 'hot', ' ? this.#standingUs(now) : hotUs', ' ? 0 : hotUs'],
   ['no standing for who comes now and then', 'hot', 'if (!this.#isRegular || !this.#isRecent(now) || ', 'if ('],
-  ['standing for small prices only', 'clean waiting', ' || unitUs * LARGE_PART > limitUs) return 0', ') return 0'],
+  ['standing for small prices only', 'clean waiting', ' || unitUs * STANDING_PART > limitUs) return 0', ') return 0'],
   ['standing while half of the budget is free', 'hot waiting clean', 'return isHalfFree && ', 'return '],
   [
     'standing while half of the places are free',
@@ -152,7 +152,13 @@ const OF_ACCOUNTS: readonly Row[] = [
   ],
   ['a standing of two prices', 'hot', 'const STANDING = 2', 'const STANDING = 1'],
   ['a standing of one place', 'hot clean', ': Math.sign(wish)', ': 32'],
-  ['a standing left to lapse', 'hot', 'this.grant.isStanding = hotUs === 0', 'this.grant.isStanding = false'],
+  ['a standing only where one was wished for', 'two:889', 'hotUs === 0 && wish > 0', 'hotUs === 0'],
+  [
+    'a standing left to lapse',
+    'hot',
+    'this.grant.isStanding = hotUs === 0 && wish > 0',
+    'this.grant.isStanding = false',
+  ],
   [
     'holds told for longer while they stand still',
     'two clients',

@@ -36,7 +36,7 @@ export class Work {
   readonly stretches: Stretch[] = []
   /** When time was last charged that no running request took. */
   chargedAt = -Infinity
-  readonly #late: { readonly at: number; readonly us: number }[] = []
+  readonly #charges: { readonly at: number; readonly us: number; readonly isLate: boolean }[] = []
   #recent: Stretch[] = []
   readonly #windows = new Map<number, Map<SimulatedProcess, Done>>()
 
@@ -94,6 +94,7 @@ export class Work {
     const done = this.#done(this.number(), process)
     done.us += us
     done.addedUs += us
+    this.#charges.push({ at: this.now(), us, isLate: false })
   }
 
   /** Time that counts, seen after the request has ended. */
@@ -102,12 +103,17 @@ export class Work {
     const done = this.#done(this.number(), process)
     done.us += us
     done.lateUs += us
-    this.#late.push({ at: this.now(), us })
+    this.#charges.push({ at: this.now(), us, isLate: true })
   }
 
   /** What was seen late in so long a time. */
   seenLate(from: number, to: number): number {
-    return this.#late.reduce((sum, { at, us }) => sum + (at >= from && at < to ? us : 0), 0)
+    return this.#charges.reduce((sum, { at, us, isLate }) => sum + (isLate && at >= from && at < to ? us : 0), 0)
+  }
+
+  /** What was charged since a time. */
+  chargedSince(from: number): number {
+    return this.#charges.reduce((sum, { at, us }) => sum + (at >= from ? Math.max(0, us) : 0), 0)
   }
 
   /** A request was written off unseen: towards overshoot it counts a quarter of its limit. */
