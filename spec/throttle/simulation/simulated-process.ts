@@ -216,10 +216,11 @@ export class SimulatedProcess implements Clock {
     const { loop } = this.sim
     this.isClosing = true
     loop.hasPromises = true
+    const all = [this.budgets, ...(this.otherBudgets ? [this.otherBudgets] : [])]
+    const closed = Promise.all(all.map((budgets) => budgets.close())) // waits beyond their cap count up to now
     for (const request of this.running) request.stopCounting()
     this.running.clear()
-    const all = [this.budgets, ...(this.otherBudgets ? [this.otherBudgets] : [])]
-    void Promise.all(all.map((budgets) => budgets.close())).then(() => {
+    void closed.then(() => {
       if (this.isDead) return
       this.isClosed = true
       this.#die()

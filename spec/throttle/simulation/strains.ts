@@ -60,19 +60,25 @@ export class Strains {
 
   /**
    * By what all processes did: what the record keeps from window to window, but for a window's last ticks, which the
-   * others tell too late. So little strain is forgotten with its window.
+   * others tell too late, and for what a request that ran then had done within its price: nothing tells that before its
+   * end. So little strain is forgotten with its window.
    */
   ofAll(work: Work, number: number): number {
     const { limitUs } = this.sim.scenario
     const told = (window: number) =>
-      work.used(window) - Math.max(0, work.added(window)) - this.#lastTicks(work, work.startOf(window + 1))
+      work.used(window) -
+      Math.max(0, work.added(window)) -
+      this.#untold(work, work.startOf(window), work.startOf(window + 1))
     const strain = this.#strain(work, number, (window) => told(window) / limitUs)
     return strain > FORGOTTEN ? strain : 1
   }
 
-  #lastTicks(work: Work, end: number): number {
+  #untold(work: Work, start: number, end: number): number {
     const from = end - this.sim.heardWithin
-    return work.between(from, end) + work.seenLate(from, end)
+    let us = work.between(from, end) + work.seenLate(from, end)
+    for (const { admittedAt, endedAt, admittedPriceUs } of this.sim.laws.admittedOf(work))
+      if (admittedAt < from && endedAt > from) us += Math.min(admittedPriceUs, from - Math.max(start, admittedAt))
+    return us
   }
 
   /** By what one process did by itself. */
