@@ -2,7 +2,7 @@
 // nothing. Each is a folder with what it installs; one Redis for all, that of REDIS_URL or one of its own. It needs a
 // registry, and takes some minutes.
 //   Express 4 and 5, ioredis 5 and 6 and iovalkey, CommonJS and ESM; ts-jest, vitest, one file bundled by esbuild; and
-//   types beside what other packages declare of `req.auth`, by TypeScript 5.4 and 6.0.
+//   types beside what other packages declare of `req.auth`, by TypeScript 5.4, 6.0 and 7.0.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -98,7 +98,8 @@ app.get('/new/:id', requireBearer(), throttle(), (req, res) => {
 /** Apps by name; each has routes of its old package, where there is one, beside one of ours. */
 const APPS = {
   alone: `${ours}
-import { allowUnauthenticated, protectedResource } from '${name}'${routes(`
+import { allowUnauthenticated, protectedResource } from '${name}'
+import '${name}/oauth'${routes(`
 const resource = 'https://api.example'
 app.use(protectedResource({ resource, authorizationServers: ['https://as.example'], scopes: ['read'] }))
 app.use(allowUnauthenticated({ paths: ['/public'] }))
@@ -191,13 +192,14 @@ check('one file bundled by esbuild', bundled, process.execPath, ['alone/app.cjs'
 
 const mcp = `@modelcontextprotocol/sdk@${pinned['@modelcontextprotocol/sdk']}`
 const others = ['express-jwt', 'express-oauth2-jwt-bearer', 'passport'].map((each) => `${each}@${pinned[each]}`)
-for (const [express, compiler, apps, beside] of [
-  ['4', '5.4', ['alone', 'express-jwt', 'passport'], others],
-  ['5', '6.0', Object.keys(APPS), others],
-  ['5', '6.0', Object.keys(APPS_OF_MCP), [mcp]],
+for (const [express, compiler, node, apps, beside] of [
+  ['4', '5.4', '20', ['alone', 'express-jwt', 'passport'], others],
+  ['5', '6.0', '20', Object.keys(APPS), others],
+  ['5', '6.0', '20', Object.keys(APPS_OF_MCP), [mcp]],
+  ['5', '7.0', '26', ['alone'], []],
 ]) {
-  const needed = [`express@${express}`, `@types/express@${express}`, '@types/passport', '@types/node@20']
-  const folder = install(`types of Express ${express}, ${apps.length}`, [
+  const needed = [`express@${express}`, `@types/express@${express}`, '@types/passport', `@types/node@${node}`]
+  const folder = install(`types of Express ${express} and Node ${node}, ${apps.length}`, [
     ...needed,
     ...beside,
     `typescript@~${compiler}.0`,
@@ -218,7 +220,7 @@ for (const [express, compiler, apps, beside] of [
       'node16',
       file,
     ]
-    check(`TypeScript ${compiler}, types of Express ${express}, ${app}`, folder, process.execPath, tsc, '')
+    check(`TypeScript ${compiler}, types of Express ${express} and Node ${node}, ${app}`, folder, process.execPath, tsc, '')
   }
 }
 
