@@ -12,7 +12,14 @@ import { NestFactory } from '@nestjs/core'
 import { createClient } from 'graphql-ws'
 import { io } from 'socket.io-client'
 import { WebSocket } from 'ws'
-import { type AdmittedMessage, type BearerOptions, type ChargedMessage, type Throttle, requireBearer } from '../../lib'
+import {
+  type AdmittedMessage,
+  type BearerOptions,
+  type ChargedMessage,
+  type DenialError,
+  type Throttle,
+  requireBearer,
+} from '../../lib'
 import { devIssuer } from '../../lib/testing'
 import { page } from '../support/markdown'
 import { until } from '../support/until'
@@ -76,35 +83,48 @@ describe('recipes of docs/websockets.md', () => {
     assert.equal(reason, 'io server disconnect')
   })
 
-  it('Socket.IO charges each message to the budget of the handshake, and refuses one without time left', async (t) => {
+  it("Socket.IO charges each message, and no waiting, to the user's budget, and refuses a socket without time left", async (t) => {
     const { server, throttled } = recipe('charged-socket.ts') as { server: Server; throttled: Throttle }
     t.after(() => throttled.close())
     const port = await listening(server)
-    const connect = () =>
-      io(`http://127.0.0.1:${port}`, { transports: ['websocket'], reconnection: false, forceNew: true })
-    const socket = connect()
-    after(() => socket.disconnect())
-    assert.deepEqual(await socket.emitWithAck('search', 'ada'), { found: ['ADA'] })
-    const spentMs = async () => (await throttled.usage('address:127.0.0.1'))[0]?.spentMs ?? 0
-    const before = await spentMs()
-    assert.ok(before > 0 && before < 5_000, `${before} ms`)
-    const charge = (message: unknown) => (message as ChargedMessage).req.throttle?.charge(10_001)
-    await until(async () => Number((await throttled.usage('address:127.0.0.1'))[0]?.endsInMs) > 3_000)
-    subscribe('express-tollgate:charged', function once(message) {
-      unsubscribe('express-tollgate:charged', once)
-      charge(message)
-    })
-    await socket.emitWithAck('search', 'grace')
-    const refused = (await socket.emitWithAck('search', 'mary')) as Record<string, unknown>
-    assert.equal(refused.error, 'throttled')
-    assert.ok(Number(refused.retryAfterSec) >= 1)
-    const [status] = await new Promise<[unknown]>((resolve) =>
-      connect().on('connect_error', (err) => resolve([(err as Error & { context?: { statusCode?: number } }).message])),
-    )
-    assert.equal(status, 'websocket error')
-    const polled = await fetch(`http://127.0.0.1:${port}/socket.io/?EIO=4&transport=polling`)
-    assert.equal(polled.status, 429)
-    assert.match(polled.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+    const connect = (token: string | undefined, ...transports: string[]) => {
+      const socket = io(`http://127.0.0.1:${port}`, {
+        auth: { token },
+        transports,
+        reconnection: false,
+        forceNew: true,
+      })
+      after(() => socket.disconnect())
+      return socket
+    }
+    const refusal = (socket: ReturnType<typeof io>) =>
+      new Promise((resolve) => socket.on('connect_error', (err: Error & { data?: unknown }) => resolve(err.data)))
+    for (const transport of ['websocket', 'polling']) {
+      const token = dev.token(transport)
+      let subject = ''
+      subscribe('express-tollgate:charged', (message) => (subject = (message as ChargedMessage).subject))
+      const socket = connect(token, transport)
+      assert.deepEqual(await socket.emitWithAck('search', 'ada'), { found: ['ADA'] })
+      await until(() => subject.endsWith(`:${transport}`))
+      await until(async () => Number((await throttled.usage(subject))[0]?.endsInMs) > 3_000)
+      const [spent] = await throttled.usage(subject)
+      await new Promise((resolve) => setTimeout(resolve, 500))
+      assert.equal((await throttled.usage(subject))[0]?.spentMs, spent?.spentMs, 'waiting costs nothing')
+      const charge = (message: unknown) => (message as ChargedMessage).req.throttle?.charge(10_001)
+      subscribe('express-tollgate:charged', function once(message) {
+        unsubscribe('express-tollgate:charged', once)
+        charge(message)
+      })
+      await socket.emitWithAck('search', 'grace')
+      const refused = (await socket.emitWithAck('search', 'mary')) as Record<string, unknown>
+      assert.equal(refused.error, 'throttled')
+      assert.ok(Number(refused.retryAfterSec) >= 1)
+      const { status, headers } = (await refusal(connect(token, transport))) as DenialError
+      assert.equal(status, 429)
+      assert.match(String(headers?.['Retry-After']), /^[1-9]\d*$/)
+      const nobody = (await refusal(connect(undefined, transport))) as DenialError
+      assert.deepEqual([nobody.status, nobody.code], [401, 'invalid_token'])
+    }
   })
 
   it('graphql-ws answers whoever has a token, and closes others with 4403', async () => {
