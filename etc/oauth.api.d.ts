@@ -2,7 +2,7 @@
 import { Request, Router, RequestHandler, Response } from "express";
 import "../shared/express-request.js";
 import "../shared/budget-of.js";
-import { KeyObject } from "node:crypto";
+import { webcrypto, KeyObject } from "node:crypto";
 import { Clock } from "../bearer/index.js";
 import { Dialect } from "../bearer/index.js";
 import { Placement } from "../bearer/index.js";
@@ -44,9 +44,7 @@ interface ClientMetadata {
     readonly require_pushed_authorization_requests?: boolean | undefined;
     readonly dpop_bound_access_tokens?: boolean | undefined;
 }
-type SigningKeyInput = string | {
-    readonly kty?: string;
-} | KeyObject;
+type SigningKeyInput = string | Pick<webcrypto.JsonWebKey, "kty"> | KeyObject;
 type PublicKeyInput = SigningKeyInput;
 type GrantName = "authorization_code" | "refresh_token" | "client_credentials" | "unauthenticated_session";
 type ResponseType = "code" | "id_token";

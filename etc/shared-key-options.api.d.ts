@@ -1,13 +1,11 @@
 // Written by npm run api-report. Do not edit.
-import { KeyObject } from "node:crypto";
+import { KeyObject, webcrypto } from "node:crypto";
 import { J as JsonObject } from "./json.js";
 type Algorithm = "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512" | "ES256" | "ES384" | "ES512" | "EdDSA" | "Ed25519" | "HS256" | "HS384" | "HS512";
 type Jwk = JsonObject & {
     readonly kty: string;
 };
-type KeyMaterial = KeyObject | string | Jwk | {
-    readonly kty?: string;
-};
+type KeyMaterial = KeyObject | string | Jwk | Pick<webcrypto.JsonWebKey, "kty">;
 type FindKey = (kid: string | undefined) => KeyMaterial | undefined | Promise<KeyMaterial | undefined>;
 type Secret = KeyObject | Uint8Array | string;
 interface KeyOptions {

@@ -220,7 +220,13 @@ for (const [express, compiler, node, apps, beside] of [
       'node16',
       file,
     ]
-    check(`TypeScript ${compiler}, types of Express ${express} and Node ${node}, ${app}`, folder, process.execPath, tsc, '')
+    check(
+      `TypeScript ${compiler}, types of Express ${express} and Node ${node}, ${app}`,
+      folder,
+      process.execPath,
+      tsc,
+      '',
+    )
   }
 }
 

@@ -1,11 +1,11 @@
-import type { KeyObject } from 'node:crypto'
+import type { KeyObject, webcrypto } from 'node:crypto'
 import type { JsonObject } from '../../http/json'
 
 /** A public key of RFC 7517, as a JWK Set holds it: `{ kty: 'EC', crv: 'P-256', x, y, kid: '2026-11' }`. */
 export type Jwk = JsonObject & { readonly kty: string }
 
 /** A public key: a KeyObject, a PEM (of a key or a certificate), or a JWK, also as `node:crypto` or jose exports it. */
-export type KeyMaterial = KeyObject | string | Jwk | { readonly kty?: string }
+export type KeyMaterial = KeyObject | string | Jwk | Pick<webcrypto.JsonWebKey, 'kty'>
 
 /** Function that finds the key of a `kid`; undefined if there is none. */
 export type FindKey = (kid: string | undefined) => KeyMaterial | undefined | Promise<KeyMaterial | undefined>

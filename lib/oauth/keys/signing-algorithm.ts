@@ -1,4 +1,4 @@
-import { KeyObject, createPrivateKey, createPublicKey } from 'node:crypto'
+import { KeyObject, createPrivateKey, createPublicKey, type webcrypto } from 'node:crypto'
 import { thumbprint } from '../../bearer/dpop/thumbprint'
 import { keyMismatch } from '../../bearer/keys/algorithm'
 import { ownKey } from '../../bearer/keys/own-key'
@@ -8,7 +8,7 @@ import { keyError } from '../../http/help'
 export type SigningAlgorithm = 'RS256' | 'ES256' | 'EdDSA'
 
 /** A private key as PEM, as JWK or as Node's own object. A PEM may have `\\n` for its line breaks, or be in base64, as in a .env file. */
-export type SigningKeyInput = string | { readonly kty?: string } | KeyObject
+export type SigningKeyInput = string | Pick<webcrypto.JsonWebKey, 'kty'> | KeyObject
 
 /** A public key in the same forms. */
 export type PublicKeyInput = SigningKeyInput
