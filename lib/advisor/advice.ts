@@ -94,8 +94,9 @@ function limitAdvice(totals: Distribution, limitMs: number): LimitAdvice {
 }
 
 function warningOf(refused: number): string {
+  const requests = refused === 1 ? '1 request was' : `${refused.toLocaleString('en')} requests were`
   return (
-    `${refused} requests were refused, so the totals are cut off at the limit and users would use more than is shown. ` +
+    `${requests} refused, so the totals are cut off at the limit and users would use more than is shown. ` +
     'Set dryRun: true for a day to see what they would use.'
   )
 }

@@ -42,7 +42,7 @@ describe('throttled.advise()', () => {
     const [first] = await throttled.advise({ limitsMs: [50, 1_000, 5_000] })
     assert.deepEqual([first?.subjectWindows, first?.refusedRequests, first?.processingMs], [3, 1, 1_340])
     assert.deepEqual(first?.limits.map(({ subjectWindows }) => subjectWindows), [2, 1, 0]) // prettier-ignore
-    assert.match(first?.warning ?? '', /^1 requests were refused/)
+    assert.match(first?.warning ?? '', /^1 request was refused/)
     clock.advance(120_000)
     for (const who of ['ada', 'grace']) assert.equal(await spend(who, 700), 200)
     const [second] = await throttled.advise()
