@@ -190,8 +190,8 @@ function showSubject(group, { subject, name: given, known, windows }, dryRun, at
   const { name, button, who, action } = own.get(group)
   const isFocused = document.activeElement === button
   const label = given ?? subject
-  write(name.firstElementChild, label.slice(0, -12))
-  write(name.lastElementChild, label.slice(-12))
+  writeName(name.firstElementChild, label.slice(0, -12))
+  writeName(name.lastElementChild, label.slice(-12))
   who.title = given === undefined ? '' : `${given}, ${subject}`
   write(button.lastElementChild, ` ${label}`)
   button.hidden = !known
@@ -214,7 +214,7 @@ function windowRow() {
 function showWindow(row, { window, spentMs, limitMs, holdMs, running, waiting, endsInMs }, dryRun, at) {
   const { kind, text } = stateOf(spentMs, limitMs, waiting, at + endsInMs, dryRun)
   row.className = kind
-  write(row.querySelector('.name'), window)
+  writeName(row.querySelector('.name'), window)
   write(row.querySelector('.spent'), seconds(spentMs) + (limitMs === null ? '' : ` of ${seconds(limitMs)}`))
   write(row.querySelector('.state'), text)
   row.querySelector('.state').title = `window ends at ${clockTime(at + endsInMs, at)}`
@@ -250,7 +250,7 @@ function refusedUntil({ at, subjects }) {
 }
 
 function showRefusal(item, { subject, name, count, againInMs, kinds }, ends, at) {
-  write(item.querySelector('.who'), name ?? subject ?? 'other subjects')
+  writeName(item.querySelector('.who'), name ?? subject ?? 'other subjects')
   write(item.querySelector('.spent'), requests(count))
   const isRefused = againInMs > 0 && kinds.some(({ dryRun }) => !dryRun)
   item.classList.toggle('past', !isRefused)
@@ -268,10 +268,10 @@ function kindItem() {
 }
 
 function showKind(item, { route, window, reason, dryRun, count }) {
-  writeRoute(item.querySelector('.route-name'), route)
+  writeName(item.querySelector('.route-name'), route)
   write(item.querySelector('.spent'), String(count))
   const why = REASONS[reason] ?? 'the store does not answer'
-  write(item.querySelector('.note'), `${why}, window ${window}${dryRun ? '; let in, dry run' : ''}`)
+  writeName(item.querySelector('.note'), `${why}, window ${window}${dryRun ? '; let in, dry run' : ''}`)
 }
 
 function routeItem() {
@@ -280,7 +280,7 @@ function routeItem() {
 }
 
 function showRoute(item, { route, requests: n, ms }, share, at) {
-  writeRoute(item.querySelector('.who'), route)
+  writeName(item.querySelector('.who'), route)
   write(item.querySelector('.note'), requests(n))
   const part = ms.aMinute > 0 ? `, ${Math.round(share * 100)} %` : ''
   write(item.querySelector('.spent'), duration(ms.aMinute) + part)
@@ -365,7 +365,7 @@ function showAdvice() {
   const refused = refusedRequests > 0 && !warning ? `; ${requests(refusedRequests)} would have been refused` : ''
   write(
     $('limit-note'),
-    `how much time users take per window of ${duration(windowMs)}, ${whose(advisor.source)}${refused}`,
+    `how much time users take per window of ${windowMs < 120_000 ? limit(windowMs) : duration(windowMs)}, ${whose(advisor.source)}${refused}`,
   )
   $('no-advice').hidden = bars.length > 0
   $('advice').hidden = bars.length === 0
@@ -395,6 +395,7 @@ function showLimit({ distribution: bars, subjectWindows: all, quantilesMs, limit
   write($('limit-value'), value)
   $('limit').setAttribute('aria-valuetext', value)
   const mark = $('limit-chart').querySelector('.chosen')
+  mark.toggleAttribute('hidden', limitMs === present) // the dashed line stands there
   const x = String(placeOf(limitMs) * 1_000)
   for (const end of ['x1', 'x2']) mark.setAttribute(end, x)
   for (const bar of $('limit-chart').querySelectorAll('rect'))
@@ -518,7 +519,7 @@ function point(box, shown) {
   const i = shown ?? points.length - 1
   const ago = (i - points.length + 1) * (STEP_MS / 1_000)
   const value = points[i] === null ? 'not asked' : format(points[i])
-  const time = new Date(Math.floor(at / STEP_MS) * STEP_MS + ago * 1_000).toLocaleTimeString()
+  const time = clockTime(Math.floor(at / STEP_MS) * STEP_MS + ago * 1_000, at)
   plot.setAttribute('aria-valuenow', String(ago))
   plot.setAttribute('aria-valuetext', `${value} at ${time}`)
   cursor.hidden = shown === undefined
@@ -568,11 +569,10 @@ function duration(ms) {
   return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Number((ms / 3_600_000).toFixed(1))} h`
 }
 
-/** A route breaks after its slashes. */
-function writeRoute(element, route) {
-  if (element.textContent === route) return
-  element.replaceChildren(...route.split(/(?<=\/)/).flatMap((part) => [part, document.createElement('wbr')]))
-  element.title = route
+/** A route, a window's name or a subject breaks after its slashes and colons, and before a parameter's colon. */
+function writeName(element, text) {
+  if (element.textContent === text) return
+  element.replaceChildren(...text.split(/(?<=\/|[^/]:)/).flatMap((part) => [part, document.createElement('wbr')]))
 }
 
 function write(element, text) {

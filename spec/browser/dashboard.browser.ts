@@ -10,6 +10,7 @@ import { until } from '../support/until'
 import { DESK, faultsOf, launch, looksWell } from './looks'
 
 const PASSWORD = 'Basic ' + Buffer.from('operator:hush').toString('base64')
+const LONG = '/organizations/:organization/reports/quarterly/:ms'
 const HOSTILE = '<img src=x onerror="document.title=1">'
 
 describe('the dashboard in a browser', () => {
@@ -33,6 +34,7 @@ describe('the dashboard in a browser', () => {
     const url = `redis://127.0.0.1:${redis.port}`
     const throttled = throttle({
       ...{ limitMs: 2_000, windowMs: 3_600_000, store: redisStore(url) },
+      routes: { [LONG]: { limitMs: 1_000 } },
       subject: (req: Request) => req.get('X-Who') ?? 'nobody',
     })
     const dashboard = throttleDashboard(throttled, {
@@ -95,6 +97,16 @@ describe('the dashboard in a browser', () => {
     assert.equal(await page.locator('#trouble').isVisible(), false)
     await looksWell(page, 'dashboard-busy')
     assert.equal(await slow, 200)
+  })
+
+  it('keeps the bar of each window on a phone, whatever its name', async () => {
+    for (const path of ['/spend/700', '/organizations/acme/reports/quarterly/700']) await ask(path, 'ada')
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(`${origin}/admin/throttle/`)
+    await page.locator('#subjects .name', { hasText: LONG }).waitFor()
+    const bars = await page.locator('#subjects .bar').all()
+    assert.equal(bars.length, 2)
+    for (const bar of bars) assert.ok(Number((await bar.boundingBox())?.width) > 60)
   })
 
   it('resets one subject, after asking, and keeps the focus', async () => {
@@ -188,7 +200,8 @@ describe('the dashboard in a browser', () => {
     await plot.focus()
     await page.keyboard.press('Home')
     assert.match(String(await plot.getAttribute('aria-valuetext')), /^0 in 5 s at \d/)
-    assert.match(await page.locator('#admitted-chart .value').innerText(), /^0 in 5 s · /)
+    assert.match(await page.locator('#admitted-chart .value').innerText(), /^0 in 5 s · \d\d:\d\d:\d\d$/)
+    assert.ok(Number((await page.locator('#admitted-chart .axis').boundingBox())?.height) < 24, 'in one line')
     await plot.blur()
     // The chart moves on by a point now and then: the one that counts may slip past the pointer.
     const box = await plot.boundingBox()
@@ -244,10 +257,12 @@ async function listen(throttled: Throttle, dashboard: ThrottleDashboard) {
   const app = express()
   app.use('/admin/throttle', dashboard)
   app.use(throttled)
-  app.get('/spend/:ms', (req, res) => {
-    budgetOf(req).charge(Number(req.params.ms))
-    res.end()
-  })
+  for (const path of ['/spend/:ms', LONG]) {
+    app.get(path, (req, res) => {
+      budgetOf(req).charge(Number(req.params.ms))
+      res.end()
+    })
+  }
   app.get('/persons/:id', (_req, res) => void res.end())
   app.get('/slow', (_req, res) => void setTimeout(() => res.end(), 4_000))
   const server = app.listen(0, '127.0.0.1')
