@@ -76,7 +76,7 @@ export function demo(options: DemoOptions): Demo {
   const admin = operators(origin, '/admin/throttle')
   const dashboard = throttleDashboard(throttled, {
     guard: admin.guard,
-    names: usernameOf,
+    names: displayName,
     title: 'the express-tollgate demo',
     ...(redis && { redis }),
   })
@@ -122,7 +122,9 @@ function inServiceDialect(api: Router): Express {
   return app
 }
 
-/** Display name of a subject on the dashboard: a user's sign-in name, or the subject itself. */
-function usernameOf(subject: string): string {
-  return users.find(({ id }) => subject.startsWith('user:') && subject.endsWith(`:${id}`))?.username ?? subject
+/** Display name of a subject on the dashboard: a user's sign-in name, a client's ID, or an address as it is. */
+function displayName(subject: string): string | undefined {
+  if (subject.startsWith('address:')) return subject
+  const id = subject.split(':').pop()
+  return users.find((user) => user.id === id)?.username ?? id
 }

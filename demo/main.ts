@@ -1,5 +1,4 @@
-// npm start. PORT (default 3000), ORIGIN (default: http://127.0.0.1 and the port), REDIS_URL (default: this process's
-// memory), DIALECT (default: standard), LIMIT_MS and WINDOW_MS (18 s in 60 s).
+// npm start. CONTRIBUTING.md has the variables that set it up.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -10,6 +10,8 @@ const MOST_RETRIES = 10
 const STORY_PATH = '/platform/tree/search?name=king'
 const [SIDE_BY_SIDE, BURST] = [3, 5]
 const STORY_PAUSE_MS = 1_200
+/** The story takes about 25 s. It ends here, whatever it waits for. */
+const STORY_MS = 45_000
 /** A time in the queue that is worth showing. */
 const QUEUED_MS = 200
 
@@ -87,13 +89,15 @@ async function comeBack() {
   await openSession(form, 'You are signed in.')
 }
 
-async function visit() {
+/** @param {AbortSignal} [signal] */
+async function visit(signal) {
   const form = { grant_type: 'unauthenticated_session', client_id: 'visitor-app', ip_address: '127.0.0.1' }
-  await openSession(form, 'This is an unauthenticated session: places and dates are open to it, nothing else.')
+  await openSession(form, 'This is an unauthenticated session: places and dates are open to it, nothing else.', signal)
 }
 
-async function openSession(form, done) {
-  const answer = await fetch(`${ISSUER}/token`, { method: 'POST', body: new URLSearchParams(form) })
+/** @param {AbortSignal} [signal] */
+async function openSession(form, done, signal) {
+  const answer = await fetch(`${ISSUER}/token`, { method: 'POST', body: new URLSearchParams(form), signal })
   const tokens = await answer.json()
   if (!answer.ok) return say(`${answer.status} ${tokens.error}: ${tokens.error_description ?? ''}`, true)
   keepSession(tokens)
@@ -144,7 +148,7 @@ function tokenView(name, token) {
   if (!parts) return element('p', {}, `${name}: opaque`)
   const view = (title, json) =>
     element('div', {}, element('h3', {}, title), code(`${name}, ${title}`, JSON.stringify(json, undefined, 2)))
-  const expires = new Date(parts.payload.exp * 1_000).toLocaleTimeString()
+  const expires = new Date(parts.payload.exp * 1_000).toLocaleTimeString([], { hourCycle: 'h23' })
   const summary = element(
     'summary',
     {},
@@ -166,44 +170,61 @@ function decoded(token) {
 
 // --- The story
 
-/** Searches side by side until the limit is used up, waits as long as the refusal says, and searches again. */
 async function play() {
+  const story = new AbortController()
+  const timer = setTimeout(() => story.abort(), STORY_MS)
   $('play').disabled = true
+  $('budget').scrollIntoView({ block: 'nearest' }) // on a phone it is below the fold
   try {
-    if (!session) await visit()
-    if (!session) return
-    step('search')
-    await searches(SIDE_BY_SIDE)
-    await pause(STORY_PAUSE_MS)
-    step('burst')
-    let last
-    // A window may end during a burst: then the next one is filled.
-    for (let round = 0; last === undefined && round < 5; round++) {
-      last = (await searches(BURST)).find((answer) => answer?.status === 429)
-    }
-    step('refusal')
-    const refused = $('log').querySelector('b.spent')?.closest('details')
-    if (refused) refused.open = true
-    say('429: the limit is used up. Retry-After says how long to wait, the body says why.', true)
-    await pause(STORY_PAUSE_MS)
-    for (let retry = 0; last?.status === 429 && retry < MOST_RETRIES; retry++) {
-      step('wait')
-      for (let left = Number(last.headers.get('Retry-After')); left > 0; left--) {
-        $('story-left').textContent = ` ${left} s`
-        await pause(1_000)
-      }
-      last = await call(STORY_PATH, MOST_RETRIES)
-    }
-    step(last?.ok ? 'let-in' : undefined)
+    await tell(story.signal)
+  } catch (err) {
+    step(undefined)
+    const late = `The story ends after ${STORY_MS / 1_000} s: the window lasts longer, or others use up its time.`
+    say(story.signal.aborted ? late : `That did not work: ${err.message}`, true)
   } finally {
+    clearTimeout(timer)
     $('play').disabled = false
     $('play').textContent = 'Play it again'
   }
 }
 
+/**
+ * Searches side by side until the limit is used up, waits as long as the refusal says, and searches again.
+ *
+ * @param {AbortSignal} signal ends each wait
+ */
+async function tell(signal) {
+  if (!session) await visit(signal)
+  if (!session) return
+  step('search')
+  await searches(SIDE_BY_SIDE, signal)
+  await pause(STORY_PAUSE_MS, signal)
+  step('burst')
+  let last
+  // A window may end during a burst: then the next one is filled.
+  for (let round = 0; last === undefined && round < 5; round++) {
+    last = (await searches(BURST, signal)).find((answer) => answer?.status === 429)
+  }
+  if (last === undefined) return step(undefined)
+  step('refusal')
+  const refused = $('log').querySelector('b.spent')?.closest('details')
+  if (refused) refused.open = true
+  say('429: the limit is used up. Retry-After says for how long.', true)
+  await pause(STORY_PAUSE_MS, signal)
+  while (last?.status === 429) {
+    step('wait')
+    for (let left = Number(last.headers.get('Retry-After')); left > 0; left--) {
+      $('story-left').textContent = ` ${left} s`
+      await pause(1_000, signal)
+    }
+    last = await call(STORY_PATH, MOST_RETRIES, signal)
+  }
+  step(last?.ok ? 'let-in' : undefined)
+}
+
 /** @returns {Promise<(Response | undefined)[]>} the answers, in the order of the requests */
-function searches(count) {
-  return Promise.all(Array.from({ length: count }, () => call(STORY_PATH, MOST_RETRIES)))
+function searches(count, signal) {
+  return Promise.all(Array.from({ length: count }, () => call(STORY_PATH, MOST_RETRIES, signal)))
 }
 
 /** Marks one step as the present one and those before it as done. */
@@ -218,23 +239,30 @@ function step(name) {
   $('story-left').textContent = ''
 }
 
-function pause(ms) {
-  return new Promise((resolve) => setTimeout(resolve, ms))
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
 }
 
 // --- Calls
 
-/** Resolves with the answer; undefined where there was none. */
-async function call(path, retries = 0) {
+/**
+ * Resolves with the answer; undefined where there was none. Rejects where the signal ended it.
+ *
+ * @param {AbortSignal} [signal]
+ */
+async function call(path, retries = 0, signal) {
   const url = $('service-dialect').checked ? `${path}${path.includes('?') ? '&' : '?'}dialect=familysearch` : path
   const headers = session ? { Authorization: `Bearer ${session.access_token}` } : {}
   const request = { window: windowOf.get(path.split('?')[0]), since: performance.now() }
   underWay.add(request)
-  const waiting = element('li', {}, element('span', { class: 'path' }, path), element('span', { class: 'cost' }))
+  const waiting = element('li', {}, pathOf(path), element('span', { class: 'cost' }))
   Object.assign(request, { line: waiting })
   $('under-way').append(waiting)
   try {
-    const answer = await fetch(url, { headers, cache: 'no-store' })
+    const answer = await fetch(url, { headers, cache: 'no-store', signal })
     const body = await answer.text()
     underWay.delete(request)
     learnWindows(path, answer.headers)
@@ -246,6 +274,7 @@ async function call(path, retries = 0) {
     else say(cost === null ? told : `${told}, ${cost} ms`)
     return answer
   } catch (err) {
+    if (signal?.aborted) throw err
     say(`${path}: no answer (${err.message})`, true)
   } finally {
     underWay.delete(request)
@@ -296,7 +325,7 @@ function showAnswer(path, answer, body, tookMs) {
     'summary',
     {},
     element('b', { class: kind }, String(answer.status)),
-    element('span', { class: 'path' }, path),
+    pathOf(path),
     element('span', { class: 'cost' }, cost === null ? '' : `${cost} ms${queued}`),
   )
   for (const old of $('log').querySelectorAll('details[open]')) old.open = false
@@ -347,7 +376,7 @@ function gaugeOf(name) {
   const meter = { role: 'meter', 'aria-label': `Processing time left, window ${name}`, 'aria-valuemin': '0' }
   const gauge = element('div', { class: 'gauge', 'data-window': name })
   gauge.append(
-    element('p', { class: 'name' }, name),
+    element('p', { class: 'name' }, ...breakable(name)),
     element('p', { class: 'left' }),
     element('div', { class: 'bar', ...meter }, element('div', { class: 'fill' })),
     element('p', { class: 'terms' }),
@@ -407,6 +436,15 @@ function write(element, text) {
 /** Text that may be wider or longer than its place: a keyboard can scroll it. */
 function code(label, text) {
   return element('pre', { tabindex: '0', role: 'region', 'aria-label': label }, text)
+}
+
+function pathOf(path) {
+  return element('span', { class: 'path' }, ...breakable(path))
+}
+
+/** A path breaks after its slashes and before its query. */
+function breakable(path) {
+  return path.split(/(?<=\/)|(?=\?)/).flatMap((part) => [part, element('wbr', {})])
 }
 
 /** Children are elements or text, never markup. */

@@ -124,6 +124,26 @@ describe('the console in a browser', () => {
     await looksWell(page, 'console-story')
   })
 
+  it('ends its story after 45 s, whether it waits for a window or for an answer', async () => {
+    await close()
+    await open(2_592_000_000)
+    await page.clock.install()
+    await page.reload()
+    const ends = async () => {
+      await page.clock.fastForward(45_000)
+      await said(/^The story ends after 45 s/)
+      await page.locator('#play:enabled', { hasText: 'Play it again' }).waitFor()
+      assert.equal(await page.locator('#steps [aria-current], #under-way > *').count(), 0)
+    }
+    await page.click('#play')
+    await page.locator('#steps [aria-current]', { hasText: /^Wait \d+ s$/ }).waitFor()
+    await ends()
+    await page.route('**/platform/tree/search*', () => undefined) // which is never answered
+    await page.click('#play')
+    await page.locator('#under-way li').nth(2).waitFor()
+    await ends()
+  })
+
   it('lets a visitor see places, and nobody else', async () => {
     await page.click('#visit')
     await said('unauthenticated session')
