@@ -34,6 +34,18 @@ export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
 /** Reasons that are a client's fault unless there is a cause. */
 const IF_CAUSED: ReadonlySet<Reason> = new Set(['unknown_key', 'session_kind', 'claim_check'])
 
+const GRAPH = 'it is for Microsoft Graph alone. Let the client ask for a scope of this API: api://<application id>/…'
+
+/** Audiences that no API of one's own should take, and what to do instead. */
+const FOR_OTHERS: ReadonlyMap<unknown, string> = new Map([
+  [
+    'account',
+    "nearly all tokens of a Keycloak realm have 'account'. Add an audience mapper, so that aud names this API",
+  ],
+  ['https://graph.microsoft.com', GRAPH],
+  ['00000003-0000-0000-c000-000000000000', GRAPH],
+])
+
 const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknown) => string } = {
   keys_unavailable({ issuer }, cause) {
     const { why, remedy } = fetchFailure(cause, 'documents')
@@ -83,11 +95,15 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
   },
 
   audience({ issuer, received, expected }) {
+    const of = `a token of the issuer ${shown(issuer)} was refused with 401, since it is for the audience ${shown(received)}`
+    const isOfRealm = String(issuer).includes('/realms/')
+    const others = [received].flat().filter((one) => one !== 'account' || isOfRealm)
+    const forOthers = others.map((one) => FOR_OTHERS.get(one)).find((one) => one !== undefined)
+    if (forOthers !== undefined) return `${of}: ${forOthers}`
     const known = withOtherSlash(received, expected)
     const written = known === undefined ? shown(received) : `['${known}', '${String(received)}']`
     return (
-      `a token of the issuer ${shown(issuer)} was refused with 401, since it is for the audience ${shown(received)} and ` +
-      `this API is ${shown(expected)}. If it should be let in: ` +
+      `${of} and this API is ${shown(expected)}. If it should be let in: ` +
       (received === undefined
         ? 'have the issuer set aud, or name what is checked instead: audience: { instead: … }'
         : `${known === undefined ? '' : 'they differ by the slash at the end; '}write audience: ${written}`)

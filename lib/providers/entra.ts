@@ -27,6 +27,8 @@ export type EntraOptions = {
     }
 )
 
+const ONE_OR_SEVERAL = "tenant (or tenants: ['<tenant id>', …])"
+
 /**
  * Access tokens of Microsoft Entra ID, of one tenant or of several. Where front end and API share a registration, its ID
  * tokens have the API's audience, too: only what names a client, and scopes or roles, is an access token. Users are
@@ -35,8 +37,9 @@ export type EntraOptions = {
  *
  * @see https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
  */
-export function entra({ tenant, tenants, audience, version = 2, clients, more }: EntraOptions): IssuerOptions {
-  const of = tenants === undefined ? needText('entra', 'tenant', tenant) : '{tid}'
+export function entra({ audience, version = 2, clients, more, ...given }: EntraOptions): IssuerOptions {
+  const tenants = Array.isArray(given.tenants) ? given.tenants.map(lowerCase) : given.tenants
+  const of = tenants === undefined ? lowerCase(needText('entra', ONE_OR_SEVERAL, given.tenant)) : '{tid}'
   const ids = [of, ...(Array.isArray(tenants) ? (tenants as unknown[]) : [])]
   const many = ids.find((id) => ['common', 'organizations', 'consumers'].includes(id as string))
   if (many !== undefined) {
@@ -75,4 +78,9 @@ export function entra({ tenant, tenants, audience, version = 2, clients, more }:
     },
     more,
   )
+}
+
+/** A tenant's id as tokens have it: databases and scripts may hold it in capitals. */
+function lowerCase<Id>(id: Id): Id {
+  return typeof id === 'string' ? (id.toLowerCase() as Id) : id
 }

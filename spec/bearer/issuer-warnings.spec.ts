@@ -270,6 +270,23 @@ describe('requireBearer() tells the operator', () => {
     }
   })
 
+  it('of an audience that no API should take, and what to do instead', async (t) => {
+    const flushed = listening(t)
+    const { issuer, token } = await serveIssuer(a)
+    const realm = `${issuer}/realms/acme`
+    for (const [iss, aud, remedy] of [
+      [realm, 'account', 'Add an audience mapper, so that aud names this API'],
+      [realm, ['broker', 'account'], 'Add an audience mapper, so that aud names this API'],
+      [issuer, 'https://graph.microsoft.com', 'Let the client ask for a scope of this API: api://<application id>/…'],
+      [issuer, 'account', "If it should be let in: write audience: 'account'"],
+    ] as const) {
+      const { ask } = await api({ issuer: iss, audience: 'api', jwksUri: `${issuer}/keys` })
+      assert.equal((await ask(token(a, { iss, aud }))).status, 401)
+      const [message = ''] = await flushed()
+      assert.ok(message.endsWith(remedy), message)
+    }
+  })
+
   it('of each issuer, and of each cause, within a minute', async (t) => {
     const flushed = listening(t)
     const [one, other] = [await serveIssuer(a), await serveIssuer(a)]

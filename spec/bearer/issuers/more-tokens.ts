@@ -28,6 +28,12 @@ function token(
 
 const RS256 = { alg: 'RS256', typ: 'JWT', kid: 'k1' }
 
+const tid = '72f988bf-86f1-41af-91ab-2d7cd011db47'
+const external = {
+  ...{ iss: `https://${tid}.ciamlogin.com/${tid}/v2.0`, aud: '6e74172b-be56-4843-9ff4-e66a39bb12e3', tid, ver: '2.0' },
+  ...{ azp: '7c12c80b-9fb5-4dec-abba-e43254ba4279', oid: '690222be-ff1a-4d56-abd1-7e4f7d38e474', sub: 'pairwise' },
+}
+
 const api = 'microsoft:identityserver:6e74172b-be56-4843-9ff4-e66a39bb12e3'
 const app = '7c12c80b-9fb5-4dec-abba-e43254ba4279'
 const service = '0b4c2f16-5d0e-4d7b-8a3c-52f1c6a9e7d4'
@@ -58,6 +64,15 @@ const ES256 = { alg: 'ES256', typ: 'JWT', kid: 'k2' }
 
 /** Tokens for recipes that the corpus has none for, in the form that their issuers make them. */
 export const MORE_TOKENS: readonly Case[] = [
+  token(
+    'entra-external-user',
+    RS256,
+    { ...external, scp: 'read' },
+    {
+      ...{ userId: external.oid, clientId: external.azp, scopes: ['read'] },
+    },
+  ),
+  token('entra-external-id-token', RS256, { ...external, azp: undefined, aud: external.aud }, 'claim_check'),
   token('adfs-user', RS256, { ...adfs, upn }, { userId: upn, clientId: app, scopes: ['openid', 'read'] }),
   token(
     'adfs-service',

@@ -324,6 +324,11 @@ describe('presets of express-tollgate/providers', () => {
     }
   })
 
+  it('entra() takes the ids of tenants in capitals, too, as some databases have them', () => {
+    assert.equal(entra({ tenant: 'ABC-1', audience }).issuer, 'https://login.microsoftonline.com/abc-1/v2.0')
+    assert.deepEqual(entra({ tenants: ['ABC-1', 'abc-2'], audience }).tenants, ['abc-1', 'abc-2'])
+  })
+
   it('say nobody’s session where the claims name nobody', () => {
     const read = (issuer: IssuerOptions, claims: Record<string, unknown>) => issuer.session?.(claims, { header: {} })
     assert.equal(read(auth0({ domain, audience }), {}), undefined)
@@ -348,7 +353,7 @@ describe('presets of express-tollgate/providers', () => {
     ['clerk', 'domain', (value) => clerk({ domain: value, machine: 'm' })],
     ['clerk', 'machine', (value) => clerk({ domain, machine: value ?? '' })],
     ['cognito', 'userPoolId', (value) => cognito({ userPoolId: value, clients: ['c'] })],
-    ['entra', 'tenant', (value) => entra({ tenant: value, audience })],
+    ['entra', "tenant (or tenants: ['<tenant id>', …])", (value) => entra({ tenant: value, audience })],
     ['firebase', 'project', (value) => firebase({ project: value })],
     ['hydra', 'issuer', (value) => hydra({ issuer: value, audience })],
     ['keycloak', 'realm', (value) => keycloak({ realm: value, audience })],

@@ -32,6 +32,7 @@ function recipeOf({ id, recipe: { issuer, audience, requirements } }: Case): str
   if (requirements.includes('firebase.tenant')) return 'firebase-tenant'
   if (id.startsWith('entra')) {
     if (requirements.includes('multi-tenant')) return 'entra-tenants'
+    if (String(issuer).includes('ciamlogin.com')) return 'entra-external'
     return String(issuer).includes('sts.windows.net') ? 'entra-v1' : 'entra'
   }
   if (id.startsWith('clerk-both')) return 'clerk-both'
@@ -52,6 +53,7 @@ const FETCHED: Readonly<Record<string, string>> = {
   entra: `https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0${METADATA}`,
   'entra-v1': `https://sts.windows.net/72f988bf-86f1-41af-91ab-2d7cd011db47${METADATA}`,
   'entra-tenants': 'https://login.microsoftonline.com/common/discovery/v2.0/keys',
+  'entra-external': `https://72f988bf-86f1-41af-91ab-2d7cd011db47.ciamlogin.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0${METADATA}`,
   cognito: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbCdEfGhI/.well-known/jwks.json',
   keycloak: `https://sso.example.org/realms/acme${METADATA}`,
   google: 'https://www.googleapis.com/oauth2/v3/certs',
@@ -194,8 +196,8 @@ describe('recipes of docs/providers.md against the tokens of their issuers', () 
     })
   }
 
-  it('are 107 cases of the corpus and 22 more, and use every recipe', () => {
-    assert.deepEqual([cases.length, MORE_TOKENS.length], [107, 22])
+  it('are 107 cases of the corpus and 24 more, and use every recipe', () => {
+    assert.deepEqual([cases.length, MORE_TOKENS.length], [107, 24])
     assert.deepEqual(
       [...recipes.keys()].filter((name) => !used.has(name)),
       [],

@@ -122,9 +122,11 @@ describe('recipes of docs/providers.md', () => {
       res.end(JSON.stringify(rest === '/keys' ? { keys: [jwk] } : { issuer, jwks_uri: `${issuer}/keys` }))
     })
     const url = await appOf("Tenants by the issuer's name", { 'https://sso.example.org': sso.url })
-    const token = (realm: string) => tokenOf({ iss: `${sso.url}/realms/${realm}`, aud: 'tree-api' })
+    const token = (realm: string, typ = 'Bearer') =>
+      tokenOf({ iss: `${sso.url}/realms/${realm}`, aud: 'tree-api', typ, sid: 's', azp: 'web' })
     assert.deepEqual([await ask(url, token('acme')), await ask(url, token('globex'))], ['user ada: ', 'user ada: '])
     assert.equal(await ask(url, token('initech')), 401)
+    assert.equal(await ask(url, token('acme', 'ID')), 401)
   })
 
   it('the Firebase emulator, in development only', async () => {
