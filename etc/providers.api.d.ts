@@ -44,7 +44,7 @@ type EntraOptions = {
     readonly tenants: Tenants;
     readonly tenant?: undefined;
 });
-declare function entra({ tenant, tenants, audience, version, clients, more }: EntraOptions): IssuerOptions;
+declare function entra({ audience, version, clients, more, ...given }: EntraOptions): IssuerOptions;
 interface FirebaseOptions {
     readonly project: string;
     readonly tenant?: string | undefined;

@@ -47,7 +47,7 @@ describe('requireBearer({ issuers })', () => {
     assert.equal(await ask(token(two.issuer, 'api-2', 'RS256')), 401)
     assert.equal(await ask(token(one.issuer, 'api-1', 'ES256')), 401)
     const same = { ...two, key: { ...one.key, kid: 'k2' } } as IssuerLike
-    const both = await asking({ issuers: [one, same] } as BearerOptions)
+    const both = await asking({ issuers: [one, same] })
     assert.equal(await both(token(two.issuer, 'api-2')), 401) // its kid is the other's
   })
 
