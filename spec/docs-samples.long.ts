@@ -683,13 +683,13 @@ describe('docs/kubernetes.md', () => {
       const env = { ...process.env, PORT, REDIS_URL: `redis://127.0.0.1:${process.env.SPEC_REDIS_PORT}` }
       const child = spawn(process.execPath, [...TYPESCRIPT, join(home, 'server.ts')], { env, stdio: 'inherit' })
       const url = `http://127.0.0.1:${PORT}`
-      await until(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200)
+      await until(async () => (await fetch(`${url}/healthz`).catch(() => undefined))?.status === 200)
       return { url, child, ended: once(child, 'exit') }
     }
     const pods = await Promise.all([pod(), pod()])
     const client = { 'X-Forwarded-For': '10.77.0.1' }
     for (const { url } of pods) {
-      assert.equal((await ask(`${url}/livez`)).status, 200)
+      assert.equal((await ask(`${url}/healthz`)).status, 200)
       const answer = await ask(url, client)
       assert.deepEqual([answer.status, answer.field('x-throttle-window-size')], [200, '18000'])
     }
