@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
-import { type IncomingMessage, type RequestListener, type ServerResponse, createServer } from 'node:http'
+import { type IncomingMessage, type RequestListener, ServerResponse, createServer, get } from 'node:http'
 import { after, describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import connect from 'connect'
@@ -8,7 +8,9 @@ import express, { type NextFunction, type Request, type RequestHandler, type Res
 import { Server } from 'socket.io'
 import { io } from 'socket.io-client'
 import {
+  type DenialError,
   type Middleware,
+  type OnDenied,
   addressSubject,
   allowUnauthenticated,
   budgetOf,
@@ -180,6 +182,39 @@ describe('outside Express', () => {
       assert.equal(connected, 'connected')
     })
   }
+
+  it('run on the request of an upgrade, with a response that is never sent: the user pays as long as the socket lives', async () => {
+    const onDenied: OnDenied = (err, _req, _res, next) => next(err)
+    const bearer = requireBearer({ ...dev.options, warnings: false, onDenied })
+    const throttled = throttle({ limitMs: 1_000_000, windowMs: 86_400_000, onDenied })
+    const { server, url } = await serve((req, res) => res.end())
+    server.on('upgrade', (req: Request, socket) => {
+      const res = new ServerResponse(req) as Response
+      const answer = (status: number) => socket.end(`HTTP/1.1 ${status} -\r\n\r\n`)
+      const next = (then: () => void) => (err?: unknown) => void (err ? answer((err as DenialError).status) : then())
+      const admitted = next(() => {
+        const budget = budgetOf(req)
+        budget.settle()
+        budget.charge(600_000) // a message
+        answer(200)
+      })
+      bearer(
+        req,
+        res,
+        next(() => throttled(req, res, admitted)),
+      )
+    })
+    const upgrade = (headers: object) =>
+      new Promise<unknown>((resolve, reject) => {
+        const asked = get(url, { headers: { ...headers, connection: 'Upgrade', upgrade: 'websocket' } })
+        asked.on('response', (res) => resolve(res.resume().statusCode)).on('error', reject)
+      })
+    const statuses = []
+    for (const headers of [as('ada'), {}, as('ada'), as('ada')]) statuses.push(await upgrade(headers))
+    assert.deepEqual(statuses, [200, 401, 200, 429])
+    const [usage] = await throttled.usage(`user:${dev.options.issuer.length}:${dev.options.issuer}:ada`)
+    assert.ok(Number(usage?.spentMs) >= 1_200_000 && Number(usage?.spentMs) < 1_300_000, String(usage?.spentMs))
+  })
 
   async function listening(app: RequestListener): Promise<string> {
     return (await serve(app)).url
