@@ -112,10 +112,9 @@ const WRONG_APPS: [app: unknown, error: RegExp][] = [
   [{ ...APP, publicKeys: ['hunter2'] }, /publicKeys of web .* could not be read$/],
 ]
 
-/** Password hashes of several kinds, the first two as hashPassword() makes and made them. */
+/** Password hashes of several kinds, the first as hashPassword() makes them. */
 const HASHES = [
   `$scrypt$ln=17,r=8,p=1$${'a'.repeat(22)}$${'b'.repeat(43)}`,
-  `scrypt$17$${'a'.repeat(22)}$${'b'.repeat(43)}`,
   `$argon2id$v=19$m=19456,t=2,p=1$${'a'.repeat(22)}$${'b'.repeat(43)}`,
   `$2b$12$${'a'.repeat(53)}`,
   `$6$${'a'.repeat(16)}$${'b'.repeat(86)}`,

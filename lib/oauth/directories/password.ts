@@ -15,10 +15,8 @@ const LONGEST_BYTES = 1_024
 
 /** The PHC string format, with base64 without padding. */
 const PHC = /^\$scrypt\$ln=(\d{1,2}),r=8,p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/
-/** The format of earlier versions. */
-const OLD_FORM = /^scrypt\$(\d{1,2})\$([A-Za-z0-9_-]{22})\$([A-Za-z0-9_-]{43})$/
-/** The beginnings of password hashes: PHC strings, crypt(3), and the format of earlier versions. */
-const ANY_HASH = /^(\$(scrypt|argon2(id|i|d)|pbkdf2(-\w+)?|2[abxy]|bcrypt(-\w+)?|[156y7])\$|scrypt\$\d)/
+/** The beginnings of password hashes: PHC strings and crypt(3). */
+const ANY_HASH = /^\$(scrypt|argon2(id|i|d)|pbkdf2(-\w+)?|2[abxy]|bcrypt(-\w+)?|[156y7])\$/
 /** The salt of hashes whose result is discarded. */
 const DECOY_SALT = randomBytes(16)
 
@@ -97,7 +95,7 @@ export async function isPassword(
 }
 
 function partsOf(hash: string): { cost: number; salt: Buffer; key: Buffer } | undefined {
-  const [, cost, salt = '', key = ''] = PHC.exec(hash) ?? OLD_FORM.exec(hash) ?? []
+  const [, cost, salt = '', key = ''] = PHC.exec(hash) ?? []
   if (Number(cost ?? 0) < LEAST_COST || Number(cost) > MOST_COST) return undefined
   return { cost: Number(cost), salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') }
 }

@@ -18,8 +18,8 @@ interface Generation {
   readonly key: string
   /** How many rotations were before. */
   readonly number: number
-  /** When its token ends, in milliseconds since 1970. Undefined for tokens of earlier versions. */
-  readonly endsAtMs?: number
+  /** When its token ends, in milliseconds since 1970. */
+  readonly endsAtMs: number
 }
 
 /** A refresh token that this server issued. */
@@ -71,7 +71,7 @@ export class RefreshTokens {
     const number = bytes.readUInt32BE(HANDLE_BYTES)
     const kept = await this.records.get<Generation>('refresh', placeOf(handle, number))
     if (!kept || kept.number < number || !isMac(bytes, kept.key)) return undefined
-    if (kept.number === number && this.clock.date() >= (kept.endsAtMs ?? Infinity)) return undefined
+    if (kept.number === number && this.clock.date() >= kept.endsAtMs) return undefined
     return { authorization: kept.authorization, handle, number, kept }
   }
 
@@ -109,8 +109,8 @@ export class RefreshTokens {
     return after && after.number > number ? after : undefined
   }
 
-  private async keep(handle: Buffer, generation: Generation): Promise<string> {
-    const kept = { ...generation, endsAtMs: this.clock.date() + this.lifetimeMs }
+  private async keep(handle: Buffer, generation: Omit<Generation, 'endsAtMs'>): Promise<string> {
+    const kept: Generation = { ...generation, endsAtMs: this.clock.date() + this.lifetimeMs }
     await this.records.set('refresh', placeOf(handle, kept.number), kept, this.lifetimeMs)
     return tokenOf(handle, kept)
   }
