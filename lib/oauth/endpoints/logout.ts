@@ -72,7 +72,7 @@ export function logoutEndpoint(parts: Parts): Endpoint {
       await sessions.signOut(session)
       res.append('Set-Cookie', cookies.write('session', ''))
     }
-    if (sid !== undefined && sid !== session?.sid) await revocations.revokeSession(sid)
+    if (sid !== undefined && sid !== session?.sid) await revocations.revoke('session', sid)
     if (uri === undefined) return pages.loggedOut(res)
     if (stranger !== undefined) return pages.loggedOut(res, { link: uri, app: stranger, host: hostOf(uri) })
     redirect(res, uri)

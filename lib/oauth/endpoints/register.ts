@@ -3,8 +3,7 @@ import { findToken, isToken } from '../../bearer/credentials/credentials'
 import { refuse } from '../../bearer/refusal/refusal'
 import { hashOf, newId, newSecret, sameSecret } from '../../http/secret'
 import { strangerClient } from '../clients/stranger-client'
-import { OAuthError } from '../oauth-error'
-import { type ClientMetadata, readClientMetadata } from '../parameters/client-metadata'
+import { type ClientMetadata, invalidMetadata, readClientMetadata } from '../parameters/client-metadata'
 import { jsonOf } from '../parameters/form'
 import { grantableScope } from '../parameters/requested-scope'
 import type { Uses } from '../parts'
@@ -79,7 +78,7 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
 
   async function remove(req: Request, res: Response): Promise<void> {
     const { clientId } = (await ownRegistration(req)).registered.client
-    await parts.revocations.revokeClient(clientId)
+    await parts.revocations.revoke('client', clientId)
     await clients.remove(clientId)
     res.status(204).end()
   }
@@ -130,8 +129,4 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
       }),
     }
   }
-}
-
-function invalidMetadata(message: string): OAuthError {
-  return new OAuthError('invalid_client_metadata', message)
 }

@@ -37,7 +37,7 @@ export function platformLogoutEndpoint(
   async function platformLogout(req: Request, res: Response): Promise<void> {
     const claims = await requireAccessToken(parts, req, parts.tokenFrom)
     if (claims.auth_time === undefined) await revokeToken(parts, req, claims)
-    else await parts.revocations.revokeGrant(claims.grant_id)
+    else await parts.revocations.revoke('grant', claims.grant_id)
     if (claims.sid !== undefined) await parts.sessions.end(claims.sid)
     res.status(204).end()
   }

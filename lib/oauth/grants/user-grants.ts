@@ -52,7 +52,7 @@ export function userGrants(parts: Parts): readonly Grant[] {
     const spent = await codes.spend(code)
     if (!spent?.first) {
       // RFC 6749 §4.1.2, RFC 9700 §4.5: the code was used twice, so one of the two users may be a thief.
-      await revocations.revokeGrant(authorization.grantId)
+      await revocations.revoke('grant', authorization.grantId)
       throw refuse('the code was used before: its tokens are revoked')
     }
     return { ...tokens, ...(refresh !== undefined && { refresh_token: refresh }) }

@@ -105,6 +105,7 @@ function invalidRedirectUri(message: string): OAuthError {
   return new OAuthError('invalid_redirect_uri', message)
 }
 
-function invalidMetadata(message: string): OAuthError {
+/** `invalid_client_metadata` (RFC 7591 §3.2.2). */
+export function invalidMetadata(message: string): OAuthError {
   return new OAuthError('invalid_client_metadata', message)
 }

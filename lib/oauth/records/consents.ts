@@ -1,7 +1,7 @@
 import type { Clock } from '../../http/clock'
 import { hashOf } from '../../http/secret'
 import type { Records } from './records'
-import { APPROVED_MS, type RevocationRecords } from './revocation-records'
+import { APPROVED_MS, type RevocationRecords, appOf } from './revocation-records'
 
 /** What an app asks a user to approve. */
 export interface ApprovalRequest {
@@ -63,7 +63,7 @@ export class Consents {
       sinceMs: before?.sinceMs ?? this.clock.date(),
       ...(mark !== undefined && { mark }),
     }
-    await this.records.set('approval', idOf(userId, clientId), approval, APPROVED_MS)
+    await this.records.set('approval', appOf(userId, clientId), approval, APPROVED_MS)
     // Another process may write the list at the same moment. What it left out is added again.
     for (let tries = 0; tries < 5; tries++) {
       const listed = await this.listed(userId)
@@ -94,23 +94,19 @@ export class Consents {
   /** Withdraws an approval, and with it every token that the app has for the user. */
   async withdraw(userId: string, clientId: string): Promise<void> {
     await this.revocations.revokeApp(userId, clientId)
-    await this.records.claim('approval', idOf(userId, clientId), 0)
+    await this.records.claim('approval', appOf(userId, clientId), 0)
     const left = (await this.listed(userId)).filter((one) => one !== clientId)
     await this.records.set('approved', hashOf(userId), left, APPROVED_MS)
   }
 
   private async find(userId: string, clientId: string): Promise<Approval | undefined> {
-    const approval = await this.records.get<Approval>('approval', idOf(userId, clientId), APPROVED_MS)
+    const approval = await this.records.get<Approval>('approval', appOf(userId, clientId), APPROVED_MS)
     if (!approval || !(await this.revocations.isUserRevoked(userId, approval.mark))) return approval
-    await this.records.claim('approval', idOf(userId, clientId), 0) // before the user's mark is forgotten
+    await this.records.claim('approval', appOf(userId, clientId), 0) // before the user's mark is forgotten
     return undefined
   }
 
   private async listed(userId: string): Promise<readonly string[]> {
     return (await this.records.get<readonly string[]>('approved', hashOf(userId), APPROVED_MS)) ?? []
   }
-}
-
-function idOf(userId: string, clientId: string): string {
-  return hashOf(`${clientId}\n${userId}`)
 }

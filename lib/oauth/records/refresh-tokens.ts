@@ -95,7 +95,7 @@ export class RefreshTokens {
         ? undefined
         : await this.records.claim<Generation>('refresh', placeOf(handle, number), this.lifetimeMs)
     if (claim?.value.number !== number || (this.isStrict && !claim.first)) {
-      await this.revocations.revokeGrant(authorization.grantId)
+      await this.revocations.revoke('grant', authorization.grantId)
       return undefined
     }
     // Written only if it is missing: a rewrite would erase the claim of an earlier use, and start its lifetime anew.

@@ -58,22 +58,13 @@ export class RevocationRecords {
     publish('revoked', { what: 'token', id: jti })
   }
 
-  /** Revokes every token of a grant. */
-  async revokeGrant(grantId: string): Promise<void> {
-    await this.records.set('revoked', grantId, 1, this.grantMs)
-    publish('revoked', { what: 'grant', id: grantId })
-  }
-
-  /** Revokes every grant that was made in a website session. */
-  async revokeSession(sid: string): Promise<void> {
-    await this.records.set('revoked', sid, 1, this.grantMs)
-    publish('revoked', { what: 'session', id: sid })
-  }
-
-  /** Revokes the access tokens of an app that registered itself and is deleted. */
-  async revokeClient(clientId: string): Promise<void> {
-    await this.records.set('revoked', clientId, 1, this.tokenMs)
-    publish('revoked', { what: 'client', id: clientId })
+  /**
+   * Revokes every token of a grant, every grant that was made in a website session, or the access tokens of an app that
+   * registered itself and is deleted.
+   */
+  async revoke(what: 'grant' | 'session' | 'client', id: string): Promise<void> {
+    await this.records.set('revoked', id, 1, what === 'client' ? this.tokenMs : this.grantMs)
+    publish('revoked', { what, id })
   }
 
   /** Ends every session, grant and approval that a user began before this call. */
@@ -128,6 +119,7 @@ export class RevocationRecords {
   }
 }
 
-function appOf(userId: string, clientId: string): string {
+/** Names a user's use of an app in the store. */
+export function appOf(userId: string, clientId: string): string {
   return hashOf(`${clientId}\n${userId}`)
 }

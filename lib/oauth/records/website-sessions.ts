@@ -82,7 +82,7 @@ export class WebsiteSessions {
 
   /** Ends the session and every grant that was made in it. */
   async signOut({ sid, earlier = [] }: SessionRecord): Promise<void> {
-    await Promise.all([sid, ...earlier].map((id) => this.revocations.revokeSession(id)))
+    await Promise.all([sid, ...earlier].map((id) => this.revocations.revoke('session', id)))
     await this.end(sid)
   }
 }
