@@ -158,11 +158,8 @@ function inDialect(settings: ServerSettings, shared: SharedParts, dialect: Diale
   return { endpoints, discovery, platformLogout, ownPage: ownPage(parts, flow), pages: parts.pages }
 }
 
-async function websiteSession(
-  { cookies, sessions }: Pick<SharedParts, 'cookies' | 'sessions'>,
-  req: Request,
-): Promise<WebsiteSession | undefined> {
-  const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+async function websiteSession({ sessionOf }: SharedParts, req: Request): Promise<WebsiteSession | undefined> {
+  const session = await sessionOf(req)
   return session && { sid: session.sid, userId: session.userId, authTimeMs: session.authTimeMs }
 }
 

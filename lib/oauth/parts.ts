@@ -1,3 +1,4 @@
+import type { Request } from 'express'
 import { type DpopCheck, dpopCheck } from '../bearer/dpop/dpop-check'
 import type { Dialect } from '../http/answer/dialect'
 import { optionError } from '../http/help'
@@ -48,13 +49,17 @@ export function sharedParts(settings: ServerSettings) {
   const keyring = new Keyring(settings.signingKeys, clock, tokenMs)
   const seal = new Seal(issuer, () => keyring.all().map(({ privateKey }) => privateKey))
   const revocations = new RevocationRecords(records, clock, tokenMs, grantMs)
+  const cookies = new Cookies(issuer)
+  const sessionMs = session.lifetimeSec * 1_000
+  const sessions = new WebsiteSessions(records, revocations, clock, sessionMs, session.idleSec * 1_000)
   const proofs = { maxAgeSec: dpop.maxAgeSec, proofs: recordProofs(records), origin: new URL(issuer).origin }
   return {
     ...{ issuer, clock, log, acr, login, loginEvents, tokenFrom, requirePushedRequests, registration },
-    ...{ records, keyring, seal, revocations },
+    ...{ records, keyring, seal, revocations, cookies, sessions },
+    /** The active website session of a request's browser. */
+    sessionOf: (req: Request) => sessions.find(cookies.read(req.headers.cookie, 'session')),
     audience: accessTokens.audience,
     sessionSec: session.lifetimeSec,
-    cookies: new Cookies(issuer),
     users: knownUsers(settings.users),
     registered: new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000),
     keyProofs: new KeyProofs(issuer, dpop, seal, records, clock),
@@ -62,7 +67,6 @@ export function sharedParts(settings: ServerSettings) {
     codes: new Codes(records, settings.codeLifetimeSec * 1_000, tokenMs),
     accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, clock),
     refreshTokens: new RefreshTokens(records, revocations, clock, refreshMs, refresh.graceSec === 0),
-    sessions: new WebsiteSessions(records, revocations, clock, session.lifetimeSec * 1_000, session.idleSec * 1_000),
     attempts: new LoginAttempts(records, settings.limits),
     consents: new Consents(records, revocations, clock),
   }

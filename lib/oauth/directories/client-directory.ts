@@ -1,3 +1,4 @@
+import { isScope } from '../../bearer/session/scope'
 import { optionError, registrationError } from '../../http/help'
 import { optionNames, optionOneOf, optionType, shown } from '../../http/options'
 import type { Client, ClientDirectory } from './client'
@@ -25,13 +26,12 @@ export interface ClientDirectoryOptions {
 }
 
 const GRANT_NAMES = ['authorization_code', 'refresh_token', 'client_credentials', 'unauthenticated_session']
-const TEXTS = ['realm']
 const BOOLEANS = ['requirePushedRequests', 'requireDpop', 'requirePkce', 'plainPkce', 'anyLocalhostPort']
 const LISTS = [
   ...['redirectUris', 'postLogoutRedirectUris', 'grants', 'scopes', 'defaultScope', 'publicKeys', 'onwardOrigins'],
   ...['audiences', 'responseTypes', 'identityScopes'],
 ]
-const FIELDS = ['clientId', 'name', 'secret', 'approval', ...TEXTS, ...BOOLEANS, ...LISTS]
+const FIELDS = ['clientId', 'name', 'secret', 'approval', 'realm', ...BOOLEANS, ...LISTS]
 /** Of a {@link Client}. */
 export const CLIENT_FIELDS = ['secretHash', ...FIELDS.filter((field) => field !== 'secret')]
 /** An origin, or a custom scheme. */
@@ -71,7 +71,8 @@ export function clientDirectory(
 export function registeredClient(registration: ClientRegistration, policy: UriPolicy): Client {
   optionNames('an app in clientDirectory', registration, FIELDS)
   const { secret, publicKeys, ...fields } = registration
-  const { clientId, name, redirectUris = [], postLogoutRedirectUris = [], grants = [], scopes = [] } = fields
+  const { clientId, name, redirectUris = [], postLogoutRedirectUris = [], grants = [] } = fields
+  const { scopes = [], identityScopes = [], defaultScope = [] } = fields
   if (typeof clientId !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(clientId)) {
     throw registrationError(
       `clientId must be 1 to 255 printable ASCII characters without a space; received ${shown(clientId)}`,
@@ -92,10 +93,9 @@ export function registeredClient(registration: ClientRegistration, policy: UriPo
     if (!GRANT_NAMES.includes(grant))
       throw registrationError(`${of('grants')} holds ${shown(grant)}; must be one of ${GRANT_NAMES.join(', ')}`)
   }
-  for (const [list, tokens] of Object.entries({ scopes, ...pick(fields, ['identityScopes', 'defaultScope']) })) {
-    for (const scope of tokens) {
-      if (typeof scope !== 'string' || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
-        throw registrationError(`${of(list)} holds ${shown(scope)}: RFC 6749 §3.3`)
+  for (const [list, tokens] of Object.entries({ scopes, identityScopes, defaultScope })) {
+    for (const scope of tokens as readonly unknown[]) {
+      if (!isScope(scope)) throw registrationError(`${of(list)} holds ${shown(scope)}: RFC 6749 §3.3`)
     }
   }
   for (const origin of fields.onwardOrigins ?? []) {
@@ -106,7 +106,7 @@ export function registeredClient(registration: ClientRegistration, policy: UriPo
       )
     }
   }
-  for (const field of TEXTS) optionType(of(field), fields[field as 'realm'], 'string')
+  optionType(of('realm'), fields.realm, 'string')
   for (const field of BOOLEANS) optionType(of(field), fields[field as 'requirePkce'], 'boolean')
   if (fields.approval !== undefined) optionOneOf(of('approval'), fields.approval, ['ask', 'auto'])
   if (fields.audiences) checkAudiences(of('audiences'), fields.audiences)
@@ -141,10 +141,6 @@ export function checkLists(client: object, of: (field: string) => string): void 
     // Never print a key: it may be private.
     throw registrationError(`${of(list)} must be an array${list === 'publicKeys' ? '' : `; received ${shown(value)}`}`)
   }
-}
-
-function pick<T, K extends keyof T>(object: T, names: readonly K[]): Record<string, NonNullable<T[K]>> {
-  return Object.fromEntries(names.flatMap((name) => (object[name] ? [[name, object[name]]] : [])))
 }
 
 function warnOfHttp(uri: string): void {

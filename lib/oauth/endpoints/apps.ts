@@ -14,15 +14,15 @@ const PATH = '/apps'
 /** In place of an app's parameters: the user is on the way to this page. A name that no request can have. */
 const PARAMS = { ' page': PATH }
 
-type Parts = Uses<'clock' | 'consents' | 'cookies' | 'issuer' | 'pages' | 'seal' | 'sessions' | 'users'>
+type Parts = Uses<'clock' | 'consents' | 'cookies' | 'issuer' | 'pages' | 'seal' | 'sessionOf' | 'users'>
 
 /** The page on which a user sees which apps may act for him, and withdraws that. */
 export function appsEndpoint(parts: Parts, flow: SignInFlow): Endpoint {
-  const { consents, cookies, issuer, pages, seal, sessions, users } = parts
+  const { consents, issuer, pages, seal, sessionOf, users } = parts
   return { path: PATH, methods: { GET: show, POST: withdraw }, errors: 'page' }
 
   async function show(req: Request, res: Response): Promise<void> {
-    const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+    const session = await sessionOf(req)
     const user = session && (await users.find(session.userId))
     if (!user) {
       const visit = await flow.arrive(Params.of(PARAMS), beginInteraction(parts, { params: PARAMS }), req, res)
@@ -39,7 +39,7 @@ export function appsEndpoint(parts: Parts, flow: SignInFlow): Endpoint {
     form.refuseRepeated(['request', 'csrf', 'app'])
     const sealed = form.need('request')
     const page = seal.open('apps', sealed) as { readonly userId: string } | undefined
-    const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+    const session = await sessionOf(req)
     if (!isOwnForm(parts, req, sealed, form.get('csrf')) || session?.userId !== page?.userId) throw foreignForm()
     if (session) await consents.withdraw(session.userId, form.need('app'))
     redirect(res, issuer + PATH)

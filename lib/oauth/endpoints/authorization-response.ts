@@ -91,7 +91,7 @@ export function redirect(res: Response, location: string): void {
  * shows a page with a link instead: a redirect would make this server an open redirector (RFC 9700 §4.11.2).
  */
 export async function redirectError(
-  parts: Uses<'consents' | 'cookies' | 'issuer' | 'log' | 'pages' | 'sessions'>,
+  parts: Uses<'consents' | 'issuer' | 'log' | 'pages' | 'sessionOf'>,
   req: Request,
   res: Response,
   target: Target,
@@ -119,11 +119,11 @@ export function approvalOf(
 
 /** Whether the user who is signed in has approved the app, for whatever scopes. */
 async function isKnown(
-  { consents, cookies, sessions }: Uses<'consents' | 'cookies' | 'sessions'>,
+  { consents, sessionOf }: Uses<'consents' | 'sessionOf'>,
   req: Request,
   { client, redirectUri }: Target,
 ): Promise<boolean> {
-  const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+  const session = await sessionOf(req)
   return session !== undefined && consents.isApproved(approvalOf({ client, redirectUri, scope: [] }, session.userId))
 }
 

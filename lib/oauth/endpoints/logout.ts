@@ -27,7 +27,9 @@ interface LogoutTarget {
   readonly sid?: string
 }
 
-type Parts = Uses<'clients' | 'cookies' | 'idTokens' | 'issuer' | 'pages' | 'revocations' | 'seal' | 'sessions'>
+type Parts = Uses<
+  'clients' | 'cookies' | 'idTokens' | 'issuer' | 'pages' | 'revocations' | 'seal' | 'sessionOf' | 'sessions'
+>
 
 /** Ends the website session (OpenID Connect RP-Initiated Logout 1.0) and the grants that were made in it. */
 export function logoutEndpoint(parts: Parts): Endpoint {
@@ -45,7 +47,7 @@ export function logoutEndpoint(parts: Parts): Endpoint {
     params.refuseRepeated(PARAMS)
     if (askAgainByGet(parts, '/logout', params, req, res)) return
     pages.speak(res, params.get('ui_locales'))
-    const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+    const session = await parts.sessionOf(req)
     const sealed = req.method === 'POST' ? params.get('request') : undefined
     const asked = sealed === undefined ? undefined : (seal.open('logout', sealed) as LogoutTarget | undefined)
     if (sealed !== undefined && asked) {

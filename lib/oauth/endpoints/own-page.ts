@@ -115,7 +115,7 @@ function ownPageUrl({ login }: Uses<'login'>, params: Readonly<Record<string, st
 
 type Parts = Uses<
   | ('attempts' | 'consents' | 'cookies' | 'issuer' | 'log' | 'login' | 'loginEvents' | 'pages' | 'records')
-  | ('revocations' | 'seal' | 'sessions' | 'users')
+  | ('revocations' | 'seal' | 'sessionOf' | 'users')
 >
 
 /** What the app's own sign-in page calls. */
@@ -134,7 +134,7 @@ export interface OwnPage {
 }
 
 export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
-  const { records, cookies, pages, users, sessions } = parts
+  const { records, cookies, pages, users } = parts
   /** Responses that a sign-in has ended with. */
   const ended = new WeakSet<Response>()
   /** What `authenticate()` found out for a request. */
@@ -144,7 +144,7 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
   async function interaction(req: Request, id?: string): Promise<SignInInteraction | undefined> {
     const kept = (await find(req, id))?.kept
     if (!kept) return undefined
-    const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+    const session = await parts.sessionOf(req)
     return { ...kept.told, ...(session && { userId: session.userId }) }
   }
 

@@ -41,7 +41,7 @@ import type { SignInFlow, Visit } from './visit'
 type Parts = Uses<
   | ('acr' | 'attempts' | 'audience' | 'clients' | 'clock' | 'codes' | 'consents' | 'cookies' | 'identity' | 'idTokens')
   | ('isRealmNeeded' | 'isScopeNeeded' | 'issuer' | 'log' | 'login' | 'loginEvents' | 'pages' | 'records')
-  | ('requirePushedRequests' | 'revocations' | 'seal' | 'sessions' | 'sessionSec' | 'users')
+  | ('requirePushedRequests' | 'revocations' | 'seal' | 'sessionOf' | 'sessions' | 'sessionSec' | 'users')
 >
 
 /** How long a submitted page may be submitted again, after a double click or a store failure. */
@@ -89,7 +89,7 @@ export function signInFlow(parts: Parts): SignInFlow {
    * the redirect URI (RFC 6749 §4.1.2.1).
    */
   async function arrive(asked: Params, interaction: Interaction, req: Request, res: Response) {
-    const session = await sessions.find(cookies.read(req.headers.cookie, 'session'))
+    const session = await parts.sessionOf(req)
     const request = appsRequest(parts, asked) ?? (await readRequest(asked, interaction.pushedId, req, res))
     return request && { req, res, interaction, request, session }
   }

@@ -1,9 +1,7 @@
+import { isScope } from '../../bearer/session/scope'
 import { OAuthError } from '../oauth-error'
 import { type KnownClient, mayUse } from '../directories/client'
 import { type IdentityScopes, OFFLINE_ACCESS } from '../identity-scopes'
-
-/** A scope token. RFC 6749 §3.3: scope-token = 1*( %x21 / %x23-5B / %x5D-7E ) */
-const TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /**
  * The requested scopes, in order, without duplicates.
@@ -13,7 +11,7 @@ const TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 export function parseScope(scope: string | undefined): readonly string[] {
   if (scope === undefined) return []
   const tokens = scope.split(' ').filter((token) => token !== '')
-  if (!tokens.every((token) => TOKEN.test(token))) {
+  if (!tokens.every(isScope)) {
     throw new OAuthError('invalid_scope', 'The scope holds a character that RFC 6749 section 3.3 does not allow.')
   }
   return [...new Set(tokens)]
