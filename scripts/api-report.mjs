@@ -28,7 +28,7 @@ const stale = [
 if (process.argv.includes('--check')) {
   if (stale.length > 0) {
     console.error(
-      `The public face has changed; look at it with npm run api-report and git diff etc: ${stale.join(', ')}`,
+      `The public face has changed: run npm run api-report, look at git diff etc docs, commit both: ${stale.join(', ')}`,
     )
     process.exit(1)
   }
@@ -37,7 +37,7 @@ if (process.argv.includes('--check')) {
   mkdirSync(etc)
   for (const [file, text] of reports) writeFileSync(join(etc, file), text)
 }
-console.log(`api-report: ${[...reports.keys()].join(', ')}`)
+console.log(`api-report: ${stale.length === 0 ? 'etc/ is as it was' : `changed in etc/: ${stale.join(', ')}`}`)
 
 function read(file) {
   return readFileSync(join(etc, file), 'utf8')
