@@ -52,18 +52,21 @@ export function sharedParts(settings: ServerSettings) {
   const cookies = new Cookies(issuer)
   const sessionMs = session.lifetimeSec * 1_000
   const sessions = new WebsiteSessions(records, revocations, clock, sessionMs, session.idleSec * 1_000)
-  const proofs = { maxAgeSec: dpop.maxAgeSec, proofs: recordProofs(records), origin: new URL(issuer).origin }
+  const proofs = recordProofs(records)
+  const proofRules = { maxAgeSec: dpop.maxAgeSec, proofs, origin: new URL(issuer).origin }
   return {
     ...{ issuer, clock, log, acr, login, loginEvents, tokenFrom, requirePushedRequests, registration },
     ...{ records, keyring, seal, revocations, cookies, sessions },
+    /** The strength of every login; undefined where the app's own page says it. */
+    everyAcr: login ? undefined : acr,
     /** The active website session of a request's browser. */
     sessionOf: (req: Request) => sessions.find(cookies.read(req.headers.cookie, 'session')),
     audience: accessTokens.audience,
     sessionSec: session.lifetimeSec,
     users: knownUsers(settings.users),
     registered: new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000),
-    keyProofs: new KeyProofs(issuer, dpop, seal, records, clock),
-    dpopCheck: dpopCheck(proofs, () => clock.date() / 1_000) as DpopCheck,
+    keyProofs: new KeyProofs(issuer, dpop, seal, proofs, clock),
+    dpopCheck: dpopCheck(proofRules, () => clock.date() / 1_000) as DpopCheck,
     codes: new Codes(records, settings.codeLifetimeSec * 1_000, tokenMs),
     accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, clock),
     refreshTokens: new RefreshTokens(records, revocations, clock, refreshMs, refresh.graceSec === 0),

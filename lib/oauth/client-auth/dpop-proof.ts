@@ -33,7 +33,7 @@ export class KeyProofs {
     private readonly issuer: string,
     private readonly settings: DpopSettings,
     private readonly seal: Seal,
-    private readonly records: Records,
+    private readonly seen: SeenProofs,
     private readonly clock: Clock,
   ) {}
 
@@ -63,7 +63,7 @@ export class KeyProofs {
     return {
       jkt,
       use: async () => {
-        const noted = await recordProofs(this.records).note(hashOf(`${jkt}:${jti}`), iat + maxAgeSec, nowSec, jkt)
+        const noted = await this.seen.note(hashOf(`${jkt}:${jti}`), iat + maxAgeSec, nowSec, jkt)
         if (noted !== 'new') throw invalidProof()
       },
     }

@@ -11,8 +11,7 @@ const PUBLISHED_FOR_SEC = 300
 const CACHED = { 'Cache-Control': `public, max-age=${PUBLISHED_FOR_SEC}` }
 
 type Parts = Uses<
-  | ('acr' | 'apiScopes' | 'hasService' | 'identity' | 'issuer' | 'keyring' | 'login' | 'registration')
-  | 'requirePushedRequests'
+  'apiScopes' | 'everyAcr' | 'hasService' | 'identity' | 'issuer' | 'keyring' | 'registration' | 'requirePushedRequests'
 >
 
 /** The discovery documents (OpenID Connect Discovery §4, RFC 8414 §3). The host's root has them, too. */
@@ -73,7 +72,7 @@ function metadata(parts: Parts): Record<string, unknown> {
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
     prompt_values_supported: PROMPTS,
-    ...(!parts.login && { acr_values_supported: [parts.acr] }),
+    ...(parts.everyAcr !== undefined && { acr_values_supported: [parts.everyAcr] }),
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: [...new Set(parts.keyring.published().map(({ alg }) => alg))],
     access_token_typ_values_supported: ['at+jwt'], // RFC 9068 §2.1; for requireBearer(), which then takes no others

@@ -4,7 +4,6 @@ import { Meter } from '../../http/measure/meter'
 import { DirectoryBusyError } from '../directories/hash-slots'
 import { type OAuthRefusedMessage, reportRefusal } from '../diagnostics'
 import { OAuthError, invalidRequest } from '../oauth-error'
-
 import type { PageRenderer } from '../pages/page-renderer'
 
 /** Handles one method of one endpoint. */

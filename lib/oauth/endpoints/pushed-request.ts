@@ -37,8 +37,7 @@ const LIMITS = { name: 'pushed', refusal: 'Too many requests have been pushed.' 
 const PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 type Parts = Uses<
-  | ('acr' | 'audience' | 'authentication' | 'identity' | 'isRealmNeeded' | 'isScopeNeeded' | 'keyProofs' | 'login')
-  | 'records'
+  'audience' | 'authentication' | 'everyAcr' | 'identity' | 'isRealmNeeded' | 'isScopeNeeded' | 'keyProofs' | 'records'
 >
 
 /** Takes an authorization request from its client directly (RFC 9126). */
@@ -53,8 +52,7 @@ export function pushedRequestEndpoint(parts: Parts): Endpoint {
     if (params.get('request_uri') !== undefined) throw invalidRequest('A pushed request must have no request_uri.')
     params.refuseRepeated(['client_id', 'redirect_uri'])
     const redirectUri = registeredRedirectUri(params, client)
-    const rules = { ...parts, acr: parts.login ? undefined : parts.acr }
-    const request = readAuthorizationRequest(params, client, redirectUri, rules)
+    const request = readAuthorizationRequest(params, client, redirectUri, parts)
     const proof = parts.keyProofs.read(req, res, '/par')
     if (proof && request.dpopJkt !== undefined && proof.jkt !== request.dpopJkt) {
       throw new OAuthError('invalid_dpop_proof', 'The dpop_jkt is not the key of the proof (RFC 9449 section 10.1).')

@@ -39,8 +39,8 @@ import { findPushedRequest } from './pushed-request'
 import type { SignInFlow, Visit } from './visit'
 
 type Parts = Uses<
-  | ('acr' | 'attempts' | 'audience' | 'clients' | 'clock' | 'codes' | 'consents' | 'cookies' | 'identity' | 'idTokens')
-  | ('isRealmNeeded' | 'isScopeNeeded' | 'issuer' | 'log' | 'login' | 'loginEvents' | 'pages' | 'records')
+  | ('acr' | 'attempts' | 'audience' | 'clients' | 'clock' | 'codes' | 'consents' | 'cookies' | 'everyAcr' | 'identity')
+  | ('idTokens' | 'isRealmNeeded' | 'isScopeNeeded' | 'issuer' | 'log' | 'login' | 'loginEvents' | 'pages' | 'records')
   | ('requirePushedRequests' | 'revocations' | 'seal' | 'sessionOf' | 'sessions' | 'sessionSec' | 'users')
 >
 
@@ -107,11 +107,7 @@ export function signInFlow(parts: Parts): SignInFlow {
       if (pushedId === undefined && (client.requirePushedRequests ?? parts.requirePushedRequests)) {
         throw invalidRequest('This app must push its authorization requests (RFC 9126 section 6).')
       }
-      // The strength of a login at the app's own page is known after it.
-      return readAuthorizationRequest(params, client, redirectUri, {
-        ...parts,
-        acr: parts.login ? undefined : parts.acr,
-      })
+      return readAuthorizationRequest(params, client, redirectUri, parts)
     } catch (err) {
       if (!(err instanceof OAuthError)) throw err
       const state = params.repeats('state') ? undefined : params.get('state')

@@ -83,7 +83,7 @@ export const PROMPTS: readonly string[] = ['none', 'login', 'consent', 'select_a
 /** The server's settings that decide about an authorization request. */
 export interface AuthorizationRules extends ScopePolicy {
   /** The strength of every login here; undefined where the app's own page says it. */
-  readonly acr: string | undefined
+  readonly everyAcr: string | undefined
   readonly audience: readonly string[]
   /** Whether a request without a scope is invalid, for an app without a `defaultScope`. */
   readonly isScopeNeeded: boolean
@@ -124,7 +124,7 @@ export function readAuthorizationRequest(
     throw new OAuthError('unauthorized_client', 'This app is not registered for the authorization code grant.')
   }
   const responseMode = responseModeOf(params, responseType, redirectUri)
-  const { identity, acr, audience } = rules
+  const { identity, everyAcr, audience } = rules
   const asked = parseScope(params.get('scope') ?? client.defaultScope?.join(' '))
   if (rules.isRealmNeeded && asked.length > 0 && client.realm === undefined) throw realmMissing()
   const resources = params.all('resource')
@@ -132,7 +132,7 @@ export function readAuthorizationRequest(
   if (scope.length === 0 && (asked.length > 0 || rules.isScopeNeeded)) throw noScope(asked)
   // The page on which a user approves the app shows its scopes, so it gets no claim beyond them.
   const known = asksApproval(client, redirectUri) ? identity.claimsOf(scope) : identity.claimsFor(client)
-  const claims = readClaimsRequest(params.get('claims'), known ?? identity.claims, acr)
+  const claims = readClaimsRequest(params.get('claims'), known ?? identity.claims, everyAcr)
   return {
     client,
     redirectUri,
