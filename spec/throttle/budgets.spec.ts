@@ -429,6 +429,28 @@ describe('Budgets whose clock is a little ahead of the server', () => {
   })
 })
 
+describe('Budgets of a process that starts', () => {
+  it('asks about its first requests as soon as the store has answered: others may have used all', async () => {
+    const { ask, settle, other } = budgetsOf()
+    other({ used: LIMIT_US + 1 })
+    const asked = ask(1_000)
+    assert.equal(asked.end, undefined)
+    await settle(25)
+    await settle(25)
+    assert.equal(asked.end, 'spent')
+  })
+
+  it('decides alone after the deadline where no answer comes', async () => {
+    const { ask, settle, server } = budgetsOf()
+    server.isDown = true
+    const asked = ask(1_000)
+    await settle(60)
+    assert.equal(asked.end, undefined)
+    await settle(25)
+    assert.ok(asked.hasBegun)
+  })
+})
+
 describe('Budgets whose store does not answer', () => {
   /** One of four processes, which has just heard of nothing that others used. */
   async function cutOff() {

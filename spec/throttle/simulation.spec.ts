@@ -21,6 +21,8 @@ const FAULTS: readonly (readonly [Mode, number])[] = [
   ['two', 4_001_670], // the same, beside a request that was parked
   ['two', 889], // time for a line that was granted in part, and kept for as long as a standing grant
   ['hot', 1_129], // the end of a budget, kept by two standing grants of large prices
+  ['killed', 9_001_547], // a process that had just started granted the whole limit before it had asked
+  ['closed', 9_001_097], // the same
   ['strain', 2_001_344], // the law counted what ran across the boundary before the store was told
 ]
 

@@ -300,11 +300,11 @@ class AccountState {
 
   /** It joins the line. */
   join(hold: HoldRecord, now: number): void {
-    const { isMemory, isDown } = this.server
+    const { isMemory, isDown, isStarting } = this.server
     const { maxUs, needsStore } = hold.wait
     hold.joinedAt = now
     hold.waitsUntil = now + maxUs
-    hold.isConsidered = isMemory || (isDown && !needsStore)
+    hold.isConsidered = isMemory || (isDown && !isStarting && !needsStore)
     if (this.#lastInLine === undefined) this.firstInLine = hold
     else this.#lastInLine.behind = hold
     this.#lastInLine = hold

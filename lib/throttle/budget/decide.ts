@@ -18,7 +18,8 @@ const LONG_OUTAGE_US = 1_000_000
 export function decide(account: Account, hold: Hold, most: number, now: number): Decision {
   const { server, waiting } = account
   const { limitUs } = hold
-  if (server.isDown && hold.wait.needsStore) return server.isStarting ? 'wait' : 'outage'
+  if (server.isDown && server.isStarting) return 'wait'
+  if (server.isDown && hold.wait.needsStore) return 'outage'
   const usedUs = account.usedUs(now)
   const isDecided = server.isMemory || server.isDown
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US

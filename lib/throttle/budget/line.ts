@@ -35,8 +35,10 @@ export function serveLine(
     endSome(account, (hold, before) => {
       const { isConsidered, joinedAt, owner, wait } = hold
       const isUnanswered = alone === 'down' || (alone === 'unanswered' && !isConsidered)
-      if (wait.needsStore && isUnanswered && !owner.isGone)
-        return hasTimeForAnswer(hold, alone, now) ? 'wait' : 'outage'
+      if (isUnanswered && !owner.isGone) {
+        if (hasTimeForAnswer(hold, alone, now)) return 'wait'
+        if (wait.needsStore) return 'outage'
+      }
       const isLate = !isConsidered && now - joinedAt >= account.server.deadlineUs
       const isAlone = alone === 'unanswered' ? isLate : alone !== undefined
       const end = decideWaiting(account, hold, before, now, isAlone)
@@ -45,11 +47,14 @@ export function serveLine(
     })
 }
 
-/** A request that needs the store waits for one whose answers are late, and shortly for one that is not known yet. */
-function hasTimeForAnswer({ account, joinedAt }: Hold, alone: 'down' | 'unanswered', now: number): boolean {
+/**
+ * A request waits shortly for the first answer of a store: a process that starts knows nothing of the others. One that
+ * needs the store waits longer, and for answers that come late, too.
+ */
+function hasTimeForAnswer({ account, joinedAt, wait }: Hold, alone: 'down' | 'unanswered', now: number): boolean {
   const { deadlineUs, isStarting } = account.server
-  if (alone === 'unanswered') return now - joinedAt < Math.max(LATE_US, deadlineUs)
-  return isStarting && now - joinedAt < Math.max(START_US, deadlineUs)
+  if (alone === 'unanswered') return wait.needsStore === true && now - joinedAt < Math.max(LATE_US, deadlineUs)
+  return isStarting && now - joinedAt < (wait.needsStore ? Math.max(START_US, deadlineUs) : deadlineUs)
 }
 
 /** The throttle is closed: nobody waits any longer. */

@@ -43,6 +43,7 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
   for (const process of dying) running += process.atDeath.get(`${work.id}/${number}`)?.live ?? 0
   for (const [process, { own, grant, told }] of open) {
     running += own.live + grant.places
+    if (grant.isStanding && told.ahead > 0 && own.live + grant.places === 0) running++ // used, and not told
     held += own.heldUs(process.nowUs())
     ahead += grant.isStanding ? Math.max(grant.us, told.ahead) : grant.us // unused, it is left to lapse
     isBusy ||= own.live > 0

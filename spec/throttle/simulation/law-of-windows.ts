@@ -85,7 +85,8 @@ function neverMore(
   hash?: Hash,
 ): void {
   const field = hash?.fields.get(process.name)
-  if (!field || process.isClosing || laws.allow.isRecent(undefined, ['rollback'])) return
+  const isStill = sim.loop.now < process.blockedUntil // what it was granted, and has not heard of, may have lapsed
+  if (!field || process.isClosing || isStill || laws.allow.isRecent(undefined, ['rollback'])) return
   const truth = work.used(number, process)
   const { heldUs = 0 } = process.atDeath.get(`${work.id}/${number}`) ?? {}
   const unheard = process.unheardUs(work, number) + laws.allow.unfinishedUs(work, number)

@@ -110,11 +110,11 @@ export class Laws {
     }
     // One that was started from time ahead is not told before it has used half of the tolerance: that time was reserved.
     const isUntold = (one: SimulatedRequest) =>
-      one.admittedAt > sim.loop.now - (one.admittedAt > one.arrivedAt ? sim.roundTrip : GRANT_US)
+      one.admittedAt > sim.loop.now - (one.isFromGrant ? GRANT_US : sim.roundTrip)
     const isAlone = [...work.live].every((one) => one === request || isUntold(one))
     const slack = 2 * allow.toleranceUs
     // One that starts from time ahead was granted that before what was charged since.
-    if (request.admittedAt === request.arrivedAt) guessed += work.chargedSince(Math.max(start, sim.loop.now - GRANT_US))
+    if (request.isFromGrant) guessed += work.chargedSince(Math.max(start, sim.loop.now - GRANT_US))
     const isLone = isAlone && used <= limitUs + slack
     if (isLone && used + held > limitUs * 0.9) this.#lones.set(key, Math.max(this.#lones.get(key) ?? 0, priceUs))
     const lone = this.#lones.get(key) ?? 0
@@ -146,7 +146,7 @@ export class Laws {
     const start = work.startOf(number)
     if (request.admittedPriceUs > limitUs - work.used(number) - allow.toleranceUs) this.#dear.add(request)
     if (now - start <= allow.boundaryUs * 4) return
-    const granted = request.admittedAt > request.arrivedAt ? sim.roundTrip : GRANT_US + sim.roundTrip
+    const granted = request.isFromGrant ? GRANT_US + sim.roundTrip : sim.roundTrip
     const heard = 2 * TICK_US + sim.roundTrip
     // While a process has a hold it need not tell what its requests took, nor that they have ended, since the last began.
     const told = now - granted - heard - GRACE_US

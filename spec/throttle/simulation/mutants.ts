@@ -320,6 +320,7 @@ const OF_DECISIONS: readonly Row[] = [
   ['the limit of a grant in decisions', 'waiting:5 clean two', ' && limitUs >= grant.limitUs', ''],
   ['a lease that ends', 'stalls late', ' && now < grant.until', ''],
   ['places granted', 'hot:5 clean strain', ' && grant.places > 0', ''],
+  ['a wait for the first answer', 'killed:9001547 closed', 'server.isDown && server.isStarting', 'false'],
   ['shares in an outage', 'outage:12', 'leftThen > 0 ? leftThen / server.living', 'leftThen > 0 ? leftThen'],
   [
     'what others held in an outage',
@@ -463,6 +464,7 @@ export const PROVED_BY: ReadonlyMap<string, string> = new Map([
   ['drift while a reply is under way', 'throttle/budget/window-clock'],
   ['nobody refused before the store has considered it', 'throttle/budgets'],
   ['a lease that ends', 'throttle/budgets'],
+  ['a wait for the first answer', 'throttle/budgets'],
   ['shares of the places in an outage', 'throttle/budgets'],
   ['one request in a long outage', 'throttle/budgets'],
   ['none beyond a share that is used up', 'throttle/budgets'],

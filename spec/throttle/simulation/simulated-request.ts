@@ -89,6 +89,11 @@ export class SimulatedRequest implements HoldOwner {
     this.#askNext()
   }
 
+  /** It was let in by what its process had been granted ahead: the store was not asked about it. */
+  get isFromGrant(): boolean {
+    return this.admittedAt === this.arrivedAt || this.hold?.askedIn === 0
+  }
+
   get isDecided(): boolean {
     return this.decidedAt < Infinity
   }
