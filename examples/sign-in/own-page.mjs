@@ -32,7 +32,11 @@ app.post('/sign-in', async (req, res) => {
     return res.redirect(303, `/sign-in?interaction=${req.query.interaction}`)
   }
   const user = await server.authenticate(req, req.session.name, password)
-  if (!user || 'refused' in user) return server.refuse(req, res, { error: 'login_failed' })
+  if (!user) return server.refuse(req, res, { error: 'login_failed' })
+  if ('refused' in user) {
+    const asked = await server.interaction(req)
+    return res.status(403).send(page({ asked, says, error: user.refused, name: req.session.name })) // why, in your words
+  }
   await server.signIn(req, res, { userId: user.id })
 })
 

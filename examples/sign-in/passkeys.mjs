@@ -1,7 +1,7 @@
 // Passkeys (WebAuthn): a user who is signed in adds one at /passkeys, and signs in with it from then on.
 import * as webauthn from '@simplewebauthn/server'
 import ejs from 'ejs'
-import { app, issuer, port, server, users } from './setup.mjs'
+import { alert, app, issuer, port, server, users } from './setup.mjs'
 
 const rpID = 'localhost' // your domain
 const passkeys = new Map() // in your database: { userId, credential } by the id of the passkey
@@ -21,7 +21,7 @@ app.get('/sign-in', async (req, res) => {
   if (!(await server.interaction(req))) return server.refuse(req, res) // shows a page: start again from the app
   const options = await webauthn.generateAuthenticationOptions({ rpID, userVerification: 'required' })
   req.session.challenge = options.challenge
-  res.render('passkeys.ejs', { options, error: req.query.error })
+  res.render('passkeys.ejs', { options, alert: alert(req.query.error) })
 })
 
 app.post('/sign-in', async (req, res) => {

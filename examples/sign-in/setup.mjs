@@ -6,7 +6,10 @@ import { authorizationServer, clientDirectory, userDirectory } from 'express-tol
 export const port = Number(process.env.PORT ?? 3000)
 const home = process.env.APP ?? 'http://localhost:5173' // of the app to which people sign in
 export const issuer = `http://localhost:${port}`
-export const users = userDirectory([{ id: 'u-1', username: 'ada', password: 'analytical engine' }])
+export const users = userDirectory([
+  { id: 'u-1', username: 'ada', password: 'analytical engine' },
+  { id: 'u-2', username: 'grace', password: 'analytical engine' },
+])
 export const server = authorizationServer({
   issuer,
   clients: clientDirectory([{ clientId: 'web', name: 'Web App', redirectUris: [`${home}/callback`] }]),
@@ -19,10 +22,18 @@ app.set('tollgate dialect', 'standard')
 app.use(server)
 // Only these pages need it. In production give it a store, and a secret from your vault.
 const secret = process.env.SESSION_SECRET ?? 'a secret for development'
-const cookie = { sameSite: 'lax', secure: 'auto' }
-app.use(['/sign-in', '/passkeys'], session({ secret, cookie, resave: false, saveUninitialized: false }))
+const options = { secret, resave: false, saveUninitialized: false }
+app.use(['/sign-in', '/passkeys'], session({ ...options, cookie: { sameSite: 'lax', secure: 'auto' } }))
 app.use(['/sign-in', '/passkeys'], express.urlencoded())
 app.use('/sign-in', (_req, res, next) => {
   res.set('Content-Security-Policy', "frame-ancestors 'none'") // no other site shows the page in a frame
   next()
 })
+
+const SAYS = new Map([
+  ['login_failed', 'That was wrong.'],
+  ['login_refused', 'This account may not sign in.'],
+  ['google', 'Google did not sign you in. Please try again, or use your password.'],
+])
+/** What the pages say of an error in their query. */
+export const alert = (error) => (error ? `<p role="alert">${SAYS.get(error) ?? 'Please try again later.'}</p>` : '')

@@ -1,14 +1,21 @@
 // A second factor: a code of an authenticator app (TOTP, RFC 6238), after the password.
-import { verify } from 'otplib'
-import { app, issuer, port, server } from './setup.mjs'
+import { generateSecret, generateURI, verify } from 'otplib'
+import { alert, app, issuer, port, server, users } from './setup.mjs'
 
-// In your database, by user id: the secret, made by generateSecret() of otplib, and the step of the last code.
+// In your database, by user id: the secret, and the step of the last code.
 const factors = new Map([['u-1', { secret: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', lastStep: undefined }]])
+
+/** Whether a code is right and newer than the last one. Sets the step of the last one. */
+async function isRight(factor, code) {
+  const options = { secret: factor.secret, token: String(code), epochTolerance: 30, afterTimeStep: factor.lastStep }
+  const { valid, timeStep } = await verify(options).catch(() => ({ valid: false })) // such as five digits
+  if (valid) factor.lastStep = timeStep // a code is good once; in a database: update … where last_step < timeStep
+  return valid
+}
 
 const field = (name, label, type = 'text') => `<label>${label} <input name="${name}" type="${type}"></label>`
 const page = (fields, error) => `<!doctype html><html lang="en"><title>Sign in</title><h1>Sign in</h1>
-${error ? `<p role="alert">${error === 'login_failed' ? 'That was wrong.' : 'Please try again later.'}</p>` : ''}
-<form method="post">${fields} <button>Continue</button></form></html>`
+${alert(error)}<form method="post">${fields} <button>Continue</button></form></html>`
 
 app.get('/sign-in', async (req, res) => {
   if (!(await server.interaction(req))) return server.refuse(req, res) // shows a page: start again from the app
@@ -29,12 +36,26 @@ app.post('/sign-in', async (req, res) => {
   }
   const { passed } = req.session
   if (!passed || passed.interaction !== interaction) return res.redirect(303, req.originalUrl)
-  const factor = factors.get(passed.userId)
-  const options = { secret: factor.secret, token: String(code), epochTolerance: 30, afterTimeStep: factor.lastStep }
-  const { valid, timeStep } = await verify(options).catch(() => ({ valid: false })) // such as five digits
-  if (!valid) return server.refuse(req, res, { error: 'login_failed', account: passed.account })
-  factor.lastStep = timeStep // a code is good once; in a database: update … where last_step < timeStep
+  const isGood = await isRight(factors.get(passed.userId), code)
+  if (!isGood) return server.refuse(req, res, { error: 'login_failed', account: passed.account })
   await server.signIn(req, res, { userId: passed.userId, acr: 'mfa', amr: ['pwd', 'otp'] })
+})
+
+// A user who is signed in, and has no second factor yet, adds one here.
+app.all('/sign-in/factor', async (req, res) => {
+  const { userId } = (await server.websiteSession(req)) ?? {}
+  if (!userId) return res.status(401).send('Sign in first')
+  if (factors.has(userId)) return res.status(409).send('You have a second factor')
+  const factor = { secret: (req.session.newSecret ??= generateSecret()), lastStep: undefined }
+  if (req.body?.code !== undefined && (await isRight(factor, req.body.code))) {
+    delete req.session.newSecret
+    factors.set(userId, factor) // with the step of this first code
+    return res.send('The second factor has been added')
+  }
+  const { username } = await users.findUser(userId)
+  const uri = generateURI({ issuer: 'Example', label: username, secret: factor.secret })
+  const failed = req.body?.code === undefined ? undefined : 'login_failed'
+  res.send(page(`<p>${uri.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</p>${field('code', 'Code')}`, failed)) // show the URI as a QR code
 })
 
 app.listen(port, () => console.log(issuer))

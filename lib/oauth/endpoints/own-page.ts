@@ -50,8 +50,8 @@ export interface SignIn {
 export interface SignInRefusal {
   /**
    * `login_failed`: a wrong password or code for `account`. It counts for the login limits, and the browser goes back to the
-   * sign-in page, with `error` in the query: `login_failed`, `too_many_attempts` (with `minutes`) or `too_many_logins`. Any
-   * other ends the sign-in at the app that asked. Default `access_denied`.
+   * sign-in page, with `error` in the query: `login_failed`, `login_refused` (the directory says why), `too_many_attempts`
+   * (with `minutes`) or `too_many_logins`. Any other ends the sign-in at the app that asked. Default `access_denied`.
    */
   readonly error?: string | undefined
   /** For the app's developer: printable ASCII without quotes and backslashes. */
@@ -78,6 +78,7 @@ interface Found {
 
 /** `error` in the query of the sign-in page. */
 const ERRORS: Partial<Record<PasswordCheck['outcome'], string>> = {
+  refused: 'login_refused',
   locked: 'too_many_attempts',
   busy: 'too_many_logins',
 }
