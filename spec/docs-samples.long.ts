@@ -495,6 +495,18 @@ describe('docs/bearer.md', () => {
     })
   }
 
+  it('acknowledges a message of a queue by its token', async () => {
+    const { exports } = await run('Outside of a request')
+    const outcomeOf = async (token: string) => {
+      const outcomes: unknown[] = []
+      const message = { token, ack: () => outcomes.push('ack'), reject: (how: object) => outcomes.push(how) }
+      await (exports.consume as (message: object) => Promise<void>)(message)
+      return outcomes
+    }
+    assert.deepEqual(await outcomeOf(dev.token('ada')), ['ack'])
+    assert.deepEqual(await outcomeOf('x'), [{ requeue: false }])
+  })
+
   it('asks for a stronger login', async () => {
     const { url } = await run('A stronger login for some routes')
     const transfer = (claims: object) => ask(`${url}/transfer`, as(dev.token('ada', { claims: { ...claims } })), 'POST')
@@ -646,6 +658,8 @@ describe('docs/faq.md', () => {
 })
 
 describe('docs/graphql.md', () => {
+  pageOf('docs/graphql.md').runsElsewhere('Subscriptions over WebSocket') // clients/recipes.long.ts
+
   it('limits all operations, and reports beside', async () => {
     const { url, app } = await pageOf('docs/graphql.md').run('One budget for all operations')
     const query = async (text: string) => {

@@ -60,50 +60,43 @@ async function listening(server: Server): Promise<number> {
 describe('recipes of docs/websockets.md', () => {
   const recipe = recipes('docs/websockets.md')
 
+  const socketIo = recipe('socket-io.ts') as { server: Server; throttled: Throttle }
+  const ioPort = listening(socketIo.server)
+  after(() => socketIo.throttled.close())
+  async function connect(token: string | undefined, transport = 'websocket') {
+    const options = { auth: { token }, transports: [transport], reconnection: false, forceNew: true }
+    const socket = io(`http://127.0.0.1:${await ioPort}`, options)
+    after(() => socket.disconnect())
+    return socket
+  }
+  const refusal = async (token: string | undefined, transport?: string) => {
+    const socket = await connect(token, transport)
+    const err = await new Promise<Error & { data?: unknown }>((resolve) => socket.on('connect_error', resolve))
+    return err.data as DenialError
+  }
+
   it('Socket.IO lets in whoever has a token, until it expires', async () => {
-    const port = await listening(recipe('socket-io.ts').server as Server)
-    const connect = (token: string | undefined) => {
-      const socket = io(`http://127.0.0.1:${port}`, { auth: { token }, reconnection: false, forceNew: true })
-      after(() => socket.disconnect())
-      return socket
-    }
-    for (const [token, refusal] of [
-      [undefined, { status: 401, code: 'unauthorized' }],
-      [dev.attack('expired'), { status: 401, code: 'invalid_token' }],
-      [dev.token('tree', { kind: 'unauthenticated' }), { status: 403, code: 'insufficient_scope' }],
+    for (const [token, expected] of [
+      [undefined, [401, 'unauthorized']],
+      [dev.attack('expired'), [401, 'invalid_token']],
+      [dev.token('tree', { kind: 'unauthenticated' }), [403, 'insufficient_scope']],
     ] as const) {
-      const err = await new Promise<Error & { data?: unknown }>((resolve) =>
-        connect(token).on('connect_error', resolve),
-      )
-      assert.deepEqual(err.data, refusal)
+      const { status, code, headers } = await refusal(token)
+      assert.deepEqual([status, code], expected)
+      assert.match(String(headers?.['WWW-Authenticate']), /^Bearer/)
     }
-    const socket = connect(dev.token('ada'))
-    assert.equal(await socket.emitWithAck('who-am-i'), 'ada')
-    const reason = await new Promise<string>((resolve) => connect(soon()).on('disconnect', resolve))
+    const late = await connect(soon())
+    const reason = await new Promise<string>((resolve) => late.on('disconnect', resolve))
     assert.equal(reason, 'io server disconnect')
   })
 
-  it("Socket.IO charges each message, and no waiting, to the user's budget, and refuses a socket without time left", async (t) => {
-    const { server, throttled } = recipe('charged-socket.ts') as { server: Server; throttled: Throttle }
-    t.after(() => throttled.close())
-    const port = await listening(server)
-    const connect = (token: string | undefined, ...transports: string[]) => {
-      const socket = io(`http://127.0.0.1:${port}`, {
-        auth: { token },
-        transports,
-        reconnection: false,
-        forceNew: true,
-      })
-      after(() => socket.disconnect())
-      return socket
-    }
-    const refusal = (socket: ReturnType<typeof io>) =>
-      new Promise((resolve) => socket.on('connect_error', (err: Error & { data?: unknown }) => resolve(err.data)))
+  it("Socket.IO charges each message, and no waiting, to the user's budget, and refuses a socket without time left", async () => {
+    const { throttled } = socketIo
     for (const transport of ['websocket', 'polling']) {
       const token = dev.token(transport)
       let subject = ''
       subscribe('express-tollgate:charged', (message) => (subject = (message as ChargedMessage).subject))
-      const socket = connect(token, transport)
+      const socket = await connect(token, transport)
       assert.deepEqual(await socket.emitWithAck('search', 'ada'), { found: ['ADA'] })
       await until(() => subject.endsWith(`:${transport}`))
       await until(async () => Number((await throttled.usage(subject))[0]?.endsInMs) > 3_000)
@@ -119,16 +112,14 @@ describe('recipes of docs/websockets.md', () => {
       const refused = (await socket.emitWithAck('search', 'mary')) as Record<string, unknown>
       assert.equal(refused.error, 'throttled')
       assert.ok(Number(refused.retryAfterSec) >= 1)
-      const { status, headers } = (await refusal(connect(token, transport))) as DenialError
+      const { status, headers } = await refusal(token, transport)
       assert.equal(status, 429)
       assert.match(String(headers?.['Retry-After']), /^[1-9]\d*$/)
-      const nobody = (await refusal(connect(undefined, transport))) as DenialError
-      assert.deepEqual([nobody.status, nobody.code], [401, 'invalid_token'])
     }
   })
 
   it('graphql-ws answers whoever has a token, and closes others with 4403', async () => {
-    const port = await listening(recipe('graphql.ts').server as Server)
+    const port = await listening(recipes('docs/graphql.md')('graphql-ws.ts').server as Server)
     const connect = (authorization: string | undefined, closed: (code: number) => void = () => undefined) => {
       const client = createClient({
         ...{ url: `ws://127.0.0.1:${port}/graphql`, webSocketImpl: WebSocket, retryAttempts: 0, lazy: false },
