@@ -1,14 +1,18 @@
 import type { Clock } from '../../lib'
 import { manualClock } from '../../lib/testing'
 
-/** A clock on which time passes without any timer being told: as while the event loop is blocked. */
+/** A clock on which time also passes without any timer being told: as while the event loop is blocked. */
 export function blockableClock() {
   const clock = manualClock(Date.UTC(2026, 0, 1))
-  let blockedMs = 0
+  let blockedUntilMs = 0
+  const now = () => Math.max(clock.now(), blockedUntilMs)
+  const lateMs = () => now() - clock.now()
   const blockable: Clock = {
-    now: () => clock.now() + blockedMs,
-    date: () => clock.date() + blockedMs,
-    after: (ms, fn) => clock.after(ms, fn),
+    now,
+    date: () => clock.date() + lateMs(),
+    after: (ms, fn) => clock.after(lateMs() + Math.max(0, ms), fn),
   }
-  return { clock: blockable, advance: (ms: number) => clock.advance(ms), block: (ms: number) => void (blockedMs += ms) }
+  /** Timers that fell due meanwhile are told first, late as they are. */
+  const advance = (ms: number) => clock.advance(lateMs() + ms)
+  return { clock: blockable, advance, block: (ms: number) => void (blockedUntilMs = now() + ms) }
 }

@@ -1,8 +1,8 @@
-import { manualClock } from '../../lib/testing'
+import { blockableClock } from './blockable-clock'
 
 /** A clock that gives the event loop a turn after each timer, since a request that has waited begins by a promise. */
 export function steppedClock() {
-  const clock = manualClock(Date.UTC(2026, 0, 1))
+  const { clock, advance, block } = blockableClock()
   const due = new Set<{ readonly atMs: number }>()
   const after = (ms: number, fn: () => void) => {
     const timer = { atMs: clock.now() + Math.max(0, ms) }
@@ -13,11 +13,11 @@ export function steppedClock() {
   const passUntil = async (endMs: number) => {
     while (clock.now() < endMs) {
       const nextMs = Math.min(endMs, ...[...due].map(({ atMs }) => atMs))
-      clock.advance(Math.max(0, nextMs - clock.now()))
+      advance(Math.max(0, nextMs - clock.now()))
       await turn()
     }
   }
-  return { ...clock, after, passUntil }
+  return { ...clock, advance, block, after, passUntil }
 }
 
 export function turn(): Promise<void> {

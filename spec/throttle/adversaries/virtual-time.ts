@@ -1,39 +1,37 @@
 import type { TestContext } from 'node:test'
-import express from 'express'
-import { throttle } from '../../../lib'
+import express, { type Request } from 'express'
+import { type ThrottleOptions, budgetOf, throttle } from '../../../lib'
 import { listen } from '../../support/serve'
 import { steppedClock, turn } from '../../support/stepped-clock'
 import { until } from '../../support/until'
-import { type Attack, Client, beQuick, handleAttack } from './attacks'
+import { type Attack, Client, type TrickName, beQuick, handleAttack } from './attacks'
 import { modelStores } from './model-stores'
 
 const LIMIT_MS = 18_000
 const WINDOWS = 20
-/** So many requests of an attacker are open at a time: more than may run. */
-const OPEN = 40
 
 /**
  * What an attacker gets of an API at default terms, over sockets that are real and in time that is the spec's. In
  * limits: by the requests that began in the first window, and on average.
  *
  * @param processes so many share a store; one has none
- * @param isMoving he asks one process only, in each window another
  */
 export async function attack(
   t: TestContext,
-  { tricks, isQuickFirst, isOnNewRoutes }: Attack,
+  { tricks, isQuickFirst, isOnNewRoutes, open = 40, isMoving, blocks }: Attack,
   ms: number,
   processes: number,
-  isMoving = false,
 ) {
   const clock = steppedClock()
+  const subject = (req: Request) => req.get('X-User') as string
   const stores = processes === 1 ? [{}] : modelStores(processes, clock).map((store) => ({ store }))
-  const throttles = stores.map((store) => throttle({ subject: () => 'eve', clock, ...store }))
+  const throttles = stores.map((store) => throttle({ subject, clock, ...store }))
+  const spent = await spentThrottle(t, { subject, clock })
   // Without a store nothing is awaited that comes by another way than the sockets.
   const passUntil = async (endMs: number) =>
     processes === 1 ? clock.advance(Math.max(0, endMs - clock.now())) : clock.passUntil(endMs)
   const clients = new Map<string, Client>()
-  let [heard, running, begun, sent, window] = [0, 0, 0, 0, 0]
+  let [heard, running, begun, blocked, sent, window] = [0, 0, 0, 0, 0, 0]
   const work = handleAttack((req, done) => {
     const client = clients.get(req.query.id as string) as Client
     begun++
@@ -44,7 +42,14 @@ export async function attack(
       client.destroy()
     })
   })
-  const servers = await Promise.all(throttles.map((throttled) => listen(express().use(throttled, work))))
+  const blockMs = ms * (blocks?.part ?? 0)
+  const block = express.Router().get('/block', (req, res, next) => {
+    if (req.query.quick !== undefined) return next()
+    blocked++
+    clock.block(blockMs)
+    res.end()
+  })
+  const servers = await Promise.all(throttles.map((each) => listen(express().use(each, block, work, spent))))
   t.after(() => Promise.all(servers.map(({ close }) => close())))
   t.after(() => clients.forEach((client) => client.destroy()))
   for (const { server } of servers) server.on('request', () => heard++)
@@ -58,34 +63,67 @@ export async function attack(
     for (let turns = 0; turns < 3; turns++) await turn()
     for (const [id, { isOver }] of clients) if (isOver) clients.delete(id)
   }
+  const ask = (path: string, user: string, trick: TrickName) => {
+    const { port } = servers[(isMoving ? window : sent++) % processes] as { port: number }
+    const client = new Client(port, path, user, trick)
+    clients.set(client.id, client)
+    return client
+  }
   const askMore = async (path: string) => {
-    const more = (await usage()).spentMs > LIMIT_MS ? 0 : OPEN - clients.size
+    const more = (await usage()).spentMs > LIMIT_MS ? 0 : Math.max(0, open - clients.size)
     const known = heard + more
-    for (let i = 0; i < more; i++) {
-      const { port } = servers[(isMoving ? window : sent++) % processes] as { port: number }
-      const client = new Client(port, path, 'eve', tricks[i % tricks.length] ?? 'slow')
-      clients.set(client.id, client)
-    }
+    for (let i = 0; i < more; i++) ask(path, 'eve', tricks[i % tricks.length] ?? 'slow')
     await until(() => heard === known)
     await settled()
   }
+  /** Until it is not let in at once, or its requests have ended. */
+  const askForBlocks = async ({ as }: NonNullable<Attack['blocks']>) => {
+    for (let n = 1; n * blockMs <= ms; n++) {
+      const known = { heard, blocked }
+      const client = ask('/block', as, 'slow')
+      await until(() => heard > known.heard)
+      await settled()
+      if (blocked === known.blocked) return client.destroy()
+      await passUntil(clock.now() + 1)
+    }
+  }
+  /** By the attacker himself, in limits. */
+  const taken = () => (begun * ms + (blocks?.as === 'eve' ? blocked * blockMs : 0)) / LIMIT_MS
   let first = 0
   await passUntil(await windowEnd())
   for (; window < WINDOWS; window++) {
     const path = isOnNewRoutes ? `/r${window}` : '/r'
     const endsAt = await windowEnd()
     if (isQuickFirst) {
-      const known = servers.reduce((sum, { url }) => sum + beQuick(url + path, 'eve', tricks), heard)
+      let known = heard
+      for (const { url } of servers) {
+        known += beQuick(url + path, 'eve', tricks)
+        if (blocks) known += beQuick(`${url}/block`, blocks.as, ['slow'])
+      }
       await until(() => heard === known)
     }
     while (clock.now() < endsAt) {
       await askMore(path)
       for (const client of clients.values()) client.dribble()
       await settled()
+      if (blocks) await askForBlocks(blocks)
       await passUntil(running + clients.size === 0 ? endsAt : Math.min(endsAt, clock.now() + ms / 2))
       await settled()
     }
-    if (window === 0) first = begun
+    if (window === 0) first = taken()
   }
-  return { first: (first * ms) / LIMIT_MS, average: (begun * ms) / LIMIT_MS / WINDOWS }
+  return { first, average: taken() / WINDOWS }
+}
+
+/** A throttle behind the work, in which the attacker has no time left for as long as he tries. */
+async function spentThrottle(t: TestContext, options: ThrottleOptions) {
+  const spent = throttle({ ...options, name: 'spent', limitMs: 1, windowMs: 30 * 86_400_000 })
+  const app = express().use(spent, (req, res) => {
+    budgetOf(req).charge(2)
+    res.end()
+  })
+  const { get, close } = await listen(app)
+  t.after(close)
+  await get('/', { 'X-User': 'eve' })
+  return spent
 }

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ATTACKS } from './attacks'
+import { promised, promisedRows } from './promise'
+import { attack } from './virtual-time'
+
+/** How long a request of an attacker runs. For all columns of the docs: `ADVERSARY_S='2 18 60'`, which takes minutes. */
+const DURATIONS = (process.env.ADVERSARY_S ?? '18').split(' ')
+
+it('the table of docs/security.md has a row for each attack, and no other', () => {
+  assert.deepEqual(promisedRows(), Object.keys(ATTACKS))
+})
+
+for (const processes of [1, 4])
+  for (const seconds of DURATIONS)
+    describe(`throttle() in ${processes === 1 ? 'one process' : 'four processes'} gives an attacker with requests of ${seconds} s no more than docs/security.md says`, () => {
+      for (const [row, attacks] of Object.entries(ATTACKS))
+        for (const each of attacks) {
+          // The processes go by one clock, so what blocks one would block all.
+          if (processes === 1 ? each.isMoving : each.blocks) continue
+          const { tricks: _tricks, ...how } = each
+          it(`${row} ${JSON.stringify(how)}`, async (t) => {
+            const got = await attack(t, each, Number(seconds) * 1_000, processes)
+            const most = promised(row, seconds)
+            t.diagnostic(JSON.stringify({ got, most }))
+            assert.ok(got.first <= most.first + 0.05, `first window: ${got.first} of ${most.first}`)
+            assert.ok(got.average <= most.average + 0.05, `average: ${got.average} of ${most.average}`)
+          })
+        }
+    })
