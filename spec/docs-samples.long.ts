@@ -74,7 +74,7 @@ function assertThrottled(answer: Answer, window = 'default'): void {
   assert.deepEqual(answer.json(), { errors: [{ code: 429, message }] })
 }
 
-function assertRetryAfter(answer: Answer): void {
+function assertRetryAfter(answer: Pick<Answer, 'field'>): void {
   assert.match(answer.field('retry-after') ?? '', /^[1-9]\d*$/)
 }
 
@@ -571,16 +571,17 @@ describe('docs/several-processes.md, docs/redis.md', () => {
 
 describe('docs/ai.md', () => {
   const { run } = pageOf('docs/ai.md')
-  /** A model that streams a chunk every 20 ms, `chunks` of them; says when its client has gone. */
+  /** A model that streams half an event every 20 ms, `chunks` events in all; says when its client has gone. */
   async function model(chunks: number) {
     const state = { asked: 0, gone: 0 }
     const server = createServer((req, res) => {
       state.asked++
       let sent = 0
-      res.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      if (chunks > 0) res.writeHead(200, { 'Content-Type': 'text/event-stream' })
       const timer = setInterval(() => {
-        res.write(`data: chunk ${++sent}\n\n`)
-        if (sent === chunks) res.end()
+        if (chunks === 0) return // it thinks
+        res.write(sent++ % 2 === 0 ? 'data: chu' : `nk ${sent / 2}\n\n`)
+        if (sent === 2 * chunks) res.end('data: {"usage":{"total_tokens":1000}}\n\n')
       }, 20)
       res.on('close', () => {
         clearInterval(timer)
@@ -591,6 +592,7 @@ describe('docs/ai.md', () => {
     process.env.MODEL_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     return state
   }
+  const budgets = /event: budget\ndata: \{"leftMs":(\d+)\}\n\n/g
   const chat = (url: string, signal?: AbortSignal) =>
     fetch(`${url}/chat`, {
       method: 'POST',
@@ -606,17 +608,46 @@ describe('docs/ai.md', () => {
     assert.equal(answer.headers.get('content-type'), 'text/event-stream')
     const text = await answer.text()
     assert.match(
-      text,
-      /^data: chunk 1\n\ndata: chunk 2\n\ndata: chunk 3\n\nevent: budget\ndata: \{"leftMs":59\d{4}\}\n\n$/,
+      text.replace(budgets, ''),
+      /^data: chunk 1\n\ndata: chunk 2\n\ndata: chunk 3\n\ndata: \{"usage".*\n\n$/,
     )
+    const left = Number([...text.matchAll(budgets)].at(-1)?.[1])
+    assert.ok(left <= 598_000 && left > 590_000, `1,000 tokens cost 2 s: ${left}`)
+  })
+
+  it('says what is left while it streams, between whole events', async () => {
+    await model(1_000_000)
+    const { url } = await run('A streamed answer', 0, { edit: (text) => text.replace('1_000)\n', '30)\n') })
+    const client = new AbortController()
+    let text = ''
+    const decoder = new TextDecoder()
+    for await (const chunk of (await chat(url, client.signal)).body ?? []) {
+      text += decoder.decode(chunk as Uint8Array)
+      if ([...text.matchAll(budgets)].length >= 3) break
+    }
+    client.abort()
+    assert.match(text.replace(budgets, ''), /^(data: chunk \d+\n\n)+$/)
+  })
+
+  it('cuts off a model that thinks when nothing is left, with 429', async () => {
+    const state = await model(0)
+    const edit = (text: string) => text.replace('600_000', '100').replace('1_000)\n', '20)\n')
+    const { url } = await run('A streamed answer', 0, { edit })
+    const answer = await chat(url)
+    assert.equal(answer.status, 429)
+    assertRetryAfter({ field: (name) => answer.headers.get(name) })
+    await until(() => state.gone === 1)
   })
 
   it('cuts the model off when nothing is left, and then answers 429', async () => {
     const state = await model(1_000_000)
-    const edit = (text: string) => text.replace('600_000', '300')
+    const edit = (text: string) => text.replace('600_000', '300').replace('1_000)\n', '50)\n')
     const { url } = await run('A streamed answer', 0, { edit })
     const text = await (await chat(url)).text()
-    assert.match(text, /^(data: chunk \d+\n\n)+event: throttled\ndata: \{"retryAfterSec":\d+\}\n\n$/)
+    assert.match(
+      text.replace(budgets, ''),
+      /^(data: chunk \d+\n\n)+event: throttled\ndata: \{"retryAfterSec":\d+\}\n\n$/,
+    )
     await until(() => state.gone === 1)
     const refused = await chat(url)
     assert.equal(refused.status, 429)

@@ -27,7 +27,8 @@ export interface KeyOptions {
   readonly keys?: readonly KeyMaterial[] | FindKey | undefined
   /**
    * A secret shared with the issuer, for HS256, HS384 or HS512; at least as long as the hash. A text is UTF-8. A list, for
-   * the time in which it is changed: `[process.env.SECRET, process.env.SECRET_BEFORE]`; one of them may be undefined.
+   * the time in which it is changed: `[process.env.SECRET, process.env.SECRET_BEFORE]`; one of them may be undefined. An unset
+   * variable alone counts as left out: the keys are then looked for in the issuer's metadata.
    */
   readonly secret?: Secret | readonly (Secret | undefined)[] | undefined
   /**
