@@ -8,7 +8,7 @@ import {
   memoryStore,
   userDirectory,
 } from '../../lib/oauth'
-import { AS_WEB, CLIENTS, type Form, SIGNING_KEY, json, post } from './support'
+import { AS_WEB, CLIENTS, type Form, SIGNING_KEY, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 import { type Listening, listen } from '../support/serve'
 
@@ -86,5 +86,21 @@ describe('two issuers over one store, with the same keys and apps', () => {
     for (let i = 0; i < 11; i++) await page.logIn('ada', 'wrong')
     assert.equal((await page.logIn()).status, 429)
     assert.notEqual((await (await new UserAgent(running.url).authorize(b, request())).logIn()).location, null)
+  })
+})
+
+describe('two issuers with the same keys', () => {
+  it('a JWT of one is neither an access token nor an id_token_hint at the other', async (t) => {
+    const servers = [await startServer(), await startServer()]
+    t.after(() => Promise.all(servers.map((one) => one.close())))
+    const [home, other] = servers as [(typeof servers)[0], (typeof servers)[0]]
+    const tokens = (await json(await post(`${home.issuer}/token`, await codeForm(home.issuer), AS_WEB))) as Form
+    const { access_token: access = '', id_token: hint = '' } = tokens
+    for (const [{ issuer, server }, isHome] of [[home, true] as const, [other, false] as const]) {
+      assert.equal((await server.verify(access))?.iss, isHome ? home.issuer : undefined)
+      const user = await fetch(`${issuer}/userinfo`, { headers: { authorization: `Bearer ${access}` } })
+      const page = await fetch(`${issuer}/logout?${new URLSearchParams({ id_token_hint: hint }).toString()}`)
+      assert.deepEqual([user.status, page.status], isHome ? [200, 200] : [401, 400])
+    }
   })
 })
