@@ -256,6 +256,7 @@ describe('the guard of docs/nestjs.md', () => {
     const { start } = recipe('main.ts') as { start: () => Promise<INestApplication> }
     const app = await start()
     t.after(() => app.close())
+    t.after(() => process.removeAllListeners('SIGTERM'))
     const ask = (path: string, plan?: string) => {
       const token = dev.token('ada', { claims: { plan } })
       return app
@@ -263,7 +264,10 @@ describe('the guard of docs/nestjs.md', () => {
         .then((url) => fetch(`${url}/${path}`, plan ? { headers: { authorization: `Bearer ${token}` } } : {}))
     }
     assert.equal(await (await ask('health')).text(), 'well')
-    assert.equal((await ask('spend')).status, 401)
+    const anonymous = await ask('spend')
+    assert.deepEqual([anonymous.status, anonymous.headers.get('x-throttle-window-size')], [200, '1000'])
+    const bad = await fetch(`${await app.getUrl()}/spend`, { headers: { authorization: 'Bearer x.y' } })
+    assert.deepEqual([bad.status, ((await bad.json()) as { error: unknown }).error], [401, 'invalid_token'])
     const free = await ask('spend', 'free')
     assert.deepEqual([free.status, free.headers.get('x-throttle-window-size')], [200, '5000'])
     assert.equal((await ask('spend', 'pro')).headers.get('x-throttle-window-size'), '60000')
