@@ -7,6 +7,7 @@ import "node:http";
 import "http-errors";
 import "../shared/dialect.js";
 import "../shared/clock.js";
+import "../shared/budget-of.js";
 interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];
     readonly redis?: RedisClient | string | undefined;

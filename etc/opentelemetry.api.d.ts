@@ -7,6 +7,7 @@ import "express";
 import "http-errors";
 import "../shared/dialect.js";
 import "../shared/clock.js";
+import "../shared/budget-of.js";
 declare function adviceMetrics(meter: Meter, throttled: Throttle): () => void;
 declare function authorizationMetrics(meter: Meter): () => void;
 declare function throttleMetrics(meter: Meter): () => void;

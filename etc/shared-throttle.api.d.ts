@@ -2,6 +2,7 @@
 import { R as RefusalFigures, c as DenyOptions, M as Middleware } from "./deny.js";
 import { Request } from "express";
 import { C as Clock } from "./clock.js";
+import "./budget-of.js";
 interface Bar {
     readonly fromMs: number;
     readonly toMs: number;
@@ -32,7 +33,55 @@ interface Advice {
     readonly limits: readonly LimitAdvice[];
     readonly distribution: readonly Bar[];
 }
+interface ThrottleHeaders {
+    readonly throttle?: boolean;
+    readonly throttleOnRefusal?: boolean;
+    readonly rateLimit?: boolean;
+}
 type EventStreams = "whole" | "header";
+interface AdmittedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly holdMs: number;
+    readonly degraded: boolean;
+}
+interface RefusedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly status: 429 | 503;
+    readonly reason: "spent" | "reserved" | "concurrency" | "queue" | "outage" | "overload";
+    readonly figures: RefusalFigures | undefined;
+    readonly retryAfterSec: number;
+    readonly dryRun: boolean;
+}
+interface ChargedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly ms: number;
+    readonly holdMs: number;
+    readonly by: "request" | "charge";
+}
+interface SyncedMessage {
+    readonly window: string;
+    readonly latencyMs: number;
+}
+interface StoreMessage {
+    readonly store: object;
+    readonly server: string | undefined;
+    readonly cause?: unknown;
+}
+interface OverloadMessage {
+    readonly share: number;
+    readonly delayMs: number;
+    readonly refused: number;
+}
+interface UsageStore {
+    addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
+    readUsage?(policy: string, hours: readonly number[]): Promise<readonly Readonly<Record<string, string>>[]>;
+}
 interface Report {
     readonly subject?: string;
     readonly id: string;
@@ -81,54 +130,6 @@ interface AnswerFigures {
     readonly carried: number;
     readonly before?: number;
 }
-interface ThrottleHeaders {
-    readonly throttle?: boolean;
-    readonly throttleOnRefusal?: boolean;
-    readonly rateLimit?: boolean;
-}
-interface UsageStore {
-    addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
-    readUsage?(policy: string, hours: readonly number[]): Promise<readonly Readonly<Record<string, string>>[]>;
-}
-interface AdmittedMessage {
-    readonly req: Request;
-    readonly subject: string;
-    readonly window: string;
-    readonly holdMs: number;
-    readonly degraded: boolean;
-}
-interface RefusedMessage {
-    readonly req: Request;
-    readonly subject: string;
-    readonly window: string;
-    readonly status: 429 | 503;
-    readonly reason: "spent" | "reserved" | "concurrency" | "queue" | "outage" | "overload";
-    readonly figures: RefusalFigures | undefined;
-    readonly retryAfterSec: number;
-    readonly dryRun: boolean;
-}
-interface ChargedMessage {
-    readonly req: Request;
-    readonly subject: string;
-    readonly window: string;
-    readonly ms: number;
-    readonly holdMs: number;
-    readonly by: "request" | "charge";
-}
-interface SyncedMessage {
-    readonly window: string;
-    readonly latencyMs: number;
-}
-interface StoreMessage {
-    readonly store: object;
-    readonly server: string | undefined;
-    readonly cause?: unknown;
-}
-interface OverloadMessage {
-    readonly share: number;
-    readonly delayMs: number;
-    readonly refused: number;
-}
 type SubjectDigest = (subject: string) => string;
 interface ThrottleStore extends UsageStore {
     serverOf(id: string): StoreServer;
@@ -154,6 +155,14 @@ interface Beat {
 interface StoreWatcher {
     ready(server: StoreServer): void;
     gone(server: StoreServer): void;
+}
+interface Usage {
+    readonly window: string;
+    readonly limitMs: number | null;
+    readonly spentMs: number;
+    readonly leftMs: number | null;
+    readonly endsInMs: number;
+    readonly degraded: boolean;
 }
 type LimitMs = number | ((req: Request) => number);
 interface MeterOptions {
@@ -190,14 +199,6 @@ interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly overload?: boolean | OverloadOptions | undefined;
     readonly headers?: ThrottleHeaders | undefined;
     readonly clock?: Clock | undefined;
-}
-interface Usage {
-    readonly window: string;
-    readonly limitMs: number | null;
-    readonly spentMs: number;
-    readonly leftMs: number | null;
-    readonly endsInMs: number;
-    readonly degraded: boolean;
 }
 interface Throttle extends Middleware {
     usage(subject: string): Promise<Usage[]>;

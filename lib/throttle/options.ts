@@ -1,9 +1,11 @@
 import { METHODS } from 'node:http'
 import type { Request } from 'express'
-import { type Clock, checkClock } from '../http/clock'
+import { type Clock, checkClock, systemClock } from '../http/clock'
 import { type DenyOptions, checkDenyOptions } from '../http/answer/deny'
 import { optionError } from '../http/help'
-import { defined, optionNames, optionOneOf, optionRange, optionType, shown, shownNames } from '../http/options'
+import { type Option, type OptionValues, checkedLater, flag, functionOption, oneOf } from '../http/option-table'
+import { option, readOptions, wholeNumber } from '../http/option-table'
+import { defined, optionType, shown, shownNames } from '../http/options'
 import type { RouteEntry } from '../http/request/route-match'
 import type { EventStreams } from '../http/measure/meter'
 import { answeredAtOnce, isThenable } from '../http/callback'
@@ -143,70 +145,87 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   readonly clock?: Clock | undefined
 }
 
-const NAMES: (keyof ThrottleOptions)[] = [
-  ...(['limitMs', 'windowMs', 'name', 'routes', 'store', 'subject', 'wait', 'grantAhead', 'maxSubjects'] as const),
-  ...(['clientWaitMs', 'carryOver', 'eventStreams', 'onOutage', 'dryRun', 'stalls', 'overload', 'headers'] as const),
-  ...(['onDenied', 'errorFormat', 'dialect', 'clock'] as const),
-]
-const ROUTE_NAMES: (keyof RouteWindow)[] = [
-  ...(['limitMs', 'windowMs', 'name', 'clientWaitMs', 'carryOver', 'eventStreams'] as const),
-]
-/** Subjects that a process tells apart. */
-export const DEFAULT_SUBJECTS = 250_000
+/** What a request may be excused at most: a day. */
+const MOST_MS = 86_400_000
+const range = wholeNumber(1, MOST_MS)
+const isName = (value: unknown) =>
+  typeof value === 'string' && /^[\x20-\x7e]{1,128}$/.test(value) && !/["\\]/.test(value)
+
+/** The options of a window: the throttle's own, or one of `routes`. */
+const WINDOW_TABLE = {
+  limitMs: { ...range, is: (value: unknown) => typeof value === 'function' || range.is(value) } as Option<
+    LimitMs | undefined
+  >,
+  windowMs: wholeNumber(10, 2_592_000_000),
+  name: option<string>('1 to 128 printable ASCII characters without quotes and backslashes', isName),
+  clientWaitMs: wholeNumber(0, MOST_MS),
+  carryOver: oneOf([true, false]),
+  eventStreams: oneOf<EventStreams>(['header', 'whole']),
+} satisfies { [Name in keyof RouteWindow]-?: Option<unknown> }
+
+/** The options of {@link ThrottleOptions}. */
+const TABLE = {
+  ...WINDOW_TABLE,
+  routes: checkedLater<ThrottleOptions['routes']>(),
+  store: checkedLater<ThrottleStore>(),
+  subject: functionOption<(req: Request) => string | null>(),
+  wait: checkedLater<WaitOptions | false>({}),
+  grantAhead: flag(true),
+  maxSubjects: wholeNumber(1, 10_000_000, 250_000),
+  onOutage: oneOf<'local' | 'closed'>(['local', 'closed'], 'local'),
+  dryRun: flag(),
+  stalls: oneOf<'full' | 'shared'>(['full', 'shared'], 'shared'),
+  overload: checkedLater<boolean | OverloadOptions>(false),
+  headers: checkedLater<ThrottleHeaders>({}),
+  onDenied: checkedLater<DenyOptions['onDenied']>(),
+  errorFormat: checkedLater<DenyOptions['errorFormat']>(),
+  dialect: checkedLater<DenyOptions['dialect']>(),
+  clock: checkedLater<Clock>(systemClock),
+} satisfies { [Name in keyof ThrottleOptions]-?: Option<unknown> }
+
+const WAIT_TABLE = { maxMs: wholeNumber(1, 60_000, 5_000), perSubject: wholeNumber(1, 1_000, 64) }
+const OVERLOAD_TABLE = { loopDelayMs: wholeNumber(10, 10_000, 100), isOverloaded: functionOption<() => boolean>() }
+const HEADERS_TABLE = { throttle: flag(true), throttleOnRefusal: flag(), rateLimit: flag() }
 const STORE_METHODS = ['serverOf', 'watch', 'close'] as const
 
+/** When a process counts as overloaded, with the defaults. */
+export type OverloadRule = OptionValues<typeof OVERLOAD_TABLE>
+
+/** Values of the options, with their defaults. */
+export interface ThrottleValues extends Omit<OptionValues<typeof TABLE>, 'wait' | 'overload' | 'headers'> {
+  readonly wait: OptionValues<typeof WAIT_TABLE> | false
+  readonly overload: OverloadRule | undefined
+  readonly headers: ThrottleHeaders
+}
+
 /** @throws {TypeError | RangeError} naming the option and what it received */
-export function checkOptions(options: ThrottleOptions): void {
-  optionNames('throttle', options, NAMES)
-  const { store, subject, grantAhead, maxSubjects = DEFAULT_SUBJECTS } = options
-  const { onOutage = 'local', dryRun, headers, clock } = options
+export function throttleOptions(options: ThrottleOptions): ThrottleValues {
+  const values = readOptions('throttle()', options, TABLE)
+  const { store, wait, overload, onOutage } = values
   if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
     throw optionError(`store must be a store, such as redisStore(client); received ${shownNames(store)}`)
   }
-  optionType('subject', subject, 'function')
-  optionType('grantAhead', grantAhead, 'boolean')
-  checkWait(options.wait)
-  optionRange('maxSubjects', maxSubjects, 1, 10_000_000)
-  optionOneOf('onOutage', onOutage, ['local', 'closed'])
-  optionType('dryRun', dryRun, 'boolean')
-  optionOneOf('stalls', options.stalls ?? 'shared', ['full', 'shared'])
-  checkOverload(options.overload)
   checkDenyOptions(options)
-  checkClock(clock)
-  if (headers !== undefined) {
-    optionNames('headers', headers, ['throttle', 'throttleOnRefusal', 'rateLimit'])
-    optionType('headers.throttleOnRefusal', headers.throttleOnRefusal, 'boolean')
-    optionType('headers.throttle', headers.throttle, 'boolean')
-    optionType('headers.rateLimit', headers.rateLimit, 'boolean')
-  }
-  if (store === undefined && options.onOutage === 'closed') {
+  checkClock(values.clock)
+  if (store === undefined && onOutage === 'closed') {
     throw optionError('onOutage: "closed" needs a store: this process\'s memory has no outage')
+  }
+  return {
+    ...values,
+    wait: wait !== false && readOptions('wait', wait, WAIT_TABLE),
+    overload:
+      overload === false ? undefined : readOptions('overload', overload === true ? {} : overload, OVERLOAD_TABLE),
+    headers: readOptions('headers', values.headers, HEADERS_TABLE),
   }
 }
 
 const NO_WAIT = { maxUs: 0, perSubject: 0 }
 
 /** How requests wait, in the engine's units. */
-export function waitRule({ wait = {}, onOutage, dryRun = false }: ThrottleOptions): WaitRule {
+export function waitRule({ wait, onOutage, dryRun }: ThrottleValues): WaitRule {
   const needsStore = onOutage === 'closed' && !dryRun
   if (wait === false || dryRun) return { ...NO_WAIT, needsStore }
-  const { maxMs = 5_000, perSubject = 64 } = wait
-  return { maxUs: maxMs * 1_000, perSubject, needsStore }
-}
-
-function checkWait(wait: ThrottleOptions['wait']): void {
-  if (wait === undefined || wait === false) return
-  optionNames('wait', wait, ['maxMs', 'perSubject'])
-  const { maxMs = 5_000, perSubject = 64 } = wait
-  optionRange('wait.maxMs', maxMs, 1, 60_000)
-  optionRange('wait.perSubject', perSubject, 1, 1_000)
-}
-
-function checkOverload(overload: ThrottleOptions['overload']): void {
-  if (overload === undefined || typeof overload === 'boolean') return
-  optionNames('overload', overload, ['loopDelayMs', 'isOverloaded'])
-  optionRange('overload.loopDelayMs', overload.loopDelayMs ?? 100, 10, 10_000)
-  optionType('overload.isOverloaded', overload.isOverloaded, 'function')
+  return { maxUs: wait.maxMs * 1_000, perSubject: wait.perSubject, needsStore }
 }
 
 /** A callback that fails is warned of at most so often. */
@@ -235,10 +254,10 @@ export function guardedOverload(isOverloaded: OverloadOptions['isOverloaded'], c
 }
 
 /** The general policy of a throttle. */
-export function generalPolicy(options: ThrottleOptions): Policy {
-  const { limitMs = 18_000, windowMs = 60_000, name = 'default' } = options
-  const { clientWaitMs, carryOver = false, eventStreams } = options
-  return checkPolicy('', { limitMs, windowMs, name, clientWaitMs, carryOver, eventStreams })
+export function generalPolicy(values: ThrottleValues): Policy {
+  const { limitMs = 18_000, windowMs = 60_000, name = 'default' } = values
+  const { clientWaitMs, carryOver = false, eventStreams } = values
+  return checkedPolicy('', { limitMs, windowMs, name, clientWaitMs, carryOver, eventStreams })
 }
 
 /**
@@ -253,35 +272,27 @@ export function routeEntries(routes: ThrottleOptions['routes'] = {}, general: Po
     if (path === undefined || (method !== undefined && !METHODS.includes(method))) {
       throw optionError(`routes: a key is '/path' or 'METHOD /path'; received ${shown(key)}`)
     }
-    const option = `routes[${shown(key)}]`
+    const entry = `routes[${shown(key)}]`
     const methods = method === undefined ? {} : { methods: new Set([method]) }
     if (route === false) return { path, value: false, ...methods }
-    optionNames(option, route, ROUTE_NAMES)
+    const { limitMs, ...terms } = readOptions(entry, route, WINDOW_TABLE)
+    if (limitMs === undefined)
+      throw optionError(`${entry}: limitMs is missing: it must be ${WINDOW_TABLE.limitMs.must}`)
     return {
       path,
-      value: checkPolicy(`${option}.`, { ...general, name: key, ...defined(route), limitMs: route.limitMs }),
+      value: checkedPolicy(`${entry}: `, { ...general, ...defined({ ...terms, name: terms.name ?? key }), limitMs }),
       ...methods,
     }
   })
 }
 
-/** What a request may be excused at most: a day. */
-const MOST_MS = 86_400_000
 const DEFAULT_CLIENT_WAIT_LIMITS = 2
 
-/** @throws {TypeError | RangeError} naming the option that is wrong; `option` comes before its name */
-export function checkPolicy(option: string, policy: Policy): Policy {
-  const { limitMs, windowMs, name, clientWaitMs, carryOver, eventStreams } = policy
-  if (typeof limitMs !== 'function') optionRange(`${option}limitMs`, limitMs, 1, MOST_MS)
-  optionRange(`${option}windowMs`, windowMs, 10, 2_592_000_000)
+/** A key of `routes` is the name of its window, too. */
+function checkedPolicy(option: string, policy: Policy): Policy {
+  const { windowMs, name } = policy
+  if (!isName(name)) throw optionError(`${option}name must be ${WINDOW_TABLE.name.must}; received ${shown(name)}`)
   if (windowMs < 1_000) warnOfShortWindow(option, windowMs)
-  if (typeof name !== 'string' || !/^[\x20-\x7e]{1,128}$/.test(name) || /["\\]/.test(name)) {
-    const wanted = '1 to 128 printable ASCII characters without quotes and backslashes'
-    throw optionError(`${option}name must be ${wanted}; received ${shown(name)}`)
-  }
-  if (clientWaitMs !== undefined) optionRange(`${option}clientWaitMs`, clientWaitMs, 0, MOST_MS)
-  optionType(`${option}carryOver`, carryOver, 'boolean')
-  if (eventStreams !== undefined) optionOneOf(`${option}eventStreams`, eventStreams, ['header', 'whole'])
   return policy
 }
 

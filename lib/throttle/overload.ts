@@ -2,7 +2,7 @@ import type { Clock } from '../http/clock'
 import { warn } from '../http/warn-once'
 import type { LoadShare } from './budget/hold'
 import { type OverloadMessage, channels } from './events'
-import { type OverloadOptions, guardedOverload } from './options'
+import { type OverloadRule, guardedOverload } from './options'
 
 /** How far a process sheds load: both are 1 when all is well. */
 export interface Shedding {
@@ -80,7 +80,7 @@ export class Overload implements LoadShare {
   }
 
   /** Looks at the event loop from now on, for a throttle with these options. Returns what ends that. */
-  join({ loopDelayMs = 100, isOverloaded }: OverloadOptions): () => void {
+  join({ loopDelayMs, isOverloaded }: OverloadRule): () => void {
     const rule = { loopDelayMs, isOverloaded: guardedOverload(isOverloaded, this.clock) }
     this.#rules.add(rule)
     if (this.#cancel === undefined) this.#lookLater(this.clock.now())

@@ -2,7 +2,7 @@ import type { NextFunction, Request, Response } from 'express'
 import { type Advice, adviceOf } from '../advisor/advice'
 import { HOURS_KEPT } from '../advisor/hourly'
 import { asError } from '../http/callback'
-import { nowUs, systemClock } from '../http/clock'
+import { nowUs } from '../http/clock'
 import { hasDotSegments, isPlainPath, pathReadings } from '../http/request/dot-segments'
 import { fullPath } from '../http/request/full-path'
 import { hasLeft } from '../http/measure/client-gone'
@@ -17,7 +17,7 @@ import type { Budgets } from './budgets'
 import { exposeForInspection } from './introspection'
 import { checkMountOrder } from './mount-order'
 import { Overload } from './overload'
-import { DEFAULT_SUBJECTS, type Policy, type ThrottleOptions, checkOptions, waitRule } from './options'
+import { type Policy, type ThrottleOptions, throttleOptions, waitRule } from './options'
 import { clientWaitUs, generalPolicy, requestLimitUs, routeEntries } from './options'
 import { Registry } from './registry'
 import { RequestHold, ThrottledRequest, type ThrottleRules } from './request/request'
@@ -95,15 +95,14 @@ interface OpenPolicy {
  * @throws {TypeError | RangeError} in the factory, naming the option that is wrong
  */
 export function throttle(options: ThrottleOptions = {}): Throttle {
-  checkOptions(options)
-  const { routes, store, subject, grantAhead = true, maxSubjects = DEFAULT_SUBJECTS } = options
-  const { onOutage = 'local', dryRun = false, stalls = 'shared', headers = {}, clock = systemClock } = options
-  const overload = options.overload ? Overload.of(clock) : undefined
+  const values = throttleOptions(options)
+  const { routes, store, subject, grantAhead, maxSubjects, onOutage, dryRun, stalls, headers, clock } = values
+  const overload = values.overload && Overload.of(clock)
 
   const rules: ThrottleRules = {
-    wait: waitRule(options),
+    wait: waitRule(values),
     load: overload ?? NOTHING_SHED,
-    isWaitRefused: options.wait === false,
+    isWaitRefused: values.wait === false,
     onOutage,
     dryRun,
     stalls: StallSharing.forClock(clock),
@@ -117,7 +116,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   const windows: OpenPolicy[] = []
   /** The names of all opened policies: the registry counts each of them. */
   const names: string[] = []
-  const policy = generalPolicy(options)
+  const policy = generalPolicy(values)
   const entries = routeEntries(routes, policy)
   const general = open(policy)
   const opened = entries.map((entry) => ({ ...entry, value: entry.value && open(entry.value) }))
@@ -203,7 +202,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     return (closed ??= stayAlive(Promise.all(names.map((name) => registry.close(name))).then(() => undefined)))
   }
 
-  const leaveOverload = overload?.join(typeof options.overload === 'object' ? options.overload : {})
+  const leaveOverload = values.overload && overload?.join(values.overload)
   const health = store && StoreHealth.of(store, clock).note(onOutage)
   exposeForInspection(throttle, { windows, health, clock, overload })
   return Object.assign(throttle, {

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { inspect } from 'node:util'
 import { type ThrottleOptions, redisStore, throttle } from '../../lib'
+import { optionNames } from '../support/option-names'
 
 /** What is wrong, and what the error says of it: each names the option and shows the value. */
 const WRONG: [options: unknown, error: RegExp][] = [
-  [null, /throttle takes an object of options; received null/],
-  [[], /throttle takes an object of options/],
-  [{ limit: 5 }, /throttle has no option "limit"; did you mean "limitMs"\? It has limitMs, windowMs/],
+  [null, /throttle\(\) takes an object of options; received null/],
+  [[], /throttle\(\) takes an object of options/],
+  [{ limit: 5 }, /throttle\(\) has no option "limit"; did you mean "limitMs"\? It has limitMs, windowMs/],
   [{ limitMs: 0 }, /limitMs must be a whole number from 1 to 86,400,000; received 0/],
   [{ limitMs: -1 }, /limitMs .* received -1/],
   [{ limitMs: 1.5 }, /limitMs .* received 1.5/],
@@ -25,23 +27,23 @@ const WRONG: [options: unknown, error: RegExp][] = [
   [{ routes: { 'get /tree': false } }, /routes: a key is .* received 'get \/tree'/],
   [{ routes: { 'GOT /tree': false } }, /routes: a key is .* received 'GOT \/tree'/],
   [{ routes: { '/tree': true } }, /routes\['\/tree'\] takes an object of options; received true/],
-  [{ routes: { '/tree': {} } }, /routes\['\/tree'\]\.limitMs must be .* received undefined/],
-  [{ routes: { '/tree': { limitMs: 0, windowMs: 50 } } }, /routes\['\/tree'\]\.limitMs must be .* received 0/],
+  [{ routes: { '/tree': {} } }, /routes\['\/tree'\]: limitMs is missing: it must be a whole number/],
+  [{ routes: { '/tree': { limitMs: 0, windowMs: 50 } } }, /routes\['\/tree'\]: limitMs must be .* received 0/],
   [{ routes: { '/tree': { limitMs: 5, windowMs: 50, limt: 1 } } }, /routes\['\/tree'\] has no option "limt"/],
   [{ routes: { '/tree/(': { limitMs: 5, windowMs: 50 } } }, /routes: Express does not take the path "\/tree\/\("/],
   [{ routes: { '/a': { limitMs: 5, windowMs: 50, name: 'default' } }, store: 'memory' }, /store must be a store/],
   [{ store: {} }, /store must be a store, such as redisStore\(client\); received an object without names/],
   [{ subject: 'ip' }, /subject must be a function; received 'ip'/],
-  [{ grantAhead: 1 }, /grantAhead must be a boolean; received 1/],
+  [{ grantAhead: 1 }, /grantAhead must be true or false; received 1/],
   [{ clientWaitMs: -1 }, /clientWaitMs must be a whole number from 0 to 86,400,000; received -1/],
-  [{ carryOver: 'yes' }, /carryOver must be a boolean; received 'yes'/],
+  [{ carryOver: 'yes' }, /carryOver must be true or false; received 'yes'/],
   [{ eventStreams: 'all' }, /eventStreams must be 'header' or 'whole'; received 'all'/],
-  [{ routes: { '/tree': { limitMs: 5, eventStreams: 'all' } } }, /routes\['\/tree'\]\.eventStreams must be 'header'/],
+  [{ routes: { '/tree': { limitMs: 5, eventStreams: 'all' } } }, /routes\['\/tree'\]: eventStreams must be 'header'/],
   [{ onOutage: 'open' }, /onOutage must be 'local' or 'closed'; received 'open'/],
   [{ onOutage: 'closed' }, /onOutage: "closed" needs a store/],
-  [{ dryRun: 'yes' }, /dryRun must be a boolean; received 'yes'/],
+  [{ dryRun: 'yes' }, /dryRun must be true or false; received 'yes'/],
   [{ headers: { throtle: true } }, /headers has no option "throtle"/],
-  [{ headers: { rateLimit: 1 } }, /headers\.rateLimit must be a boolean; received 1/],
+  [{ headers: { rateLimit: 1 } }, /headers\.rateLimit must be true or false; received 1/],
   [{ onDenied: true }, /onDenied must be a function; received true/],
   [{ clock: 5 }, /clock must be a clock.*received 5/],
   [{ clock: { now: () => 0 } }, /clock must be a clock, as manualClock\(\) makes one; received/],
@@ -56,6 +58,23 @@ describe('throttle() throws at startup, naming the option and the value', () => 
       )
     })
   }
+
+  it('for every option, and every option within', () => {
+    const nothing = [null, -1, NaN, [null], Symbol('x'), { other: [null] }, 9n]
+    const within = (name: string) => optionNames((held) => throttle({ [name]: held })).map((held) => [name, held])
+    const names = optionNames((options) => throttle(options))
+    const paths = [...names.map((name) => [name]), ...['wait', 'overload', 'headers'].flatMap(within)]
+    assert.ok(paths.length > names.length && names.includes('stalls'))
+    for (const [name, held] of paths as [string, string?][]) {
+      for (const value of nothing) {
+        assert.throws(
+          () => throttle({ [name]: held === undefined ? value : { [held]: value } }),
+          (err: Error) => (err instanceof TypeError || err instanceof RangeError) && err.message.includes(held ?? name),
+          `${name} ${held}: ${inspect(value)}`,
+        )
+      }
+    }
+  })
 
   it('and where two windows of one store mean different limits by one name', async () => {
     const store = redisStore('redis://127.0.0.1:1')
