@@ -46,9 +46,10 @@ app.all('/sign-in/factor', async (req, res) => {
   const { userId } = (await server.websiteSession(req)) ?? {}
   if (!userId) return res.status(401).send('Sign in first')
   if (factors.has(userId)) return res.status(409).send('You have a second factor')
-  const factor = { secret: (req.session.newSecret ??= generateSecret()), lastStep: undefined }
+  if (req.session.added?.userId !== userId) req.session.added = { userId, secret: generateSecret() }
+  const factor = { secret: req.session.added.secret, lastStep: undefined }
   if (req.body?.code !== undefined && (await isRight(factor, req.body.code))) {
-    delete req.session.newSecret
+    delete req.session.added
     factors.set(userId, factor) // with the step of this first code
     return res.send('The second factor has been added')
   }

@@ -60,6 +60,15 @@ async function start(t: TestContext, file: string, more: NodeJS.ProcessEnv = {},
   return (issuer as string).trim()
 }
 
+/** RFC 6238 §4: the code of this half minute, or of the next ones. */
+function code(later = 0, secret: string | Buffer = '12345678901234567890') {
+  const step = Buffer.alloc(8)
+  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + later))
+  const hash = createHmac('sha1', secret).update(step).digest()
+  const at = (hash.at(-1) as number) & 15
+  return String((hash.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0')
+}
+
 describe('recipes of docs/sign-in.md', () => {
   let browser: Browser
   before(async () => void (browser = await launch()))
@@ -122,14 +131,6 @@ describe('recipes of docs/sign-in.md', () => {
   it('a second factor', async (t) => {
     const issuer = await start(t, 'totp.mjs')
     const { page } = await open(t)
-    /** RFC 6238 §4: the code of this half minute, or of the next ones. */
-    const code = (later = 0, secret: string | Buffer = '12345678901234567890') => {
-      const step = Buffer.alloc(8)
-      step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + later))
-      const hash = createHmac('sha1', secret).update(step).digest()
-      const at = (hash.at(-1) as number) & 15
-      return String((hash.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0')
-    }
     await authorize(page, issuer, { acr_values: 'mfa' })
     const skipped = await sent(page, { code: code() })
     assert.equal(skipped.status(), 303)
@@ -222,7 +223,8 @@ describe('recipes of docs/sign-in.md', () => {
     }
   })
 
-  it('Sign in with Google', async (t) => {
+  /** A recipe, with a stand-in for Google. */
+  async function withGoogle(t: TestContext, file: string) {
     const port = await freePort()
     const folder = mkdtempSync(join(tmpdir(), 'google-'))
     t.after(() => rmSync(folder, { recursive: true }))
@@ -237,7 +239,7 @@ describe('recipes of docs/sign-in.md', () => {
     )
     t.after(() => google.close())
     const env = { GOOGLE: google.issuer, GOOGLE_ID: 'app', GOOGLE_SECRET: SECRET }
-    const issuer = await start(t, 'google.mjs', { ...env, NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') }, port)
+    const issuer = await start(t, file, { ...env, NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') }, port)
     const { context, page } = await open(t)
     const atGoogle = async (username: string, button = 'login') => {
       await authorize(page, issuer)
@@ -246,6 +248,11 @@ describe('recipes of docs/sign-in.md', () => {
       await page.fill('#password', `${username} at Google`)
       await page.click(`button[value=${button}]`)
     }
+    return { issuer, context, page, atGoogle }
+  }
+
+  it('Sign in with Google', async (t) => {
+    const { issuer, context, page, atGoogle } = await withGoogle(t, 'google.mjs')
     await atGoogle('ada')
     await page.getByText('To link your Google account').waitFor()
     await enter(page, { name: 'ada', password: PASSWORD })
@@ -268,6 +275,27 @@ describe('recipes of docs/sign-in.md', () => {
     await page.goto(url.replace('/sign-in?', '/sign-in/google?'))
     await page.goto(`${issuer}/sign-in/google/callback?code=x&state=of+another+browser`)
     assert.match((await alert(page)) ?? '', /^Google did not sign you in/)
+  })
+
+  it('Google, then a code', async (t) => {
+    const { issuer, context, page, atGoogle } = await withGoogle(t, 'google-totp.mjs')
+    for (const given of ['000000', '']) {
+      await context.clearCookies()
+      await atGoogle('ada')
+      await page.getByText('To link your Google account').waitFor() // a password alone has linked nothing
+      await enter(page, { name: 'ada', password: PASSWORD })
+      await page.waitForSelector('[name=code]')
+      await enter(page, { code: given || code() })
+    }
+    assert.deepEqual(await claimsOf(issuer, await answered(page)), { sub: 'u-1', acr: 'mfa', amr: ['pwd', 'otp'] })
+    await context.clearCookies()
+    await atGoogle('ada')
+    await page.waitForSelector('[name=code]')
+    const tab = await context.newPage()
+    await authorize(tab, issuer)
+    assert.ok(await tab.isVisible('[name=password]'), 'Google was for another sign-in')
+    await enter(page, { code: code(1) })
+    assert.deepEqual(await claimsOf(issuer, await answered(page)), { sub: 'u-1', acr: 'mfa', amr: ['fed', 'otp'] })
   })
 
   it('users in SQL, whose bcrypt hashes are replaced as they sign in', async (t) => {
