@@ -14,9 +14,14 @@ mkdirSync(home, { recursive: true })
 after(() => rmSync(home, { recursive: true, force: true }))
 
 const all = pages(root)
-const { scripts, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+const {
+  scripts,
+  bin = {},
+  devDependencies,
+} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   scripts: Record<string, string>
   bin?: Record<string, string>
+  devDependencies: Record<string, string>
 }
 
 describe('examples of README and docs', { concurrency: 2 }, () => {
@@ -116,6 +121,7 @@ function wrongWith(line: string): string | undefined {
     return script in scripts ? undefined : `package.json has no script ${script}`
   }
   if (command === 'npx' && first === '-p' && /^node@\d+$/.test(rest[0] ?? '')) return wrongWith(rest.slice(1).join(' '))
+  if (command === 'npx' && first in devDependencies) return undefined
   if (command === 'npx') return first in bin ? undefined : `package.json has no bin ${first}`
   if (command === 'node' && first === 'app.mjs') return undefined // what the reader has just saved
   if (command === 'node') return there([first, ...rest].find((each) => !each.startsWith('-')) ?? '')

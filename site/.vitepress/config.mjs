@@ -23,6 +23,7 @@ export default defineConfig({
   rewrites: (path) => path.replace(/(^|\/)README\.md$/, '$1index.md'),
   cleanUrls: true,
   markdown: {
+    languageAlias: { mjs: 'js' },
     anchor: { slugify: githubSlug() },
     config: (md) =>
       md.core.ruler.push('links', ({ tokens }) => tokens.forEach(({ children }) => pageLinks(children ?? []))),
