@@ -522,22 +522,20 @@ class AccountState {
   /**
    * Takes an answer in. Ignores one that was given up.
    *
-   * @returns `serve`: those who wait can be decided, without the store where it did not write. `again`: another report is
-   *   needed now
+   * @returns whether those who wait can be decided, without the store where it did not write
    */
-  takeAnswer(report: Report, answer: Answer, now: number): 'serve' | 'again' | undefined {
-    if (this.sent !== report) return undefined
+  takeAnswer(report: Report, answer: Answer, now: number): boolean {
+    if (this.sent !== report) return false
     this.sent = undefined
     this.enter(now)
-    if (report.number !== this.number) return undefined
+    if (report.number !== this.number) return false
     if (answer.status === 'written') {
       this.#hear(report, answer, answer.figures as AnswerFigures, now)
-      return 'serve'
+      return true
     }
     // The server's clock was set back, or a promoted replica's is behind: the window has not begun there.
     const isBehind = answer.status === 'closed' && answer.time < this.start - BEHIND_US
-    if (answer.status === 'unreadable' || isBehind) return 'serve'
-    return this.waiting > 0 ? 'again' : undefined
+    return answer.status === 'unreadable' || isBehind
   }
 
   #hear(report: Report, { found }: Answer, figures: AnswerFigures, now: number): void {
@@ -582,7 +580,6 @@ class AccountState {
   /** What the store has is to be told again: it may have lost it. */
   tellAgain(): void {
     this.told.isKnown = false
-    this.dropGrant()
   }
 
   /** Says when those who wait are to be asked about again. Not all processes at once. */

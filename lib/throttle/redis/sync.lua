@@ -6,7 +6,7 @@
 --            <process>  FIELD: seq; used, held, ahead; when it expires unless it is written again; running; excused;
 --                       added; when all that runs should have ended, 0 if nothing runs: from then its held counts as
 --                       used. An expired field's ahead and running count as nothing
---            s          SUMS over all of these: used, held, ahead; when the first field changes by itself; running; excused; added;
+--            s          SUMS over all of these: used, held, ahead; when the first field expires; running; excused; added;
 --                       strain; carried, which is part of used; the highest limit of this window or of those that
 --                       left strain or a debt; when the window ends
 --            n          the subject's name, where a process keeps names
@@ -61,7 +61,7 @@ local function count(key)
         if isOver then ahead, running, expires = 0, 0, NEVER end
         call('HSET', key, name, pack(FIELD, seq, used, held, ahead, expires, running, excused, added, runs))
       end
-      o.expires, o.runs = min(o.expires, runs > 0 and runs or expires), max(o.runs, runs)
+      o.expires, o.runs = min(o.expires, expires), max(o.runs, runs)
       o.used, o.held, o.ahead, o.running = o.used + used, o.held + held, o.ahead + ahead, o.running + running
       o.excused, o.added = o.excused + excused, o.added + added
     end
@@ -164,9 +164,8 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
     expires = ahead > 0 and max(runs, time + lease) or runs
   end
   if running <= spare then runs = 0 end
-  local total, extra, top = o.used + used, o.added + added, limit0
-  if number == 0 or granted > 0 then top = max(limit, limit0) end -- a refused request is no measure
-  call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, added, runs), 's', pack(SUMS, total, o.held + held, o.ahead + ahead, min(o.expires, runs > 0 and runs or expires),
+  local total, extra, top = o.used + used, o.added + added, max(limit, limit0)
+  call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, added, runs), 's', pack(SUMS, total, o.held + held, o.ahead + ahead, min(o.expires, expires),
     o.running + running, o.excused + excused, extra, strain, carried, top, ends))
   if name and name ~= '' then call('HSET', key, 'n', name) end
 

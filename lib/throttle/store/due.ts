@@ -6,8 +6,6 @@ const TOLERANCE = 100
 const TOLERANCE_LEAST_US = 1_000
 /** Where no more may run than this, ends are told at once: other processes need each place. */
 const FEW_PLACES = 8
-/** A process asks once more about a subject beyond its limit this long before the window ends: all of it makes its strain. */
-const LAST_US = 2_000_000
 
 /**
  * When a report is due. `now`: requests wait for what it frees, here or perhaps in other processes. `tick`: the truth
@@ -15,15 +13,14 @@ const LAST_US = 2_000_000
  * than was told.
  */
 export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined {
-  const { told, own, grant, hasNews, hasEnded } = account
-  if (!told.isKnown || hasNews) return 'tick'
+  const { told, own, grant, hasEnded } = account
+  if (!told.isKnown) return 'tick'
   if (hasEnded && (account.waiting > 0 || areFew(account, now))) return 'now'
   const untold = own.usedUs(now) + own.pricedUs(now) - told.used - told.held
   if (Math.abs(untold) > toleranceOf(account)) return 'tick'
   if ((grant.us > 0 || told.ahead > 0) && !grant.isStanding) return 'tick'
   if (own.addedUs !== told.added || isHalfExcused(account, now)) return 'tick'
   if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'
-  if (isBeyond(account, now) && now - account.heardAt > LAST_US && account.endsInUs(now) < LAST_US) return 'tick'
   const { lastEnd } = own
   const startedAhead = told.ahead > 0 && lastEnd < Infinity // its time is reserved as long as the grant lasts
   const until = startedAhead ? Math.max(told.until, grant.until) : told.until
@@ -48,15 +45,10 @@ function toleranceOf({ limitUs, server }: Account): number {
   return Math.max(TOLERANCE_LEAST_US, limitUs / (TOLERANCE * server.living))
 }
 
-/** Whether the window will leave the subject strain. */
-function isBeyond(account: Account, now: number): boolean {
-  return account.measuredUs(now) > account.limitUs
-}
-
 /** Whether a tick is to look at the account again. */
 export function isActive(account: Account, now: number): boolean {
   const { own, waiting, wasAsked, demandUs } = account
-  return own.live > 0 || waiting > 0 || wasAsked || demandUs > 0 || isBeyond(account, now) || isDue(account, now)
+  return own.live > 0 || waiting > 0 || wasAsked || demandUs > 0 || isDue(account, now)
 }
 
 export function isDue(account: Account, now: number): boolean {

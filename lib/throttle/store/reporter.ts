@@ -213,14 +213,13 @@ export class Reporter {
   }
 
   #take(account: Account, report: Report, answer: Answer, now: number): void {
-    const next = account.takeAnswer(report, answer, now)
-    if (next === 'serve') {
+    if (account.takeAnswer(report, answer, now)) {
       serveLine(account, now, answer.status === 'written' ? undefined : 'unwritten')
       this.#tellRefreshed(account, report.seq)
     }
     if (account.waiting > 0) account.askLater(now)
     const isNew = account.firstInLine?.isConsidered === false
-    if (next === 'again' || isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
+    if (isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
   }
 
   /** It failed, or without a cause it was not answered in time. An answer may come all the same. */

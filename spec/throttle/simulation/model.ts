@@ -128,7 +128,7 @@ export class StoreModel {
         field.ahead = field.running = 0
         field.expires = NEVER
       }
-      o.expires = Math.min(o.expires, field.runs > 0 ? field.runs : field.expires)
+      o.expires = Math.min(o.expires, field.expires)
       o.runs = Math.max(o.runs, field.runs)
       o.used += field.used
       o.held += field.held
@@ -189,13 +189,13 @@ export class StoreModel {
       used: o.used + used,
       held: o.held + held,
       ahead: o.ahead + ahead,
-      expires: Math.min(o.expires, runs > 0 ? runs : expires),
+      expires: Math.min(o.expires, expires),
       running: o.running + running,
       excused: o.excused + excused,
       added: o.added + added,
       strain,
       carried,
-      limit: c.count === 0 || granted > 0 ? Math.max(c.limit, hash.sums.limit) : hash.sums.limit,
+      limit: Math.max(c.limit, hash.sums.limit),
       ends: c.ends,
     }
     const runsUntil = Math.max(last, expires < NEVER ? expires : 0)
