@@ -1,75 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
-import { manualClock } from '../../lib/testing'
 import { GRANT_US, LEASE_US, type Report } from '../../lib/throttle/budget/report'
-import { Budgets } from '../../lib/throttle/budgets'
-import { StoreHealth } from '../../lib/throttle/store/health'
-import type { ThrottleStore } from '../../lib/throttle/store/store'
-import { reportFor } from '../support/report'
-import { StoreModel } from './simulation/model'
-import { SpecRequest } from './spec-request'
+import { LIMIT_US, TICK_MS, WINDOW_US, budgetsOf } from './spec-budgets'
+import type { SpecRequest } from './spec-request'
 
-const LIMIT_US = 1_000_000
-const WINDOW_US = 60_000_000
-const TICK_MS = 125
-const TERMS = { windowUs: WINDOW_US, carryOver: false, grantAhead: true }
-/** In the middle of a window of each subject here, or near it. */
-const DATE = Date.UTC(2026, 0, 1)
-
-/** Budgets whose time and whose store are the spec's; without `isShared` it has no store. */
-function budgetsOf({ isShared = true, living = 1 } = {}) {
-  const clock = manualClock(DATE)
-  /** Time passes in which no timer fires: the event loop is blocked. */
-  let stalledMs = 0
-  const server = {
-    ...{ model: new StoreModel(), aheadUs: 0, process: '', reports: [] as Report[] },
-    /** Refuses what it is asked; or writes reports, and its answers get lost, or are held up. */
-    ...{ isDown: false, losesAnswers: false, heldUp: Promise.resolve() },
-  }
-  const time = () => Math.round(clock.date() * 1_000) + stalledMs * 1_000 + server.aheadUs
-  const answer = <T>(make: () => T) => {
-    if (server.isDown) return Promise.reject(new Error('down'))
-    return Promise.resolve(make())
-  }
-  const only = {
-    name: undefined,
-    report: (_policy: string, process: string, reports: readonly Report[]) => {
-      server.process = process
-      server.reports.push(...reports)
-      const answers = answer(() => reports.map((report) => server.model.report(process, report, time())))
-      return server.losesAnswers
-        ? answers.then(() => Promise.reject(new Error('lost')))
-        : server.heldUp.then(() => answers)
-    },
-    beat: () => answer(() => ({ time: time(), living, token: '' })),
-  }
-  const store = { serverOf: () => only, watch: () => undefined, close: () => Promise.resolve() } as ThrottleStore
-  const stalling = { ...clock, now: () => clock.now() + stalledMs, date: () => clock.date() + stalledMs }
-  const budgets = new Budgets('default', TERMS, stalling, isShared ? StoreHealth.of(store, stalling) : undefined)
-  const now = () => Math.round(stalling.now() * 1_000)
-  /** What is due is sent, and answered. */
-  const settle = async (ms = 0) => {
-    for (let i = 0; i < 4; i++) {
-      clock.advance(i === 0 ? ms : 0)
-      await setImmediate()
-    }
-  }
-  const ask = (price: number | (() => number), limitUs = LIMIT_US, waitUs = 0, clientWaitUs = Infinity) => {
-    const terms = { limitUs, waitUs, clientWaitUs }
-    return new SpecRequest(budgets, 'ada', now(), { price: typeof price === 'number' ? () => price : price, ...terms })
-  }
-  const start = (asked: SpecRequest): SpecRequest => {
-    assert.ok(asked.hasBegun, 'the request was let in')
-    return asked.start(now())
-  }
-  /** Another process reports. */
-  const other = (more: Partial<Report>) => {
-    const { id, number, start: starts, end: ends } = budgets.account('ada', now())
-    const figures = reportFor({ id, number, starts, ends, limit: LIMIT_US, ...more })
-    return server.model.report('other', figures, time())
-  }
-  return { clock, budgets, server, settle, ask, start, now, other, stall: (ms: number) => (stalledMs += ms) }
+/** A subject comes a second after the request before. */
+async function come({ ask, start, settle, now }: ReturnType<typeof budgetsOf>, priceUs: number) {
+  for (let i = 0; i < 20; i++) await settle(50)
+  const asked = ask(priceUs)
+  await settle()
+  start(asked).finish(now())
 }
 
 describe('Budgets over a store', () => {
@@ -94,14 +34,6 @@ describe('Budgets over a store', () => {
     for (let i = 0; i < 20; i++) start(ask(1_000)).finish(now())
     assert.equal(server.reports.length, before)
   })
-
-  /** A subject comes a second after the request before. */
-  async function come({ ask, start, settle, now }: ReturnType<typeof budgetsOf>, priceUs: number) {
-    for (let i = 0; i < 20; i++) await settle(50)
-    const asked = ask(priceUs)
-    await settle()
-    start(asked).finish(now())
-  }
 
   it('starts two requests of a subject that comes again from its standing grant, and reports neither', async () => {
     const t = budgetsOf()
@@ -133,6 +65,49 @@ describe('Budgets over a store', () => {
     assert.equal(asked.end, undefined)
     await settle()
     assert.ok(asked.hasBegun, 'the store lets it in')
+  })
+
+  it('starts nothing from a grant while a report gives it up', async () => {
+    const t = budgetsOf()
+    await t.settle()
+    for (let i = 0; i < 2; i++) await come(t, 1_000)
+    void t.budgets.refresh('ada')
+    t.clock.advance(0)
+    assert.equal(t.ask(1_000).end, undefined)
+  })
+
+  it('starts nothing from a grant where what runs has used up the places since', async () => {
+    const { ask, start, stall } = await granted()
+    start(ask(1_000))
+    stall(970)
+    assert.equal(ask(1_000).end, undefined)
+  })
+
+  it('reports no request from a standing grant while it runs within its price', async () => {
+    const { ask, start, settle, now, server } = budgetsOf()
+    const come = async () => {
+      for (let i = 0; i < 40; i++) await settle(25)
+      const asked = ask(200_000, 60 * LIMIT_US)
+      await settle()
+      return start(asked)
+    }
+    for (let i = 0; i < 2; i++) (await come()).finish(now())
+    for (let i = 0; i < 40; i++) await settle(25)
+    const before = server.reports.length
+    const hold = await come()
+    for (let i = 0; i < 7; i++) await settle(25)
+    hold.finish(now())
+    assert.equal(server.reports.length, before)
+  })
+
+  it('reports a request once while it runs within its price', async () => {
+    const { ask, start, settle, server } = budgetsOf()
+    await settle()
+    const asked = ask(LIMIT_US / 2)
+    await settle()
+    start(asked)
+    for (let i = 0; i < 16; i++) await settle(25)
+    assert.equal(server.reports.length, 1)
   })
 
   it('starts no request from a grant whose lease ended while the event loop was blocked', async () => {
@@ -198,6 +173,78 @@ describe('Budgets over a store', () => {
       fields.map(({ held, runs }) => [held, runs]),
       [[0, 0]],
     )
+  })
+
+  it('tells at a tick that a request is over beside one that runs on', async () => {
+    const { ask, start, settle, now, other } = budgetsOf()
+    await settle()
+    const [long, short] = [ask(LIMIT_US / 2), ask(10_500)] // no more is granted ahead
+    await settle()
+    start(long)
+    start(short).finish(now() + 1_000) // within the tolerance
+    for (let i = 0; i < 6; i++) await settle(25)
+    assert.equal(other({}).figures?.running, 1)
+  })
+
+  it('tells at a tick that a request was written off, and a reset', async () => {
+    const { ask, start, settle, budgets, now, other } = budgetsOf()
+    await settle()
+    other({ strain: 400, hasNews: true })
+    const asked = ask(LIMIT_US / 2)
+    await settle()
+    budgets.writeOff(start(asked).hold, now())
+    for (let i = 0; i < 6; i++) await settle(25)
+    assert.equal(other({ seq: 2 }).figures?.added, -LIMIT_US / 4)
+    void budgets.reset(asked.hold.account)
+    await settle()
+    const { added, strain } = other({ seq: 3 }).figures ?? {}
+    assert.deepEqual([added, strain], [0, 100])
+  })
+
+  it('asks again after two seconds about a subject that it refuses: another process may have reset it', async () => {
+    const { ask, settle, other } = budgetsOf()
+    await settle()
+    other({ used: 2 * LIMIT_US })
+    const asked = ask(1_000)
+    await settle()
+    assert.equal(asked.end, 'spent')
+    other({ seq: 2 })
+    assert.equal(ask(1_000).end, 'spent')
+    for (let i = 0; i < 80; i++) await settle(25)
+    const again = ask(1_000)
+    await settle()
+    assert.ok(again.hasBegun)
+  })
+
+  it('asks ten times a second at most for a line whose record cannot be read', async () => {
+    const { ask, start, settle, server } = budgetsOf()
+    await settle()
+    server.isDamaged = true
+    const asked = ask(LIMIT_US)
+    await settle()
+    start(asked) // by this process's own figures
+    const waits = ask(LIMIT_US, LIMIT_US, 5_000_000)
+    for (let i = 0; i < 36; i++) await settle(25)
+    assert.equal(waits.end, undefined)
+    assert.ok(server.reports.length <= 20, `${server.reports.length} reports`)
+  })
+
+  it('answers who asks for the figures of a subject that is at rest, however late', async () => {
+    const { budgets, settle, server, other, now } = budgetsOf()
+    other({ used: 1_000 })
+    budgets.account('eve') // accounts are looked at, to let go of them, every 100 ms from now on
+    await settle(50)
+    let answers = () => {}
+    server.heldUp = new Promise((resolve) => (answers = resolve))
+    for (const subject of ['bob', 'carl']) {
+      void budgets.refresh(subject)
+      await settle()
+    }
+    const late = budgets.refresh('ada')
+    await settle(55)
+    answers()
+    await settle()
+    assert.equal((await Promise.race([late, settle()]))?.usedUs(now()), 1_000)
   })
 
   it('takes an answer that comes while the event loop is blocked for no outage', async () => {
@@ -300,6 +347,18 @@ describe('Budgets over a store', () => {
     budgets.account('ada', now())
     const most = told + (capUs - told) / 4
     assert.ok(own.excusedUs(now()) <= most + 30_000, `${own.excusedUs(now())} µs, share ${most}`)
+  })
+
+  it('excuses no waits for clients once other processes have excused the cap', async () => {
+    const { ask, start, settle, budgets, now, other } = budgetsOf()
+    await settle()
+    const capUs = 400_000
+    other({ excused: capUs })
+    const asked = ask(1_000, LIMIT_US, 0, capUs)
+    await settle()
+    start(asked).awaitClient(now())
+    for (let i = 0; i < 12; i++) await settle(25)
+    assert.ok(budgets.account('ada', now()).own.excusedUs(now()) < 10_000)
   })
 
   it('leaves what another process has ahead to it, but for a request that never fits beside anything', async () => {
@@ -412,6 +471,66 @@ describe('Budgets over a store', () => {
   })
 })
 
+describe('Budgets over a store, in the window that follows', () => {
+  for (const [title, more] of [
+    ['a hundredth of it', { used: 1.01 * LIMIT_US }],
+    ['what a killed process held', { used: 0.71 * LIMIT_US, held: 0.3 * LIMIT_US, running: 1, lasts: 1_000 }],
+  ] as const)
+    it(`count what was used beyond the limit: ${title}`, async () => {
+      const { other, nearEnd } = budgetsOf()
+      other({ ...more, carries: true })
+      await nearEnd(100)
+      assert.equal(other({ carries: true }).figures?.carried, LIMIT_US / 100)
+    })
+
+  it('leave their places to requests of other processes that run on, and are not heard of yet', async () => {
+    const { ask, settle, other, nearEnd } = budgetsOf()
+    await settle()
+    other({ running: 31, lasts: 2 * WINDOW_US })
+    await nearEnd(100)
+    const asked = [ask(1_000), ask(1_000)]
+    await settle()
+    assert.deepEqual(
+      asked.map(({ end }) => end),
+      ['start', 'concurrency'],
+    )
+  })
+
+  it('start nothing from what was granted before', async () => {
+    const t = budgetsOf()
+    await t.nearEnd(-2_500)
+    for (let i = 0; i < 2; i++) await come(t, 1_000)
+    assert.ok(t.budgets.account('ada', t.now()).grant.us > 0)
+    await t.nearEnd(100)
+    assert.equal(t.ask(1_000).end, undefined)
+  })
+
+  it('refuse nobody by an answer about the window before', async () => {
+    const { ask, settle, other, nearEnd, server } = budgetsOf()
+    await nearEnd(-20)
+    other({ used: 2 * LIMIT_US })
+    let answers = () => {}
+    server.heldUp = new Promise((resolve) => (answers = resolve))
+    const asked = ask(1_000)
+    await settle()
+    await nearEnd(20)
+    answers()
+    await settle()
+    assert.equal(asked.end, 'start')
+  })
+
+  it('tell what a request holds that began just before', async () => {
+    const { ask, start, settle, other, nearEnd } = budgetsOf()
+    await nearEnd(-5)
+    const asked = ask(LIMIT_US / 2)
+    await settle()
+    start(asked)
+    await nearEnd(5)
+    for (let i = 0; i < 6; i++) await settle(25)
+    assert.ok((other({}).figures?.held ?? 0) > LIMIT_US / 4)
+  })
+})
+
 describe('Budgets whose clock is a little ahead of the server', () => {
   it('waits for the server at a window’s start, and does not decide alone', async () => {
     const { ask, settle, budgets, server, now, clock } = budgetsOf()
@@ -502,6 +621,29 @@ describe('Budgets whose store does not answer', () => {
 })
 
 describe('Budgets without a store', () => {
+  /** How many requests may run in the next window, of a subject that used four limits and was away for 15 s. */
+  async function placesAfter(t: ReturnType<typeof budgetsOf>) {
+    await t.nearEnd(15_000)
+    return Array.from({ length: 40 }, () => t.ask(0)).filter(({ hasBegun }) => hasBegun).length
+  }
+
+  it('remember the overshoot of a subject that is away', async () => {
+    const t = budgetsOf({ isShared: false })
+    const hold = t.start(t.ask(LIMIT_US))
+    await t.settle((4 * LIMIT_US) / 1_000)
+    hold.finish(t.now())
+    assert.equal(await placesAfter(t), 32 / 4)
+  })
+
+  it('count time as overshoot that is seen only in the window after its request', async () => {
+    const t = budgetsOf({ isShared: false })
+    const { hold } = t.ask(0)
+    t.budgets.finish(hold, t.now())
+    await t.nearEnd(15_000)
+    t.budgets.chargeLate(hold, 4 * LIMIT_US, t.now())
+    assert.equal(await placesAfter(t), 32 / 4)
+  })
+
   it('decides those who wait as soon as a request ends', () => {
     const { ask, start, now } = budgetsOf({ isShared: false })
     const hold = start(ask(LIMIT_US))

@@ -23,6 +23,13 @@ describe('priceOf(), where nothing is known', () => {
     assert.equal(new Prices().of(new RoutePrice(), 'ada', 1_000_000), 500_000)
     assert.equal(new Prices().of(new RoutePrice(), 'ada', LIMIT_US), 3_000_000)
   })
+
+  it('asks for half as much with each request and subject that is known', () => {
+    const [prices, route] = [new Prices(), new RoutePrice()]
+    prices.learn(route, 'ada', 0)
+    assert.equal(prices.of(route, 'bob', LIMIT_US), 3_000_000 / 2)
+    assert.equal(prices.of(route, 'ada', LIMIT_US), 3_000_000 / 4)
+  })
 })
 
 describe("priceOf(), by a subject's own history", () => {

@@ -32,6 +32,7 @@ const MODEL = 'spec/throttle/simulation/model.ts'
 type Row = readonly [lacks: string, modes: string, from: string, to: string]
 
 const OF_THE_STORE: readonly Row[] = [
+  ['the open window only', 'changing:10 carried killed', 'time < c.starts || time >= c.ends', 'false'],
   ['the order of reports', 'late:7', 'found >= c.seq', 'false'],
   [
     'counting anew where a wish is not met',
@@ -101,6 +102,8 @@ const OF_THE_STORE: readonly Row[] = [
   ['the strain of the record', 'strain:5 waiting', 'Math.max(strain, c.strain)', 'c.strain'],
   ['strain that a process had not told', 'strain:4 late', 'if (!c.hasNews && ends !== 0)', 'if (ends !== 0)'],
   ['the strain of a record that was lost', 'lost evicted', 'if (!c.hasNews && ends !== 0)', 'if (!c.hasNews)'],
+  ['fields that pass over', 'clean', 'else if (field.runs > c.starts && c.starts >= sums.ends) {', 'else if (false) {'],
+  ['holds that expired with the window', 'carried', 'used += field.held\n    else', 'used += 0\n    else'],
   ['running requests that pass over', 'clean:1 changing waiting strain', 'next.running += field.running', ''],
   ['strain that passes over', 'changing:1 strain', 'strain: strainAfter(totals, missed)', 'strain: NO_STRAIN'],
   [
@@ -132,6 +135,29 @@ const OF_ACCOUNTS: readonly Row[] = [
   ['the use of a grant', 'clean:9 hot', 'this.grant.us = Math.max(0, this.grant.us - hold.priceUs)', ''],
   ['the use of a place', 'hot:5 clean strain', 'this.grant.places = Math.max(0, this.grant.places - 1)', ''],
   ['a freed place for the next', 'hot waiting', 'if (this.grant.us > 0) this.grant.places++', ''],
+  [
+    'a grant that ends with its window',
+    'hot',
+    'this.heardAt = -Infinity\n    this.dropGrant()',
+    'this.heardAt = -Infinity',
+  ],
+  [
+    'a grant given up by the next report',
+    'hot',
+    'this.enter(now)\n    this.dropGrant()\n    const { own, first',
+    'this.enter(now)\n    const { own, first',
+  ],
+  ['holds that last as long as those who wait are expected to', 'waiting', 'lasts = Math.max(lasts, hold.priceUs)', ''],
+  ['strain of time seen late', 'waiting', 'this.highestLimitUs ||= limitUs', ''],
+  ['what was told, anew in each window', 'clean', 'told.used = told.held = told.added = told.excused = 0', ''],
+  [
+    'accounts kept while something of them matters',
+    'carried',
+    ' + keptAfter(this.totals(now), this.end, windowUs, carryOver, 0)',
+    '',
+  ],
+  ['strain and debt taken back by a reset', 'strain', 'this.isCleared = true', ''],
+  ['client waits of other processes', 'clients', 'capUs - others.excused - told.excused', 'capUs - told.excused'],
   ['the age of a grant', 'late stalls hot', 'grant.until = sentAt + GRANT_US', 'grant.until = Infinity'],
   ['the limit of a grant', 'waiting:5 clean two', 'grant.limitUs = report.limit', 'grant.limitUs = 0'],
   [
@@ -171,7 +197,8 @@ const OF_ACCOUNTS: readonly Row[] = [
     'hold.priceUs = Math.min(hold.owner.priceUs(hold), hold.limitUs)',
     '',
   ],
-  ['old answers ignored', 'late', 'if (this.sent !== report) return undefined', ''],
+  ['old answers ignored', 'late', 'if (this.sent !== report) return false', ''],
+  ['answers about a window that is over ignored', 'late', 'if (report.number !== this.number) return false', ''],
   ['a clock set back', 'clocks', "answer.status === 'unreadable' || isBehind", "answer.status === 'unreadable'"],
   ['a clock that is hardly off', 'clocks', 'answer.time < this.start - BEHIND_US', 'answer.time < this.start'],
   [
@@ -218,6 +245,14 @@ const OF_REPORTS: readonly Row[] = [
     "if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'",
     '',
   ],
+  ['charged time told apart', 'learned', 'own.addedUs !== told.added || isHalfExcused', 'isHalfExcused'],
+  ['ends told beside a long hold', 'two', '(own.live === 0 || hasEnded)', 'own.live === 0'],
+  [
+    'no report of what a grant covers',
+    'hot',
+    'startedAhead ? Math.max(told.until, grant.until) : told.until',
+    'told.until',
+  ],
   ['holds renewed', 'two:2 clients learned', "return endsLater ? 'tick' : undefined", 'return undefined'],
   ['parked holds told although a grant covers them', 'clients:10 two', ' && lastEnd < Infinity', ''],
   [
@@ -236,8 +271,8 @@ const OF_REPORTS: readonly Row[] = [
   [
     'what is not known told again',
     'outage:23 late',
-    "if (!told.isKnown || hasNews) return 'tick'",
-    "if (!told.isKnown) return undefined\n  if (hasNews) return 'tick'",
+    "if (!told.isKnown) return 'tick'",
+    'if (!told.isKnown) return undefined',
   ],
 ]
 
@@ -253,7 +288,7 @@ const OF_THE_REPORTER: readonly Row[] = [
   ['the last reports', 'closed:4', 'const CLOSING_MS = 3_000', 'const CLOSING_MS = 0'],
   ['reports at ticks', 'clean:4', 'this.ask(account, TOGETHER)', ''],
   ['ends reported at once', 'waiting clean strain', "if (dueAt(account, now) === 'now') this.ask(account)", ''],
-  ['new waiters asked about', 'waiting clean', "if (next === 'again' || isNew || ", "if (next === 'again' || "],
+  ['new waiters asked about', 'waiting clean', 'if (isNew || dueAt', 'if (dueAt'],
   ['a command that is not answered is over', 'late:2', 'this.#over(command)\n    const lost', 'const lost'],
   ['what was not answered given up', 'outage:1 late', 'for (const account of lost) account.giveUp()', ''],
   ['deciding alone where no answer comes', 'outage', 'for (const account of lost) this.#decideAlone(account, now)', ''],
@@ -290,11 +325,15 @@ const OF_ROLLOVER: readonly Row[] = [
   ['what is carried over', 'carried:3', 'Math.max(0, usedUs - addedUs - limitUs * (missed + 1))', '0'],
   ['each missed window pays for a limit', 'carried:32', 'limitUs * (missed + 1)', 'limitUs'],
   ['strain kept with the record', 'changing:1 strain carried', 'if (strain > STRAIN_FORGOTTEN)', 'if (false)'],
+  ['a debt kept with the record', 'carried', 'if (carryOver && limitUs > 0)', 'if (false)'],
+  ['running requests kept with the record', 'changing', 'Math.ceil((runsUntil - ends) / windowUs)', '0'],
 ]
 
-const OF_SUBJECTS: readonly Row[] = []
+const OF_SUBJECTS: readonly Row[] = [['accounts kept while they report', 'late', ' || this.#isNeeded(account)', '']]
 
 const OF_DECISIONS: readonly Row[] = [
+  ['refusals from memory asked about', 'lost', 'const UNHEARD_US = 2_000_000', 'const UNHEARD_US = Infinity'],
+  ['places in the process', 'hot', 'isGranted && (own.live === 0 || account.hasPlace(limitUs, usedUs))', 'isGranted'],
   [
     'refusals only in a window that is open for certain',
     'clean:17 waiting',
@@ -339,7 +378,9 @@ const OF_DECISIONS: readonly Row[] = [
   ],
 ]
 
-const OF_LINES: readonly Row[] = []
+const OF_LINES: readonly Row[] = [
+  ['those who were decided alone', 'outage', "if (end === 'wait' && isAlone) account.consider(hold)", ''],
+]
 
 const OF_OWN_USAGE: readonly Row[] = [
   ['estimates that rise', 'learned:1 waiting late', '      if (hold.until <= now) {', '      if (false) {'],
@@ -368,6 +409,7 @@ const OF_PRICES: readonly Row[] = [
     'Math.max(own?.us ?? 0, all, cold)',
     'Math.max(own?.us ?? 0, cold)',
   ],
+  ['a price that falls as more is known', 'learned', 'coldUs / 2 ** (route.subjects + known)', 'coldUs'],
   ['outliers left out', 'learned', 'this.isKnown ? Math.ceil(known / OUTLIERS) : 0', '0'],
   ['one figure for each subject', 'learned', 'if (place < 0 || this.#subjects[place] !== subject) {', 'if (true) {'],
   ['the eight before', 'learned', 'Math.max(this.#mostUs, this.#earlierMostUs ?? 0)', 'this.#mostUs'],
@@ -401,6 +443,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...of(CLOCK, [
     ['whole microseconds', 'clean:2', 'Math.round(time - (sentAt + now) / 2)', 'time - (sentAt + now) / 2'],
     ['drift while a reply is under way', 'late', '(1 / 2 + this.#drift)', '(1 / 2)'],
+    ['a clock that was set', 'clocks', ' && !jumped', ''],
   ]),
   ...of(ROLLOVER, OF_ROLLOVER),
   ...of(SUBJECTS, OF_SUBJECTS),
@@ -478,6 +521,28 @@ export const PROVED_BY: ReadonlyMap<string, string> = new Map([
   ['a margin', 'throttle/budget/price'],
   ['a few routes of each subject', 'throttle/budget/price'],
   ['a line served as a request ends', 'throttle/budgets'],
+  ['fields that pass over', 'throttle/budgets'],
+  ['holds that expired with the window', 'throttle/budgets'],
+  ['a grant that ends with its window', 'throttle/budgets'],
+  ['a grant given up by the next report', 'throttle/budgets'],
+  ['holds that last as long as those who wait are expected to', 'throttle/budgets'],
+  ['strain of time seen late', 'throttle/budgets'],
+  ['answers about a window that is over ignored', 'throttle/budgets'],
+  ['what was told, anew in each window', 'throttle/budgets'],
+  ['accounts kept while something of them matters', 'throttle/budgets'],
+  ['strain and debt taken back by a reset', 'throttle/budgets'],
+  ['client waits of other processes', 'throttle/budgets'],
+  ['charged time told apart', 'throttle/budgets'],
+  ['ends told beside a long hold', 'throttle/budgets'],
+  ['no report of what a grant covers', 'throttle/budgets'],
+  ['refusals from memory asked about', 'throttle/budgets'],
+  ['places in the process', 'throttle/budgets'],
+  ['accounts kept while they report', 'throttle/budgets'],
+  ['those who were decided alone', 'throttle/budgets'],
+  ['a debt kept with the record', 'throttle/budgets'],
+  ['running requests kept with the record', 'throttle/budgets'],
+  ['a clock that was set', 'throttle/budget/window-clock'],
+  ['a price that falls as more is known', 'throttle/budget/price'],
 ])
 
 function of(file: string, rows: readonly Row[]): Mutant[] {

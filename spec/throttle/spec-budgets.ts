@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { setImmediate } from 'node:timers/promises'
+import { manualClock } from '../../lib/testing'
+import type { Answer, Report } from '../../lib/throttle/budget/report'
+import { Budgets } from '../../lib/throttle/budgets'
+import { StoreHealth } from '../../lib/throttle/store/health'
+import type { ThrottleStore } from '../../lib/throttle/store/store'
+import { reportFor } from '../support/report'
+import { StoreModel } from './simulation/model'
+import { SpecRequest } from './spec-request'
+
+export const LIMIT_US = 1_000_000
+export const WINDOW_US = 60_000_000
+export const TICK_MS = 125
+const TERMS = { windowUs: WINDOW_US, carryOver: false, grantAhead: true }
+/** In the middle of a window of each subject here, or near it. */
+const DATE = Date.UTC(2026, 0, 1)
+
+/** Budgets whose time and whose store are the spec's; without `isShared` it has no store. */
+export function budgetsOf({ isShared = true, living = 1 } = {}) {
+  const clock = manualClock(DATE)
+  /** Time passes in which no timer fires: the event loop is blocked. */
+  let stalledMs = 0
+  const server = {
+    ...{ model: new StoreModel(), aheadUs: 0, process: '', reports: [] as Report[] },
+    /** Refuses what it is asked; or writes reports, and its answers get lost, or are held up. */
+    ...{ isDown: false, losesAnswers: false, heldUp: Promise.resolve() },
+    /** Its records cannot be read. */
+    isDamaged: false,
+  }
+  const time = () => Math.round(clock.date() * 1_000) + stalledMs * 1_000 + server.aheadUs
+  const answer = <T>(make: () => T) => {
+    if (server.isDown) return Promise.reject(new Error('down'))
+    return Promise.resolve(make())
+  }
+  const only = {
+    name: undefined,
+    report: (_policy: string, process: string, reports: readonly Report[]) => {
+      server.process = process
+      server.reports.push(...reports)
+      const written = (report: Report) => server.model.report(process, report, time())
+      const unreadable = (): Answer => ({ time: time(), status: 'unreadable', found: 0 })
+      const answers = answer(() => reports.map(server.isDamaged ? unreadable : written))
+      return server.losesAnswers
+        ? answers.then(() => Promise.reject(new Error('lost')))
+        : server.heldUp.then(() => answers)
+    },
+    beat: () => answer(() => ({ time: time(), living, token: '' })),
+  }
+  const store = { serverOf: () => only, watch: () => undefined, close: () => Promise.resolve() } as ThrottleStore
+  const stalling = { ...clock, now: () => clock.now() + stalledMs, date: () => clock.date() + stalledMs }
+  const budgets = new Budgets('default', TERMS, stalling, isShared ? StoreHealth.of(store, stalling) : undefined)
+  const now = () => Math.round(stalling.now() * 1_000)
+  /** What is due is sent, and answered. */
+  const settle = async (ms = 0) => {
+    for (let i = 0; i < 4; i++) {
+      clock.advance(i === 0 ? ms : 0)
+      await setImmediate()
+    }
+  }
+  const ask = (price: number | (() => number), limitUs = LIMIT_US, waitUs = 0, clientWaitUs = Infinity) => {
+    const terms = { limitUs, waitUs, clientWaitUs }
+    return new SpecRequest(budgets, 'ada', now(), { price: typeof price === 'number' ? () => price : price, ...terms })
+  }
+  const start = (asked: SpecRequest): SpecRequest => {
+    assert.ok(asked.hasBegun, 'the request was let in')
+    return asked.start(now())
+  }
+  /** So many milliseconds before the window's end, or after it. */
+  const nearEnd = async (ms: number) => {
+    const left = Math.ceil(budgets.account('ada', now()).end / 1_000 - clock.date()) + ms
+    for (let passed = 0; passed < left; passed += 25) await settle(Math.min(25, left - passed))
+  }
+  /** Another process reports. */
+  const other = (more: Partial<Report>) => {
+    const { id, number, start: starts, end: ends } = budgets.account('ada', now())
+    const figures = reportFor({ id, number, starts, ends, limit: LIMIT_US, ...more })
+    return server.model.report('other', figures, time())
+  }
+  return { clock, budgets, server, settle, nearEnd, ask, start, now, other, stall: (ms: number) => (stalledMs += ms) }
+}
