@@ -320,10 +320,12 @@ function checkIssuer(issuer: unknown, allowHttp: boolean): void {
 function checkLogin(login: unknown, issuer: string): void {
   optionNames('login', login, ['url'])
   const { url } = login as { url: unknown }
-  const isUrl = typeof url === 'string' && URL.canParse(url, issuer)
+  const isUrl = typeof url === 'string' && (url.startsWith('/') ? URL.canParse(url, issuer) : URL.canParse(url))
   if (isUrl && /^https?:$/.test(new URL(url, issuer).protocol) && new URL(url, issuer).host === new URL(issuer).host)
     return
-  throw optionError(`login.url must be a path, or a URL on the issuer's host; received ${shown(url)}`)
+  throw optionError(
+    `login.url must be a path that begins with /, or a URL on the issuer's host; received ${shown(url)}`,
+  )
 }
 
 function checkMethods(option: string, value: unknown, methods: readonly string[]): void {

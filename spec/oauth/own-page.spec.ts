@@ -381,8 +381,16 @@ describe('mistakes of the page', () => {
         ...{ issuer: 'https://ident.test/oauth', clients: clientDirectory([]), users: USERS },
         login: login as { url: string },
       })
-    for (const url of ['https://elsewhere.test/sign-in', 'javascript:alert(1)', '//elsewhere.test/x', 7, undefined]) {
-      assert.throws(() => make({ url }), /login.url must be a path, or a URL on the issuer's host/)
+    for (const url of [
+      'https://elsewhere.test/sign-in',
+      'javascript:alert(1)',
+      '//elsewhere.test/x',
+      'sign-in',
+      '',
+      7,
+      undefined,
+    ]) {
+      assert.throws(() => make({ url }), /login.url must be a path that begins with \/, or a URL on the issuer's host/)
     }
     assert.throws(() => make({ href: '/x' }), /login has no option "href"/)
   })
