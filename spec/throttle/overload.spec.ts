@@ -36,7 +36,7 @@ async function api(t: TestContext, options: ThrottleOptions = {}, time = blockab
   })
   const ask = (user: string, ms = 0) => get(`/?ms=${ms}`, { 'X-User': user })
   /** Half a second in which the event loop is late at any time: the share falls once, where it is later than before. */
-  const late = (ms = 200) => [1, 2].forEach(() => (block(ms), advance(25)))
+  const late = (ms = 200) => [1, 2].forEach(() => (block(ms + 25), advance(0)))
   const calm = (ms = 250) => advance(ms)
   return { throttled, ask, late, calm, time }
 }
