@@ -419,7 +419,7 @@ function drawDistribution(bars, present) {
   const plot = svg('svg', { viewBox: '0 0 1000 120', preserveAspectRatio: 'none' })
   for (const { fromMs, toMs, subjectWindows } of bars) {
     const [x, end] = [1_000 * placeOf(Math.max(fromMs, advisor.from)), 1_000 * placeOf(toMs)]
-    const height = (subjectWindows / most) * 116
+    const height = (subjectWindows / most) * 96 // lines show above the highest bar
     const bar = svg('rect', { x, y: 120 - height, width: Math.max(1, end - x - 1), height })
     bar.dataset.from = String(fromMs)
     plot.append(bar)
