@@ -1,10 +1,9 @@
 import { until } from '../support/until'
 import type { Work } from './log'
 import type { Total } from './shared-total'
-import { FULL } from './table'
 
-/** How long what is missing may take. A machine that does other work takes longer. */
-const WAIT_MS = FULL ? 5_000 : 60_000
+/** What is missing after this is lost: a machine that does other work may take 10 s to tell all. */
+const WAIT_MS = 60_000
 /** A request's charge begins a little before its throttle says that it is let in. */
 const PER_REQUEST_MS = 1
 
@@ -17,15 +16,11 @@ export interface Balance {
   readonly doubledMs: number
 }
 
-/**
- * Holds what the servers charged to what the handlers' log says, once it has come to rest.
- *
- * @param waitMs for how long to wait for what is missing, for each user
- */
-export async function balance(work: ReadonlyMap<string, Work>, total: Total, waitMs = WAIT_MS): Promise<Balance> {
+/** Holds what the servers charged to what the handlers' log says, once it has come to rest. */
+export async function balance(work: ReadonlyMap<string, Work>, total: Total): Promise<Balance> {
   const sum = { requests: 0, workedMs: 0, chargedMs: 0, lostMs: 0, doubledMs: 0 }
   for (const [user, worked] of work) {
-    await until(async () => isRight(worked, await total(user)), waitMs).catch(() => undefined)
+    await until(async () => isRight(worked, await total(user)), WAIT_MS).catch(() => undefined)
     const charged = await total(user)
     sum.requests += worked.requests
     sum.workedMs += worked.ms
