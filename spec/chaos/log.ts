@@ -23,9 +23,16 @@ export interface Turned {
   readonly waitedUs: number
 }
 
+/** The process stood still: a busy machine let it wait, or stopped it. */
+interface Stood {
+  readonly from: number
+  readonly to: number
+}
+
 export interface Log {
   readonly runs: readonly Run[]
   readonly turned: readonly Turned[]
+  readonly stood: readonly Stood[]
   /** When the process was found gone. */
   readonly goneAt?: number
 }
@@ -34,6 +41,7 @@ export interface Log {
 export class LogReader {
   readonly #runs = new Map<number, Run>()
   readonly #turned: Turned[] = []
+  readonly #stood: Stood[] = []
   readonly #file: number
   readonly #chunk = Buffer.alloc(1 << 16)
   #rest = ''
@@ -49,7 +57,7 @@ export class LogReader {
       this.#rest = lines.pop() as string // cut off for now, or for ever where the process was killed
       for (const line of lines) this.#take(line)
     }
-    return { runs: [...this.#runs.values()], turned: [...this.#turned] }
+    return { runs: [...this.#runs.values()], turned: [...this.#turned], stood: [...this.#stood] }
   }
 
   close(): void {
@@ -62,12 +70,13 @@ export class LogReader {
     if (what === 'start') {
       this.#runs.set(id, { id, user, start: at, end: undefined, nominalMs: more, waitedUs, admitted, left: undefined })
     } else if (what === 'end') Object.assign(this.#runs.get(id) as Run, { end: at, left: more })
+    else if (what === 'stood') this.#stood.push({ from: at, to: more })
     else if (what === 'refused') this.#turned.push({ user, at, status: more, waitedUs })
   }
 }
 
 export interface Work {
-  /** From the handlers' starts to their ends. */
+  /** From the handlers' starts to their ends, without the time in which their process stood still. */
   ms: number
   /** From when they were let in until `res.end()` had returned: also where the machine stopped a process in between. */
   mostMs: number
@@ -81,11 +90,12 @@ export interface Work {
  */
 export function workByUser(logs: readonly Log[]): Map<string, Work> {
   const work = new Map<string, Work>()
-  for (const { runs, goneAt = Infinity } of logs) {
+  for (const { runs, stood, goneAt = Infinity } of logs) {
     for (const { user, start, end = goneAt, admitted, left = goneAt } of runs) {
       if (end === Infinity) throw new Error(`a handler of ${user} has not ended`)
       const sum = work.get(user) ?? { ms: 0, mostMs: 0, requests: 0 }
-      sum.ms += (end - start) / 1_000
+      const stoodUs = stood.reduce((us, { from, to }) => us + Math.max(0, Math.min(end, to) - Math.max(start, from)), 0)
+      sum.ms += (end - start - stoodUs) / 1_000
       sum.mostMs += (left - admitted) / 1_000
       sum.requests++
       work.set(user, sum)
