@@ -404,6 +404,20 @@ describe('Budgets over a store', () => {
     return [server.model.hash(id, number)?.sums.used, used]
   }
 
+  it('tells a server its last figures also where it counts as down', async () => {
+    const { budgets, server, settle, now } = budgetsOf()
+    await settle()
+    server.failsBeats = true
+    for (let i = 0; i < 75; i++) await settle(20)
+    const account = budgets.account('ada', now())
+    assert.ok(account.server.isDown)
+    void budgets.charge(account, 20_000)
+    const closed = budgets.close()
+    for (let i = 0; i < 20; i++) await settle(20)
+    await closed
+    assert.equal(server.model.hash(account.id, account.number)?.sums.used, 20_000)
+  })
+
   it('counts a closed process once where the answer to its closing report is lost', async () => {
     const t = budgetsOf()
     await t.settle()

@@ -25,8 +25,8 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
     ...{ model: new StoreModel(), aheadUs: 0, process: '', reports: [] as Report[] },
     /** Refuses what it is asked; or writes reports, and its answers get lost, or are held up. */
     ...{ isDown: false, losesAnswers: false, heldUp: Promise.resolve() },
-    /** Its records cannot be read. */
-    isDamaged: false,
+    /** Its records cannot be read; its heartbeats fail. */
+    ...{ isDamaged: false, failsBeats: false },
   }
   const time = () => Math.round(clock.date() * 1_000) + stalledMs * 1_000 + server.aheadUs
   const answer = <T>(make: () => T) => {
@@ -45,7 +45,8 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
         ? answers.then(() => Promise.reject(new Error('lost')))
         : server.heldUp.then(() => answers)
     },
-    beat: () => answer(() => ({ time: time(), living, token: '' })),
+    beat: () =>
+      server.failsBeats ? Promise.reject(new Error('late')) : answer(() => ({ time: time(), living, token: '' })),
   }
   const store = { serverOf: () => only, watch: () => undefined, close: () => Promise.resolve() } as ThrottleStore
   const stalling = { ...clock, now: () => clock.now() + stalledMs, date: () => clock.date() + stalledMs }

@@ -277,6 +277,7 @@ const OF_REPORTS: readonly Row[] = [
 ]
 
 const OF_THE_REPORTER: readonly Row[] = [
+  ['last figures told to a server that is down', 'closed', "server.isDown && this.#state === 'open'", 'server.isDown'],
   ['accounts told again after a loss', 'evicted:2 lost rolledBack', 'account.tellAgain()', ''],
   ['those who hold a grant told again after a loss', 'evicted:2 lost rolledBack', ' || now < account.grant.until', ''],
   [
@@ -502,6 +503,7 @@ export const PROVED_BY: ReadonlyMap<string, string> = new Map([
   ['ends reported at once', 'throttle/budgets'],
   ['new waiters asked about', 'throttle/budgets'],
   ['deciding alone where no answer comes', 'throttle/budgets'],
+  ['last figures told to a server that is down', 'throttle/budgets'],
   ['the server declared down', 'throttle/budgets'],
   ['answers read after a stall', 'throttle/budgets'],
   ['drift while a reply is under way', 'throttle/budget/window-clock'],
