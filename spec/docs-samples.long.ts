@@ -562,9 +562,9 @@ describe('docs/several-processes.md, docs/redis.md', () => {
       ['docs/redis.md', 'Outages'],
       ['docs/several-processes.md', 'Shutting down'],
     ] as const) {
-      const { app, url } = await pageOf(path).run(heading)
+      const { app, url } = await pageOf(path).run(heading, 0, proxied)
       app.get('/', spends)
-      assert.equal((await ask(url)).status, 200)
+      assert.equal((await ask(url, clientOf(heading))).status, 200)
     }
   })
 })
