@@ -43,6 +43,16 @@ export class Allowances {
     }, 0)
   }
 
+  /** What was granted to processes that stand still, and have not heard of it: it may count as used. */
+  heldOfStillUs(work: Work, number: number): number {
+    const { processes, loop, model } = this.sim
+    return processes.reduce((sum, process) => {
+      const field = model.hash(work.id, number)?.fields.get(process.name)
+      if (field === undefined || loop.now >= process.blockedUntil) return sum
+      return sum + Math.max(0, field.used + field.held - work.used(number, process))
+    }, 0)
+  }
+
   /** Unfinished prices of requests whose process is or was not heard: they may count as used. */
   unfinishedUs(work: Work, number: number): number {
     const { sim } = this

@@ -146,7 +146,9 @@ export class Laws {
     const start = work.startOf(number)
     if (request.admittedPriceUs > limitUs - work.used(number) - allow.toleranceUs) this.#dear.add(request)
     if (now - start <= allow.boundaryUs * 4) return
-    const granted = request.isFromGrant ? GRANT_US + sim.roundTrip : sim.roundTrip
+    // A place that was granted to a line serves the next of it as soon as it is free.
+    const asked = request.hold ? now - process.simulated(request.hold.account.sentAt) : 0
+    const granted = request.isFromGrant ? GRANT_US + sim.roundTrip : Math.max(sim.roundTrip, asked)
     const heard = 2 * TICK_US + sim.roundTrip
     // While a process has a hold it need not tell what its requests took, nor that they have ended, since the last began.
     const told = now - granted - heard - GRACE_US
@@ -244,7 +246,8 @@ export class Laws {
     const { isCalm, drift } = sim.scenario
     if (allow.isRecent(undefined, ['rollback'])) return
     const used = work.used(number) + this.strains.carried(work, number)
-    const held = allow.unfinishedUs(work, number) + allow.heldOfSilentUs(work, number)
+    const held =
+      allow.unfinishedUs(work, number) + allow.heldOfSilentUs(work, number) + allow.heldOfStillUs(work, number)
     const rounding = allow.toleranceUs + allow.roundingUs + drift * used * 2 + allow.edgeUs(work, number)
     const blocked = sim.processes.some(({ wasBlocked }) => wasBlocked) ? allow.boundaryUs : 0
     const near = Math.min(sim.loop.now - work.startOf(number), work.startOf(number + 1) - sim.loop.now)
