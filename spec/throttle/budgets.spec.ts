@@ -562,6 +562,42 @@ describe('Budgets whose clock is a little ahead of the server', () => {
   })
 })
 
+describe('Budgets over a store, when a request ends', () => {
+  it('tell it at once where few places are left', async () => {
+    const { ask, start, settle, server, now, other } = budgetsOf()
+    await settle()
+    other({ used: 0.8 * LIMIT_US })
+    const asked = ask(1_000)
+    await settle()
+    const before = server.reports.length
+    start(asked).finish(now())
+    await settle()
+    assert.equal(server.reports.length, before + 1)
+  })
+
+  it('give back at a tick what was granted to one who has gone', async () => {
+    const { ask, settle, server, budgets, now } = budgetsOf()
+    await settle()
+    const asked = ask(1_000)
+    asked.isGone = true
+    await settle()
+    for (let i = 0; i < 2; i++) await settle(TICK_MS)
+    const { id, number } = budgets.account('ada', now())
+    assert.equal(server.model.hash(id, number)?.sums.held, 0)
+  })
+
+  it('make strain of what it took in a window in which nobody asked', async () => {
+    const { ask, start, now, budgets, nearEnd } = budgetsOf({ isShared: false })
+    await nearEnd(-100)
+    const hold = start(ask(1_000))
+    await nearEnd(0)
+    await nearEnd(-WINDOW_US / 1_000 + 3_000)
+    hold.finish(now())
+    await nearEnd(10)
+    assert.ok(budgets.account('ada', now()).strain > 200)
+  })
+})
+
 describe('Budgets of a process that starts', () => {
   it('asks about its first requests as soon as the store has answered: others may have used all', async () => {
     const { ask, settle, other } = budgetsOf()
