@@ -1,14 +1,9 @@
 // A password or Google, and then a code: one page for all first steps, and one way to end. Otherwise as google.mjs and totp.mjs.
-import * as oidc from 'openid-client'
 import { verify } from 'otplib'
-import { alert, app, issuer, port, server, users } from './setup.mjs'
+import { askGoogle, linked } from './ask-google.mjs'
+import { alert, app, issuer, port, server } from './setup.mjs'
 
-const { GOOGLE = 'https://accounts.google.com', GOOGLE_ID = 'from Google', GOOGLE_SECRET } = process.env
-let metadata
-const google = async () => (metadata ??= await oidc.discovery(new URL(GOOGLE), GOOGLE_ID, GOOGLE_SECRET))
-const failed = (err) => console.error('Google:', err.error ?? err.code ?? err.message)
-// In your database: the user's id by Google's `sub`, and the second factors by user id.
-const linked = new Map()
+// In your database, by user id: the second factors.
 const factors = new Map([['u-1', { secret: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', lastStep: undefined }]])
 
 const field = (name, label, type = 'text') => `<label>${label} <input name="${name}" type="${type}"></label>`
@@ -59,32 +54,8 @@ async function end(req, res, { userId, acr, amr, interaction }) {
   await server.signIn(req, res, { userId, acr, amr, interaction })
 }
 
-app.get('/sign-in/google', async (req, res) => {
-  if (!(await server.interaction(req))) return server.refuse(req, res)
-  const config = await google().catch(failed)
-  if (!config) return res.redirect(303, `/sign-in?interaction=${req.query.interaction}&error=google`)
-  const [verifier, state, nonce] = [oidc.randomPKCECodeVerifier(), oidc.randomState(), oidc.randomNonce()]
-  const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce }
-  req.session.google = { ...checks, interaction: req.query.interaction }
-  const pkce = { code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' }
-  const asked = { redirect_uri: `${issuer}/sign-in/google/callback`, scope: 'openid email', state, nonce, ...pkce }
-  res.redirect(303, oidc.buildAuthorizationUrl(config, asked).href)
-})
-
-app.get('/sign-in/google/callback', async (req, res) => {
-  const { google: begun } = req.session
-  delete req.session.google
-  if (!begun) return server.refuse(req, res) // nothing was begun in this browser: shows a page
-  const { interaction, ...checks } = begun
-  const url = new URL(req.originalUrl, issuer)
-  const tokens = await google()
-    .then((config) => oidc.authorizationCodeGrant(config, url, checks))
-    .catch(failed)
-  const sub = tokens?.claims()?.sub
-  const user = linked.has(sub) ? await users.findUser(linked.get(sub)) : undefined
-  if (user) return afterFirst(req, res, { userId: user.id, account: user.username, amr: ['fed'], interaction })
-  if (sub) req.session.link = { sub, interaction }
-  res.redirect(303, `/sign-in?interaction=${interaction}${sub ? '' : '&error=google'}`)
-})
+askGoogle((req, res, { id, username }, interaction) =>
+  afterFirst(req, res, { userId: id, account: username, amr: ['fed'], interaction }),
+)
 
 app.listen(port, () => console.log(issuer))

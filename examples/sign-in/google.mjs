@@ -1,15 +1,6 @@
 // "Sign in with Google". The first time, the user signs in by password as well, which links the two; then Google is enough.
-import * as oidc from 'openid-client'
+import { askGoogle, linked } from './ask-google.mjs'
 import { alert, app, issuer, port, server } from './setup.mjs'
-
-// At Google, register this redirect URI: http://localhost:3000/sign-in/google/callback
-const { GOOGLE = 'https://accounts.google.com', GOOGLE_ID = 'from Google', GOOGLE_SECRET } = process.env
-/** Google's metadata, read when the first user needs it. While Google is down, passwords still work. */
-let metadata
-const google = async () => (metadata ??= await oidc.discovery(new URL(GOOGLE), GOOGLE_ID, GOOGLE_SECRET))
-const failed = (err) => console.error('Google:', err.error ?? err.code ?? err.message)
-// In your database: the user's id by Google's `sub`. Never by e-mail alone: an address may get another owner.
-const linked = new Map()
 
 const page = ({ interaction, error }, link) => `<!doctype html><html lang="en"><title>Sign in</title><h1>Sign in</h1>
 ${alert(error)}
@@ -34,32 +25,6 @@ app.post('/sign-in', async (req, res) => {
   await server.signIn(req, res, { userId: user.id, amr: ['pwd'] })
 })
 
-app.get('/sign-in/google', async (req, res) => {
-  if (!(await server.interaction(req))) return server.refuse(req, res)
-  const config = await google().catch(failed)
-  if (!config) return res.redirect(303, `/sign-in?interaction=${req.query.interaction}&error=google`)
-  const [verifier, state, nonce] = [oidc.randomPKCECodeVerifier(), oidc.randomState(), oidc.randomNonce()]
-  const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce }
-  req.session.google = { ...checks, interaction: req.query.interaction }
-  const pkce = { code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' }
-  const asked = { redirect_uri: `${issuer}/sign-in/google/callback`, scope: 'openid email', state, nonce, ...pkce }
-  res.redirect(303, oidc.buildAuthorizationUrl(config, asked).href)
-})
-
-app.get('/sign-in/google/callback', async (req, res) => {
-  const { google: begun } = req.session
-  delete req.session.google
-  if (!begun) return server.refuse(req, res) // nothing was begun in this browser: shows a page
-  const { interaction, ...checks } = begun
-  const url = new URL(req.originalUrl, issuer)
-  const tokens = await google()
-    .then((config) => oidc.authorizationCodeGrant(config, url, checks))
-    .catch(failed)
-  const sub = tokens?.claims()?.sub
-  const userId = linked.get(sub)
-  if (userId) return server.signIn(req, res, { userId, amr: ['fed'], interaction })
-  if (sub) req.session.link = { sub, interaction }
-  res.redirect(303, `/sign-in?interaction=${interaction}${sub ? '' : '&error=google'}`)
-})
+askGoogle((req, res, { id }, interaction) => server.signIn(req, res, { userId: id, amr: ['fed'], interaction }))
 
 app.listen(port, () => console.log(issuer))
