@@ -106,8 +106,8 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   /** Who pays; `null` exempts the request. Default: the user, else the client app, else the client's address. */
   readonly subject?: ((req: Request) => string | null) | undefined
   /**
-   * The queue. Running requests reserve their expected time. A request that does not fit beside it waits.
-   * `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
+   * The queue of each subject. Running requests reserve their expected time. A request that does not fit in the rest of
+   * the budget waits. `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
    */
   readonly wait?: WaitOptions | false | undefined
   /**

@@ -562,7 +562,7 @@ describe('Budgets whose clock is a little ahead of the server', () => {
   })
 })
 
-describe('Budgets over a store, when a request ends', () => {
+describe('Budgets when a request ends, or its client has gone', () => {
   it('tell it at once where few places are left', async () => {
     const { ask, start, settle, server, now, other } = budgetsOf()
     await settle()

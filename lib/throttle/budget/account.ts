@@ -13,7 +13,7 @@ const WRITTEN_OFF = 1 / 4
 const LARGE_PART = 20
 /** A subject that comes again within the lease is granted its latest price so many times, and one place. */
 const STANDING = 2
-/** But only prices of at most one part of the limit in so many: idle, it keeps them from other processes. */
+/** A standing grant is for prices of at most one part of the limit in so many: it keeps time from other processes. */
 const STANDING_PART = 100
 /** A clock that was learned from an answer within the deadline is off by less. */
 const BEHIND_US = 100_000
