@@ -167,7 +167,7 @@ interface Usage {
 type LimitMs = number | ((req: Request) => number);
 interface MeterOptions {
     readonly clientWaitMs?: number | undefined;
-    readonly carryOver?: boolean | undefined;
+    readonly carryOvershoot?: boolean | undefined;
     readonly eventStreams?: EventStreams | undefined;
 }
 interface RouteWindow extends MeterOptions {

@@ -25,7 +25,7 @@ const OVERRUN_LIMITS = 2
 export interface BudgetTerms {
   readonly windowUs: number
   /** Time used beyond the limit is the next window's first use. */
-  readonly carryOver: boolean
+  readonly carryOvershoot: boolean
   /** Time may be granted ahead of need. */
   readonly grantAhead: boolean
 }

@@ -19,7 +19,7 @@ export type LimitMs = number | ((req: Request) => number)
 
 /**
  * So much processing time per so much real time, and what counts. Throttles over one store share the window of a name;
- * their limits, windows and `carryOver` must be equal.
+ * their limits, windows and `carryOvershoot` must be equal.
  */
 export interface Policy {
   readonly name: string
@@ -28,7 +28,7 @@ export interface Policy {
   /** Waits for slow clients that are excused. Undefined: twice the request's limit. */
   readonly clientWaitMs: number | undefined
   /** Time used beyond the limit is the next window's first use. */
-  readonly carryOver: boolean
+  readonly carryOvershoot: boolean
   /** Undefined: the time to the header for a GET, all of it for other methods. */
   readonly eventStreams: EventStreams | undefined
 }
@@ -44,7 +44,7 @@ export interface MeterOptions {
    * Measured time beyond the limit is the next window's first use. Default false: a throttled condition ends with its
    * window.
    */
-  readonly carryOver?: boolean | undefined
+  readonly carryOvershoot?: boolean | undefined
   /**
    * What a response of `text/event-stream` costs: the time to its `header`, or its `whole` time. Default: `header` for a
    * GET, which is what `EventSource` sends, and `whole` for other methods.
@@ -159,7 +159,7 @@ const WINDOW_TABLE = {
   windowMs: wholeNumber(10, 2_592_000_000),
   name: option<string>('1 to 128 printable ASCII characters without quotes and backslashes', isName),
   clientWaitMs: wholeNumber(0, MOST_MS),
-  carryOver: oneOf([true, false]),
+  carryOvershoot: oneOf([true, false]),
   eventStreams: oneOf<EventStreams>(['header', 'whole']),
 } satisfies { [Name in keyof RouteWindow]-?: Option<unknown> }
 
@@ -256,8 +256,8 @@ export function guardedOverload(isOverloaded: OverloadOptions['isOverloaded'], c
 /** The general policy of a throttle. */
 export function generalPolicy(values: ThrottleValues): Policy {
   const { limitMs = 18_000, windowMs = 60_000, name = 'default' } = values
-  const { clientWaitMs, carryOver = false, eventStreams } = values
-  return checkedPolicy('', { limitMs, windowMs, name, clientWaitMs, carryOver, eventStreams })
+  const { clientWaitMs, carryOvershoot = false, eventStreams } = values
+  return checkedPolicy('', { limitMs, windowMs, name, clientWaitMs, carryOvershoot, eventStreams })
 }
 
 /**

@@ -42,11 +42,11 @@ export class Registry {
    * @throws {TypeError} where there is one of the same name with other terms
    */
   open(policy: Policy, grantAhead: boolean, clock: Clock): Budgets {
-    const { name, windowMs, carryOver } = policy
+    const { name, windowMs, carryOvershoot } = policy
     let entry = this.#entries.get(name)
     if (entry === undefined) {
       const health = this.#store && StoreHealth.of(this.#store, clock)
-      const budgets = new Budgets(name, { windowUs: windowMs * 1_000, carryOver, grantAhead }, clock, health)
+      const budgets = new Budgets(name, { windowUs: windowMs * 1_000, carryOvershoot, grantAhead }, clock, health)
       this.#entries.set(name, (entry = { policy, budgets, users: 0 }))
       health?.terms.set(name, shownPolicy(policy))
     }
@@ -71,10 +71,10 @@ export class Registry {
 }
 
 function isSame(one: Policy, other: Policy): boolean {
-  return one.limitMs === other.limitMs && one.windowMs === other.windowMs && one.carryOver === other.carryOver
+  return one.limitMs === other.limitMs && one.windowMs === other.windowMs && one.carryOvershoot === other.carryOvershoot
 }
 
-function shownPolicy({ limitMs, windowMs, carryOver }: Policy): string {
+function shownPolicy({ limitMs, windowMs, carryOvershoot }: Policy): string {
   const limit = typeof limitMs === 'number' ? `${limitMs} ms` : 'a limit by request'
-  return `${limit} in ${windowMs} ms${carryOver ? ' with carryOver' : ''}`
+  return `${limit} in ${windowMs} ms${carryOvershoot ? ' with carryOvershoot' : ''}`
 }

@@ -36,7 +36,7 @@ const WRONG: [options: unknown, error: RegExp][] = [
   [{ subject: 'ip' }, /subject must be a function; received 'ip'/],
   [{ grantAhead: 1 }, /grantAhead must be true or false; received 1/],
   [{ clientWaitMs: -1 }, /clientWaitMs must be a whole number from 0 to 86,400,000; received -1/],
-  [{ carryOver: 'yes' }, /carryOver must be true or false; received 'yes'/],
+  [{ carryOvershoot: 'yes' }, /carryOvershoot must be true or false; received 'yes'/],
   [{ eventStreams: 'all' }, /eventStreams must be 'header' or 'whole'; received 'all'/],
   [{ routes: { '/tree': { limitMs: 5, eventStreams: 'all' } } }, /routes\['\/tree'\]: eventStreams must be 'header'/],
   [{ onOutage: 'open' }, /onOutage must be 'local' or 'closed'; received 'open'/],

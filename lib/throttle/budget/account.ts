@@ -58,7 +58,7 @@ class GrantedTime {
 export interface AccountTerms {
   readonly windowUs: number
   /** Time used beyond the limit is the next window's first use. */
-  readonly carryOver: boolean
+  readonly carryOvershoot: boolean
   /** Time may be granted ahead of need. */
   readonly grantAhead: boolean
   /** Without a store: hears of a subject's total in the window that ends at `ends`, whenever it is looked at. Microseconds. */
@@ -212,9 +212,9 @@ class AccountState {
       return false
     if (this.own.usedUs(now) === 0 && this.lastSeq === 0 && this.strain === NO_STRAIN && this.carriedUs === 0)
       return true
-    const { windowUs, carryOver } = this.terms
+    const { windowUs, carryOvershoot } = this.terms
     const time = this.server.clock.at(now)
-    return time >= this.end && time >= this.end + keptAfter(this.totals(now), this.end, windowUs, carryOver, 0)
+    return time >= this.end && time >= this.end + keptAfter(this.totals(now), this.end, windowUs, carryOvershoot, 0)
   }
 
   // --- windows
@@ -236,7 +236,7 @@ class AccountState {
     this.#place(time)
     const missed = Math.max(0, this.number - ended - 1)
     this.strain = strainAfter(totals, missed)
-    this.carriedUs = this.terms.carryOver ? debtAfter(totals, missed) : 0
+    this.carriedUs = this.terms.carryOvershoot ? debtAfter(totals, missed) : 0
     const isLeft = this.strain > NO_STRAIN || this.carriedUs > 0
     this.hasNews = isLeft && (this.hasNews || isUntold)
     if (!isLeft) this.highestLimitUs = 0
@@ -482,7 +482,7 @@ class AccountState {
       carried: this.carriedUs,
       hasNews: this.hasNews,
       clears: this.isCleared,
-      carries: terms.carryOver,
+      carries: terms.carryOvershoot,
       lasts,
       want,
       count: this.waiting,

@@ -36,7 +36,7 @@ function nextStrain({ usedUs, addedUs, carriedUs, strain, limitUs }: WindowTotal
   return Math.max(strain * STRAIN_KEPT, limitUs > 0 ? (100 * measuredUs) / limitUs : 0)
 }
 
-/** Time used beyond the limit, with `carryOver` the next window's first use. Each window pays for a limit of it. */
+/** Time used beyond the limit, with `carryOvershoot` the next window's first use. Each window pays for a limit of it. */
 export function debtAfter({ usedUs, addedUs, limitUs }: WindowTotals, missed: number): number {
   return limitUs > 0 ? Math.max(0, usedUs - addedUs - limitUs * (missed + 1)) : 0
 }
@@ -50,13 +50,13 @@ export function keptAfter(
   totals: WindowTotals,
   ends: number,
   windowUs: number,
-  carryOver: boolean,
+  carryOvershoot: boolean,
   runsUntil: number,
 ): number {
   const { usedUs, addedUs, limitUs } = totals
   const strain = nextStrain(totals)
   let windows = Math.ceil((runsUntil - ends) / windowUs)
   if (strain > STRAIN_FORGOTTEN) windows = Math.max(windows, Math.ceil(8 * Math.log2(strain / STRAIN_FORGOTTEN)))
-  if (carryOver && limitUs > 0) windows = Math.max(windows, Math.ceil((usedUs - addedUs) / limitUs) - 1)
+  if (carryOvershoot && limitUs > 0) windows = Math.max(windows, Math.ceil((usedUs - addedUs) / limitUs) - 1)
   return Math.min(Math.max(0, Math.min(windows, MOST_WINDOWS)) * windowUs, MOST_US)
 }

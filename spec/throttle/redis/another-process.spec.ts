@@ -76,8 +76,8 @@ describe('throttle() and a user who goes to another process for each window', ()
     assert.ok(most >= 1 && most <= 4, `${most} of 32 places after 12 budgets`)
   })
 
-  it('has a debt follow with carryOver', async (t) => {
-    const { one, other, user, windowEnd } = await overshot(t, { carryOver: true })
+  it('has a debt follow with carryOvershoot', async (t) => {
+    const { one, other, user, windowEnd } = await overshot(t, { carryOvershoot: true })
     await one.release()
     await windowEnd()
     assert.ok((await other.usage(user)).spentMs > 10 * LIMIT_MS)

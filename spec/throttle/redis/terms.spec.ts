@@ -29,9 +29,9 @@ describe('throttles of two apps over one Redis', { concurrency: true }, () => {
     ['limit', { limitMs: 2_000 }, /this one 2000 ms in 60000 ms, another one 1000 ms in 60000 ms/],
     ['length', { windowMs: 30_000 }, /this one 1000 ms in 30000 ms, another one 1000 ms in 60000 ms/],
     [
-      'carryOver',
-      { carryOver: true },
-      /this one 1000 ms in 60000 ms with carryOver, another one 1000 ms in 60000 ms\./,
+      'carryOvershoot',
+      { carryOvershoot: true },
+      /this one 1000 ms in 60000 ms with carryOvershoot, another one 1000 ms in 60000 ms\./,
     ],
     ['limit of a request', { limitMs: () => 5 }, /this one a limit by request in 60000 ms, another one 1000 ms/],
   ]

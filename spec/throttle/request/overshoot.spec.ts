@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { ThrottledError, budgetOf } from '../../../lib'
 import { type Handling, heldApi } from '../../support/held-api'
 
-describe('throttle({ carryOver })', () => {
+describe('throttle({ carryOvershoot })', () => {
   /** What the next window begins with, after one request of 1,600 ms and a charge. */
   async function carried(api: Awaited<ReturnType<typeof heldApi>>, chargedMs = 0): Promise<number | undefined> {
     await api.burst(1)
@@ -20,14 +20,14 @@ describe('throttle({ carryOver })', () => {
   })
 
   it('begins the next window with the measured time beyond the limit', async (t) => {
-    const api = await heldApi(t, { carryOver: true })
+    const api = await heldApi(t, { carryOvershoot: true })
     assert.equal(await carried(api, 5_000), 600) // charge() measures nothing
     await api.enterNextWindow()
     assert.equal(await api.spentMs(), 0)
   })
 
   it('carries what is more than a limit on to the window after', async (t) => {
-    const api = await heldApi(t, { carryOver: true })
+    const api = await heldApi(t, { carryOvershoot: true })
     await api.burst(1)
     api.clock.advance(3_500)
     api.endAll()
@@ -40,7 +40,7 @@ describe('throttle({ carryOver })', () => {
   })
 
   it('may be the route own', async (t) => {
-    const routes = { '/work': { limitMs: 1_000, carryOver: true } }
+    const routes = { '/work': { limitMs: 1_000, carryOvershoot: true } }
     const api = await heldApi(t, { routes })
     await api.burst(1)
     api.clock.advance(1_600)

@@ -153,7 +153,7 @@ const OF_ACCOUNTS: readonly Row[] = [
   [
     'accounts kept while something of them matters',
     'carried',
-    ' + keptAfter(this.totals(now), this.end, windowUs, carryOver, 0)',
+    ' + keptAfter(this.totals(now), this.end, windowUs, carryOvershoot, 0)',
     '',
   ],
   ['strain and debt taken back by a reset', 'strain', 'this.isCleared = true', ''],
@@ -326,7 +326,7 @@ const OF_ROLLOVER: readonly Row[] = [
   ['what is carried over', 'carried:3', 'Math.max(0, usedUs - addedUs - limitUs * (missed + 1))', '0'],
   ['each missed window pays for a limit', 'carried:32', 'limitUs * (missed + 1)', 'limitUs'],
   ['strain kept with the record', 'changing:1 strain carried', 'if (strain > STRAIN_FORGOTTEN)', 'if (false)'],
-  ['a debt kept with the record', 'carried', 'if (carryOver && limitUs > 0)', 'if (false)'],
+  ['a debt kept with the record', 'carried', 'if (carryOvershoot && limitUs > 0)', 'if (false)'],
   ['running requests kept with the record', 'changing', 'Math.ceil((runsUntil - ends) / windowUs)', '0'],
 ]
 

@@ -68,7 +68,7 @@ export class SimulatedProcess implements Clock {
     this.store = new SimulatedStore(sim, this)
     this.#health = StoreHealth.of(this.store, this)
     const { windowUs, grantAhead, mode } = scenario
-    const terms = { windowUs, grantAhead, carryOver: mode === 'carried' }
+    const terms = { windowUs, grantAhead, carryOvershoot: mode === 'carried' }
     this.budgets = new Budgets(sim.policy, terms, this, this.#health)
     if (mode === 'two')
       this.otherBudgets = new Budgets('other', { ...terms, windowUs: windowUs * 2 }, this, this.#health)
