@@ -56,13 +56,14 @@ export class SpecRequest implements HoldOwner {
   }
 
   start(now: number): this {
-    this.hold.account.resume(this.hold, now)
+    this.hold.account.enter(now)
     this.time.change('running', now)
+    if (this.hold.beforeUs < 0) this.hold.account.run(this.hold, now)
     return this
   }
 
   awaitClient(now: number): void {
-    this.hold.account.awaitClient(this.hold, now)
+    this.hold.account.enter(now)
     this.time.change('awaitingClient', now)
   }
 

@@ -24,12 +24,8 @@ import { type UploadObserver, watchUpload } from './upload-wait'
  * | `ended` `aborted` | was over for the meter (an event stream, `settle()`) when its client went |
  */
 export interface MeterObserver {
-  /**
-   * The app waits for its client: for more of the body, or for `drain`. Time stands still, see {@link Meter.countWait}.
-   *
-   * @param isFree nothing works for the request meanwhile: what is piped to it is a file, or another server's response
-   */
-  paused(now: number, isFree: boolean): void
+  /** The app waits for its client: for more of the body, or for `drain`. Time stands still, see {@link Meter.countWait}. */
+  paused(now: number): void
   /** The wait is over. Not called where {@link Meter.countWait} has ended the pause before. */
   resumed(now: number): void
   /**
@@ -323,17 +319,17 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     this.noteWait(whom)
     if (this.state !== 'running') return
     this.endCountedWait(now)
-    if (this.#isBegun) this.#observer?.paused(now, this.#isPassive && this.waitsFor === READER)
-    this.enter('awaitingClient', now)
+    if (this.#isBegun) this.#observer?.paused(now)
+    this.enter(this.#isPassive && this.waitsFor === READER ? 'idle' : 'awaitingClient', now)
   }
 
   #resume(whom: number): void {
     const now = nowUs(this.clock)
     const isLast = (this.waitsFor & ~whom) === 0
-    if (isLast && this.state === 'awaitingClient' && this.#isBegun) this.#observer?.resumed(now)
+    if (isLast && this.isStill && this.#isBegun) this.#observer?.resumed(now)
     this.noteWaitOver(whom)
     if (!isLast) return
-    if (this.state === 'awaitingClient') this.enter('running', now)
+    if (this.isStill) this.enter('running', now)
     else this.endCountedWait(now)
   }
 

@@ -5,9 +5,10 @@ export const SENDER = 2
 
 /**
  * What a request's time does. `running`: it counts. `awaitingClient`: the app waits for its client, and the time stands
- * still. `parked`: the request waits for a throttle. `ended`: for good.
+ * still. `idle`: the same, and nothing works for the request meanwhile. `parked`: the request waits for a throttle.
+ * `ended`: for good.
  */
-export type TimeState = 'running' | 'awaitingClient' | 'parked' | 'ended'
+export type TimeState = 'running' | 'awaitingClient' | 'idle' | 'parked' | 'ended'
 
 /** A request's time, for those who only read it. All times are `nowUs()` of one clock. */
 export interface RequestTime {
@@ -16,6 +17,8 @@ export interface RequestTime {
   readonly since: number
   /** The time counted so far, in microseconds. */
   countedUs(now: number): number
+  /** The time spent in `awaitingClient`, in microseconds. */
+  excusedUs(now: number): number
   /** Time that counted though the app only waited for its client: it says nothing of the work. Microseconds. */
   countedWaitsUs(now: number): number
 }
@@ -26,6 +29,7 @@ export class Stopwatch implements RequestTime {
   since: number
   /** Counted before `since`. */
   #countedUs = 0
+  #excusedUs = 0
   /** {@link READER}, {@link SENDER}, both (3) or neither (0). */
   #waitsFor = 0
   /** Counted waits for the client: those that are over, and the start of the present one. */
@@ -40,6 +44,10 @@ export class Stopwatch implements RequestTime {
     return this.state === 'running' ? this.#countedUs + now - this.since : this.#countedUs
   }
 
+  excusedUs(now: number): number {
+    return this.state === 'awaitingClient' ? this.#excusedUs + now - this.since : this.#excusedUs
+  }
+
   countedWaitsUs(now: number): number {
     return this.#countedWaitsUs + (this.#waitCountsFrom === undefined ? 0 : now - this.#waitCountsFrom)
   }
@@ -47,6 +55,11 @@ export class Stopwatch implements RequestTime {
   /** The request waits for its client, and that counts. */
   get isWaitCounted(): boolean {
     return this.#waitCountsFrom !== undefined
+  }
+
+  /** The time stands still for the client. */
+  protected get isStill(): boolean {
+    return this.state === 'awaitingClient' || this.state === 'idle'
   }
 
   protected get waitsFor(): number {
@@ -64,6 +77,7 @@ export class Stopwatch implements RequestTime {
   /** Changes the state at a time that may have passed. A wait for the client that ends in `running` counts from then on. */
   protected enter(state: TimeState, at: number): void {
     this.#countedUs = this.countedUs(at)
+    this.#excusedUs = this.excusedUs(at)
     if (this.#waitCountsFrom !== undefined) {
       this.#countedWaitsUs += at - this.#waitCountsFrom
       this.#waitCountsFrom = undefined
@@ -82,7 +96,7 @@ export class Stopwatch implements RequestTime {
   protected restart(now: number): void {
     this.state = 'running'
     this.since = now
-    this.#countedUs = this.#waitsFor = this.#countedWaitsUs = 0
+    this.#countedUs = this.#excusedUs = this.#waitsFor = this.#countedWaitsUs = 0
     this.#waitCountsFrom = undefined
   }
 

@@ -208,8 +208,7 @@ class AccountState {
 
   /** Whether nothing of it matters any more: no request, no report, no strain, no debt. */
   hasNothingLeft(now: number): boolean {
-    if (this.own.live + this.own.aside > 0 || this.waiting > 0 || this.sent !== undefined || this.#isRecent(now))
-      return false
+    if (this.own.first !== undefined || this.waiting > 0 || this.sent !== undefined || this.#isRecent(now)) return false
     if (this.own.usedUs(now) === 0 && this.lastSeq === 0 && this.strain === NO_STRAIN && this.carriedUs === 0)
       return true
     const { windowUs, carryOvershoot } = this.terms
@@ -221,10 +220,15 @@ class AccountState {
 
   /** Enters the window that is open, and counts waits for clients beyond their cap: also short ones. */
   enter(now: number): void {
+    this.enterWindow(now)
+    this.own.boundWaits(now, this)
+  }
+
+  /** Enters the window that is open. To be called before the time of a request changes, also at a time that has passed. */
+  enterWindow(now: number): void {
     const time = now + this.server.clock.offset
     // Where the store's clock was set back, nobody is to wait for a window that begins much later.
     if (time >= this.end || this.start - time > this.terms.windowUs / 2) this.#roll(now, time)
-    if (this.own.waiting > 0) this.own.boundWaits(now, this)
   }
 
   #roll(now: number, time: number): void {
@@ -249,7 +253,7 @@ class AccountState {
     this.lastSeq = this.stored = this.ownWhenHeard = this.#shownUs = this.#totalUs = 0
     for (let hold = this.own.first; hold !== undefined; hold = hold.following) {
       this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)
-      if (hold.state === 'running') hold.owner.windowBegan(Math.max(hold.owner.time.since, now - (time - this.start)))
+      if (hold.isRunning) hold.owner.windowBegan(Math.max(hold.owner.time.since, now - (time - this.start)))
     }
   }
 
@@ -345,29 +349,10 @@ class AccountState {
     this.own.start(hold, now)
   }
 
-  /** The time of a request goes on, at a time that may have passed. */
-  resume(hold: HoldRecord, at: number): void {
-    this.enter(at)
-    this.own.start(hold, at)
-  }
-
-  /** A request waits in another account's line: it holds nothing here until {@link resume}. */
-  setAside(hold: HoldRecord, now: number): void {
-    this.enter(now)
-    this.own.setAside(hold, now)
+  /** A request is about to wait in another account's line: it holds nothing here meanwhile. */
+  freePlace(now: number): void {
+    this.enterWindow(now)
     this.hasEnded = true
-  }
-
-  /** The time of a request stands still. It keeps its hold and its place. */
-  park(hold: HoldRecord, now: number): void {
-    this.enter(now)
-    this.own.park(hold, now)
-  }
-
-  /** The app waits for the request's client: its time stands still, within the cap of all such waits. See {@link enter}. */
-  awaitClient(hold: HoldRecord, now: number): void {
-    this.enter(now)
-    this.own.wait(hold, now)
   }
 
   /** How much running time of the subject's requests may be left out still in this window, as other requests': one limit. */
@@ -380,9 +365,9 @@ class AccountState {
     this.own.stalledUs += us
   }
 
-  /** Leaves out running time of a request, as its meter has done. */
-  leaveOut(hold: HoldRecord, us: number, now: number): void {
-    this.own.leaveOut(hold, us, now)
+  /** Running time of a request was left out: what was before the window is not counted here. */
+  leftOut(hold: HoldRecord, now: number): void {
+    hold.baseUs = Math.min(hold.baseUs, hold.owner.time.countedUs(now))
   }
 
   /** A request has ended: it pays for what it took. */
@@ -452,7 +437,7 @@ class AccountState {
     this.enter(now)
     this.dropGrant()
     const { own, firstInLine: first, terms } = this
-    const latest = own.lastEnd
+    const latest = own.lastEnd(now)
     let lasts = latest === Infinity ? PARKED_US : Math.max(0, latest - now)
     let want = 0
     for (let hold = first; hold !== undefined; hold = hold.behind) {

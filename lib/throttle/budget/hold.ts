@@ -57,22 +57,17 @@ export interface HoldOwner {
  * it has not used counts against the budget. The request's time is its owner's; only the account writes here.
  */
 export class HoldRecord {
-  /**
-   * Which of the account's sums it is in. `waiting`: none, it stands in line. `aside`: none, it stands in another account's
-   * line. `parked`: its time stands still. `awaitingClient`: so it does while the app waits for the client, within the cap.
-   */
-  state: 'waiting' | 'aside' | 'parked' | 'awaitingClient' | 'running' | 'ended' = 'waiting'
+  /** `waiting`: it stands in the account's line. `live`: it was let in, and its owner's time says whether it runs. */
+  state: 'waiting' | 'live' | 'ended' = 'waiting'
   /** Its expected time in µs; below its limit. */
   priceUs = 0
-  /** What is left of the price while the time stands still, in µs. */
-  leftUs = 0
-  /** When it is expected to end. Moved on if it runs longer than its price. */
-  until = 0
-  /** It has used its price, so it holds nothing in the store any more. */
-  isBeyondPrice = false
-  /** The request's counted time when this began, below 0 before; and when the window did, if that was later. µs. */
+  /** The same, raised once it runs longer. */
+  expectedUs = 0
+  /** What the request's time had counted when this began, below 0 before; and when the window did, if that was later. µs. */
   beforeUs = -1
   baseUs = 0
+  /** Its excused waits until then. */
+  excusedBaseUs = 0
   /** The window that it was let in to. */
   number = 0
   /** Its neighbours among the account's holds. Lists made of the holds themselves: arrays would outlive them. */
@@ -101,14 +96,33 @@ export class HoldRecord {
     readonly load: LoadShare = NOTHING_SHED,
   ) {}
 
+  /** Whether it runs beside the subject's others: not while the request waits in another account's line. */
+  get hasPlace(): boolean {
+    return this.beforeUs < 0 || this.owner.time.state !== 'parked'
+  }
+
+  get isRunning(): boolean {
+    return this.beforeUs >= 0 && this.owner.time.state === 'running'
+  }
+
+  /** The app waits for its client, within the cap of such waits. */
+  get isExcused(): boolean {
+    return this.beforeUs >= 0 && this.owner.time.state === 'awaitingClient'
+  }
+
   /** Counted time since it began, in µs. */
   takenUs(now: number): number {
     return this.beforeUs < 0 ? 0 : this.owner.time.countedUs(now) - this.beforeUs
   }
 
-  /** The part of it that its account has counted in the present window, in µs. */
+  /** The part of it that belongs to the present window, in µs. */
   usedUs(now: number): number {
-    return this.owner.time.countedUs(now) - this.baseUs
+    return this.beforeUs < 0 ? 0 : this.owner.time.countedUs(now) - this.baseUs
+  }
+
+  /** Its excused waits in the present window, in µs. */
+  excusedUs(now: number): number {
+    return this.beforeUs < 0 ? 0 : this.owner.time.excusedUs(now) - this.excusedBaseUs
   }
 }
 

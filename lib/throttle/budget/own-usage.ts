@@ -6,153 +6,118 @@ const MOST_US = 2 ** 46
 const LONGER_LEAST_US = 1_000
 
 /**
- * What one process's requests have used of a subject's window, and still hold. Sums of starts and ends stand for the
- * running requests, so that a look costs the same for any number of them. Whole microseconds.
+ * What one process's requests have used of a subject's window, and still hold. Nothing is kept of a running request but
+ * where its time stood when it began here: all figures are read from the requests' own stopwatches. Whole microseconds.
  */
 export class OwnUsage {
   /** Time that was charged without being measured, less what counts as overshoot without having been measured. */
   addedUs = 0
-  /** Requests that have a place, the latest first. */
+  /** Requests that were let in and have not ended, the latest first. */
   first: HoldRecord | undefined = undefined
-  live = 0
-  /** Requests that stand in another account's line: they hold nothing. */
-  aside = 0
   /** Running time that was left out as other requests'. */
   stalledUs = 0
-  /** Excused waits for clients: the count and the sum of the starts of those under way; those that are over. */
-  waiting = 0
-  /** Time of requests that do not run. */
-  #settledUs = 0
-  /** Running requests: their count; the sums of when each would have started had it never stopped, and of their expected ends. */
-  #running = 0
-  #startsUs = 0
-  #untilUs = 0
-  /** Those that have not run longer than their price: their count, and the sum of the ends of their prices. */
-  #within = 0
-  #endsUs = 0
-  /** The first expected end, or earlier; the last one, or later. */
-  #soonest = Infinity
-  #latest = 0
-  /** Held for requests whose time stands still. */
-  #parkedUs = 0
+  /** Time of requests that have ended, and their excused waits. */
+  #endedUs = 0
   #excusedUs = 0
-  #waitStartsUs = 0
   /** When the window began, in µs of the process's clock; -Infinity for the first. */
   #beganAt = -Infinity
 
+  /** Requests that have a place. */
+  get live(): number {
+    let count = 0
+    for (let hold = this.first; hold !== undefined; hold = hold.following) if (hold.hasPlace) count++
+    return count
+  }
+
   /** Time that requests took, with the elapsed time of running ones. */
   usedUs(now: number): number {
-    return this.#settledUs + this.#running * now - this.#startsUs
+    let us = this.#endedUs
+    for (let hold = this.first; hold !== undefined; hold = hold.following) us += hold.usedUs(now)
+    return us
   }
 
   /** What running requests are expected to take still. For this process's own decisions. */
   heldUs(now: number): number {
-    if (now >= this.#soonest) this.#reprice(now)
-    return this.#untilUs - this.#running * now + this.#parkedUs
+    let us = 0
+    for (let hold = this.first; hold !== undefined; hold = hold.following) us += hold.hasPlace ? restUs(hold, now) : 0
+    return us
   }
 
   /** What is left of their prices. The store is told no more: it counts as used if the process is not heard again. */
   pricedUs(now: number): number {
-    if (now >= this.#soonest) this.#reprice(now)
-    return this.#endsUs - this.#within * now + this.#parkedUs
+    let us = 0
+    for (let hold = this.first; hold !== undefined; hold = hold.following)
+      if (hold.hasPlace) us += Math.max(0, hold.priceUs - hold.takenUs(now))
+    return us
   }
 
   /** Waits for clients that are excused. */
   excusedUs(now: number): number {
-    return this.#excusedUs + this.waiting * now - this.#waitStartsUs
+    let us = this.#excusedUs
+    for (let hold = this.first; hold !== undefined; hold = hold.following) us += hold.excusedUs(now)
+    return us
   }
 
   /** When the first running request should have ended; Infinity where none runs. */
   soonestEnd(now: number): number {
-    if (now >= this.#soonest) this.#reprice(now)
-    return this.#running > 0 ? this.#soonest : Infinity
+    let end = Infinity
+    for (let hold = this.first; hold !== undefined; hold = hold.following)
+      if (hold.isRunning) end = Math.min(end, now + restUs(hold, now))
+    return end
   }
 
-  /** When the last running request should have ended. Infinity where the time of one stands still, -Infinity where none runs. */
-  get lastEnd(): number {
-    if (this.#running < this.live) return Infinity
-    return this.#running > 0 ? this.#latest : -Infinity
+  /** When the last one should have ended. Infinity where the time of one stands still, -Infinity where there is none. */
+  lastEnd(now: number): number {
+    let end = -Infinity
+    for (let hold = this.first; hold !== undefined; hold = hold.following)
+      if (hold.hasPlace) end = Math.max(end, hold.isRunning ? now + restUs(hold, now) : Infinity)
+    return end
   }
 
   /** Takes a request in. Its time stands still until {@link start}. */
   begin(hold: HoldRecord): void {
-    hold.leftUs = hold.priceUs
-    hold.state = 'parked'
+    hold.expectedUs = hold.priceUs
+    hold.state = 'live'
     hold.following = this.first
     if (this.first !== undefined) this.first.previous = hold
     this.first = hold
-    this.live++
-    this.#parkedUs += hold.leftUs
   }
 
-  /** The time of a request begins, or goes on, at a time that may have passed. */
-  start(hold: HoldRecord, at: number): void {
-    if (hold.state === 'awaitingClient') this.#endWait(hold, at)
-    else if (hold.state === 'aside') this.#takeBack(hold)
-    if (hold.state !== 'parked') return
-    if (hold.beforeUs < 0) hold.beforeUs = hold.baseUs = hold.owner.time.countedUs(at)
-    const usedUs = hold.usedUs(at)
-    this.#parkedUs -= hold.leftUs
-    hold.state = 'running'
-    hold.until = at + hold.leftUs
-    hold.isBeyondPrice = false
-    this.#within++
-    this.#endsUs += hold.until
-    this.#running++
-    this.#settledUs -= usedUs
-    this.#startsUs += at - usedUs
-    this.#untilUs += hold.until
-    this.#soonest = Math.min(this.#soonest, hold.until)
-    this.#latest = this.#running === 1 ? hold.until : Math.max(this.#latest, hold.until)
+  /** The time of a request begins. */
+  start(hold: HoldRecord, now: number): void {
+    const { time } = hold.owner
+    hold.beforeUs = hold.baseUs = time.countedUs(now)
+    hold.excusedBaseUs = time.excusedUs(now)
   }
 
-  /** The time of a request stands still; it keeps what is left of its price. */
-  park(hold: HoldRecord, now: number): void {
-    if (hold.state === 'awaitingClient') this.#endWait(hold, now)
-    if (hold.state !== 'running') return
-    const usedUs = hold.usedUs(now)
-    this.#settledUs += usedUs
-    hold.leftUs = hold.isBeyondPrice ? 0 : Math.max(0, hold.until - now)
-    if (!hold.isBeyondPrice) this.#leavePrice(hold)
-    hold.state = 'parked'
-    this.#running--
-    this.#startsUs -= now - usedUs
-    this.#untilUs -= hold.until
-    this.#parkedUs += hold.leftUs
+  /** A request has ended. */
+  end(hold: HoldRecord, now: number): void {
+    this.#endedUs += hold.usedUs(now)
+    this.#excusedUs += hold.excusedUs(now)
+    hold.state = 'ended'
+    const { previous, following } = hold
+    if (previous === undefined) this.first = following
+    else previous.following = following
+    if (following !== undefined) following.previous = previous
+    hold.previous = hold.following = undefined
   }
 
-  /** A request gives back its place and what is left of its price, until it goes on. */
-  setAside(hold: HoldRecord, now: number): void {
-    this.park(hold, now)
-    if (hold.state !== 'parked') return
-    hold.state = 'aside'
-    this.live--
-    this.aside++
-    this.#parkedUs -= hold.leftUs
+  /** Adds time, or takes it back. @param isMeasured a request took it */
+  charge(us: number, isMeasured: boolean): void {
+    this.#endedUs = Math.min(this.#endedUs + us, MOST_US)
+    if (!isMeasured) this.addedUs = Math.min(this.addedUs + us, MOST_US)
   }
 
-  #takeBack(hold: HoldRecord): void {
-    hold.state = 'parked'
-    this.live++
-    this.aside--
-    this.#parkedUs += hold.leftUs
-  }
-
-  /** The app waits for the request's client: its time stands still, excused up to a cap. */
-  wait(hold: HoldRecord, now: number): void {
-    this.park(hold, now)
-    if (hold.state !== 'parked') return
-    hold.state = 'awaitingClient'
-    this.waiting++
-    this.#waitStartsUs += now
-  }
-
-  #endWait(hold: HoldRecord, at: number): void {
-    const from = Math.max(hold.owner.time.since, this.#beganAt)
-    this.waiting--
-    this.#waitStartsUs -= from
-    this.#excusedUs += at - from
-    hold.state = 'parked'
+  /** A window begins. What runs across the boundary is counted from it. */
+  enter(boundary: number): void {
+    this.#beganAt = boundary
+    this.#endedUs = this.#excusedUs = this.addedUs = this.stalledUs = 0
+    for (let hold = this.first; hold !== undefined; hold = hold.following) {
+      const { time } = hold.owner
+      const from = Math.max(time.since, boundary)
+      hold.baseUs = time.countedUs(from)
+      hold.excusedBaseUs = time.excusedUs(from)
+    }
   }
 
   /**
@@ -161,82 +126,25 @@ export class OwnUsage {
    * @param account says how much of a cap is this process's
    */
   boundWaits(now: number, account: { excusedMostUs(capUs: number): number }): void {
-    for (let hold = this.first; hold !== undefined; hold = hold.following) {
-      if (hold.state !== 'awaitingClient') continue
+    let waiting = 0
+    for (let hold = this.first; hold !== undefined; hold = hold.following) if (hold.isExcused) waiting++
+    for (let hold = this.first; waiting > 0 && hold !== undefined; hold = hold.following) {
+      if (!hold.isExcused) continue
       const beyondUs = this.excusedUs(now) - account.excusedMostUs(hold.clientWaitUs)
       if (beyondUs <= 0) continue
       const from = Math.max(hold.owner.time.since, this.#beganAt)
-      const at = Math.max(from, now - Math.ceil(beyondUs / this.waiting))
-      this.start(hold, at)
-      hold.owner.waitCounts(at)
+      hold.owner.waitCounts(Math.max(from, now - Math.ceil(beyondUs / waiting--)))
     }
   }
+}
 
-  /** A request has ended. */
-  end(hold: HoldRecord, now: number): void {
-    if (hold.state === 'aside') this.#takeBack(hold)
-    this.park(hold, now)
-    hold.state = 'ended'
-    const { previous, following } = hold
-    if (previous === undefined) this.first = following
-    else previous.following = following
-    if (following !== undefined) following.previous = previous
-    hold.previous = hold.following = undefined
-    this.live--
-    this.#parkedUs -= hold.leftUs
+/** What a request is expected to take still. One that runs longer than expected is expected to take half as long again. */
+function restUs(hold: HoldRecord, now: number): number {
+  const takenUs = hold.takenUs(now)
+  if (!hold.isRunning) return Math.max(0, hold.priceUs - takenUs)
+  if (takenUs >= hold.expectedUs) {
+    const workedUs = takenUs - hold.owner.time.countedWaitsUs(now)
+    hold.expectedUs = takenUs + Math.max(LONGER_LEAST_US, Math.ceil(workedUs / 2))
   }
-
-  /** Adds time, or takes it back. @param isMeasured a request took it */
-  charge(us: number, isMeasured: boolean): void {
-    this.#settledUs = Math.min(this.#settledUs + us, MOST_US)
-    if (!isMeasured) this.addedUs = Math.min(this.addedUs + us, MOST_US)
-  }
-
-  /** Leaves out some of the running time of a request, as its meter has done. */
-  leaveOut(hold: HoldRecord, us: number, now: number): void {
-    if (hold.state !== 'running') return
-    const most = Math.max(0, Math.min(us, hold.usedUs(now) + us)) // what was before the window is not counted here
-    hold.baseUs -= us - most
-    this.#startsUs += most
-    hold.until += us
-    this.#untilUs += us
-    this.#latest = Math.max(this.#latest, hold.until)
-    if (!hold.isBeyondPrice) this.#endsUs += us
-  }
-
-  /** A window begins. What runs across the boundary is counted from it. */
-  enter(boundary: number): void {
-    this.#beganAt = boundary
-    this.#settledUs = this.#excusedUs = this.addedUs = this.stalledUs = 0
-    this.#startsUs = this.#waitStartsUs = 0
-    for (let hold = this.first; hold !== undefined; hold = hold.following) {
-      const { time } = hold.owner
-      const from = Math.max(time.since, boundary)
-      hold.baseUs = time.countedUs(from)
-      if (hold.state === 'running') this.#startsUs += from
-      else if (hold.state === 'awaitingClient') this.#waitStartsUs += from
-    }
-  }
-
-  #reprice(now: number): void {
-    this.#soonest = Infinity
-    for (let hold = this.first; hold !== undefined; hold = hold.following) {
-      if (hold.state !== 'running') continue
-      if (hold.until <= now) {
-        if (!hold.isBeyondPrice) this.#leavePrice(hold)
-        const workedUs = hold.takenUs(now) - hold.owner.time.countedWaitsUs(now)
-        const until = now + Math.max(LONGER_LEAST_US, Math.ceil(workedUs / 2))
-        this.#untilUs += until - hold.until
-        hold.until = until
-        this.#latest = Math.max(this.#latest, until)
-      }
-      this.#soonest = Math.min(this.#soonest, hold.until)
-    }
-  }
-
-  #leavePrice(hold: HoldRecord): void {
-    hold.isBeyondPrice = true
-    this.#within--
-    this.#endsUs -= hold.until
-  }
+  return hold.expectedUs - takenUs
 }

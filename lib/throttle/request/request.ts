@@ -141,7 +141,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   #wait(asked: RequestHold, now: number): void {
     this.#stalls?.stops(this, now)
-    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.setAside(hold, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.freePlace(now)
     this.time.park(now)
     // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
     void new Promise<WaitEnd>((resolve) => (this.#wake = resolve)).then((end) => this.#goOn(asked, end))
@@ -150,7 +150,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   #goOn(asked: RequestHold, end: WaitEnd): void {
     try {
       const now = nowUs(this.time.clock)
-      for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.resume(hold, now)
+      this.#enterWindows(now)
       this.time.unpark(now)
       this.#stalls?.begins(this, now)
       if (end !== 'start' || !this.isGone) return this.#proceed(asked, end, now)
@@ -252,16 +252,19 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   }
 
   waitCounts(at: number): void {
-    for (let hold = this.#first; hold !== undefined; hold = hold.next)
-      if (hold.state === 'awaitingClient') hold.account.resume(hold, at)
+    this.#enterWindows(at)
     this.time.countWait(at)
   }
 
   windowBegan(at: number): void {
     if (!this.time.isWaitCounted) return
-    for (let hold = this.#first; hold !== undefined; hold = hold.next)
-      if (hold.state === 'running') hold.account.awaitClient(hold, at)
+    this.#enterWindows(at)
     this.time.excuseWait(at)
+  }
+
+  /** Before its time changes: what it took so far belongs to the windows that it took it in. */
+  #enterWindows(at: number): void {
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.enterWindow(at)
   }
 
   overrun(): void {
@@ -283,7 +286,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   leaveOut(us: number, now: number): number {
     const excludedUs = this.time.exclude(us, now)
-    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.leaveOut(hold, excludedUs, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.leftOut(hold, now)
     return excludedUs
   }
 
@@ -295,17 +298,15 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   // --- MeterObserver
 
-  paused(now: number, isFree: boolean): void {
+  paused(now: number): void {
     if (this.#isRefused) return
     this.#stalls?.stops(this, now)
-    for (let hold = this.#first; hold !== undefined; hold = hold.next)
-      if (isFree) hold.account.park(hold, now)
-      else hold.account.awaitClient(hold, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.enter(now)
   }
 
   resumed(now: number): void {
     if (this.#isRefused) return
-    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.resume(hold, now)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.enter(now)
     this.#stalls?.begins(this, now)
   }
 

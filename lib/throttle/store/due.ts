@@ -21,7 +21,7 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
   if ((grant.us > 0 || told.ahead > 0) && !grant.isStanding) return 'tick'
   if (own.addedUs !== told.added || isHalfExcused(account, now)) return 'tick'
   if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'
-  const { lastEnd } = own
+  const lastEnd = own.lastEnd(now)
   const startedAhead = told.ahead > 0 && lastEnd < Infinity // its time is reserved as long as the grant lasts
   const until = startedAhead ? Math.max(told.until, grant.until) : told.until
   const endsLater = lastEnd > until + GRACE_US / 2 && now + PARKED_US / 2 > until

@@ -99,14 +99,16 @@ describe('OwnUsage', () => {
             own.charge(did.us, true)
             charged += did.us
           } else if (one && did.kind === 'excuse') {
-            own.leaveOut(one.hold, one.time.leaveOut(did.us, now), now)
+            one.time.leaveOut(did.us, now)
             one.naive.excuse(did.us)
           } else if (one && did.kind !== 'excuse' && one.naive.state !== 'ended') {
             const state = ({ start: 'running', park: 'parked', wait: 'awaitingClient', end: 'ended' } as const)[
               did.kind
             ]
-            own[did.kind](one.hold, now)
-            one.time.change(state, now)
+            if (did.kind === 'end') own.end(one.hold, now)
+            else if (did.kind === 'start' && one.hold.beforeUs < 0) own.start(one.hold, now)
+            if (one.hold.beforeUs < 0 && did.kind !== 'end') continue
+            one.time.change(state === 'parked' ? 'idle' : state, now)
             one.naive.turn(state, now)
           }
           const sum = (of: 'usedUs' | 'excusedUs' | 'pricedUs') =>

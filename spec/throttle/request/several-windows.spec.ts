@@ -68,7 +68,7 @@ describe('throttle() twice, where a request waits for the second', () => {
     const { ask, running, team, user } = await api(t)
     const asked = Array.from({ length: 12 }, () => ask('ada'))
     await until(() => running.size === 2 && user('ada').waiting === 10)
-    assert.deepEqual([team().own.live, team().own.aside], [2, 10])
+    assert.equal(team().own.live, 2)
     for (let served = 0; served < 12;) {
       await until(() => running.size > 0)
       for (const res of running) {

@@ -98,9 +98,7 @@ export class Laws {
       const account = process.account(work)
       if (account?.number !== number) continue
       held += account.own.heldUs(process.nowUs())
-      for (const hold of holdsOf(account))
-        if (hold.state === 'running')
-          guessed += Math.max(0, hold.until - process.nowUs() + hold.takenUs(process.nowUs()) - hold.priceUs)
+      for (const hold of holdsOf(account)) if (hold.isRunning) guessed += Math.max(0, hold.expectedUs - hold.priceUs)
     }
     for (const one of this.admittedOf(work)) {
       const [from, to] = [one.admittedAt, one.endedAt]

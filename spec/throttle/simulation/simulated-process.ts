@@ -200,7 +200,7 @@ export class SimulatedProcess implements Clock {
       const heldUs = Math.max(own.pricedUs(now), told, stored)
       const line = waitingOf(account)
       const waits = line.map(({ priceUs }) => priceUs)
-      const lasts = own.lastEnd === Infinity ? PARKED_US : own.lastEnd - now
+      const lasts = own.lastEnd(now) === Infinity ? PARKED_US : own.lastEnd(now) - now
       const until = loop.now + Math.max(0, lasts, ...waits) + GRACE_US
       this.atDeath.set(`${work.id}/${number}`, { heldUs, until, live: own.live + account.grant.places + line.length })
     }

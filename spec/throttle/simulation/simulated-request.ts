@@ -117,7 +117,7 @@ export class SimulatedRequest implements HoldOwner {
     if (decision !== 'ask' && decision !== 'wait') return this.decided(hold, decision)
     for (const held of this.#held) {
       this.#stop()
-      held.hold.account.park(held.hold, now)
+      held.hold.account.freePlace(now)
     }
     this.time.change('parked', now)
   }
@@ -148,14 +148,15 @@ export class SimulatedRequest implements HoldOwner {
       return
     }
     const budgets = this.#budgets[this.#held.length] as Budgets
-    for (const held of this.#held) held.hold.account.resume(held.hold, now)
+    for (const held of this.#held) held.hold.account.enterWindow(now)
     this.time.change('running', now)
     this.#held.push({ budgets, hold })
     if (budgets === process.budgets) {
       this.hold = hold
       this.work.live.add(this)
     }
-    hold.account.resume(hold, now)
+    hold.account.enterWindow(now)
+    hold.account.run(hold, now)
     if (this.hold && !this.stretch) this.stretch = this.work.begin(process)
     this.#askNext()
   }
@@ -188,16 +189,16 @@ export class SimulatedRequest implements HoldOwner {
 
   #waitForClient(us: number, restUs: number): void {
     const { sim, process, work, hold } = this
-    if (hold?.state !== 'running') return
+    if (!hold?.isRunning) return
     this.#stop()
     this.#clientWait = work.beginWait(process)
-    hold.account.awaitClient(hold, process.nowUs())
+    for (const held of this.#held) held.hold.account.enter(process.nowUs())
     this.time.change('awaitingClient', process.nowUs())
     sim.loop.after(
       us,
       process.guarded(() => {
         if (process.isClosing) return
-        hold.account.resume(hold, process.nowUs())
+        for (const held of this.#held) held.hold.account.enter(process.nowUs())
         this.#goOn(sim.loop.now)
         this.time.change('running', process.nowUs())
         sim.loop.after(
@@ -210,6 +211,7 @@ export class SimulatedRequest implements HoldOwner {
 
   /** HoldOwner: the wait is excused no longer. */
   waitCounts(at: number): void {
+    for (const held of this.#held) held.hold.account.enterWindow(at)
     this.#goOn(Math.round(this.process.simulated(at)))
     this.time.change('running', at)
   }
