@@ -10,11 +10,11 @@ import { I as IssuerOptions, b as TokenOptions, A as Audience } from "../shared/
 export { a as AudienceInstead, C as ClaimPath, R as RequiredValues, T as Tenants } from "../shared/trusted-issuer.js";
 import { K as KeyMaterial, A as Algorithm } from "../shared/key-options.js";
 export { F as FindKey, J as Jwk, a as KeyOptions, S as Secret } from "../shared/key-options.js";
+import { D as Dialect } from "../shared/dialect.js";
 import { R as RedisClient } from "../shared/redis-client.js";
 export { J as JsonObject } from "../shared/json.js";
 import { IncomingMessage } from "node:http";
 export { P as ProcessingTimeOptions, S as ServiceUnavailableOptions, p as processingTime, s as serviceUnavailable } from "../shared/service-unavailable.js";
-export { D as Dialect } from "../shared/dialect.js";
 import "http-errors";
 import "node:crypto";
 type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "tenants_unavailable" | "revocation_unavailable" | "dpop_unavailable";
@@ -31,7 +31,7 @@ interface SeenProofs {
 }
 interface DpopOptions {
     readonly required?: boolean | undefined;
-    readonly maxAgeSec?: number | undefined;
+    readonly maxProofAgeSec?: number | undefined;
     readonly proofs?: SeenProofs | undefined;
     readonly maxProofs?: number | undefined;
     readonly nonceSecret?: string | Uint8Array | undefined;
@@ -129,16 +129,20 @@ interface AllowUnauthenticatedOptions {
     readonly methods?: readonly string[] | undefined;
 }
 declare function allowUnauthenticated(options?: AllowUnauthenticatedOptions): Middleware;
-declare function requireScope(...scope: readonly string[] | [
-    {
-        readonly any: readonly string[];
-    }
-]): Middleware;
-interface AuthenticationOptions {
-    readonly acrValues?: readonly string[] | undefined;
-    readonly maxAgeSec?: number | undefined;
+interface ScopeOptions {
+    readonly any?: readonly string[] | undefined;
+    readonly dialect?: Dialect | undefined;
 }
-declare function requireAuthentication(options: AuthenticationOptions): Middleware;
+declare function requireScope(...scopes: readonly string[] | readonly [
+    ...string[],
+    ScopeOptions
+]): Middleware;
+interface StepUpOptions {
+    readonly acr?: string | readonly string[] | undefined;
+    readonly maxAgeSec?: number | undefined;
+    readonly dialect?: Dialect | undefined;
+}
+declare function requireStepUp(options: StepUpOptions): Middleware;
 interface ProtectedResourceOptions {
     readonly resource: string;
     readonly authorizationServers?: readonly string[] | undefined;
@@ -192,5 +196,5 @@ interface BearerEvent {
     readonly cause: unknown;
 }
 declare function sessionOf(req: IncomingMessage): Session;
-export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, FetchFunction, IssuerOptions, KeyMaterial, Middleware, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireAuthentication, requireBearer, requireScope, sessionOf };
-export type { AllowUnauthenticatedOptions, AuthenticationOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, KeyControl, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, TokenSource, VerifyToken };
+export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, Dialect, FetchFunction, IssuerOptions, KeyMaterial, Middleware, Placement, ReadSession, RedisClient, Session, TokenOptions, UnauthenticatedMark, allowUnauthenticated, protectedResource, redisProofs, redisRevocations, requireBearer, requireScope, requireStepUp, sessionOf };
+export type { AllowUnauthenticatedOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, KeyControl, OpaqueOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RevocationSource, ScopeNeeded, SeenProofs, StepUpOptions, TokenSource, VerifyToken };

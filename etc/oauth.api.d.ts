@@ -247,7 +247,7 @@ interface AuthorizationServerOptions {
     readonly accessTokenClaims?: ((user: User | undefined, client: Client, scope: readonly string[]) => unknown) | undefined;
     readonly requirePushedRequests?: boolean | undefined;
     readonly dpop?: {
-        readonly maxAgeSec?: number | undefined;
+        readonly maxProofAgeSec?: number | undefined;
         readonly nonce?: boolean | undefined;
     } | undefined;
     readonly registration?: RegistrationOptions | undefined;

@@ -16,7 +16,7 @@ interface TokenOptions {
     readonly clients?: readonly string[] | undefined;
     readonly algorithms?: readonly Algorithm[] | undefined;
     readonly clockToleranceSec?: number | undefined;
-    readonly maxAgeSec?: number | undefined;
+    readonly maxTokenAgeSec?: number | undefined;
     readonly lastGoodSec?: number | undefined;
     readonly typ?: "at+jwt" | undefined;
     readonly idTokens?: boolean | undefined;

@@ -7,7 +7,7 @@ export {
   requireBearer,
   allowUnauthenticated,
   requireScope,
-  requireAuthentication,
+  requireStepUp,
   protectedResource,
   redisRevocations,
   redisProofs,

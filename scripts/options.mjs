@@ -17,7 +17,7 @@ const PAGES = [
 
 Reference: every option of the middleware and the smaller factories. Options of other parts: [\`authorizationServer()\`](authorization-server-options.md), [\`throttleDashboard()\`](dashboard.md), [\`pacedFetch()\`](client.md), [issuer presets](providers.md).`,
     names: [
-      ...['throttle', 'requireBearer', 'allowUnauthenticated', 'requireAuthentication', 'serviceUnavailable'],
+      ...['throttle', 'requireBearer', 'allowUnauthenticated', 'requireStepUp', 'serviceUnavailable'],
       ...['redisStore', 'redisRevocations', 'redisProofs', 'protectedResource'],
     ],
   },

@@ -18,7 +18,7 @@ import { authorizationServer, clientDirectory, userDirectory } from '../lib/oaut
  * What people get wrong in their first hour, and that they are told: by an error with a code, which names the thing that
  * is wrong and what to write instead. The mistakes are in JavaScript: TypeScript finds most of them before.
  */
-const { allowUnauthenticated, processingTime, redisStore, requireAuthentication, requireBearer } = untyped(tollgate)
+const { allowUnauthenticated, processingTime, redisStore, requireStepUp, requireBearer } = untyped(tollgate)
 const { requireScope, serviceUnavailable, throttle, throttleTest } = untyped(tollgate)
 
 const dev = devIssuer()
@@ -63,6 +63,18 @@ const AT_STARTUP: [wrong: string, make: () => unknown, ...names: string[]][] = [
     () => requireBearer({ issuerBaseURL: issuer, audience }),
     ...['issuerBaseURL', 'issuer'],
   ],
+  [
+    'an age, of the token or of the login',
+    () => requireBearer({ issuer, audience, acr: 'mfa', maxAgeSec: 300 }),
+    ...['maxAgeSec', 'maxTokenAgeSec', 'requireStepUp({ maxAgeSec })'],
+  ],
+  ["express-jwt's maxAge", () => requireBearer({ issuer, audience, maxAge: '1h' }), 'maxAge', 'maxTokenAgeSec'],
+  [
+    'the age of a proof',
+    () => requireBearer({ issuer, audience, dpop: { maxAgeSec: 60 } }),
+    ...['dpop has no option "maxAgeSec"', 'did you mean "maxProofAgeSec"'],
+  ],
+  ['a list of classes', () => requireStepUp({ acrValues: ['mfa'] }), 'acrValues', 'did you mean "acr"'],
   ['a unit in capitals', () => throttle({ windowMS: 60_000 }), 'windowMS', 'windowMs'],
   ['a prefix misspelt', () => redisStore('redis://h', { prefx: 'a' }), 'prefx', 'prefix'],
   ['a URL as a store', () => throttle({ store: 'redis://h' }), 'store', 'redisStore(client)'],
@@ -76,7 +88,7 @@ const AT_STARTUP: [wrong: string, make: () => unknown, ...names: string[]][] = [
 /** Found at the first request, and answered with 500 by the app's error handler. */
 const AT_A_REQUEST: [wrong: string, mount: (app: Express) => unknown, ...names: string[]][] = [
   ...Object.entries({ throttle, requireBearer, allowUnauthenticated, processingTime, serviceUnavailable, throttleTest })
-    .concat(Object.entries({ requireAuthentication }))
+    .concat(Object.entries({ requireStepUp }))
     .map(([name, factory]): (typeof AT_A_REQUEST)[number] => [
       `app.use(${name})`,
       (app) => app.use(factory as RequestHandler),

@@ -42,7 +42,7 @@ type OfFactory<Factory> = Factory extends (...args: infer Args) => unknown ? Ref
 type OfAll<Module> = { [Name in keyof Module & string]: `${Name}: ${OfFactory<Module[Name]>}` }[keyof Module & string]
 
 type Modules = [
-  Pick<typeof main, 'requireBearer' | 'allowUnauthenticated' | 'requireAuthentication' | 'protectedResource'>,
+  Pick<typeof main, 'requireBearer' | 'allowUnauthenticated' | 'requireStepUp' | 'protectedResource'>,
   Pick<typeof main, 'redisRevocations' | 'redisProofs' | 'throttle' | 'redisStore' | 'processingTime'>,
   Pick<typeof main, 'serviceUnavailable'>,
   Pick<typeof oauth, 'authorizationServer' | 'clientDirectory' | 'userDirectory' | 'redisStore' | 'memoryStore'>,

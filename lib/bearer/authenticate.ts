@@ -113,7 +113,7 @@ function admit(verified: VerifiedToken, config: BearerConfig, headers: DenialHea
   const isEnough = grantsScope(scope, config.scope) && !(rules.scopeRequired && scope.length === 0)
   if (!isEnough) return { refused: 'scope', scope: config.scope.scopes }
   if (config.acr.length > 0 && !config.acr.includes(session.claims.acr as string)) {
-    return { refused: 'authentication', authentication: { acrValues: config.acr, maxAgeSec: undefined } }
+    return { refused: 'authentication', authentication: { acr: config.acr, maxAgeSec: undefined } }
   }
   if (!rules.session && !rules.checkClaims) verified.session = session // what the app's functions say may change
   return { session, headers }

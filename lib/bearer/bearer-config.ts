@@ -8,7 +8,7 @@ import { checkedLater, flag, functionOption, option, readOptions, wholeNumber } 
 import { defined, shown } from '../http/options'
 import { isSecureUrl } from '../http/fetch/secure-url'
 import type { BearerOptions } from './bearer-options'
-import { ACR_VALUES, type ChallengeOptions, areAcrValues, isChallengeText } from './challenge'
+import { ACR_OPTION, type ChallengeOptions, isChallengeText } from './challenge'
 import { type TokenSource, type TokenSources, tokenSources } from './credentials/token-sources'
 import { type DpopCheck, type DpopOptions, dpopCheck } from './dpop/dpop-check'
 import { issuerWarnings } from './issuer-warnings'
@@ -47,7 +47,7 @@ export interface BearerConfig {
 const TABLE = {
   ...VERIFIER_TABLE,
   scope: option<ScopeNeeded>('scopes as RFC 6749 §3.3 writes them', (value) => scopeRule(value) !== undefined, []),
-  acr: option<string | readonly string[]>(ACR_VALUES, (value) => areAcrValues([value].flat()), []),
+  acr: ACR_OPTION,
   optional: flag(),
   tokenFrom: option<TokenSource | readonly TokenSource[]>(
     "a list of 'form', 'query', { header: 'X-Forwarded-Access-Token' }, { cookie: 'token' } and functions; the " +

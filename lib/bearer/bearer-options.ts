@@ -16,7 +16,7 @@ export type BearerOptions = IssuersOptions &
     /**
      * The classes of login (`acr`) that are strong enough for every request: `'mfa'`, or a list. Others get 401
      * `insufficient_user_authentication` (RFC 9470 §3), and so do tokens without a user. Default: any login.
-     * `requireAuthentication()` asks for one on some routes.
+     * `requireStepUp()` asks for one on some routes.
      */
     readonly acr?: string | readonly string[] | undefined
     /** Accepts requests without a token, with `req.auth` undefined. A bad token is still refused. Default false. */

@@ -1,4 +1,5 @@
 import type { Denial, DenialHeaders } from '../errors'
+import { option } from '../http/option-table'
 import { ASYMMETRIC } from './keys/algorithm'
 import type { Reason, Refusal } from './refusal/refusal'
 import { isScope } from './session/scope'
@@ -63,13 +64,12 @@ export function nonceFields(nonce: string): DenialHeaders {
   return { 'DPoP-Nonce': nonce, 'Cache-Control': 'no-store' }
 }
 
-/** What {@link areAcrValues} asks for, as text for an error. */
-export const ACR_VALUES = 'a list of texts without spaces'
-
-/** Whether a value is a list of classes of a login (`acr`). */
-export function areAcrValues(values: unknown): values is readonly string[] {
-  return Array.isArray(values) && values.every((one) => isChallengeText(one) && /^[^ ]+$/.test(one))
-}
+/** Option `acr`: classes of a login, one or several. Default: any login. */
+export const ACR_OPTION = option<string | readonly string[]>(
+  'a text without spaces, or a list of them',
+  (value) => [value].flat().every((one) => isChallengeText(one) && /^[^ ]+$/.test(one)),
+  [],
+)
 
 /** Whether a text may be the value of an attribute (RFC 6750 §3). */
 export function isChallengeText(value: unknown): value is string {
@@ -80,12 +80,12 @@ function challenge(refusal: Refusal, code: string, message: string, options: Cha
   const { realm, resourceMetadata, dpop } = options
   const hasToken = refusal.refused !== 'no_token' // else there is no error code (RFC 6750 §3.1)
   const scheme = refusal.scheme ?? (hasToken || dpop !== 'required' ? 'Bearer' : 'DPoP')
-  const { acrValues = [], maxAgeSec } = refusal.authentication ?? {}
+  const { acr = [], maxAgeSec } = refusal.authentication ?? {}
   const params: Params = {
     realm,
     ...(hasToken && { error: code, error_description: message }),
     scope: scopeNeeded(refusal, code, options),
-    acr_values: acrValues.length > 0 ? acrValues.join(' ') : undefined,
+    acr_values: acr.length > 0 ? acr.join(' ') : undefined,
     max_age: maxAgeSec?.toString(),
     resource_metadata: resourceMetadata,
     algs: scheme === 'DPoP' ? PROOF_ALGS : undefined,

@@ -8,7 +8,7 @@ import type { Session } from './session/session'
 type Permission = (req: Request) => boolean
 
 /** Result of `requireBearer()` for a request. */
-interface BearerCheck {
+export interface BearerCheck {
   /** Undefined if `optional: true` let the request in without a token. */
   readonly session: Session | undefined
   readonly config: BearerConfig

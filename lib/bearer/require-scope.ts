@@ -1,12 +1,18 @@
-import { deny } from '../http/answer/deny'
-import { optionError, usageError } from '../http/help'
-import { type Middleware, middleware } from '../http/middleware'
-import { isRequest, shown, uncalled } from '../http/options'
-import { denialOf } from './challenge'
-import { publish } from './diagnostics'
-import type { Refusal } from './refusal/refusal'
-import { bearerCheckOf } from './request-session'
+import type { Dialect } from '../http/answer/dialect'
+import { optionError } from '../http/help'
+import { isJsonObject } from '../http/json'
+import type { Middleware } from '../http/middleware'
+import { isRequest, optionNames, shown, uncalled } from '../http/options'
+import { sessionRule } from './session-rule'
 import { scopeRule, grantsScope } from './session/scope'
+
+/** Last argument of {@link requireScope}. */
+export interface ScopeOptions {
+  /** Scopes of which one is enough: `['read', 'admin']`. Without it, all scopes given before are needed. */
+  readonly any?: readonly string[] | undefined
+  /** Formats on the wire: `'familysearch'` or `'standard'`. Default: those of `requireBearer()`. */
+  readonly dialect?: Dialect | undefined
+}
 
 /**
  * Lets in sessions with all of these scopes, or with one of `{ any }`. Others get 403 `insufficient_scope`, which names
@@ -14,28 +20,31 @@ import { scopeRule, grantsScope } from './session/scope'
  *
  * @example app.delete('/persons/:id', requireScope('write', 'delete'), remove)
  * @example app.get('/persons/:id', requireScope({ any: ['read', 'admin'] }), person)
+ * @param scopes scopes that are all needed; the last argument may be options: `{ any }`, `{ dialect: 'standard' }`
  * @throws {TypeError} in the factory, without scopes; for a request, if no `requireBearer()` ran before, or if a scope
  *   breaks the syntax of RFC 6749 §3.3 and no issuer has `scopeFrom` or `session`
  */
-export function requireScope(...scope: readonly string[] | [{ readonly any: readonly string[] }]): Middleware {
-  if (isRequest(scope[0])) throw uncalled('requireScope', "'read'")
-  const rule = scopeRule(scope.length === 1 && typeof scope[0] === 'object' ? scope[0] : scope)
-  if (!rule || rule.scopes.length === 0) {
-    throw optionError(`requireScope() takes one scope or more; received ${shown(scope)}`)
+export function requireScope(...scopes: readonly string[] | readonly [...string[], ScopeOptions]): Middleware {
+  if (isRequest(scopes[0])) throw uncalled('requireScope', "'read'")
+  const last = scopes.at(-1)
+  const options: ScopeOptions = isJsonObject(last) ? last : {}
+  const all = last === options ? scopes.slice(0, -1) : scopes
+  optionNames('requireScope()', options, ['any', 'dialect'])
+  const { any, dialect } = options
+  const rule = scopeRule(any === undefined ? all : { any })
+  if (!rule || rule.scopes.length === 0 || (any !== undefined && all.length > 0)) {
+    throw optionError(
+      `requireScope() takes one scope or more, one by one: requireScope('read', 'write'), or { any: [...] }; received ${shown(scopes)}`,
+    )
   }
 
-  return middleware(function requireScope(req, res, next) {
-    const checked = bearerCheckOf(req)
-    if (!checked) throw usageError('requireScope() must stand after requireBearer()')
-    const { session, config } = checked
+  return sessionRule('requireScope', dialect, ({ session, config }) => {
     if (rule.role !== undefined && !config.takesRoles) {
       throw optionError(
         `${shown(rule.role)} is no scope as RFC 6749 §3.3 writes them: give several one by one; for a role set scopeFrom`,
       )
     }
-    if (session && grantsScope(session.scope, rule)) return next()
-    const refusal: Refusal = { refused: session ? 'scope' : 'no_token', scope: rule.scopes }
-    publish(req, refusal)
-    deny(denialOf(refusal, config.challenge), config.deny, req, res, next)
+    if (session && grantsScope(session.scope, rule)) return undefined
+    return { refused: session ? 'scope' : 'no_token', scope: rule.scopes }
   })
 }

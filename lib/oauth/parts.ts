@@ -53,7 +53,7 @@ export function sharedParts(settings: ServerSettings) {
   const sessionMs = session.lifetimeSec * 1_000
   const sessions = new WebsiteSessions(records, revocations, clock, sessionMs, session.idleSec * 1_000)
   const proofs = recordProofs(records)
-  const proofRules = { maxAgeSec: dpop.maxAgeSec, proofs, origin: new URL(issuer).origin }
+  const proofRules = { maxProofAgeSec: dpop.maxProofAgeSec, proofs, origin: new URL(issuer).origin }
   return {
     ...{ issuer, clock, log, acr, login, loginEvents, tokenFrom, requirePushedRequests, registration },
     ...{ records, keyring, seal, revocations, cookies, sessions },

@@ -107,7 +107,7 @@ export interface AuthorizationServerOptions {
   readonly dpop?:
     | {
         /** How old a proof may be: seconds, 1 to 300. Default 60. */
-        readonly maxAgeSec?: number | undefined
+        readonly maxProofAgeSec?: number | undefined
         /** Whether the token endpoint asks for a nonce of its own in every proof (§8). Default false. */
         readonly nonce?: boolean | undefined
       }
@@ -247,8 +247,8 @@ export function serverSettings(options: AuthorizationServerOptions) {
   optionOneOf('accessTokens.format', accessTokens.format, ['jwt', 'opaque'])
   const audiences = typeof audience === 'string' ? [audience] : audience
   checkAudiences('accessTokens.audience', audiences)
-  const dpop = { maxAgeSec: 60, nonce: false, ...defined(options.dpop ?? {}) }
-  optionNames('dpop', dpop, ['maxAgeSec', 'nonce'])
+  const dpop = { maxProofAgeSec: 60, nonce: false, ...defined(options.dpop ?? {}) }
+  optionNames('dpop', dpop, ['maxProofAgeSec', 'nonce'])
   optionType('dpop.nonce', dpop.nonce, 'boolean')
   const refresh = { lifetimeSec: 30 * DAY_SEC, graceSec: 10, ...defined(options.refreshTokens ?? {}) }
   optionNames('refreshTokens', refresh, ['lifetimeSec', 'graceSec'])
@@ -259,7 +259,7 @@ export function serverSettings(options: AuthorizationServerOptions) {
   for (const [name, value, least, most] of [
     ['accessTokens.lifetimeSec', lifetimeSec, 60, DAY_SEC],
     ['accessTokens.idleSec', accessTokens.idleSec, 60, DAY_SEC],
-    ['dpop.maxAgeSec', dpop.maxAgeSec, 1, 300],
+    ['dpop.maxProofAgeSec', dpop.maxProofAgeSec, 1, 300],
     ['refreshTokens.lifetimeSec', refresh.lifetimeSec, 60, 400 * DAY_SEC],
     ['refreshTokens.graceSec', refresh.graceSec, 0, 60],
     ['codeLifetimeSec', codeLifetimeSec, 10, 600],

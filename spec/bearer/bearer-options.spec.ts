@@ -7,7 +7,7 @@ import {
   protectedResource,
   redisProofs,
   redisRevocations,
-  requireAuthentication,
+  requireStepUp,
   requireBearer,
   requireScope,
   type BearerOptions,
@@ -138,8 +138,8 @@ describe('requireBearer() throws at startup and names the option', () => {
     ],
     ['clockToleranceSec a text', { ...dev, clockToleranceSec: '5' }, /clockToleranceSec.*'5'/],
     ['clockToleranceSec too large', { ...dev, clockToleranceSec: 301 }, /clockToleranceSec.*301/],
-    ['maxAgeSec negative', { ...dev, maxAgeSec: -1 }, /maxAgeSec.*-1/],
-    ['maxAgeSec NaN', { ...dev, maxAgeSec: NaN }, /maxAgeSec.*NaN/],
+    ['maxTokenAgeSec negative', { ...dev, maxTokenAgeSec: -1 }, /maxTokenAgeSec.*-1/],
+    ['maxTokenAgeSec NaN', { ...dev, maxTokenAgeSec: NaN }, /maxTokenAgeSec.*NaN/],
     ['scope with a quote', { ...dev, scope: 'a"b' }, /scope/],
     ['scope a number', { ...dev, scope: 5 }, /scope.*5/],
     ['realm with a quote', { ...dev, realm: 'a"b' }, /realm/],
@@ -221,7 +221,7 @@ describe('requireBearer() throws at startup and names the option', () => {
       { ...dev, session: () => ({ kind: 'user' }) },
       { ...dev, revocation: { state: () => undefined } },
       { ...dev, resourceMetadata: 'https://api.test/.well-known/oauth-protected-resource' },
-      { ...dev, clockToleranceSec: 300, maxAgeSec: 31_536_000, lastGoodSec: 0, tokenFrom: ['form', 'query'] },
+      { ...dev, clockToleranceSec: 300, maxTokenAgeSec: 31_536_000, lastGoodSec: 0, tokenFrom: ['form', 'query'] },
       { ...dev, realm: 'tree', errorFormat: { json: 'application/json' }, cache: { maxTokens: 1 }, optional: true },
     ]
     for (const options of right) assert.equal(requireBearer(options as BearerOptions).name, 'requireBearer')
@@ -280,7 +280,7 @@ describe('every factory of the bearer check, given what no option takes', () => 
       'requireBearer({ dpop })',
       (dpop) => requireBearer({ ...dev, dpop }),
       {},
-      ['required', 'maxAgeSec', 'proofs', 'maxProofs', 'nonceSecret', 'origin'],
+      ['required', 'maxProofAgeSec', 'proofs', 'maxProofs', 'nonceSecret', 'origin'],
     ],
     [
       'requireBearer({ introspection })',
@@ -296,12 +296,7 @@ describe('every factory of the bearer check, given what no option takes', () => 
     ],
     ['redisProofs()', (options) => redisProofs(redis, options), {}, ['prefix']],
     ['allowUnauthenticated()', (options) => allowUnauthenticated(options), { paths: ['/x'] }, ['paths', 'methods']],
-    [
-      'requireAuthentication()',
-      (options) => requireAuthentication(options),
-      { maxAgeSec: 5 },
-      ['acrValues', 'maxAgeSec'],
-    ],
+    ['requireStepUp()', (options) => requireStepUp(options), { maxAgeSec: 5 }, ['acr', 'maxAgeSec', 'dialect']],
     [
       'protectedResource()',
       (options) => protectedResource(options as ProtectedResourceOptions),
@@ -331,5 +326,9 @@ describe('requireScope() throws at startup', () => {
     assert.throws(() => requireScope('read\nwrite'), /requireScope\(\).*'read\\nwrite'/)
     assert.throws(() => requireScope(''), /requireScope\(\)/)
     assert.throws(() => requireScope(7 as never), /7/)
+    assert.throws(() => requireScope(['read', 'write'] as never), /one by one: requireScope\('read', 'write'\)/)
+    assert.throws(() => requireScope('read', { any: ['write'] }), /requireScope\(\) takes one scope or more/)
+    assert.throws(() => requireScope({}), /requireScope\(\) takes one scope or more/)
+    assert.throws(() => requireScope({ all: ['read'] } as never), /requireScope\(\) has no option "all"/)
   })
 })

@@ -4,11 +4,12 @@ import { describe, it } from 'node:test'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import {
   protectedResource,
-  requireAuthentication,
+  requireStepUp,
   requireBearer,
   requireScope,
   type BearerEvent,
   type BearerOptions,
+  type Dialect,
 } from '../../lib'
 import { devIssuer, manualClock, type DevTokenOptions } from '../../lib/testing'
 import { serve } from '../support/serve'
@@ -71,7 +72,7 @@ describe('requireBearer({ acr }) (RFC 9470)', () => {
 
   it('throws at startup for what is none', () => {
     for (const acr of [7, ['a b'], ['"'], [''], {}, true]) {
-      assert.throws(() => requireBearer({ ...dev.options, acr: acr as never }), /acr must be a list of texts/)
+      assert.throws(() => requireBearer({ ...dev.options, acr: acr as never }), /acr must be a text without spaces, or a list of them/)
     }
   })
 })
@@ -193,13 +194,13 @@ describe('requireBearer({ optional: true })', () => {
   })
 })
 
-describe('requireAuthentication() (RFC 9470)', () => {
+describe('requireStepUp() (RFC 9470)', () => {
   const at = 1_800_000_000
   const clock = manualClock(at * 1_000)
   const stale = { exp: at + 60, iat: at }
 
   it('asks for a login of the class named (§3)', async () => {
-    const ask = await asking({ clock }, requireAuthentication({ acrValues: ['mfa', 'hwk'] }))
+    const ask = await asking({ clock }, requireStepUp({ acr: ['mfa', 'hwk'] }))
     assert.equal((await ask({ claims: { ...stale, acr: 'hwk' } })).status, 200)
     for (const acr of [undefined, 'pwd', ['mfa'], '']) {
       const answer = await ask({ claims: { ...stale, acr } })
@@ -213,7 +214,7 @@ describe('requireAuthentication() (RFC 9470)', () => {
   })
 
   it('or for a more recent one', async () => {
-    const ask = await asking({ clock, clockToleranceSec: 0 }, requireAuthentication({ maxAgeSec: 300 }))
+    const ask = await asking({ clock, clockToleranceSec: 0 }, requireStepUp({ maxAgeSec: 300 }))
     assert.equal((await ask({ claims: { ...stale, auth_time: at - 300 } })).status, 200)
     for (const auth_time of [at - 301, undefined, String(at), at + 1, null]) {
       const answer = await ask({ claims: { ...stale, auth_time } })
@@ -223,7 +224,7 @@ describe('requireAuthentication() (RFC 9470)', () => {
   })
 
   it('where the clocks of two machines may differ by clockToleranceSec', async () => {
-    const ask = await asking({ clock, clockToleranceSec: 5 }, requireAuthentication({ maxAgeSec: 300 }))
+    const ask = await asking({ clock, clockToleranceSec: 5 }, requireStepUp({ maxAgeSec: 300 }))
     const status = async (auth_time: number) => (await ask({ claims: { ...stale, auth_time } })).status
     assert.deepEqual([await status(at - 305), await status(at - 306)], [200, 401])
     assert.deepEqual([await status(at + 5), await status(at + 6)], [200, 401])
@@ -232,24 +233,53 @@ describe('requireAuthentication() (RFC 9470)', () => {
   it('throws at startup, and where no requireBearer() stands before', async () => {
     for (const options of [
       {},
-      { acrValues: [] },
-      { acrValues: ['a b'] },
-      { acrValues: 'a' },
+      { acr: [] },
+      { acr: ['a b'] },
+      { acr: 'a b' },
+      { acrValues: ['a'] },
+      { dialect: 'xml', maxAgeSec: 1 },
       { maxAgeSec: -1 },
       { max: 1 },
     ]) {
-      assert.throws(() => requireAuthentication(options as object))
+      assert.throws(() => requireStepUp(options as object))
     }
-    assert.throws(() => requireAuthentication({}), /requireAuthentication\(\) must be given acrValues or maxAgeSec/)
-    assert.throws(() => requireAuthentication({ max: 1 } as object), /requireAuthentication\(\) has no option "max"/)
-    const { url } = await serve(express().use(requireAuthentication({ maxAgeSec: 1 }), ok, shown))
+    assert.throws(() => requireStepUp({}), /requireStepUp\(\) must be given acr or maxAgeSec/)
+    assert.throws(() => requireStepUp({ max: 1 } as object), /requireStepUp\(\) has no option "max"/)
+    const { url } = await serve(express().use(requireStepUp({ maxAgeSec: 1 }), ok, shown))
     assert.match(await (await fetch(url)).text(), /must stand after requireBearer\(\)/)
   })
 
+  it('reads maxAgeSec as the age of the login, however new the token is', async () => {
+    const old = { claims: { exp: at + 60, iat: at, auth_time: at - 86_400, acr: 'mfa' } }
+    const ask = await asking({ clock }, requireStepUp({ acr: 'mfa', maxAgeSec: 300 }))
+    const answer = await ask(old)
+    assert.equal(answer.status, 401)
+    assert.match(answer.headers.get('www-authenticate') ?? '', /, acr_values="mfa", max_age="300"$/)
+    assert.equal((await (await asking({ clock, maxTokenAgeSec: 300 }))(old)).status, 200)
+  })
+
   it('asks for a token where there is none', async () => {
-    const ask = await asking({ optional: true }, requireAuthentication({ maxAgeSec: 300 }))
+    const ask = await asking({ optional: true }, requireStepUp({ maxAgeSec: 300 }))
     assert.equal((await ask()).headers.get('www-authenticate'), 'Bearer')
   })
+})
+
+describe('the option dialect of a route', () => {
+  const routes = {
+    'requireScope(…)': (dialect?: Dialect) => requireScope('write', { dialect }),
+    'requireScope({ any })': (dialect?: Dialect) => requireScope({ any: ['write'], dialect }),
+    'requireStepUp()': (dialect?: Dialect) => requireStepUp({ acr: 'mfa', dialect }),
+  }
+  for (const [title, route] of Object.entries(routes)) {
+    it(`decides the format of ${title} alone, else that of requireBearer() does`, async () => {
+      const type = async (of: Dialect, dialect?: Dialect) =>
+        (await (await asking({ dialect: of }, route(dialect)))({})).headers.get('content-type')
+      assert.equal(await type('familysearch', 'standard'), 'application/json')
+      assert.equal(await type('standard', 'familysearch'), 'application/x-fs-v1+xml')
+      assert.equal(await type('standard'), 'application/json')
+      assert.throws(() => route('xml' as Dialect), /dialect must be 'familysearch' or 'standard'; received 'xml'/)
+    })
+  }
 })
 
 describe('protectedResource() (RFC 9728)', () => {
@@ -338,7 +368,7 @@ describe('the diagnostics channel express-tollgate:bearer', () => {
     await ask({ claims: { iss: 'x' } })
     await ask({})
     await (
-      await asking({}, requireAuthentication({ acrValues: ['mfa'] }))
+      await asking({}, requireStepUp({ acr: ['mfa'] }))
     )({})
     unsubscribe('express-tollgate:bearer', listener)
     assert.deepEqual(seen, [

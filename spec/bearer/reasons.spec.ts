@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import express, { type RequestHandler } from 'express'
 import { SignJWT, type JWK } from 'jose'
 import {
-  requireAuthentication,
+  requireStepUp,
   requireBearer,
   requireScope,
   type BearerEvent,
@@ -88,7 +88,7 @@ const CASES: Record<Reason, Case> = {
   not_yet_valid: { ...invalid, token: dev.attack('not-yet-valid') },
   issued_at: { ...invalid, token: tokenWith({ iat: 'yesterday' }) },
   too_old: {
-    ...{ ...invalid, options: { maxAgeSec: 60 } },
+    ...{ ...invalid, options: { maxTokenAgeSec: 60 } },
     token: tokenWith({ iat: Math.floor(Date.now() / 1_000) - 3_000 }),
   },
   subject: { ...invalid, token: tokenWith({ sub: 7 }) },
@@ -100,7 +100,7 @@ const CASES: Record<Reason, Case> = {
   session_kind: { ...invalid, token: tokenWith({ session_kind: 'robot' }) },
   authentication: {
     ...{ status: 401, error: 'insufficient_user_authentication' },
-    ...{ guard: requireAuthentication({ maxAgeSec: 60 }), token: dev.token('ada') },
+    ...{ guard: requireStepUp({ maxAgeSec: 60 }), token: dev.token('ada') },
   },
   scope: { status: 403, error: 'insufficient_scope', guard: requireScope('write'), token: dev.token('ada') },
   unauthenticated_session: {

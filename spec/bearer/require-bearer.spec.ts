@@ -340,10 +340,10 @@ describe('requireBearer() checks the claims itself', () => {
     assert.equal(await status({ nbf: at }), 200)
     assert.equal(await status({ nbf: at + 1 }), 401)
     assert.equal(await status({ nbf: at + 10 }, { clockToleranceSec: 10 }), 200)
-    assert.equal(await status({ iat: at - 60 }, { maxAgeSec: 60 }), 200)
-    assert.equal(await status({ iat: at - 61 }, { maxAgeSec: 60 }), 401)
-    assert.equal(await status({ iat: undefined }, { maxAgeSec: 60 }), 401)
-    assert.equal(await status({ iat: at + 1 }, { maxAgeSec: 60 }), 401)
+    assert.equal(await status({ iat: at - 60 }, { maxTokenAgeSec: 60 }), 200)
+    assert.equal(await status({ iat: at - 61 }, { maxTokenAgeSec: 60 }), 401)
+    assert.equal(await status({ iat: undefined }, { maxTokenAgeSec: 60 }), 401)
+    assert.equal(await status({ iat: at + 1 }, { maxTokenAgeSec: 60 }), 401)
   })
 
   it('every claim of a wrong type is wrong', async () => {

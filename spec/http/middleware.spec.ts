@@ -15,7 +15,7 @@ import {
   allowUnauthenticated,
   budgetOf,
   processingTime,
-  requireAuthentication,
+  requireStepUp,
   requireBearer,
   requireScope,
   sessionOf,
@@ -64,7 +64,7 @@ describe('types', () => {
       const id: string = req.params.id
       res.send(id)
     })
-    app.get<Params>('/c/:id', ...all, requireAuthentication({ maxAgeSec: 60 }), throttleTest(), (req, res) => {
+    app.get<Params>('/c/:id', ...all, requireStepUp({ maxAgeSec: 60 }), throttleTest(), (req, res) => {
       res.send(req.params.id)
     })
     const typed: RequestHandler = throttle()

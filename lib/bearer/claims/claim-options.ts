@@ -57,7 +57,7 @@ export interface TokenOptions {
   /** How far the issuer's clock may be off: whole seconds, 0 to 300. Default 5. */
   readonly clockToleranceSec?: number | undefined
   /** How long ago a token may have been issued: whole seconds, 1 to 31,536,000. Default: until it expires. */
-  readonly maxAgeSec?: number | undefined
+  readonly maxTokenAgeSec?: number | undefined
   /**
    * How long fetched keys serve past their life while the issuer does not answer: whole seconds, 0 to 86,400. After
    * that, 503. Default 3,600.
@@ -117,7 +117,7 @@ export const TOKEN_TABLE = {
   audience: checkedLater<Audience>(),
   clients: option<readonly string[]>('a list of one client or more', isTexts),
   clockToleranceSec: wholeNumber(0, 300, 5),
-  maxAgeSec: wholeNumber(1, 31_536_000),
+  maxTokenAgeSec: wholeNumber(1, 31_536_000),
   typ: oneOf<'at+jwt'>(['at+jwt']),
   idTokens: flag(),
   requiredClaims: checkedLater<Exclude<TokenOptions['requiredClaims'], undefined>>(),
@@ -153,7 +153,7 @@ export function claimPolicy(
   opaque?: 'introspection' | 'verify',
 ): ClaimPolicy {
   const { clients, session, checkClaims, scopeFrom, scopeRequired, typ } = values
-  const { idTokens, timesAsText, clockToleranceSec, maxAgeSec } = values
+  const { idTokens, timesAsText, clockToleranceSec, maxTokenAgeSec } = values
   const issuers = issuerNames(values.issuer ?? defaults.issuer)
   const listed = audiences(values.audience ?? defaults.audience, clients, opaque)
   return {
@@ -167,7 +167,7 @@ export function claimPolicy(
     timesAsText,
     ...requiredClaims(values.requiredClaims === undefined ? [] : values.requiredClaims),
     clockToleranceSec,
-    maxAgeSec,
+    maxTokenAgeSec,
     rules: { session, checkClaims, scopeFrom, scopeRequired },
   }
 }

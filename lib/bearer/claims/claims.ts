@@ -31,7 +31,7 @@ export interface ClaimPolicy {
   /** Largest difference between the issuer's clock and ours, in seconds. */
   readonly clockToleranceSec: number
   /** Largest age of a token, in seconds; undefined: until it expires. */
-  readonly maxAgeSec: number | undefined
+  readonly maxTokenAgeSec: number | undefined
   /** Rules for reading the session. */
   readonly rules: SessionRules
 }
@@ -154,15 +154,15 @@ export function isAudience(aud: unknown, audiences: readonly (readonly string[])
 
 function timeProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
   const { exp, nbf, iat } = claims
-  const { clockToleranceSec, maxAgeSec } = policy
+  const { clockToleranceSec, maxTokenAgeSec } = policy
   if (exp !== undefined && !isTime(exp)) return 'expiry'
   if (nbf !== undefined && !isTime(nbf)) return 'not_yet_valid'
   if (iat !== undefined && !isTime(iat)) return 'issued_at'
   if (exp !== undefined && nowSec >= exp + clockToleranceSec) return 'expired'
   if (nbf !== undefined && nowSec < nbf - clockToleranceSec) return 'not_yet_valid'
-  if (maxAgeSec === undefined) return undefined
+  if (maxTokenAgeSec === undefined) return undefined
   if (iat === undefined || nowSec < iat - clockToleranceSec) return 'issued_at'
-  return nowSec > iat + maxAgeSec + clockToleranceSec ? 'too_old' : undefined
+  return nowSec > iat + maxTokenAgeSec + clockToleranceSec ? 'too_old' : undefined
 }
 
 /**
@@ -171,11 +171,11 @@ function timeProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): R
  */
 export function timesHold(claims: JsonObject, policy: ClaimPolicy): { fromSec: number; untilSec: number } {
   const { exp = Infinity, nbf = -Infinity, iat = 0 } = claims as { exp?: number; nbf?: number; iat?: number }
-  const { clockToleranceSec, maxAgeSec } = policy
-  const bounded = maxAgeSec !== undefined
+  const { clockToleranceSec, maxTokenAgeSec } = policy
+  const bounded = maxTokenAgeSec !== undefined
   return {
     fromSec: Math.max(nbf, bounded ? iat : -Infinity) - clockToleranceSec,
-    untilSec: Math.min(exp, bounded ? iat + maxAgeSec : Infinity) + clockToleranceSec,
+    untilSec: Math.min(exp, bounded ? iat + maxTokenAgeSec : Infinity) + clockToleranceSec,
   }
 }
 

@@ -19,7 +19,7 @@ export interface DpopOptions {
   /** Refuses plain bearer tokens. Default false. */
   readonly required?: boolean | undefined
   /** Largest age of a proof: whole seconds, 1 to 300. Default 60. */
-  readonly maxAgeSec?: number | undefined
+  readonly maxProofAgeSec?: number | undefined
   /** Used proofs of all processes: `redisProofs(redis)`. Default: each process remembers its own. */
   readonly proofs?: SeenProofs | undefined
   /**
@@ -29,7 +29,7 @@ export interface DpopOptions {
   readonly maxProofs?: number | undefined
   /**
    * Secret for nonces, which every proof must then have (§9): 32 bytes or more, the same in all processes. A text is
-   * UTF-8. A nonce is issued for `maxAgeSec` and accepted for another `maxAgeSec`. Default: no nonces.
+   * UTF-8. A nonce is issued for `maxProofAgeSec` and accepted for another `maxProofAgeSec`. Default: no nonces.
    */
   readonly nonceSecret?: string | Uint8Array | undefined
   /**
@@ -61,7 +61,7 @@ const AHEAD_SEC = 5
 const MOST_PROOFS = 100_000
 const TABLE = {
   required: flag(),
-  maxAgeSec: wholeNumber(1, 300, 60),
+  maxProofAgeSec: wholeNumber(1, 300, 60),
   proofs: option<SeenProofs>('what redisProofs() returns', isMemory),
   maxProofs: wholeNumber(1, 10_000_000),
   nonceSecret: checkedLater<string | Uint8Array>(),
@@ -80,12 +80,12 @@ export function dpopCheck(
 ): DpopCheck | undefined {
   if (options === undefined || options === false) return undefined
   const values = readOptions('dpop', options === true ? {} : options, TABLE)
-  const { required, maxAgeSec, proofs, maxProofs, nonceSecret, origin } = values
+  const { required, maxProofAgeSec, proofs, maxProofs, nonceSecret, origin } = values
   if (proofs !== undefined && maxProofs !== undefined) {
     throw optionError('dpop.proofs and dpop.maxProofs contradict each other: maxProofs is for what a process remembers')
   }
   const originOf = origins(origin, warnings)
-  const nonces = nonceSecret === undefined ? undefined : new Nonces(secretOf(nonceSecret), maxAgeSec)
+  const nonces = nonceSecret === undefined ? undefined : new Nonces(secretOf(nonceSecret), maxProofAgeSec)
   const seen = proofs ?? new LocalProofs(maxProofs ?? MOST_PROOFS)
   return { required, check, use }
 
@@ -96,7 +96,14 @@ export function dpopCheck(
     const from = originOf(request)
     if (from === undefined) return refusal('dpop_proof')
     const uri = from + request.target
-    const proof = readProof(text, { method: request.method, uri, token, nowSec: now, maxAgeSec, aheadSec: AHEAD_SEC })
+    const proof = readProof(text, {
+      method: request.method,
+      uri,
+      token,
+      nowSec: now,
+      maxProofAgeSec,
+      aheadSec: AHEAD_SEC,
+    })
     if (!proof) return refusal('dpop_proof')
     const nonce = nonces?.judge(proof.nonce, now)
     if (nonce === 'other') return { ...refusal('dpop_nonce'), nonce: nonces?.current(now) }
@@ -107,7 +114,7 @@ export function dpopCheck(
 
   function use({ proof: { jkt, jti, iat } }: ProvenKey): Refusal | undefined | Promise<Refusal | undefined> {
     try {
-      const noted = seen.note(hash('sha256', `${jkt}:${jti}`, 'base64url'), iat + maxAgeSec, nowSec(), jkt)
+      const noted = seen.note(hash('sha256', `${jkt}:${jti}`, 'base64url'), iat + maxProofAgeSec, nowSec(), jkt)
       return isThenable(noted) ? Promise.resolve(noted).then(judged, untold) : judged(noted)
     } catch (cause) {
       return untold(cause)
@@ -117,7 +124,7 @@ export function dpopCheck(
   function judged(noted: ProofUse): Refusal | undefined {
     if (noted === 'new') return undefined
     if (noted === 'replay') return refusal('dpop_replay')
-    if (noted === 'full') return { refused: 'dpop_unavailable', retryAfterSec: maxAgeSec }
+    if (noted === 'full') return { refused: 'dpop_unavailable', retryAfterSec: maxProofAgeSec }
     return untold(usageError(`dpop.proofs must answer 'new', 'replay' or 'full'; it answered ${shown(noted)}`))
   }
 }

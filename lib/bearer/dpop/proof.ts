@@ -18,7 +18,7 @@ export interface ProofFor {
   readonly token: string | undefined
   readonly nowSec: number
   /** Largest age of the proof, in seconds. */
-  readonly maxAgeSec: number
+  readonly maxProofAgeSec: number
   /** How far the client's clock may be ahead, in seconds: proofs from the future are remembered for longer. */
   readonly aheadSec: number
 }
@@ -47,7 +47,7 @@ export function readProof(text: string, about: ProofFor): Proof | undefined {
   if (!key || !isSignedWith(text, jws.algorithm, key)) return undefined
   const { jti, htm, htu, iat, ath, nonce } = jws.claims
   if (!isId(jti) || htm !== about.method || !isSameUri(htu, about.uri)) return undefined
-  if (typeof iat !== 'number' || iat < about.nowSec - about.maxAgeSec || iat > about.nowSec + about.aheadSec)
+  if (typeof iat !== 'number' || iat < about.nowSec - about.maxProofAgeSec || iat > about.nowSec + about.aheadSec)
     return undefined
   if (about.token !== undefined && ath !== hash('sha256', about.token, 'base64url')) return undefined
   return { jkt: thumbprint(key.key), jti, iat, nonce }

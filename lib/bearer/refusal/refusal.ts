@@ -61,7 +61,7 @@ export interface Refusal {
   /** Scopes that are needed; with `scope` and `no_token`. */
   readonly scope?: readonly string[]
   /** Login that is needed; with `authentication`. */
-  readonly authentication?: { readonly acrValues: readonly string[]; readonly maxAgeSec: number | undefined }
+  readonly authentication?: { readonly acr: readonly string[]; readonly maxAgeSec: number | undefined }
   /** The nonce that proofs must bear; with `dpop_nonce`. */
   readonly nonce?: string | undefined
   /** Facts for the operator's warnings; never sent. */

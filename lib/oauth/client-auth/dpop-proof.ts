@@ -11,7 +11,7 @@ import type { Seal } from '../seal'
 /** How the server takes DPoP proofs (RFC 9449). */
 export interface DpopSettings {
   /** How old a proof may be, in seconds. */
-  readonly maxAgeSec: number
+  readonly maxProofAgeSec: number
   /** Whether a proof must have a nonce of this server (§8). */
   readonly nonce: boolean
 }
@@ -46,14 +46,14 @@ export class KeyProofs {
   read(req: Request, res: Response, path: string): KeyProof | undefined {
     const [text, ...more] = fieldValues(req, 'dpop')
     if (text === undefined) return undefined
-    const { maxAgeSec, nonce } = this.settings
+    const { maxProofAgeSec, nonce } = this.settings
     const nowSec = this.clock.date() / 1_000
     const about = {
       method: req.method,
       uri: this.issuer + path,
       token: undefined,
       nowSec,
-      maxAgeSec,
+      maxProofAgeSec,
       aheadSec: AHEAD_SEC,
     }
     const proof = more.length === 0 ? readProof(text, about) : undefined
@@ -63,7 +63,7 @@ export class KeyProofs {
     return {
       jkt,
       use: async () => {
-        const noted = await this.seen.note(hashOf(`${jkt}:${jti}`), iat + maxAgeSec, nowSec, jkt)
+        const noted = await this.seen.note(hashOf(`${jkt}:${jti}`), iat + maxProofAgeSec, nowSec, jkt)
         if (noted !== 'new') throw invalidProof()
       },
     }
@@ -71,7 +71,7 @@ export class KeyProofs {
 
   /** A nonce is sealed time: nothing is stored, and all processes with the signing keys accept it. */
   private checkNonce(res: Response, given: unknown, nowSec: number): void {
-    const step = Math.floor(nowSec / this.settings.maxAgeSec)
+    const step = Math.floor(nowSec / this.settings.maxProofAgeSec)
     const current = this.seal.seal('dpop-nonce', step)
     const made = typeof given === 'string' ? this.seal.open('dpop-nonce', given) : undefined
     if (made === step) return

@@ -79,7 +79,7 @@ describe('requireBearer({ timesAsText })', () => {
   const text = (offsetSec: number) => String(Math.floor(Date.now() / 1_000) + offsetSec)
 
   it('takes exp, nbf and iat as decimal text, and checks them all the same', async () => {
-    const ask = await asking({ timesAsText: true, maxAgeSec: 60 })
+    const ask = await asking({ timesAsText: true, maxTokenAgeSec: 60 })
     assert.deepEqual(await ask({ exp: text(60), nbf: text(-60), iat: text(-30) }), ADA)
     assert.deepEqual(await ask({}), ADA) // numbers, too
     assert.deepEqual(await ask({ exp: text(-60) }), [401, 'expired'])
@@ -176,7 +176,7 @@ describe('requireBearer() and claims that are null', () => {
     ] as const) {
       assert.deepEqual(await ask({ [name]: null }), [401, reason])
     }
-    assert.deepEqual(await (await asking({ maxAgeSec: 60 }))({ iat: null }), [401, 'issued_at'])
+    assert.deepEqual(await (await asking({ maxTokenAgeSec: 60 }))({ iat: null }), [401, 'issued_at'])
     assert.deepEqual(await (await asking({ requiredClaims: ['tid'] }))({ tid: null }), [401, 'required_claim'])
     assert.deepEqual(await (await asking({ clients: ['web'] }))({ client_id: null, cid: 'web' }), ['ada', ''])
   })

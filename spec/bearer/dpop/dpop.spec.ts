@@ -353,7 +353,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     it('notes a proof under one name for as long as it could be used', async () => {
       const noted: unknown[][] = []
       const note = (...args: unknown[]) => (noted.push(args), Promise.resolve('new' as const))
-      const { ask, proof } = await api({ proofs: { note }, maxAgeSec: 30 })
+      const { ask, proof } = await api({ proofs: { note }, maxProofAgeSec: 30 })
       assert.equal((await ask(await proof({ jti: 'a', iat: NOW + 5 }))).status, 200)
       assert.equal((await ask(await proof({ jti: 'b' }))).status, 200)
       const name = hash('sha256', `${jkt}:a`, 'base64url')
@@ -450,7 +450,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
     for (const [dpop, message] of [
       ['yes', /dpop/],
       [{ required: 1 }, /dpop\.required/],
-      [{ maxAgeSec: 301 }, /dpop\.maxAgeSec.*301/],
+      [{ maxProofAgeSec: 301 }, /dpop\.maxProofAgeSec.*301/],
       [{ maxProofs: 0 }, /dpop\.maxProofs/],
       [{ origin: 'https://api.test/x/' }, /dpop\.origin/],
       [{ origin: [] }, /dpop\.origin must be an origin such as .*, or a list of such; received \[\]/],

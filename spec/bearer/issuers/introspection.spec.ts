@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { sign } from 'jsonwebtoken'
-import { requireAuthentication, requireBearer, type BearerOptions, type DenialError } from '../../../lib/index'
+import { requireStepUp, requireBearer, type BearerOptions, type DenialError } from '../../../lib/index'
 import { TOKEN_TABLE, claimPolicy } from '../../../lib/bearer/claims/claim-options'
 import { readOptions } from '../../../lib/http/option-table'
 import { introspecting } from '../../../lib/bearer/issuers/introspection'
@@ -346,7 +346,7 @@ describe('requireBearer({ issuers }) with introspection in one of them', () => {
         { ...keyed, clockToleranceSec: tolerances[0] },
         { issuer, audience, introspection, clockToleranceSec: tolerances[1] },
       ]
-      const recent = requireAuthentication({ maxAgeSec: 0 })
+      const recent = requireStepUp({ maxAgeSec: 0 })
       const app = express().use(requireBearer({ issuers, clock: manualClock(nowSec * 1_000) }), recent)
       const { url } = await serve(app.use((_req, res) => void res.end()))
       const token = jwt({ iss: other, auth_time: nowSec - 60 })

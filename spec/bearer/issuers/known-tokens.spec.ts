@@ -46,7 +46,7 @@ describe('requireBearer() with a token it has verified before', () => {
     ] as const) {
       assert.equal(await plain(sec), status, `${sec} s`)
     }
-    const young = await judging({ maxAgeSec: 20 }, { exp: at + 60 })
+    const young = await judging({ maxTokenAgeSec: 20 }, { exp: at + 60 })
     assert.equal(await young(10), 200)
     for (const [sec, status] of [
       [-2.1, 401],

@@ -123,7 +123,7 @@ const ADDED: Readonly<Record<string, (claims: Claims) => More>> = {
   clients: ({ azp = 'evil', client_id = azp, cid = client_id }) => ({ clients: [cid as string, 'evil'] }),
   algorithms: () => ({ algorithms: ['RS256', 'ES256'] }),
   typ: () => ({ typ: 'at+jwt' }),
-  'an age': () => ({ maxAgeSec: 31_536_000 }),
+  'an age': () => ({ maxTokenAgeSec: 31_536_000 }),
   scopes: () => ({ scopeFrom: ['scp', 'roles', 'groups', 'iss'] }),
   'a scope': () => ({ scopeRequired: true, scopeFrom: ['iss'] }),
   times: () => ({ timesAsText: true, clockToleranceSec: 300 }),

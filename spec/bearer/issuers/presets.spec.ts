@@ -310,7 +310,7 @@ describe('presets of express-tollgate/providers', () => {
   it('have keys of the app in place of the provider’s', () => {
     const at = (own: object) => supabase({ project: 'acme', more: own }).jwksUri
     assert.equal(at({}), 'https://acme.supabase.co/auth/v1/.well-known/jwks.json')
-    assert.equal(at({ maxAgeSec: 60 }), 'https://acme.supabase.co/auth/v1/.well-known/jwks.json')
+    assert.equal(at({ maxTokenAgeSec: 60 }), 'https://acme.supabase.co/auth/v1/.well-known/jwks.json')
     assert.equal(at({ jwksUri: 'https://keys.test' }), 'https://keys.test')
     for (const own of [{ key: publicKey }, { keys: [publicKey] }, { secret: 's' }]) assert.equal(at(own), undefined)
   })

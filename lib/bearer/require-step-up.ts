@@ -1,0 +1,53 @@
+import type { Dialect } from '../http/answer/dialect'
+import { optionError } from '../http/help'
+import type { Middleware } from '../http/middleware'
+import { checkedLater, readOptions, wholeNumber } from '../http/option-table'
+import { ACR_OPTION } from './challenge'
+import { sessionRule } from './session-rule'
+import type { Claims } from './session/session'
+
+/** Options of {@link requireStepUp}; `acr` or `maxAgeSec`, or both. */
+export interface StepUpOptions {
+  /** Accepted class of the login (`acr`), or a list of those accepted: `'urn:example:mfa'`. Default: any. */
+  readonly acr?: string | readonly string[] | undefined
+  /**
+   * Largest time since the login (`auth_time`): whole seconds, 0 to 31,536,000. It is `max_age` of RFC 9470. The age of
+   * the token is `maxTokenAgeSec` of `requireBearer()`. Default: any.
+   */
+  readonly maxAgeSec?: number | undefined
+  /** Formats on the wire: `'familysearch'` or `'standard'`. Default: those of `requireBearer()`. */
+  readonly dialect?: Dialect | undefined
+}
+
+const TABLE = {
+  acr: ACR_OPTION,
+  maxAgeSec: wholeNumber(0, 31_536_000),
+  dialect: checkedLater<Dialect>(),
+}
+
+/**
+ * Lets in sessions whose login is strong and recent enough. Others get 401 `insufficient_user_authentication` (RFC 9470
+ * §3), which asks for a new login. Mount it on a route, after `requireBearer()`; both send errors in the same format.
+ *
+ * @example app.post('/transfer', requireStepUp({ acr: 'urn:example:mfa', maxAgeSec: 300 }), transfer)
+ * @throws {TypeError|RangeError} in the factory, naming the option; for a request, if no `requireBearer()` ran before
+ */
+export function requireStepUp(options: StepUpOptions): Middleware {
+  const values = readOptions('requireStepUp()', options, TABLE)
+  const { maxAgeSec, dialect } = values
+  const acr = [values.acr].flat()
+  if (acr.length === 0 && maxAgeSec === undefined) throw optionError('requireStepUp() must be given acr or maxAgeSec')
+
+  return sessionRule('requireStepUp', dialect, ({ session, config }) => {
+    if (!session) return { refused: 'no_token' }
+    if (isEnough(session.claims, config.nowSec(), config.clockToleranceSec)) return undefined
+    return { refused: 'authentication', authentication: { acr, maxAgeSec } }
+  })
+
+  function isEnough({ acr: given, auth_time: at }: Claims, nowSec: number, toleranceSec: number): boolean {
+    if (acr.length > 0 && !acr.includes(given as string)) return false
+    if (maxAgeSec === undefined) return true
+    if (typeof at !== 'number' || at > nowSec + toleranceSec) return false
+    return nowSec - at <= maxAgeSec + toleranceSec
+  }
+}
