@@ -23,7 +23,7 @@ start().catch(failed)
 
 async function start(): Promise<void> {
   const shared = redisUrl === undefined ? undefined : await overRedis(redisUrl)
-  closeShared = () => shared?.close()
+  closeShared = () => void shared?.close()
   server.listen(port, '127.0.0.1', () => {
     const origin = settings.origin ?? `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     running = demo({ origin, dialect, limitMs, windowMs, isBehindProxy: settings.origin !== undefined, ...shared })

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { redisStore } from 'express-tollgate'
-import { type OAuthStore, redisStore as oauthStore } from 'express-tollgate/oauth'
+import { type OAuthStore, redisOAuthStore } from 'express-tollgate/oauth'
 import { Redis } from 'ioredis'
 import type { DemoOptions } from './app'
 
@@ -11,8 +11,8 @@ const SIGNING_KEY = 'tollgate-demo:signing-key'
 const START_MS = 30_000
 
 /** State that the demo's processes share: windows, tokens and the signing key. */
-export async function overRedis(url: string): Promise<Omit<DemoOptions, 'origin'> & { close(): void }> {
-  const tokenStore = oauthStore(url)
+export async function overRedis(url: string): Promise<Omit<DemoOptions, 'origin'> & { close(): Promise<void> }> {
+  const tokenStore = redisOAuthStore(url)
   await answered(tokenStore)
   const signingKey = await sharedSigningKey(url)
   return { store: redisStore(url), redis: url, tokenStore, signingKey, close: () => tokenStore.close() }

@@ -168,7 +168,7 @@ type ProtectedResourceRouter = Router & {
 declare function protectedResource(options: ProtectedResourceOptions): ProtectedResourceRouter;
 interface RedisRevocationsOptions {
     readonly prefix?: string | undefined;
-    readonly tokenLifeSec?: number | undefined;
+    readonly tokenLifetimeSec?: number | undefined;
     readonly maxBehindMs?: number | undefined;
     readonly onBehind?: "closed" | "open" | undefined;
     readonly clock?: Clock | undefined;

@@ -74,13 +74,13 @@ interface ClientDirectory {
     findClient(clientId: string): Promise<Client | undefined>;
     readonly scopes?: readonly string[] | undefined;
 }
-interface TokenIssuedMessage {
+interface OAuthTokenIssuedMessage {
     readonly clientId: string;
     readonly grant: GrantName | "id_token";
     readonly scope: readonly string[];
     readonly bound: boolean;
 }
-interface LoginMessage {
+interface OAuthLoginMessage {
     readonly clientId: string;
     readonly outcome: "succeeded" | "failed" | "refused" | "locked";
     readonly userId: string | undefined;
@@ -94,25 +94,26 @@ interface OAuthRefusedMessage {
     readonly status: number;
     readonly reason: string;
 }
-interface RevokedMessage {
+interface OAuthRevokedMessage {
     readonly what: "token" | "grant" | "session" | "client" | "user" | "approval";
     readonly id: string;
 }
-interface Claim {
+interface OAuthStoreClaim {
     readonly value: string;
     readonly first: boolean;
     readonly agoMs: number;
 }
-interface Count {
+interface OAuthStoreCount {
     readonly total: number;
     readonly endsInMs: number;
 }
-type Share = "strangers" | "unused";
+type OAuthStoreShare = "strangers" | "unused";
 interface OAuthStore {
-    set(key: string, value: string, ttlMs: number, share?: Share): Promise<void>;
+    set(key: string, value: string, ttlMs: number, share?: OAuthStoreShare): Promise<void>;
     get(key: string, idleMs?: number): Promise<string | undefined>;
-    claim(key: string, keepMs: number): Promise<Claim | undefined>;
-    count(key: string, by: number, windowMs: number, share?: Share): Promise<Count>;
+    claim(key: string, keepMs: number): Promise<OAuthStoreClaim | undefined>;
+    count(key: string, by: number, windowMs: number, share?: OAuthStoreShare): Promise<OAuthStoreCount>;
+    close?(): Promise<void>;
 }
 interface Revocable {
     readonly jti: string;
@@ -349,6 +350,8 @@ interface AuthorizationServer extends Router {
     readonly isRevoked: (claims: Revocable) => Promise<boolean>;
     readonly websiteSession: (req: Request) => Promise<WebsiteSession | undefined>;
     readonly setSigningKeys: (keys: readonly SigningKey[]) => void;
+    readonly close: () => Promise<void>;
+    readonly [Symbol.asyncDispose]: () => Promise<void>;
 }
 declare function authorizationServer(options: AuthorizationServerOptions): AuthorizationServer;
 interface ClientRegistration extends Omit<Client, "secretHash"> {
@@ -375,17 +378,18 @@ declare class DirectoryBusyError extends Error {
 }
 declare function hashPassword(password: string, cost?: number): Promise<string>;
 declare function verifyPassword(password: string, hash: string | undefined, cost?: number): Promise<boolean>;
-interface RedisStoreOptions {
+interface RedisOAuthStoreOptions {
     readonly prefix?: string | undefined;
 }
-interface RedisStore extends OAuthStore {
-    close(): void;
+interface RedisOAuthStore extends OAuthStore {
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
 }
-declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): RedisStore;
-interface MemoryStoreOptions {
+declare function redisOAuthStore(to: RedisClient | string, options?: RedisOAuthStoreOptions): RedisOAuthStore;
+interface MemoryOAuthStoreOptions {
     readonly maxEntries?: number | undefined;
     readonly clock?: Clock | undefined;
 }
-declare function memoryStore(options?: MemoryStoreOptions): OAuthStore;
-export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryStore, redisStore, userDirectory, verifyPassword };
-export type { AccessTokenClaims, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, Claim, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, Count, GrantName, LoginLimits, LoginMessage, LoginRefusal, MemoryStoreOptions, OAuthRefusedMessage, OAuthStore, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisStore, RedisStoreOptions, RegistrationGrant, RegistrationOptions, Revocable, RevokedMessage, Share, SignIn, SignInInteraction, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, TokenIssuedMessage, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };
+declare function memoryOAuthStore(options?: MemoryOAuthStoreOptions): OAuthStore;
+export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryOAuthStore, redisOAuthStore, userDirectory, verifyPassword };
+export type { AccessTokenClaims, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthStoreShare, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStore, RedisOAuthStoreOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };

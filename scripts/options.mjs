@@ -28,7 +28,7 @@ Reference: every option of the middleware and the smaller factories. Options of 
 
 Reference: every option of \`authorizationServer()\`, and every property of an app, a user and a registration. The guide is [The authorization server](authorization-server.md).`,
     names: [
-      ...['authorizationServer', 'clientDirectory', 'userDirectory', 'redisStore', 'memoryStore'],
+      ...['authorizationServer', 'clientDirectory', 'userDirectory', 'redisOAuthStore', 'memoryOAuthStore'],
       ...['ClientMetadata', 'RegistrationGrant', 'PageTexts'],
     ],
   },

@@ -45,7 +45,10 @@ type Modules = [
   Pick<typeof main, 'requireBearer' | 'allowUnauthenticated' | 'requireStepUp' | 'protectedResource'>,
   Pick<typeof main, 'redisRevocations' | 'redisProofs' | 'throttle' | 'redisStore' | 'processingTime'>,
   Pick<typeof main, 'serviceUnavailable'>,
-  Pick<typeof oauth, 'authorizationServer' | 'clientDirectory' | 'userDirectory' | 'redisStore' | 'memoryStore'>,
+  Pick<
+    typeof oauth,
+    'authorizationServer' | 'clientDirectory' | 'userDirectory' | 'redisOAuthStore' | 'memoryOAuthStore'
+  >,
   Pick<typeof testing, 'devIssuer'>,
   typeof client,
   typeof dashboard,

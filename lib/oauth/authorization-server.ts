@@ -72,6 +72,10 @@ export interface AuthorizationServer extends ExpressRouter {
   readonly websiteSession: (req: Request) => Promise<WebsiteSession | undefined>
   /** Replaces the signing keys. Keep a retired key in the list until its last token has expired. @throws {TypeError} */
   readonly setSigningKeys: (keys: readonly SigningKey[]) => void
+  /** Lets go of the store's connections, once the HTTP server has closed. Safe to call twice. */
+  readonly close: () => Promise<void>
+  /** As `close()`: `await using server = authorizationServer({ … })`. */
+  readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 /**
@@ -113,6 +117,8 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     )
   })
 
+  const close = async () => settings.store.close?.()
+
   return Object.assign(router, {
     wellKnown: wellKnown(issuer, handler),
     platformLogout: handler(({ platformLogout }) => platformLogout),
@@ -132,6 +138,8 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     isRevoked: (claims: Revocable) => shared.revocations.isRevoked(claims),
     websiteSession: (req: Request) => websiteSession(shared, req),
     setSigningKeys: (keys: readonly SigningKey[]) => shared.keyring.replace(keys),
+    close,
+    [Symbol.asyncDispose]: close,
   })
 }
 

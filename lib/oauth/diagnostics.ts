@@ -2,8 +2,8 @@ import { channel } from 'node:diagnostics_channel'
 import { randomInt } from 'node:crypto'
 import type { GrantName } from './directories/client'
 
-/** A token was issued: `express-tollgate:token-issued`. */
-export interface TokenIssuedMessage {
+/** A token was issued: `express-tollgate:oauth-token-issued`. */
+export interface OAuthTokenIssuedMessage {
   readonly clientId: string
   /** The grant; `id_token` for an id_token alone, from the authorization endpoint. */
   readonly grant: GrantName | 'id_token'
@@ -12,8 +12,8 @@ export interface TokenIssuedMessage {
   readonly bound: boolean
 }
 
-/** A user tried to sign in: `express-tollgate:login`. */
-export interface LoginMessage {
+/** A user tried to sign in: `express-tollgate:oauth-login`. */
+export interface OAuthLoginMessage {
   readonly clientId: string
   /** `refused`: `authenticate()` said why. `locked`: too many attempts before; the password was not looked at. */
   readonly outcome: 'succeeded' | 'failed' | 'refused' | 'locked'
@@ -27,10 +27,7 @@ export interface LoginMessage {
   readonly address: string
 }
 
-/**
- * The server refused a request: `express-tollgate:oauth-refused`. Not on the throttle's `express-tollgate:refused`, whose
- * messages name a window.
- */
+/** The server refused a request: `express-tollgate:oauth-refused`. */
 export interface OAuthRefusedMessage {
   /** Stands on the error page, so that a person can report it: `7KQ2-M9XD`. */
   readonly id: string
@@ -44,8 +41,8 @@ export interface OAuthRefusedMessage {
   readonly reason: string
 }
 
-/** Tokens were revoked: `express-tollgate:revoked`. */
-export interface RevokedMessage {
+/** Tokens were revoked: `express-tollgate:oauth-revoked`. */
+export interface OAuthRevokedMessage {
   /**
    * An access token alone, all tokens of a user's authorization, of a website session, of an app that registered itself, or
    * of a user.
@@ -56,17 +53,17 @@ export interface RevokedMessage {
 }
 
 interface Messages {
-  readonly 'token-issued': TokenIssuedMessage
-  readonly login: LoginMessage
+  readonly 'oauth-login': OAuthLoginMessage
+  readonly 'oauth-token-issued': OAuthTokenIssuedMessage
+  readonly 'oauth-revoked': OAuthRevokedMessage
   readonly 'oauth-refused': OAuthRefusedMessage
-  readonly revoked: RevokedMessage
 }
 
 const channels = {
-  'token-issued': channel('express-tollgate:token-issued'),
-  login: channel('express-tollgate:login'),
+  'oauth-login': channel('express-tollgate:oauth-login'),
+  'oauth-token-issued': channel('express-tollgate:oauth-token-issued'),
+  'oauth-revoked': channel('express-tollgate:oauth-revoked'),
   'oauth-refused': channel('express-tollgate:oauth-refused'),
-  revoked: channel('express-tollgate:revoked'),
 }
 
 /** Publishes a message if the channel has subscribers. Node keeps a subscriber's error from the request. No message has a secret. */

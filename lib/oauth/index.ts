@@ -1,6 +1,11 @@
 export { authorizationServer, type AuthorizationServer } from './authorization-server'
 export type { AuthorizationServerOptions } from './server-settings'
-export type { LoginMessage, OAuthRefusedMessage, RevokedMessage, TokenIssuedMessage } from './diagnostics'
+export type {
+  OAuthLoginMessage,
+  OAuthRefusedMessage,
+  OAuthRevokedMessage,
+  OAuthTokenIssuedMessage,
+} from './diagnostics'
 export type { RegistrationGrant, RegistrationOptions } from './server-settings'
 export type { SignIn, SignInInteraction, SignInRefusal } from './endpoints/own-page'
 export type { ApprovedApp } from './records/consents'
@@ -11,10 +16,10 @@ export { clientDirectory, type ClientDirectoryOptions, type ClientRegistration }
 export { userDirectory, type UserDirectoryOptions, type UserRegistration } from './directories/user-directory'
 export { DirectoryBusyError } from './directories/hash-slots'
 export { hashPassword, verifyPassword } from './directories/password'
-export { redisStore, type RedisStore, type RedisStoreOptions } from './stores/redis-store'
-export { memoryStore, type MemoryStoreOptions } from './stores/memory-store'
+export { redisOAuthStore, type RedisOAuthStore, type RedisOAuthStoreOptions } from './stores/redis-store'
+export { memoryOAuthStore, type MemoryOAuthStoreOptions } from './stores/memory-store'
 export type { RedisClient } from '../redis/redis-client'
-export type { Claim, Count, OAuthStore, Share } from './stores/store'
+export type { OAuthStoreClaim, OAuthStoreCount, OAuthStore, OAuthStoreShare } from './stores/store'
 export type { Client, ClientDirectory, GrantName } from './directories/client'
 export type { ClaimValue, LoginRefusal, User, UserClaims, UserDirectory } from './directories/user'
 export type { SigningKey } from './keys/keyring'

@@ -16,10 +16,11 @@ import type { OnError } from './endpoints/endpoint'
 import type { SigningKey } from './keys/keyring'
 import type { PageOptions } from './pages/page-options'
 import type { LoginLimits } from './records/login-attempts'
-import { memoryStore } from './stores/memory-store'
+import { memoryOAuthStore } from './stores/memory-store'
 import type { OAuthStore } from './stores/store'
 import type { User, UserDirectory } from './directories/user'
 import { warnOnce } from '../http/warn-once'
+import { storeMistake } from '../redis/store-mistake'
 
 /** Options of `authorizationServer()`. */
 export interface AuthorizationServerOptions {
@@ -37,7 +38,7 @@ export interface AuthorizationServerOptions {
   readonly clients: ClientDirectory
   /** The users: `userDirectory([…])`, or your own. */
   readonly users: UserDirectory
-  /** Where state is kept. Default: this process's memory. Several processes need `redisStore()`. */
+  /** Where state is kept. Default: this process's memory. Several processes need `redisOAuthStore()`. */
   readonly store?: OAuthStore | undefined
   /**
    * Next, current and retired keys, in any order: RSA (RS256), EC on P-256 (ES256) or Ed25519 (EdDSA). Default: an RSA
@@ -141,7 +142,7 @@ export interface AuthorizationServerOptions {
    * `server.refuse()`.
    */
   readonly login?: { readonly url: string } | undefined
-  /** How account and address stand in `express-tollgate:login` messages. Default `hashed`. */
+  /** How account and address stand in `express-tollgate:oauth-login` messages. Default `hashed`. */
   readonly loginEvents?: 'hashed' | 'plain' | undefined
   /** Limits password guessing. */
   readonly loginLimits?: { readonly [Name in keyof LoginLimits]?: number | undefined } | undefined
@@ -209,14 +210,21 @@ const DAY_SEC = 86_400
 export function serverSettings(options: AuthorizationServerOptions) {
   optionNames('authorizationServer', options, NAMES)
   const { issuer, allowHttp = false, clients, users, clock = systemClock, dialect, tokenType, serviceScopes } = options
-  const { store = memoryStore({ clock }), signingKeys, accessTokenClaims, onError = logError, log, login } = options
+  const {
+    store = memoryOAuthStore({ clock }),
+    signingKeys,
+    accessTokenClaims,
+    onError = logError,
+    log,
+    login,
+  } = options
   const { scopes = {}, idTokenScopes, acr = '1', tokenFrom = [], pages = {}, loginEvents = 'hashed' } = options
   const { requirePushedRequests = false, codeLifetimeSec = 60, registration } = options
   checkClock(clock)
   checkIssuer(issuer, allowHttp)
   checkMethods('clients', clients, ['findClient'])
   checkMethods('users', users, ['authenticate', 'findUser'])
-  checkMethods('store', store, ['set', 'get', 'claim', 'count'])
+  checkStore(store)
   if (signingKeys === undefined && options.store !== undefined) {
     throw optionError('signingKeys are required with a store: all processes that share it must sign with the same keys')
   }
@@ -334,6 +342,16 @@ function checkMethods(option: string, value: unknown, methods: readonly string[]
   if (missing.length === 0) return
   const what = missing.length < methods.length ? `; it has no ${missing.join(', ')}` : ''
   throw optionError(`${option} must have the methods ${methods.join(', ')}${what}; received ${shown(value)}`)
+}
+
+const STORE_METHODS = ['set', 'get', 'claim', 'count']
+
+function checkStore(store: unknown): void {
+  const object = (store ?? {}) as Record<string, unknown>
+  if (STORE_METHODS.every((method) => typeof object[method] === 'function')) return
+  const mistake = storeMistake('redisOAuthStore', store)
+  if (mistake === undefined) return checkMethods('store', store, STORE_METHODS)
+  throw optionError(`store must be a store of authorizationServer(); received ${mistake}`)
 }
 
 function checkScopes(scopes: unknown, idTokenScopes: unknown): void {

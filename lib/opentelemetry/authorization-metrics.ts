@@ -1,6 +1,11 @@
 import type { Meter } from '@opentelemetry/api'
 import { listenTo } from '../http/channel-listeners'
-import type { LoginMessage, OAuthRefusedMessage, RevokedMessage, TokenIssuedMessage } from '../oauth/diagnostics'
+import type {
+  OAuthLoginMessage,
+  OAuthRefusedMessage,
+  OAuthRevokedMessage,
+  OAuthTokenIssuedMessage,
+} from '../oauth/diagnostics'
 
 /**
  * Counts what every authorization server of this process does, with an OpenTelemetry meter:
@@ -29,12 +34,13 @@ export function authorizationMetrics(meter: Meter): () => void {
   })
 
   return listenTo('authorizationMetrics()', {
-    'express-tollgate:token-issued': ({ grant }: TokenIssuedMessage) =>
+    'express-tollgate:oauth-token-issued': ({ grant }: OAuthTokenIssuedMessage) =>
       tokens.add(1, { 'tollgate.oauth.grant_type': grant }),
-    'express-tollgate:login': ({ outcome }: LoginMessage) => logins.add(1, { 'tollgate.outcome': outcome }),
+    'express-tollgate:oauth-login': ({ outcome }: OAuthLoginMessage) => logins.add(1, { 'tollgate.outcome': outcome }),
     'express-tollgate:oauth-refused'({ endpoint, code }: OAuthRefusedMessage) {
       refusals.add(1, { 'tollgate.oauth.endpoint': endpoint, 'error.type': code })
     },
-    'express-tollgate:revoked': ({ what }: RevokedMessage) => revocations.add(1, { 'tollgate.oauth.revoked': what }),
+    'express-tollgate:oauth-revoked': ({ what }: OAuthRevokedMessage) =>
+      revocations.add(1, { 'tollgate.oauth.revoked': what }),
   })
 }

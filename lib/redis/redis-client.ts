@@ -36,7 +36,7 @@ interface OtherClient {
 }
 
 /** Name of another package's client and what to pass instead; undefined for an unknown client. */
-function otherClient(to: unknown): string | undefined {
+export function otherClient(to: unknown): string | undefined {
   const { status, HGETALL, nodeClient, getSentinelNode, hgetall, shaScripts } = (to ?? {}) as OtherClient
   if (typeof status === 'string') return undefined
   if (typeof hgetall === 'function' && shaScripts !== undefined) {

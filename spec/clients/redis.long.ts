@@ -6,7 +6,7 @@ import { Cluster, Redis } from 'ioredis'
 import RedisMock from 'ioredis-mock'
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis'
 import { type ThrottleStore, redisProofs, redisRevocations, redisStore, throttle } from '../../lib/index'
-import { redisStore as oauthStore } from '../../lib/oauth/index'
+import { redisOAuthStore } from '../../lib/oauth/index'
 import { redisWindows } from '../../lib/inspect/redis-windows'
 import { type Server, startRedis } from '../support/redis'
 import { type RedisCluster, startCluster } from '../support/cluster'
@@ -16,7 +16,7 @@ import { says } from '../support/addressed'
 
 /** Factories as a caller without types has them. */
 type Factory = (to: unknown) => { close(): unknown }
-const FACTORIES = [redisStore, redisRevocations, redisProofs, oauthStore] as unknown as Factory[]
+const FACTORIES = [redisStore, redisRevocations, redisProofs, redisOAuthStore] as unknown as Factory[]
 const URL_ONE = { url: 'redis://app:s3cret@127.0.0.1:1' }
 
 describe('factories over Redis refuse at once', () => {

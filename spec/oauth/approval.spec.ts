@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
-import { type ClientRegistration, clientDirectory, memoryStore } from '../../lib/oauth'
+import { type ClientRegistration, clientDirectory, memoryOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { CLIENTS, type RunningServer, SIGNING_KEY, VERIFIER, json, post, startServer } from './support'
 import { UserAgent, request } from './user-agent'
@@ -175,9 +175,9 @@ describe('an app that registered itself', () => {
     assert.equal(await running.server.verify(tokens.access_token as string), undefined)
   })
 
-  it('its approvals fill no more of a memoryStore() than other strangers do, and last a year from their last use', async (t) => {
+  it('its approvals fill no more of a memoryOAuthStore() than other strangers do, and last a year from their last use', async (t) => {
     const clock = manualClock()
-    const store = memoryStore({ maxEntries: 40, clock })
+    const store = memoryOAuthStore({ maxEntries: 40, clock })
     const running = await startServer({
       store,
       clock,

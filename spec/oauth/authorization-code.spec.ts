@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import { memoryStore } from '../../lib/oauth'
+import { memoryOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { AS_WEB, type Form, type RunningServer, SIGNING_KEY, USERS, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
@@ -176,7 +176,7 @@ describe('the authorization code grant', () => {
   })
 
   it('stores no code, token or session in plain text', async () => {
-    const store = memoryStore()
+    const store = memoryOAuthStore()
     const kept: string[] = []
     const spy = {
       ...store,

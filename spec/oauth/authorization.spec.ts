@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { memoryStore } from '../../lib/oauth'
+import { memoryOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { AS_WEB, type Form, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
 import { type Page, UserAgent, codeForm, request } from './user-agent'
@@ -256,7 +256,7 @@ describe('the authorization endpoint', () => {
 
   it('stores nothing for an open login page', async () => {
     let written = 0
-    const store = memoryStore()
+    const store = memoryOAuthStore()
     const counting = { ...store, set: (...args: Parameters<typeof store.set>) => (written++, store.set(...args)) }
     const other = await startServer({ store: counting, signingKeys: [{ key: SIGNING_KEY }] })
     for (let i = 0; i < 20; i++) await new UserAgent(other.issuer).authorize(other.issuer, request())

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Server, createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { type ClientMetadata, type RegistrationOptions, memoryStore } from '../../lib/oauth'
+import { type ClientMetadata, type RegistrationOptions, memoryOAuthStore } from '../../lib/oauth'
 import { fetchPublic, publicFetch } from '../../lib/oauth/clients/client-documents'
 import { isPublicAddress } from '../../lib/oauth/directories/addresses'
 import { manualClock } from '../../lib/testing'
@@ -46,7 +46,7 @@ describe('a URL as client_id', () => {
     const registration = { accept: () => ({ scopes: ['tree.read'] }), fetch, ...options }
     const lines: string[] = []
     const running = await startServer({
-      ...{ dialect: 'standard', clock, store: memoryStore({ clock }), signingKeys: [{ key: SIGNING_KEY }] },
+      ...{ dialect: 'standard', clock, store: memoryOAuthStore({ clock }), signingKeys: [{ key: SIGNING_KEY }] },
       ...{ registration, log: (line) => lines.push(line) },
     })
     const ask = (client_id: string, more: Record<string, string> = {}, agent = new UserAgent(running.issuer)) =>

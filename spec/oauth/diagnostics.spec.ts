@@ -5,9 +5,9 @@ import { AggregationTemporality, InMemoryMetricExporter } from '@opentelemetry/s
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import {
   type AuthorizationServerOptions,
-  type LoginMessage,
+  type OAuthLoginMessage,
   type OAuthRefusedMessage,
-  memoryStore,
+  memoryOAuthStore,
 } from '../../lib/oauth'
 import { authorizationMetrics } from '../../lib/opentelemetry'
 import { AS_WEB, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
@@ -46,7 +46,7 @@ describe('errors that a person can report', () => {
 
   it('while the store is away, the page, onError and the channel say one id', async (t) => {
     const refused = heard(t, 'oauth-refused')
-    const store = { ...memoryStore(), get: () => Promise.reject(new Error('the store is away')) }
+    const store = { ...memoryOAuthStore(), get: () => Promise.reject(new Error('the store is away')) }
     const told: [unknown, string][] = []
     const onError = (err: unknown, _req: unknown, { id }: OAuthRefusedMessage) => void told.push([err, id])
     const running = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }], onError })
@@ -86,7 +86,9 @@ describe('diagnostics channels', () => {
     })
     const stop = authorizationMetrics(provider.getMeter('express-tollgate'))
     t.after(() => provider.shutdown())
-    const [logins, tokens, revoked] = ['login', 'token-issued', 'revoked'].map((name) => heard(t, name))
+    const [logins, tokens, revoked] = ['oauth-login', 'oauth-token-issued', 'oauth-revoked'].map((name) =>
+      heard(t, name),
+    )
     const running = await started(t, { loginLimits: { perAccount: 2 } })
     const agent = new UserAgent(running.issuer)
 
@@ -101,7 +103,7 @@ describe('diagnostics channels', () => {
     stop()
     await post(`${running.issuer}/token`, { grant_type: 'client_credentials' }, AS_WEB)
 
-    const [{ account, address } = {}] = logins as LoginMessage[]
+    const [{ account, address } = {}] = logins as OAuthLoginMessage[]
     assert.match(`${account} ${address}`, /^[\w-]{22} [\w-]{22}$/, 'hashed')
     assert.deepEqual(logins, [
       { clientId: 'web', outcome: 'failed', userId: undefined, account, address },

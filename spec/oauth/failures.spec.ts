@@ -4,12 +4,12 @@ import { type TestContext, describe, it } from 'node:test'
 import type { AddressInfo } from 'node:net'
 import {
   type AuthorizationServerOptions,
-  type Claim,
-  type Count,
+  type OAuthStoreClaim,
+  type OAuthStoreCount,
   type OAuthStore,
   authorizationServer,
   clientDirectory,
-  memoryStore,
+  memoryOAuthStore,
 } from '../../lib/oauth'
 import { EXPRESS_VERSIONS } from '../support/express-versions'
 import { AS_WEB, CLIENTS, type RunningServer, SIGNING_KEY, USERS, json, post, startServer } from './support'
@@ -20,7 +20,7 @@ function failingStore(): OAuthStore & {
   fail: (method: keyof OAuthStore, kind: string) => void
   hasFailed: () => boolean
 } {
-  const store = memoryStore()
+  const store = memoryOAuthStore()
   let next: string | undefined
   const pass =
     <Args extends [string, ...unknown[]], Result>(method: keyof OAuthStore, call: (...args: Args) => Promise<Result>) =>
@@ -32,8 +32,10 @@ function failingStore(): OAuthStore & {
   return {
     set: pass<Parameters<OAuthStore['set']>, void>('set', (...args) => store.set(...args)),
     get: pass<Parameters<OAuthStore['get']>, string | undefined>('get', (...args) => store.get(...args)),
-    claim: pass<Parameters<OAuthStore['claim']>, Claim | undefined>('claim', (...args) => store.claim(...args)),
-    count: pass<Parameters<OAuthStore['count']>, Count>('count', (...args) => store.count(...args)),
+    claim: pass<Parameters<OAuthStore['claim']>, OAuthStoreClaim | undefined>('claim', (...args) =>
+      store.claim(...args),
+    ),
+    count: pass<Parameters<OAuthStore['count']>, OAuthStoreCount>('count', (...args) => store.count(...args)),
     fail: (method, kind) => void (next = `${method} ${kind}:`),
     hasFailed: () => next === undefined,
   }
@@ -170,7 +172,7 @@ describe('a directory that fails', () => {
 
 describe('control characters in any parameter', () => {
   it('cause no 5xx and reach no key of the store', async (t) => {
-    const memory = memoryStore()
+    const memory = memoryOAuthStore()
     const isOdd = (text: string) => /\p{Cc}/u.test(text)
     const odd = (key: string) => isOdd(key) && Promise.reject(new Error('invalid byte sequence'))
     const store: OAuthStore = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { memoryStore } from '../../lib/oauth'
+import { memoryOAuthStore } from '../../lib/oauth'
 import { recordProofs } from '../../lib/oauth/client-auth/dpop-proof'
 import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
@@ -18,10 +18,10 @@ const STRANGERS: Readonly<Record<string, (issuer: string) => Promise<Response>>>
     post(`${issuer}/par`, request({ client_id: 'spa', redirect_uri: 'https://spa.test/cb' })),
 }
 
-describe("a memoryStore() full of strangers' records", () => {
+describe("a memoryOAuthStore() full of strangers' records", () => {
   for (const [what, add] of Object.entries(STRANGERS)) {
     it(`with ${what}: users sign in, refresh and sign out; and it takes more once the old ones expired`, async (t) => {
-      const store = memoryStore({ clock, maxEntries: 200 })
+      const store = memoryOAuthStore({ clock, maxEntries: 200 })
       const registration = { accept: () => ({}), perAddress: 1_000 }
       const running = await startServer({ clock, store, registration, accessTokens: { format: 'opaque' } })
       t.after(() => running.close())
@@ -34,7 +34,7 @@ describe("a memoryStore() full of strangers' records", () => {
 
   it('with apps that registered themselves: users sign in, and the oldest app without a user makes way', async (t) => {
     const registration = { accept: () => ({}), perAddress: 1_000 }
-    const running = await startServer({ clock, store: memoryStore({ clock, maxEntries: 200 }), registration })
+    const running = await startServer({ clock, store: memoryOAuthStore({ clock, maxEntries: 200 }), registration })
     t.after(() => running.close())
     const uris = Array.from({ length: 110 }, (_, i) => `https://app${i}.test/cb`)
     const ids: string[] = []
@@ -54,7 +54,7 @@ describe("a memoryStore() full of strangers' records", () => {
   })
 
   it('with proofs of their keys: users sign in, refresh and sign out; and it takes more once the old ones expired', async (t) => {
-    const running = await startServer({ clock, store: memoryStore({ clock, maxEntries: 200 }) })
+    const running = await startServer({ clock, store: memoryOAuthStore({ clock, maxEntries: 200 }) })
     t.after(() => running.close())
     const holder = await keyHolder(clock)
     const url = `${running.issuer}/token`
@@ -71,7 +71,7 @@ describe("a memoryStore() full of strangers' records", () => {
   it('recordProofs() keeps proofs of all ages for a few lifetimes, none shorter than a proof may be used', async () => {
     const lifetimes = new Set<number>()
     let shortestMs = 0
-    const store = memoryStore({ clock })
+    const store = memoryOAuthStore({ clock })
     const proofs = recordProofs(
       new Records({
         ...store,

@@ -5,7 +5,7 @@ import {
   type AuthorizationServer,
   authorizationServer,
   clientDirectory,
-  memoryStore,
+  memoryOAuthStore,
   userDirectory,
 } from '../../lib/oauth'
 import { AS_WEB, CLIENTS, type Form, SIGNING_KEY, json, post, startServer } from './support'
@@ -19,7 +19,7 @@ describe('two issuers over one store, with the same keys and apps', () => {
   before(async () => {
     const app = express()
     running = await listen(app)
-    const store = memoryStore()
+    const store = memoryOAuthStore()
     issuers = ['/a', '/b'].map((path) => running.url + path)
     for (const issuer of issuers) {
       const server = authorizationServer({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type RedisStore, redisStore } from '../../lib/oauth'
+import { type RedisOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
@@ -10,16 +10,16 @@ import { UserAgent, request } from './user-agent'
 describe('a known device', () => {
   const clock = manualClock()
   const database = databaseOfSuite()
-  let store: RedisStore
+  let store: RedisOAuthStore
   let running: RunningServer
   before(async () => {
-    store = redisStore(database.url)
+    store = redisOAuthStore(database.url)
     await answering(store)
     running = await startServer({ store, clock, loginLimits: { perAccount: 3, perAddress: 8 } })
   })
   after(async () => {
     await running.close()
-    store.close()
+    await store.close()
   })
 
   /** A browser that keeps of an earlier login only what outlives the browser's session. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type TestContext, describe, it } from 'node:test'
-import type { AuthorizationServerOptions, LoginMessage, User } from '../../lib/oauth'
+import type { AuthorizationServerOptions, OAuthLoginMessage, User } from '../../lib/oauth'
 import { AS_WEB, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 
@@ -64,10 +64,10 @@ describe('authenticate() that refuses a user', () => {
   })
 
   it('counts as an attempt, and is told as refused', async (t) => {
-    const heard: LoginMessage[] = []
-    const hear = (message: unknown) => heard.push(message as LoginMessage)
-    subscribe('express-tollgate:login', hear)
-    t.after(() => unsubscribe('express-tollgate:login', hear))
+    const heard: OAuthLoginMessage[] = []
+    const hear = (message: unknown) => heard.push(message as OAuthLoginMessage)
+    subscribe('express-tollgate:oauth-login', hear)
+    t.after(() => unsubscribe('express-tollgate:oauth-login', hear))
     const users = answering(() => ({ refused: 'No' }))
     const login = await page(t, { users, loginLimits: { perAccount: 2 } })
     for (let i = 0; i < 3; i++) await login.logIn()
@@ -119,12 +119,12 @@ describe('links on the login page', () => {
   })
 })
 
-describe('express-tollgate:login', () => {
+describe('express-tollgate:oauth-login', () => {
   it('has account and network, the same hash for the same text, or plain where the app asks', async (t) => {
-    const heard: LoginMessage[] = []
-    const hear = (message: unknown) => heard.push(message as LoginMessage)
-    subscribe('express-tollgate:login', hear)
-    t.after(() => unsubscribe('express-tollgate:login', hear))
+    const heard: OAuthLoginMessage[] = []
+    const hear = (message: unknown) => heard.push(message as OAuthLoginMessage)
+    subscribe('express-tollgate:oauth-login', hear)
+    t.after(() => unsubscribe('express-tollgate:oauth-login', hear))
     for (const loginEvents of [undefined, 'plain'] as const) {
       const login = await page(t, { loginEvents })
       await login.logIn('Ada', 'wrong')

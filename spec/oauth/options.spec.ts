@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import {
   type AuthorizationServerOptions,
+  type OAuthStore,
   authorizationServer,
   clientDirectory,
   hashPassword,
-  memoryStore,
+  memoryOAuthStore,
+  redisOAuthStore,
   userDirectory,
 } from '../../lib/oauth'
+import * as tollgate from '../../lib'
 import { CLIENTS, SIGNING_KEY, USERS } from './support'
 import { says } from '../support/addressed'
 
@@ -32,7 +35,7 @@ const WRONG: [options: object, error: RegExp][] = [
   [{ clients: [] }, /clients must have the methods findClient/],
   [{ users: { findUser: () => undefined } }, /users must have the methods authenticate, findUser/],
   [{ store: { set() {}, get() {}, claim() {} } }, /store must have the methods set, get, claim, count/],
-  [{ store: memoryStore(), signingKeys: undefined }, /signingKeys are required with a store/],
+  [{ store: memoryOAuthStore(), signingKeys: undefined }, /signingKeys are required with a store/],
   [{ signingKeys: [] }, /signingKeys must be an array of at least one key; received \[\]/],
   [{ signingKeys: SIGNING_KEY }, /signingKeys must be an array/],
   [
@@ -228,11 +231,56 @@ describe('userDirectory() throws at startup', () => {
   })
 })
 
-describe('memoryStore() throws at startup', () => {
+describe('option store names what it received, and writes the right line', () => {
+  const throttleStore = tollgate.redisStore('redis://127.0.0.1:1')
+  const rightLine = 'write store: redisOAuthStore(url)'
+  class Adapter {
+    upsert() {}
+    consume() {}
+  }
+  const method = () => undefined
+  const mistakes: [what: string, store: unknown, ...texts: string[]][] = [
+    ['a URL', 'redis://:hunter2@db:6379', 'a redis:// URL', "write store: redisOAuthStore('redis://…')"],
+    ['the name of a store', 'redis', 'a text', "write store: redisOAuthStore('redis://…')"],
+    ["the throttle's store", throttleStore, 'a store of redisStore(), which is for throttle()', rightLine],
+    ['an ioredis client', { status: 'ready', duplicate: method }, 'a Redis client', 'redisOAuthStore(client)'],
+    ['a node-redis client', { HGETALL: method }, 'a node-redis client', 'write store: redisOAuthStore(client)'],
+    ['a factory', redisOAuthStore, 'the factory itself', rightLine],
+    ['a promise', Promise.resolve(memoryOAuthStore()), 'a promise: await it first'],
+    ['rate-limit-redis', { increment: method, resetKey: method }, 'an express-rate-limit store', rightLine],
+    ['rate-limiter-flexible', { consume: method, penalty: method }, 'a limiter of rate-limiter-flexible', rightLine],
+    ["oidc-provider's adapter", Adapter, 'an adapter of oidc-provider', rightLine],
+    ['connect-redis', { get: method, set: method, destroy: method }, 'an express-session store', rightLine],
+    ['Keyv', { get: method, set: method, delete: method }, 'a cache such as Keyv', rightLine],
+  ]
+  after(() => throttleStore.close())
+  for (const [what, store, ...texts] of mistakes) {
+    it(`for ${what}`, () => {
+      const make = () => authorizationServer({ ...WORKING, store: store as OAuthStore })
+      assert.throws(make, ({ message, code }: Error & { code?: string }) => {
+        assert.equal(code, 'TOLLGATE_OPTION')
+        assert.deepEqual(
+          ['store must be a store of authorizationServer()', ...texts].filter((text) => !message.includes(text)),
+          [],
+          message,
+        )
+        return !message.includes('hunter2')
+      })
+    })
+  }
+})
+
+describe('memoryOAuthStore() throws at startup', () => {
   it('for unknown options and invalid values', () => {
-    assert.throws(() => memoryStore({ max: 5 } as never), /memoryStore has no option "max"; it has maxEntries, clock/)
-    assert.throws(() => memoryStore({ maxEntries: 0 }), /maxEntries must be a whole number from 1 to 16,000,000; .* 0/)
-    assert.throws(() => memoryStore({ clock: 5 as never }), /clock must be a clock/)
+    assert.throws(
+      () => memoryOAuthStore({ max: 5 } as never),
+      /memoryOAuthStore has no option "max"; it has maxEntries, clock/,
+    )
+    assert.throws(
+      () => memoryOAuthStore({ maxEntries: 0 }),
+      /maxEntries must be a whole number from 1 to 16,000,000; .* 0/,
+    )
+    assert.throws(() => memoryOAuthStore({ clock: 5 as never }), /clock must be a clock/)
   })
 })
 

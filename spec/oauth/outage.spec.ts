@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type RedisStore, redisStore } from '../../lib/oauth'
+import { type RedisOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { answering } from '../support/answering'
 import { type CutWire, cutWire } from '../support/cut-wire'
 import { type Server, startRedis } from '../support/redis'
@@ -11,18 +11,18 @@ import { UserAgent, codeForm, request } from './user-agent'
 describe('an authorization server without its store fails closed', () => {
   let redis: Server
   let wire: CutWire
-  let store: RedisStore
+  let store: RedisOAuthStore
   let running: RunningServer
   const heard: unknown[] = []
   before(async () => {
     redis = await startRedis()
     wire = await cutWire(redis.port)
-    store = redisStore(`redis://127.0.0.1:${wire.port}`)
+    store = redisOAuthStore(`redis://127.0.0.1:${wire.port}`)
     await answering(store)
     running = await startServer({ store, signingKeys: [{ key: SIGNING_KEY }], onError: (err) => heard.push(err) })
   })
   after(async () => {
-    store.close()
+    await store.close()
     await wire.cut()
     await running.close()
     await redis.stop()

@@ -10,8 +10,8 @@ import {
   type SignIn,
   authorizationServer,
   clientDirectory,
-  memoryStore,
-  redisStore,
+  memoryOAuthStore,
+  redisOAuthStore,
 } from '../../lib/oauth'
 import { hashOf } from '../../lib/http/secret'
 import { Records } from '../../lib/oauth/records/records'
@@ -223,7 +223,7 @@ describe('an interaction', () => {
   })
 
   it('keeps to the limits of strangers, each app for itself', async (t) => {
-    const store = memoryStore()
+    const store = memoryOAuthStore()
     const { issuer } = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }] })
     await new Records(store, issuer).count('attempts', `interaction.${hashOf('web')}.all`, 6_000, 60_000)
     const agent = new UserAgent(issuer)
@@ -238,11 +238,11 @@ describe('an interaction over Redis', () => {
   let store: OAuthStore & { close(): void }
   before(async () => {
     redis = await startRedis()
-    store = redisStore(`redis://127.0.0.1:${redis.port}`)
+    store = redisOAuthStore(`redis://127.0.0.1:${redis.port}`)
     await answering(store)
   })
   after(async () => {
-    store.close()
+    await store.close()
     await redis.stop()
   })
 
@@ -263,7 +263,11 @@ describe('an interaction over Redis', () => {
 describe('login limits at a page of the app', () => {
   it('count what refuse() reports, and hold a right password back as well', async (t) => {
     const clock = manualClock()
-    const { begin } = await started(t, { clock, store: memoryStore({ clock }), signingKeys: [{ key: SIGNING_KEY }] })
+    const { begin } = await started(t, {
+      clock,
+      store: memoryOAuthStore({ clock }),
+      signingKeys: [{ key: SIGNING_KEY }],
+    })
     const { agent, url } = await begin()
     const fail = (account: string) => refuse(agent, url, { error: 'login_failed', account })
     for (let i = 0; i < 10; i++) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
-import { clientDirectory, hashPassword, memoryStore, userDirectory, verifyPassword } from '../../lib/oauth'
+import { clientDirectory, hashPassword, memoryOAuthStore, userDirectory, verifyPassword } from '../../lib/oauth'
 import { isPassword } from '../../lib/oauth/directories/password'
 import { Codes } from '../../lib/oauth/records/authorizations'
 import { Records } from '../../lib/oauth/records/records'
@@ -17,7 +17,7 @@ after(() => running.close())
 const page = (more = {}) => new UserAgent(running.issuer).authorize(running.issuer, request(more))
 
 it('RFC 6749 §10.10: 100,000 codes differ in every bit and reveal neither time nor user (O135)', async () => {
-  const codes = new Codes(new Records(memoryStore()), 60_000, 60_000)
+  const codes = new Codes(new Records(memoryOAuthStore()), 60_000, 60_000)
   const authorization = { grantId: 'g', clientId: 'web', userId: 'u', scope: [], authTimeSec: 1, sid: 's' }
   const seen = new Set<string>()
   const ones = new Array<number>(256).fill(0)

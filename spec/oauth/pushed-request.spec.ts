@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { clientDirectory, memoryStore } from '../../lib/oauth'
+import { clientDirectory, memoryOAuthStore } from '../../lib/oauth'
 import { hashOf } from '../../lib/http/secret'
 import { Records } from '../../lib/oauth/records/records'
 import { manualClock } from '../../lib/testing'
@@ -105,7 +105,7 @@ describe('pushed authorization requests', () => {
   })
 
   it('are limited for strangers, by address and in all; an app that authenticates is none', async (t) => {
-    const store = memoryStore({ clock })
+    const store = memoryOAuthStore({ clock })
     const other = { clientId: 'other', name: 'Other', realm: '/o', redirectUris: ['https://spa.test/cb'] }
     const busy = await startServer({ clock, store, clients: clientDirectory([...CLIENTS, other]) })
     t.after(() => busy.close())

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type OAuthStore, type RedisStore, memoryStore, redisStore } from '../../lib/oauth'
+import { type OAuthStore, type RedisOAuthStore, memoryOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
 import { AS_WEB, SIGNING_KEY, json, post, startServer } from './support'
@@ -44,14 +44,14 @@ class FailingStore implements OAuthStore {
 
 describe('a refresh during which the store fails once', () => {
   const database = databaseOfSuite()
-  let shared: RedisStore
+  let shared: RedisOAuthStore
   before(async () => {
-    shared = redisStore(database.url)
+    shared = redisOAuthStore(database.url)
     await answering(shared)
   })
   after(() => shared.close())
 
-  const stores = { memoryStore: () => memoryStore(), redisStore: () => shared }
+  const stores = { memoryOAuthStore: () => memoryOAuthStore(), redisOAuthStore: () => shared }
   for (const [name, store] of Object.entries(stores)) {
     for (const format of ['jwt', 'opaque'] as const) {
       for (const isDone of [false, true]) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
-import { type ClientRegistration, clientDirectory, memoryStore, redisStore } from '../../lib/oauth'
+import { type ClientRegistration, clientDirectory, memoryOAuthStore, redisOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { answering } from '../support/answering'
 import { databaseOfSuite } from '../support/redis'
@@ -159,7 +159,7 @@ describe('the refresh token grant', () => {
 
   it('a grant has two records after any number of refreshes, also parallel ones', async (t) => {
     const keys = new Set<string>()
-    const store = memoryStore({ maxEntries: 1_000 })
+    const store = memoryOAuthStore({ maxEntries: 1_000 })
     const counting = {
       ...store,
       set: (key: string, ...rest: [string, number]) => (keys.add(key), store.set(key, ...rest)),
@@ -187,9 +187,9 @@ describe('refreshTokens: { graceSec: 0 }', () => {
   const database = databaseOfSuite()
 
   it('takes each token once, however many send it at the same time', async () => {
-    const shared = redisStore(database.url)
+    const shared = redisOAuthStore(database.url)
     await answering(shared)
-    for (const store of [memoryStore(), shared]) {
+    for (const store of [memoryOAuthStore(), shared]) {
       const strict = await startServer({ store, signingKeys: [{ key: SIGNING_KEY }], refreshTokens: { graceSec: 0 } })
       for (let i = 0; i < 10; i++) {
         const { refresh_token } = await json(
@@ -201,6 +201,6 @@ describe('refreshTokens: { graceSec: 0 }', () => {
       }
       await strict.close()
     }
-    shared.close()
+    await shared.close()
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import express from 'express'
 import { allowUnauthenticated, requireBearer, sessionOf } from '../../lib'
-import { type AuthorizationServer, authorizationServer, clientDirectory, redisStore } from '../../lib/oauth'
+import { type AuthorizationServer, authorizationServer, clientDirectory, redisOAuthStore } from '../../lib/oauth'
 import { answering } from '../support/answering'
 import { type CutWire, cutWire } from '../support/cut-wire'
 import { type Listening, listen } from '../support/serve'
@@ -24,7 +24,7 @@ for (const format of ['jwt', 'opaque'] as const) {
     before(async () => {
       redis = await startRedis()
       wire = await cutWire(redis.port)
-      const [theirs, ours] = [redis.port, wire.port].map((port) => redisStore(`redis://127.0.0.1:${port}`))
+      const [theirs, ours] = [redis.port, wire.port].map((port) => redisOAuthStore(`redis://127.0.0.1:${port}`))
       assert.ok(theirs && ours)
       await Promise.all([answering(theirs), answering(ours)])
       stores.push(theirs, ours)

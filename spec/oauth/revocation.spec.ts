@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { SignJWT } from 'jose'
-import { memoryStore } from '../../lib/oauth'
+import { memoryOAuthStore } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { AS_WEB, CLIENT_KEYS, type Form, type RunningServer, SIGNING_KEY, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
@@ -11,7 +11,7 @@ for (const format of ['jwt', 'opaque'] as const) {
     const clock = manualClock()
     let running: RunningServer
     before(async () => {
-      const store = memoryStore({ clock })
+      const store = memoryOAuthStore({ clock })
       running = await startServer({ clock, store, signingKeys: [{ key: SIGNING_KEY }], accessTokens: { format } })
     })
     after(() => running.close())

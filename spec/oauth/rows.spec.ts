@@ -3,7 +3,7 @@ import { type TestContext, describe, it } from 'node:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT, decodeJwt } from 'jose'
 import type { AuthorizationServerOptions, Client, OAuthStore, User } from '../../lib/oauth'
-import { memoryStore } from '../../lib/oauth'
+import { memoryOAuthStore } from '../../lib/oauth'
 import { AS_WEB, SIGNING_KEY, USERS, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
 
@@ -235,7 +235,7 @@ describe('a store of the app', () => {
   const parsedBy = (isJson: boolean, text: string | undefined) =>
     isJson && text !== undefined ? (JSON.parse(text) as unknown) : text
   const using = (own: (store: OAuthStore) => Partial<Record<keyof OAuthStore, unknown>>) => {
-    const store = memoryStore()
+    const store = memoryOAuthStore()
     return { ...store, ...own(store) } as OAuthStore
   }
   const tokens = async (store: OAuthStore, failed: unknown[] = []) => {
@@ -299,7 +299,7 @@ describe('a store of the app', () => {
       assert.match(String(failed[0]), new RegExp(`${what} of the store must be the text that set\\(\\) was given`))
     }
     for (const method of ['set', 'get', 'claim', 'count']) {
-      const store = { ...memoryStore(), [method]: undefined }
+      const store = { ...memoryOAuthStore(), [method]: undefined }
       await assert.rejects(
         startServer({ store, issuer: 'https://ident.test' }),
         new RegExp(`store must have the methods set, get, claim, count; it has no ${method}`),

@@ -5,7 +5,7 @@ import {
   type ClientRegistration,
   type UserDirectory,
   clientDirectory,
-  memoryStore,
+  memoryOAuthStore,
 } from '../../lib/oauth'
 import { manualClock } from '../../lib/testing'
 import { generateKeys } from '../support/generate-keys'
@@ -95,7 +95,7 @@ describe('each way to sign in ends at the app:', () => {
   })
 
   it('over two servers whose clocks differ, with prompt=login, consent and max_age', async (t) => {
-    const store = memoryStore()
+    const store = memoryOAuthStore()
     const clocks = [manualClock(), manualClock()] as const
     clocks[1].advance(7_000)
     for (const [first, second] of [clocks, [clocks[1], clocks[0]]] as const) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
-import { type OAuthStore, clientDirectory, memoryStore } from '../../lib/oauth'
+import { type OAuthStore, clientDirectory, memoryOAuthStore } from '../../lib/oauth'
 import { HashSlots, QueueFullError, loginNetwork } from '../../lib/oauth/directories/hash-slots'
 import { manualClock } from '../../lib/testing'
 import { keyHolder } from './key-holder'
@@ -92,7 +92,7 @@ describe('records that a request without a user causes', () => {
   it("are in the strangers' share and end with the thing itself; limits count in the server's own", async (t) => {
     const clock = manualClock()
     for (const format of ['jwt', 'opaque'] as const) {
-      const { own, seen } = noting(memoryStore({ clock }))
+      const { own, seen } = noting(memoryOAuthStore({ clock }))
       const { issuer, origin, ...running } = await startServer({
         ...{ clock, store: own, signingKeys: [{ key: SIGNING_KEY }], login: { url: '/sign-in' } },
         ...{ accessTokens: { format }, registration: { accept: () => ({}) } },
@@ -132,7 +132,7 @@ describe('records that a request without a user causes', () => {
 
   it('are none for a proof or a push that is not valid', async (t) => {
     const clock = manualClock()
-    const { own, seen } = noting(memoryStore({ clock }))
+    const { own, seen } = noting(memoryOAuthStore({ clock }))
     const { issuer, ...running } = await startServer({ clock, store: own, signingKeys: [{ key: SIGNING_KEY }] })
     t.after(() => running.close())
     const holder = await keyHolder(clock)
@@ -230,7 +230,7 @@ describe('the queue of logins', () => {
 
 describe('a name at the login page', () => {
   it('costs the same calls of the store, known or not, free, failed or locked', async (t) => {
-    const store = memoryStore()
+    const store = memoryOAuthStore()
     const calls: string[] = []
     const counting = Object.fromEntries(
       Object.entries(store).map(([name, call]) => [

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import { redisProofs, redisRevocations, redisStore } from '../../lib/index'
-import { redisStore as oauthStore } from '../../lib/oauth/index'
+import { redisOAuthStore } from '../../lib/oauth/index'
 import { redisWindows } from '../../lib/inspect/redis-windows'
 import { type Server, startRedis } from '../support/redis'
 import { throttledApp } from '../support/throttled-app'
@@ -104,7 +104,7 @@ async function useProofs(t: TestContext, url: string): Promise<void> {
 }
 
 async function useOAuthStore(t: TestContext, url: string): Promise<void> {
-  const store = oauthStore(url)
+  const store = redisOAuthStore(url)
   t.after(() => store.close())
   for (const keepMs of [0, 60_000]) {
     await store.set('code', 'value', 60_000)

@@ -50,7 +50,7 @@ describe('a script with a store and no server', { concurrency: 2 }, () => {
       while ((await throttled.usage('ada'))[0].degraded) await new Promise((resolve) => setTimeout(resolve, 20))
       console.log('shared')
       await throttled.reset('ada')
-      const store = oauth.redisStore('${url()}')
+      const store = oauth.redisOAuthStore('${url()}')
       await store.set('key', 'value', 60_000)
       console.log(await store.get('key'), await redisProofs('${url()}').note('proof', 60, 0))
       const revocations = redisRevocations('${url()}')
@@ -68,7 +68,7 @@ it('a store that nobody uses opens no connection', async (t) => {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   t.after(() => server.close())
   const to = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const stores = `redisStore('${to}'); oauth.redisStore('${to}'); redisProofs('${to}')`
+  const stores = `redisStore('${to}'); oauth.redisOAuthStore('${to}'); redisProofs('${to}')`
   await run(`${stores}; await new Promise((resolve) => setTimeout(resolve, 300))`)
   assert.equal(connections, 0)
   await run(`throttle({ store: redisStore('${to}') }); await new Promise((resolve) => setTimeout(resolve, 300))`)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import { redisProofs, redisRevocations, redisStore, throttle } from '../../lib/index'
-import { redisStore as oauthStore } from '../../lib/oauth/index'
+import { redisOAuthStore } from '../../lib/oauth/index'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { addressed, parted } from '../support/addressed'
@@ -137,8 +137,8 @@ describe('every store over a Redis that cannot be used', () => {
   for (const [name, url, says] of CAUSES) {
     it(`rejects with the same cause: ${name}`, async (t) => {
       const to = await url()
-      const [proofs, revocations, oauth] = [redisProofs(to), redisRevocations(to), oauthStore(to)]
-      t.after(() => [proofs, revocations, oauth].forEach((each) => each.close()))
+      const [proofs, revocations, oauth] = [redisProofs(to), redisRevocations(to), redisOAuthStore(to)]
+      t.after(() => [proofs, revocations, oauth].forEach((each) => void each.close()))
       const note = async () => proofs.note('proof', 60, 0)
       const calls = [note, () => revocations.revokeToken('https://as.test', 'id'), () => oauth.get('key')]
       for (const call of calls) {
@@ -151,7 +151,7 @@ describe('every store over a Redis that cannot be used', () => {
   }
 
   it('takes no URL whose database is no number, and shows no password', () => {
-    for (const make of [redisStore, redisProofs, redisRevocations, oauthStore]) {
+    for (const make of [redisStore, redisProofs, redisRevocations, redisOAuthStore]) {
       assert.throws(
         () => make(`redis://:${WRONG}@localhost/abc`),
         (err: Error) =>

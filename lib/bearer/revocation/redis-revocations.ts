@@ -19,7 +19,7 @@ export interface RedisRevocationsOptions {
   /** Prefix of every key: ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
   readonly prefix?: string | undefined
   /** Longest lifetime of any token; revocations are kept for it. Whole seconds, 60 to 31,536,000. Default 86,400. */
-  readonly tokenLifeSec?: number | undefined
+  readonly tokenLifetimeSec?: number | undefined
   /** Longest outage of Redis before `onBehind` applies: whole milliseconds, 500 to 3,600,000. Default 5,000. */
   readonly maxBehindMs?: number | undefined
   /** Requests in a longer outage: `'closed'`: 503; `'open'`: checked by what is known, with a warning. Default `'closed'`. */
@@ -30,7 +30,7 @@ export interface RedisRevocationsOptions {
 
 const TABLE = {
   prefix: checkedLater<string>(KEY_PREFIX),
-  tokenLifeSec: wholeNumber(60, 31_536_000, 86_400),
+  tokenLifetimeSec: wholeNumber(60, 31_536_000, 86_400),
   maxBehindMs: wholeNumber(500, 3_600_000, 5_000),
   onBehind: oneOf<'closed' | 'open'>(['closed', 'open'], 'closed'),
   clock: checkedLater<Clock>(systemClock),
@@ -72,7 +72,7 @@ const TIDY_MS = 60_000
  */
 export function redisRevocations(to: RedisClient | string, options: RedisRevocationsOptions = {}): RedisRevocations {
   const values = readOptions('redisRevocations()', options, TABLE)
-  const { prefix, tokenLifeSec, maxBehindMs, onBehind, clock } = values
+  const { prefix, tokenLifetimeSec, maxBehindMs, onBehind, clock } = values
   checkKeyPrefix(prefix)
   checkClock(clock)
   checkRedis('redisRevocations()', to)
@@ -126,7 +126,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
   }
 
   function over(fromSec: number): number {
-    return Math.ceil((fromSec + tokenLifeSec) * 1_000) + 300_000 // and the largest tolerance
+    return Math.ceil((fromSec + tokenLifetimeSec) * 1_000) + 300_000 // and the largest tolerance
   }
 
   async function revoke(revocation: Revocation): Promise<void> {

@@ -25,7 +25,7 @@ export async function grant(
   const authorization = await authorizationOf(parts, request, session)
   if (responseType === 'id_token') {
     const { clientId, scope } = authorization
-    publish('token-issued', { clientId, grant: 'id_token', scope, bound: false })
+    publish('oauth-token-issued', { clientId, grant: 'id_token', scope, bound: false })
     return { id_token: await parts.idTokens.issue(authorization, user, undefined, nonce) }
   }
   const code = await parts.codes.issue({

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { clientNetwork } from '../../http/request/client-network'
-import { type LoginMessage, publish } from '../diagnostics'
+import { type OAuthLoginMessage, publish } from '../diagnostics'
 import { DirectoryBusyError, QueueFullError, loginNetwork } from '../directories/hash-slots'
 import { type LoginRefusal, type User, foldedUsername } from '../directories/user'
 import type { Uses } from '../parts'
@@ -26,7 +26,7 @@ export interface LoginAttempt {
   /** Takes the count back, makes the device known for the user, and tells the app. */
   succeeded(userId: string, res: Response): Promise<Login>
   /** Tells the app. */
-  report(outcome: LoginMessage['outcome'], userId?: string): void
+  report(outcome: OAuthLoginMessage['outcome'], userId?: string): void
 }
 
 type Parts = Uses<'attempts' | 'cookies' | 'loginEvents' | 'revocations' | 'seal' | 'users'>
@@ -45,8 +45,8 @@ export async function beginLogin(
   const source = { account: account.name, network, deviceId: device }
   const shown = (text: string) =>
     parts.loginEvents === 'plain' ? text : seal.tag('event', text, 16).toString('base64url')
-  const report = (outcome: LoginMessage['outcome'], userId?: string) =>
-    publish('login', { clientId, outcome, userId, account: shown(username), address: shown(network) })
+  const report = (outcome: OAuthLoginMessage['outcome'], userId?: string) =>
+    publish('oauth-login', { clientId, outcome, userId, account: shown(username), address: shown(network) })
   return {
     network,
     waitMs: await attempts.begin(source),

@@ -38,7 +38,7 @@ export function tokenEndpoint(parts: Parts): Endpoint {
     const useProof = proof?.use ?? (() => Promise.resolve())
     const response = await grant.handle({ req, client, params, jkt: proof?.jkt, useProof })
     const scope = response.scope?.split(' ') ?? []
-    publish('token-issued', { clientId: client.clientId, grant: grant.name, scope, bound: proof !== undefined })
+    publish('oauth-token-issued', { clientId: client.clientId, grant: grant.name, scope, bound: proof !== undefined })
     sendJson(res, 200, response)
   }
 }

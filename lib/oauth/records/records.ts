@@ -2,7 +2,7 @@ import { storeError } from '../../http/help'
 import { shown, shownNames } from '../../http/options'
 import { hashOf } from '../../http/secret'
 import { warnOnce } from '../../http/warn-once'
-import type { Claim, Count, OAuthStore, Share } from '../stores/store'
+import type { OAuthStoreClaim, OAuthStoreCount, OAuthStore, OAuthStoreShare } from '../stores/store'
 
 /** The kinds of records, each with the share of the store that it takes. Each begins its keys. docs/security.md has the table. */
 const SHARES = {
@@ -24,12 +24,12 @@ const SHARES = {
   token: undefined,
   unauthenticated: 'strangers',
   used: undefined,
-} as const satisfies Record<string, Share | undefined>
+} as const satisfies Record<string, OAuthStoreShare | undefined>
 
 export type RecordKind = keyof typeof SHARES
 
 /** The result of claiming a record. */
-export interface RecordClaim<T> extends Omit<Claim, 'value'> {
+export interface RecordClaim<T> extends Omit<OAuthStoreClaim, 'value'> {
   readonly value: T
 }
 
@@ -49,7 +49,7 @@ export class Records {
   }
 
   /** @param share default: that of the kind */
-  set(kind: RecordKind, id: string, value: unknown, ttlMs: number, share: Share | undefined = SHARES[kind]) {
+  set(kind: RecordKind, id: string, value: unknown, ttlMs: number, share: OAuthStoreShare | undefined = SHARES[kind]) {
     return this.store.set(this.key(kind, id), JSON.stringify(value), ttlMs, share)
   }
 
@@ -65,7 +65,7 @@ export class Records {
     return { value: parsed<T>('claim().value', value), first, agoMs: numeric('claim().agoMs', agoMs) }
   }
 
-  async count(kind: RecordKind, id: string, by: number, windowMs: number): Promise<Count> {
+  async count(kind: RecordKind, id: string, by: number, windowMs: number): Promise<OAuthStoreCount> {
     const { total, endsInMs } = await this.store.count(this.key(kind, id), by, windowMs, SHARES[kind])
     return { total: numeric('count().total', total), endsInMs: numeric('count().endsInMs', endsInMs) }
   }

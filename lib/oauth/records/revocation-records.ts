@@ -55,7 +55,7 @@ export class RevocationRecords {
     const leftMs = Math.ceil((exp * 1_000 - this.clock.date()) / STEP_MS + 1) * STEP_MS
     const share = session_kind === 'unauthenticated' ? 'strangers' : undefined
     await this.records.set('revoked', jti, 1, Math.min(leftMs, this.tokenMs), share)
-    publish('revoked', { what: 'token', id: jti })
+    publish('oauth-revoked', { what: 'token', id: jti })
   }
 
   /**
@@ -64,19 +64,19 @@ export class RevocationRecords {
    */
   async revoke(what: 'grant' | 'session' | 'client', id: string): Promise<void> {
     await this.records.set('revoked', id, 1, what === 'client' ? this.tokenMs : this.grantMs)
-    publish('revoked', { what, id })
+    publish('oauth-revoked', { what, id })
   }
 
   /** Ends every session, grant and approval that a user began before this call. */
   async revokeUser(userId: string): Promise<void> {
     await this.records.set('stamp', hashOf(userId), newId(), Math.max(this.grantMs, APPROVED_MS))
-    publish('revoked', { what: 'user', id: userId })
+    publish('oauth-revoked', { what: 'user', id: userId })
   }
 
   /** Ends every grant of a user to one app. */
   async revokeApp(userId: string, clientId: string): Promise<void> {
     await this.records.set('stamp', appOf(userId, clientId), newId(), this.grantMs)
-    publish('revoked', { what: 'approval', id: clientId })
+    publish('oauth-revoked', { what: 'approval', id: clientId })
   }
 
   /** The mark that the user's sessions and grants must carry, or undefined if there was no recent revocation. */

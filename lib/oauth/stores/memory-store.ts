@@ -2,17 +2,17 @@ import { type Clock, checkClock, systemClock } from '../../http/clock'
 import { storeError } from '../../http/help'
 import { optionNames, optionRange } from '../../http/options'
 import { type Expiring, ExpiryQueues } from './expiry-queues'
-import type { Claim, Count, OAuthStore, Share } from './store'
+import type { OAuthStoreClaim, OAuthStoreCount, OAuthStore, OAuthStoreShare } from './store'
 
 interface Entry extends Expiring {
   readonly key: string
-  readonly share: Share | undefined
+  readonly share: OAuthStoreShare | undefined
   value: string
   claimedAt?: number
 }
 
-/** Options of {@link memoryStore}. */
-export interface MemoryStoreOptions {
+/** Options of {@link memoryOAuthStore}. */
+export interface MemoryOAuthStoreOptions {
   /**
    * Maximum number of entries, 1 to 16,000,000. Default 1,000,000, about 400 MB. Records that strangers can create use
    * at most half of them; docs/security.md lists these. The rest is for logins, codes, users' tokens and revocations.
@@ -28,10 +28,10 @@ export interface MemoryStoreOptions {
  * A full store refuses new entries instead of dropping old ones, because an old one could be a revocation or a lock-out.
  * Requests that need a new entry are then answered 503 until others expire.
  *
- * @example authorizationServer({ store: memoryStore(), … })
+ * @example authorizationServer({ store: memoryOAuthStore(), … })
  */
-export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
-  optionNames('memoryStore', options, ['maxEntries', 'clock'])
+export function memoryOAuthStore(options: MemoryOAuthStoreOptions = {}): OAuthStore {
+  optionNames('memoryOAuthStore', options, ['maxEntries', 'clock'])
   const { maxEntries = 1_000_000, clock = systemClock } = options
   optionRange('maxEntries', maxEntries, 1, 16_000_000)
   checkClock(clock)
@@ -54,7 +54,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     return entry && entry.endsAt > clock.now() ? entry : undefined
   }
 
-  function put(key: string, value: string, ttlMs: number, share: Share | undefined): void {
+  function put(key: string, value: string, ttlMs: number, share: OAuthStoreShare | undefined): void {
     const now = clock.now()
     // Two out for one in, so that expired entries do not pile up.
     drop(queues.expiredOf(ttlMs, now))
@@ -69,13 +69,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     if (share === 'unused') unused.add(entry)
   }
 
-  function makeRoom(share: Share | undefined, now: number): void {
+  function makeRoom(share: OAuthStoreShare | undefined, now: number): void {
     for (;;) {
       const isReserved = share !== undefined && ofStrangers >= mostOfStrangers
       if (entries.size < maxEntries && !isReserved) return
       const [oldest] = unused
       const out = queues.expired(now) ?? oldest
-      if (!out) throw storeError(`memoryStore is full: ${isReserved ? mostOfStrangers : maxEntries} entries`, Error)
+      if (!out)
+        throw storeError(`memoryOAuthStore is full: ${isReserved ? mostOfStrangers : maxEntries} entries`, Error)
       drop(out)
     }
   }
@@ -94,7 +95,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     return entry?.value
   }
 
-  function claim(key: string, keepMs: number): Claim | undefined {
+  function claim(key: string, keepMs: number): OAuthStoreClaim | undefined {
     const entry = live(key)
     if (!entry) return undefined
     const now = clock.now()
@@ -107,7 +108,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): OAuthStore {
     return { value: entry.value, first: true, agoMs: 0 }
   }
 
-  function count(key: string, by: number, windowMs: number, share: Share | undefined): Count {
+  function count(key: string, by: number, windowMs: number, share: OAuthStoreShare | undefined): OAuthStoreCount {
     const entry = live(key)
     if (!entry) {
       if (by <= 0) return { total: 0, endsInMs: 0 }

@@ -4,7 +4,7 @@ import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
 import { claimLua, countLua } from './assets'
-import type { Claim, Count, OAuthStore } from './store'
+import type { OAuthStoreClaim, OAuthStoreCount, OAuthStore } from './store'
 
 const CLAIM = script(claimLua)
 const COUNT = script(countLua)
@@ -15,16 +15,18 @@ const DEADLINE_MS = 2_000
 const SILENT_MS = 2_000
 const FIRST_CONNECTION_MS = 1_000
 
-/** Options of {@link redisStore}. */
-export interface RedisStoreOptions {
+/** Options of {@link redisOAuthStore}. */
+export interface RedisOAuthStoreOptions {
   /** Begins every key; ends in a colon, no braces, at most 64 characters. Default `tollgate:oauth:`. */
   readonly prefix?: string | undefined
 }
 
 /** A store over Redis, which owns its connection. */
-export interface RedisStore extends OAuthStore {
+export interface RedisOAuthStore extends OAuthStore {
   /** Closes the store's own connection; safe to call twice. */
-  close(): void
+  close(): Promise<void>
+  /** As `close()`: `await using store = redisOAuthStore(url)`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
@@ -35,19 +37,21 @@ export interface RedisStore extends OAuthStore {
  * no resending. `close()` closes that connection only. Set Redis's `maxmemory-policy` to `noeviction`: an evicted key could
  * be a revocation or a lock-out.
  *
- * @example authorizationServer({ store: redisStore('redis://localhost:6379'), … })
+ * @example authorizationServer({ store: redisOAuthStore('redis://localhost:6379'), … })
  * @param to a client of ioredis or iovalkey, plain, Sentinel or Cluster; or a URL, `redis://` or `rediss://`
  * @throws {TypeError} if `to` is neither, or an option is invalid
  */
-export function redisStore(to: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
-  optionNames('redisStore', options, ['prefix'])
+export function redisOAuthStore(to: RedisClient | string, options: RedisOAuthStoreOptions = {}): RedisOAuthStore {
+  optionNames('redisOAuthStore', options, ['prefix'])
   const { prefix = `${KEY_PREFIX}oauth:` } = options
   checkKeyPrefix(prefix)
-  checkRedis('redisStore', to)
+  checkRedis('redisOAuthStore', to)
   const redis = new RedisConnection(to, {
     ...{ prefix, rights: RIGHTS, silentMs: SILENT_MS },
     ...{ deadlineMs: DEADLINE_MS, firstConnectionMs: FIRST_CONNECTION_MS },
   })
+
+  const close = () => Promise.resolve(redis.close())
 
   return {
     async set(key, value, ttlMs) {
@@ -59,15 +63,16 @@ export function redisStore(to: RedisClient | string, options: RedisStoreOptions 
         : redis.call('getex', prefix + key, 'PX', whole(idleMs)))) as string | null
       return kept === null ? undefined : kept.slice(kept.indexOf(':') + 1)
     },
-    async claim(key, keepMs): Promise<Claim | undefined> {
+    async claim(key, keepMs): Promise<OAuthStoreClaim | undefined> {
       const reply = (await redis.run(CLAIM, [prefix + key], [whole(keepMs, 0)])) as [string, number, number] | null
       return reply ? { value: reply[0], first: reply[1] === 1, agoMs: reply[2] } : undefined
     },
-    async count(key, by, windowMs): Promise<Count> {
+    async count(key, by, windowMs): Promise<OAuthStoreCount> {
       const [total, endsInMs] = (await redis.run(COUNT, [prefix + key], [by, whole(windowMs)])) as [number, number]
       return { total, endsInMs }
     },
-    close: () => redis.close(),
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

@@ -1,5 +1,5 @@
 /** What a claim found. */
-export interface Claim {
+export interface OAuthStoreClaim {
   /** The value set under the key. */
   readonly value: string
   /** True for exactly one claim of the key, over all processes. */
@@ -9,7 +9,7 @@ export interface Claim {
 }
 
 /** A counter's state. */
-export interface Count {
+export interface OAuthStoreCount {
   readonly total: number
   /** Milliseconds until the counter resets. */
   readonly endsInMs: number
@@ -19,7 +19,7 @@ export interface Count {
  * Who can cause a record, for stores with a bound. `strangers`: anybody with a client id. `unused`: an app that registered
  * itself and has no user yet; where strangers have no room left, the oldest of these makes way.
  */
-export type Share = 'strangers' | 'unused'
+export type OAuthStoreShare = 'strangers' | 'unused'
 
 /**
  * Where the authorization server keeps codes, refresh tokens, opaque tokens, website sessions, revocations and failed
@@ -30,11 +30,13 @@ export type Share = 'strangers' | 'unused'
  */
 export interface OAuthStore {
   /** Stores `value` under `key` for `ttlMs` milliseconds. Replaces an older entry and its claim. */
-  set(key: string, value: string, ttlMs: number, share?: Share): Promise<void>
+  set(key: string, value: string, ttlMs: number, share?: OAuthStoreShare): Promise<void>
   /** The value, claimed or not. With `idleMs` the entry then expires that many milliseconds from now. */
   get(key: string, idleMs?: number): Promise<string | undefined>
   /** Claims a single-use entry and keeps it, claimed, for `keepMs`; 0 deletes it. Undefined if there is no entry. */
-  claim(key: string, keepMs: number): Promise<Claim | undefined>
+  claim(key: string, keepMs: number): Promise<OAuthStoreClaim | undefined>
   /** Adds `by` to a counter that resets `windowMs` after its first count. 0 reads it; 0 and less create none. */
-  count(key: string, by: number, windowMs: number, share?: Share): Promise<Count>
+  count(key: string, by: number, windowMs: number, share?: OAuthStoreShare): Promise<OAuthStoreCount>
+  /** Lets go of connections. Safe to call twice. `server.close()` calls it. */
+  close?(): Promise<void>
 }

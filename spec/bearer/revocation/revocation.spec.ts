@@ -175,7 +175,7 @@ describe('redisRevocations(), turn by turn', async () => {
         written.push(args.slice(6).filter((_, i) => i % 2 === 1))
       }
     })
-    const here = follower(server.port, { prefix: `${prefix}:`, clock, tokenLifeSec: 60, ...options })
+    const here = follower(server.port, { prefix: `${prefix}:`, clock, tokenLifetimeSec: 60, ...options })
     const turn = async (ms = 100) => {
       const before = armed
       clock.advance(ms)
@@ -501,7 +501,7 @@ describe('redisRevocations() throws at startup', () => {
     for (const [options, message] of [
       [{ prefix: '{a}:' }, /prefix/],
       [{ prefix: 'a' }, /prefix must be .* ends in a colon.*; received 'a'/],
-      [{ tokenLifeSec: 1 }, /tokenLifeSec.*1/],
+      [{ tokenLifetimeSec: 1 }, /tokenLifetimeSec.*1/],
       [{ maxBehindMs: 1 }, /maxBehindMs/],
       [{ onBehind: 'local' }, /onBehind.*'local'/],
       [{ prefix: 7 }, /prefix must be a string .*; received 7/],
@@ -511,7 +511,7 @@ describe('redisRevocations() throws at startup', () => {
     }
     assert.throws(() => requireBearer({ ...dev.options, revocation: {} as never }), /revocation must be/)
     const clock = manualClock()
-    follower(1, { prefix: ':', tokenLifeSec: 60, maxBehindMs: 500, onBehind: 'closed', clock }).close()
+    follower(1, { prefix: ':', tokenLifetimeSec: 60, maxBehindMs: 500, onBehind: 'closed', clock }).close()
   })
 
   it('and a moment that is none, as a rejection', async () => {

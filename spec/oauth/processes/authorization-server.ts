@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
-import { type OAuthStore, authorizationServer, clientDirectory, redisStore } from '../../../lib/oauth'
+import { type OAuthStore, authorizationServer, clientDirectory, redisOAuthStore } from '../../../lib/oauth'
 import { CLIENTS, USERS } from '../support'
 
 export interface Args {
@@ -15,7 +15,7 @@ export interface Args {
 }
 
 const { redis, issuer, pem, getThenDel } = JSON.parse(process.argv[2] as string) as Args
-const shared = redisStore(redis)
+const shared = redisOAuthStore(redis)
 const broken: OAuthStore = {
   ...shared,
   async claim(key) {

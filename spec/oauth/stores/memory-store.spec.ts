@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { memoryStore } from '../../../lib/oauth/stores/memory-store'
+import { memoryOAuthStore } from '../../../lib/oauth/stores/memory-store'
 import { manualClock } from '../../../lib/testing'
 import { storeContract } from './store-contract'
 
-describe('memoryStore()', () => {
+describe('memoryOAuthStore()', () => {
   const clock = manualClock()
-  const store = memoryStore({ clock })
+  const store = memoryOAuthStore({ clock })
   storeContract(() => ({ store, pass: (ms) => Promise.resolve(clock.advance(ms)) }))
 
   it('refuses new entries when full, and keeps all old ones', async () => {
     const clock = manualClock()
-    const small = memoryStore({ clock, maxEntries: 2 })
+    const small = memoryOAuthStore({ clock, maxEntries: 2 })
     await small.set('a', '1', 100)
     await small.set('b', '2', 1_000)
-    await assert.rejects(small.set('c', '3', 1_000), /memoryStore is full/)
-    await assert.rejects(small.count('d', 1, 1_000), /memoryStore is full/)
+    await assert.rejects(small.set('c', '3', 1_000), /memoryOAuthStore is full/)
+    await assert.rejects(small.count('d', 1, 1_000), /memoryOAuthStore is full/)
     assert.equal(await small.get('a'), '1')
     await small.set('a', '1b', 100)
     clock.advance(100)
@@ -35,7 +35,7 @@ describe('memoryStore()', () => {
       const [full, expiring]: [number[], number[]] = [[], []]
       for (let round = 0; round < 5; round++) {
         const clock = manualClock()
-        const store = memoryStore({ clock, maxEntries: entries })
+        const store = memoryOAuthStore({ clock, maxEntries: entries })
         for (let i = 0; i < entries; i++) await store.set(`old:${i}`, 'v', 1_000_000 + (i % 10))
         full.push(await perWriteMs((key) => assert.rejects(store.set(key, 'v', 1_000), /is full/)))
         clock.advance(1_000_010)
@@ -50,7 +50,7 @@ describe('memoryStore()', () => {
 
   it('drops expired entries as it takes new ones, so it stops growing', async () => {
     const clock = manualClock()
-    const store = memoryStore({ clock, maxEntries: 1_000 })
+    const store = memoryOAuthStore({ clock, maxEntries: 1_000 })
     for (let i = 0; i < 50_000; i++) {
       await store.set(`k:${i}`, 'v', 100 + (i % 3) * 50)
       if (i % 3 === 0) await store.get(`k:${i}`, 300)

@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
-import { type RedisStore, redisStore } from '../../../lib/oauth/stores/redis-store'
+import { type RedisOAuthStore, redisOAuthStore } from '../../../lib/oauth/stores/redis-store'
 import { answering } from '../../support/answering'
 import { cutWire } from '../../support/cut-wire'
 import { type Server, startRedis } from '../../support/redis'
 import { storeContract } from './store-contract'
 
-describe('redisStore() of the authorization server', () => {
+describe('redisOAuthStore() of the authorization server', () => {
   let server: Server
   let redis: Redis
-  let store: RedisStore
+  let store: RedisOAuthStore
   before(async () => {
     server = await startRedis()
     redis = new Redis(server.port)
-    store = redisStore(redis)
+    store = redisOAuthStore(redis)
     await answering(store)
   })
   after(async () => {
-    store.close()
-    store.close()
+    await store.close()
+    await store.close()
     redis.disconnect()
     await server.stop()
   })
@@ -44,18 +44,18 @@ describe('redisStore() of the authorization server', () => {
 
   it("keeps its own options, whatever the client's are", async () => {
     const patient = new Redis(server.port, { maxRetriesPerRequest: null, enableOfflineQueue: true })
-    const own = redisStore(patient, { prefix: 'own:' })
+    const own = redisOAuthStore(patient, { prefix: 'own:' })
     await answering(own)
     await own.set('k', 'v', 60_000)
     assert.equal(await patient.get('own:k'), '0:v')
-    own.close()
+    await own.close()
     assert.equal(await patient.ping(), 'PONG')
     patient.disconnect()
   })
 
   it('fails while the server is gone, does not wait for it, and recovers by itself', async () => {
     const wire = await cutWire(server.port)
-    const lost = redisStore(`redis://127.0.0.1:${wire.port}`)
+    const lost = redisOAuthStore(`redis://127.0.0.1:${wire.port}`)
     await answering(lost)
     await lost.set('once', 'v', 60_000)
     await wire.cut()
@@ -66,17 +66,17 @@ describe('redisStore() of the authorization server', () => {
     while ((await lost.get('once').catch(() => undefined)) !== 'v')
       await new Promise((resolve) => setTimeout(resolve, 20))
     assert.equal((await lost.claim('once', 60_000))?.first, true, 'the claim that failed was not sent late')
-    lost.close()
+    await lost.close()
     await wire.cut()
   })
 
   it('throws at startup for what is no client, and never shows a URL', () => {
     assert.throws(
-      () => redisStore('http://user:hunter2@x'),
+      () => redisOAuthStore('http://user:hunter2@x'),
       (err: Error) => err instanceof TypeError && !err.message.includes('hunter2'),
     )
-    assert.throws(() => redisStore(null as never), TypeError)
-    assert.throws(() => redisStore('redis://x', { prefix: `${'p'.repeat(64)}:` }), /prefix/)
-    assert.throws(() => redisStore('redis://x', { prefx: '' } as never), /no option "prefx"/)
+    assert.throws(() => redisOAuthStore(null as never), TypeError)
+    assert.throws(() => redisOAuthStore('redis://x', { prefix: `${'p'.repeat(64)}:` }), /prefix/)
+    assert.throws(() => redisOAuthStore('redis://x', { prefx: '' } as never), /no option "prefx"/)
   })
 })
