@@ -1,4 +1,5 @@
 import type { Clock } from '../http/clock'
+import { TimeoutError, within } from '../http/deadline'
 import { codedError } from '../http/help'
 import { HOURS_KEPT, HourRecord, HourlyRecords, hourOf } from './hourly'
 
@@ -116,17 +117,10 @@ export class UsageLog {
     return sum
   }
 
-  async #inTime<T>(answer: Promise<T>): Promise<T> {
-    let cancel = () => {}
-    const late = new Promise<never>((_resolve, reject) => {
-      cancel = this.#clock.after(READ_MS, () =>
-        reject(codedError('TOLLGATE_DEGRADED', 'advise(): the store does not answer')),
-      )
+  #inTime<T>(answer: Promise<T>): Promise<T> {
+    return within(READ_MS, this.#clock, () => answer).catch((err: unknown) => {
+      if (err instanceof TimeoutError) throw codedError('TOLLGATE_DEGRADED', 'advise(): the store does not answer')
+      throw err
     })
-    try {
-      return await Promise.race([answer, late])
-    } finally {
-      cancel()
-    }
   }
 }

@@ -1,3 +1,6 @@
+import { systemClock } from '../http/clock'
+import { TimeoutError, within } from '../http/deadline'
+import { stayAlive } from '../http/stay-alive'
 import { checkClusterPrefix, keyPrefixOf } from './key-prefix'
 import { type NativeCluster, type NativeRedis, type RedisArgument, openRedis, serverOf } from './open-redis'
 import type { RedisClient } from './redis-client'
@@ -153,7 +156,7 @@ export class RedisConnection {
       if (this.#redis.status !== 'ready') await this.#connectedOnce()
       if (this.#isWrongDatabase) throw new Error('another database')
       if (this.#isClusterNode) throw this.fault ?? new Error('closed')
-      return await (deadlineMs === undefined ? ask() : within(deadlineMs, ask()))
+      return await (deadlineMs === undefined ? ask() : stayAlive(within(deadlineMs, systemClock, ask)))
     } catch (err) {
       throw this.#explained(err)
     }
@@ -178,7 +181,9 @@ export class RedisConnection {
     if (codeOf(err) === 'MOVED' && !this.cluster) this.#isClusterNode = true
     if (isRefusal(err)) this.#failed(this.server, err)
     if (err.name === 'ReplyError') return isUnusable(err) ? failureOf(this.server, err, this.#usesTls) : err
-    if (err instanceof TooLateError) return new RedisUnavailableError(this.server, err.code, err.message)
+    if (err instanceof TimeoutError)
+      // the connection may work
+      return new RedisUnavailableError(this.server, 'ETIMEDOUT', `does not answer in ${this.#use.deadlineMs} ms`)
     return this.fault ?? failureOf(this.server, err, this.#usesTls)
   }
 
@@ -195,18 +200,4 @@ export class RedisConnection {
       `denies its user a right (${message}): allow the user ~${keyPrefixOf(this.#redis)}${prefix}* ${rights}`,
     )
   }
-}
-
-/** The answer was too late; the connection may work. */
-class TooLateError extends Error {
-  readonly code = 'ETIMEDOUT'
-}
-
-/** Rejects a late answer. Data that arrived while the event loop was blocked is read first. */
-function within<T>(ms: number, answer: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const tooLate = () => setImmediate(() => reject(new TooLateError(`does not answer in ${ms} ms`)))
-    const timer = setTimeout(tooLate, ms)
-    answer.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 }

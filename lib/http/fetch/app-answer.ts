@@ -1,6 +1,6 @@
 import { thrown } from '../callback'
 import type { Clock } from '../clock'
-import { within } from './deadline'
+import { within } from '../deadline'
 import { RemediedProblem } from './fetch-failure'
 
 /** Longest wait for a function of the app, in milliseconds: as long as for a server. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock'
 import { type JsonObject, isJsonObject } from '../json'
-import { within } from './deadline'
+import { within } from '../deadline'
 
 /**
  * A function that fetches documents: Node's own `fetch`, that of undici or node-fetch, or the app's. It takes less and

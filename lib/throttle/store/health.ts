@@ -5,7 +5,7 @@ import { warn } from '../../http/warn-once'
 import { type Server, WindowClock } from '../budget/window-clock'
 import { type StoreMessage, channels } from '../events'
 import { Overload } from '../overload'
-import { callStore, deadline } from './deadline'
+import { deadline, promised } from '../../http/deadline'
 import { OutageNews } from './outage-news'
 import { Terms } from './terms'
 import type { Beat, StoreServer, ThrottleStore } from './store'
@@ -287,7 +287,7 @@ export class ServerHealth implements Server {
       this.#beatIn(this.isDown ? BEAT_DOWN_MS : this.#silentSince === undefined ? BEAT_MS : BEAT_DOUBTED_MS)
     }
     const cancel = deadline(this.store.clock, this.deadlineMs, () => over(() => this.missed('heartbeat', sentAt)))
-    callStore(() => this.server.beat(Overload.of(this.store.clock).message, this.store.terms.stated)).then(
+    promised(() => this.server.beat(Overload.of(this.store.clock).message, this.store.terms.stated)).then(
       (answer) => {
         this.answered(sentAt)
         over(() => this.#heard(answer, sentAt))

@@ -5,7 +5,7 @@ import { serveLine } from '../budget/line'
 import { type Answer, type Report, TICK_US } from '../budget/report'
 import type { Subjects } from '../budget/subjects'
 import { type SyncedMessage, channels } from '../events'
-import { callStore, deadline } from './deadline'
+import { deadline, promised } from '../../http/deadline'
 import { dueAt, isActive, isReported } from './due'
 import type { ServerHealth, StoreHealth } from './health'
 
@@ -162,7 +162,7 @@ export class Reporter {
     const { server } = queue
     const missed = () => this.#failed(command)
     command.cancelDeadline = deadline(this.#clock, server.deadlineMs, missed) // an answer may never come
-    callStore(() => server.server.report(this.#policy, this.#process, reports)).then(
+    promised(() => server.server.report(this.#policy, this.#process, reports)).then(
       (answers) => this.#answered(command, answers),
       (err: unknown) => this.#failed(command, err),
     )

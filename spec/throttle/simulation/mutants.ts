@@ -23,7 +23,7 @@ const LINE = 'lib/throttle/budget/line.ts'
 const BUDGETS = 'lib/throttle/budgets.ts'
 const DUE = 'lib/throttle/store/due.ts'
 const REPORTER = 'lib/throttle/store/reporter.ts'
-const DEADLINE = 'lib/throttle/store/deadline.ts'
+const DEADLINE = 'lib/http/deadline.ts'
 const HEALTH = 'lib/throttle/store/health.ts'
 /** Stands for sync.lua, which answers alike: spec/throttle/redis/sync-lua.spec.ts. */
 const MODEL = 'spec/throttle/simulation/model.ts'
@@ -440,7 +440,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...of(DUE, OF_REPORTS),
   ...of(REPORTER, OF_THE_REPORTER),
   ...of(HEALTH, OF_HEALTH),
-  ...of(DEADLINE, [['answers read after a stall', 'stalls', 'clock.now() - dueAt > LATE_MS && looks > 0', 'false']]),
+  ...of(DEADLINE, [['answers read after a stall', 'stalls', 'clock.now() - dueAt > LATE_MS && graces > 0', 'false']]),
   ...of(CLOCK, [
     ['whole microseconds', 'clean:2', 'Math.round(time - (sentAt + now) / 2)', 'time - (sentAt + now) / 2'],
     ['drift while a reply is under way', 'late', '(1 / 2 + this.#drift)', '(1 / 2)'],
