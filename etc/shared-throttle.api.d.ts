@@ -195,7 +195,6 @@ interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly maxSubjects?: number | undefined;
     readonly onOutage?: "local" | "closed" | undefined;
     readonly dryRun?: boolean | undefined;
-    readonly stalls?: "full" | "shared" | undefined;
     readonly overload?: boolean | OverloadOptions | undefined;
     readonly headers?: ThrottleHeaders | undefined;
     readonly clock?: Clock | undefined;

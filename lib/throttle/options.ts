@@ -129,12 +129,6 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   /** Measures, charges and reports as usual, but refuses no request. Default false. */
   readonly dryRun?: boolean | undefined
   /**
-   * Who pays for the time in which a handler blocks the event loop for more than 20 ms. `full`: every request in flight,
-   * all of it, as it is time for which each took longer. `shared`: the request whose handler blocked it, where that was
-   * in the handler's first turn; else all requests in flight, an equal part each. Default `shared`.
-   */
-  readonly stalls?: 'full' | 'shared' | undefined
-  /**
    * Whether the heaviest users are refused with 503 while the process is overloaded. `true`, or when it counts as
    * overloaded: `{ loopDelayMs: 100, isOverloaded: () => pool.waitingCount > 20 }`. Default false.
    */
@@ -174,7 +168,6 @@ const TABLE = {
   maxSubjects: wholeNumber(1, 10_000_000, 250_000),
   onOutage: oneOf<'local' | 'closed'>(['local', 'closed'], 'local'),
   dryRun: flag(),
-  stalls: oneOf<'full' | 'shared'>(['full', 'shared'], 'shared'),
   overload: checkedLater<boolean | OverloadOptions>(false),
   headers: checkedLater<ThrottleHeaders>({}),
   onDenied: checkedLater<DenyOptions['onDenied']>(),

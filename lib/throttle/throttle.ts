@@ -96,7 +96,7 @@ interface OpenPolicy {
  */
 export function throttle(options: ThrottleOptions = {}): Throttle {
   const values = throttleOptions(options)
-  const { routes, store, subject, grantAhead, maxSubjects, onOutage, dryRun, stalls, headers, clock } = values
+  const { routes, store, subject, grantAhead, maxSubjects, onOutage, dryRun, headers, clock } = values
   const overload = values.overload && Overload.of(clock)
 
   const rules: ThrottleRules = {
@@ -106,7 +106,6 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     onOutage,
     dryRun,
     stalls: StallSharing.forClock(clock),
-    sharesStalls: stalls === 'shared',
     headers,
     deny: options,
     clock,

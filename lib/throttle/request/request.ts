@@ -38,8 +38,6 @@ export interface ThrottleRules {
   readonly onOutage: 'local' | 'closed'
   readonly dryRun: boolean
   readonly stalls: StallSharing
-  /** Otherwise every running request pays for all the time in which another one blocks the event loop. */
-  readonly sharesStalls: boolean
   readonly headers: ThrottleHeaders
   readonly deny: DenyOptions
   readonly clock: Clock
@@ -95,7 +93,6 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   #stalls: StallSharing | undefined = undefined
   inFlightAt = -1
   inFlightSince = 0
-  sharesStalls = false
   #abort: AbortController | undefined = undefined
   #isAborted = false
   #next: NextFunction
@@ -191,8 +188,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     if (this.#abort !== undefined) hold.budgets.watch(hold)
     if (isFirst) this.time.begun(now)
     if (this.time.state === 'ended') this.#end(hold, now) // it was answered meanwhile, by a timeout of the app's
-    const { stalls, sharesStalls } = hold.rules
-    this.sharesStalls ||= sharesStalls
+    const { stalls } = hold.rules
     if (this.#stalls === undefined) {
       this.#stalls = stalls
       stalls.begins(this, now)

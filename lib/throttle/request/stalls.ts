@@ -22,8 +22,6 @@ export interface StalledRequest {
   /** Its place among those in flight, -1 where it is none of them, and since when it is: kept by {@link StallSharing}. */
   inFlightAt: number
   inFlightSince: number
-  /** It pays for its part of a stall only, not for all of it. */
-  readonly sharesStalls: boolean
   /** Leaves this much out of its time, as another request's: at most one limit a window. */
   excuse(us: number, now: number): void
   /** Leaves this much out of its time. */
@@ -115,8 +113,7 @@ export class StallSharing {
     const payer = this.#running
     const all = this.#inFlight.length
     for (const request of this.#inFlight) {
-      if (request === payer || !request.sharesStalls) continue
-      if (payer !== undefined && request.sharesSubject(payer)) continue
+      if (request === payer || (payer !== undefined && request.sharesSubject(payer))) continue
       const beside = Math.min(gapUs, now - request.inFlightSince)
       const us = payer === undefined ? Math.max(0, beside - TICK_US) * (1 - 1 / all) : beside
       request.excuse(Math.floor(us), now)

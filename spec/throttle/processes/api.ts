@@ -3,7 +3,14 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
-import { type ThrottleOptions, redisStore, requireBearer, throttle, throttleTest } from '../../../lib'
+import {
+  type ChargedMessage,
+  type ThrottleOptions,
+  redisStore,
+  requireBearer,
+  throttle,
+  throttleTest,
+} from '../../../lib'
 
 const { redis, options, bearer } = JSON.parse(process.argv[2] as string) as {
   redis: string
@@ -15,9 +22,13 @@ const say = (what: string) => void process.stdout.write(`${what}\n`)
 
 subscribe('express-tollgate:degraded', () => say('degraded'))
 subscribe('express-tollgate:recovered', () => say('recovered'))
+subscribe('express-tollgate:charged', (message) => {
+  const { subject, ms } = message as ChargedMessage
+  say(`charged ${subject} ${ms}`)
+})
 
 const byField = { subject: (req: express.Request) => req.get('x-user') ?? null }
-const throttled = throttle({ stalls: 'full', ...options, store: redisStore(redis), ...(bearer ? {} : byField) })
+const throttled = throttle({ ...options, store: redisStore(redis), ...(bearer ? {} : byField) })
 const app = express()
 app.get('/usage/:who', async (req, res) => void res.json(await throttled.usage(req.params.who)))
 if (bearer) app.use(requireBearer(bearer))

@@ -8,7 +8,7 @@ import { spawnProgram } from '../../support/typescript'
 
 export interface Child {
   readonly pid: number
-  /** The lines it has said: `degraded`, `recovered`, `worked <user> <ms>`. */
+  /** The lines it has said: `degraded`, `recovered`, `worked <user> <ms>`, `charged <user> <ms>`. */
   readonly lines: string[]
   get(path: string, user: string): Promise<Answer>
   /** With an access token instead. */

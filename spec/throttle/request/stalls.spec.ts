@@ -15,9 +15,9 @@ const VICTIMS = 4
 const DAY_MS = 86_400_000
 
 /** Some requests that are in flight for 20 ms each, amid which another blocks the event loop. Returns what each pays. */
-async function charged(t: TestContext, stalls: 'full' | 'shared', when: 'first turn' | 'later turn') {
+async function charged(t: TestContext, when: 'first turn' | 'later turn') {
   const { clock, advance, block } = blockableClock()
-  const throttled = throttle({ limitMs: 60_000, windowMs: DAY_MS, subject: (req) => req.get('X-User')!, stalls, clock })
+  const throttled = throttle({ limitMs: 60_000, windowMs: DAY_MS, subject: (req) => req.get('X-User')!, clock })
   const app = express()
   const victims: Response[] = []
   let goOn: (() => void) | undefined
@@ -48,23 +48,16 @@ async function charged(t: TestContext, stalls: 'full' | 'shared', when: 'first t
   return { culprit: await spentMs('culprit'), victims: await Promise.all(names.map(spentMs)), times }
 }
 
-describe("throttle({ stalls }): one request's handler blocks the event loop for 500 ms", () => {
-  it("'full': every request in flight pays for it", async (t) => {
-    const { culprit, victims, times } = await charged(t, 'full', 'first turn')
-    assert.equal(culprit, 500)
-    assert.deepEqual(victims, Array(VICTIMS).fill(520))
-    assert.deepEqual(times, victims)
-  })
-
-  it("'shared': whose first turn it was pays for it, and nobody else", async (t) => {
-    const { culprit, victims, times } = await charged(t, 'shared', 'first turn')
+describe("throttle() where one request's handler blocks the event loop for 500 ms", () => {
+  it('charges the request whose first turn it was, and no other', async (t) => {
+    const { culprit, victims, times } = await charged(t, 'first turn')
     assert.equal(culprit, 500)
     assert.deepEqual(victims, Array(VICTIMS).fill(20))
     assert.deepEqual(times, victims)
   })
 
-  it("'shared': where nobody knows whose turn it was, all in flight pay a part", async (t) => {
-    const { culprit, victims, times } = await charged(t, 'shared', 'later turn')
+  it('charges all requests in flight an equal part where nobody knows whose turn it was', async (t) => {
+    const { culprit, victims, times } = await charged(t, 'later turn')
     // The loop was seen 5 ms before, and 10 ms between looks are usual: 495 of the 505 ms are shared by five.
     assert.equal(culprit, 505 - 495 * 0.8)
     assert.deepEqual(victims, Array(VICTIMS).fill(525 - 495 * 0.8))
@@ -123,22 +116,22 @@ describe('throttle() in a process that stands still', () => {
     return { child, notCharged }
   }
 
-  it('charges nobody for the time in which it was stopped, whatever `stalls` says', async (t) => {
+  it('charges nobody for the time in which it was stopped', async (t) => {
     const { child, notCharged } = await start(t)
-    const missing = await notCharged(['/shared', '/full'], async () => {
+    const missing = await notCharged(['/one', '/two'], async () => {
       child.kill('SIGSTOP')
       await sleep(2_000)
       child.kill('SIGCONT')
     })
-    // One that pays for its part would miss 1,000 ms, one that pays for all none.
+    // One that pays for its part would miss 1,000 ms.
     for (const each of missing) assert.ok(each > 1_500, `${each} of 2,000 ms not charged`)
   })
 
   it('charges the time in which a handler blocks its event loop; where it uses no processor time, not at first', async (t) => {
     const { notCharged } = await start(t)
     const charged = async (path: string) => Number(await notCharged([path], () => sleep(1_300))) < 1_000
-    assert.equal(await charged('/shared?blocks=working'), true)
-    await charged('/shared?blocks=waiting') // it looks like a pause, which is believed once a minute
-    for (const path of ['/shared?blocks=waiting', '/full?blocks=waiting']) assert.equal(await charged(path), true, path)
+    assert.equal(await charged('/one?blocks=working'), true)
+    await charged('/one?blocks=waiting') // it looks like a pause, which is believed once a minute
+    for (const path of ['/one?blocks=waiting', '/two?blocks=waiting']) assert.equal(await charged(path), true, path)
   })
 })
