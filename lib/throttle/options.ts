@@ -178,7 +178,7 @@ const TABLE = {
 
 const WAIT_TABLE = { maxMs: wholeNumber(1, 60_000, 5_000), perSubject: wholeNumber(1, 1_000, 64) }
 const OVERLOAD_TABLE = { loopDelayMs: wholeNumber(10, 10_000, 100), isOverloaded: functionOption<() => boolean>() }
-const HEADERS_TABLE = { throttle: flag(true), throttleOnRefusal: flag(), rateLimit: flag() }
+const HEADERS_TABLE = { throttle: oneOf<boolean | 'always'>([true, false, 'always'], true), rateLimit: flag() }
 const STORE_METHODS = ['serverOf', 'watch', 'close'] as const
 
 /** When a process counts as overloaded, with the defaults. */

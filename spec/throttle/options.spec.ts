@@ -43,6 +43,7 @@ const WRONG: [options: unknown, error: RegExp][] = [
   [{ onOutage: 'closed' }, /onOutage: "closed" needs a store/],
   [{ dryRun: 'yes' }, /dryRun must be true or false; received 'yes'/],
   [{ headers: { throtle: true } }, /headers has no option "throtle"/],
+  [{ headers: { throttle: 'never' } }, /headers\.throttle must be true or false or 'always'; received 'never'/],
   [{ headers: { rateLimit: 1 } }, /headers\.rateLimit must be true or false; received 1/],
   [{ onDenied: true }, /onDenied must be a function; received true/],
   [{ clock: 5 }, /clock must be a clock.*received 5/],

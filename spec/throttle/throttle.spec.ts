@@ -470,8 +470,8 @@ describe('throttle() as an operator sees it', () => {
   for (const [headers, expected] of [
     [{}, [false, false]],
     [{ rateLimit: true }, [true, false]],
-    [{ throttleOnRefusal: true }, [false, true]],
-    [{ throttle: false, rateLimit: true, throttleOnRefusal: true }, [true, true]],
+    [{ throttle: 'always' }, [false, true]],
+    [{ rateLimit: true, throttle: 'always' }, [true, true]],
   ] as const) {
     it(`a 429 with headers: ${JSON.stringify(headers)} has RateLimit, X-THROTTLE-*: ${expected.join()}`, async (t) => {
       const routes = { '/tree': { limitMs: 700, windowMs: 10_000 } }

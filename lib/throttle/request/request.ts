@@ -361,8 +361,8 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     const isRefused = this.#isRefused && !this.#isShed
     if (this.#first === undefined || (isRefused && res.statusCode !== 429)) return
     const tightest = this.#tightest(now)
-    const { throttle = true, throttleOnRefusal = false } = tightest.rules.headers
-    if (isRefused ? throttleOnRefusal : throttle)
+    const { throttle = true } = tightest.rules.headers
+    if (isRefused ? throttle === 'always' : throttle)
       throttleFields(res, tightest.limitUs, tightest.accountAt(now).shownUs(now))
     if (this.#isStated) this.#rateLimitFields(res, now)
   }

@@ -3,10 +3,11 @@ import { wholeSeconds } from './refusal'
 
 /** Which response fields a throttle sets. `X-PROCESSING-TIME` and `Retry-After` are always set. */
 export interface ThrottleHeaders {
-  /** `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`, except on a 429. Default true. */
-  readonly throttle?: boolean
-  /** The same three on a 429, of the window with the least left. Default false, as recorded from the real service. */
-  readonly throttleOnRefusal?: boolean
+  /**
+   * `X-THROTTLE-WINDOW-SIZE`, `-MILLIS-USED` and `-MILLIS-LEFT`, of the window with the least left. `true`: on all
+   * responses but a 429, as recorded from the real service. `always`: on a 429, too. Default true.
+   */
+  readonly throttle?: boolean | 'always'
   /**
    * `RateLimit-Policy` and `RateLimit` of the IETF draft (-10), in milliseconds with the unit named, on a
    * 429, too. Default false.
