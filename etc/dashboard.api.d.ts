@@ -1,13 +1,13 @@
 // Written by npm run api-report. Do not edit.
 import { RequestHandler, Router } from "express";
-import { RedisClient } from "../bearer/index.js";
+import { RedisClient } from "../index.js";
 import { Throttle } from "../index.js";
-import "../shared/deny.js";
 import "node:http";
-import "http-errors";
-import "../shared/dialect.js";
 import "../shared/clock.js";
+import "http-errors";
 import "../shared/budget-of.js";
+import "../shared/session.js";
+import "../shared/json.js";
 interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];
     readonly redis?: RedisClient | string | undefined;

@@ -1,15 +1,14 @@
 // Written by npm run api-report. Do not edit.
 import { Request, Router, RequestHandler, Response } from "express";
-import "../shared/express-request.js";
-import "../shared/budget-of.js";
+import { Dialect } from "../index.js";
 import { webcrypto, KeyObject } from "node:crypto";
-import { Clock } from "../bearer/index.js";
-import { Dialect } from "../bearer/index.js";
-import { Placement } from "../bearer/index.js";
-import { FetchFunction } from "../bearer/index.js";
+import { Clock } from "../index.js";
+import { Placement } from "../index.js";
+import { FetchFunction } from "../index.js";
 import { R as RedisClient } from "../shared/redis-client.js";
-import "node:http";
+import "../shared/session.js";
 import "../shared/json.js";
+import "node:http";
 type ClaimValue = string | number | boolean | readonly ClaimValue[] | {
     readonly [member: string]: ClaimValue;
 };

@@ -1,13 +1,13 @@
 // Written by npm run api-report. Do not edit.
 import { Meter } from "@opentelemetry/api";
 import { Throttle } from "../index.js";
-import "../shared/deny.js";
 import "node:http";
 import "express";
-import "http-errors";
-import "../shared/dialect.js";
 import "../shared/clock.js";
+import "http-errors";
 import "../shared/budget-of.js";
+import "../shared/session.js";
+import "../shared/json.js";
 declare function adviceMetrics(meter: Meter, throttled: Throttle): () => void;
 declare function authorizationMetrics(meter: Meter): () => void;
 declare function throttleMetrics(meter: Meter): () => void;

@@ -1,10 +1,11 @@
 // Written by npm run api-report. Do not edit.
 import { I as IssuerOptions } from "../shared/trusted-issuer.js";
-import { Audience, Tenants } from "../bearer/index.js";
+import { Audience, Tenants } from "../index.js";
 import "../shared/fetch-json.js";
-import "../shared/json.js";
 import "../shared/key-options.js";
 import "node:crypto";
+import "../shared/json.js";
+import "../shared/session.js";
 type ProviderOptions = Partial<IssuerOptions>;
 interface Auth0Options {
     readonly domain: string;

@@ -1,5 +1,27 @@
 // Written by npm run api-report. Do not edit.
+import { S as Session } from "./session.js";
 import { IncomingMessage } from "node:http";
+type Dialect = "familysearch" | "standard";
+type McpAuthInfo = import("@modelcontextprotocol/sdk/server/auth/types.js").AuthInfo;
+type McpSession = McpAuthInfo & {
+    kind?: undefined;
+    issuer?: undefined;
+    sub?: undefined;
+    scope?: any;
+    claims?: any;
+};
+type SessionProperty = "auth" extends keyof Express.Request ? object : AuthenticatedRequest;
+interface AuthenticatedRequest {
+    auth?: Session | ({
+        of: "any";
+    } extends {
+        of: McpAuthInfo;
+    } ? never : McpSession);
+}
+declare module "express-serve-static-core" {
+    interface Request extends SessionProperty {
+    }
+}
 interface RequestBudget {
     readonly subject: string;
     readonly window: string;
@@ -22,4 +44,4 @@ declare global {
 }
 declare function budgetOf(req: IncomingMessage): RequestBudget;
 export { budgetOf as b };
-export type { BudgetJson as B, RequestBudget as R };
+export type { AuthenticatedRequest as A, BudgetJson as B, Dialect as D, RequestBudget as R, SessionProperty as S };

@@ -1,8 +1,9 @@
 // Written by npm run api-report. Do not edit.
-import { R as RefusalFigures, c as DenyOptions, M as Middleware } from "./deny.js";
-import { Request } from "express";
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Request, Response, NextFunction } from "express";
 import { C as Clock } from "./clock.js";
-import "./budget-of.js";
+import createError from "http-errors";
+import { D as Dialect } from "./budget-of.js";
 interface Bar {
     readonly fromMs: number;
     readonly toMs: number;
@@ -33,12 +34,67 @@ interface Advice {
     readonly limits: readonly LimitAdvice[];
     readonly distribution: readonly Bar[];
 }
-interface ThrottleHeaders {
-    readonly throttle?: boolean;
-    readonly throttleOnRefusal?: boolean;
-    readonly rateLimit?: boolean;
+type Middleware = (req: IncomingMessage, res: ServerResponse, next: (err?: any) => void) => void;
+type DenialHeaders = Readonly<Record<string, string>>;
+interface Denial {
+    readonly status: 400 | 401 | 403 | 429 | 503;
+    readonly code: string;
+    readonly message: string;
+    readonly headers: DenialHeaders;
+    readonly reason?: string;
+    readonly figures?: RefusalFigures;
+    readonly cause?: unknown;
 }
-type EventStreams = "whole" | "header";
+interface RefusalFigures {
+    readonly window: string;
+    readonly limitMs: number;
+    readonly spentMs: number;
+    readonly heldMs: number;
+    readonly othersAgeMs: number | null;
+}
+interface DenialFields {
+    readonly code: string;
+    readonly reason: string | undefined;
+    readonly headers: DenialHeaders;
+}
+declare const InvalidRequestError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare class InvalidRequestError extends InvalidRequestError_base {
+}
+declare const UnauthorizedError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare class UnauthorizedError extends UnauthorizedError_base {
+}
+declare const InsufficientScopeError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare class InsufficientScopeError extends InsufficientScopeError_base {
+}
+declare const ThrottledError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare class ThrottledError extends ThrottledError_base {
+    readonly figures: RefusalFigures | undefined;
+    constructor(denial: Denial);
+}
+declare const UnavailableError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare class UnavailableError extends UnavailableError_base {
+}
+type DenialError = InvalidRequestError | UnauthorizedError | InsufficientScopeError | ThrottledError | UnavailableError;
+type ErrorForm = "xml" | "json" | "problem";
+interface ErrorFormat {
+    readonly default?: ErrorForm | undefined;
+    readonly xml?: string | undefined;
+    readonly json?: string | undefined;
+    readonly xmlNamespace?: string | undefined;
+}
+type ErrorFormatOption = ErrorFormat | "json" | "problem";
+type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => unknown;
+interface ErrorResponseOptions {
+    readonly errorFormat?: ErrorFormatOption | undefined;
+    readonly dialect?: Dialect | undefined;
+}
+interface DenyOptions extends ErrorResponseOptions {
+    readonly onDenied?: OnDenied | undefined;
+}
+interface UsageStore {
+    addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
+    readUsage?(policy: string, hours: readonly number[]): Promise<readonly Readonly<Record<string, string>>[]>;
+}
 interface AdmittedMessage {
     readonly req: Request;
     readonly subject: string;
@@ -78,10 +134,7 @@ interface OverloadMessage {
     readonly delayMs: number;
     readonly refused: number;
 }
-interface UsageStore {
-    addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
-    readUsage?(policy: string, hours: readonly number[]): Promise<readonly Readonly<Record<string, string>>[]>;
-}
+type SubjectDigest = (subject: string) => string;
 interface Report {
     readonly subject?: string;
     readonly id: string;
@@ -130,7 +183,6 @@ interface AnswerFigures {
     readonly carried: number;
     readonly before?: number;
 }
-type SubjectDigest = (subject: string) => string;
 interface ThrottleStore extends UsageStore {
     serverOf(id: string): StoreServer;
     watch(watcher: StoreWatcher): void;
@@ -156,6 +208,11 @@ interface StoreWatcher {
     ready(server: StoreServer): void;
     gone(server: StoreServer): void;
 }
+interface ThrottleHeaders {
+    readonly throttle?: boolean | "always";
+    readonly rateLimit?: boolean;
+}
+type EventStreams = "whole" | "header";
 interface Usage {
     readonly window: string;
     readonly limitMs: number | null;
@@ -212,5 +269,5 @@ interface AdviseOptions {
     readonly limitsMs?: readonly number[] | undefined;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
-export { throttle as t };
-export type { AdmittedMessage as A, Bar as B, ChargedMessage as C, EventStreams as E, LimitAdvice as L, OverloadMessage as O, RefusedMessage as R, StoreMessage as S, Throttle as T, Usage as U, WaitOptions as W, Advice as a, AdviseOptions as b, LimitMs as c, OverloadOptions as d, RouteWindow as e, SyncedMessage as f, ThrottleHeaders as g, ThrottleOptions as h, ThrottleStore as i };
+export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as k, ThrottledError as t, UnavailableError as u, throttle as w };
+export type { AdmittedMessage as A, Bar as B, ChargedMessage as C, DenyOptions as D, ErrorResponseOptions as E, LimitAdvice as L, Middleware as M, OnDenied as O, RefusalFigures as R, StoreMessage as S, Throttle as T, WaitOptions as W, ThrottleStore as a, Advice as b, AdviseOptions as c, Denial as d, DenialError as e, DenialHeaders as f, ErrorForm as g, ErrorFormat as h, ErrorFormatOption as i, EventStreams as j, LimitMs as l, OverloadMessage as m, OverloadOptions as n, RefusedMessage as o, RouteWindow as p, SyncedMessage as q, ThrottleHeaders as r, ThrottleOptions as s, Usage as v };

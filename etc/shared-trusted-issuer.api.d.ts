@@ -1,6 +1,7 @@
 // Written by npm run api-report. Do not edit.
-import { C as CheckClaims, R as ReadSession, F as FetchFunction } from "./fetch-json.js";
+import { F as FetchFunction } from "./fetch-json.js";
 import { A as Algorithm, a as KeyOptions } from "./key-options.js";
+import { C as CheckClaims, R as ReadSession } from "./session.js";
 type ClaimPath = string | readonly string[];
 type Tenants = readonly string[] | ((tenant: string) => boolean | Promise<boolean>);
 interface AudienceInstead {
@@ -31,4 +32,4 @@ interface TokenOptions {
 }
 type RequiredValues = Readonly<Record<string, string | number | boolean | readonly (string | number | boolean)[]>>;
 type IssuerOptions = TokenOptions & KeyOptions;
-export type { Audience as A, ClaimPath as C, IssuerOptions as I, RequiredValues as R, Tenants as T, AudienceInstead as a, TokenOptions as b };
+export type { Audience as A, ClaimPath as C, IssuerOptions as I, RequiredValues as R, TokenOptions as T, AudienceInstead as a, Tenants as b };

@@ -1,6 +1,6 @@
 // Written by npm run api-report. Do not edit.
-import { Algorithm, Jwk } from "../bearer/index.js";
-import { Clock } from "../bearer/index.js";
+import { Algorithm, Jwk } from "../index.js";
+import { Clock } from "../index.js";
 import "node:crypto";
 import "../shared/json.js";
 type DevAlgorithm = Exclude<Algorithm, `HS${string}`>;

@@ -116,13 +116,6 @@ app.get('/', requireBearer({ optional: true }), throttle(), (req, res) => {
   else res.send(known.clientId.length)
   res.json({ kind: session?.kind, leftMs: req.throttle?.leftMs })
 })`)}`,
-  'throttle alone': `import { budgetOf, throttle } from 'express-tollgate/throttle'
-const app = express()
-app.get('/:id', throttle(), (req, res) => {
-  // @ts-expect-error nothing declares it
-  void req.auth
-  res.json({ id: req.params.id, leftMs: req.throttle?.leftMs, spentMs: budgetOf(req).spentMs })
-})`,
   'express-oauth2-jwt-bearer': `import { auth } from 'express-oauth2-jwt-bearer'
 ${ours}${routes("app.get('/old', auth(), throttle(), (req, res) => void res.json({ sub: req.auth?.payload.sub }))")}`,
   'express-jwt': `import { expressjwt, type Request as JwtRequest } from 'express-jwt'
@@ -137,14 +130,8 @@ ${ours}${routes("app.get('/old', throttle(), (req, res) => void res.json({ user:
 ${ours}${routes("app.get('/old', throttle(), (req, res) => void res.json({ user: req.auth.userId.toFixed() }))")}`,
   'auth of its own, a function': `declare global { namespace Express { interface Request { auth: { userId: string } & (() => { userId: string }) } } }
 ${ours}${routes("app.get('/old', throttle(), (req, res) => void res.json({ user: req.auth().userId, same: req.auth.userId }))")}`,
-  'auth of its own, on the type of Express': `import { requireBearer, sessionOf, type Session } from 'express-tollgate/bearer'
-import { budgetOf, throttle } from 'express-tollgate/throttle'
-declare module 'express-serve-static-core' { interface Request { auth?: { userId: number } } }
-${routes("app.get('/old', throttle(), (req, res) => void res.json({ user: req.auth?.userId.toFixed() }))")}`,
-  'auth of its own, in an interface of its own': `import { requireBearer, sessionOf, type Session } from 'express-tollgate/bearer'
-import { budgetOf, throttle } from 'express-tollgate/throttle'
-interface OwnRequest extends express.Request { auth: { userId: number } }
-${routes("app.get('/old', (req, res) => void res.json({ user: (req as OwnRequest).auth.userId.toFixed() }))")}`,
+  'auth of its own, in an interface of its own': `interface OwnRequest extends Omit<express.Request, 'auth'> { auth: { userId: number } }
+${ours}${routes("app.get('/old', (req, res) => void res.json({ user: (req as OwnRequest).auth.userId.toFixed() }))")}`,
 }
 
 /** Apps beside MCP's SDK: with its own type of `req.auth`, and with no part of it that declares one. */
