@@ -16,23 +16,6 @@ export function hasLeft(res: ServerResponse): boolean {
   return isOver(res) && !res.writableEnded
 }
 
-/**
- * Whether the client closed a connection that is closed, and not the app: a handler that destroys its request, response
- * or socket, and Express, which does so where a handler fails after its header, have ended the request.
- */
-export function hasClientLeft(res: ServerResponse): boolean {
-  const stream = http2Stream(res)
-  if (stream !== undefined) return stream.rstCode !== 0 // RFC 9113 §7: NO_ERROR where the app itself closed it
-  const socket = (res.req as IncomingMessage | undefined)?.socket
-  return socket !== undefined && (socket.readableEnded || isOfNetwork(socket.errored))
-}
-
-/** System errors of a connection, and those of a request that ends amid its parsing. */
-function isOfNetwork(err: Error | null | undefined): boolean {
-  const { code, syscall } = (err ?? {}) as NodeJS.ErrnoException
-  return syscall !== undefined || code === 'ECONNRESET' || code === 'EPIPE' || code?.startsWith('HPE_') === true
-}
-
 /** Whether the last `write()` filled the response's buffer. */
 export function needsDrain(res: ServerResponse): boolean {
   return writableOf(res).writableNeedDrain

@@ -3,7 +3,7 @@ import { ReadStream } from 'node:fs'
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { AbandonedRequest } from './abandoned-request'
-import { forgetQueued, hasClientLeft, isOver, needsDrain, watchQueued } from './client-gone'
+import { forgetQueued, isOver, needsDrain, watchQueued } from './client-gone'
 import { type Clock, nowUs, systemClock } from '../clock'
 import { GivenFields, type HeaderFields } from './given-fields'
 import { usageError } from '../help'
@@ -223,6 +223,16 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     if (this.#abandoned?.isWrittenOff) this.#observer?.late(lateUs, now, true)
   }
 
+  /** By the app; or by a pipeline whose client has gone. */
+  destroying(res: ServerResponse): void {
+    if (this.#endedAt !== undefined || this.#isGone) return
+    if (isOver(res)) return this.closed()
+    this.#resume(READER | SENDER)
+    const now = (this.#endedAt = nowUs(this.clock))
+    if (this.#isBegun) this.#observer?.aborted(now)
+    this.#finish(now)
+  }
+
   // --- UploadObserver
 
   uploadAwaited(): void {
@@ -250,11 +260,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     const now = nowUs(this.clock)
     this.#resume(READER | SENDER)
     this.#isGone = true
-    if (!hasClientLeft(this.res)) {
-      this.#endedAt = now
-      if (this.#isBegun) this.#observer?.aborted(now)
-      this.#finish(now)
-    } else if (this.#isBegun) this.#abandon(now)
+    if (this.#isBegun) this.#abandon(now)
   }
 
   piped(source: unknown): void {

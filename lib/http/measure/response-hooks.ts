@@ -6,6 +6,7 @@ interface Methods {
   writeHead: Method<[status: number, ...rest: unknown[]]>
   write: Method<unknown[]>
   end: Method<unknown[]>
+  destroy: Method<unknown[]>
 }
 type Method<Args extends unknown[]> = (this: ServerResponse, ...args: Args) => unknown
 
@@ -20,6 +21,7 @@ export interface ResponseHooks {
   /** @param isFlowing what `write()` returned */
   written(res: ServerResponse, isFlowing: unknown): void
   ending(res: ServerResponse): void
+  destroying(res: ServerResponse): void
 }
 
 const hooked: unique symbol = sharedSymbol('hooks') as never
@@ -42,6 +44,9 @@ export function hookResponse(res: ServerResponse, hooks: ResponseHooks): void {
   methods.writeHead = hookedWriteHead
   methods.write = hookedWrite
   methods.end = hookedEnd
+  if (typeof methods.destroy !== 'function') return // what stands in for a response may lack it
+  keepOwn(methods, hooks, 'destroy')
+  methods.destroy = hookedDestroy
 }
 
 /** The hooks that are on a response. */
@@ -76,4 +81,9 @@ function hookedWrite(this: Hooked, ...args: unknown[]): unknown {
 function hookedEnd(this: Hooked, ...args: unknown[]): unknown {
   hooksOf(this)?.ending(this)
   return Reflect.apply(originalOf(this, 'end'), this, args)
+}
+
+function hookedDestroy(this: Hooked, ...args: unknown[]): unknown {
+  hooksOf(this)?.destroying(this)
+  return Reflect.apply(originalOf(this, 'destroy'), this, args)
 }

@@ -25,7 +25,7 @@ import type { StallSharing, StalledRequest } from './stalls'
 
 /** The longest charge in one call: a day. */
 export const MOST_CHARGE_MS = 86_400_000
-/** A request whose client has gone is written off unseen after at most this, unless its price is higher. */
+/** A request whose client has gone is written off unseen after at most this, unless its learned price is higher. */
 const UNSEEN_MOST_US = 3_000_000
 
 /** What is the same for all requests of a throttle. */
@@ -313,7 +313,8 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       if (hold.state === 'ended') continue
       const unseenUs = Math.min((hold.limitUs / PLACES) * (hold.account.strain / NO_STRAIN), UNSEEN_MOST_US)
-      waitUs = Math.max(waitUs, Math.max(hold.priceUs, unseenUs) - hold.takenUs(now))
+      const learnedUs = hold.route.subjects > 0 ? this.priceUs(hold) : 0 // a guess says nothing of the handler
+      waitUs = Math.max(waitUs, Math.max(learnedUs, unseenUs) - hold.takenUs(now))
     }
     return waitUs === -Infinity ? Infinity : Math.max(0, waitUs)
   }

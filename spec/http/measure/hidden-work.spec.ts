@@ -122,7 +122,7 @@ describe('throttle() and responses behind others in a pipeline', () => {
     clock.advance(60_000)
     await until(() => held() === 0)
     assert.equal(handled.length, begun) // none of those that waited begins for nobody
-    assert.equal(await spentMs(), 500 * begun) // each is written off at its price
+    assert.equal(await spentMs(), (1_000 / 32) * begun) // each is written off
   })
 })
 
@@ -162,8 +162,8 @@ describe('throttle() and a client that goes away before it is asked', () => {
       for (const { req } of handled) assert.equal(budgetOf(req).signal.aborted, true)
       clock.advance(60_000)
       await until(() => held() === 0)
-      // The look at the signal came at once: each is written off at its price.
-      assert.equal(await spentMs(), 500 * handled.length)
+      // The look at the signal came at once: each is written off after a 32nd of the limit.
+      assert.equal(await spentMs(), (1_000 / 32) * handled.length)
     })
   }
 
@@ -253,7 +253,7 @@ describe('throttle() and an upgrade request', () => {
     socket.resetAndDestroy()
     await until(() => handled[0]?.req.socket.closed)
     clock.advance(60_000)
-    assert.equal(await spentMs(), 500)
+    assert.equal(await spentMs(), 1_000 / 32)
   })
 })
 
