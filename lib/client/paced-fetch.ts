@@ -1,7 +1,7 @@
 import { optionError } from '../http/help'
 import { type ClientClock, systemClock } from './clock'
 import { type Outcome, Pacer, type Passage } from './pacer'
-import { processingMs, retryAfterMs, toldWindows } from './response-fields'
+import { isCached, processingMs, retryAfterMs, toldWindows } from './response-fields'
 
 /** `fetch`, as browsers and Node have it. */
 export type Fetch = typeof globalThis.fetch
@@ -52,8 +52,10 @@ const IDEMPOTENT = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']
  *
  * A 429 was not executed, so any method is sent again; a 503 may have been, so only methods that are idempotent
  * (RFC 9110 §9.2.2). `init.body` that is a stream is never sent again; a `Request` is, since its body is copied before
- * each time. A response that a redirect to another origin led to is returned as it is: nothing is learned from it. Network
- * errors are passed on. An aborted `signal` rejects also while the request waits.
+ * each time. Network errors are passed on. An aborted `signal` rejects also while the request waits.
+ *
+ * Nothing is learned of the budget from a cache (`Age` above 0), nor from another origin that a redirect led to, whose
+ * response is returned as it is. A 429 of something beside the throttle, such as a counter, holds its own route only.
  *
  * @throws {RangeError} naming the option that is out of its range
  * @throws {TypeError} naming the option that is of another type or not known
@@ -78,12 +80,11 @@ export function pacedFetch(options: PacedFetchOptions = {}): Fetch {
       const cameAt = clock.now()
       const passage = await admission(pacer, route, mayWaitMs, signal)
       mayWaitMs -= passage.sentAt - cameAt
-      const request = again && input instanceof Request ? input.clone() : input
       let response: Response | undefined
       let isOwn = false
       try {
-        response = await send(request, init)
-        isOwn = response.url === '' || originOf(response.url) === origin
+        response = await send(again && isRequest(input) ? input.clone() : input, init)
+        isOwn = !response.url || originOf(response.url) === origin // without one: a mock's
       } finally {
         pacer.left(passage, response && isOwn ? outcome(response, clock) : undefined)
       }
@@ -92,7 +93,7 @@ export function pacedFetch(options: PacedFetchOptions = {}): Fetch {
       if (waitMs > mayWaitMs) return response
       mayWaitMs -= waitMs
       await (onRetry?.({ url, status: response.status, waitMs, attempt }) as unknown) // it may be async
-      await response.body?.cancel().catch(() => undefined) // it may have been cut off: it is not wanted
+      discard(response.body)
       await pause(waitMs, clock, signal)
     }
   }
@@ -100,18 +101,38 @@ export function pacedFetch(options: PacedFetchOptions = {}): Fetch {
 
 /** What the loop above needs to know of the two arguments of `fetch`. */
 function description(input: Parameters<Fetch>[0], init: Parameters<Fetch>[1]) {
-  const request = input instanceof Request ? input : undefined
-  const body: unknown = init?.body
+  const request = isRequest(input) ? input : undefined
   return {
     url: request?.url ?? (input as string | URL).toString(),
     method: (init?.method ?? request?.method ?? 'GET').toUpperCase(),
     signal: init?.signal ?? request?.signal,
-    again: !(body instanceof ReadableStream) && !isAsyncIterable(body),
+    again: !isStream(init?.body),
   }
 }
 
-function isAsyncIterable(body: unknown): boolean {
-  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
+/** A `Request` of any realm or package (undici, node-fetch, jsdom), of which there are as many classes. */
+function isRequest(input: Parameters<Fetch>[0]): input is Request {
+  const { url, method, clone } = (input ?? {}) as Partial<Request>
+  return typeof url === 'string' && typeof method === 'string' && typeof clone === 'function'
+}
+
+/** A stream of the web or of Node, or an async iterable: it can be read once. */
+function isStream(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null) return false
+  const { getReader, pipe } = body as { getReader?: unknown; pipe?: unknown }
+  return typeof getReader === 'function' || typeof pipe === 'function' || Symbol.asyncIterator in body
+}
+
+/** Lets go of a body that nobody will read: a stream of the web, or of Node where `fetch` is node-fetch. */
+function discard(body: unknown): void {
+  const { cancel, destroy, on } = (body ?? {}) as Record<'cancel' | 'destroy' | 'on', unknown>
+  // Not waited for: the body may be cut off, or belong to a mock whose cancellation never ends.
+  if (typeof cancel === 'function')
+    return void Promise.resolve(body)
+      .then(cancel.call.bind(cancel))
+      .catch(() => undefined)
+  if (typeof on === 'function') Reflect.apply(on, body, ['error', () => undefined])
+  if (typeof destroy === 'function') Reflect.apply(destroy, body, [])
 }
 
 /** Of a relative URL, as a browser takes one, the page's own. */
@@ -135,10 +156,10 @@ function admission(
   signal: AbortSignal | null | undefined,
 ): Promise<Passage> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason as Error)
+    if (signal?.aborted) return reject(abortReason(signal))
     const abort = () => {
       leave()
-      reject(signal?.reason as Error)
+      reject(abortReason(signal))
     }
     let leave = () => {}
     signal?.addEventListener('abort', abort, { once: true })
@@ -149,7 +170,14 @@ function admission(
   })
 }
 
-function outcome({ status, headers }: Response, clock: ClientClock): Outcome {
+/** The signals of older packages have no reason. */
+function abortReason(signal: AbortSignal | null | undefined): Error {
+  return (signal?.reason as Error | undefined) ?? new DOMException('This operation was aborted', 'AbortError')
+}
+
+/** Undefined where a cache answered, which knows nothing of the user's budget. */
+function outcome({ status, headers }: Response, clock: ClientClock): Outcome | undefined {
+  if (isCached(headers)) return undefined
   return {
     tookMs: processingMs(headers),
     windows: toldWindows(headers),
@@ -169,10 +197,10 @@ function pauseMs({ headers }: Response, attempt: number, clock: ClientClock): nu
 
 function pause(ms: number, clock: ClientClock, signal: AbortSignal | null | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason as Error)
+    if (signal?.aborted) return reject(abortReason(signal))
     const abort = () => {
       cancel()
-      reject(signal?.reason as Error)
+      reject(abortReason(signal))
     }
     const cancel = clock.after(ms, () => {
       signal?.removeEventListener('abort', abort)

@@ -23,10 +23,10 @@ export interface Passage {
 
 /** What came of a request. */
 export interface Outcome {
-  /** `X-PROCESSING-TIME`. */
+  /** `X-PROCESSING-TIME`. A service that measures its answers measures its refusals, too. */
   readonly tookMs: number | undefined
   readonly windows: readonly ToldWindow[]
-  /** The request was refused: no time is left until this has passed. */
+  /** The request was refused with 429: this is its `Retry-After`. */
   readonly refusedForMs: number | undefined
 }
 
@@ -56,6 +56,8 @@ export class Pacer {
   readonly #concurrency: number
   readonly #windows = new Map<string, ClientWindow>()
   readonly #routes = new Map<string, Route>()
+  /** Routes that something beside the throttle refused, such as a counter, and when they may be asked again. */
+  readonly #heldUntil = new Map<string, number>()
   readonly #flying = new Set<Passage>()
   readonly #queue = new Set<Waiting>()
   /** The windows of the last response; a route not known yet is taken to have the same. */
@@ -97,33 +99,58 @@ export class Pacer {
     this.#pump()
   }
 
-  #learn({ route: name, sentAt }: Passage, { tookMs, windows: told, refusedForMs }: Outcome, now: number): void {
+  #learn({ route: name, sentAt }: Passage, outcome: Outcome, now: number): void {
+    const { tookMs, windows: told, refusedForMs } = outcome
+    if (refusedForMs !== undefined) return this.#refused(name, outcome, refusedForMs, sentAt, now)
+    const route = tookMs === undefined ? undefined : this.#price(name, tookMs, now - sentAt)
+    const windows = this.#tell(told, sentAt, now)
+    if (windows.length === 0 && this.#usual?.some(({ isTold }) => isTold)) return // such as a 401: it says nothing of them
+    if (route !== undefined) route.windows = windows
+    this.#usual = windows
+  }
+
+  /** Returns what the route costs, with the last request in it. */
+  #price(name: string, tookMs: number, passedMs: number): Route {
+    this.#spentMs += tookMs
+    const lagMs = Math.max(0, passedMs - tookMs)
     let route = this.#routes.get(name)
-    if (tookMs !== undefined && refusedForMs === undefined) {
-      this.#spentMs += tookMs
-      const lagMs = Math.max(0, now - sentAt - tookMs)
-      if (route === undefined) {
-        if (this.#routes.size >= MOST_ROUTES) this.#routes.clear()
-        route = { costMs: tookMs, deviationMs: tookMs / 2, lagMs, windows: [] }
-        this.#routes.set(name, route)
-      } else {
-        route.deviationMs += WEIGHT * (Math.abs(tookMs - route.costMs) - route.deviationMs)
-        route.costMs += WEIGHT * (tookMs - route.costMs)
-        route.lagMs += WEIGHT * (lagMs - route.lagMs)
-      }
-    }
-    if (refusedForMs !== undefined) {
-      for (const window of this.#windowsOf(name) ?? [this.#window('')]) window.exhaust(now + refusedForMs, now)
+    if (route === undefined) {
+      if (this.#routes.size >= MOST_ROUTES) this.#routes.clear()
+      route = { costMs: tookMs, deviationMs: tookMs / 2, lagMs, windows: [] }
+      this.#routes.set(name, route)
     } else {
-      const windows = told.map((one) => {
-        const window = this.#window(one.name)
-        window.tell(one, sentAt, now, this.#spentMs + this.#flyingMs(now))
-        return window
-      })
-      if (windows.length === 0 && this.#usual !== undefined) return // such as a 401: it says nothing of them
-      if (route !== undefined) route.windows = windows
-      this.#usual = windows
+      route.deviationMs += WEIGHT * (Math.abs(tookMs - route.costMs) - route.deviationMs)
+      route.costMs += WEIGHT * (tookMs - route.costMs)
+      route.lagMs += WEIGHT * (lagMs - route.lagMs)
     }
+    return route
+  }
+
+  #tell(told: readonly ToldWindow[], sentAt: number, now: number): ClientWindow[] {
+    const ownMs = this.#spentMs + this.#flyingMs(now)
+    return told.map((one) => {
+      const window = this.#window(one.name)
+      window.tell(one, sentAt, now, ownMs)
+      return window
+    })
+  }
+
+  /** A refusal by the throttle holds its windows; one by something else, such as a counter, holds its route. */
+  #refused(name: string, { tookMs, windows }: Outcome, forMs: number, sentAt: number, now: number): void {
+    const until = now + forMs
+    this.#tell(windows, sentAt, now)
+    const known = this.#windowsOf(name)
+    const isMeasured = tookMs !== undefined || this.#routes.size === 0
+    let spent: ClientWindow[] = []
+    if (windows.length > 0) spent = windows.filter(({ leftMs }) => leftMs <= 0).map((one) => this.#window(one.name))
+    else if (isMeasured) spent = known?.length ? [...known] : [this.#window('')]
+    for (const window of spent) window.exhaust(until, now)
+    if (spent.length > 0) {
+      if (!this.#usual?.length) this.#usual = spent
+      return
+    }
+    if (this.#heldUntil.size >= MOST_ROUTES) this.#heldUntil.clear()
+    this.#heldUntil.set(name, until)
   }
 
   #window(name: string): ClientWindow {
@@ -176,9 +203,12 @@ export class Pacer {
    */
   #waitMs({ route: name, until }: Waiting, shut: Set<ClientWindow>, now: number): number {
     const mostMs = Math.max(0, until - now)
+    const heldMs = this.#heldMs(name, now)
+    if (heldMs > 0) return heldMs > mostMs ? 0 : heldMs // a longer wait is not begun
     const windows = this.#windowsOf(name)
     const isAlone = this.#flying.size === 0
-    if (windows === undefined) return isAlone ? 0 : mostMs // the first finds out
+    const isKnown = windows?.every((window) => window.isTold || window.leftMs(now) <= 0)
+    if (windows === undefined || !isKnown) return isAlone ? 0 : mostMs // the first finds out
     const route = this.#routes.get(name)
     const { costMs, lagMs } = route ? { costMs: route.costMs + 2 * route.deviationMs, lagMs: route.lagMs } : this.#any()
     let waitMs = 0
@@ -200,6 +230,13 @@ export class Pacer {
       shut.add(window)
     }
     return Math.min(waitMs, mostMs)
+  }
+
+  #heldMs(name: string, now: number): number {
+    const until = this.#heldUntil.get(name)
+    if (until === undefined || until > now) return (until ?? now) - now
+    this.#heldUntil.delete(name)
+    return 0
   }
 
   /** What a request costs whose route is not known: as much as the dearest. */

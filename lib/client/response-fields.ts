@@ -9,6 +9,14 @@ export interface ToldWindow {
   readonly windowMs: number | undefined
 }
 
+/**
+ * Whether a cache answered, and not the service (RFC 9111 §4.2.3, §5.1): what such a response says of a budget is old, and
+ * may be of another user. Caches that write `Age: 0` on each response have asked the service just now.
+ */
+export function isCached(headers: Headers): boolean {
+  return (whole(headers.get('age')) ?? 0) > 0
+}
+
 /** What a response says of the time it took, in whole milliseconds. */
 export function processingMs(headers: Headers): number | undefined {
   return whole(headers.get('x-processing-time'))

@@ -80,6 +80,11 @@ export class ClientWindow {
     return this.#rate * Math.exp(-Math.max(0, now - this.#toldAt) / this.#fadesMs)
   }
 
+  /** The service has told its limit. */
+  get isTold(): boolean {
+    return this.limitMs < Infinity
+  }
+
   /** Nothing is known to be spent of it. */
   isFresh(now: number): boolean {
     return this.leftMs(now) >= this.limitMs
