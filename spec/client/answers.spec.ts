@@ -115,7 +115,7 @@ describe('pacedFetch() whose first answer is a 429', () => {
   for (const [what, headers] of [
     ['with RateLimit fields', { rateLimit: true }],
     ['without', {}],
-    ['with the X-THROTTLE fields', { throttleOnRefusal: true }],
+    ['with the X-THROTTLE fields', { throttle: 'always' }],
   ] as const) {
     it(`sends the others when it says, and then no more than there is time for: ${what}`, async (t) => {
       const { clock, client, seen, retries } = await api(t, (app, clock) =>
