@@ -2,8 +2,8 @@
 import { Request, Router, RequestHandler, Response } from "express";
 import { Dialect } from "../index.js";
 import { webcrypto, KeyObject } from "node:crypto";
-import { Clock } from "../index.js";
 import { Placement } from "../index.js";
+import { Clock } from "../index.js";
 import { FetchFunction } from "../index.js";
 import { R as RedisClient } from "../shared/redis-client.js";
 import "../shared/session.js";
@@ -29,19 +29,6 @@ interface UserDirectory {
     authenticate(username: string, password: string): Promise<User | LoginRefusal | undefined>;
     findUser(id: string): Promise<User | undefined>;
     findAccount?(username: string): Promise<string | undefined>;
-}
-interface ClientMetadata {
-    readonly client_id?: string | undefined;
-    readonly redirect_uris: readonly string[];
-    readonly client_name: string;
-    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
-    readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
-    readonly response_types: readonly "code"[];
-    readonly scope?: string | undefined;
-    readonly client_uri?: string | undefined;
-    readonly post_logout_redirect_uris?: readonly string[] | undefined;
-    readonly require_pushed_authorization_requests?: boolean | undefined;
-    readonly dpop_bound_access_tokens?: boolean | undefined;
 }
 type SigningKeyInput = string | Pick<webcrypto.JsonWebKey, "kty"> | KeyObject;
 type PublicKeyInput = SigningKeyInput;
@@ -219,10 +206,23 @@ interface SigningKey {
     readonly kid?: string | undefined;
     readonly activeFrom?: Date | number | undefined;
 }
+interface ClientMetadata {
+    readonly client_id?: string | undefined;
+    readonly redirect_uris: readonly string[];
+    readonly client_name: string;
+    readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
+    readonly grant_types: readonly ("authorization_code" | "refresh_token")[];
+    readonly response_types: readonly "code"[];
+    readonly scope?: string | undefined;
+    readonly client_uri?: string | undefined;
+    readonly post_logout_redirect_uris?: readonly string[] | undefined;
+    readonly require_pushed_authorization_requests?: boolean | undefined;
+    readonly dpop_bound_access_tokens?: boolean | undefined;
+}
 interface LoginLimits {
-    readonly perAccount: number;
-    readonly perAddress: number;
-    readonly windowSec: number;
+    readonly perAccount?: number | undefined;
+    readonly perAddress?: number | undefined;
+    readonly windowSec?: number | undefined;
 }
 interface AuthorizationServerOptions {
     readonly issuer: string;
@@ -238,40 +238,44 @@ interface AuthorizationServerOptions {
     readonly idTokenScopes?: readonly string[] | "all" | undefined;
     readonly acr?: string | undefined;
     readonly tokenFrom?: readonly Placement[] | undefined;
-    readonly accessTokens?: {
-        readonly format?: "jwt" | "opaque" | undefined;
-        readonly lifetimeSec?: number | undefined;
-        readonly idleSec?: number | undefined;
-        readonly audience?: string | readonly string[] | undefined;
-    } | undefined;
-    readonly accessTokenClaims?: ((user: User | undefined, client: Client, scope: readonly string[]) => unknown) | undefined;
+    readonly accessTokens?: AccessTokenOptions | undefined;
+    readonly accessTokenClaims?: AccessTokenClaimsFunction | undefined;
     readonly requirePushedRequests?: boolean | undefined;
-    readonly dpop?: {
-        readonly maxProofAgeSec?: number | undefined;
-        readonly nonce?: boolean | undefined;
-    } | undefined;
+    readonly dpop?: DpopProofOptions | undefined;
     readonly registration?: RegistrationOptions | undefined;
-    readonly refreshTokens?: {
-        readonly lifetimeSec?: number | undefined;
-        readonly graceSec?: number | undefined;
-    } | undefined;
+    readonly refreshTokens?: RefreshTokenOptions | undefined;
     readonly codeLifetimeSec?: number | undefined;
-    readonly websiteSession?: {
-        readonly lifetimeSec?: number | undefined;
-        readonly idleSec?: number | undefined;
-    } | undefined;
-    readonly login?: {
-        readonly url: string;
-    } | undefined;
+    readonly websiteSession?: WebsiteSessionOptions | undefined;
+    readonly login?: SignInPageOptions | undefined;
     readonly loginEvents?: "hashed" | "plain" | undefined;
-    readonly loginLimits?: {
-        readonly [Name in keyof LoginLimits]?: number | undefined;
-    } | undefined;
+    readonly loginLimits?: LoginLimits | undefined;
     readonly pages?: PageOptions | undefined;
     readonly onError?: OnError | undefined;
     readonly log?: ((line: string) => void) | undefined;
     readonly clock?: Clock | undefined;
 }
+interface AccessTokenOptions {
+    readonly format?: "jwt" | "opaque" | undefined;
+    readonly lifetimeSec?: number | undefined;
+    readonly idleSec?: number | undefined;
+    readonly audience?: string | readonly string[] | undefined;
+}
+interface DpopProofOptions {
+    readonly maxProofAgeSec?: number | undefined;
+    readonly nonce?: boolean | undefined;
+}
+interface RefreshTokenOptions {
+    readonly lifetimeSec?: number | undefined;
+    readonly graceSec?: number | undefined;
+}
+interface WebsiteSessionOptions {
+    readonly lifetimeSec?: number | undefined;
+    readonly idleSec?: number | undefined;
+}
+interface SignInPageOptions {
+    readonly url: string;
+}
+type AccessTokenClaimsFunction = (user: User | undefined, client: Client, scope: readonly string[]) => unknown;
 type RegistrationGrant = Partial<Pick<Client, "realm" | "scopes" | "audiences" | "onwardOrigins" | "requireDpop">>;
 interface RegistrationOptions {
     readonly accept: (metadata: ClientMetadata, req: Request) => RegistrationGrant | false | Promise<RegistrationGrant | false>;
@@ -391,4 +395,4 @@ interface MemoryOAuthStoreOptions {
 }
 declare function memoryOAuthStore(options?: MemoryOAuthStoreOptions): OAuthStore;
 export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryOAuthStore, redisOAuthStore, userDirectory, verifyPassword };
-export type { AccessTokenClaims, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthStoreShare, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStore, RedisOAuthStoreOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession };
+export type { AccessTokenClaims, AccessTokenClaimsFunction, AccessTokenOptions, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, DpopProofOptions, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthStoreShare, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStore, RedisOAuthStoreOptions, RefreshTokenOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInPageOptions, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession, WebsiteSessionOptions };

@@ -20,14 +20,16 @@ export type OptionValues<Table extends OptionTable> = { readonly [Name in keyof 
  * Reads options by their table. Those that are left out, or undefined, get their defaults.
  *
  * @param factory name of the factory, or of the option that holds these: `requireBearer()`, `introspection`
+ * @param lines what to write in place of options that the factory does not have, by their names
  * @throws {TypeError|RangeError} naming the first option that is unknown or wrong
  */
 export function readOptions<Table extends OptionTable>(
   factory: string,
   given: unknown,
   table: Table,
+  lines?: Readonly<Record<string, string>>,
 ): OptionValues<Table> {
-  optionNames(factory, given, Object.keys(table))
+  optionNames(factory, given, Object.keys(table), lines)
   const prefix = factory.endsWith(')') ? '' : factory.endsWith(']') ? `${factory}: ` : `${factory}.`
   const values = Object.entries(table).map(([name, { is, must, fallback, ErrorClass }]) => {
     const value = (given as Record<string, unknown>)[name]

@@ -35,9 +35,15 @@ export function optionType(option: string, value: unknown, type: 'function' | 's
 
 /**
  * @param factory name of the factory in errors: `throttle`, `requireBearer()`, `routes['/tree']`
+ * @param lines what to write in place of options that the factory does not have, by their names
  * @throws {TypeError} naming the first unknown key of `options`, and the option that was probably meant
  */
-export function optionNames(factory: string, options: unknown, known: readonly string[]): void {
+export function optionNames(
+  factory: string,
+  options: unknown,
+  known: readonly string[],
+  lines: Readonly<Record<string, string>> = {},
+): void {
   if (isRequest(options)) throw uncalled(factory.replace(/\(\)$/, ''))
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw optionError(`${factory} takes an object of options; received ${shown(options)}`)
@@ -48,6 +54,8 @@ export function optionNames(factory: string, options: unknown, known: readonly s
     if (ambiguous && known.includes(ambiguous.instead)) {
       throw optionError(`${factory} has no option ${JSON.stringify(name)}: ${ambiguous.line}`)
     }
+    const line = ownEntry(lines, name)
+    if (line !== undefined) throw optionError(`${factory} has no option ${JSON.stringify(name)}: ${line}`)
     const meant = nearest(name, known)
     const all = known.join(', ')
     const has = meant === undefined ? `; it has ${all}` : `; did you mean ${JSON.stringify(meant)}? It has ${all}`

@@ -20,7 +20,8 @@ import { type SharedParts, dialectParts, sharedParts } from './parts'
 import type { ApprovedApp } from './records/consents'
 import type { Revocable } from './records/revocation-records'
 import type { WebsiteSession } from './records/website-sessions'
-import { type AuthorizationServerOptions, type ServerSettings, serverSettings } from './server-settings'
+import type { AuthorizationServerOptions } from './server-options'
+import { type ServerSettings, serverSettings } from './server-settings'
 import type { AccessTokenClaims } from './tokens/access-tokens'
 
 /** The server's router, with middleware and functions for the rest of the app. */

@@ -1,12 +1,21 @@
 export { authorizationServer, type AuthorizationServer } from './authorization-server'
-export type { AuthorizationServerOptions } from './server-settings'
+export type {
+  AccessTokenClaimsFunction,
+  AccessTokenOptions,
+  AuthorizationServerOptions,
+  DpopProofOptions,
+  RefreshTokenOptions,
+  RegistrationGrant,
+  RegistrationOptions,
+  SignInPageOptions,
+  WebsiteSessionOptions,
+} from './server-options'
 export type {
   OAuthLoginMessage,
   OAuthRefusedMessage,
   OAuthRevokedMessage,
   OAuthTokenIssuedMessage,
 } from './diagnostics'
-export type { RegistrationGrant, RegistrationOptions } from './server-settings'
 export type { SignIn, SignInInteraction, SignInRefusal } from './endpoints/own-page'
 export type { ApprovedApp } from './records/consents'
 export type { ClientMetadata } from './parameters/client-metadata'

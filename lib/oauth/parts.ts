@@ -40,7 +40,8 @@ const SKEW_SEC = 300
 
 /** What the endpoints are made of, whatever the dialect. */
 export function sharedParts(settings: ServerSettings) {
-  const { issuer, clock, accessTokens, refresh, session, registration, dpop, log, acr, login } = settings
+  const { issuer, clock, accessTokens, refreshTokens: refresh, websiteSession: session, registration } = settings
+  const { dpop, log, acr, login } = settings
   const { tokenFrom, requirePushedRequests, loginEvents } = settings
   const tokenMs = (accessTokens.lifetimeSec + SKEW_SEC) * 1_000
   const refreshMs = refresh.lifetimeSec * 1_000
@@ -70,7 +71,7 @@ export function sharedParts(settings: ServerSettings) {
     codes: new Codes(records, settings.codeLifetimeSec * 1_000, tokenMs),
     accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, clock),
     refreshTokens: new RefreshTokens(records, revocations, clock, refreshMs, refresh.graceSec === 0),
-    attempts: new LoginAttempts(records, settings.limits),
+    attempts: new LoginAttempts(records, settings.loginLimits),
     consents: new Consents(records, revocations, clock),
   }
 }

@@ -152,7 +152,11 @@ function warnOfHttp(uri: string): void {
 
 /** @throws {TypeError} naming the option, unless it is a list of at least one text */
 export function checkAudiences(option: string, audiences: unknown): void {
-  const isList = Array.isArray(audiences) && audiences.length > 0
-  if (isList && audiences.every((audience) => typeof audience === 'string' && audience !== '')) return
+  if (isAudienceList(audiences)) return
   throw optionError(`${option} must be a list of at least one audience; received ${shown(audiences)}`)
+}
+
+export function isAudienceList(audiences: unknown): boolean {
+  const isList = Array.isArray(audiences) && audiences.length > 0
+  return isList && audiences.every((audience) => typeof audience === 'string' && audience !== '')
 }

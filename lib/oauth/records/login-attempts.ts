@@ -1,3 +1,4 @@
+import type { Complete } from '../../http/options'
 import { hashOf } from '../../http/secret'
 import type { Records } from './records'
 
@@ -7,11 +8,11 @@ export interface LoginLimits {
    * Failures per account, 1 to 10,000. A device on which the user has signed in before has a counter of its own with
    * the same limit. All such devices of an account together may fail five times as often. Default 10.
    */
-  readonly perAccount: number
+  readonly perAccount?: number | undefined
   /** Failures per address, 1 to 1,000,000; an IPv6 address counts by its /56. Default 100. */
-  readonly perAddress: number
+  readonly perAddress?: number | undefined
   /** Seconds from the first failure until the counter resets, 1 to 86,400. Default 900. */
-  readonly windowSec: number
+  readonly windowSec?: number | undefined
 }
 
 /**
@@ -39,7 +40,7 @@ export class LoginAttempts {
 
   constructor(
     private readonly records: Records,
-    private readonly limits: LoginLimits,
+    private readonly limits: Complete<LoginLimits>,
   ) {
     this.windowMs = limits.windowSec * 1_000
   }

@@ -1,0 +1,40 @@
+/**
+ * What to write in place of other packages' options. `adapter` to `scopes` are those of oidc-provider, `model` is that of
+ * oauth2-server; others belong to a directory here.
+ */
+export const RIGHT_LINES: Readonly<Record<string, string>> = {
+  adapter:
+    'write store: redisOAuthStore(url), which keeps codes, tokens and sessions, and your database in clients and users',
+  jwks: 'write signingKeys: jwks.keys.map((key) => ({ key })); what stands in a PEM file is { key: pem }',
+  findAccount: 'write users: { authenticate, findUser }; findUser(id) returns { id, username, claims }',
+  ttl:
+    'write accessTokens: { lifetimeSec }, refreshTokens: { lifetimeSec }, websiteSession: { lifetimeSec } and ' +
+    'codeLifetimeSec; an id_token lives as long as an access token',
+  interactions:
+    "write login: { url: '/sign-in' } for a sign-in page of your own; its route calls server.interaction(req)",
+  interactionUrl: "write login: { url: '/sign-in' } for a sign-in page of your own",
+  cookies: 'leave it out: cookies are secrets of 256 bits, and pages are sealed with keys that derive from signingKeys',
+  claims: "write scopes: { profile: ['name', 'picture'] }, the claims of each scope",
+  extraTokenClaims: 'write accessTokenClaims: (user, client, scope) => ({ … })',
+  loadExistingGrant: "leave it out: approvals are kept by the server; an app's approval: 'auto' asks nobody",
+  features: 'each has an option of its own: registration, dpop, requirePushedRequests; the others are on',
+  pkce: "leave it out: PKCE is required; an app's requirePkce: false lifts that",
+  clientDefaults: 'write the values into each app of clientDirectory([…])',
+  clientBasedCORS: 'leave it out: apps in browsers may call the endpoints that they need from any origin',
+  issueRefreshToken: "write grants: ['authorization_code', 'refresh_token'] into the app",
+  rotateRefreshToken:
+    'leave it out: refresh tokens always rotate; refreshTokens: { graceSec } allows for lost responses',
+  conformIdTokenClaims: "write idTokenScopes: [] for true, 'all' for false",
+  responseTypes: 'write responseTypes into the app',
+  renderError: 'write pages: { brand, css, texts } for the look, onError and log for what went wrong',
+  acrValues: "write acr: '1', the strength of a login here",
+  model: 'write clients: { findClient }, users: { authenticate, findUser } and store: redisOAuthStore(url)',
+  secret: 'write signingKeys: [{ key: pem }], a private key that all processes share',
+  baseURL: "write issuer: 'https://ident.example.org'",
+  findClient: 'write clients: { findClient }',
+  findUser: 'write users: { authenticate, findUser }',
+  authenticate: 'write users: { authenticate, findUser }',
+  findAccountById: 'write users: { authenticate, findUser }',
+  redirectUris: 'write it into an app: clients: clientDirectory([{ clientId, name, redirectUris }])',
+  clientId: 'write it into an app: clients: clientDirectory([{ clientId, name, redirectUris }])',
+}
