@@ -5,7 +5,7 @@ import { type Answer, type AnswerFigures, GRANT_US, PARKED_US, type Report } fro
 import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from './rollover'
 import type { Server } from './window-clock'
 
-/** A subject's requests that run at once on a fresh budget; in proportion fewer as it is used. */
+/** A subject's requests that run at once on a fresh budget, where the policy states no `concurrency`. */
 export const PLACES = 32
 /** A request that was written off unseen counts as this part of a limit towards strain. */
 const WRITTEN_OFF = 1 / 4
@@ -47,11 +47,28 @@ class GrantedTime {
   us = 0
   /** Requests that may start from it at once. */
   places = 0
-  /** It was asked for under this limit, and serves no lower one. */
+  /** It was asked for under these terms, and serves no lower ones. */
   limitUs = 0
+  concurrency = 0
   until = 0
   /** It was granted to a subject that comes now and then: unused, it is left to lapse. */
   isStanding = false
+}
+
+/** What a request's policy grants its subject. */
+interface Terms {
+  readonly limitUs: number
+  /** Requests of the subject that run at once, over all processes. */
+  readonly concurrency: number
+}
+
+/**
+ * How many requests of a subject may run at once: its `concurrency`, and fewer where little of the limit is left. The
+ * same rule is in sync.lua.
+ */
+export function placesOf({ limitUs, concurrency }: Terms, usedUs: number, strain: number): number {
+  const byLimit = (Math.max(concurrency, PLACES) * (limitUs - usedUs)) / limitUs
+  return (Math.min(concurrency, byLimit) * NO_STRAIN) / strain
 }
 
 /** Terms of a policy that its accounts follow. */
@@ -81,6 +98,7 @@ class AccountState {
   end = 0
   /** The limit of the latest request; the highest of those that ran in this window, or left strain or a debt; the latest price. */
   limitUs = 0
+  concurrency = PLACES
   highestLimitUs = 0
   unitUs = 0
   /** Its cap for waits for clients. */
@@ -174,9 +192,9 @@ class AccountState {
     return this.others.held + this.others.ahead + this.own.heldUs(now)
   }
 
-  /** Whether one more may run at once: by the part of the limit that is left. One alone always may. */
-  hasPlace(limitUs: number, usedUs: number, live = this.own.live + this.others.running): boolean {
-    return live === 0 || (live + 1) * limitUs * this.strain <= PLACES * NO_STRAIN * (limitUs - usedUs)
+  /** Whether one more may run at once. One alone always may. */
+  hasPlace(of: Terms, usedUs: number, live = this.own.live + this.others.running): boolean {
+    return live === 0 || live + 1 <= placesOf(of, usedUs, this.strain)
   }
 
   /**
@@ -297,6 +315,7 @@ class AccountState {
     this.#askedAt = now
     const priceUs = (hold.priceUs = Math.min(hold.owner.priceUs(hold), limitUs))
     this.limitUs = limitUs
+    this.concurrency = hold.concurrency
     this.unitUs = priceUs
     this.clientWaitUs = hold.clientWaitUs
     if (priceUs * LARGE_PART <= limitUs) this.demandUs += priceUs
@@ -475,6 +494,7 @@ class AccountState {
       wish,
       wishPlaces: hotUs > 0 ? 2 * Math.max(1, this.peak) : Math.sign(wish),
       limit: first?.limitUs ?? (this.highestLimitUs || this.limitUs),
+      concurrency: first?.concurrency ?? this.concurrency,
     }
     this.sent = report
     this.sentAt = now
@@ -501,7 +521,7 @@ class AccountState {
     if (!this.#isRegular || !this.#isRecent(now) || unitUs * STANDING_PART > limitUs) return 0
     const usedUs = this.usedUs(now)
     const isHalfFree = 2 * (usedUs + others.held + others.ahead) <= limitUs
-    return isHalfFree && this.hasPlace(limitUs, usedUs, 2 * (own.live + others.running) + 1) ? STANDING * unitUs : 0
+    return isHalfFree && this.hasPlace(this, usedUs, 2 * (own.live + others.running) + 1) ? STANDING * unitUs : 0
   }
 
   /**
@@ -550,6 +570,7 @@ class AccountState {
     grant.us = ahead + granted
     grant.places = places + count
     grant.limitUs = report.limit
+    grant.concurrency = report.concurrency
     grant.until = sentAt + GRANT_US
     this.ownWhenHeard = own.usedUs(now) + own.heldUs(now)
     for (let hold = this.firstInLine; hold !== undefined; hold = hold.behind)

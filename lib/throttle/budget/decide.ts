@@ -34,7 +34,7 @@ export function decide(account: Account, hold: Hold, most: number, now: number):
   if (fits(account, hold, usedUs, now, server.isDown)) return 'start'
   if (!isDecided) return 'ask'
   if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
-  return hold.wait.maxUs > 0 ? 'wait' : noRoom(account, limitUs, usedUs, server.isDown)
+  return hold.wait.maxUs > 0 ? 'wait' : noRoom(account, hold, usedUs, server.isDown)
 }
 
 /** Whether the store, or this process, has considered so many of those who wait. */
@@ -66,35 +66,37 @@ export function decideWaiting(
   if (before === 0 && fits(account, hold, usedUs, now, isAlone)) return 'start'
   if (!hold.isConsidered && !isAlone) return 'wait'
   if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
-  if (now >= hold.waitsUntil) return noRoom(account, limitUs, usedUs, isAlone)
+  if (now >= hold.waitsUntil) return noRoom(account, hold, usedUs, isAlone)
   return before < wait.perSubject ? 'wait' : isAlone ? 'outage' : 'queue'
 }
 
-function noRoom(account: Account, limitUs: number, usedUs: number, isAlone: boolean): RefusalReason {
+function noRoom(account: Account, hold: Hold, usedUs: number, isAlone: boolean): RefusalReason {
   if (isAlone) return 'outage'
-  return account.hasPlace(limitUs, usedUs) ? 'reserved' : 'concurrency'
+  return account.hasPlace(hold, usedUs) ? 'reserved' : 'concurrency'
 }
 
 /** Whether a request may start now, by what this process knows or was granted. */
-function fits(account: Account, { priceUs, limitUs }: Hold, usedUs: number, now: number, isAlone: boolean): boolean {
+function fits(account: Account, hold: Hold, usedUs: number, now: number, isAlone: boolean): boolean {
   const { server, grant, own } = account
+  const { priceUs, limitUs, concurrency } = hold
   if (server.isMemory) {
-    if (!account.hasPlace(limitUs, usedUs)) return false
+    if (!account.hasPlace(hold, usedUs)) return false
     return priceUs <= limitUs - usedUs - account.reservedUs(now) || (own.live === 0 && usedUs <= limitUs)
   }
-  if (isAlone) return fitsShare(account, priceUs, limitUs, usedUs, now)
-  const isGranted = priceUs <= grant.us && grant.places > 0 && limitUs >= grant.limitUs && now < grant.until
-  return isGranted && (own.live === 0 || account.hasPlace(limitUs, usedUs))
+  if (isAlone) return fitsShare(account, hold, usedUs, now)
+  const isGranted = priceUs <= grant.us && grant.places > 0 && now < grant.until
+  const isServed = limitUs >= grant.limitUs && concurrency >= grant.concurrency
+  return isGranted && isServed && (own.live === 0 || account.hasPlace(hold, usedUs))
 }
 
 /**
  * Without the store a process uses no more than its share. A request whose price is beyond what is left of it runs alone, in
  * an outage that is no short one.
  */
-function fitsShare(account: Account, priceUs: number, limitUs: number, usedUs: number, now: number): boolean {
+function fitsShare(account: Account, hold: Hold, usedUs: number, now: number): boolean {
   const { own, server } = account
-  const leftUs = shareLeftUs(account, limitUs, now)
-  if (priceUs <= leftUs) return account.hasPlace(limitUs, usedUs, own.live * server.living)
+  const leftUs = shareLeftUs(account, hold.limitUs, now)
+  if (hold.priceUs <= leftUs) return account.hasPlace(hold, usedUs, own.live * server.living)
   return leftUs > 0 && own.live === 0 && server.isDown && now - server.downSince > LONG_OUTAGE_US
 }
 

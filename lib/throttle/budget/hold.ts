@@ -86,7 +86,10 @@ export class HoldRecord {
   /** What became of its wait. */
   waitEnd: WaitEnd | undefined = undefined
 
-  /** @param clientWaitUs all waits for the client are excused up to this, in µs a window */
+  /**
+   * @param clientWaitUs all waits for the client are excused up to this, in µs a window
+   * @param concurrency requests of the subject that run at once, over all processes
+   */
   constructor(
     public account: Account,
     readonly owner: HoldOwner,
@@ -94,6 +97,7 @@ export class HoldRecord {
     readonly clientWaitUs: number,
     readonly wait: WaitRule,
     readonly load: LoadShare = NOTHING_SHED,
+    readonly concurrency = 32,
   ) {}
 
   /** Whether it runs beside the subject's others: not while the request waits in another account's line. */

@@ -59,6 +59,8 @@ export interface Report {
   readonly wishPlaces: number
   /** The limit of the first that waits, or the highest of those that ran. */
   readonly limit: number
+  /** How many of the subject's requests may run at once, by the same request; else by the latest. A count. */
+  readonly concurrency: number
 }
 
 /** What the server answers to a report. */

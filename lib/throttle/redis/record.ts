@@ -31,7 +31,7 @@ const STATUS = ['closed', 'written', 'late', 'unreadable'] as const
 /** COMMAND in sync.lua: the figures of a report, in the order of the parameters of sync(). */
 const PARAMETERS = [
   ...(['starts', 'ends', 'seq', 'flags', 'used', 'held', 'running', 'excused', 'added'] as const),
-  ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit'] as const),
+  ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit', 'concurrency'] as const),
 ]
 
 /** The key of a subject's record. Windows of another length have another one: their numbers say something else. */

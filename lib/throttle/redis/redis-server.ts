@@ -1,6 +1,5 @@
 import type { RedisConnection } from '../../redis/redis-connection'
 import { script } from '../../redis/script'
-import { PLACES } from '../budget/account'
 import { type Answer, GRACE_US, LEASE_US, type Report, TICK_US } from '../budget/report'
 import type { OverloadMessage } from '../events'
 import type { Beat, StoreServer } from '../store/store'
@@ -15,7 +14,7 @@ const KEPT_MS = 60_000
 /** A process that misses three heartbeats is counted no more. */
 const LIVING_MS = 3_000
 const TOGETHER = 100
-const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US, PLACES]
+const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US]
 
 /** What all keys of a process have in common. */
 export interface Keys {

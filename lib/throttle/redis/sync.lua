@@ -13,13 +13,13 @@
 -- ARGV[1]  the process
 -- ARGV[2]  for each key a COMMAND, the figures of a Report: see lib/throttle/budget/report.ts
 -- ARGV[3]  lease: so long what is ahead stands; ARGV[4] grace: a field expires so long after all it holds should have
---          ended; ARGV[5] least: so long that is at least; ARGV[6] places on a fresh budget;
---          ARGV[7] and on: for each key the name to keep, or nothing
+--          ended; ARGV[5] least: so long that is at least;
+--          ARGV[6] and on: for each key the name to keep, or nothing
 -- Returns  the replies, packed, each a REPLY: the server's time; CLOSED (not the open window), WRITTEN, LATE (a later
 --          report is known, or the field is gone) or UNREADABLE; found: the seq that the field had; then the figures of an
 --          AnswerFigures; and behind them why a key is unreadable, for each that is
 local call, pack, unpacked, min, max, floor = redis.call, struct.pack, struct.unpack, math.min, math.max, math.floor
-local COMMAND, COMMAND_BYTES, REPLY = '<dddddddddddddddddd', 144, '<dddddddddddddddd'
+local COMMAND, COMMAND_BYTES, REPLY = '<ddddddddddddddddddd', 152, '<dddddddddddddddd'
 local CARRIES, CLEARS, NEWS = 1, 2, 4 -- flags of a command
 local FIELD, NEVER = '<I5i7I6I6I7I3I6i7I7', 2 ^ 55
 local SUMS = '<i7I6I6I7I3I6i7I3I6I6I7' -- longer ones would take three times the memory
@@ -29,7 +29,7 @@ local MOST_WINDOWS, MOST_TIME = 32, 7 * 86400 * 1000000 -- so long a record outl
 local CLOSED, WRITTEN, LATE, UNREADABLE = 0, 1, 2, 3
 local process, commands = ARGV[1], ARGV[2] or ''
 local lease, grace, least = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local PLACES = tonumber(ARGV[6])
+local PLACES = 32 -- where nothing is used, or more where more may run at once: see placesOf() in account.ts
 if #commands ~= #KEYS * COMMAND_BYTES then return redis.error_reply('ERR sync: ' .. #KEYS .. ' commands expected') end
 local clock = call('TIME')
 local time = clock[1] * 1000000 + clock[2]
@@ -102,7 +102,7 @@ local function roll(key, sums, starts, ends, flags)
   return pack(SUMS, carried, 0, 0, first, places, 0, 0, strain, carried, limit, ends), mine, last
 end
 
-local function sync(key, name, starts, ends, seq, flags, used, held, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit)
+local function sync(key, name, starts, ends, seq, flags, used, held, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit, concurrency)
   if time < starts or time >= ends then return CLOSED end
   local got = call('HMGET', key, 's', process)
   local sums, mine, last = readable(got[1], NO_SUMS), readable(got[2], NO_FIELD), 0
@@ -125,7 +125,8 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
   local left, slots
   local function look()
     left = limit - o.used - o.held - o.ahead - used - held
-    slots = floor(PLACES * 100 * (limit - o.used - used) / (limit * strain)) - o.running - running
+    local byLimit = max(concurrency, PLACES) * (limit - o.used - used) / limit
+    slots = floor(min(concurrency, byLimit) * 100 / strain) - o.running - running
   end
   local function recount()
     o = count(key)
@@ -186,7 +187,7 @@ end
 local replies, causes = {}, {}
 for i = 1, #KEYS do
   local done, status, found, used, held, ahead, running, excused, added, strain, granted, places, mine, spare, carried, before =
-    pcall(sync, KEYS[i], ARGV[6 + i], unpacked(COMMAND, commands, (i - 1) * COMMAND_BYTES + 1))
+    pcall(sync, KEYS[i], ARGV[5 + i], unpacked(COMMAND, commands, (i - 1) * COMMAND_BYTES + 1))
   if not done then
     local cause = type(status) == 'table' and status.err or tostring(status)
     if not string.match(cause, 'WRONGTYPE') then return redis.error_reply(cause) end

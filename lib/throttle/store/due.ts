@@ -37,7 +37,7 @@ function isHalfExcused(account: Account, now: number): boolean {
 
 /** Whether few of the subject's requests may run at once. */
 function areFew(account: Account, now: number): boolean {
-  return !account.hasPlace(account.limitUs, account.usedUs(now), FEW_PLACES)
+  return !account.hasPlace(account, account.usedUs(now), FEW_PLACES)
 }
 
 /** How far the store's figures may be off from the truth. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { redisStore } from '../../../lib'
-import { PLACES } from '../../../lib/throttle/budget/account'
 import { syncLua } from '../../../lib/throttle/redis/assets'
 import { packReports, parseField, readAnswers } from '../../../lib/throttle/redis/record'
 import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
@@ -13,7 +12,7 @@ import { Random } from '../simulation/random'
 
 const WINDOW_US = 3_000_000
 /** As lib/throttle/redis/redis-server.ts passes them. */
-const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US, PLACES]
+const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US]
 
 const REPORT: Report = {
   ...{
@@ -29,7 +28,7 @@ const REPORT: Report = {
     held: 0,
   },
   ...{ running: 0, excused: 0, added: 0, strain: 100, carried: 0, lasts: 0, want: 0, count: 0, unit: 0 },
-  ...{ wish: 0, wishPlaces: 0, limit: 1_000_000, carries: false },
+  ...{ wish: 0, wishPlaces: 0, limit: 1_000_000, concurrency: 32, carries: false },
 }
 
 /** Random reports of some processes: most as a process sends them, some old, closing, or of a store that lost its data. */
@@ -85,6 +84,7 @@ class Reports {
       want: (count > 0 ? unit : 0) + (count > 1 ? r.int(0, 100_000) : 0),
       wish: r.chance(0.5) ? 0 : r.int(0, 120_000),
       wishPlaces: r.int(0, 8),
+      concurrency: r.pick([1, 4, 32, 1_000]),
     }
   }
 

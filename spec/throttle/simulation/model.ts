@@ -1,4 +1,4 @@
-import { PLACES } from '../../../lib/throttle/budget/account'
+import { placesOf } from '../../../lib/throttle/budget/account'
 import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from '../../../lib/throttle/budget/rollover'
 import { type Answer, GRACE_US, LEASE_US, type Report, TICK_US } from '../../../lib/throttle/budget/report'
 import type { Beat } from '../../../lib/throttle/store/store'
@@ -216,7 +216,7 @@ export class StoreModel {
   /** Time and places that are left. */
   #room(o: Others, c: Report, strain: number): { left: number; slots: number } {
     const left = c.limit - o.used - o.held - o.ahead - c.used - c.held
-    const places = Math.floor((PLACES * 100 * (c.limit - o.used - c.used)) / (c.limit * strain))
+    const places = Math.floor(placesOf({ ...c, limitUs: c.limit }, o.used + c.used, strain))
     return { left, slots: places - o.running - c.running }
   }
 

@@ -173,7 +173,7 @@ const OF_ACCOUNTS: readonly Row[] = [
   [
     'standing while half of the places are free',
     'hot strain waiting clean',
-    'this.hasPlace(limitUs, usedUs, 2 * (own.live + others.running) + 1) ?',
+    'this.hasPlace(this, usedUs, 2 * (own.live + others.running) + 1) ?',
     'true ?',
   ],
   ['a standing of two prices', 'hot', 'const STANDING = 2', 'const STANDING = 1'],
@@ -334,7 +334,7 @@ const OF_SUBJECTS: readonly Row[] = [['accounts kept while they report', 'late',
 
 const OF_DECISIONS: readonly Row[] = [
   ['refusals from memory asked about', 'lost', 'const UNHEARD_US = 2_000_000', 'const UNHEARD_US = Infinity'],
-  ['places in the process', 'hot', 'isGranted && (own.live === 0 || account.hasPlace(limitUs, usedUs))', 'isGranted'],
+  ['places in the process', 'hot', 'isServed && (own.live === 0 || account.hasPlace(hold, usedUs))', 'isServed'],
   [
     'refusals only in a window that is open for certain',
     'clean:17 waiting',
@@ -357,7 +357,7 @@ const OF_DECISIONS: readonly Row[] = [
     '(own.live === 0 || account.hasPlace(limitUs, usedUs))',
     'account.hasPlace(limitUs, usedUs)',
   ],
-  ['the limit of a grant in decisions', 'waiting:5 clean two', ' && limitUs >= grant.limitUs', ''],
+  ['the limit of a grant in decisions', 'waiting:5 clean two', 'limitUs >= grant.limitUs && ', ''],
   ['a lease that ends', 'stalls late', ' && now < grant.until', ''],
   ['places granted', 'hot:5 clean strain', ' && grant.places > 0', ''],
   ['a wait for the first answer', 'killed:9001547 closed', 'server.isDown && server.isStarting', 'false'],

@@ -10,7 +10,7 @@ const DEADLINE_US = 70_000
 
 const FIGURES = [
   ...(['starts', 'ends', 'seq', 'stored', 'used', 'held', 'running', 'excused', 'added'] as const),
-  ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit'] as const),
+  ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit', 'concurrency'] as const),
 ]
 const SIGNED = new Set<string>(['used', 'added'])
 
