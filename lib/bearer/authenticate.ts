@@ -130,7 +130,11 @@ function revoked(session: Session, { revocation }: BearerConfig): Refusal | unde
   const state = revocation ? answeredAtOnce('revocation', revocation.state(session)) : 'valid'
   if (state === 'valid') return undefined
   if (state === 'revoked') return { refused: 'revoked' }
-  return { refused: 'revocation_unavailable', retryAfterSec: 1, cause: (state as typeof state | undefined)?.behind }
+  return {
+    refused: 'revocation_unavailable',
+    retryAfterSec: 1,
+    cause: (state as typeof state | undefined)?.unavailable,
+  }
 }
 
 function identityOf(

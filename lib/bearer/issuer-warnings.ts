@@ -105,7 +105,7 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     return (
       `${of} and this API is ${shown(expected)}. If it should be let in: ` +
       (received === undefined
-        ? 'have the issuer set aud, or name what is checked instead: audience: { instead: … }'
+        ? 'have the issuer set aud, or name what is checked instead: audience: { checkedBy: … }'
         : `${known === undefined ? '' : 'they differ by the slash at the end; '}write audience: ${written}`)
     )
   },

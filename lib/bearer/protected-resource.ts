@@ -1,12 +1,13 @@
 import type { Router as ExpressRouter } from 'express'
 import { Router } from '../http/express'
 import { optionError } from '../http/help'
-import { flag, oneOf, option, readOptions } from '../http/option-table'
+import { isJsonObject } from '../http/json'
+import { type Option, type OptionTable, checkedLater, flag, oneOf, option, readOptions } from '../http/option-table'
 import { shown } from '../http/options'
 import { allowHttpHint, isSecureUrl } from '../http/fetch/secure-url'
 import { isScope } from './session/scope'
 
-/** Options of {@link protectedResource}: members of the metadata (RFC 9728 §2), five of them by shorter names. */
+/** Options of {@link protectedResource}. */
 export interface ProtectedResourceOptions {
   /** The API's own identifier: an https URL without a fragment (RFC 9728 §1.2). Mostly also its audience. */
   readonly resource: string
@@ -14,32 +15,19 @@ export interface ProtectedResourceOptions {
   readonly authorizationServers?: readonly string[] | undefined
   /** Scopes of the API. */
   readonly scopes?: readonly string[] | undefined
-  /** Name to show to people. In another language: `'resource_name#de'`. */
+  /** Name to show to people. */
   readonly name?: string | undefined
-  /** Address of the API's documentation. In another language: `'resource_documentation#de'`. */
+  /** Address of the API's documentation. */
   readonly documentation?: string | undefined
   /** Places of the token: `'header'`, `'body'`, `'query'`. Default `['header']`. */
-  readonly bearer_methods_supported?: readonly ('header' | 'body' | 'query')[] | undefined
+  readonly bearerMethods?: readonly ('header' | 'body' | 'query')[] | undefined
   /** Whether every token must be bound to a key (RFC 9449): `true` with `requireBearer({ dpop: { required: true } })`. */
-  readonly dpop_bound_access_tokens_required?: boolean | undefined
-  /** Algorithms of DPoP proofs: `['ES256']`. */
-  readonly dpop_signing_alg_values_supported?: readonly string[] | undefined
-  /** Whether tokens are bound to a client certificate (RFC 8705). */
-  readonly tls_client_certificate_bound_access_tokens?: boolean | undefined
-  /** Types of `authorization_details` (RFC 9396). */
-  readonly authorization_details_types_supported?: readonly string[] | undefined
-  /** Address of the API's own JWK Set, for responses that it signs. */
-  readonly jwks_uri?: string | undefined
-  /** Algorithms of those signatures. */
-  readonly resource_signing_alg_values_supported?: readonly string[] | undefined
-  /** Address of the page about the use of data. In another language: `'resource_policy_uri#de'`. */
-  readonly resource_policy_uri?: string | undefined
-  /** Address of the terms of service. In another language: `'resource_tos_uri#de'`. */
-  readonly resource_tos_uri?: string | undefined
-  /** The metadata as a signed JWT (RFC 9728 §2.2). */
-  readonly signed_metadata?: string | undefined
-  /** A text or an address for people in another language (BCP 47): `{ 'resource_name#de': 'Stammbaum' }`. */
-  readonly [inLanguage: `resource_${'name' | 'documentation' | 'policy_uri' | 'tos_uri'}#${string}`]: string | undefined
+  readonly dpopRequired?: boolean | undefined
+  /**
+   * Further members of the metadata, by their names in RFC 9728 §2, also in other languages:
+   * `{ resource_tos_uri: 'https://example.org/terms', 'resource_name#de': 'Stammbaum' }`.
+   */
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined
   /** Accepts http addresses of other machines, for a test network. Default false. */
   readonly allowHttp?: boolean | undefined
 }
@@ -51,7 +39,6 @@ export type ProtectedResourceRouter = ExpressRouter & {
 }
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
-const IN_LANGUAGE = /^resource_(?:name|documentation|policy_uri|tos_uri)#[A-Za-z0-9-]+$/
 
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
 const isListOf = (isOne: (one: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(isOne)
@@ -68,8 +55,25 @@ const TABLE = {
   scopes: option<readonly string[]>('scopes as RFC 6749 §3.3 writes them', isListOf(isScope)),
   name: text(),
   documentation: url(),
-  bearer_methods_supported: option("a list of 'header', 'body', 'query'", isListOf(isMethod), ['header']),
-  dpop_bound_access_tokens_required: isBoolean(),
+  bearerMethods: option("a list of 'header', 'body', 'query'", isListOf(isMethod), ['header']),
+  dpopRequired: isBoolean(),
+  metadata: checkedLater<Readonly<Record<string, unknown>>>({}),
+  allowHttp: flag(),
+}
+
+/** Members that are options by another name. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  resource: 'resource',
+  authorization_servers: 'authorizationServers',
+  scopes_supported: 'scopes',
+  resource_name: 'name',
+  resource_documentation: 'documentation',
+  bearer_methods_supported: 'bearerMethods',
+  dpop_bound_access_tokens_required: 'dpopRequired',
+}
+
+/** Further members of RFC 9728 §2, and what they take. Those of extensions are taken as they are. */
+const MEMBERS: OptionTable = {
   dpop_signing_alg_values_supported: texts(),
   tls_client_certificate_bound_access_tokens: isBoolean(),
   authorization_details_types_supported: texts(),
@@ -78,16 +82,15 @@ const TABLE = {
   resource_policy_uri: url(),
   resource_tos_uri: url(),
   signed_metadata: text(),
-  allowHttp: flag(),
 }
-
-/** Members with a shorter name here. */
-const SHORTER: Readonly<Record<string, string>> = {
-  authorization_servers: 'authorizationServers',
-  scopes_supported: 'scopes',
-  resource_name: 'name',
-  resource_documentation: 'documentation',
+/** Members for people, which may have a language behind them (BCP 47): `resource_name#de`. */
+const FOR_PEOPLE: OptionTable = {
+  resource_name: text(),
+  resource_documentation: url(),
+  resource_policy_uri: url(),
+  resource_tos_uri: url(),
 }
+const IN_LANGUAGE = /^(\w+)#[A-Za-z0-9-]+$/
 
 /**
  * Publishes the metadata of the API (RFC 9728), which name the issuers of its tokens to clients. Mount it at the root of
@@ -100,23 +103,20 @@ const SHORTER: Readonly<Record<string, string>> = {
  * @throws {TypeError} in the factory, naming the option
  */
 export function protectedResource(options: ProtectedResourceOptions): ProtectedResourceRouter {
-  const names = Object.keys(options ?? {})
-  const long = names.find((name) => Object.hasOwn(SHORTER, name))
-  if (long !== undefined) throw optionError(`protectedResource() has the option ${SHORTER[long]} for ${long}`)
-  const inLanguages = names.filter((name) => IN_LANGUAGE.test(name))
-  const ofLanguages = inLanguages.map((name) => [name, name.startsWith('resource_name') ? text() : url()])
-  const table = { ...TABLE, ...(Object.fromEntries(ofLanguages) as object) }
-  const { resource, authorizationServers, scopes, name, documentation, allowHttp, ...members } = readOptions(
-    'protectedResource()',
-    options,
-    table,
-  )
+  for (const name of Object.keys(options ?? {})) {
+    const option = name === 'resource' ? undefined : own(OPTIONS, name)
+    if (option !== undefined) throw optionError(`protectedResource() has the option ${option} for ${name}`)
+    if (ruleOf(name)) throw optionError(`protectedResource() takes ${name} as a member of metadata`)
+  }
+  const { allowHttp, metadata: further, ...values } = readOptions('protectedResource()', options, TABLE)
+  const { resource, authorizationServers } = values
   if (!isSecureUrl(resource, allowHttp) || resource.includes('#')) {
     throw optionError(
       `resource must be an https URL without a fragment; received ${shown(resource)}${allowHttpHint(resource)}`,
     )
   }
-  for (const [option, value] of Object.entries({ authorizationServers, jwks_uri: members.jwks_uri })) {
+  checkMembers(further)
+  for (const [option, value] of Object.entries({ authorizationServers, 'metadata.jwks_uri': further.jwks_uri })) {
     if ([value ?? []].flat().every((one) => isSecureUrl(one, allowHttp))) continue
     throw optionError(`${option} must have https URLs; received ${shown(value)}${allowHttpHint([value].flat()[0])}`)
   }
@@ -124,11 +124,8 @@ export function protectedResource(options: ProtectedResourceOptions): ProtectedR
   const { origin, pathname, search } = new URL(resource)
   const path = WELL_KNOWN + (pathname === '/' ? '' : pathname)
   const paths = [path, path.replace(/\/$/, '')] // clients of MCP ask without the slash at the end
-  const named = { authorization_servers: authorizationServers, scopes_supported: scopes, resource_name: name }
-  const metadata = JSON.stringify(
-    { resource, ...named, resource_documentation: documentation, ...members },
-    unlessEmpty,
-  )
+  const named = Object.entries(OPTIONS).map(([member, option]) => [member, values[option as keyof typeof values]])
+  const metadata = JSON.stringify({ ...Object.fromEntries(named), ...further } as object, unlessEmpty)
   const router = Router()
   router.use((req, res, next) => {
     if (!['GET', 'HEAD', 'OPTIONS'].includes(req.method) || !paths.includes(req.path)) return next()
@@ -144,6 +141,28 @@ export function protectedResource(options: ProtectedResourceOptions): ProtectedR
     res.type('application/json').send(metadata)
   })
   return Object.assign(router, { url: `${origin}${path}${search}` })
+}
+
+/** @throws {TypeError} naming the member of `metadata` that is wrong, or has an option of its own */
+function checkMembers(further: unknown): void {
+  if (!isJsonObject(further)) throw optionError(`metadata must be an object of members; received ${shown(further)}`)
+  for (const [member, value] of Object.entries(further)) {
+    if (value === undefined) continue
+    const option = own(OPTIONS, member)
+    if (option !== undefined) throw optionError(`protectedResource() has the option ${option} for metadata.${member}`)
+    const rule = ruleOf(member)
+    if (rule?.is(value) === false) {
+      throw optionError(`metadata.${member} must be ${rule.must}; received ${shown(value)}`)
+    }
+  }
+}
+
+function ruleOf(member: string): Option<unknown> | undefined {
+  return own(MEMBERS, member) ?? own(FOR_PEOPLE, IN_LANGUAGE.exec(member)?.[1] ?? '')
+}
+
+function own<Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined
 }
 
 /** RFC 9728 §3.2: a list without a value is left out, except that of methods, where it says that there are none (§2). */

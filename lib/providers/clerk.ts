@@ -50,7 +50,7 @@ export function clerk({
   return preset(
     {
       issuer,
-      audience: { instead: 'clients' },
+      audience: { checkedBy: 'clients' },
       clients: needList('clerk', 'authorizedParties', authorizedParties),
       checkClaims: ({ sts, act }) => sts !== 'pending' && (impersonation || act === undefined),
       session: ({ sub, azp, client_id }) => (String(sub).startsWith('user_') ? user(sub, client_id ?? azp) : undefined),

@@ -23,7 +23,7 @@ export function cognito({ userPoolId, clients, more }: CognitoOptions): IssuerOp
     {
       issuer: [`https://${host}/${pool}`, `https://issuer.${host}/${pool}`],
       jwksUri: `https://${host}/${pool}/.well-known/jwks.json`,
-      audience: { instead: 'clients' },
+      audience: { checkedBy: 'clients' },
       clients: needList('cognito', 'clients', clients),
       requiredClaims: { token_use: 'access' },
     },

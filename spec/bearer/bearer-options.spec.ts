@@ -292,7 +292,7 @@ describe('every factory of the bearer check, given what no option takes', () => 
       'redisRevocations()',
       (options) => redisRevocations(redis, options),
       {},
-      ['prefix', 'tokenLifetimeSec', 'maxBehindMs', 'onBehind', 'clock'],
+      ['prefix', 'tokenLifetimeSec', 'maxOutageMs', 'onOutage', 'clock'],
     ],
     ['redisProofs()', (options) => redisProofs(redis, options), {}, ['prefix']],
     ['allowUnauthenticated()', (options) => allowUnauthenticated(options), { paths: ['/x'] }, ['paths', 'methods']],

@@ -64,7 +64,7 @@ describe('bearer.check()', () => {
     ])
     assert.deepEqual(await reasons(dev.token('ada'), { dpop: { required: true } }), [401, 'dpop_required'])
     assert.deepEqual(await reasons('x'.repeat(300), { maxTokenLength: 256 }), [401, 'malformed_token'])
-    const revocation = { state: () => ({ behind: new Error('away') }) }
+    const revocation = { state: () => ({ unavailable: new Error('away') }) }
     assert.deepEqual(await reasons(dev.token('ada'), { revocation }), [503, 'revocation_unavailable'])
   })
 

@@ -261,7 +261,7 @@ describe('requireBearer() tells the operator', () => {
         "they differ by the slash at the end; write audience: ['https://api.test', 'https://api.test/']",
       ],
       [['x', 'y'], "write audience: [ 'x', 'y' ]"],
-      [undefined, 'have the issuer set aud, or name what is checked instead: audience: { instead: … }'],
+      [undefined, 'have the issuer set aud, or name what is checked instead: audience: { checkedBy: … }'],
     ] as const) {
       const { ask } = await api({ issuer, audience: ['https://api.test'] })
       assert.equal((await ask(token(a, { aud }))).status, 401)

@@ -72,7 +72,10 @@ describe('requireBearer({ acr }) (RFC 9470)', () => {
 
   it('throws at startup for what is none', () => {
     for (const acr of [7, ['a b'], ['"'], [''], {}, true]) {
-      assert.throws(() => requireBearer({ ...dev.options, acr: acr as never }), /acr must be a text without spaces, or a list of them/)
+      assert.throws(
+        () => requireBearer({ ...dev.options, acr: acr as never }),
+        /acr must be a text without spaces, or a list of them/,
+      )
     }
   })
 })
@@ -343,7 +346,7 @@ describe('protectedResource() (RFC 9728)', () => {
       [{ resource: 'https://api.test', documentation: 5 }, /documentation must be an https URL; received 5/],
       [
         { resource: 'https://api.test', scope: 'a' },
-        /protectedResource\(\) has no option "scope"; .* signed_metadata, allowHttp \(express-tollgate\/docs\/troubleshooting\.md#tollgate_option\)$/,
+        /protectedResource\(\) has no option "scope"; .* metadata, allowHttp \(express-tollgate\/docs\/troubleshooting\.md#tollgate_option\)$/,
       ],
     ] as const) {
       assert.throws(() => protectedResource(options as never), message)

@@ -30,35 +30,38 @@ describe('protectedResource() and requireBearer() for an MCP server', () => {
 
   it('publish every member of RFC 9728 §2, in other languages too', async () => {
     const members = {
-      ...({ bearer_methods_supported: ['header', 'body'], dpop_bound_access_tokens_required: true } as const),
       ...{ dpop_signing_alg_values_supported: ['ES256'], tls_client_certificate_bound_access_tokens: false },
       ...{ authorization_details_types_supported: ['payment'], jwks_uri: `${resource}/keys` },
       ...{ resource_signing_alg_values_supported: ['ES256'], resource_policy_uri: `${resource}/policy` },
       ...{ resource_tos_uri: `${resource}/terms`, signed_metadata: 'e30.e30.x', 'resource_name#de': 'Stammbaum' },
     }
-    const named = { name: 'Tree', documentation: `${resource}/docs`, scopes: ['a'] }
-    const { url } = await serve(express().use(protectedResource({ resource, ...named, ...members })))
+    const metadata = { ...members, 'resource_policy_uri#de': `${resource}/richtlinie`, example_extension: { a: 1 } }
+    const named = { name: 'Tree', documentation: `${resource}/docs`, scopes: ['a'], dpopRequired: true }
+    const bearerMethods = ['header', 'body'] as const
+    const { url } = await serve(express().use(protectedResource({ resource, bearerMethods, ...named, metadata })))
     const { name: resource_name, documentation: resource_documentation, scopes: scopes_supported } = named
     assert.deepEqual(await (await fetch(`${url}/.well-known/oauth-protected-resource`)).json(), {
       ...{ resource, resource_name, resource_documentation, scopes_supported },
-      ...members,
+      ...{ bearer_methods_supported: bearerMethods, dpop_bound_access_tokens_required: true },
+      ...metadata,
     })
     for (const [wrong, message] of [
-      [{ dpop_bound_access_tokens_required: 'yes' }, /dpop_bound_access_tokens_required must be true or false/],
-      [
-        { bearer_methods_supported: ['cookie'] },
-        /bearer_methods_supported must be a list of 'header', 'body', 'query'/,
-      ],
-      [{ jwks_uri: 'http://api.lan/keys' }, /jwks_uri must have https URLs.*allowHttp: true/],
-      [{ 'resource_name#de': 7 }, /resource_name#de must be a text/],
+      [{ dpopRequired: 'yes' }, /dpopRequired must be true or false/],
+      [{ bearerMethods: ['cookie'] }, /bearerMethods must be a list of 'header', 'body', 'query'/],
+      [{ metadata: ['jwks_uri'] }, /metadata must be an object of members/],
+      [{ metadata: { jwks_uri: 'http://api.lan/keys' } }, /metadata\.jwks_uri must have https URLs.*allowHttp: true/],
+      [{ metadata: { 'resource_name#de': 7 } }, /metadata\.resource_name#de must be a text/],
+      [{ metadata: { resource_policy_uri: 'javascript:alert(1)' } }, /resource_policy_uri must be an https URL/],
+      [{ metadata: { 'resource_documentation#de': 'Doku' } }, /resource_documentation#de must be an https URL/],
+      [{ metadata: { scopes_supported: ['a'] } }, /has the option scopes for metadata\.scopes_supported/],
+      [{ jwks_uri: `${resource}/keys` }, /protectedResource\(\) takes jwks_uri as a member of metadata/],
+      [{ 'resource_name#de': 'x' }, /takes resource_name#de as a member of metadata/],
       [{ 'scopes#de': 'x' }, /no option "scopes#de"/],
-      [{ resource_policy_uri: 'javascript:alert(1)' }, /resource_policy_uri must be an https URL/],
-      [{ 'resource_documentation#de': 'Doku' }, /resource_documentation#de must be an https URL/],
       [{ documentation: 'docs' }, /documentation must be an https URL/],
       [{ scopes_supported: ['a'] }, /protectedResource\(\) has the option scopes for scopes_supported/],
       [{ authorization_servers: [] }, /has the option authorizationServers for authorization_servers/],
       [{ resource_name: 'Tree' }, /has the option name for resource_name/],
-      [{ dpop_bound_access_token_required: true }, /did you mean "dpop_bound_access_tokens_required"/],
+      [{ dpop_bound_access_tokens_required: true }, /has the option dpopRequired for dpop_bound/],
     ] as const) {
       assert.throws(() => protectedResource({ resource, ...(wrong as object) }), message)
     }
@@ -66,8 +69,8 @@ describe('protectedResource() and requireBearer() for an MCP server', () => {
 
   it('leave out lists without a value, and answer clients that ask without the slash at the end (RFC 9728 §3)', async () => {
     const mcp = `${resource}/mcp/`
-    const empty = { authorizationServers: [], scopes: [], dpop_signing_alg_values_supported: [] }
-    const metadata = protectedResource({ resource: mcp, ...empty, bearer_methods_supported: [] })
+    const empty = { authorizationServers: [], scopes: [], metadata: { dpop_signing_alg_values_supported: [] } }
+    const metadata = protectedResource({ resource: mcp, ...empty, bearerMethods: [] })
     const { url } = await serve(express().use(metadata))
     assert.equal(metadata.url, `${resource}/.well-known/oauth-protected-resource/mcp/`)
     for (const path of ['/mcp/', '/mcp']) {

@@ -148,7 +148,7 @@ const CASES: Record<Reason, Case> = {
   },
   revocation_unavailable: {
     ...{ ...unknown, token: dev.token('ada'), cause: /behind/ },
-    options: { revocation: { state: () => ({ behind: new Error('behind') }) } },
+    options: { revocation: { state: () => ({ unavailable: new Error('behind') }) } },
   },
   dpop_unavailable: {
     ...{ ...unknown, options: { dpop: { proofs: { note: down } } } },

@@ -90,7 +90,7 @@ describe('oidc-provider 9', () => {
     assert.equal(await ask(await tokenFor(OTHER)), 401)
     assert.equal(await ask(await tokenFor()), 401) // for no API: no aud
     assert.equal(await ask('made-up'), 401)
-    const lenient = await asking({ issuer, audience: { instead: 'introspection' }, introspection, session })
+    const lenient = await asking({ issuer, audience: { checkedBy: 'introspection' }, introspection, session })
     assert.deepEqual(await lenient(await tokenFor()), SESSION)
   })
 
@@ -99,7 +99,7 @@ describe('oidc-provider 9', () => {
     const ask = await asking({
       issuers: [
         { issuer, audience: API },
-        { issuer, audience: { instead: 'clients' }, clients: ['app'], introspection, session },
+        { issuer, audience: { checkedBy: 'clients' }, clients: ['app'], introspection, session },
       ],
     })
     assert.deepEqual(await ask(await tokenFor(API)), SESSION)

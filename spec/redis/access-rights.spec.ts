@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
-import { redisProofs, redisRevocations, redisStore } from '../../lib/index'
+import { redisRevocations, redisStore } from '../../lib/index'
 import { redisOAuthStore } from '../../lib/oauth/index'
 import { redisWindows } from '../../lib/inspect/redis-windows'
+import { seenProofs } from '../support/seen-proofs'
 import { type Server, startRedis } from '../support/redis'
 import { throttledApp } from '../support/throttled-app'
 import { until } from '../support/until'
@@ -96,7 +97,7 @@ async function useRevocations(t: TestContext, url: string): Promise<void> {
 }
 
 async function useProofs(t: TestContext, url: string): Promise<void> {
-  const proofs = redisProofs(url)
+  const proofs = seenProofs(url)
   t.after(() => proofs.close())
   const note = async (name: string) => proofs.note(name, 60, 0)
   await until(() => note('first').catch(() => undefined))

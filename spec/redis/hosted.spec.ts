@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { Cluster, Redis } from 'ioredis'
-import { redisProofs, redisStore, throttle } from '../../lib/index'
+import { redisStore, throttle } from '../../lib/index'
+import { seenProofs } from '../support/seen-proofs'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { CLUSTER_OPTIONS, guardedServersOfSuite, sharesWindows, startNodes } from './given-client'
@@ -82,7 +83,7 @@ describe('redisStore() over a Redis that refuses the client', () => {
       const beats = beat.mock.callCount()
       await until(() => beat.mock.callCount() > beats + 4)
       assert.equal(said.length, 1)
-      const proofs = redisProofs(`redis://127.0.0.1:${server.port}`)
+      const proofs = seenProofs(`redis://127.0.0.1:${server.port}`)
       t.after(() => proofs.close())
       if (name !== 'a server without a free connection') await assert.rejects(async () => proofs.note('a', 60, 0), says)
     })

@@ -5,6 +5,7 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { Redis } from 'ioredis'
 import { redisProofs, redisRevocations, redisStore, throttle } from '../../lib/index'
 import { redisOAuthStore } from '../../lib/oauth/index'
+import { seenProofs } from '../support/seen-proofs'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { addressed, parted } from '../support/addressed'
@@ -137,7 +138,7 @@ describe('every store over a Redis that cannot be used', () => {
   for (const [name, url, says] of CAUSES) {
     it(`rejects with the same cause: ${name}`, async (t) => {
       const to = await url()
-      const [proofs, revocations, oauth] = [redisProofs(to), redisRevocations(to), redisOAuthStore(to)]
+      const [proofs, revocations, oauth] = [seenProofs(to), redisRevocations(to), redisOAuthStore(to)]
       t.after(() => [proofs, revocations, oauth].forEach((each) => void each.close()))
       const note = async () => proofs.note('proof', 60, 0)
       const calls = [note, () => revocations.revokeToken('https://as.test', 'id'), () => oauth.get('key')]

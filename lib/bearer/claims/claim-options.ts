@@ -17,19 +17,21 @@ import type { CheckClaims, ReadSession } from '../session/session'
 import { type ClaimPolicy, TYPES } from './claims'
 import { type Tenants, tenantPattern } from './tenants'
 
-/** What stands in for the check of `aud`, where an issuer's tokens have none. */
-export interface AudienceInstead {
+/** What is checked in place of `aud`, where an issuer's tokens have none. */
+export interface AudienceCheck {
   /**
+   * What says that a token is for this API:
+   *
    * - `'clients'`: the client that the token was issued to is one of `clients`
    * - `'issuer'`: this issuer, or its set of keys, issues tokens for this API only
    * - `'introspection'`: the endpoint says `active: true` only for tokens that are for this API
    * - `'verify'`: the function `verify` checks whom the token is for
    */
-  readonly instead: 'clients' | 'issuer' | 'introspection' | 'verify'
+  readonly checkedBy: 'clients' | 'issuer' | 'introspection' | 'verify'
 }
 
 /** The audience: one, one of several, what is checked in its place, or one of each of several. */
-export type Audience = string | readonly string[] | AudienceInstead | { readonly all: readonly Audience[] }
+export type Audience = string | readonly string[] | AudienceCheck | { readonly all: readonly Audience[] }
 
 /** Which tokens are accepted. */
 export interface TokenOptions {
@@ -42,7 +44,7 @@ export interface TokenOptions {
   /** The tenants that the placeholder in `issuer` may stand for: a list, or a function that knows them. */
   readonly tenants?: Tenants | undefined
   /**
-   * Whom the tokens must be for: `aud` is, or holds, one of these. `{ instead }` says what is checked in its place, and
+   * Whom the tokens must be for: `aud` is, or holds, one of these. `{ checkedBy }` says what is checked in its place, and
    * `{ all }` asks for one of each: `{ all: ['https://api.example.org', ['web', 'mobile']] }`. Default: the
    * environment's `AUDIENCE`.
    */
@@ -186,17 +188,17 @@ function audiences(
 ): readonly (readonly string[])[] {
   const list = typeof given === 'string' ? [given] : given
   if (isTexts(list)) return [[...(list as readonly string[])]]
-  const { instead, all } = (given ?? {}) as { instead?: unknown; all?: unknown }
+  const { checkedBy, all } = (given ?? {}) as { checkedBy?: unknown; all?: unknown }
   if (Array.isArray(all) && all.length > 0) return all.flatMap((one) => audiences(one, clients, opaque))
-  if (Array.isArray(given) || instead === undefined) {
+  if (Array.isArray(given) || checkedBy === undefined) {
     throw optionError(`audience is missing: give a text or a list of texts, or set AUDIENCE; received ${shown(given)}`)
   }
-  optionOneOf('audience.instead', instead, ['clients', 'issuer', 'introspection', 'verify'])
-  if (instead === 'clients' && clients === undefined) {
-    throw optionError("audience: { instead: 'clients' } needs clients: the list of those accepted")
+  optionOneOf('audience.checkedBy', checkedBy, ['clients', 'issuer', 'introspection', 'verify'])
+  if (checkedBy === 'clients' && clients === undefined) {
+    throw optionError("audience: { checkedBy: 'clients' } needs clients: the list of those accepted")
   }
-  if ((instead === 'introspection' || instead === 'verify') && instead !== opaque) {
-    throw optionError(`audience: { instead: '${instead}' } needs the option ${instead}`)
+  if ((checkedBy === 'introspection' || checkedBy === 'verify') && checkedBy !== opaque) {
+    throw optionError(`audience: { checkedBy: '${checkedBy}' } needs the option ${checkedBy}`)
   }
   return []
 }

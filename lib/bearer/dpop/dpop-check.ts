@@ -12,6 +12,7 @@ import { isSecureUrl } from '../../http/fetch/secure-url'
 import { warnOnce } from '../../http/warn-once'
 import { Nonces } from './nonces'
 import { type Proof, readProof } from './proof'
+import type { RedisProofs } from './redis-proofs'
 import { LocalProofs, type ProofUse, type SeenProofs } from './seen-proofs'
 
 /** Options for tokens bound to a key (RFC 9449). */
@@ -21,7 +22,7 @@ export interface DpopOptions {
   /** Largest age of a proof: whole seconds, 1 to 300. Default 60. */
   readonly maxProofAgeSec?: number | undefined
   /** Used proofs of all processes: `redisProofs(redis)`. Default: each process remembers its own. */
-  readonly proofs?: SeenProofs | undefined
+  readonly proofs?: RedisProofs | undefined
   /**
    * Proofs that a process remembers: 1 to 10,000,000. Default 100,000. One key has at most a hundredth of them, and gets
    * 503 beyond. Not with `proofs`.
@@ -40,6 +41,9 @@ export interface DpopOptions {
    */
   readonly origin?: string | readonly string[] | undefined
 }
+
+/** {@link DpopOptions}, also with a memory of the authorization server's. */
+type DpopSettings = Omit<DpopOptions, 'proofs'> & { readonly proofs?: RedisProofs | SeenProofs | undefined }
 
 /** A valid proof, made with the key that the token is bound to. */
 interface ProvenKey {
@@ -74,7 +78,7 @@ const TABLE = {
  * @throws {TypeError|RangeError} naming the option
  */
 export function dpopCheck(
-  options: DpopOptions | boolean | undefined,
+  options: DpopSettings | boolean | undefined,
   nowSec: () => number,
   warnings = true,
 ): DpopCheck | undefined {

@@ -2,7 +2,7 @@ import { optionNames } from '../../http/options'
 import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
-import type { ProofUse, SeenProofs } from './seen-proofs'
+import type { SeenProofs } from './seen-proofs'
 
 /** Options of {@link redisProofs}. */
 export interface RedisProofsOptions {
@@ -11,8 +11,7 @@ export interface RedisProofsOptions {
 }
 
 /** Used proofs in Redis, for `requireBearer({ dpop: { proofs } })`. */
-export interface RedisProofs extends SeenProofs {
-  note(name: string, untilSec: number, nowSec: number): Promise<ProofUse>
+export interface RedisProofs {
   /** Closes the connection; safe to call twice. */
   close(): void
 }
@@ -44,11 +43,12 @@ export function redisProofs(to: RedisClient | string, options: RedisProofsOption
     ...{ deadlineMs: DEADLINE_MS, firstConnectionMs: FIRST_CONNECTION_MS },
   })
 
-  return {
+  const proofs: RedisProofs & SeenProofs = {
     async note(name, untilSec, nowSec) {
       const ms = Math.ceil((untilSec - nowSec) * 1_000) + CLOCKS_APART_MS
       return (await redis.call('set', `${prefix}dpop:${name}`, '1', 'PX', ms, 'NX')) === 'OK' ? 'new' : 'replay'
     },
     close: () => redis.close(),
   }
+  return proofs
 }

@@ -20,10 +20,10 @@ export interface RedisRevocationsOptions {
   readonly prefix?: string | undefined
   /** Longest lifetime of any token; revocations are kept for it. Whole seconds, 60 to 31,536,000. Default 86,400. */
   readonly tokenLifetimeSec?: number | undefined
-  /** Longest outage of Redis before `onBehind` applies: whole milliseconds, 500 to 3,600,000. Default 5,000. */
-  readonly maxBehindMs?: number | undefined
+  /** Longest outage of Redis before `onOutage` applies: whole milliseconds, 500 to 3,600,000. Default 5,000. */
+  readonly maxOutageMs?: number | undefined
   /** Requests in a longer outage: `'closed'`: 503; `'open'`: checked by what is known, with a warning. Default `'closed'`. */
-  readonly onBehind?: 'closed' | 'open' | undefined
+  readonly onOutage?: 'closed' | 'open' | undefined
   /** Clock, for tests: `manualClock()`. Default: the machine's. */
   readonly clock?: Clock | undefined
 }
@@ -31,8 +31,8 @@ export interface RedisRevocationsOptions {
 const TABLE = {
   prefix: checkedLater<string>(KEY_PREFIX),
   tokenLifetimeSec: wholeNumber(60, 31_536_000, 86_400),
-  maxBehindMs: wholeNumber(500, 3_600_000, 5_000),
-  onBehind: oneOf<'closed' | 'open'>(['closed', 'open'], 'closed'),
+  maxOutageMs: wholeNumber(500, 3_600_000, 5_000),
+  onOutage: oneOf<'closed' | 'open'>(['closed', 'open'], 'closed'),
   clock: checkedLater<Clock>(systemClock),
 }
 
@@ -72,7 +72,7 @@ const TIDY_MS = 60_000
  */
 export function redisRevocations(to: RedisClient | string, options: RedisRevocationsOptions = {}): RedisRevocations {
   const values = readOptions('redisRevocations()', options, TABLE)
-  const { prefix, tokenLifetimeSec, maxBehindMs, onBehind, clock } = values
+  const { prefix, tokenLifetimeSec, maxOutageMs, onOutage, clock } = values
   checkKeyPrefix(prefix)
   checkClock(clock)
   checkRedis('redisRevocations()', to)
@@ -103,19 +103,19 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     revokeClient: async (issuer, id, before) => revoke(upTo('client', issuer, id, before)),
   }
 
-  function state(session: Session): 'valid' | 'revoked' | { readonly behind: unknown } {
+  function state(session: Session): 'valid' | 'revoked' | { readonly unavailable: unknown } {
     if (list.revokes(session)) return 'revoked'
-    if (clock.now() - readAt <= maxBehindMs) return 'valid'
+    if (clock.now() - readAt <= maxOutageMs) return 'valid'
     if (!warnedOfReading) {
-      const closed = onBehind === 'closed'
-      const meanwhile = closed ? "requests get 503 (onBehind: 'closed')" : "requests are let in by what is known (onBehind: 'open')" // prettier-ignore
+      const closed = onOutage === 'closed'
+      const meanwhile = closed ? "requests get 503 (onOutage: 'closed')" : "requests are let in by what is known (onOutage: 'open')" // prettier-ignore
       warn(
         'TOLLGATE_REVOCATIONS',
         `revocations cannot be read from Redis: ${reason(problem)}. Until they can, ${meanwhile}`,
       )
     }
     warnedOfReading = true
-    return onBehind === 'closed' ? { behind: problem } : 'valid'
+    return onOutage === 'closed' ? { unavailable: problem } : 'valid'
   }
 
   function upTo(kind: 'subject' | 'client', issuer: string, id: string, before?: number): Revocation {

@@ -52,11 +52,11 @@ describe('requireBearer({ clients })', () => {
   })
 
   it('in place of aud, where audience says so', async () => {
-    const ask = await asking({ audience: { instead: 'clients' }, clients: ['app'] })
+    const ask = await asking({ audience: { checkedBy: 'clients' }, clients: ['app'] })
     assert.deepEqual(await ask({ aud: undefined }), ADA)
     assert.deepEqual(await ask({ aud: 'another-api' }), ADA)
     assert.deepEqual(await ask({ aud: undefined, client_id: 'web' }), [401, 'client'])
-    const byKeys = await asking({ audience: { instead: 'issuer' } })
+    const byKeys = await asking({ audience: { checkedBy: 'issuer' } })
     assert.deepEqual(await byKeys({ aud: undefined }), ADA)
   })
 })
@@ -195,7 +195,7 @@ describe('requireBearer() and claims that are null', () => {
 describe('requireBearer({ session })', () => {
   it('decides alone, whatever sub is', async () => {
     const session = ({ user_id }: { user_id?: string }) => user_id && { kind: 'user', userId: user_id }
-    const ask = await asking({ session, audience: { instead: 'issuer' } })
+    const ask = await asking({ session, audience: { checkedBy: 'issuer' } })
     for (const sub of [undefined, 42, null, '', 'x'.repeat(1_025), ['a'], { a: 1 }, true, 'undefined']) {
       assert.deepEqual(await ask({ sub, user_id: 'eve', jti: 7 }), ['eve', ''], JSON.stringify(sub))
       assert.deepEqual(await ask({ sub }), [401, 'subject'])
@@ -272,16 +272,16 @@ describe('requireBearer() throws at startup and says what an issuer’s option t
     ['audience empty', { audience: [] }, /^audience is missing: .*received \[\]/],
     ['audience an empty text', { audience: '' }, /^audience is missing: .*received ''/],
     ['audience with a number', { audience: ['api', 7] }, /^audience is missing/],
-    ['audience instead of what', { audience: { instead: 'nothing' } }, /^audience\.instead must be .*'nothing'/],
+    ['audience instead of what', { audience: { checkedBy: 'nothing' } }, /^audience\.checkedBy must be .*'nothing'/],
     [
       'audience instead of clients, without clients',
-      { audience: { instead: 'clients' } },
-      "audience: { instead: 'clients' } needs clients: the list of those accepted",
+      { audience: { checkedBy: 'clients' } },
+      "audience: { checkedBy: 'clients' } needs clients: the list of those accepted",
     ],
-    ...['introspection', 'verify'].map((instead): [string, object, string] => [
-      `audience by ${instead} without ${instead}`,
-      { audience: { instead } },
-      `audience: { instead: '${instead}' } needs the option ${instead}`,
+    ...['introspection', 'verify'].map((checkedBy): [string, object, string] => [
+      `audience by ${checkedBy} without ${checkedBy}`,
+      { audience: { checkedBy } },
+      `audience: { checkedBy: '${checkedBy}' } needs the option ${checkedBy}`,
     ]),
     [
       'tenants without a placeholder',
@@ -328,7 +328,7 @@ describe('requireBearer() throws at startup and says what an issuer’s option t
       { requiredClaims: [] },
       { requiredClaims: { staff: false, level: 0, use: '' } },
       { audience: ['a', 'b'], clients: ['app'] },
-      { audience: { instead: 'clients' }, clients: ['app'] },
+      { audience: { checkedBy: 'clients' }, clients: ['app'] },
       { scopeFrom: [] },
       { ...tenant, tenants: ['acme', 'x'.repeat(128), '0.a_b-c'] },
       { ...tenant, tenants: () => true },

@@ -6,6 +6,7 @@ import { SignJWT, type JWK } from 'jose'
 import { sign } from 'jsonwebtoken'
 import { redisProofs } from '../../../lib/index'
 import { thumbprint } from '../../../lib/bearer/dpop/thumbprint'
+import { seenProofs } from '../../support/seen-proofs'
 import { says } from '../../support/addressed'
 import { startRedis } from '../../support/redis'
 import { until } from '../../support/until'
@@ -80,7 +81,7 @@ describe('redisProofs() over two processes', async () => {
 
   it('says which right is missing', async (t) => {
     await redis.command('ACL', 'SETUSER', 'reader', 'on', '>pw', '~*', '+@read', '+@connection')
-    const proofs = redisProofs(`redis://reader:pw@127.0.0.1:${redis.port}`)
+    const proofs = seenProofs(`redis://reader:pw@127.0.0.1:${redis.port}`)
     t.after(() => proofs.close())
     await assert.rejects(
       async () => proofs.note('x', 10, 0),
@@ -101,7 +102,7 @@ describe('redisProofs()', () => {
   it('tells a replay from a new proof, and rejects once it is closed', async (t) => {
     const redis = await startRedis()
     t.after(() => redis.stop())
-    const proofs = redisProofs(`redis://127.0.0.1:${redis.port}`, { prefix: 'api:' })
+    const proofs = seenProofs(`redis://127.0.0.1:${redis.port}`, { prefix: 'api:' })
     let tries = 0 // an answer that was given up may have come after all
     const note = async () => proofs.note(`first ${++tries}`, 60, 0)
     await until(async () => (await note().catch(() => undefined)) === 'new')

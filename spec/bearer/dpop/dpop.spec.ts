@@ -18,8 +18,10 @@ const jwk = publicKey.export({ format: 'jwk' }) as JWK
 const jkt = thumbprint(publicKey)
 const bound = dev.token('ada', { claims: { cnf: { jkt } } })
 
-async function api(dpop: DpopOptions | boolean = true) {
-  const options = { ...dev.options, clock, dpop } as BearerOptions
+type Dpop = Omit<DpopOptions, 'proofs'> & { readonly proofs?: { note(...args: unknown[]): unknown } | undefined }
+
+async function api(dpop: DpopOptions | Dpop | boolean = true) {
+  const options = { ...dev.options, clock, dpop } as unknown as BearerOptions
   const app = express().use(requireBearer(options), (req, res) => void res.send(sessionOf(req).sub))
   const { url, raw } = await serve(app)
   const uri = `${url}/tree`
@@ -345,7 +347,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
         [() => 'OK', 503],
         [() => Promise.resolve(true), 503],
       ] as const) {
-        const { ask, proof } = await api({ proofs: { note } } as unknown as DpopOptions)
+        const { ask, proof } = await api({ proofs: { note } })
         assert.equal((await ask(await proof())).status, status)
       }
     })

@@ -241,7 +241,7 @@ describe('requireBearer({ introspection }) (RFC 7662)', () => {
   })
 
   it('takes an answer without aud only where the options say who checks the audience', async () => {
-    const { state, ask } = await opaque({ audience: { instead: 'introspection' } })
+    const { state, ask } = await opaque({ audience: { checkedBy: 'introspection' } })
     state.answer = { active: true, sub: 'ada', client_id: 'tree' }
     assert.equal((await ask('t')).status, 200)
   })
@@ -326,7 +326,7 @@ describe('requireBearer({ issuers }) with introspection in one of them', () => {
     const own = (url: string, init?: RequestInit) => (urls.push(url), fetch(url, init))
     const { ask } = await mixed(
       { opaque: { sub: 'ada' } },
-      { fetch: own as typeof fetch, audience: { instead: 'introspection' } },
+      { fetch: own as typeof fetch, audience: { checkedBy: 'introspection' } },
     )
     assert.equal(await ask('opaque'), issuer)
     assert.equal(urls.length, 1)
@@ -448,7 +448,7 @@ describe('requireBearer({ verify })', () => {
   it('takes claims without aud only where the options say that the function checks whom the token is for', async () => {
     assert.equal((await (await asking(() => ({ sub: 'ada' })))('t')).status, 401)
     assert.equal(denials[0]?.reason, 'audience')
-    assert.equal((await (await asking(() => ({ sub: 'ada' }), { audience: { instead: 'verify' } }))('t')).status, 200)
+    assert.equal((await (await asking(() => ({ sub: 'ada' }), { audience: { checkedBy: 'verify' } }))('t')).status, 200)
   })
 
   it('answers 503 where it throws, or answers with what are no claims', async () => {

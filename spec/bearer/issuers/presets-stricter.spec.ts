@@ -119,7 +119,7 @@ const ADDED: Readonly<Record<string, (claims: Claims) => More>> = {
   }),
   audience: ({ aud }) => ({ audience: aud as string }),
   'other audiences': ({ aud }) => ({ audience: ['x', aud as string] }),
-  'no audience': () => ({ audience: { instead: 'issuer' } }),
+  'no audience': () => ({ audience: { checkedBy: 'issuer' } }),
   clients: ({ azp = 'evil', client_id = azp, cid = client_id }) => ({ clients: [cid as string, 'evil'] }),
   algorithms: () => ({ algorithms: ['RS256', 'ES256'] }),
   typ: () => ({ typ: 'at+jwt' }),

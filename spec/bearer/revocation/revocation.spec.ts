@@ -61,7 +61,7 @@ describe('redisRevocations()', async () => {
   after(() => redis.stop())
 
   it('revokes a token, a subject’s tokens or a client’s, in every process', async () => {
-    const options = { maxBehindMs: 3_600_000 }
+    const options = { maxOutageMs: 3_600_000 }
     const [here, there] = [follower(redis.port, options), follower(redis.port, options)]
     await Promise.all([here.ready(), there.ready()])
     const ask = await asking(there)
@@ -107,7 +107,7 @@ describe('redisRevocations()', async () => {
   it('revokes in other processes after a tenth of a second', async () => {
     const clock = manualClock(Date.now())
     // Its clock may run far ahead while the first read takes its time.
-    const [here, there] = [follower(redis.port), follower(redis.port, { clock, maxBehindMs: 3_600_000 })]
+    const [here, there] = [follower(redis.port), follower(redis.port, { clock, maxOutageMs: 3_600_000 })]
     let isReady = false
     void there.ready().then(() => (isReady = true))
     await here.ready()
@@ -288,15 +288,15 @@ describe('redisRevocations(), turn by turn', async () => {
   })
 
   it('is behind after too long without a read, and gives the cause', async () => {
-    const { here, turn, clock } = await stepping('e', { maxBehindMs: 500 })
+    const { here, turn, clock } = await stepping('e', { maxOutageMs: 500 })
     await turn()
     server.signal('SIGSTOP')
     try {
       clock.advance(500)
       assert.equal(here.state(session('ada')), 'valid')
       clock.advance(1)
-      assert.deepEqual(Object.keys(here.state(session('ada')) as object), ['behind'])
-      await until(() => (here.state(session('ada')) as { behind: unknown }).behind instanceof Error)
+      assert.deepEqual(Object.keys(here.state(session('ada')) as object), ['unavailable'])
+      await until(() => (here.state(session('ada')) as { unavailable: unknown }).unavailable instanceof Error)
     } finally {
       server.signal('SIGCONT')
     }
@@ -306,8 +306,8 @@ describe('redisRevocations(), turn by turn', async () => {
     })
   })
 
-  it('with onBehind: ’open’, warns once each time that it falls behind', async () => {
-    const { here, turn, clock } = await stepping('f', { maxBehindMs: 500, onBehind: 'open' })
+  it('with onOutage: ’open’, warns once each time that it falls behind', async () => {
+    const { here, turn, clock } = await stepping('f', { maxOutageMs: 500, onOutage: 'open' })
     let warnings = 0
     const listener = ({ message }: Error) => void (warnings += Number(message.includes('revocations cannot be read')))
     process.on('warning', listener)
@@ -416,7 +416,7 @@ describe('redisRevocations() when Redis fails', () => {
     await until(() => late.state(session('x', { jti: 'hanging' })) === 'revoked')
   })
 
-  it('with onBehind: ’closed’, answers 503 before the first read and when behind for too long', async () => {
+  it('with onOutage: ’closed’, answers 503 before the first read and when behind for too long', async () => {
     const redis = await startRedis()
     after(() => redis.stop())
     const clock = manualClock()
@@ -472,11 +472,11 @@ describe('redisRevocations() when Redis fails', () => {
     assert.match(said[0] ?? '', /^revocations cannot be written to .*read.?only/i)
   })
 
-  it('with onBehind: ’open’, checks by what is known, with a warning', async () => {
+  it('with onOutage: ’open’, checks by what is known, with a warning', async () => {
     const warnings: string[] = []
     const listener = (warning: Error) => void warnings.push(warning.message)
     process.on('warning', listener)
-    const open = follower(1, { onBehind: 'open' })
+    const open = follower(1, { onOutage: 'open' })
     await open.revokeToken(issuer, 'known').catch(() => undefined)
     assert.equal(open.state(session('ada')), 'valid')
     assert.equal(open.state(session('ada', { jti: 'known' })), 'revoked')
@@ -502,8 +502,8 @@ describe('redisRevocations() throws at startup', () => {
       [{ prefix: '{a}:' }, /prefix/],
       [{ prefix: 'a' }, /prefix must be .* ends in a colon.*; received 'a'/],
       [{ tokenLifetimeSec: 1 }, /tokenLifetimeSec.*1/],
-      [{ maxBehindMs: 1 }, /maxBehindMs/],
-      [{ onBehind: 'local' }, /onBehind.*'local'/],
+      [{ maxOutageMs: 1 }, /maxOutageMs/],
+      [{ onOutage: 'local' }, /onOutage.*'local'/],
       [{ prefix: 7 }, /prefix must be a string .*; received 7/],
       [{ interval: 1 }, /redisRevocations\(\) has no option "interval"/],
     ] as const) {
@@ -511,7 +511,7 @@ describe('redisRevocations() throws at startup', () => {
     }
     assert.throws(() => requireBearer({ ...dev.options, revocation: {} as never }), /revocation must be/)
     const clock = manualClock()
-    follower(1, { prefix: ':', tokenLifetimeSec: 60, maxBehindMs: 500, onBehind: 'closed', clock }).close()
+    follower(1, { prefix: ':', tokenLifetimeSec: 60, maxOutageMs: 500, onOutage: 'closed', clock }).close()
   })
 
   it('and a moment that is none, as a rejection', async () => {
