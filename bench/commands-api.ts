@@ -40,7 +40,7 @@ function counting(store: object, count: (syncs: number) => void): object {
   const server = serverOf.call(store, '')
   const { report } = server
   server.report = (...args) => {
-    count((args[2] as unknown[]).length)
+    count((args[1] as unknown[]).length)
     return report.apply(server, args)
   }
   return store

@@ -51,7 +51,7 @@ async function lua(admin: Redis, store: ThrottleStore): Promise<void> {
     const id = `fields-${fields}`
     let seq = 0
     const one = (more: object, process = `process-${seq % fields}`) =>
-      server.report('bench', process, [reportFor({ id, ...terms, running: 1, seq: ++seq, ...more })])
+      server.report(process, [reportFor({ policy: 'bench', id, ...terms, running: 1, seq: ++seq, ...more })])
     for (let i = 0; i < fields; i++) await one({}, `process-${i}`)
     const many = (more: object) => async () => {
       for (let i = 0; i < REPORTS; i++) await one(more)

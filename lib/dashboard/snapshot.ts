@@ -122,8 +122,8 @@ export function overview(
       .slice(0, ROUTES),
     overload: inside.overload?.message,
     store: {
-      shared: inside.health !== undefined,
-      down: (inside.health?.downServers ?? []).map((server) => server ?? 'Redis'),
+      shared: inside.shared !== undefined,
+      down: (inside.shared?.downServers ?? []).map((server) => server ?? 'Redis'),
       syncMs: activity.syncMs.points(now).map((ms, i) => (asked[i] ? ms / asked[i] : null)),
     },
   }

@@ -39,7 +39,7 @@ export class Spenders {
 
   /** The hash by which the throttle's store knows a subject. */
   hashOf(subject: string): string {
-    return hashOf(subject, this.#inside.health?.store.digest)
+    return hashOf(subject, this.#inside.shared?.store.digest)
   }
 
   /** Who has spent most first. Those whose window has ended are let go. */

@@ -1,14 +1,15 @@
 import type { Request } from 'express'
 import { type Clock, Watch, nowUs, wallOffsetUs } from '../http/clock'
 import { UsageLog } from '../advisor/usage-log'
-import type { Account } from './budget/account'
+import type { Account, AccountTerms } from './budget/account'
 import { type Decision, decide } from './budget/decide'
 import type { Hold } from './budget/hold'
 import { endLine, mostWaiting, serveLine } from './budget/line'
 import { Subjects } from './budget/subjects'
 import { WindowClock, memoryServer } from './budget/window-clock'
-import type { StoreHealth } from './store/health'
-import { Reporter } from './store/reporter'
+import { isReported } from './store/due'
+import { Link } from './store/link'
+import type { SharedStore, StoredPolicy } from './store/shared-store'
 import { networkSubject } from './subject'
 
 /** Networks that newcomers share an account by, once there is no room for more subjects. */
@@ -18,11 +19,16 @@ const EVERYBODY_ELSE = 'network:*'
 const LINE_MS = 25
 /** How often running requests are looked at whose handler has the signal. */
 const WATCH_MS = 125
+/** The last figures are reported for so long at most, with a pause where no answer came. */
+const CLOSING_MS = 3_000
+const CLOSING_PAUSE_MS = 100
 /** A request that uses the signal is asked to stop when its subject has used so many limits. */
 const OVERRUN_LIMITS = 2
 
 /** Terms of a policy, as its budgets follow them. */
 export interface BudgetTerms {
+  /** In words, for messages: `18000 ms in 60000 ms`. */
+  readonly shown?: string
   readonly windowUs: number
   /** Time used beyond the limit is the next window's first use. */
   readonly carryOvershoot: boolean
@@ -30,15 +36,13 @@ export interface BudgetTerms {
   readonly grantAhead: boolean
 }
 
-/**
- * The budgets of one policy in this process: a table of accounts and, over a store, what reports them. Without a store
- * they are this process's own.
- */
-export class Budgets {
+/** The budgets of one policy in this process: a table of accounts. Without a store they are this process's own. */
+export class Budgets implements StoredPolicy {
+  /** In words: `18000 ms in 60000 ms`. */
+  readonly terms: string
   readonly #clock: Clock
-  readonly #terms: BudgetTerms
+  readonly #terms: AccountTerms & { grantAhead: boolean }
   readonly #subjects: Subjects
-  readonly #reporter: Reporter | undefined
   readonly #usage: UsageLog
   /** Accounts in which requests wait. */
   readonly #lines: Watch<Account>
@@ -49,27 +53,29 @@ export class Budgets {
 
   constructor(
     readonly name: string,
-    terms: BudgetTerms,
+    { shown = '', ...terms }: BudgetTerms,
     clock: Clock,
-    readonly health?: StoreHealth,
+    readonly shared?: SharedStore,
   ) {
+    this.terms = shown
     this.#clock = clock
-    this.#terms = terms
-    this.#usage = new UsageLog(name, health?.store, clock)
-    const total = this.#usage.moved.bind(this.#usage)
+    this.#usage = new UsageLog(name, shared?.store, clock)
+    this.#terms = {
+      ...terms,
+      ...{ policy: name, process: shared?.processName(name) ?? '' },
+      total: (ends, before, after) => void (this.#isClosed || this.#usage.moved(ends, before, after)),
+    }
     const memory = memoryServer(new WindowClock(wallOffsetUs(clock), 0))
-    const serverOf = (id: string) => (health === undefined || this.#isClosed ? memory : health.serverOf(id))
-    const isActive = (account: Account) => this.#reporter?.isActive(account) ?? false
-    this.#subjects = new Subjects(
-      { ...terms, total: health ? undefined : total },
-      serverOf,
-      clock,
-      isActive,
-      health?.store.digest,
-    )
+    const serverOf = (id: string) => (shared === undefined || this.#isClosed ? memory : shared.linkOf(id))
+    const isActive = (account: Account) => linkOf(account)?.isActive(account) ?? false
+    this.#subjects = new Subjects(this.#terms, serverOf, clock, isActive, shared?.store.digest)
     this.#lines = new Watch(clock, LINE_MS, this.#lookAtLine.bind(this))
     this.#signalled = new Watch(clock, WATCH_MS, this.#lookAtSignalled.bind(this))
-    if (health !== undefined) this.#reporter = new Reporter(name, this.#subjects, health, clock, total)
+    shared?.join(this)
+  }
+
+  get accounts(): Iterable<Account> {
+    return this.#subjects
   }
 
   get windowMs(): number {
@@ -115,14 +121,14 @@ export class Budgets {
     account.ask(hold, now)
     const most = account.waiting > 0 ? mostWaiting(hold.wait, this.#lines) : 0
     const decision = decide(account, hold, most, now)
-    this.#reporter?.activate(account)
+    linkOf(account)?.activate(account)
     if (decision === 'start') account.begin(hold)
     else if (decision !== 'ask' && decision !== 'wait') account.refuse(hold)
     else if (hold.owner.isGone) return 'gone'
     else {
       account.join(hold, now)
       this.#lines.add(account)
-      if (decision === 'ask') this.#reporter?.ask(account)
+      if (decision === 'ask') linkOf(account)?.ask(account)
     }
     return decision
   }
@@ -130,7 +136,7 @@ export class Budgets {
   /** Lets a request in that was refused, whatever the figures say. */
   admitAnyway(hold: Hold): void {
     hold.account.begin(hold, 0)
-    this.#reporter?.activate(hold.account)
+    linkOf(hold.account)?.activate(hold.account)
   }
 
   /** A request has ended: it pays for what it took. */
@@ -139,14 +145,14 @@ export class Budgets {
     if (hold.state === 'ended' || hold.state === 'waiting') return
     account.finish(hold, now)
     serveLine(account, now)
-    this.#reporter?.ended(account, now)
+    linkOf(account)?.ended(account, now)
   }
 
   /** Charges a request for time that is seen only after it has ended. */
   chargeLate({ account: of, limitUs }: Hold, us: number, now: number): void {
     const account = this.current(of, now)
     account.chargeLate(us, limitUs, now)
-    this.#reporter?.activate(account)
+    linkOf(account)?.activate(account)
   }
 
   /** A request was written off unseen. */
@@ -176,7 +182,7 @@ export class Budgets {
     const now = nowUs(this.#clock)
     account.enter(now)
     serveLine(account, now)
-    if (account.waiting > 0 && now >= account.askAt) this.#reporter?.ask(account)
+    if (account.waiting > 0 && now >= account.askAt) linkOf(account)?.ask(account)
     return account.waiting > 0
   }
 
@@ -187,15 +193,19 @@ export class Budgets {
     const now = nowUs(this.#clock)
     const account = this.current(of, now)
     account.charge(us, now)
-    this.#reporter?.activate(account) // refresh() reports nothing during an outage: a tick does after it
-    return this.#reporter?.refresh(account) ?? Promise.resolve()
+    linkOf(account)?.activate(account) // refresh() reports nothing during an outage: a tick does after it
+    return this.#refresh(account)
   }
 
   /** The subject's account with the other processes' newest figures, if the store answers within the deadline. */
   async refresh(subject: string): Promise<Account> {
     const account = this.account(subject)
-    await this.#reporter?.refresh(account)
+    await this.#refresh(account)
     return this.current(account)
+  }
+
+  async #refresh(account: Account): Promise<void> {
+    await linkOf(account)?.refresh(account)
   }
 
   /** Takes back all use of the window, the other processes' too, as far as it is known. Resolves as {@link charge}. */
@@ -204,7 +214,7 @@ export class Budgets {
     const account = this.current(of, now)
     account.reset(now)
     serveLine(account, now)
-    return this.#reporter?.refresh(account) ?? Promise.resolve()
+    return this.#refresh(account)
   }
 
   /** Whether `advise()` knows what all processes counted. */
@@ -226,7 +236,20 @@ export class Budgets {
 
   /** Publishes what is not published, and gives back what was granted ahead. */
   async flush(): Promise<void> {
-    await this.#reporter?.flush()
+    for (const account of this.#subjects) account.calm()
+    await this.#tellAll()
+  }
+
+  /** Reports all accounts that the store does not know as they are, or where it has granted time ahead. */
+  async #tellAll(isLast = false): Promise<Account[]> {
+    const now = nowUs(this.#clock)
+    const told: Account[] = []
+    for (const account of this.#subjects) {
+      account.enter(now)
+      if (account.sent !== undefined || !isReported(account, now)) told.push(account)
+    }
+    await Promise.all(told.map((account) => linkOf(account)?.refresh(account, isLast)))
+    return told
   }
 
   /**
@@ -245,10 +268,26 @@ export class Budgets {
       endLine(account)
       account.close(now)
     }
-    await this.#reporter?.close()
+    if (this.shared !== undefined) await this.#tellLast()
     this.#isClosed = true
     for (const account of this.#subjects) account.moveTo(memoryServer(account.server.clock))
     await this.#usage.close()
-    await this.health?.leave()
+    await this.shared?.leave(this)
   }
+
+  /** Reports the last figures, again where no answer comes. Nothing is granted ahead any more. */
+  async #tellLast(): Promise<void> {
+    this.#terms.grantAhead = false
+    for (const until = this.#clock.now() + CLOSING_MS; this.#clock.now() < until;) {
+      const told = await this.#tellAll(true)
+      if (told.length === 0) return
+      if (told.some(({ told }) => !told.isKnown))
+        await new Promise<void>((resolve) => this.#clock.after(CLOSING_PAUSE_MS, resolve))
+    }
+  }
+}
+
+/** The link to the server that keeps the account; undefined where this process does. */
+function linkOf({ server }: Account): Link | undefined {
+  return server instanceof Link ? server : undefined
 }

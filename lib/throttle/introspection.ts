@@ -2,13 +2,13 @@ import type { Clock } from '../http/clock'
 import type { Budgets } from './budgets'
 import type { Overload } from './overload'
 import type { Policy } from './options'
-import type { StoreHealth } from './store/health'
+import type { SharedStore } from './store/shared-store'
 
 /** What other rooms of the package see of a throttle, and apps do not. */
 export interface ThrottleIntrospection {
   readonly windows: readonly { readonly policy: Policy; readonly budgets: Budgets }[]
   /** Undefined where the windows are in this process's memory. */
-  readonly health: StoreHealth | undefined
+  readonly shared: SharedStore | undefined
   readonly clock: Clock
   /** Undefined where the throttle sheds no load. */
   readonly overload: Overload | undefined

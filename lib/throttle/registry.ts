@@ -3,7 +3,7 @@ import { storeError } from '../http/help'
 import { shown } from '../http/options'
 import { Budgets } from './budgets'
 import type { Policy } from './options'
-import { StoreHealth } from './store/health'
+import { SharedStore } from './store/shared-store'
 import type { ThrottleStore } from './store/store'
 
 interface Entry {
@@ -45,10 +45,9 @@ export class Registry {
     const { name, windowMs, carryOvershoot } = policy
     let entry = this.#entries.get(name)
     if (entry === undefined) {
-      const health = this.#store && StoreHealth.of(this.#store, clock)
-      const budgets = new Budgets(name, { windowUs: windowMs * 1_000, carryOvershoot, grantAhead }, clock, health)
-      this.#entries.set(name, (entry = { policy, budgets, users: 0 }))
-      health?.terms.set(name, shownPolicy(policy))
+      const shared = this.#store && SharedStore.of(this.#store, clock)
+      const terms = { windowUs: windowMs * 1_000, carryOvershoot, grantAhead, shown: shownPolicy(policy) }
+      this.#entries.set(name, (entry = { policy, budgets: new Budgets(name, terms, clock, shared), users: 0 }))
     }
     if (!isSame(entry.policy, policy)) {
       throw storeError(
@@ -65,7 +64,6 @@ export class Registry {
     const entry = this.#entries.get(name)
     if (entry === undefined || --entry.users > 0) return
     this.#entries.delete(name)
-    entry.budgets.health?.terms.delete(name)
     await entry.budgets.close()
   }
 }

@@ -22,7 +22,7 @@ import { clientWaitUs, generalPolicy, requestLimitUs, routeEntries } from './opt
 import { Registry } from './registry'
 import { RequestHold, ThrottledRequest, type ThrottleRules } from './request/request'
 import { StallSharing } from './request/stalls'
-import { StoreHealth } from './store/health'
+import { SharedStore } from './store/shared-store'
 import { UNKNOWN_ADDRESS, isAddressSubject, subjectKey, subjectOf } from './subject'
 import { type Usage, resetUsage, usageOf } from './usage'
 import { orderCheck, warnOfMissingId } from './warnings'
@@ -202,14 +202,14 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   const leaveOverload = values.overload && overload?.join(values.overload)
-  const health = store && StoreHealth.of(store, clock).note(onOutage)
-  exposeForInspection(throttle, { windows, health, clock, overload })
+  const shared = store && SharedStore.of(store, clock).note(onOutage)
+  exposeForInspection(throttle, { windows, shared, clock, overload })
   return Object.assign(throttle, {
     usage: (who: string) => stayAlive(usage(who)),
     reset: (who: string) => stayAlive(reset(who)),
     advise: (given?: AdviseOptions) => stayAlive(advise(given)),
     flush: () => stayAlive(flush()),
-    ready: () => stayAlive(health?.ready() ?? Promise.resolve()),
+    ready: () => stayAlive(shared?.ready() ?? Promise.resolve()),
     close,
   }) as Throttle
 }

@@ -78,8 +78,8 @@ export function warnOfMissingId(who: string, subject: { readonly name: string })
 
 /** Whether two stores of one server keep the same accounts: a subject that passes both is charged once. Warns of it. */
 export function isTwin(one: Budgets, other: Budgets): boolean {
-  const keeps = one.health?.store.keeps
-  if (keeps === undefined || keeps !== other.health?.store.keeps) return false
+  const keeps = one.shared?.store.keeps
+  if (keeps === undefined || keeps !== other.shared?.store.keeps) return false
   if (one.name !== other.name || one.windowMs !== other.windowMs) return false
   warnOnce(
     'TOLLGATE_TWO_STORES',

@@ -4,7 +4,17 @@ import type { Report } from '../../lib/throttle/budget/report'
 export function reportFor(more: Partial<Report> = {}): Report {
   const starts = more.starts ?? Date.now() * 1_000 - 10_000_000
   return {
-    ...{ id: 's', number: 1, starts, ends: starts + 60_000_000, seq: 1, stored: 0, hasNews: false, clears: false },
+    ...{
+      policy: 'default',
+      id: 's',
+      number: 1,
+      starts,
+      ends: starts + 60_000_000,
+      seq: 1,
+      stored: 0,
+      hasNews: false,
+      clears: false,
+    },
     ...{ used: 0, held: 0, running: 0, excused: 0, added: 0, strain: 100, carried: 0, lasts: 0 },
     ...{ want: 0, count: 0, unit: 0, wish: 0, wishPlaces: 0, limit: 1_000_000, concurrency: 32, carries: false },
     ...more,

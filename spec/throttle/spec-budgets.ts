@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { manualClock } from '../../lib/testing'
 import type { Answer, Report } from '../../lib/throttle/budget/report'
 import { Budgets } from '../../lib/throttle/budgets'
-import { StoreHealth } from '../../lib/throttle/store/health'
+import { SharedStore } from '../../lib/throttle/store/shared-store'
 import type { ThrottleStore } from '../../lib/throttle/store/store'
 import { reportFor } from '../support/report'
 import { StoreModel } from './simulation/model'
@@ -35,7 +35,7 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
   }
   const only = {
     name: undefined,
-    report: (_policy: string, process: string, reports: readonly Report[]) => {
+    report: (process: string, reports: readonly Report[]) => {
       server.process = process
       server.reports.push(...reports)
       const written = (report: Report) => server.model.report(process, report, time())
@@ -50,7 +50,7 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
   }
   const store = { serverOf: () => only, watch: () => undefined, close: () => Promise.resolve() } as ThrottleStore
   const stalling = { ...clock, now: () => clock.now() + stalledMs, date: () => clock.date() + stalledMs }
-  const budgets = new Budgets('default', TERMS, stalling, isShared ? StoreHealth.of(store, stalling) : undefined)
+  const budgets = new Budgets('default', TERMS, stalling, isShared ? SharedStore.of(store, stalling) : undefined)
   const now = () => Math.round(stalling.now() * 1_000)
   /** What is due is sent, and answered. */
   const settle = async (ms = 0) => {

@@ -73,13 +73,16 @@ export function placesOf({ limitUs, concurrency }: Terms, usedUs: number, strain
 
 /** Terms of a policy that its accounts follow. */
 export interface AccountTerms {
+  /** The policy's name; and the name of this process in the policy's records. */
+  readonly policy: string
+  readonly process: string
   readonly windowUs: number
   /** Time used beyond the limit is the next window's first use. */
   readonly carryOvershoot: boolean
   /** Time may be granted ahead of need. */
   readonly grantAhead: boolean
-  /** Without a store: hears of a subject's total in the window that ends at `ends`, whenever it is looked at. Microseconds. */
-  readonly total: ((ends: number, beforeUs: number, afterUs: number) => void) | undefined
+  /** Hears of a subject's total in the window that ends at `ends`, whenever it has changed. Microseconds. */
+  readonly total?: (ends: number, beforeUs: number, afterUs: number) => void
 }
 
 /**
@@ -290,7 +293,7 @@ class AccountState {
   /** Says the total where somebody counts them. */
   noteTotal(now: number): void {
     const { total } = this.terms
-    if (total === undefined) return
+    if (total === undefined || !this.server.isMemory) return // a store's answers say it
     const used = this.usedUs(now)
     if (used !== this.#totalUs) total(this.end, this.#totalUs, used)
     this.#totalUs = used
@@ -449,10 +452,8 @@ class AccountState {
    * The account's next report: all figures are absolute. It asks for all that waits, under the limit of the first. It
    * gives up what was granted ahead, and asks for that anew: so nothing is used twice where the answer is late, lost, or
    * says less.
-   *
-   * @param wishes whether time may be granted ahead
    */
-  takeReport(seq: number, now: number, wishes: boolean): Report {
+  takeReport(seq: number, now: number): Report {
     this.enter(now)
     this.dropGrant()
     const { own, firstInLine: first, terms } = this
@@ -465,11 +466,11 @@ class AccountState {
       want += hold.priceUs
       lasts = Math.max(lasts, hold.priceUs)
     }
-    const isAhead = wishes && terms.grantAhead
-    const hotUs = isAhead ? this.#hotUs() : 0
-    const wish = hotUs === 0 && isAhead ? this.#standingUs(now) : hotUs
+    const hotUs = terms.grantAhead ? this.#hotUs() : 0
+    const wish = hotUs === 0 && terms.grantAhead ? this.#standingUs(now) : hotUs
     this.grant.isStanding = hotUs === 0 && wish > 0
     const report: Report = {
+      policy: terms.policy,
       subject: this.subject,
       id: this.id,
       number: this.number,

@@ -15,6 +15,8 @@ export const GRACE_US = 250_000
  * said.
  */
 export interface Report {
+  /** The window's name. */
+  readonly policy: string
   /** Who pays, in readable text. The store keeps it only where it was told to. */
   readonly subject?: string
   /** The subject's hash, which names it in the store, and the window's number. */

@@ -43,14 +43,14 @@ export abstract class RedisServer implements StoreServer {
     return this.name ?? this.redis.server
   }
 
-  async report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
+  async report(process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
     const { prefix, names } = this.keys
-    const keys = reports.map(({ id, starts, ends }) => windowKey(prefix, id, ends - starts, policy))
+    const keys = reports.map(({ policy, id, starts, ends }) => windowKey(prefix, id, ends - starts, policy))
     let packed: Buffer
     try {
       packed = packReports(reports)
     } catch (err) {
-      if (reports.length > 1) return this.#eachAlone(policy, process, reports)
+      if (reports.length > 1) return this.#eachAlone(process, reports)
       return [{ time: 0, status: 'unreadable', found: 0, cause: `${keys[0]}: ${(err as Error).message}` }]
     }
     const args = [process, packed, ...TERMS, ...(names ? namesIn(reports) : [])]
@@ -59,12 +59,12 @@ export abstract class RedisServer implements StoreServer {
     } catch (err) {
       if (reports.length === 1 || !isCrossSlot(err)) throw err
       this.reportsPerCommand = 1
-      return this.#eachAlone(policy, process, reports)
+      return this.#eachAlone(process, reports)
     }
   }
 
-  async #eachAlone(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
-    const answers = await Promise.all(reports.map((report) => this.report(policy, process, [report])))
+  async #eachAlone(process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
+    const answers = await Promise.all(reports.map((report) => this.report(process, [report])))
     return answers.flat()
   }
 

@@ -1,13 +1,28 @@
-import { type Clock } from '../../http/clock'
+import type { Clock } from '../../http/clock'
+import { codedError } from '../../http/help'
+import { shown } from '../../http/options'
 import { warn } from '../../http/warn-once'
+import { type StoreMessage, channels } from '../events'
 
-/** Outages are warned of at most so often; those between are told together. */
+/** A server's outages are warned of at most so often, and so are records that cannot be read. */
 const EVERY_MS = 60_000
 
-/** What is printed of one server's outages: the first and its end, then once a minute how many more there were. */
+/** Where a server is, and what requests get without it: for messages. */
+export interface OutagePlace {
+  readonly clock: Clock
+  /** The store given to `throttle()`, and which of its servers: see {@link StoreMessage}. */
+  readonly about: Pick<StoreMessage, 'store' | 'server'>
+  /** `redis.test:6379` */
+  place(): string | undefined
+  /** `requests get 503 (onOutage: 'closed')` */
+  meanwhile(): string
+}
+
+/** Says when a server goes down and comes back: to channels, to those who wait for it, and as warnings, at most one a minute. */
 export class OutageNews {
-  readonly #clock: Clock
-  readonly #place: () => string | undefined
+  readonly #of: OutagePlace
+  /** The present outage. */
+  #outage: Error | undefined
   #beganAt = 0
   /** The present outage was printed. */
   #isPrinted = false
@@ -16,48 +31,91 @@ export class OutageNews {
   #untoldMs = 0
   /** Ends the minute in which nothing more is printed; undefined outside of it. */
   #cancelMinute: (() => void) | undefined
+  #unreadableAt = -Infinity
+  readonly #waiting = new Set<{ readonly resolve: () => void; readonly reject: (reason: Error) => void }>()
 
-  /** @param place where the server is */
-  constructor(clock: Clock, place: () => string | undefined) {
-    this.#clock = clock
-    this.#place = place
+  constructor(of: OutagePlace) {
+    this.#of = of
   }
 
-  began(message: string): void {
-    this.#beganAt = this.#clock.now()
+  /** Resolves with the next {@link ended}. @throws {Error} with the warning's message, where an outage is known of or begins */
+  answers(): Promise<void> {
+    if (this.#outage) return Promise.reject(this.#outage)
+    return new Promise((resolve, reject) => this.#waiting.add({ resolve, reject }))
+  }
+
+  /** The server does not answer. Says so once. */
+  began(cause: unknown): void {
+    if (this.#outage) return
+    const why = cause instanceof Error ? cause.message : shown(cause)
+    const place = this.#of.place()
+    const store = place !== undefined && why.includes(place) ? "the throttle's store" : this.#store
+    const message = `${store} does not answer: ${why}. Until it answers, ${this.#of.meanwhile()}`
+    this.#outage = codedError('TOLLGATE_DEGRADED', message, Error, { cause })
+    this.#beganAt = this.#of.clock.now()
+    channels.degraded.publish({ ...this.#of.about, cause } satisfies StoreMessage)
     this.#isPrinted = this.#cancelMinute === undefined
-    if (!this.#isPrinted) return
-    warn('TOLLGATE_DEGRADED', message)
-    this.#startMinute()
+    if (this.#isPrinted) {
+      warn('TOLLGATE_DEGRADED', message)
+      this.#startMinute()
+    }
+    for (const { reject } of this.#waiting) reject(this.#outage)
+    this.#waiting.clear()
   }
 
+  /** The server answers. */
   ended(): void {
-    const ms = this.#clock.now() - this.#beganAt
-    if (this.#isPrinted) return warn('TOLLGATE_RECOVERED', `${this.#store} answers again after ${seconds(ms)}`)
-    this.#untold++
-    this.#untoldMs += ms
+    this.#settle(() => {
+      const ms = this.#of.clock.now() - this.#beganAt
+      if (this.#isPrinted) return warn('TOLLGATE_RECOVERED', `${this.#store} answers again after ${seconds(ms)}`)
+      this.#untold++
+      this.#untoldMs += ms
+    })
   }
 
+  /** The server has an account that cannot be read. */
+  unreadable(window: string, cause = ''): void {
+    const now = this.#of.clock.now()
+    if (now - this.#unreadableAt < EVERY_MS) return
+    this.#unreadableAt = now
+    const place = this.#of.place()
+    warn(
+      'TOLLGATE_UNREADABLE',
+      `the throttle cannot read an account of window ${JSON.stringify(window)}${place ? ` at ${place}` : ''} (${cause}); ` +
+        'this process decides alone about its subject. Delete the key if nothing else uses it',
+    )
+  }
+
+  /** Nobody asks the server any more. */
   close(): void {
     this.#cancelMinute?.()
+    this.#settle(() => undefined)
+  }
+
+  #settle(print: () => void): void {
+    if (this.#outage) {
+      channels.recovered.publish(this.#of.about satisfies StoreMessage)
+      print()
+    }
+    this.#outage = undefined
+    for (const { resolve } of this.#waiting) resolve()
+    this.#waiting.clear()
   }
 
   #startMinute(): void {
-    this.#cancelMinute = this.#clock.after(EVERY_MS, () => {
+    this.#cancelMinute = this.#of.clock.after(EVERY_MS, () => {
       this.#cancelMinute = undefined
       if (this.#untold === 0) return
       const times = this.#untold === 1 ? 'once more' : `${this.#untold} more times`
-      warn(
-        'TOLLGATE_DEGRADED',
-        `${this.#store} did not answer ${times} in the last minute, for ${seconds(this.#untoldMs)} in all`,
-      )
+      const all = `for ${seconds(this.#untoldMs)} in all`
+      warn('TOLLGATE_DEGRADED', `${this.#store} did not answer ${times} in the last minute, ${all}`)
       this.#untold = this.#untoldMs = 0
       this.#startMinute()
     })
   }
 
   get #store(): string {
-    const place = this.#place()
+    const place = this.#of.place()
     return `the throttle's store${place === undefined ? '' : ` at ${place}`}`
   }
 }

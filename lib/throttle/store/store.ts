@@ -37,10 +37,9 @@ export interface StoreServer {
    * Takes reports of one process in, grants what they ask for, and answers each in order. Each report is atomic, and
    * does nothing where a later one of its process is known.
    *
-   * @param policy the window's name
    * @param process names the process that reports; no two processes have one name
    */
-  report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]>
+  report(process: string, reports: readonly Report[]): Promise<readonly Answer[]>
   /**
    * A heartbeat of this process.
    *

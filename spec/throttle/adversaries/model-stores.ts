@@ -9,8 +9,7 @@ export function modelStores(processes: number, clock: Clock): ThrottleStore[] {
   return Array.from({ length: processes }, (_, i) => {
     const server: StoreServer = {
       name: undefined,
-      report: (_policy, process, reports) =>
-        Promise.resolve(reports.map((report) => model.report(process, report, time()))),
+      report: (process, reports) => Promise.resolve(reports.map((report) => model.report(process, report, time()))),
       beat: () => Promise.resolve(model.beat(String(i), time())),
     }
     return { serverOf: () => server, watch: () => undefined, close: () => Promise.resolve() }

@@ -17,7 +17,7 @@ async function published(store: ThrottleStore, process: string, reports: readonl
   await until(() =>
     store
       .serverOf('')
-      .report('default', process, reports)
+      .report(process, reports)
       .then(
         () => true,
         () => false,

@@ -16,6 +16,7 @@ const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US]
 
 const REPORT: Report = {
   ...{
+    policy: 'bench',
     id: 'id',
     number: 0,
     starts: 0,
@@ -61,7 +62,15 @@ class Reports {
     }
     const terms = { strain: 100 + (r.chance(0.3) ? r.int(0, 500) : 0), carried: r.chance(0.2) ? r.int(0, 200_000) : 0 }
     return {
-      ...{ id, number, starts: number * WINDOW_US, ends: (number + 1) * WINDOW_US, ...figures, ...terms },
+      ...{
+        policy: 'bench',
+        id,
+        number,
+        starts: number * WINDOW_US,
+        ends: (number + 1) * WINDOW_US,
+        ...figures,
+        ...terms,
+      },
       seq: Math.max(1, seq - (r.chance(0.08) ? r.int(1, 3) : 0)),
       stored: r.chance(0.85) ? found : r.int(0, 3),
       hasNews: r.chance(0.4),
@@ -242,7 +251,7 @@ describe('sync.lua', () => {
         ends: starts + 1e9,
       }))
       reports[1] = { ...(reports[1] as Report), ...wrong }
-      const answers = await server.report('bench', 'p1', reports)
+      const answers = await server.report('p1', reports)
       assert.deepEqual(
         answers.map(({ status }) => status),
         ['written', 'unreadable', 'written'],

@@ -3,7 +3,8 @@ import type { Account } from '../../../lib/throttle/budget/account'
 import { RoutePrice } from '../../../lib/throttle/budget/price'
 import { type Answer, GRACE_US, PARKED_US, type Report } from '../../../lib/throttle/budget/report'
 import { Budgets } from '../../../lib/throttle/budgets'
-import { type ServerHealth, StoreHealth } from '../../../lib/throttle/store/health'
+import type { Link } from '../../../lib/throttle/store/link'
+import { SharedStore } from '../../../lib/throttle/store/shared-store'
 import { waitingOf } from '../spec-request'
 import type { SimulatedRequest } from './simulated-request'
 import { EPOCH_US, SimulatedStore } from './simulated-store'
@@ -47,7 +48,7 @@ export class SimulatedProcess implements Clock {
   readonly atDeath = new Map<string, AtDeath>()
   readonly #unheard = new Map<string, number>()
   readonly #accounts = new Map<string, Account>()
-  readonly #health: StoreHealth
+  readonly #shared: SharedStore
   #livings: { readonly living: number; readonly until: number }[] = []
   #living = 1
   readonly #rate: number
@@ -66,12 +67,12 @@ export class SimulatedProcess implements Clock {
     this.#wallErrorUs = (random.fraction() * 2 - 1) * scenario.wallErrorUs
     this.routes = scenario.routeFactors.map((_, i) => new RoutePrice(`r${i}`))
     this.store = new SimulatedStore(sim, this)
-    this.#health = StoreHealth.of(this.store, this)
+    this.#shared = SharedStore.of(this.store, this)
     const { windowUs, grantAhead, mode } = scenario
     const terms = { windowUs, grantAhead, carryOvershoot: mode === 'carried' }
-    this.budgets = new Budgets(sim.policy, terms, this, this.#health)
+    this.budgets = new Budgets(sim.policy, terms, this, this.#shared)
     if (mode === 'two')
-      this.otherBudgets = new Budgets('other', { ...terms, windowUs: windowUs * 2 }, this, this.#health)
+      this.otherBudgets = new Budgets('other', { ...terms, windowUs: windowUs * 2 }, this, this.#shared)
   }
 
   // --- Clock
@@ -128,8 +129,8 @@ export class SimulatedProcess implements Clock {
     return this.#living
   }
 
-  get #server(): ServerHealth {
-    return this.#health.serverOf('')
+  get #server(): Link {
+    return this.#shared.linkOf('')
   }
 
   /** A heartbeat was answered. */

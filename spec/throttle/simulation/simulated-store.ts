@@ -19,7 +19,7 @@ export class SimulatedStore implements ThrottleStore {
   #watcher: StoreWatcher | undefined
   readonly #server: StoreServer = {
     name: undefined,
-    report: (policy, _name, reports) => this.#report(policy, reports),
+    report: (_name, reports) => this.#report(reports),
     beat: () => this.#beat(),
   }
 
@@ -45,7 +45,7 @@ export class SimulatedStore implements ThrottleStore {
     return Promise.resolve()
   }
 
-  #report(policy: string, reports: readonly Report[]): Promise<readonly Answer[]> {
+  #report(reports: readonly Report[]): Promise<readonly Answer[]> {
     const { sim, process } = this
     for (const report of reports) {
       for (const name of FIGURES) {
@@ -55,16 +55,22 @@ export class SimulatedStore implements ThrottleStore {
       }
     }
     sim.commands += reports.length
-    const model = policy === sim.policy ? sim.model : sim.otherModel
+    const isFirst = ({ policy }: Report) => policy === sim.policy
     const sentAt = sim.loop.now
     const unheard = (answers: readonly Answer[]) => {
-      if (model === sim.model) process.unheard(reports, answers)
+      const first = reports.flatMap((report, i) => (isFirst(report) ? [i] : []))
+      process.unheard(
+        first.map((i) => reports[i] as Report),
+        first.map((i) => answers[i] as Answer),
+      )
     }
     return this.#send(
       () => {
         const time = sim.time
-        const answers = reports.map((report) => model.report(process.name, report, time))
-        if (model === sim.model && answers.some(({ figures }) => figures && figures.count > 0))
+        const answers = reports.map((report) =>
+          (isFirst(report) ? sim.model : sim.otherModel).report(process.name, report, time),
+        )
+        if (answers.some(({ figures }, i) => isFirst(reports[i] as Report) && figures && figures.count > 0))
           process.grantedAt = sim.loop.now
         return answers
       },

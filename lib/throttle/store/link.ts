@@ -1,0 +1,438 @@
+import { type Clock, nowUs, wallOffsetUs } from '../../http/clock'
+import { deadline, promised } from '../../http/deadline'
+import type { Account } from '../budget/account'
+import { serveLine } from '../budget/line'
+import { type Answer, type Report, TICK_US } from '../budget/report'
+import { type Server, WindowClock } from '../budget/window-clock'
+import { type SyncedMessage, channels } from '../events'
+import { Overload } from '../overload'
+import { CircuitBreaker } from './circuit-breaker'
+import { dueAt, isActive } from './due'
+import { OutageNews } from './outage-news'
+import type { SharedStore } from './shared-store'
+import type { Beat, StoreServer } from './store'
+
+/** Reports in one command. */
+const TOGETHER = 100
+/** While so many commands are under way, further reports wait for an answer; so many reports go all the same. */
+const UNDER_WAY = 2
+const FULL = 16
+/** Reports that nobody waits for, at one tick: requests that wait are not to wait behind them. */
+const TICK_MOST = 500
+/** Heartbeats: while the breaker is closed; while it is not; while a command was not answered. */
+const BEAT_MS = 1_000
+const BEAT_OPEN_MS = 200
+const BEAT_DOUBTED_MS = 20
+/** A server that is not there yet when the process starts is no outage. */
+const START_US = 1_000_000
+/** A wall clock may be this far from the server's, until the server says its time. */
+const WALL_ERROR_US = 1_000_000
+
+/** One command: the reports of some accounts. */
+interface Command {
+  readonly accounts: readonly Account[]
+  readonly reports: readonly Report[]
+  readonly sentAt: number
+  cancelDeadline: () => void
+  isUnderWay: boolean
+}
+
+/**
+ * One server, as this process sees it: whether it answers, what time it has, and how many processes live. Sends the
+ * reports of all policies' accounts that it keeps, one command for all that are due in a turn of the event loop, and one
+ * tick for all in which something happens.
+ */
+export class Link implements Server {
+  readonly clock: WindowClock
+  readonly isMemory = false
+  living = 1
+  readonly #store: SharedStore
+  readonly #clock: Clock
+  readonly #startedAt: number
+  readonly #breaker: CircuitBreaker
+  readonly #news: OutageNews
+  #isClosed = false
+  /** Accounts that are reported at the end of this turn, or when a command under way was answered. */
+  #queue = new Set<Account>()
+  #isFlushDue = false
+  #underWay = 0
+  /** Accounts that ticks look at. */
+  readonly #active = new Set<Account>()
+  #isTicking = false
+  /** Those who wait for an answer to a report later than this one. */
+  readonly #refreshed = new Map<Account, { readonly seq: number; readonly resolve: () => void }[]>()
+  /** The heartbeat whose answer counts. */
+  #awaited: object | undefined
+  /** The next one: when it is sent, in µs of the process's clock. */
+  #beatAt = Infinity
+  #cancelBeat: (() => void) | undefined
+  /** What the last heartbeat said of the server's data. */
+  #token: string | undefined
+
+  constructor(
+    readonly server: StoreServer,
+    store: SharedStore,
+  ) {
+    this.#store = store
+    this.#clock = store.clock
+    this.#startedAt = this.#now
+    this.clock = new WindowClock(wallOffsetUs(store.clock), WALL_ERROR_US)
+    this.#breaker = new CircuitBreaker(this.deadlineUs, this.#startedAt)
+    this.#news = new OutageNews({
+      clock: store.clock,
+      about: { store: store.store, server: server.name },
+      place: () => this.#place,
+      meanwhile: () => store.meanwhile,
+    })
+    this.#beat()
+  }
+
+  // --- Server
+
+  get name(): string | undefined {
+    return this.server.name
+  }
+
+  get isDown(): boolean {
+    return this.#isClosed || this.#breaker.state !== 'closed'
+  }
+
+  get downSince(): number {
+    return this.#breaker.openedAt
+  }
+
+  get isStarting(): boolean {
+    return !this.#breaker.wasClosed && this.#now - this.#startedAt < START_US
+  }
+
+  get deadlineUs(): number {
+    return this.#store.deadlineMs * 1_000
+  }
+
+  get #place(): string | undefined {
+    return this.server.place ?? this.server.name
+  }
+
+  get #now(): number {
+    return nowUs(this.#clock)
+  }
+
+  /** Resolves when the server answers. @throws {Error} with the warning's message, where it is said not to */
+  answers(): Promise<void> {
+    return this.isDown && !this.#isClosed ? this.#news.answers() : Promise.resolve()
+  }
+
+  // --- what asks for a report
+
+  /** Something happened in the account: a tick looks at it. */
+  activate(account: Account): void {
+    this.#active.add(account)
+    if (!this.#isTicking) this.#tickLater()
+  }
+
+  /** A tick is to look at the account again, or somebody waits for its figures. */
+  isActive(account: Account): boolean {
+    return this.#active.has(account) || this.#refreshed.has(account)
+  }
+
+  /** A request has ended: reports at once if somebody waits for that. Ticks look at an account while it has any. */
+  ended(account: Account, now: number): void {
+    if (dueAt(account, now) === 'now') this.ask(account)
+  }
+
+  /**
+   * Reports the account in this turn of the event loop, with all others that are due, if no report of it is under way.
+   *
+   * @param full how many reports go without waiting for the end of the turn
+   * @param isLast the process closes: it tells its last figures also to a server that missed a deadline a moment ago
+   */
+  ask(account: Account, full = FULL, isLast = false): void {
+    if (account.sent !== undefined || account.isForgotten) return
+    const link = this.#linkOf(account)
+    if (link !== this) return link.ask(account, full, isLast)
+    if (this.isDown && !isLast) return
+    this.#queue.add(account)
+    if (this.#queue.size >= full) this.#flush()
+    else if (!this.#isFlushDue) this.#flushLater()
+  }
+
+  /** Brings the other processes' newest figures, if the server answers within the deadline. @param isLast as {@link ask} has it */
+  refresh(account: Account, isLast = false): Promise<void> {
+    const link = this.#linkOf(account)
+    if (link !== this) return link.refresh(account, isLast)
+    if (this.isDown && !isLast) return Promise.resolve()
+    return new Promise((resolve) => {
+      const waiting = this.#refreshed.get(account) ?? []
+      this.#refreshed.set(account, [...waiting, { seq: this.#store.lastSeq, resolve }])
+      this.activate(account)
+      this.ask(account, FULL, isLast)
+    })
+  }
+
+  /** The link to the server that keeps this account now: a slot of a Cluster may have moved. */
+  #linkOf(account: Account): Link {
+    const link = this.#store.linkOf(account.id)
+    if (account.server !== link) {
+      account.moveTo(link)
+      link.activate(account)
+    }
+    return link
+  }
+
+  // --- commands
+
+  #flushLater(): void {
+    this.#isFlushDue = true
+    this.#clock.after(0, () => {
+      this.#isFlushDue = false
+      if (this.#underWay < UNDER_WAY) this.#flush()
+    })
+  }
+
+  /** A command for all that are due; several where they do not go together. */
+  #flush(): void {
+    const due = this.#queue
+    this.#queue = new Set()
+    const most = this.server.reportsPerCommand ?? TOGETHER
+    let together: Account[] = []
+    for (const account of due) {
+      if (account.sent !== undefined || account.isForgotten || account.server !== this) continue
+      if (together.length === most || together[0]?.terms.process !== account.terms.process) {
+        this.#send(together)
+        together = []
+      }
+      together.push(account)
+    }
+    this.#send(together)
+  }
+
+  #send(accounts: readonly Account[]): void {
+    const [first] = accounts
+    if (first === undefined) return
+    const now = this.#now
+    const reports = accounts.map((account) => account.takeReport(++this.#store.lastSeq, now))
+    const command: Command = { accounts, reports, sentAt: now, cancelDeadline: noDeadline, isUnderWay: true }
+    this.#underWay++
+    command.cancelDeadline = deadline(this.#clock, this.#store.deadlineMs, () => this.#missed(command))
+    promised(() => this.server.report(first.terms.process, reports)).then(
+      (answers) => this.#answered(command, answers),
+      (cause: unknown) => this.#failed(command, cause),
+    )
+  }
+
+  #over(command: Command): void {
+    command.cancelDeadline()
+    if (!command.isUnderWay) return
+    command.isUnderWay = false
+    this.#underWay--
+  }
+
+  #next(): void {
+    if (this.#queue.size > 0 && !this.#isFlushDue && this.#underWay < UNDER_WAY) this.#flush()
+  }
+
+  #answered(command: Command, answers: readonly Answer[]): void {
+    const { accounts, reports, sentAt } = command
+    const now = this.#now
+    this.#over(command)
+    const time = answers[0]?.time ?? 0
+    if (time > 0) {
+      this.#breaker.answered(sentAt, now)
+      this.clock.learn(sentAt, now, time)
+    }
+    if (channels.synced.hasSubscribers) {
+      const latencyMs = (now - sentAt) / 1_000
+      for (const window of new Set(reports.map(({ policy }) => policy)))
+        channels.synced.publish({ window, latencyMs } satisfies SyncedMessage)
+    }
+    for (let i = 0; i < answers.length; i++) {
+      const [account, report, answer] = [accounts[i] as Account, reports[i] as Report, answers[i] as Answer]
+      const { figures, status } = answer
+      // Late answers count as well: totals move with every report that was written.
+      if (figures?.before !== undefined) account.terms.total?.(report.ends, figures.before, figures.used + report.used)
+      if (account.server.isMemory) continue // its policy was closed
+      if (status === 'unreadable') this.#news.unreadable(report.policy, answer.cause)
+      this.#take(account, report, answer, now)
+    }
+    this.#next()
+  }
+
+  #take(account: Account, report: Report, answer: Answer, now: number): void {
+    if (account.takeAnswer(report, answer, now)) {
+      serveLine(account, now, answer.status === 'written' ? undefined : 'unwritten')
+      this.#tellRefreshed(account, report.seq)
+    }
+    if (account.waiting > 0) account.askLater(now)
+    const isNew = account.firstInLine?.isConsidered === false
+    if (isNew || dueAt(account, now) === 'now' || this.#refreshed.has(account)) this.ask(account)
+  }
+
+  /** No answer came in time. It may come all the same. */
+  #missed(command: Command): void {
+    const { sentAt } = command
+    this.#lose(command, () => this.#late('report', sentAt))
+  }
+
+  #failed(command: Command, cause: unknown): void {
+    this.#lose(command, () => this.#refused(cause, command.sentAt))
+  }
+
+  /** This process decides alone about those whose answer is lost. */
+  #lose(command: Command, note: () => void): void {
+    const { accounts, reports } = command
+    this.#over(command)
+    const lost = accounts.filter((account, i) => account.sent === reports[i] && !account.server.isMemory)
+    if (lost.length > 0) {
+      for (const account of lost) account.giveUp()
+      note()
+      const now = this.#now
+      for (const account of lost) {
+        account.enter(now)
+        serveLine(account, now, account.server.isDown ? 'down' : 'unanswered')
+        this.activate(account)
+        this.#tellRefreshed(account)
+      }
+    }
+    this.#next()
+  }
+
+  /** @param answered the report that was answered; without one nobody is to wait any longer */
+  #tellRefreshed(account: Account, answered = Infinity): void {
+    const waiting = this.#refreshed.get(account)
+    if (waiting === undefined) return
+    const left = waiting.filter(({ seq }) => seq >= answered)
+    if (left.length > 0) this.#refreshed.set(account, left)
+    else this.#refreshed.delete(account)
+    for (const { seq, resolve } of waiting) if (seq < answered) resolve()
+  }
+
+  // --- ticks
+
+  #tickLater(): void {
+    if (this.#isClosed) return
+    this.#isTicking = true
+    this.#clock.after(TICK_US / 1_000, () => this.#tick())
+  }
+
+  #tick(): void {
+    this.#isTicking = false
+    const now = this.#now
+    let sent = 0
+    for (const account of [...this.#active]) {
+      if (account.isForgotten || account.server !== this) {
+        this.#active.delete(account)
+        continue
+      }
+      account.enter(now)
+      account.tick()
+      const isDue = dueAt(account, now) !== undefined
+      if (!isDue && isActive(account, now)) continue
+      if (isDue && sent >= TICK_MOST) continue
+      this.#active.delete(account)
+      if (!isDue) continue
+      this.#active.add(account) // behind those that were not sent
+      sent++
+      this.ask(account, TOGETHER)
+    }
+    if (this.#active.size > 0) this.#tickLater()
+  }
+
+  // --- heartbeats, and whether the server is up
+
+  /** A connection was made: what the server was told before may be gone. */
+  connected(): void {
+    this.#token = undefined
+    this.#beat()
+  }
+
+  #beat(): void {
+    if (this.#isClosed) return
+    this.#cancelBeat?.()
+    this.#beatAt = Infinity
+    const sentAt = this.#now
+    const beat = (this.#awaited = {})
+    const over = (act: () => void) => {
+      if (this.#awaited !== beat) return
+      cancel()
+      this.#awaited = undefined
+      act()
+      this.#beatIn(this.isDown ? BEAT_OPEN_MS : this.#breaker.isDoubted ? BEAT_DOUBTED_MS : BEAT_MS)
+    }
+    const cancel = deadline(this.#clock, this.#store.deadlineMs, () => over(() => this.#late('heartbeat', sentAt)))
+    promised(() => this.server.beat(Overload.of(this.#clock).message, this.#store.statedTerms)).then(
+      (answer) => {
+        this.#breaker.answered(sentAt, this.#now)
+        over(() => this.#heard(answer, sentAt))
+      },
+      (cause: unknown) => over(() => this.#refused(cause, sentAt)),
+    )
+  }
+
+  /** Sends the next heartbeat then, or sooner where it was to be sent sooner. */
+  #beatIn(ms: number): void {
+    const at = this.#now + ms * 1_000
+    if (this.#isClosed || this.#awaited !== undefined || this.#beatAt <= at) return
+    this.#cancelBeat?.()
+    this.#beatAt = at
+    this.#cancelBeat = this.#clock.after(ms, () => this.#beat())
+  }
+
+  #heard({ time, living = 1, token = '', terms = [] }: Beat, sentAt: number): void {
+    const now = this.#now
+    this.clock.learn(sentAt, now, time)
+    const areMore = living > this.living
+    const hasLost = this.#breaker.wasClosed && this.#token !== token
+    this.living = Math.max(1, living)
+    this.#token = token
+    this.#breaker.heard(now)
+    if (hasLost || areMore) this.#tellAgain(hasLost, now)
+    if (!this.isDown) this.#news.ended()
+    this.#store.compareTerms(terms, this.#place)
+  }
+
+  /** @param hasLost the server may have lost its data; else it has heard of more processes, and each may be off by less */
+  #tellAgain(hasLost: boolean, now: number): void {
+    for (const account of this.#store.accounts()) {
+      if (account.server !== this) continue
+      if (hasLost && !this.#active.has(account) && now >= account.grant.until) continue // told with its next request
+      if (hasLost) account.tellAgain()
+      this.activate(account)
+    }
+  }
+
+  #late(what: 'report' | 'heartbeat', sentAt: number): void {
+    const remedy = this.#breaker.isLate ? ', though later: set deadlineMs of redisStore()' : ''
+    this.#breaker.missed(sentAt, this.#now)
+    this.#doubt(new Error(`no ${what} was answered in ${this.#store.deadlineMs} ms${remedy}`))
+  }
+
+  #refused(cause: unknown, sentAt: number): void {
+    this.#breaker.failed(isReply(cause), sentAt, this.#now)
+    this.#doubt(cause)
+  }
+
+  #doubt(cause: unknown): void {
+    if (this.#isClosed) return
+    this.#beatIn(this.isDown ? BEAT_OPEN_MS : BEAT_DOUBTED_MS)
+    if (this.isDown && !this.isStarting) this.#news.began(cause)
+  }
+
+  /** The server keeps no accounts any more, or the store was closed. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#cancelBeat?.()
+    this.#awaited = undefined
+    this.#news.close()
+    for (const account of this.#refreshed.keys()) this.#tellRefreshed(account)
+    for (const account of this.#active) this.ask(account) // another server keeps it now
+  }
+}
+
+/** Whether a server that answers has refused a command: it would refuse the next one as well. */
+function isReply(cause: unknown): boolean {
+  const { name, isReply = name === 'ReplyError' } = (cause ?? {}) as { name?: unknown; isReply?: unknown }
+  return isReply === true
+}
+
+function noDeadline(): void {}
