@@ -204,8 +204,8 @@ export class Budgets implements StoredPolicy {
     return this.current(account)
   }
 
-  async #refresh(account: Account): Promise<void> {
-    await linkOf(account)?.refresh(account)
+  async #refresh(account: Account, isLast = false): Promise<void> {
+    await linkOf(account)?.refresh(account, isLast)
   }
 
   /** Takes back all use of the window, the other processes' too, as far as it is known. Resolves as {@link charge}. */
@@ -248,7 +248,7 @@ export class Budgets implements StoredPolicy {
       account.enter(now)
       if (account.sent !== undefined || !isReported(account, now)) told.push(account)
     }
-    await Promise.all(told.map((account) => linkOf(account)?.refresh(account, isLast)))
+    await Promise.all(told.map((account) => this.#refresh(account, isLast)))
     return told
   }
 

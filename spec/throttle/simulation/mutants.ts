@@ -22,9 +22,10 @@ const CLOCK = 'lib/throttle/budget/window-clock.ts'
 const LINE = 'lib/throttle/budget/line.ts'
 const BUDGETS = 'lib/throttle/budgets.ts'
 const DUE = 'lib/throttle/store/due.ts'
-const REPORTER = 'lib/throttle/store/reporter.ts'
+const LINK = 'lib/throttle/store/link.ts'
 const DEADLINE = 'lib/http/deadline.ts'
-const HEALTH = 'lib/throttle/store/health.ts'
+const BREAKER = 'lib/throttle/store/circuit-breaker.ts'
+const SHARED_STORE = 'lib/throttle/store/shared-store.ts'
 /** Stands for sync.lua, which answers alike: spec/throttle/redis/sync-lua.spec.ts. */
 const MODEL = 'spec/throttle/simulation/model.ts'
 
@@ -163,7 +164,7 @@ const OF_ACCOUNTS: readonly Row[] = [
   [
     'time ahead for requests that follow each other',
     'hot',
-    'const hotUs = isAhead ? this.#hotUs() : 0',
+    'const hotUs = terms.grantAhead ? this.#hotUs() : 0',
     'const hotUs = 0',
   ],
   ['standing grants', 'hot', ' ? this.#standingUs(now) : hotUs', ' ? 0 : hotUs'],
@@ -276,40 +277,44 @@ const OF_REPORTS: readonly Row[] = [
   ],
 ]
 
-const OF_THE_REPORTER: readonly Row[] = [
-  ['last figures told to a server that is down', 'closed', "server.isDown && this.#state === 'open'", 'server.isDown'],
+const OF_THE_LINK: readonly Row[] = [
+  [
+    'last figures told to a server that is down',
+    'closed',
+    'if (this.isDown && !isLast) return\n    this.#queue',
+    'if (this.isDown) return\n    this.#queue',
+  ],
   ['accounts told again after a loss', 'evicted:2 lost rolledBack', 'account.tellAgain()', ''],
-  ['those who hold a grant told again after a loss', 'evicted:2 lost rolledBack', ' || now < account.grant.until', ''],
+  ['those who hold a grant told again after a loss', 'evicted:2 lost rolledBack', ' && now >= account.grant.until', ''],
   [
     'a new look where more live',
     'rolledBack:14 late clean',
-    'if (!isLost) this.activate(account)',
-    'if (!isLost) continue',
+    'if (hasLost) account.tellAgain()\n      this',
+    'if (hasLost) account.tellAgain()\n      if (hasLost) this',
   ],
-  ['the last reports', 'closed:4', 'const CLOSING_MS = 3_000', 'const CLOSING_MS = 0'],
   ['reports at ticks', 'clean:4', 'this.ask(account, TOGETHER)', ''],
   ['ends reported at once', 'waiting clean strain', "if (dueAt(account, now) === 'now') this.ask(account)", ''],
   ['new waiters asked about', 'waiting clean', 'if (isNew || dueAt', 'if (dueAt'],
   ['a command that is not answered is over', 'late:2', 'this.#over(command)\n    const lost', 'const lost'],
   ['what was not answered given up', 'outage:1 late', 'for (const account of lost) account.giveUp()', ''],
-  ['deciding alone where no answer comes', 'outage', 'for (const account of lost) this.#decideAlone(account, now)', ''],
-]
-
-const OF_HEALTH: readonly Row[] = [
-  ['a deadline for answers', 'outage:4 cutOff', 'DEADLINE_MS = 70', 'DEADLINE_MS = 70_000'],
+  [
+    'deciding alone where no answer comes',
+    'outage',
+    "serveLine(account, now, account.server.isDown ? 'down' : 'unanswered')",
+    '',
+  ],
   [
     'what a lost token means',
     'evicted:2 lost rolledBack',
-    'if (hasLost || areMore) this.store.tell(this, hasLost)',
-    'if (areMore) this.store.tell(this, false)',
+    'if (hasLost || areMore) this.#tellAgain(hasLost, now)',
+    'if (areMore) this.#tellAgain(false, now)',
   ],
   [
     'heartbeats during an outage',
     'outage:7 cutOff',
-    'this.#beatIn(this.isDown ? BEAT_DOWN_MS :',
-    'this.#beatIn(this.isDown ? 60_000 :',
+    'this.#beatIn(this.isDown ? BEAT_OPEN_MS : this.#breaker',
+    'this.#beatIn(this.isDown ? 60_000 : this.#breaker',
   ],
-  ['the server declared down', 'outage cutOff', 'this.isDown = true\n      this.downSince', 'this.downSince'],
 ]
 
 const OF_ROLLOVER: readonly Row[] = [
@@ -419,6 +424,7 @@ const OF_PRICES: readonly Row[] = [
 ]
 
 const OF_BUDGETS: readonly Row[] = [
+  ['the last reports', 'closed:4', 'const CLOSING_MS = 3_000', 'const CLOSING_MS = 0'],
   [
     'a line served as a request ends',
     'waiting',
@@ -428,7 +434,7 @@ const OF_BUDGETS: readonly Row[] = [
   [
     'lines asked about again',
     'waiting:5',
-    'if (account.waiting > 0 && now >= account.askAt) this.#reporter?.ask(account)',
+    'if (account.waiting > 0 && now >= account.askAt) linkOf(account)?.ask(account)',
     '',
   ],
   ['lines looked at', 'waiting:2', 'this.#lines.add(account)', ''],
@@ -438,8 +444,9 @@ export const MUTANTS: readonly Mutant[] = [
   ...of(MODEL, OF_THE_STORE),
   ...of(ACCOUNT, OF_ACCOUNTS),
   ...of(DUE, OF_REPORTS),
-  ...of(REPORTER, OF_THE_REPORTER),
-  ...of(HEALTH, OF_HEALTH),
+  ...of(LINK, OF_THE_LINK),
+  ...of(SHARED_STORE, [['a deadline for answers', 'outage:4 cutOff', 'DEADLINE_MS = 70', 'DEADLINE_MS = 70_000']]),
+  ...of(BREAKER, [['the server declared down', 'outage cutOff', "this.state = 'open'\n", '']]),
   ...of(DEADLINE, [['answers read after a stall', 'stalls', 'clock.now() - dueAt > LATE_MS && graces > 0', 'false']]),
   ...of(CLOCK, [
     ['whole microseconds', 'clean:2', 'Math.round(time - (sentAt + now) / 2)', 'time - (sentAt + now) / 2'],
