@@ -39,7 +39,7 @@ export function authenticate(request: AppRequestView, config: BearerConfig): Out
   const { tokenFrom, dpop, maxTokenLength, verifier } = config
   const credentials = findTokenIn(tokenFrom, request, dpop !== undefined, maxTokenLength)
   if ('refused' in credentials) return credentials
-  const verified = verifier.verify(credentials.token, request.request.socket, credentials.isPadded)
+  const verified = verifier.verify(credentials.token, request.request, credentials.isPadded)
   if (verified instanceof Promise) return verified.then((late) => admitRequest(late, credentials, request, config))
   return admitRequest(verified, credentials, request, config)
 }

@@ -6,6 +6,7 @@ import { bearerCheckOf } from '../bearer/request-session'
 import type { Session } from '../bearer/session/session'
 import { answeredAtOnce } from '../http/callback'
 import { clientNetwork } from '../http/request/client-network'
+import { blockOf } from '../http/request/network'
 import { usageError } from '../http/help'
 import { shown } from '../http/options'
 
@@ -53,9 +54,7 @@ export function isAddressSubject(who: string): boolean {
 
 /** The network that a request came from, a /16 or an IPv6 /32: it pays where there are too many addresses to tell apart. */
 export function networkSubject(req: IncomingMessage): string {
-  const network = clientNetwork(req)
-  const separator = network.includes(':') ? ':' : '.'
-  return `network:${network.split(separator).slice(0, 2).join(separator)}`
+  return `network:${blockOf(clientNetwork(req))}`
 }
 
 /**

@@ -5,11 +5,12 @@ import { functionOption, oneOf, option, readOptions, wholeNumber } from '../../h
 import { optionError } from '../../http/help'
 import { shown } from '../../http/options'
 import { allowHttpHint, isSecureUrl } from '../../http/fetch/secure-url'
+import { clientNetwork } from '../../http/request/client-network'
 import type { ClaimPolicy } from '../claims/claims'
 import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import type { Claims } from '../session/session'
 import type { KeyMaterial } from '../keys/key-options'
-import { CallLine } from '../../http/fetch/call-line'
+import { issuerCalls } from '../../http/fetch/issuer-calls'
 import { type ClientCredentials, clientCredentials } from './client-credentials'
 import { claimsIn, opaqueToken } from './opaque-tokens'
 import type { VerifiedToken, Verify } from './token-verifier'
@@ -79,9 +80,8 @@ export function introspecting(options: IntrospectionOptions, issuer: Introspecte
     throw optionError(`introspection.endpoint must be an https URL; ${received}`)
   }
   const credentials = clientCredentials(rest, policy.issuer, clock)
-  const line = new CallLine(clock)
+  const calls = issuerCalls(clock)
   const answers = new Map<string, Answer>()
-  const flights = new Map<string, Promise<Answer | Refusal>>()
   let retryAt = -Infinity
   let problem: unknown
   let probe: Promise<void> | undefined
@@ -93,13 +93,9 @@ export function introspecting(options: IntrospectionOptions, issuer: Introspecte
     if (known && clock.now() < known.until) return judge(known, token)
     answers.delete(name)
     if (clock.now() < retryAt) return unavailable(problem)
-    let flight = flights.get(name)
-    if (!flight) {
-      flight = line.run(() => ask(token, name), from).then((answer) => answer ?? unavailable(TOO_MANY))
-      flights.set(name, flight)
-      void flight.finally(() => flights.delete(name))
-    }
-    return flight.then((answer) => (isRefusal(answer) ? answer : judge(answer, token)))
+    return calls
+      .run(clientNetwork(from), () => ask(token, name), name)
+      .then((answer = unavailable(TOO_MANY)) => (isRefusal(answer) ? answer : judge(answer, token)))
   }
 
   async function ask(token: string, name: string): Promise<Answer | Refusal> {

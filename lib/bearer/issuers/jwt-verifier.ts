@@ -2,6 +2,7 @@ import type { Clock } from '../../http/clock'
 import { isThenable } from '../../http/callback'
 import { RemediedProblem } from '../../http/fetch/fetch-failure'
 import { codedError } from '../../http/help'
+import type { ClientRequest } from '../../http/request/client-network'
 import { TYPES, claimProblem, claimRefusal, timesAsNumbers, timesHold, withoutNull } from '../claims/claims'
 import { isToken } from '../credentials/credentials'
 import { readJws } from '../credentials/jws'
@@ -69,13 +70,13 @@ export function tokenVerifier(
   const hasKeys = issuers.all().length > 0
   return { verify, ready, reload, keys }
 
-  function verify(token: string, from?: object, isPadded = false): Verified | Promise<Verified> {
+  function verify(token: string, from?: ClientRequest, isPadded = false): Verified | Promise<Verified> {
     const known = isPadded || !token.includes('=') ? tokens.get(token) : undefined // as strict as for an unknown token
-    if (known) return checkTenant(known, known)
+    if (known) return checkTenant(known, from, known)
     if (!isToken(token, isPadded)) return refuse('malformed_credentials')
     if (opaque && (!hasKeys || token.split('.', 4).length !== 3)) return opaque.verify(token, from)
     const presented = present(token, isPadded)
-    if (!isRefusal(presented)) return checkTenant(presented)
+    if (!isRefusal(presented)) return checkTenant(presented, from)
     const isAsked =
       presented.refused === 'issuer' && opaque?.policy.issuers.includes(presented.about?.received as string)
     return isAsked ? (opaque as OpaqueIssuer).verify(token, from) : presented
@@ -93,10 +94,14 @@ export function tokenVerifier(
   }
 
   /** The app's function is asked for every request: it may stop accepting a tenant. */
-  function checkTenant(presented: PresentedToken, known?: KnownToken): Verified | Promise<Verified> {
+  function checkTenant(
+    presented: PresentedToken,
+    from: ClientRequest | undefined,
+    known?: KnownToken,
+  ): Verified | Promise<Verified> {
     const { tenants, issuer } = presented.issuer.policy
-    if (!tenants?.accepts) return checkKey(presented, known)
-    const judge = (accepted: boolean) => (accepted === true ? checkKey(presented, known) : notAccepted(presented))
+    if (!tenants?.accepts) return checkKey(presented, from, known)
+    const judge = (accepted: boolean) => (accepted === true ? checkKey(presented, from, known) : notAccepted(presented))
     const failed = (cause: unknown): Refusal => ({
       refused: 'tenants_unavailable',
       retryAfterSec: 1,
@@ -116,14 +121,18 @@ export function tokenVerifier(
     return { refused: 'issuer', about: { issuer: expected, expected: [expected], received: jws.claims.iss } }
   }
 
-  function checkKey(presented: PresentedToken, known: KnownToken | undefined): Verified | Promise<Verified> {
+  function checkKey(
+    presented: PresentedToken,
+    from: ClientRequest | undefined,
+    known: KnownToken | undefined,
+  ): Verified | Promise<Verified> {
     const { keys, jws } = presented
     if (known && isStillValid(known)) return known.verified
     if (known && keys.has(known.key)) return checkClaims(presented, known.key)
-    const found = keys.find(jws)
+    const found = keys.find(jws, from)
     return found instanceof Promise
-      ? found.then((late) => checkSignature(presented, late, true))
-      : checkSignature(presented, found)
+      ? found.then((late) => checkSignature(presented, late, from, true))
+      : checkSignature(presented, found, from)
   }
 
   function isStillValid({ keys, key, metadata, fromSec, untilSec }: KnownToken): boolean {
@@ -133,7 +142,12 @@ export function tokenVerifier(
   }
 
   /** @param isLatest whether these keys were fetched for this token */
-  function checkSignature(presented: PresentedToken, found: FoundKeys, isLatest = false): Verified | Promise<Verified> {
+  function checkSignature(
+    presented: PresentedToken,
+    found: FoundKeys,
+    from: ClientRequest | undefined,
+    isLatest = false,
+  ): Verified | Promise<Verified> {
     const { jws, issuer, keys } = presented
     if (isRefusal(found)) return { ...found, about: { issuer: issuer.policy.issuer } }
     const own = found.filter((key) => isFor(key, presented))
@@ -142,9 +156,9 @@ export function tokenVerifier(
     if (key) return checkClaims(presented, key)
     const refused = notSigned(presented, found)
     if (isLatest) return refused
-    const other = keys.findOther(jws, found)
+    const other = keys.findOther(jws, found, from)
     return other instanceof Promise
-      ? other.then((late) => (late ? checkSignature(presented, late, true) : refused))
+      ? other.then((late) => (late ? checkSignature(presented, late, from, true) : refused))
       : refused
   }
 

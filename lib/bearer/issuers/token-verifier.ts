@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../http/json'
+import type { ClientRequest } from '../../http/request/client-network'
 import type { Algorithm } from '../keys/algorithm'
 import type { Refusal } from '../refusal/refusal'
 import type { Claims, Session, SessionRules } from '../session/session'
@@ -19,12 +20,12 @@ export interface VerifiedToken {
 /**
  * Verifies a token; never throws.
  *
- * @param from the client's connection, so that no client takes all calls to an issuer; undefined if it is unknown
+ * @param from the request that the token came with, for fair shares of calls to an issuer; undefined if there is none
  * @param isPadded whether the parts of a JWT may end in `=`
  */
 export type Verify = (
   token: string,
-  from?: object,
+  from?: ClientRequest,
   isPadded?: boolean,
 ) => VerifiedToken | Refusal | Promise<VerifiedToken | Refusal>
 

@@ -13,7 +13,8 @@ import { type KeySource, findKeys, keySet, secretsBeside, staticKeys } from '../
 import { type RemoteKeysOptions, remoteKeys } from '../keys/remote-keys'
 import { KeyProblem, type VerifyKey, keyFromJwk, keyFromMaterial, keyFromSecret } from '../keys/verify-key'
 import { isRefusal } from '../refusal/refusal'
-import { CallLine } from '../../http/fetch/call-line'
+import type { FairQueue } from '../../http/fair-queue'
+import { issuerCalls } from '../../http/fetch/issuer-calls'
 import { discovered } from './discovery'
 import { type IssuerKeys, tenantKeys } from './tenant-keys'
 
@@ -82,25 +83,25 @@ export function trustedIssuer(
     const keys = keySource(values, issuer, clock, sets)
     return { policy, keyIssuers, keys: { of: () => keys, known: () => [{ issuer, keys }] } }
   }
-  const line = new CallLine(clock)
+  const calls = issuerCalls(clock)
   const keysOf = (tenant: string) =>
     keySource(
       { ...values, jwksUri: jwksUri && tenants.of(jwksUri, tenant) },
       tenants.of(issuer, tenant),
       clock,
       undefined, // shared with no other issuer, and kept no longer than the tenant
-      line,
+      calls,
     )
   return { policy, keyIssuers, keys: tenantKeys(tenants, issuer, keysOf) }
 }
 
-/** @param line for the fetches of all tenants */
+/** @param calls for the fetches of all tenants */
 function keySource(
   values: IssuerValues,
   issuer: string,
   clock: Clock,
   sets = new JwkSets(),
-  line?: CallLine,
+  calls?: FairQueue,
 ): KeySource {
   const { key, keys, secret, jwksUri, allowHttp, fetch } = values
   const given = SOURCES.filter((name) => values[name] !== undefined).join(' and ')
@@ -120,7 +121,7 @@ function keySource(
     checkKids(made)
     return staticKeys(made)
   }
-  const remote = { algorithms, clock, lastGoodMs: values.lastGoodSec * 1_000, fetch, line }
+  const remote = { algorithms, clock, lastGoodMs: values.lastGoodSec * 1_000, fetch, calls }
   if (jwksUri !== undefined) {
     if (!isSecureUrl(jwksUri, allowHttp)) {
       throw optionError(`jwksUri must be an https URL; received ${shown(jwksUri)}${allowHttpHint(jwksUri)}`)

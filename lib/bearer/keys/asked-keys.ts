@@ -1,6 +1,7 @@
 import { answerOfApp } from '../../http/fetch/app-answer'
-import { CallLine } from '../../http/fetch/call-line'
+import { issuerCalls } from '../../http/fetch/issuer-calls'
 import type { Clock } from '../../http/clock'
+import { type ClientRequest, clientNetwork } from '../../http/request/client-network'
 import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { FindKey, KeyMaterial } from './key-options'
 import { type FoundKeys, type KeyNames, type KeySource, findKeys, keySet } from './key-source'
@@ -8,6 +9,8 @@ import type { VerifyKey } from './verify-key'
 
 const KEPT_MS = 3_600_000
 const MOST_KEPT = 100
+/** In place of a `kid`, for tokens without one. */
+const NO_KID = Symbol('no kid')
 const UNAVAILABLE: Refusal = { refused: 'keys_unavailable', retryAfterSec: 1 }
 const TOO_MANY = new Error('more keys are unknown than are asked for at once')
 
@@ -18,15 +21,14 @@ const TOO_MANY = new Error('more keys are unknown than are asked for at once')
  * @param keyOf makes a key of what the function returned; throws if it is none
  */
 export function askedKeys(find: FindKey, keyOf: (material: KeyMaterial) => VerifyKey, clock: Clock): KeySource {
-  const line = new CallLine(clock)
+  const calls = issuerCalls(clock)
   const known = new Map<string | undefined, { readonly key: VerifyKey; readonly until: number }>()
-  const flights = new Map<string | undefined, Promise<VerifyKey | Refusal | undefined>>()
   const current = () => [...known.values()].filter(({ until }) => clock.now() < until).map(({ key }) => key)
 
   return {
-    find(token) {
+    find(token, from) {
       const kept = known.get(token.kid)
-      return kept && clock.now() < kept.until ? fitting(kept.key, token) : asked(token)
+      return kept && clock.now() < kept.until ? fitting(kept.key, token) : asked(token, from)
     },
     findOther: () => undefined,
     has: (key) => current().includes(key),
@@ -35,11 +37,10 @@ export function askedKeys(find: FindKey, keyOf: (material: KeyMaterial) => Verif
     all: current,
   }
 
-  async function asked(token: KeyNames): Promise<FoundKeys> {
+  async function asked(token: KeyNames, from: ClientRequest | undefined): Promise<FoundKeys> {
     const { kid } = token
-    const flight = flights.get(kid) ?? line.run(() => ask(kid)).finally(() => flights.delete(kid))
-    flights.set(kid, flight)
-    const found = (await flight) ?? { ...UNAVAILABLE, cause: TOO_MANY }
+    const answer = await calls.run(clientNetwork(from), () => ask(kid), kid ?? NO_KID)
+    const found = answer ?? { ...UNAVAILABLE, cause: TOO_MANY }
     return isRefusal(found) ? found : fitting(found, token)
   }
 

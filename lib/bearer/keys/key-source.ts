@@ -1,5 +1,6 @@
 import { RemediedProblem } from '../../http/fetch/fetch-failure'
 import { shown } from '../../http/options'
+import type { ClientRequest } from '../../http/request/client-network'
 import type { JwsHead } from '../credentials/jws'
 import { type Refusal, refuse } from '../refusal/refusal'
 import { isSymmetric } from './algorithm'
@@ -11,12 +12,16 @@ export type FoundKeys = readonly VerifyKey[] | Refusal
 /** The parts of a token that its key is found by. */
 export type KeyNames = Pick<JwsHead, 'algorithm' | 'kid' | 'header'>
 
-/** Source of one issuer's keys. Finding keys never throws. */
+/** Source of one issuer's keys. Finding keys never throws. `from`: the request that needs them, for fair shares of calls. */
 export interface KeySource {
   /** Keys that may have signed a token, at once if they are loaded. */
-  find(token: KeyNames): FoundKeys | Promise<FoundKeys>
+  find(token: KeyNames, from?: ClientRequest): FoundKeys | Promise<FoundKeys>
   /** Those after one more fetch, for a token that none of `tried` has signed; undefined if there are no others. */
-  findOther(token: KeyNames, tried: readonly VerifyKey[]): Promise<FoundKeys | undefined> | undefined
+  findOther(
+    token: KeyNames,
+    tried: readonly VerifyKey[],
+    from?: ClientRequest,
+  ): Promise<FoundKeys | undefined> | undefined
   /** Whether a key that was found before is still one of the issuer's. */
   has(key: VerifyKey): boolean
   /**
@@ -125,8 +130,8 @@ export function secretsBeside(secrets: KeySource, jwks: KeySource): KeySource {
   const sourceFor = ({ algorithm }: KeyNames) => (isSymmetric(algorithm) ? secrets : jwks)
   return {
     ...jwks,
-    find: (token) => sourceFor(token).find(token),
-    findOther: (token, tried) => sourceFor(token).findOther(token, tried),
+    find: (token, from) => sourceFor(token).find(token, from),
+    findOther: (token, tried, from) => sourceFor(token).findOther(token, tried, from),
     has: (key) => key.key.type === 'secret' || jwks.has(key),
     all: () => [...jwks.all(), ...secrets.all()],
   }

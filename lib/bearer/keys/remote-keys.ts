@@ -4,7 +4,8 @@ import { type FetchFunction, fetchJson } from '../../http/fetch/fetch-json'
 import { type Refusal, isRefusal } from '../refusal/refusal'
 import type { Algorithm } from './algorithm'
 import { type Jwks, readJwks } from './jwks'
-import type { CallLine } from '../../http/fetch/call-line'
+import type { FairQueue } from '../../http/fair-queue'
+import { type ClientRequest, clientNetwork } from '../../http/request/client-network'
 import { type FoundKeys, type KeyNames, type KeySource, OTHER_KEYS, findKeys, leftOutKeys } from './key-source'
 import type { VerifyKey } from './verify-key'
 
@@ -21,7 +22,7 @@ export interface RemoteKeysOptions {
   /** Random number from 0 to 1, which spreads the retries of many processes. */
   readonly random?: (() => number) | undefined
   /** Bounds the fetches of several sets at once. Default: no bound. */
-  readonly line?: CallLine | undefined
+  readonly calls?: FairQueue | undefined
   /** Default: Node's own. */
   readonly fetch?: FetchFunction | undefined
 }
@@ -38,6 +39,8 @@ const BACK_OFF_MS = { first: 1_000, most: 60_000 }
 const LIMITS = { timeoutMs: 5_000, maxBytes: 2_048 * 1_024 }
 /** RFC 7517 §8.5. Kubernetes answers 406 to anything else; some servers know `application/json` only. */
 const HEADERS = { accept: 'application/jwk-set+json, application/json' }
+/** In place of a request: the app itself asks, by `ready()` or `reload()`. */
+const APP = Symbol('the app')
 const TOO_MANY = new Error('the keys of more tenants are asked for than are fetched at once')
 /** Remedy for an empty set, which Supabase publishes while it signs with a shared secret. */
 const NO_KEYS = 'correct the address; an issuer that signs with a shared secret (HS256) needs the option secret'
@@ -54,7 +57,7 @@ const NO_KEYS = 'correct the address; an issuer that signs with a shared secret 
  * `keys_unavailable`, never `unknown_key`.
  */
 export function remoteKeys(options: RemoteKeysOptions): KeySource {
-  const { locate, algorithms, clock, lastGoodMs, mayBeEmpty, random = Math.random, fetch, line } = options
+  const { locate, algorithms, clock, lastGoodMs, mayBeEmpty, random = Math.random, fetch, calls } = options
   let set: Jwks | undefined
   let fetchedAt = -Infinity
   let lifeMs = 0
@@ -68,17 +71,21 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
 
   return { find, findOther, has, ready, reload, all: () => set?.all ?? [] }
 
-  function find(token: KeyNames): FoundKeys | Promise<FoundKeys> {
+  function find(token: KeyNames, from?: ClientRequest): FoundKeys | Promise<FoundKeys> {
     const current = serving()
-    if (!current) return findLater(token)
+    if (!current) return findLater(token, from)
     const found = findKeys(current, token)
     if (!isRefusal(found) || !(algorithms as readonly string[]).includes(token.algorithm)) return found
-    return waiting < MOST_WAITING ? findLater(token) : settle(found)
+    return waiting < MOST_WAITING ? findLater(token, from) : settle(found)
   }
 
-  async function findOther(token: KeyNames, tried: readonly VerifyKey[]): Promise<FoundKeys | undefined> {
+  async function findOther(
+    token: KeyNames,
+    tried: readonly VerifyKey[],
+    from?: ClientRequest,
+  ): Promise<FoundKeys | undefined> {
     if (waiting >= MOST_WAITING / 2) return undefined
-    const found = await findLater(token)
+    const found = await findLater(token, from)
     if (isRefusal(found) || found.some((key) => !tried.includes(key))) return found
     return failures > 0 && token.kid === undefined ? unavailable() : undefined // it may name a key that is not known yet
   }
@@ -97,10 +104,10 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   }
 
   /** Finds keys after the current fetch, or after the next one that may begin. */
-  async function findLater(token: KeyNames): Promise<FoundKeys> {
+  async function findLater(token: KeyNames, from: ClientRequest | undefined): Promise<FoundKeys> {
     waiting++
     if (!flight && failures === 0) await paused() // after a failure refresh() knows when to ask again
-    await refresh()
+    await refresh(from)
     waiting--
     return isUsable() ? settle(findKeys(set as Jwks, token)) : unavailable()
   }
@@ -114,14 +121,14 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
   }
 
   async function ready(): Promise<void> {
-    if (!isUsable() || isEmpty() || clock.now() - fetchedAt > lifeMs) await refresh()
+    if (!isUsable() || isEmpty() || clock.now() - fetchedAt > lifeMs) await refresh(APP)
     if (!isUsable() || isEmpty()) throw notToBeHad()
   }
 
   async function reload(): Promise<void> {
     await flight
     retryAt = -Infinity
-    await refresh()
+    await refresh(APP)
     if (failures > 0 || isEmpty()) throw notToBeHad()
   }
 
@@ -158,13 +165,18 @@ export function remoteKeys(options: RemoteKeysOptions): KeySource {
     return { refused: 'keys_unavailable', retryAfterSec, cause: problem ?? (set ? noKey() : TOO_MANY) }
   }
 
-  /** Resolves when the current or next allowed fetch ends; never rejects. */
-  function refresh(): Promise<void> {
+  /** Resolves when the current or next allowed fetch ends; never rejects. @param from the request that needs it */
+  function refresh(from?: ClientRequest | typeof APP): Promise<void> {
     if (!flight && clock.now() >= retryAt) {
       startedAt = clock.now()
-      flight = (line ? line.run(load) : load()).finally(() => (flight = undefined))
-    }
+      flight = inTurn(from).finally(() => (flight = undefined))
+    } else if (flight && calls) void inTurn(from)
     return flight ?? Promise.resolve()
+  }
+
+  /** Begins a fetch in its turn, or joins the one that waits: with a place no worse than this request's own. */
+  function inTurn(from: ClientRequest | typeof APP | undefined): Promise<void> {
+    return calls ? calls.run(from === APP ? undefined : clientNetwork(from), load) : load()
   }
 
   async function load(): Promise<void> {

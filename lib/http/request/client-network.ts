@@ -1,90 +1,31 @@
 import type { IncomingMessage } from 'node:http'
-import { isIPv4, isIPv6 } from 'node:net'
 import { shown } from '../options'
 import { warnOnce } from '../warn-once'
+import { UNKNOWN_NETWORK, networkOf } from './network'
 
 /** What `clientNetwork()` reads of a request: Express sets `ip` and `app`, other hosts do not. */
-type ClientRequest = IncomingMessage & {
+export type ClientRequest = IncomingMessage & {
   readonly ip?: unknown
   readonly app?: { readonly get?: (setting: string) => unknown; readonly settings?: object }
 }
 
-/** Address of every client without an IP address. They share one budget. */
-const UNKNOWN = 'unknown'
-
 /**
  * The client's network, the unit of limits by IP address: an IPv4 address or the /56 of an IPv6 address, as
- * {@link networkOf} has it; `unknown` where the request has no IP address. Outside Express it is the socket's.
+ * {@link networkOf} has it; `unknown` where the request has no IP address, or there is none. Outside Express it is the
+ * socket's.
  *
  * Warns once (`TOLLGATE_TRUST_PROXY`) of each mistake that makes the address wrong.
  *
  * @example '203.0.113.9', '2001:db8:1:200::/56', 'unknown'
  */
-export function clientNetwork(req: ClientRequest): string {
+export function clientNetwork(req: ClientRequest | undefined): string {
+  if (req === undefined) return UNKNOWN_NETWORK
   const trust = req.app?.get?.('trust proxy')
   const address = req.ip ?? req.socket?.remoteAddress
   const network = networkOf(address)
   if (network !== undefined) warnOfTrust(req, trust)
   else if (req.socket?.destroyed !== true) warnOfAddress(address, trust) // a client that has left has no address any more
-  return network ?? UNKNOWN
-}
-
-/** A port, and what a proxy may put around an address that has one: `203.0.113.9:50001`, `[2001:db8::1]:50001`. */
-const BRACKETS = /^\[([^\]]*)\](?::\d*)?$/
-const PORT = /:\d{0,5}$/
-
-/**
- * The network that stands for an address: an IPv4 address itself, in every IPv6 spelling too (mapped, RFC 4291 §2.5.5.2;
- * NAT64, RFC 6052 §2.1); of an IPv6 address the /56, since one host can have all of that to itself (RFC 6177). Ports,
- * brackets and zone ids are left out.
- *
- * @returns undefined where it is no IP address, such as that of a Unix socket
- */
-export function networkOf(address: unknown): string | undefined {
-  if (typeof address !== 'string') return undefined
-  if (isIPv4(address)) return address
-  const text = address.trim()
-  const bare = (BRACKETS.exec(text)?.[1] ?? text).replace(/%.*$/s, '')
-  return networkOfBare(bare) ?? networkOfBare(bare.replace(PORT, ''))
-}
-
-function networkOfBare(address: string): string | undefined {
-  if (isIPv4(address)) return address
-  if (!isIPv6(address)) return undefined
-  const groups = groupsOf(address)
-  if (isIPv4Prefix(groups)) return ipv4Of(groups)
-  const [a, b, c, d] = groups as [number, number, number, number]
-  return `${[a, b, c, d & 0xff00].map((group) => group.toString(16)).join(':')}::/56`
-}
-
-/** The eight groups of an IPv6 address. */
-function groupsOf(address: string): number[] {
-  const [head = [], tail] = address.split('::').map(groupsIn)
-  if (tail === undefined) return head
-  return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail]
-}
-
-function groupsIn(part: string): number[] {
-  if (part === '') return []
-  return part.split(':').flatMap((group) => {
-    if (!group.includes('.')) return [parseInt(group, 16)]
-    const [a, b, c, d] = group.split('.').map(Number) as [number, number, number, number]
-    return [a * 256 + b, c * 256 + d]
-  })
-}
-
-/** `::ffff:0:0/96` and `64:ff9b::/96`. */
-const IPV4_PREFIXES = ['0,0,0,0,0,65535', '100,65435,0,0,0,0']
-
-function isIPv4Prefix(groups: readonly number[]): boolean {
-  return IPV4_PREFIXES.includes(groups.slice(0, 6).join())
-}
-
-function ipv4Of(groups: readonly number[]): string {
-  return groups
-    .slice(6)
-    .flatMap((group) => [group >> 8, group & 0xff])
-    .join('.')
+  return network ?? UNKNOWN_NETWORK
 }
 
 /** `req.ip` is the client's address only if Express knows the number of proxies, and they write X-Forwarded-For. */

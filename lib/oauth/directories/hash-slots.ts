@@ -1,5 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { availableParallelism } from 'node:os'
+import { systemClock } from '../../http/clock'
+import { FairQueue } from '../../http/fair-queue'
+import { UNKNOWN_NETWORK } from '../../http/request/network'
 
 /**
  * Rejects a login at once because a directory has too many to check already. `userDirectory()` throws it, and so may your
@@ -24,13 +27,6 @@ const DEFAULT_THREADS = 4
 const QUEUE_PER_SLOT = 12
 /** The weight of the newest hash in the average time of one. */
 const NEWEST_WEIGHT = 0.2
-/** Networks and blocks whose logins are remembered, and for how long at least. Twice as many and as long at most. */
-const MOST_NETWORKS = 10_000
-const REMEMBERED_MS = 60_000
-
-/** So many logins of a provider's block count as one of each network in it. */
-const BLOCK_WEIGHT = 20
-
 /** The network of the login whose password is being checked: the app's own directory calls in between. */
 export const loginNetwork = new AsyncLocalStorage<string>()
 
@@ -45,104 +41,49 @@ export function hashSlotCount(poolSize: string | undefined, processors: number):
   return Math.max(1, Math.min(Math.floor(threads / 2), processors - 1))
 }
 
-interface Waiting {
-  readonly network: string
-  readonly start: () => void
-  readonly refuse: (err: Error) => void
-}
-
 /**
- * Limits the hashes under way, and those that wait for their turn. A full queue is no wall: a login from a network that
- * tried less of late takes the place of the last one of the network that tried most.
+ * Limits the hashes under way, and those that wait for their turn, by fair shares: a login from a network that tried less
+ * takes the place of one of the network that tried most.
  */
 export class HashSlots {
   readonly #slots: number
-  readonly #logins: Waiting[] = []
-  readonly #registrations: (() => void)[] = []
-  /** Logins by network and by its provider's block: those of late, and those before. */
-  #tries = new Map<string, number>()
-  #triesBefore = new Map<string, number>()
-  #turnAt = 0
-  #running = 0
+  readonly #queue: FairQueue
   #averageMs = 300
 
   constructor(slots: number) {
     this.#slots = slots
+    this.#queue = new FairQueue({ slots, mostWaiting: QUEUE_PER_SLOT * slots }, systemClock)
   }
 
   /** Runs a login's hash once a slot is free. @throws {QueueFullError} if it gets no place in the queue, or loses it */
   login<T>(hash: () => Promise<T>): Promise<T> {
-    const network = loginNetwork.getStore() ?? ''
-    this.#note(network)
-    if (this.#running < this.#slots) return this.#run(hash)
-    if (this.#logins.length >= QUEUE_PER_SLOT * this.#slots) {
-      const heaviest = this.#heaviest()
-      const loser = this.#logins[heaviest] as Waiting
-      if (this.#weight(network) >= this.#weight(loser.network)) return Promise.reject(this.#full())
-      this.#logins.splice(heaviest, 1)
-      loser.refuse(this.#full())
-    }
-    return new Promise<void>((start, refuse) => this.#logins.push({ network, start, refuse })).then(() =>
-      this.#work(hash),
-    )
+    return this.#run(loginNetwork.getStore() ?? UNKNOWN_NETWORK, hash)
   }
 
   /** Runs another hash once a slot is free and no login waits. Its queue has no bound: the app itself asks for these. */
-  async registration<T>(hash: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#slots) return this.#run(hash)
-    await new Promise<void>((resolve) => this.#registrations.push(resolve))
-    return this.#work(hash)
+  registration<T>(hash: () => Promise<T>): Promise<T> {
+    return this.#run(undefined, hash)
   }
 
-  #run<T>(hash: () => Promise<T>): Promise<T> {
-    this.#running++
-    return this.#work(hash)
+  async #run<T>(network: string | undefined, hash: () => Promise<T>): Promise<T> {
+    const done = await this.#queue.run(network, async () => ({ result: await this.#timed(hash) }))
+    if (!done) throw this.#full()
+    return done.result
   }
 
-  /** Holds a slot, which it hands to the next one. */
-  async #work<T>(hash: () => Promise<T>): Promise<T> {
+  async #timed<T>(hash: () => Promise<T>): Promise<T> {
     const startedAt = performance.now()
     try {
       return await hash()
     } finally {
       this.#averageMs += NEWEST_WEIGHT * (performance.now() - startedAt - this.#averageMs)
-      const next = this.#logins.shift()?.start ?? this.#registrations.shift()
-      if (next) next()
-      else this.#running--
     }
   }
 
   #full(): QueueFullError {
-    const drainMs = ((this.#logins.length + 1) * this.#averageMs) / this.#slots
+    const drainMs = ((this.#queue.waiting + 1) * this.#averageMs) / this.#slots
     return new QueueFullError(Math.max(1, Math.ceil(drainMs / 1_000)))
   }
-
-  #note(network: string): void {
-    const now = performance.now()
-    if (now >= this.#turnAt || this.#tries.size > MOST_NETWORKS) {
-      this.#triesBefore = this.#tries
-      this.#tries = new Map()
-      this.#turnAt = now + REMEMBERED_MS
-    }
-    for (const name of [network, blockOf(network)]) this.#tries.set(name, (this.#tries.get(name) ?? 0) + 1)
-  }
-
-  /** The network's own logins, and a part of those of its block: a host may have many addresses. */
-  #weight(network: string): number {
-    const triesOf = (name: string) => (this.#tries.get(name) ?? 0) + (this.#triesBefore.get(name) ?? 0)
-    return triesOf(network) + triesOf(blockOf(network)) / BLOCK_WEIGHT
-  }
-
-  /** The place of the last login of the heaviest network. */
-  #heaviest(): number {
-    const weights = this.#logins.map(({ network }) => this.#weight(network))
-    return weights.lastIndexOf(Math.max(...weights))
-  }
-}
-
-/** What a provider hands out together: an IPv4 /16, an IPv6 /32. The space keeps it apart from a network. */
-function blockOf(network: string): string {
-  return ` ${network.includes(':') ? network.split(':', 2).join(':') : network.split('.', 2).join('.')}`
 }
 
 /** The slots of this process. They are shared by all directories, as libuv's threads are. */

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import express from 'express'
 import { sign } from 'jsonwebtoken'
 import { type DenialError, type FindKey, requireBearer } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { keyPair } from '../../support/issuer'
+import { serve } from '../../support/serve'
+import { until } from '../../support/until'
 
 const { privateKey, jwk } = keyPair('a')
 const clock = manualClock(Date.now())
@@ -32,16 +35,37 @@ describe('requireBearer({ keys: (kid) => … })', () => {
     assert.deepEqual(asked, ['a', 'a'])
   })
 
-  it('is asked for 16 keys at once, whatever tokens name, and answers 503 to others', async () => {
+  it('is asked for 12 keys of one block at once, whatever tokens name, and answers 503 to its others', async () => {
     const held: (() => void)[] = []
     const ask = checking(() => new Promise((found) => held.push(() => found(undefined))))
     const answers = Array.from({ length: 300 }, (_, i) => ask(`made-up-${i}`))
     await new Promise(setImmediate)
-    assert.equal(held.length, 16)
+    assert.equal(held.length, 12)
     clock.advance(100)
     assert.deepEqual(await answers.at(-1), [503, 'keys_unavailable'])
     held.forEach((answer) => answer())
     assert.deepEqual(await answers[0], [401, 'unknown_key'])
+  })
+
+  it('is asked for the key of another block meanwhile, also for the one that a flood names', async () => {
+    const held: (() => void)[] = []
+    const keys = (kid?: string) =>
+      kid === 'a' ? jwk : new Promise<undefined>((found) => held.push(() => found(undefined)))
+    const app = express().set('trust proxy', 1)
+    app.use(requireBearer({ issuer: claims.iss, audience: 'api', keys, clock, warnings: false }))
+    app.get('/', (_req, res) => void res.end())
+    const { get } = await serve(app)
+    const ask = (kid: string, address: string) =>
+      get('/', { authorization: `Bearer ${token(kid)}`, 'x-forwarded-for': address }).then(({ status }) => status)
+    const flood = Array.from({ length: 60 }, (_, i) => ask(`made-up-${i}`, `198.51.100.${i}`))
+    await until(() => held.length === 12)
+    flood.push(ask('a', '198.51.100.7')) // waits, as the flood's others do
+    assert.equal(await ask('a', '203.0.113.5'), 200)
+    assert.equal(await flood.at(-1), 200)
+    assert.equal(held.length, 12)
+    const end = setInterval(() => held.splice(0).forEach((answer) => answer()), 1)
+    await Promise.all(flood)
+    clearInterval(end)
   })
 
   it('refuses what is no key, and answers 503 where the function fails or never answers', async () => {

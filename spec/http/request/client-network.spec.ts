@@ -9,7 +9,7 @@ import { type TestContext, after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import express from 'express'
 import { type AdmittedMessage, addressSubject, budgetOf, throttle } from '../../../lib'
-import { networkOf } from '../../../lib/http/request/client-network'
+import { blockOf, networkOf } from '../../../lib/http/request/network'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
 
@@ -82,6 +82,20 @@ describe('networkOf()', () => {
         assert.ok(network === undefined || /^[\d.]+$|^[\da-f:]+::\/56$/.test(network))
       }),
     )
+  })
+})
+
+describe('blockOf()', () => {
+  it('is the /16 of an IPv4 address and the /32 of an IPv6 one, in every spelling', () => {
+    for (const [block, ...addresses] of [
+      ['203.0.0.0/16', '203.0.113.9', '203.0.255.255:80', '::ffff:203.0.0.1', '64:ff9b::203.0.7.7'],
+      ['2001:db8::/32', '2001:db8::1', '2001:db8:ffff:ffff::1', '[2001:DB8:1::1]:443'],
+      ['2001:db9::/32', '2001:db9::1'],
+      ['0:0::/32', '::1'],
+      ['unknown', 'unix:', ''],
+    ] as [string, ...string[]][]) {
+      for (const address of addresses) assert.equal(blockOf(networkOf(address) ?? 'unknown'), block, address)
+    }
   })
 })
 
