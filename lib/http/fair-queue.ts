@@ -69,6 +69,11 @@ export class FairQueue {
     this.#byBlock = new RecentTasks(clock)
   }
 
+  /** Whether a task with that key runs or waits. */
+  has(key: unknown): boolean {
+    return this.#shared.has(key)
+  }
+
   /** Strangers' tasks that wait. */
   get waiting(): number {
     return this.#waiting.length

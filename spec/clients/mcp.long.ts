@@ -12,7 +12,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import express from 'express'
 import { protectedResource, requireBearer } from '../../lib'
 import { clientDirectory } from '../../lib/oauth'
-import { publicFetch } from '../../lib/oauth/clients/client-documents'
+import { publicFetch } from '../../lib/oauth/clients/public-fetch'
 import { closed, startServer } from '../oauth/support'
 import { UserAgent } from '../oauth/user-agent'
 import { CERT, KEY } from '../support/tls'

@@ -168,11 +168,11 @@ describe('requireBearer({ introspection }) under a flood of made-up tokens', () 
 
   it('asks about 16 at once, 12 of one block on any number of connections, and answers others meanwhile', async () => {
     const { state, clock, ask, pipeline, end } = await flooded()
-    const floods = Array.from({ length: 48 }, (_, i) => pipeline(60, `made-up-${i}`, `198.51.100.${i % 8}`))
+    const floods = Array.from({ length: 48 }, (_, i) => pipeline(10, `made-up-${i}`, `198.51.100.${i % 8}`))
     await until(() => state.asked === 12)
     for (let i = 0; i < 5; i++) assert.equal((await ask(`good-${i}`, `203.0.113.${i}`)).status, 200)
-    const others = ['192.0.2.1', '2001:db8:1::1', '2001:db9:1::1', '192.1.2.1'].map((address) =>
-      pipeline(10, `of-${address}`, address),
+    const others = ['192.0.2.1', '2001:db8:1::1', '2001:db9:1::1', '192.1.2.1'].map((address, i) =>
+      pipeline(10, `other-${i}`, address),
     )
     await until(() => state.held.length === 16)
     assert.equal(state.most, 16)
