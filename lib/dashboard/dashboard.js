@@ -10,7 +10,7 @@ const REASONS = {
   concurrency: 'too many requests run at once',
   queue: 'too many requests wait already',
   outage: 'the store does not answer, and this process’s share is used up',
-  overload: 'this process is overloaded, and the user is among those who used most',
+  overload: 'this process is overloaded, and the user asks for more than its part',
 }
 /** @type {(id: string) => any} every element that is asked for stands in the page */
 const $ = (id) => document.getElementById(id)
@@ -132,8 +132,8 @@ function show(news) {
 }
 
 function overloadText({ share, delayMs, refused }) {
-  const who = `Subjects that used more than ${Math.round(share * 100)} % of their limits are refused`
-  return `This process is overloaded. ${who}: ${requests(refused)} so far. The event loop is ${milliseconds(delayMs)} late.`
+  const part = `It lets in ${Math.round(share * 100)} % of the work that it is asked for`
+  return `This process is overloaded. ${part}, and has refused ${requests(refused)} so far. The event loop is ${milliseconds(delayMs)} late.`
 }
 
 function whose(source) {

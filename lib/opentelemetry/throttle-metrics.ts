@@ -23,7 +23,7 @@ const SYNC_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.07, 0.1, 0.25
  * - `tollgate.hold` s: time held for running requests, by `tollgate.window`
  * - `tollgate.sync.duration` s: answer time of the store, by `tollgate.window`
  * - `tollgate.degraded` {store}: stores that do not answer
- * - `tollgate.overload.share` {limit}: the part of their limits that subjects may use while the process is overloaded;
+ * - `tollgate.overload.share` 1: the part of all work asked for that is let in while the process is overloaded;
  *   `tollgate.overload.delay` s: the event loop's delay then
  *
  * No attribute says who paid.
@@ -53,8 +53,8 @@ export function throttleMetrics(meter: Meter): () => void {
     description: 'Stores that do not answer',
   })
   const share = meter.createGauge('tollgate.overload.share', {
-    unit: '{limit}',
-    description: 'Part of their limits that subjects may use',
+    unit: '1',
+    description: 'Part of all work asked for that is let in',
   })
   const delay = meter.createGauge('tollgate.overload.delay', {
     unit: 's',

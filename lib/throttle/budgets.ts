@@ -144,6 +144,7 @@ export class Budgets implements StoredPolicy {
     const { account } = hold
     if (hold.state === 'ended' || hold.state === 'waiting') return
     account.finish(hold, now)
+    hold.load?.took(hold.owner, account.subject, hold.takenUs(now))
     serveLine(account, now)
     linkOf(account)?.ended(account, now)
   }

@@ -26,7 +26,7 @@ export interface RefusedMessage {
    * `spent`: the limit is used up. `reserved`: running requests have reserved the rest, for as long as it may wait.
    * `concurrency`: too many of the subject's requests run at once. `queue`: too many wait already. `outage`: the store does
    * not answer, and this process's share is used up; or the throttle was closed while the request waited. `overload`: the process
-   * is overloaded, and the subject is among those who used most.
+   * is overloaded, and the subject asks for more than its part.
    */
   readonly reason: 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage' | 'overload'
   /** What it was decided by; undefined where a 503 has the reason `outage`. */
@@ -63,11 +63,11 @@ export interface StoreMessage {
   readonly cause?: unknown
 }
 
-/** The process sheds load, or has stopped to: `express-tollgate:overload`, every 250 ms. */
+/** The process sheds load, or has stopped to: `express-tollgate:overload`, every 100 ms. */
 export interface OverloadMessage {
-  /** Subjects that used more than this part of their limits are refused: 0.02 to 1. With 1 nobody is. */
+  /** The part of all work asked for that is let in: 0.02 to 1. With 1 nobody is refused. */
   readonly share: number
-  /** The event loop's mean delay in the last 250 ms. */
+  /** The event loop's mean delay in the last 100 ms. */
   readonly delayMs: number
   /** Requests refused since the overload began, those of a dry run included. */
   readonly refused: number

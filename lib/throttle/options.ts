@@ -78,7 +78,7 @@ export interface OverloadOptions {
   readonly loopDelayMs?: number | undefined
   /**
    * Whether the app is overloaded where the event loop does not show it: a pool of connections has a queue, a replica
-   * lags. Called every 250 ms; returns true or false at once.
+   * lags. Called every 100 ms; returns true or false at once.
    */
   readonly isOverloaded?: (() => boolean) | undefined
 }
@@ -129,7 +129,7 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   /** Measures, charges and reports as usual, but refuses no request. Default false. */
   readonly dryRun?: boolean | undefined
   /**
-   * Whether the heaviest users are refused with 503 while the process is overloaded. `true`, or when it counts as
+   * Whether the users who ask for most are refused with 503 while the process is overloaded. `true`, or when it counts as
    * overloaded: `{ loopDelayMs: 100, isOverloaded: () => pool.waitingCount > 20 }`. Default false.
    */
   readonly overload?: boolean | OverloadOptions | undefined
@@ -225,8 +225,7 @@ export function waitRule({ wait, onOutage, dryRun }: ThrottleValues): WaitRule {
 const WARNED_EVERY_MS = 60_000
 
 /** What says whether the app is overloaded. Where the app's function fails, it says no and warns. */
-export function guardedOverload(isOverloaded: OverloadOptions['isOverloaded'], clock: Clock): () => boolean {
-  if (isOverloaded === undefined) return () => false
+export function guardedOverload(isOverloaded: () => boolean, clock: Clock): () => boolean {
   let warnedAt = -Infinity
   return () => {
     let fault: string

@@ -1,71 +1,76 @@
 import type { Clock } from '../http/clock'
 import { warn } from '../http/warn-once'
-import type { LoadShare } from './budget/hold'
+import { AskedWork } from './asked-work'
+import type { LoadShedding } from './budget/hold'
 import { type OverloadMessage, channels } from './events'
 import { type OverloadRule, guardedOverload } from './options'
 
-/** How far a process sheds load: both are 1 when all is well. */
-export interface Shedding {
-  /** A subject that has used more than this part of its limit is refused. */
-  readonly share: number
-  /** Of the other requests this part passes, at random. Less than 1 only where the share is at its least. */
-  readonly admitted: number
-}
-
-const ALL_WELL: Shedding = { share: 1, admitted: 1 }
-const [LEAST, FALL, RISE] = [0.02, 0.8, 1.1]
-const STEP_MS = 250
-/** At a time: a process that was stopped for minutes was not overloaded for as long. */
-const MOST_STEPS = 4
-const LOOK_MS = 25
-/** The end is told after so many steps without overload. */
-const CALM_STEPS = 40
-
-/**
- * Whether a request is refused. The later this turn of the event loop is, the smaller is the share: at twice the capacity
- * each turn would take twice as long as the one before, and a step would come too late.
- *
- * @param usedPart of its subject's limit
- * @param lateness of this turn: 1 is overload
- * @param chance a random number from 0 to 1
- */
-export function isShed(usedPart: number, { share, admitted }: Shedding, lateness: number, chance: number): boolean {
-  return share < 1 && (usedPart > Math.max(LEAST, share / (1 + lateness)) || chance > admitted)
-}
+/** The event loop is looked at this often, and the share changes this often. */
+const [LOOK_MS, STEP_MS] = [25, 100]
+/** The share is never less, so that some requests are answered always. */
+const LEAST_SHARE = 0.02
+/** One step: by a tenth for each `loopDelayMs` beyond the first, by 30 % at most; up by a tenth where there is no delay. */
+const [PACE, MOST_FALL] = [0.1, 0.3]
+/** An overload that the app tells of is as late as this many `loopDelayMs`. */
+const TOLD_LATENESS = 2
+/** A loop that is late by less than this part of `loopDelayMs`, so many steps in turn, has nothing to do. */
+const [CALM, CALM_STEPS] = [0.1, 2]
+/** How much less is let in during a turn that is late already. */
+const LATE_TURN = 8
+/** A request counts as this at least. */
+const LEAST_US = 100
+/** The end is told after so long. */
+const OVER_MS = 10_000
 
 /**
- * What holds for the next step. Those who used most are the first to be refused, and the last to be let in again.
+ * The part of all work that is let in during the next step.
  *
- * @param load `eases`: it is overload, and what has piled up becomes less
+ * @param lateness how late the event loop is, in `loopDelayMs`: above 1 is overload
+ * @param isEasing what has piled up becomes less
  */
-export function nextShedding(shedding: Shedding, load: 'over' | 'eases' | 'well'): Shedding {
-  const { share, admitted } = shedding
-  if (load === 'eases') return shedding
-  if (load === 'well') return admitted < 1 ? { share, admitted: raised(admitted) } : { share: raised(share), admitted }
-  return share > LEAST ? { share: lowered(share), admitted } : { share, admitted: lowered(admitted) }
+export function nextShare(share: number, lateness: number, isEasing: boolean): number {
+  if (lateness > 1 && isEasing) return share
+  const change = Math.max(-MOST_FALL, PACE * (1 - lateness))
+  return Math.min(1, Math.max(LEAST_SHARE, share * (1 + change)))
 }
 
-const lowered = (part: number) => Math.max(LEAST, part * FALL)
-const raised = (part: number) => Math.min(1, part * RISE)
+interface Rule {
+  readonly loopDelayMs: number
+  readonly isOverloaded: (() => boolean) | undefined
+}
 
-/** Looks at the event loop of a process, and says which requests it sheds: one for all throttles that go by one clock. */
-export class Overload implements LoadShare {
+/**
+ * Looks at the event loop of a process, and says which requests it sheds: one for all throttles that go by one clock.
+ * While it is overloaded, each user may ask for the same amount of work: see {@link AskedWork.level}.
+ */
+export class Overload implements LoadShedding {
   static readonly #byClock = new WeakMap<Clock, Overload>()
-  watched = 1
-  #shedding = ALL_WELL
+  readonly #asked = new AskedWork()
+  /** Requests that were judged: each once, also where several throttles see it. */
+  readonly #seen = new WeakMap<object, { readonly isRefused: boolean; countedUs: number }>()
+  #share = 1
+  /** What each user may ask for, in µs; Infinity when all is well. */
+  #levelUs = Infinity
   #delayMs = 0
   #refused = 0
-  /** What throttles call overload. */
-  readonly #rules = new Set<{ readonly loopDelayMs: number; readonly isOverloaded: () => boolean }>()
+  /** What throttles call overload, and the shortest of their delays. */
+  readonly #rules = new Set<Rule>()
+  #loopDelayMs = Infinity
   #cancel: (() => void) | undefined
   #lookedAt = 0
   /** Since the last step: how long it is ago, and the sum of all delays, each times how long it lasted. */
   #passedMs = 0
   #delays = 0
-  #isTold = false
   #calmSteps = 0
+  /** When load was shed last, and whether that was told. */
+  #shedAt = 0
+  #isTold = false
 
-  private constructor(private readonly clock: Clock) {}
+  /** @param chance a random number from 0 to 1 */
+  constructor(
+    private readonly clock: Clock,
+    private readonly chance: () => number = Math.random,
+  ) {}
 
   static of(clock: Clock): Overload {
     const known = this.#byClock.get(clock) ?? new Overload(clock)
@@ -75,30 +80,54 @@ export class Overload implements LoadShare {
 
   /** What is shed now; undefined when all is well. */
   get message(): OverloadMessage | undefined {
-    const { share } = this.#shedding
-    return share < 1 ? { share, delayMs: this.#delayMs, refused: this.#refused } : undefined
+    return this.#share < 1 ? this.#message : undefined
+  }
+
+  get #message(): OverloadMessage {
+    return { share: this.#share, delayMs: this.#delayMs, refused: this.#refused }
   }
 
   /** Looks at the event loop from now on, for a throttle with these options. Returns what ends that. */
   join({ loopDelayMs, isOverloaded }: OverloadRule): () => void {
-    const rule = { loopDelayMs, isOverloaded: guardedOverload(isOverloaded, this.clock) }
+    const rule = { loopDelayMs, isOverloaded: isOverloaded && guardedOverload(isOverloaded, this.clock) }
     this.#rules.add(rule)
+    this.#loopDelayMs = Math.min(this.#loopDelayMs, loopDelayMs)
     if (this.#cancel === undefined) this.#lookLater(this.clock.now())
     return () => {
       this.#rules.delete(rule)
+      this.#loopDelayMs = Math.min(...[...this.#rules].map(({ loopDelayMs }) => loopDelayMs))
       if (this.#rules.size > 0) return
       this.#cancel?.()
       this.#cancel = undefined
-      this.#shed(ALL_WELL)
+      this.#asked.clear()
+      this.#shed(1)
     }
   }
 
-  refuses(usedPart: number, isNew: boolean): boolean {
-    const lateMs = this.clock.now() - this.#lookedAt - LOOK_MS
-    const lateness = lateMs / Math.min(...[...this.#rules].map(({ loopDelayMs }) => loopDelayMs))
-    const isRefused = isShed(usedPart, this.#shedding, Math.max(0, lateness), isNew ? Math.random() : 0)
+  refuses(request: object, subject: string, priceUs: number): boolean {
+    const known = this.#seen.get(request)
+    if (known !== undefined) return known.isRefused
+    const now = this.clock.now()
+    const countedUs = Math.max(LEAST_US, priceUs)
+    const askedUs = this.#asked.add(subject, countedUs, now)
+    const isRefused = this.#share < 1 && this.chance() * askedUs > this.#levelAt(now)
+    this.#seen.set(request, { isRefused, countedUs })
     if (isRefused) this.#refused++
     return isRefused
+  }
+
+  took(request: object, subject: string, us: number): void {
+    const seen = this.#seen.get(request)
+    if (seen === undefined) return
+    const tookUs = Math.max(LEAST_US, us)
+    this.#asked.add(subject, tookUs - seen.countedUs, this.clock.now())
+    seen.countedUs = tookUs
+  }
+
+  /** At twice the capacity each turn would take twice as long as the one before, and the next step would come too late. */
+  #levelAt(now: number): number {
+    const lateMs = Math.max(0, now - this.#lookedAt - LOOK_MS)
+    return this.#levelUs / (1 + (LATE_TURN * lateMs) / this.#loopDelayMs)
   }
 
   #lookLater(now: number): void {
@@ -114,33 +143,34 @@ export class Overload implements LoadShare {
   }
 
   #step(): void {
-    const steps = Math.min(MOST_STEPS, Math.floor(this.#passedMs / STEP_MS))
     const delayMs = this.#delays / this.#passedMs
-    const isEasing = delayMs < this.#delayMs
-    this.#delayMs = delayMs
     this.#passedMs = this.#delays = 0
-    const isSaid = [...this.#rules].filter(({ isOverloaded }) => isOverloaded()).length > 0
-    const isLate = [...this.#rules].some(({ loopDelayMs }) => delayMs > loopDelayMs)
-    const load = isSaid || (isLate && !isEasing) ? 'over' : isLate ? 'eases' : 'well'
-    const before = this.message
-    for (let n = 0; n < steps; n++) this.#shed(nextShedding(this.#shedding, load))
-    const message = this.message ?? { share: 1, delayMs, refused: this.#refused }
-    if (before !== undefined || message.share < 1) channels.overload.publish(message)
-    this.#calmSteps = message.share < 1 ? 0 : this.#calmSteps + 1
-    this.#warn(message)
+    const signs = [...this.#rules].flatMap(({ isOverloaded }) => isOverloaded?.() ?? [])
+    const isSaid = signs.includes(true)
+    const lateness = Math.max(isSaid ? TOLD_LATENESS : 0, delayMs / this.#loopDelayMs)
+    const isEasing = !isSaid && delayMs < this.#delayMs
+    this.#delayMs = delayMs
+    this.#calmSteps = lateness < CALM && signs.length === 0 ? this.#calmSteps + 1 : 0
+    const wasShedding = this.#share < 1
+    this.#shed(this.#calmSteps >= CALM_STEPS ? 1 : nextShare(this.#share, lateness, isEasing))
+    if (wasShedding || this.#share < 1) channels.overload.publish(this.#message)
+    this.#warn()
   }
 
-  #shed(shedding: Shedding): void {
-    const { share, admitted } = (this.#shedding = shedding)
-    this.watched = admitted < 1 ? -Infinity : share < 1 ? LEAST : 1
+  #shed(share: number): void {
+    const now = this.clock.now()
+    this.#share = share
+    this.#levelUs = share < 1 ? this.#asked.level(share, now) : Infinity
+    if (share < 1) this.#shedAt = now
   }
 
   /** Says when the first request is refused, and when the overload is over. */
-  #warn({ delayMs, refused }: OverloadMessage): void {
-    if (refused === 0 || (this.#isTold && this.#calmSteps < CALM_STEPS)) return
+  #warn(): void {
+    const refused = this.#refused
+    if (refused === 0 || (this.#isTold && this.clock.now() - this.#shedAt < OVER_MS)) return
     this.#isTold = !this.#isTold
     if (!this.#isTold) this.#refused = 0
-    const begins = `users who used most of their limits get 503; the event loop is ${Math.round(delayMs)} ms late`
+    const begins = `users who ask for most get 503; the event loop is ${Math.round(this.#delayMs)} ms late`
     warn('TOLLGATE_OVERLOAD', this.#isTold ? `overload: ${begins}` : `overload is over: ${refused} requests refused`)
   }
 }

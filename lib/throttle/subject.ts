@@ -6,7 +6,7 @@ import { bearerCheckOf } from '../bearer/request-session'
 import type { Session } from '../bearer/session/session'
 import { answeredAtOnce } from '../http/callback'
 import { clientNetwork } from '../http/request/client-network'
-import { blockOf } from '../http/request/network'
+import { blockOf, networkOf } from '../http/request/network'
 import { usageError } from '../http/help'
 import { shown } from '../http/options'
 
@@ -55,6 +55,12 @@ export function isAddressSubject(who: string): boolean {
 /** The network that a request came from, a /16 or an IPv6 /32: it pays where there are too many addresses to tell apart. */
 export function networkSubject(req: IncomingMessage): string {
   return `network:${blockOf(clientNetwork(req))}`
+}
+
+/** The block of a subject that is an address, as {@link networkSubject} names it. */
+export function blockOfSubject(who: string): string {
+  const address = who.slice(who.startsWith('address:') ? 'address:'.length : 0)
+  return `network:${blockOf(networkOf(address.replace(/\/.*$/, '')) ?? address)}`
 }
 
 /**

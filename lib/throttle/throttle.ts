@@ -11,7 +11,6 @@ import type { Middleware } from '../http/middleware'
 import { optionRange } from '../http/options'
 import { routeMatcher } from '../http/request/route-match'
 import { stayAlive } from '../http/stay-alive'
-import { NOTHING_SHED } from './budget/hold'
 import { RouteTable } from './budget/route-table'
 import type { Budgets } from './budgets'
 import { exposeForInspection } from './introspection'
@@ -101,7 +100,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
   const rules: ThrottleRules = {
     wait: waitRule(values),
-    load: overload ?? NOTHING_SHED,
+    load: overload,
     isWaitRefused: values.wait === false,
     onOutage,
     dryRun,

@@ -76,7 +76,7 @@ function overloadLine(overloads: readonly OverloadMessage[]): string {
   const refused = overloads.reduce((sum, overload) => sum + overload.refused, 0)
   const delayMs = Math.max(...overloads.map((overload) => overload.delayMs))
   const count = `${overloads.length} overloaded process${overloads.length === 1 ? '' : 'es'}`
-  return `${count}: ${refused} refused, above ${Math.round(share * 100)} % of limits, event loop ${delayMs} ms late`
+  return `${count}: ${refused} refused, ${Math.round(share * 100)} % of the work let in, event loop ${delayMs} ms late`
 }
 
 /** Returns what formats one line of the table; without a window, its heading. Names take what the figures leave. */

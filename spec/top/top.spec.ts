@@ -368,7 +368,7 @@ describe('table() and screen()', () => {
       { share: 0.13, delayMs: 90, refused: 3 },
     ]
     const lines = screen({ windows: many, overloads }, FIRST_VIEW, { rows: 12, columns: 120 })
-    assert.equal(lines[1], '2 overloaded processes: 23 refused, above 13 % of limits, event loop 180 ms late')
+    assert.equal(lines[1], '2 overloaded processes: 23 refused, 13 % of the work let in, event loop 180 ms late')
     assert.deepEqual([lines.length, lines.at(-2)], [12, 'and 24 more'])
     assert.equal(screen({ windows: [], overloads }, FIRST_VIEW, { rows: 12, columns: 60 })[1]?.length, 60)
   })

@@ -10,8 +10,8 @@ const UNHEARD_US = 2_000_000
 const LONG_OUTAGE_US = 1_000_000
 
 /**
- * Decides about a request that comes. In this order: used time over the limit, or over what an overloaded process
- * allows, refuses; a full line refuses; a line is joined; a request that fits starts; any other asks the store, or waits.
+ * Decides about a request that comes. In this order: used time over the limit refuses; an overloaded process refuses;
+ * a full line refuses; a line is joined; a request that fits starts; any other asks the store, or waits.
  *
  * @param most how many of the subject's requests may wait
  */
@@ -23,10 +23,8 @@ export function decide(account: Account, hold: Hold, most: number, now: number):
   const usedUs = account.usedUs(now)
   const isDecided = server.isMemory || server.isDown
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
-  if (usedUs > limitUs * hold.load.watched) {
-    if (usedUs > limitUs && isHeard && account.isOpen(now)) return 'spent'
-    if (hold.load.refuses(usedUs / limitUs, true)) return 'overload'
-  }
+  if (usedUs > limitUs && isHeard && account.isOpen(now)) return 'spent'
+  if (hold.load?.refuses(hold.owner, account.subject, hold.priceUs)) return 'overload'
   if (waiting > 0) {
     if (hold.wait.perSubject > 0 && isConsidered(account, most)) return 'queue'
     return isDecided || isConsidered(account, 1) ? 'wait' : 'ask'
@@ -62,7 +60,6 @@ export function decideWaiting(
   const usedUs = account.usedUs(now)
   if (hold.owner.isGone) return 'gone'
   if (usedUs > limitUs && account.isOpen(now)) return 'spent'
-  if (usedUs > limitUs * hold.load.watched && hold.load.refuses(usedUs / limitUs, false)) return 'overload'
   if (before === 0 && fits(account, hold, usedUs, now, isAlone)) return 'start'
   if (!hold.isConsidered && !isAlone) return 'wait'
   if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'

@@ -14,7 +14,7 @@ export interface WaitRule {
  * Why a request is refused. `spent`: used time exceeds the limit. `reserved`: running requests have reserved the rest,
  * for as long as it may wait. `concurrency`: too many of the subject's requests run at once. `queue`: the line is full.
  * `outage`: the store does not answer, and this process's share is used up. `overload`: the process sheds load, and the
- * subject is among those who used most.
+ * subject asks for more than its part.
  */
 export type RefusalReason = 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage' | 'overload'
 
@@ -24,16 +24,13 @@ export type RefusalReason = 'spent' | 'reserved' | 'concurrency' | 'queue' | 'ou
  */
 export type WaitEnd = 'start' | 'gone' | 'closed' | RefusalReason
 
-/** What part of their limits subjects may use, while the process sheds load. */
-export interface LoadShare {
-  /** A request of a subject that has used more than this part of its limit is looked at: 1 when all is well. */
-  readonly watched: number
-  /** Whether it is refused. @param isNew it has not waited */
-  refuses(usedPart: number, isNew: boolean): boolean
+/** Refuses requests while the process is overloaded. */
+export interface LoadShedding {
+  /** Whether a new request is refused. @param request stands for it in all of its throttles */
+  refuses(request: object, subject: string, priceUs: number): boolean
+  /** A request that was let in has ended, and took so much in place of its price. */
+  took(request: object, subject: string, us: number): void
 }
-
-/** Nothing is shed. */
-export const NOTHING_SHED: LoadShare = { watched: 1, refuses: () => false }
 
 /** The request that a hold belongs to. */
 export interface HoldOwner {
@@ -96,7 +93,7 @@ export class HoldRecord {
     readonly limitUs: number,
     readonly clientWaitUs: number,
     readonly wait: WaitRule,
-    readonly load: LoadShare = NOTHING_SHED,
+    readonly load?: LoadShedding,
     readonly concurrency = 32,
   ) {}
 

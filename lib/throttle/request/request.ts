@@ -10,7 +10,7 @@ import type { Meter, MeterObserver } from '../../http/measure/meter'
 import { shown } from '../../http/options'
 import { type Account, PLACES } from '../budget/account'
 import type { Decision } from '../budget/decide'
-import { HoldRecord, type HoldOwner, type LoadShare, type WaitEnd, type WaitRule } from '../budget/hold'
+import { HoldRecord, type HoldOwner, type LoadShedding, type WaitEnd, type WaitRule } from '../budget/hold'
 import { type RoutePrice, priceOf } from '../budget/price'
 import { NO_STRAIN } from '../budget/rollover'
 import type { RouteTable } from '../budget/route-table'
@@ -32,7 +32,7 @@ const UNSEEN_MOST_US = 3_000_000
 export interface ThrottleRules {
   readonly wait: WaitRule
   /** What the process sheds while it is overloaded. */
-  readonly load: LoadShare
+  readonly load: LoadShedding | undefined
   /** A request that does not fit beside running ones is refused, and does not wait. */
   readonly isWaitRefused: boolean
   readonly onOutage: 'local' | 'closed'
