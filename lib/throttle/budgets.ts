@@ -150,9 +150,9 @@ export class Budgets implements StoredPolicy {
   }
 
   /** Charges a request for time that is seen only after it has ended. */
-  chargeLate({ account: of, limitUs }: Hold, us: number, now: number): void {
-    const account = this.current(of, now)
-    account.chargeLate(us, limitUs, now)
+  chargeLate(hold: Hold, us: number, now: number): void {
+    const account = this.current(hold.account, now)
+    account.charge(hold, us, now)
     linkOf(account)?.activate(account)
   }
 
@@ -175,7 +175,7 @@ export class Budgets implements StoredPolicy {
     if (state === 'ended') return false
     const now = nowUs(this.#clock)
     account.enter(now)
-    if (account.measuredUs(now) > OVERRUN_LIMITS * limitUs) owner.overrun()
+    if (account.workUs(now) > OVERRUN_LIMITS * limitUs) owner.overrun()
     return true
   }
 
@@ -189,11 +189,12 @@ export class Budgets implements StoredPolicy {
 
   // --- figures
 
-  /** Adds time that no request took, and reports it at once. Resolves when the store has it, or does not answer. */
-  charge(of: Account, us: number): Promise<void> {
+  /** Charges a request, and reports it at once. Resolves when the store has it, or does not answer. */
+  charge(hold: Hold, us: number, isRehearsal = false): Promise<void> {
     const now = nowUs(this.#clock)
-    const account = this.current(of, now)
-    account.charge(us, now)
+    const account = this.current(hold.account, now)
+    if (isRehearsal) account.rehearse(us, now)
+    else account.charge(hold, us, now)
     linkOf(account)?.activate(account) // refresh() reports nothing during an outage: a tick does after it
     return this.#refresh(account)
   }

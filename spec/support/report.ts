@@ -15,7 +15,7 @@ export function reportFor(more: Partial<Report> = {}): Report {
       hasNews: false,
       clears: false,
     },
-    ...{ used: 0, held: 0, running: 0, excused: 0, added: 0, strain: 100, carried: 0, lasts: 0 },
+    ...{ used: 0, held: 0, running: 0, excused: 0, unseen: 0, strain: 100, carried: 0, lasts: 0 },
     ...{ want: 0, count: 0, unit: 0, wish: 0, wishPlaces: 0, limit: 1_000_000, concurrency: 32, carries: false },
     ...more,
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GRANT_US, LEASE_US, type Report } from '../../lib/throttle/budget/report'
 import { LIMIT_US, TICK_MS, WINDOW_US, budgetsOf } from './spec-budgets'
-import type { SpecRequest } from './spec-request'
+import { SpecRequest } from './spec-request'
 
 /** A subject comes a second after the request before. */
 async function come({ ask, start, settle, now }: ReturnType<typeof budgetsOf>, priceUs: number) {
@@ -194,11 +194,11 @@ describe('Budgets over a store', () => {
     await settle()
     budgets.writeOff(start(asked).hold, now())
     for (let i = 0; i < 6; i++) await settle(25)
-    assert.equal(other({ seq: 2 }).figures?.added, -LIMIT_US / 4)
+    assert.equal(other({ seq: 2 }).figures?.unseen, LIMIT_US / 4)
     void budgets.reset(asked.hold.account)
     await settle()
-    const { added, strain } = other({ seq: 3 }).figures ?? {}
-    assert.deepEqual([added, strain], [0, 100])
+    const { unseen, strain } = other({ seq: 3 }).figures ?? {}
+    assert.deepEqual([unseen, strain], [0, 100])
   })
 
   it('asks again after two seconds about a subject that it refuses: another process may have reset it', async () => {
@@ -293,16 +293,18 @@ describe('Budgets over a store', () => {
   })
 
   it('counts no more than two years, whatever is charged', async () => {
-    const { settle, budgets, now, other, ask } = budgetsOf()
+    const { settle, budgets, now, other, ask, start } = budgetsOf()
     await settle()
-    const account = budgets.account('ada', now())
+    const asked = ask(0)
+    await settle()
+    const { hold } = start(asked)
+    budgets.finish(hold, now())
     const dayUs = 86_400_000_000
-    for (const us of [dayUs, 2 ** 45, 2 ** 53, 2 ** 53, Number.MAX_SAFE_INTEGER]) void budgets.charge(account, us)
+    for (const us of [dayUs, 2 ** 45, 2 ** 53, 2 ** 53, Number.MAX_SAFE_INTEGER]) void budgets.charge(hold, us)
     for (let i = 0; i < 12; i++) await settle(25)
-    const { figures } = other({})
-    assert.deepEqual([figures?.used, figures?.added], [2 ** 46, 2 ** 46])
+    assert.equal(other({}).figures?.used, 2 ** 46)
     assert.equal(ask(1).end, 'spent')
-    void budgets.reset(account)
+    void budgets.reset(hold.account)
     for (let i = 0; i < 12; i++) await settle(25)
     assert.equal(other({ seq: 2 }).figures?.used, 0)
   })
@@ -405,13 +407,16 @@ describe('Budgets over a store', () => {
   }
 
   it('tells a server its last figures also where it counts as down', async () => {
-    const { budgets, server, settle, now } = budgetsOf()
+    const { budgets, server, settle, now, ask } = budgetsOf()
     await settle()
+    const { hold } = ask(0)
+    await settle()
+    budgets.finish(hold, now())
     server.failsBeats = true
     for (let i = 0; i < 75; i++) await settle(20)
     const account = budgets.account('ada', now())
     assert.ok(account.server.isDown)
-    void budgets.charge(account, 20_000)
+    void budgets.charge(hold, 20_000)
     const closed = budgets.close()
     for (let i = 0; i < 20; i++) await settle(20)
     await closed
@@ -658,10 +663,12 @@ describe('Budgets whose store does not answer', () => {
       assert.ok(used >= LIMIT_US / 4 && used < LIMIT_US / 4 + 100_000, `${used}`)
     })
 
-  it('reports time that no request took when the store answers again', async () => {
-    const { budgets, server, settle } = await cutOff()
+  it('reports time that was charged meanwhile when the store answers again', async () => {
+    const { budgets, server, settle, now } = await cutOff()
     const told = () => server.reports.filter(({ subject }) => subject === 'charged').map(({ used }) => used)
-    void budgets.charge(budgets.account('charged'), LIMIT_US)
+    const asked = new SpecRequest(budgets, 'charged', now())
+    asked.start(now()).finish(now())
+    void budgets.charge(asked.hold, LIMIT_US)
     await settle(1_000)
     assert.deepEqual(told(), [])
     server.isDown = false

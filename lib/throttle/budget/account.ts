@@ -27,7 +27,7 @@ class OthersUsage {
   ahead = 0
   running = 0
   excused = 0
-  added = 0
+  unseen = 0
 }
 
 /** What the store has of this process. */
@@ -36,7 +36,7 @@ class Told {
   used = 0
   held = 0
   ahead = 0
-  added = 0
+  unseen = 0
   excused = 0
   /** When the hold expires there, at the soonest, in µs of the process's clock. */
   until = 0
@@ -185,9 +185,9 @@ class AccountState {
     return (this.#shownUs = Math.max(this.#shownUs, this.usedUs(now)))
   }
 
-  /** Used time that was measured, without what was carried over: overshoot is judged by it. */
-  measuredUs(now: number): number {
-    return this.usedUs(now) - this.others.added - this.own.addedUs - this.carriedUs
+  /** Time of this window's requests, unseen time included: overshoot is judged by it. */
+  workUs(now: number): number {
+    return this.usedUs(now) + this.others.unseen + this.own.unseenUs - this.carriedUs
   }
 
   /** What others hold, or were granted ahead, and this process's requests are expected to take still. */
@@ -224,7 +224,7 @@ class AccountState {
   /** What the window has come to, as far as is known. */
   totals(now: number): WindowTotals {
     const { carriedUs, strain, highestLimitUs: limitUs } = this
-    return { usedUs: this.usedUs(now), addedUs: this.others.added + this.own.addedUs, carriedUs, strain, limitUs }
+    return { usedUs: this.usedUs(now), unseenUs: this.others.unseen + this.own.unseenUs, carriedUs, strain, limitUs }
   }
 
   /** Whether nothing of it matters any more: no request, no report, no strain, no debt. */
@@ -270,7 +270,7 @@ class AccountState {
     this.heardAt = -Infinity
     this.dropGrant()
     const { told } = this
-    told.used = told.held = told.added = told.excused = 0 // the store keeps what runs
+    told.used = told.held = told.unseen = told.excused = 0 // the store keeps what runs
     this.lastSeq = this.stored = this.ownWhenHeard = this.#shownUs = this.#totalUs = 0
     for (let hold = this.own.first; hold !== undefined; hold = hold.following) {
       this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)
@@ -281,13 +281,13 @@ class AccountState {
   #forgetOthers(): void {
     const { others } = this
     others.used = this.carriedUs
-    others.held = others.ahead = others.running = others.excused = others.added = 0
+    others.held = others.ahead = others.running = others.excused = others.unseen = 0
   }
 
   /** Whether the store may lack some of what this process used. */
   #isUntold(now: number): boolean {
     const { told, own } = this
-    return !told.isKnown || told.used !== own.usedUs(now) || told.added !== own.addedUs
+    return !told.isKnown || told.used !== own.usedUs(now) || told.unseen !== own.unseenUs
   }
 
   /** Says the total where somebody counts them. */
@@ -414,32 +414,34 @@ class AccountState {
 
   // --- charges
 
-  /** Charges time of a request that is seen only after its end. */
-  chargeLate(us: number, limitUs: number, now: number): void {
+  /** Charges a request for time that its stopwatch does not see. It counts as measured time does, also after its end. */
+  charge(hold: HoldRecord, us: number, now: number): void {
     this.enter(now)
-    this.limitUs ||= limitUs
-    this.highestLimitUs ||= limitUs // or it would not count towards strain
-    this.own.charge(us, true)
+    if (hold.state === 'live') return hold.charge(us)
+    this.limitUs ||= hold.limitUs
+    this.highestLimitUs ||= hold.limitUs // or it would not count towards strain
+    this.own.charge(us)
   }
 
-  /** Charges time that no request took. */
-  charge(us: number, now: number): void {
+  /** Charges time that is only a rehearsal: it raises no price, and counts neither as overshoot nor as a debt. */
+  rehearse(us: number, now: number): void {
     this.enter(now)
-    this.own.charge(us, false)
+    this.own.charge(us)
+    this.own.unseenUs -= us
   }
 
   /** A request was written off unseen: nobody knows what it took. */
   writeOff(limitUs: number, now: number): void {
     this.enter(now)
-    this.own.addedUs -= Math.round(limitUs * WRITTEN_OFF)
+    this.own.unseenUs += Math.round(limitUs * WRITTEN_OFF)
   }
 
   /** Takes back all use of the window, the other processes' too. */
   reset(now: number): void {
     this.enter(now)
     const used = this.usedUs(now)
-    this.own.addedUs = -this.others.added
-    this.own.charge(-used, true)
+    this.own.unseenUs = -this.others.unseen
+    this.own.charge(-used)
     this.carriedUs = this.#shownUs = 0
     this.strain = NO_STRAIN
     this.isCleared = true
@@ -482,7 +484,7 @@ class AccountState {
       held: own.pricedUs(now),
       running: own.live,
       excused: own.excusedUs(now),
-      added: own.addedUs,
+      unseen: own.unseenUs,
       strain: this.strain,
       carried: this.carriedUs,
       hasNews: this.hasNews,
@@ -553,7 +555,7 @@ class AccountState {
     others.ahead = figures.aheadOfOthers
     others.running = figures.running
     others.excused = figures.excused
-    others.added = figures.added
+    others.unseen = figures.unseen
     this.heardAt = sentAt
     this.hasNews = false
     if (report.clears) this.isCleared = false
@@ -565,7 +567,7 @@ class AccountState {
     told.used = report.used
     told.held = report.held + granted
     told.ahead = ahead
-    told.added = report.added
+    told.unseen = report.unseen
     told.excused = report.excused
     told.until = sentAt + report.lasts
     grant.us = ahead + granted

@@ -1,6 +1,9 @@
 import type { RequestTime } from '../../http/measure/stopwatch'
 import type { Account } from './account'
 
+/** Charges of one request stay below this many µs, two years, so that sums of them are whole numbers. */
+const MOST_CHARGED_US = 2 ** 46
+
 /** How a request waits for room beside its subject's running requests. */
 export interface WaitRule {
   readonly maxUs: number
@@ -65,6 +68,9 @@ export class HoldRecord {
   baseUs = 0
   /** Its excused waits until then. */
   excusedBaseUs = 0
+  /** Time that it was charged for while it was live, beside its stopwatch; and until the window began. */
+  chargedUs = 0
+  chargedBaseUs = 0
   /** The window that it was let in to. */
   number = 0
   /** Its neighbours among the account's holds. Lists made of the holds themselves: arrays would outlive them. */
@@ -111,14 +117,23 @@ export class HoldRecord {
     return this.beforeUs >= 0 && this.owner.time.state === 'awaitingClient'
   }
 
-  /** Counted time since it began, in µs. */
+  /** Counted time since it began, in µs, and what it was charged for. */
   takenUs(now: number): number {
+    return this.measuredUs(now) + this.chargedUs
+  }
+
+  /** Counted time alone. */
+  measuredUs(now: number): number {
     return this.beforeUs < 0 ? 0 : this.owner.time.countedUs(now) - this.beforeUs
   }
 
-  /** The part of it that belongs to the present window, in µs. */
+  /** What it took in the present window, in µs. */
   usedUs(now: number): number {
-    return this.beforeUs < 0 ? 0 : this.owner.time.countedUs(now) - this.baseUs
+    return this.beforeUs < 0 ? 0 : this.owner.time.countedUs(now) - this.baseUs + this.chargedUs - this.chargedBaseUs
+  }
+
+  charge(us: number): void {
+    this.chargedUs = Math.min(this.chargedUs + us, MOST_CHARGED_US)
   }
 
   /** Its excused waits in the present window, in µs. */

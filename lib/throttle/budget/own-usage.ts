@@ -10,8 +10,8 @@ const LONGER_LEAST_US = 1_000
  * where its time stood when it began here: all figures are read from the requests' own stopwatches. Whole microseconds.
  */
 export class OwnUsage {
-  /** Time that was charged without being measured, less what counts as overshoot without having been measured. */
-  addedUs = 0
+  /** Counts as overshoot though it was not used: what nobody saw of requests that were written off, less rehearsals. */
+  unseenUs = 0
   /** Requests that were let in and have not ended, the latest first. */
   first: HoldRecord | undefined = undefined
   /** Running time that was left out as other requests'. */
@@ -33,7 +33,7 @@ export class OwnUsage {
   usedUs(now: number): number {
     let us = this.#endedUs
     for (let hold = this.first; hold !== undefined; hold = hold.following) us += hold.usedUs(now)
-    return us
+    return Math.min(us, MOST_US)
   }
 
   /** What running requests are expected to take still. For this process's own decisions. */
@@ -92,7 +92,7 @@ export class OwnUsage {
 
   /** A request has ended. */
   end(hold: HoldRecord, now: number): void {
-    this.#endedUs += hold.usedUs(now)
+    this.charge(hold.usedUs(now))
     this.#excusedUs += hold.excusedUs(now)
     hold.state = 'ended'
     const { previous, following } = hold
@@ -102,20 +102,20 @@ export class OwnUsage {
     hold.previous = hold.following = undefined
   }
 
-  /** Adds time, or takes it back. @param isMeasured a request took it */
-  charge(us: number, isMeasured: boolean): void {
+  /** Adds time that no live request took, or takes it back. */
+  charge(us: number): void {
     this.#endedUs = Math.min(this.#endedUs + us, MOST_US)
-    if (!isMeasured) this.addedUs = Math.min(this.addedUs + us, MOST_US)
   }
 
   /** A window begins. What runs across the boundary is counted from it. */
   enter(boundary: number): void {
     this.#beganAt = boundary
-    this.#endedUs = this.#excusedUs = this.addedUs = this.stalledUs = 0
+    this.#endedUs = this.#excusedUs = this.unseenUs = this.stalledUs = 0
     for (let hold = this.first; hold !== undefined; hold = hold.following) {
       const { time } = hold.owner
       const from = Math.max(time.since, boundary)
       hold.baseUs = time.countedUs(from)
+      hold.chargedBaseUs = hold.chargedUs
       hold.excusedBaseUs = time.excusedUs(from)
     }
   }

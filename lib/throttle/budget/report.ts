@@ -37,8 +37,8 @@ export interface Report {
   readonly running: number
   /** Excused waits for clients. */
   readonly excused: number
-  /** Charged and not measured, less a quarter of a limit for each request that was written off. May be negative. */
-  readonly added: number
+  /** Counts towards strain beside `used`: a quarter of a limit for each request that was written off unseen. May be negative. */
+  readonly unseen: number
   /** The subject's overshoot in earlier windows, in hundredths of a limit, at least 100. */
   readonly strain: number
   /** Overshoot of the last window that counts in this one. */
@@ -90,7 +90,7 @@ export interface AnswerFigures {
   readonly aheadOfOthers: number
   readonly running: number
   readonly excused: number
-  readonly added: number
+  readonly unseen: number
   /** In hundredths of a limit. */
   readonly strain: number
   /** Granted to waiting requests, and how many of them; part of the process's `held` and `running` now. */

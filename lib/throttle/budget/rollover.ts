@@ -11,8 +11,8 @@ const MOST_US = 7 * 86_400_000_000
 /** What a window comes to, over all processes. Whole microseconds where nothing else is said. */
 export interface WindowTotals {
   readonly usedUs: number
-  /** Part of it that was not measured; below zero where more was done than was seen. */
-  readonly addedUs: number
+  /** Counts beside it, though nobody saw it: a part of a limit for each request that was written off. May be negative. */
+  readonly unseenUs: number
   /** Part of it that earlier windows left. */
   readonly carriedUs: number
   /** Hundredths of a limit, at least 100. */
@@ -31,14 +31,14 @@ export function strainAfter(totals: WindowTotals, missed: number): number {
   return Math.max(NO_STRAIN, Math.floor(nextStrain(totals) * STRAIN_KEPT ** missed + 0.5))
 }
 
-function nextStrain({ usedUs, addedUs, carriedUs, strain, limitUs }: WindowTotals): number {
-  const measuredUs = usedUs - addedUs - carriedUs
-  return Math.max(strain * STRAIN_KEPT, limitUs > 0 ? (100 * measuredUs) / limitUs : 0)
+function nextStrain({ usedUs, unseenUs, carriedUs, strain, limitUs }: WindowTotals): number {
+  const workUs = usedUs + unseenUs - carriedUs
+  return Math.max(strain * STRAIN_KEPT, limitUs > 0 ? (100 * workUs) / limitUs : 0)
 }
 
 /** Time used beyond the limit, with `carryOvershoot` the next window's first use. Each window pays for a limit of it. */
-export function debtAfter({ usedUs, addedUs, limitUs }: WindowTotals, missed: number): number {
-  return limitUs > 0 ? Math.max(0, usedUs - addedUs - limitUs * (missed + 1)) : 0
+export function debtAfter({ usedUs, unseenUs, limitUs }: WindowTotals, missed: number): number {
+  return limitUs > 0 ? Math.max(0, usedUs + unseenUs - limitUs * (missed + 1)) : 0
 }
 
 /**
@@ -53,10 +53,10 @@ export function keptAfter(
   carryOvershoot: boolean,
   runsUntil: number,
 ): number {
-  const { usedUs, addedUs, limitUs } = totals
+  const { usedUs, unseenUs, limitUs } = totals
   const strain = nextStrain(totals)
   let windows = Math.ceil((runsUntil - ends) / windowUs)
   if (strain > STRAIN_FORGOTTEN) windows = Math.max(windows, Math.ceil(8 * Math.log2(strain / STRAIN_FORGOTTEN)))
-  if (carryOvershoot && limitUs > 0) windows = Math.max(windows, Math.ceil((usedUs - addedUs) / limitUs) - 1)
+  if (carryOvershoot && limitUs > 0) windows = Math.max(windows, Math.ceil((usedUs + unseenUs) / limitUs) - 1)
   return Math.min(Math.max(0, Math.min(windows, MOST_WINDOWS)) * windowUs, MOST_US)
 }

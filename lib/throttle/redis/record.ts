@@ -30,7 +30,7 @@ const STATUS = ['closed', 'written', 'late', 'unreadable'] as const
 
 /** COMMAND in sync.lua: the figures of a report, in the order of the parameters of sync(). */
 const PARAMETERS = [
-  ...(['starts', 'ends', 'seq', 'flags', 'used', 'held', 'running', 'excused', 'added'] as const),
+  ...(['starts', 'ends', 'seq', 'flags', 'used', 'held', 'running', 'excused', 'unseen'] as const),
   ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit', 'concurrency'] as const),
 ]
 
@@ -123,7 +123,7 @@ export function readAnswers(keys: readonly string[], reply: unknown): Answer[] {
         aheadOfOthers: view.getFloat64(at + 40, true),
         running: view.getFloat64(at + 48, true),
         excused: view.getFloat64(at + 56, true),
-        added: view.getFloat64(at + 64, true),
+        unseen: view.getFloat64(at + 64, true),
         strain: view.getFloat64(at + 72, true),
         granted: view.getFloat64(at + 80, true),
         count: view.getFloat64(at + 88, true),

@@ -4,9 +4,9 @@
 --
 -- KEYS[i]  one subject's record, which passes from window to window: a hash of
 --            <process>  FIELD: seq; used, held, ahead; when it expires unless it is written again; running; excused;
---                       added; when all that runs should have ended, 0 if nothing runs: from then its held counts as
+--                       unseen; when all that runs should have ended, 0 if nothing runs: from then its held counts as
 --                       used. An expired field's ahead and running count as nothing
---            s          SUMS over all of these: used, held, ahead; when the first field expires; running; excused; added;
+--            s          SUMS over all of these: used, held, ahead; when the first field expires; running; excused; unseen;
 --                       strain; carried, which is part of used; the highest limit of this window or of those that
 --                       left strain or a debt; when the window ends
 --            n          the subject's name, where a process keeps names
@@ -49,35 +49,35 @@ end
 
 -- The other processes' sums, by their fields; what has expired is written back.
 local function count(key)
-  local o = {used = 0, held = 0, ahead = 0, running = 0, excused = 0, added = 0, expires = NEVER, runs = 0}
+  local o = {used = 0, held = 0, ahead = 0, running = 0, excused = 0, unseen = 0, expires = NEVER, runs = 0}
   local all = call('HGETALL', key)
   for i = 1, #all, 2 do
     local name, value = all[i], all[i + 1]
     if name ~= 's' and name ~= 'n' and name ~= process and #value == #NO_FIELD then
-      local seq, used, held, ahead, expires, running, excused, added, runs = unpacked(FIELD, value)
+      local seq, used, held, ahead, expires, running, excused, unseen, runs = unpacked(FIELD, value)
       local isOver = expires <= time
       if isOver or runs > 0 and runs <= time then
         used, held, runs = used + held, 0, 0
         if isOver then ahead, running, expires = 0, 0, NEVER end
-        call('HSET', key, name, pack(FIELD, seq, used, held, ahead, expires, running, excused, added, runs))
+        call('HSET', key, name, pack(FIELD, seq, used, held, ahead, expires, running, excused, unseen, runs))
       end
       o.expires, o.runs = min(o.expires, expires), max(o.runs, runs)
       o.used, o.held, o.ahead, o.running = o.used + used, o.held + held, o.ahead + ahead, o.running + running
-      o.excused, o.added = o.excused + excused, o.added + added
+      o.excused, o.unseen = o.excused + excused, o.unseen + unseen
     end
   end
   return o
 end
 
 -- Overshoot in hundredths of a limit, as the next window has it.
-local function overshoot(used, added, strain, carried, limit)
-  return max(strain * KEPT, limit > 0 and 100 * (used - added - carried) / limit or 0)
+local function overshoot(used, unseen, strain, carried, limit)
+  return max(strain * KEPT, limit > 0 and 100 * (used + unseen - carried) / limit or 0)
 end
 
 -- Closes the record's window and opens the report's. Fields whose requests may still run keep their seq and running;
 -- the others go. A clock that was set back opens an earlier window: then no field stays.
 local function roll(key, sums, starts, ends, flags)
-  local used, _, _, _, _, _, added, strain, carried, limit, ended = unpacked(SUMS, sums)
+  local used, _, _, _, _, _, unseen, strain, carried, limit, ended = unpacked(SUMS, sums)
   local first, places, last = NEVER, 0, 0
   local all, keep, mine = call('HGETALL', key), {}, NO_FIELD
   for i = 1, #all, 2 do
@@ -95,14 +95,14 @@ local function roll(key, sums, starts, ends, flags)
     end
   end
   local missed = max(0, floor((starts - ended) / (ends - starts)))
-  strain = max(100, floor(overshoot(used, added, strain, carried, limit) * KEPT ^ missed + 0.5))
-  carried = has(flags, CARRIES) and limit > 0 and max(0, used - added - limit * (missed + 1)) or 0
+  strain = max(100, floor(overshoot(used, unseen, strain, carried, limit) * KEPT ^ missed + 0.5))
+  carried = has(flags, CARRIES) and limit > 0 and max(0, used + unseen - limit * (missed + 1)) or 0
   call('DEL', key)
   for i = 1, #keep, 1000 do call('HSET', key, unpack(keep, i, min(i + 999, #keep))) end -- Lua's stack is small
   return pack(SUMS, carried, 0, 0, first, places, 0, 0, strain, carried, limit, ends), mine, last
 end
 
-local function sync(key, name, starts, ends, seq, flags, used, held, running, excused, added, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit, concurrency)
+local function sync(key, name, starts, ends, seq, flags, used, held, running, excused, unseen, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit, concurrency)
   if time < starts or time >= ends then return CLOSED end
   local got = call('HMGET', key, 's', process)
   local sums, mine, last = readable(got[1], NO_SUMS), readable(got[2], NO_FIELD), 0
@@ -111,16 +111,16 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
   local found = rolls and 0 or (unpacked(FIELD, mine))
   if found >= seq then return LATE, found end -- an old copy of a command does nothing after a later one
   if rolls then sums, mine, last = roll(key, sums, starts, ends, flags) end
-  local _, used0, held0, ahead0, _, running0, excused0, added0 = unpacked(FIELD, mine)
+  local _, used0, held0, ahead0, _, running0, excused0, unseen0 = unpacked(FIELD, mine)
 
   local o, before, strain0, carried0, limit0 = {}
-  before, o.held, o.ahead, o.expires, o.running, o.excused, o.added, strain0, carried0, limit0 = unpacked(SUMS, sums)
+  before, o.held, o.ahead, o.expires, o.running, o.excused, o.unseen, strain0, carried0, limit0 = unpacked(SUMS, sums)
   -- The record knows best what earlier windows left, but for what a process had not told when they ended.
   if has(flags, CLEARS) then strain, carried = 100, 0
   elseif has(flags, NEWS) or sums == NO_SUMS then strain, carried = max(strain, strain0), max(carried, carried0)
   else strain, carried = strain0, carried0 end
   o.used, o.held, o.ahead = before - used0 + carried - carried0, max(0, o.held - held0), max(0, o.ahead - ahead0)
-  o.running, o.excused, o.added = max(0, o.running - running0), max(0, o.excused - excused0), o.added - added0
+  o.running, o.excused, o.unseen = max(0, o.running - running0), max(0, o.excused - excused0), o.unseen - unseen0
 
   local left, slots
   local function look()
@@ -165,8 +165,8 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
     expires = ahead > 0 and max(runs, time + lease) or runs
   end
   if running <= spare then runs = 0 end
-  local total, extra, top = o.used + used, o.added + added, max(limit, limit0)
-  call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, added, runs), 's', pack(SUMS, total, o.held + held, o.ahead + ahead, min(o.expires, expires),
+  local total, extra, top = o.used + used, o.unseen + unseen, max(limit, limit0)
+  call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, unseen, runs), 's', pack(SUMS, total, o.held + held, o.ahead + ahead, min(o.expires, expires),
     o.running + running, o.excused + excused, extra, strain, carried, top, ends))
   if name and name ~= '' then call('HSET', key, 'n', name) end
 
@@ -174,26 +174,26 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
   local most = total + o.held + held
   local nextStrain, windows = overshoot(most, extra, strain, carried, top), 0
   if nextStrain > SMALL then windows = math.ceil(8 * math.log(nextStrain / SMALL) / math.log(2)) end
-  if has(flags, CARRIES) and top > 0 then windows = max(windows, math.ceil((most - extra) / top) - 1) end
+  if has(flags, CARRIES) and top > 0 then windows = max(windows, math.ceil((most + extra) / top) - 1) end
   if expires < NEVER then last = max(last, expires) end
   windows = min(MOST_WINDOWS, max(windows, math.ceil((last - ends) / (ends - starts))))
   if isNew or windows > 0 then
     call('PEXPIREAT', key, whole((ends + min(windows * (ends - starts), MOST_TIME)) / 1000))
   end
   if isNew then before = 0 end
-  return WRITTEN, found, o.used, o.held, o.ahead, o.running, o.excused, o.added, strain, granted, places, ahead, spare, carried, before
+  return WRITTEN, found, o.used, o.held, o.ahead, o.running, o.excused, o.unseen, strain, granted, places, ahead, spare, carried, before
 end
 
 local replies, causes = {}, {}
 for i = 1, #KEYS do
-  local done, status, found, used, held, ahead, running, excused, added, strain, granted, places, mine, spare, carried, before =
+  local done, status, found, used, held, ahead, running, excused, unseen, strain, granted, places, mine, spare, carried, before =
     pcall(sync, KEYS[i], ARGV[5 + i], unpacked(COMMAND, commands, (i - 1) * COMMAND_BYTES + 1))
   if not done then
     local cause = type(status) == 'table' and status.err or tostring(status)
     if not string.match(cause, 'WRONGTYPE') then return redis.error_reply(cause) end
     status, causes[#causes + 1] = UNREADABLE, cause
   end
-  replies[i] = pack(REPLY, time, status, found or 0, used or 0, held or 0, ahead or 0, running or 0, excused or 0, added or 0,
+  replies[i] = pack(REPLY, time, status, found or 0, used or 0, held or 0, ahead or 0, running or 0, excused or 0, unseen or 0,
     strain or 0, granted or 0, places or 0, mine or 0, spare or 0, carried or 0, before or 0)
 end
 return {table.concat(replies), unpack(causes)}

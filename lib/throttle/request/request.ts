@@ -331,10 +331,10 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   /** @param isUntypical it teaches no price */
   #end(hold: RequestHold, now: number, isUntypical = false): void {
     if (hold.state === 'ended') return
-    const takenUs = hold.takenUs(now)
-    if (!isUntypical) this.#learn(hold, takenUs, now) // before those who wait are priced
+    if (!isUntypical) this.#learn(hold, now) // before those who wait are priced
+    const measuredUs = hold.measuredUs(now)
     hold.budgets.finish(hold, now)
-    if (channels.charged.hasSubscribers) this.#emitCharged(hold, takenUs, hold.priceUs, 'request')
+    if (channels.charged.hasSubscribers) this.#emitCharged(hold, measuredUs, hold.priceUs, 'request')
   }
 
   late(us: number, now: number, isOver: boolean): void {
@@ -345,15 +345,15 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
         hold.budgets.chargeLate(hold, us, now)
         if (channels.charged.hasSubscribers) this.#emitCharged(hold, us, 0, 'request')
       }
-      if (isOver) this.#learn(hold, hold.takenUs(now), now)
+      if (isOver) this.#learn(hold, now)
     }
   }
 
   /** Made-up paths teach nothing, nor do charged waits for the client: a slow one would raise its own prices. */
-  #learn(hold: RequestHold, takenUs: number, now: number): void {
+  #learn(hold: RequestHold, now: number): void {
     if (this.#res.statusCode === 404) return
     hold.routes.keep(hold.route)
-    const workUs = Math.max(0, takenUs + this.#lateUs - this.time.countedWaitsUs(now))
+    const workUs = Math.max(0, hold.takenUs(now) + this.#lateUs - this.time.countedWaitsUs(now))
     hold.account.learn(hold.route, workUs)
   }
 
@@ -423,8 +423,11 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     void this.chargeAndReport(ms)
   }
 
-  /** Charges as {@link charge} does. Resolves when the store has it, or does not answer. */
-  chargeAndReport(ms: number): Promise<unknown> {
+  /**
+   * Charges as {@link charge} does, but a rehearsal leaves no strain and no debt. Resolves when the store has it, or does
+   * not answer.
+   */
+  chargeAndReport(ms: number, isRehearsal = false): Promise<unknown> {
     if (!(typeof ms === 'number' && ms >= 0 && ms <= MOST_CHARGE_MS)) {
       throw optionError(`charge(ms) takes a number from 0 to 86,400,000; received ${shown(ms)}`, RangeError)
     }
@@ -433,7 +436,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     const reported: Promise<void>[] = []
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       if (channels.charged.hasSubscribers) this.#emitCharged(hold, us, 0, 'charge')
-      reported.push(hold.budgets.charge(hold.account, us))
+      reported.push(hold.budgets.charge(hold, us, isRehearsal))
     }
     return Promise.all(reported)
   }

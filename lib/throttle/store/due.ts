@@ -19,7 +19,7 @@ export function dueAt(account: Account, now: number): 'now' | 'tick' | undefined
   const untold = own.usedUs(now) + own.pricedUs(now) - told.used - told.held
   if (Math.abs(untold) > toleranceOf(account)) return 'tick'
   if ((grant.us > 0 || told.ahead > 0) && !grant.isStanding) return 'tick'
-  if (own.addedUs !== told.added || isHalfExcused(account, now)) return 'tick'
+  if (own.unseenUs !== told.unseen || isHalfExcused(account, now)) return 'tick'
   if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'
   const lastEnd = own.lastEnd(now)
   const startedAhead = told.ahead > 0 && lastEnd < Infinity // its time is reserved as long as the grant lasts
@@ -57,6 +57,6 @@ export function isDue(account: Account, now: number): boolean {
 
 /** Whether the store has all of it, and grants it nothing ahead. */
 export function isReported({ told, own }: Account, now: number): boolean {
-  const { isKnown, used, held, ahead, added } = told
-  return isKnown && used === own.usedUs(now) && held === own.pricedUs(now) && ahead === 0 && added === own.addedUs
+  const { isKnown, used, held, ahead, unseen } = told
+  return isKnown && used === own.usedUs(now) && held === own.pricedUs(now) && ahead === 0 && unseen === own.unseenUs
 }

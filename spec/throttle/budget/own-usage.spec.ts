@@ -96,7 +96,7 @@ describe('OwnUsage', () => {
             naive.pass(now)
             all.push({ hold, time, naive })
           } else if (did.kind === 'charge') {
-            own.charge(did.us, true)
+            own.charge(did.us)
             charged += did.us
           } else if (one && did.kind === 'excuse') {
             one.time.leaveOut(did.us, now)

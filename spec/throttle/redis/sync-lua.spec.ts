@@ -28,7 +28,7 @@ const REPORT: Report = {
     used: 0,
     held: 0,
   },
-  ...{ running: 0, excused: 0, added: 0, strain: 100, carried: 0, lasts: 0, want: 0, count: 0, unit: 0 },
+  ...{ running: 0, excused: 0, unseen: 0, strain: 100, carried: 0, lasts: 0, want: 0, count: 0, unit: 0 },
   ...{ wish: 0, wishPlaces: 0, limit: 1_000_000, concurrency: 32, carries: false },
 }
 
@@ -58,7 +58,7 @@ class Reports {
     const figures = {
       used: r.chance(0.03) ? -r.int(0, 500_000) : r.int(0, r.chance(0.1) ? 400_000 : 60_000),
       excused: r.int(0, 90_000),
-      added: r.chance(0.2) ? r.int(-300_000, 300_000) : 0,
+      unseen: r.chance(0.2) ? r.int(-300_000, 300_000) : 0,
     }
     const terms = { strain: 100 + (r.chance(0.3) ? r.int(0, 500) : 0), carried: r.chance(0.2) ? r.int(0, 200_000) : 0 }
     return {

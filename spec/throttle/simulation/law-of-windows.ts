@@ -47,7 +47,7 @@ function judge(sim: Simulation, laws: Laws, work: Work, number: number): void {
 function sumsAreSums(sim: Simulation, hash: Hash | undefined): void {
   if (!hash?.sums) return
   const { sums } = hash
-  const sum = { used: sums.carried, held: 0, ahead: 0, running: 0, excused: 0, added: 0 }
+  const sum = { used: sums.carried, held: 0, ahead: 0, running: 0, excused: 0, unseen: 0 }
   for (const field of hash.fields.values())
     for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += field[name]
   for (const name of Object.keys(sum) as (keyof typeof sum)[])
@@ -170,7 +170,7 @@ function burst(sim: Simulation, laws: Laws, work: Work, number: number): void {
   const carried = work.carried(number)
   const untold = sim.processes.reduce((sum, process) => sum + laws.untoldUs(process, work, number), 0)
   const rounding = ROUND_US * n + (carried > 0 ? allow.boundaryUs * 2 * n : 0)
-  const charged = Math.max(0, work.added(number)) + work.late(number)
+  const charged = work.charged(number) + work.late(number)
   const brought = laws.strains.carriedKnown(work, number)
   const bound =
     Math.max(0, scenario.limitUs - brought) +

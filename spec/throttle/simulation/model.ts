@@ -17,7 +17,7 @@ export interface Field {
   expires: number
   running: number
   excused: number
-  added: number
+  unseen: number
   /** When all that runs should have ended: from then `held` counts as used. 0 where nothing runs. */
   runs: number
 }
@@ -30,7 +30,7 @@ export interface Sums {
   readonly expires: number
   readonly running: number
   readonly excused: number
-  readonly added: number
+  readonly unseen: number
   readonly strain: number
   readonly carried: number
   readonly limit: number
@@ -55,10 +55,10 @@ type Others = { -readonly [Name in keyof Omit<Sums, 'strain' | 'carried' | 'limi
 }
 
 const NO_SUMS: Sums = {
-  ...{ used: 0, held: 0, ahead: 0, expires: NEVER, running: 0, excused: 0, added: 0 },
+  ...{ used: 0, held: 0, ahead: 0, expires: NEVER, running: 0, excused: 0, unseen: 0 },
   ...{ strain: 0, carried: 0, limit: 0, ends: 0 },
 }
-const NO_FIELD: Field = { seq: 0, used: 0, held: 0, ahead: 0, expires: 0, running: 0, excused: 0, added: 0, runs: 0 }
+const NO_FIELD: Field = { seq: 0, used: 0, held: 0, ahead: 0, expires: 0, running: 0, excused: 0, unseen: 0, runs: 0 }
 
 /** sync.lua and beat.lua over one server's keys, in TypeScript. Times are µs by the server's clock. */
 export class StoreModel {
@@ -115,7 +115,7 @@ export class StoreModel {
 
   /** The other processes' sums, by their fields. What has expired is written back. */
   #count(hash: Hash, process: string, time: number): Others {
-    const o = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, added: 0, expires: NEVER, runs: 0 }
+    const o = { used: 0, held: 0, ahead: 0, running: 0, excused: 0, unseen: 0, expires: NEVER, runs: 0 }
     for (const [name, field] of hash.fields) {
       if (name === process) continue
       const isOver = field.expires <= time
@@ -135,7 +135,7 @@ export class StoreModel {
       o.ahead += field.ahead
       o.running += field.running
       o.excused += field.excused
-      o.added += field.added
+      o.unseen += field.unseen
     }
     return o
   }
@@ -149,7 +149,7 @@ export class StoreModel {
       expires: sums.expires,
       running: Math.max(0, sums.running - mine.running),
       excused: Math.max(0, sums.excused - mine.excused),
-      added: sums.added - mine.added,
+      unseen: sums.unseen - mine.unseen,
     }
   }
 
@@ -183,8 +183,8 @@ export class StoreModel {
     const until = held > 0 || running > 0 ? time + Math.max(c.lasts + GRACE_US, LEAST_US) : NEVER
     const expires = ahead > 0 ? Math.max(until, time + LEASE_US) : until
     const runs = running > places ? until : 0
-    const { used, excused, added, seq } = c
-    hash.fields.set(process, { seq, used, held, ahead, expires, running, excused, added, runs })
+    const { used, excused, unseen, seq } = c
+    hash.fields.set(process, { seq, used, held, ahead, expires, running, excused, unseen, runs })
     hash.sums = {
       used: o.used + used,
       held: o.held + held,
@@ -192,7 +192,7 @@ export class StoreModel {
       expires: Math.min(o.expires, expires),
       running: o.running + running,
       excused: o.excused + excused,
-      added: o.added + added,
+      unseen: o.unseen + unseen,
       strain,
       carried,
       limit: Math.max(c.limit, hash.sums.limit),
@@ -208,7 +208,7 @@ export class StoreModel {
       aheadOfOthers: o.ahead,
       running: o.running,
       excused: o.excused,
-      added: o.added,
+      unseen: o.unseen,
       ...{ strain, granted, count, ahead, places, carried, before },
     }
   }
@@ -246,8 +246,8 @@ function leftOver({ strain, carried, ends }: Sums, c: Report): { strain: number;
   return { strain: Math.max(strain, c.strain), carried: Math.max(carried, c.carried) }
 }
 
-function totalsOf({ used, added, carried, strain, limit }: Sums): WindowTotals {
-  return { usedUs: used, addedUs: added, carriedUs: carried, strain, limitUs: limit }
+function totalsOf({ used, unseen, carried, strain, limit }: Sums): WindowTotals {
+  return { usedUs: used, unseenUs: unseen, carriedUs: carried, strain, limitUs: limit }
 }
 
 /**
@@ -264,7 +264,7 @@ function roll(hash: Hash, c: Report): number {
     if (field.runs <= sums.ends) used += field.held
     else if (field.runs > c.starts && c.starts >= sums.ends) {
       field.expires = field.runs
-      field.used = field.held = field.ahead = field.excused = field.added = 0
+      field.used = field.held = field.ahead = field.excused = field.unseen = 0
       next.running += field.running
       next.expires = Math.min(next.expires, field.expires)
       last = Math.max(last, field.expires)

@@ -124,8 +124,8 @@ const OF_THE_STORE: readonly Row[] = [
   [
     'excused waits told to others',
     'clients:162',
-    'excused: o.excused,\n      added: o.added,\n      ...{ strain',
-    'excused: 0,\n      added: o.added,\n      ...{ strain',
+    'excused: o.excused,\n      unseen: o.unseen,\n      ...{ strain',
+    'excused: 0,\n      unseen: o.unseen,\n      ...{ strain',
   ],
 ]
 
@@ -150,7 +150,7 @@ const OF_ACCOUNTS: readonly Row[] = [
   ],
   ['holds that last as long as those who wait are expected to', 'waiting', 'lasts = Math.max(lasts, hold.priceUs)', ''],
   ['strain of time seen late', 'waiting', 'this.highestLimitUs ||= limitUs', ''],
-  ['what was told, anew in each window', 'clean', 'told.used = told.held = told.added = told.excused = 0', ''],
+  ['what was told, anew in each window', 'clean', 'told.used = told.held = told.unseen = told.excused = 0', ''],
   [
     'accounts kept while something of them matters',
     'carried',
@@ -246,7 +246,7 @@ const OF_REPORTS: readonly Row[] = [
     "if ((own.live === 0 || hasEnded) && told.until > now + TICK_US) return 'tick'",
     '',
   ],
-  ['charged time told apart', 'learned', 'own.addedUs !== told.added || isHalfExcused', 'isHalfExcused'],
+  ['unseen time told', 'learned', 'own.unseenUs !== told.unseen || isHalfExcused', 'isHalfExcused'],
   ['ends told beside a long hold', 'two', '(own.live === 0 || hasEnded)', 'own.live === 0'],
   [
     'no report of what a grant covers',
@@ -326,9 +326,9 @@ const OF_ROLLOVER: readonly Row[] = [
   ],
   ['strain that falls', 'strain:1 waiting', 'Math.max(strain * STRAIN_KEPT, limitUs', 'Math.max(strain, limitUs'],
   ['strain that falls over windows without requests', 'strain:4 carried', '* STRAIN_KEPT ** missed', ''],
-  ['charged time left out of strain', 'learned:1', 'usedUs - addedUs - carriedUs', 'usedUs - carriedUs'],
-  ['carried time left out of strain', 'carried:1', 'usedUs - addedUs - carriedUs', 'usedUs - addedUs'],
-  ['what is carried over', 'carried:3', 'Math.max(0, usedUs - addedUs - limitUs * (missed + 1))', '0'],
+  ['unseen time in strain', 'learned:1', 'usedUs + unseenUs - carriedUs', 'usedUs - carriedUs'],
+  ['carried time left out of strain', 'carried:1', 'usedUs + unseenUs - carriedUs', 'usedUs + unseenUs'],
+  ['what is carried over', 'carried:3', 'Math.max(0, usedUs + unseenUs - limitUs * (missed + 1))', '0'],
   ['each missed window pays for a limit', 'carried:32', 'limitUs * (missed + 1)', 'limitUs'],
   ['strain kept with the record', 'changing:1 strain carried', 'if (strain > STRAIN_FORGOTTEN)', 'if (false)'],
   ['a debt kept with the record', 'carried', 'if (carryOvershoot && limitUs > 0)', 'if (false)'],
@@ -544,7 +544,7 @@ export const PROVED_BY: ReadonlyMap<string, string> = new Map([
   ['accounts kept while something of them matters', 'throttle/budgets'],
   ['strain and debt taken back by a reset', 'throttle/budgets'],
   ['client waits of other processes', 'throttle/budgets'],
-  ['charged time told apart', 'throttle/budgets'],
+  ['unseen time told', 'throttle/budgets'],
   ['ends told beside a long hold', 'throttle/budgets'],
   ['no report of what a grant covers', 'throttle/budgets'],
   ['refusals from memory asked about', 'throttle/budgets'],

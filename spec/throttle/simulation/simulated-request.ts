@@ -278,13 +278,15 @@ export class SimulatedRequest implements HoldOwner {
   #end(): void {
     const { process, sim, work, hold } = this
     if (!process.running.has(this)) return
-    this.#over()
     const mayCharge = !sim.scenario.isExact && sim.random.chance(0.03)
-    if (!mayCharge || !hold) return
+    if (!mayCharge || !hold) return this.#over()
     const learns = sim.mode === 'learned'
     const us = sim.random.int(0, sim.scenario.limitUs >> (learns ? 1 : 5))
+    const isBeforeEnd = us % 2 === 0
+    if (!isBeforeEnd) this.#over()
     work.add(process, us)
-    void process.budgets.charge(hold.account, us)
+    void process.budgets.charge(hold, us)
+    if (isBeforeEnd) this.#over()
   }
 
   #over(): void {

@@ -9,10 +9,10 @@ export const EPOCH_US = 1_000_000_000_000_000
 const DEADLINE_US = 70_000
 
 const FIGURES = [
-  ...(['starts', 'ends', 'seq', 'stored', 'used', 'held', 'running', 'excused', 'added'] as const),
+  ...(['starts', 'ends', 'seq', 'stored', 'used', 'held', 'running', 'excused', 'unseen'] as const),
   ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit', 'concurrency'] as const),
 ]
-const SIGNED = new Set<string>(['used', 'added'])
+const SIGNED = new Set<string>(['used', 'unseen'])
 
 /** One process's way to the server: commands and answers may get lost, come late or twice. */
 export class SimulatedStore implements ThrottleStore {

@@ -19,7 +19,7 @@ export class Strains {
     let us = this.#carried.get(key)
     if (us === undefined) {
       const { limitUs } = this.sim.scenario
-      us = Math.max(0, work.used(number - 1) - work.added(number - 1) + this.carried(work, number - 1) - limitUs)
+      us = Math.max(0, work.used(number - 1) + work.unseen(number - 1) + this.carried(work, number - 1) - limitUs)
       this.#carried.set(key, us)
     }
     return us
@@ -41,7 +41,7 @@ export class Strains {
   most(work: Work, number: number): number {
     const { plans } = this.sim.scenario
     const least = Math.min(...plans)
-    return this.#strain(work, number, (window) => (work.used(window) - work.added(window)) / least)
+    return this.#strain(work, number, (window) => (work.used(window) + work.unseen(window)) / least)
   }
 
   /**
@@ -66,9 +66,7 @@ export class Strains {
   ofAll(work: Work, number: number): number {
     const { limitUs } = this.sim.scenario
     const told = (window: number) =>
-      work.used(window) -
-      Math.max(0, work.added(window)) -
-      this.#untold(work, work.startOf(window), work.startOf(window + 1))
+      work.used(window) - this.#untold(work, work.startOf(window), work.startOf(window + 1))
     const strain = this.#strain(work, number, (window) => told(window) / limitUs)
     return strain > FORGOTTEN ? strain : 1
   }
@@ -84,11 +82,7 @@ export class Strains {
   /** By what one process did by itself. */
   ofProcess(work: Work, number: number, process: SimulatedProcess): number {
     const { limitUs } = this.sim.scenario
-    const strain = this.#strain(
-      work,
-      number,
-      (window) => (work.used(window, process) - Math.max(0, work.added(window))) / limitUs,
-    )
+    const strain = this.#strain(work, number, (window) => work.used(window, process) / limitUs)
     return strain > FORGOTTEN ? strain : 1
   }
 

@@ -16,8 +16,10 @@ export interface Stretch {
 /** What one process did in one window: µs. */
 interface Done {
   us: number
-  /** Charged, not measured. */
-  addedUs: number
+  /** Time that charges added; part of `us`. */
+  chargedUs: number
+  /** What requests that were written off count as, beside. */
+  unseenUs: number
   excusedUs: number
   /** Seen after its request had ended. */
   lateUs: number
@@ -93,7 +95,7 @@ export class Work {
     this.chargedAt = this.now()
     const done = this.#done(this.number(), process)
     done.us += us
-    done.addedUs += us
+    done.chargedUs += us
     this.#charges.push({ at: this.now(), us, isLate: false })
   }
 
@@ -118,7 +120,7 @@ export class Work {
 
   /** A request was written off unseen: towards overshoot it counts a quarter of its limit. */
   writeOff(process: SimulatedProcess, limitUs: number): void {
-    this.#done(this.number(), process).addedUs -= Math.round(limitUs / 4)
+    this.#done(this.number(), process).unseenUs += Math.round(limitUs / 4)
   }
 
   #share(process: SimulatedProcess, from: number, to: number, as: 'us' | 'excusedUs'): void {
@@ -134,7 +136,7 @@ export class Work {
     let window = this.#windows.get(number)
     if (!window) this.#windows.set(number, (window = new Map<SimulatedProcess, Done>()))
     let done = window.get(process)
-    if (!done) window.set(process, (done = { us: 0, addedUs: 0, excusedUs: 0, lateUs: 0 }))
+    if (!done) window.set(process, (done = { us: 0, chargedUs: 0, unseenUs: 0, excusedUs: 0, lateUs: 0 }))
     return done
   }
 
@@ -149,8 +151,12 @@ export class Work {
     return this.#sum(number, 'us', by) + this.#within(this.open, number, by)
   }
 
-  added(number: number): number {
-    return this.#sum(number, 'addedUs')
+  charged(number: number): number {
+    return this.#sum(number, 'chargedUs')
+  }
+
+  unseen(number: number): number {
+    return this.#sum(number, 'unseenUs')
   }
 
   late(number: number): number {
