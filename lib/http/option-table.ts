@@ -1,5 +1,5 @@
 import { optionError } from './help'
-import { optionNames, shown } from './options'
+import { type RightLines, optionNames, shown } from './options'
 
 /** One option of a factory: what it takes, and its value if it is left out. */
 export interface Option<Value> {
@@ -27,7 +27,7 @@ export function readOptions<Table extends OptionTable>(
   factory: string,
   given: unknown,
   table: Table,
-  lines?: Readonly<Record<string, string>>,
+  lines?: RightLines,
 ): OptionValues<Table> {
   optionNames(factory, given, Object.keys(table), lines)
   const prefix = factory.endsWith(')') ? '' : factory.endsWith(']') ? `${factory}: ` : `${factory}.`

@@ -34,6 +34,12 @@ export function optionType(option: string, value: unknown, type: 'function' | 's
 }
 
 /**
+ * What to write in place of options that a factory does not have, by their names: `write issuer`; or a function of the
+ * value received.
+ */
+export type RightLines = Readonly<Record<string, string | ((value: unknown) => string)>>
+
+/**
  * @param factory name of the factory in errors: `throttle`, `requireBearer()`, `routes['/tree']`
  * @param lines what to write in place of options that the factory does not have, by their names
  * @throws {TypeError} naming the first unknown key of `options`, and the option that was probably meant
@@ -42,7 +48,7 @@ export function optionNames(
   factory: string,
   options: unknown,
   known: readonly string[],
-  lines: Readonly<Record<string, string>> = {},
+  lines: RightLines = {},
 ): void {
   if (isRequest(options)) throw uncalled(factory.replace(/\(\)$/, ''))
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -54,13 +60,15 @@ export function optionNames(
     if (ambiguous && known.includes(ambiguous.instead)) {
       throw optionError(`${factory} has no option ${JSON.stringify(name)}: ${ambiguous.line}`)
     }
-    const line = ownEntry(lines, name)
-    if (line !== undefined) throw optionError(`${factory} has no option ${JSON.stringify(name)}: ${line}`)
-    const meant = nearest(name, known)
-    const all = known.join(', ')
-    const has = meant === undefined ? `; it has ${all}` : `; did you mean ${JSON.stringify(meant)}? It has ${all}`
     const peer = ownEntry(PEERS, name)
     const guide = peer === undefined ? '' : `. It is an option of ${peer}: ${migrationGuide(peer)}`
+    const line = ownEntry(lines, name)
+    if (line !== undefined) {
+      const text = typeof line === 'string' ? line : line((options as Record<string, unknown>)[name])
+      throw optionError(`${factory} has no option ${JSON.stringify(name)}: ${text}${guide}`)
+    }
+    const meant = nearest(name, known)
+    const has = meant === undefined ? `; it has ${known.join(', ')}` : `; did you mean ${JSON.stringify(meant)}?`
     throw optionError(`${factory} has no option ${JSON.stringify(name)}${has}${guide}`)
   }
 }
@@ -82,19 +90,9 @@ export function uncalled(factory: string, example = ''): TypeError {
 
 /** Options of other packages, with ours of the same purpose. One is suggested only if the factory has it. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  max: 'limitMs',
-  limit: 'limitMs',
-  points: 'limitMs',
-  duration: 'windowMs',
-  interval: 'windowMs',
-  keyGenerator: 'subject',
-  skip: 'subject',
   handler: 'onDenied',
   message: 'onDenied',
   statusCode: 'onDenied',
-  passOnStoreError: 'onOutage',
-  standardHeaders: 'headers',
-  legacyHeaders: 'headers',
   issuerBaseURL: 'issuer',
   tokenSigningAlg: 'algorithms',
   clockTolerance: 'clockToleranceSec',
@@ -119,17 +117,11 @@ const PEERS: Readonly<Record<string, string>> = {
   ...from('express-rate-limit', 'max', 'limit', 'keyGenerator', 'skip', 'handler', 'message', 'statusCode'),
   ...from('express-rate-limit', 'standardHeaders', 'legacyHeaders', 'validate', 'skipFailedRequests'),
   ...from('express-rate-limit', 'skipSuccessfulRequests', 'requestWasSuccessful', 'requestPropertyName', 'identifier'),
-  ...from('express-rate-limit', 'passOnStoreError', 'ipv6Subnet'),
-  ...from(
-    'rate-limiter-flexible',
-    'points',
-    'duration',
-    'blockDuration',
-    'keyPrefix',
-    'storeClient',
-    'insuranceLimiter',
-  ),
-  ...from('rate-limiter-flexible', 'execEvenly', 'inMemoryBlockOnConsumed'),
+  ...from('express-rate-limit', 'passOnStoreError', 'ipv6Subnet', 'onLimitReached'),
+  ...from('rate-limiter-flexible', 'points', 'duration', 'blockDuration', 'keyPrefix', 'storeClient'),
+  ...from('rate-limiter-flexible', 'insuranceLimiter', 'rejectIfRedisNotReady', 'useRedisPackage', 'storeType'),
+  ...from('rate-limiter-flexible', 'execEvenly', 'execEvenlyMinDelayMs', 'inMemoryBlockOnConsumed'),
+  ...from('rate-limiter-flexible', 'inMemoryBlockDuration'),
   ...from('express-oauth2-jwt-bearer', 'issuerBaseURL', 'tokenSigningAlg', 'maxTokenAge', 'authRequired', 'strict'),
   ...from('express-oauth2-jwt-bearer', 'validators', 'cooldownDuration', 'cacheMaxAge', 'timeoutDuration', 'mcd'),
   ...from('express-jwt', 'credentialsRequired', 'isRevoked', 'getToken', 'requestProperty', 'onExpired'),
@@ -139,7 +131,7 @@ function from(peer: string, ...options: readonly string[]): Record<string, strin
   return Object.fromEntries(options.map((option) => [option, peer]))
 }
 
-function ownEntry(table: Readonly<Record<string, string>>, name: string): string | undefined {
+function ownEntry<Entry>(table: Readonly<Record<string, Entry>>, name: string): Entry | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined
 }
 
@@ -154,7 +146,7 @@ function nearest(wrong: string, known: readonly string[]): string | undefined {
 }
 
 /** Levenshtein distance: letters to insert, delete or replace to turn one text into another. */
-function editDistance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]

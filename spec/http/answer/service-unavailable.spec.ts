@@ -169,10 +169,7 @@ describe('serviceUnavailable() passes on', () => {
 describe('serviceUnavailable() options', () => {
   it('names what it does not know or cannot use', () => {
     const bad: [unknown, RegExp][] = [
-      [
-        { retryAfter: 5 },
-        /TypeError: serviceUnavailable has no option "retryAfter"; did you mean "retryAfterSec"\? It has retryAfterSec, log/,
-      ],
+      [{ retryAfter: 5 }, /TypeError: serviceUnavailable has no option "retryAfter"; did you mean "retryAfterSec"\?/],
       [{ retryAfterSec: 0 }, /RangeError: retryAfterSec must be a whole number from 1 to 86,400; received 0/],
       [{ retryAfterSec: '5' }, /RangeError: retryAfterSec .*; received '5'/],
       [{ retryAfterSec: NaN }, /RangeError: retryAfterSec .*; received NaN/],

@@ -122,7 +122,7 @@ describe('processingTime() options', () => {
     assert.throws(
       // @ts-expect-error no such option
       () => processingTime({ clok: 1 }),
-      /TypeError: processingTime has no option "clok"; did you mean "clock"\? It has clock/,
+      /TypeError: processingTime has no option "clok"; did you mean "clock"\?/,
     )
     assert.throws(
       // @ts-expect-error not a clock

@@ -1,0 +1,84 @@
+import type { RightLines } from '../http/options'
+
+/** A request of usual length, in milliseconds: to turn a number of requests into work. */
+const USUAL_MS = 180
+/** The highest number of requests that fits in a limit. */
+const MOST = 86_400_000 / USUAL_MS
+
+const written = (value: number) => value.toLocaleString('en').replaceAll(',', '_')
+
+/** `100 requests of 180 ms are limitMs: 18_000`. */
+export function asWork(value: unknown): string {
+  const count = typeof value === 'number' && value > 0 && value <= MOST ? value : 100
+  return (
+    'the limit is milliseconds of work, not a number of requests: ' +
+    `${written(count)} requests of ${USUAL_MS} ms are limitMs: ${written(Math.ceil(count * USUAL_MS))}`
+  )
+}
+
+function inSeconds(value: unknown): string {
+  const seconds = typeof value === 'number' && value > 0 ? value : 60
+  return `write windowMs: ${written(Math.round(seconds * 1_000))}, which are ${written(seconds)} seconds`
+}
+
+const ON_DENIED = 'write onDenied: (err, req, res) => res.status(err.status).set(err.headers).json(…)'
+const MEASURED = 'leave it out: a request costs what it takes, and a refused one costs nothing'
+const LOCAL = "leave it out: with onOutage: 'local', the default, limits stay in force in each process"
+const BLOCKED = 'leave it out: a subject over its limit is refused from memory until its window ends'
+const STORE = 'write store: redisStore(client)'
+const QUEUE = 'leave it out: a request that does not fit waits in a queue, wait: { maxMs: 5_000 }'
+
+/** What to write in place of other packages' options, in a window of `routes`, too. */
+export const WINDOW_LINES: RightLines = {
+  max: asWork,
+  limit: asWork,
+  points: asWork,
+  duration: inSeconds,
+  windowSec: inSeconds,
+  interval: 'write windowMs, in milliseconds',
+}
+
+/**
+ * What to write in place of other packages' options of a throttle. `keyGenerator` to `ipv6Subnet` are those of express-rate-limit, `keyPrefix` to
+ * `execEvenlyMinDelayMs` those of rate-limiter-flexible, `delayAfter` to `maxDelayMs` those of express-slow-down.
+ */
+export const RIGHT_LINES: RightLines = {
+  ...WINDOW_LINES,
+  keyGenerator: 'write subject: (req) => …, or leave it out where the client IP address pays',
+  skip: "to exempt a path write routes: { '/health': false }; to exempt a request return null from subject",
+  handler: ON_DENIED,
+  message: ON_DENIED,
+  statusCode: ON_DENIED,
+  onLimitReached: ON_DENIED,
+  standardHeaders: (value) =>
+    value === false ? 'leave it out: RateLimit is off by default' : 'write headers: { rateLimit: true }',
+  legacyHeaders: (value) => `write headers: { throttle: ${String(value !== false)} } for the fields X-THROTTLE-*`,
+  passOnStoreError: (value) =>
+    value === false ? "write onOutage: 'closed', which answers 503 while the store is down" : LOCAL,
+  skipFailedRequests: MEASURED,
+  skipSuccessfulRequests: MEASURED,
+  requestWasSuccessful: MEASURED,
+  requestPropertyName: 'leave it out: handlers read budgetOf(req), or req.throttle',
+  validate: 'leave it out: wrong options always throw',
+  identifier: 'write name, which names the window',
+  ipv6Subnet: 'leave it out: an IPv6 address pays by its /56, as there',
+
+  keyPrefix: 'write name, which names the window; all keys of a store begin with redisStore(client, { prefix })',
+  storeClient: STORE,
+  useRedisPackage: STORE,
+  storeType: STORE,
+  insuranceLimiter: LOCAL,
+  rejectIfRedisNotReady: LOCAL,
+  blockDuration: BLOCKED,
+  inMemoryBlockOnConsumed: BLOCKED,
+  inMemoryBlockDuration: BLOCKED,
+  execEvenly: QUEUE,
+  execEvenlyMinDelayMs: QUEUE,
+
+  delayAfter: QUEUE,
+  delayMs: QUEUE,
+  maxDelayMs: QUEUE,
+
+  redis: STORE,
+  client: STORE,
+}
