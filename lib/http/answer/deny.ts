@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { NextFunction, Request, Response } from 'express'
 import { type Denial, type DenialError, denialError } from '../../errors'
 import { asError, callGuarded } from '../callback'
-import { type Dialect, checkDialect, dialectOf } from './dialect'
+import { type Dialect, bodyDialect, checkDialect, dialectOf } from './dialect'
 import { errorBody } from './error-body'
 import { type ErrorFormatOption, checkErrorFormat } from './error-format'
 import { optionType } from '../options'
@@ -70,8 +70,9 @@ export function sendError(
   headers: Readonly<Record<string, string>>,
   options: ErrorResponseOptions,
 ): void {
-  const dialect = dialectOf(options.dialect, req)
-  const { type, text } = errorBody(req.headers.accept, status, message, options.errorFormat, dialect)
+  const { errorFormat } = options
+  const dialect = (errorFormat === undefined ? bodyDialect : dialectOf)(options.dialect, req)
+  const { type, text } = errorBody(req.headers.accept, status, message, errorFormat, dialect)
   for (const name of res.getHeaderNames()) if (BODY_FIELDS.has(name)) res.removeHeader(name)
   res.statusCode = status
   varyByAccept(res)

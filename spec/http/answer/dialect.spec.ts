@@ -173,6 +173,42 @@ describe("app.set('tollgate dialect')", () => {
     })
   }
 
+  for (const [name, value] of [
+    ['tollgate-dialect', 'standard'],
+    ['tollgateDialect', 'standard'],
+    ['Tollgate Dialect', 'xml'],
+    ['tolgate dialect', 'standard'],
+    ['express-tollgate dialect', 'standard'],
+    ['dialect', 'standard'],
+  ] as const) {
+    it(`the setting '${name}' is reported to the error handler, with the right name`, async (t) => {
+      const app = express()
+      app.set('env', 'test')
+      app.set(name, value)
+      app.use(throttle({ limitMs: 1, windowMs: DAY_MS, subject: () => 'ada' }))
+      app.get('/', (req, res) => void res.end(String(req.throttle?.charge(10))))
+      app.use(
+        (err: Error, _req: unknown, res: express.Response, _next: unknown) => void res.status(500).end(err.message),
+      )
+      const { get, close } = await listen(app)
+      t.after(close)
+      await get('/')
+      assert.ok((await get('/')).body.startsWith(`the app's setting '${name}' must be named 'tollgate dialect'`))
+    })
+  }
+
+  it('settings of the app with other names are left alone', async (t) => {
+    const app = express()
+    app.set('dialect', 'postgres')
+    app.set('tollgate', throttle())
+    app.use(throttle({ limitMs: 1, windowMs: DAY_MS, subject: () => 'ada' }))
+    app.get('/', (req, res) => void res.end(String(req.throttle?.charge(10))))
+    const { get, close } = await listen(app)
+    t.after(close)
+    await get('/')
+    assert.equal((await get('/')).status, 429)
+  })
+
   it('a wrong option throws in each factory', () => {
     const dialect = 'json' as Dialect
     for (const make of [
