@@ -1,6 +1,6 @@
 // Written by npm run api-report. Do not edit.
 import { D as DenyOptions, M as Middleware, a as ThrottleStore, E as ErrorResponseOptions } from "./shared/throttle.js";
-export { A as AdmittedMessage, b as Advice, c as AdviseOptions, B as Bar, C as ChargedMessage, d as Denial, e as DenialError, f as DenialHeaders, g as ErrorForm, h as ErrorFormat, i as ErrorFormatOption, j as EventStreams, I as InsufficientScopeError, k as InvalidRequestError, L as LimitAdvice, l as LimitMs, O as OnDenied, m as OverloadMessage, n as OverloadOptions, R as RefusalFigures, o as RefusedMessage, p as RouteWindow, S as StoreMessage, q as SyncedMessage, T as Throttle, r as ThrottleHeaders, s as ThrottleOptions, t as ThrottledError, U as UnauthorizedError, u as UnavailableError, v as Usage, W as WaitOptions, w as throttle } from "./shared/throttle.js";
+export { A as AdmittedMessage, b as Advice, c as AdviseOptions, B as Bar, C as ChargedMessage, d as Denial, e as DenialError, f as DenialHeaders, g as ErrorForm, h as ErrorFormat, i as ErrorFormatOption, j as EventStreams, I as InsufficientScopeError, k as InvalidRequestError, L as LimitAdvice, l as LimitMs, O as OnDenied, m as OverloadMessage, n as OverloadOptions, R as RefusalFigures, o as RefusedMessage, p as RouteWindow, S as StoreMessage, q as SyncedMessage, T as Throttle, r as ThrottleHeaders, s as ThrottleOptions, t as ThrottledError, U as UnauthorizedError, u as UnavailableError, v as Usage, W as WaitOptions, w as addressSubject, x as throttle } from "./shared/throttle.js";
 import { C as Clock } from "./shared/clock.js";
 import { Request, Router, ErrorRequestHandler } from "express";
 import { P as Placement } from "./shared/credentials.js";
@@ -198,7 +198,6 @@ interface BearerEvent {
     readonly reason: Reason | undefined;
     readonly cause: unknown;
 }
-declare function addressSubject(req: IncomingMessage): string;
 declare function throttleTest(options?: DenyOptions): Middleware;
 interface RedisStoreOptions {
     readonly prefix?: string | undefined;
@@ -216,5 +215,5 @@ interface ServiceUnavailableOptions extends ErrorResponseOptions {
     readonly log?: ((err: unknown, req: Request) => unknown) | undefined;
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
-export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, Dialect, ErrorResponseOptions, FetchFunction, IssuerOptions, KeyMaterial, Middleware, Placement, ReadSession, RedisClient, Session, ThrottleStore, TokenOptions, UnauthenticatedMark, addressSubject, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireBearer, requireScope, requireStepUp, serviceUnavailable, sessionOf, throttleTest };
+export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, Dialect, ErrorResponseOptions, FetchFunction, IssuerOptions, KeyMaterial, Middleware, Placement, ReadSession, RedisClient, Session, ThrottleStore, TokenOptions, UnauthenticatedMark, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireBearer, requireScope, requireStepUp, serviceUnavailable, sessionOf, throttleTest };
 export type { AllowUnauthenticatedOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, KeyControl, OpaqueOptions, ProcessingTimeOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RevocationSource, ScopeNeeded, SeenProofs, ServiceUnavailableOptions, StepUpOptions, TokenSource, VerifyToken };

@@ -91,6 +91,8 @@ interface ErrorResponseOptions {
 interface DenyOptions extends ErrorResponseOptions {
     readonly onDenied?: OnDenied | undefined;
 }
+declare function addressSubject(req: IncomingMessage): string;
+type SubjectFunction = (req: Request) => string | null | undefined;
 interface UsageStore {
     addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
     readUsage?(policy: string, hours: readonly number[]): Promise<readonly Readonly<Record<string, string>>[]>;
@@ -209,8 +211,9 @@ interface StoreWatcher {
     gone(server: StoreServer): void;
 }
 interface ThrottleHeaders {
-    readonly throttle?: boolean | "always";
-    readonly rateLimit?: boolean;
+    readonly throttle?: boolean | "always" | undefined;
+    readonly rateLimit?: boolean | undefined;
+    readonly processingTime?: boolean | undefined;
 }
 type EventStreams = "whole" | "header";
 interface Usage {
@@ -246,14 +249,14 @@ interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly name?: string | undefined;
     readonly routes?: Readonly<Record<string, RouteWindow | false>> | undefined;
     readonly store?: ThrottleStore | undefined;
-    readonly subject?: ((req: Request) => string | null) | undefined;
+    readonly subject?: SubjectFunction | undefined;
     readonly wait?: WaitOptions | false | undefined;
     readonly grantAhead?: boolean | undefined;
     readonly maxSubjects?: number | undefined;
     readonly onOutage?: "local" | "closed" | undefined;
     readonly dryRun?: boolean | undefined;
     readonly overload?: boolean | OverloadOptions | undefined;
-    readonly headers?: ThrottleHeaders | undefined;
+    readonly headers?: ThrottleHeaders | false | undefined;
     readonly clock?: Clock | undefined;
 }
 interface Throttle extends Middleware {
@@ -269,5 +272,5 @@ interface AdviseOptions {
     readonly limitsMs?: readonly number[] | undefined;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
-export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as k, ThrottledError as t, UnavailableError as u, throttle as w };
+export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as k, ThrottledError as t, UnavailableError as u, addressSubject as w, throttle as x };
 export type { AdmittedMessage as A, Bar as B, ChargedMessage as C, DenyOptions as D, ErrorResponseOptions as E, LimitAdvice as L, Middleware as M, OnDenied as O, RefusalFigures as R, StoreMessage as S, Throttle as T, WaitOptions as W, ThrottleStore as a, Advice as b, AdviseOptions as c, Denial as d, DenialError as e, DenialHeaders as f, ErrorForm as g, ErrorFormat as h, ErrorFormatOption as i, EventStreams as j, LimitMs as l, OverloadMessage as m, OverloadOptions as n, RefusedMessage as o, RouteWindow as p, SyncedMessage as q, ThrottleHeaders as r, ThrottleOptions as s, Usage as v };

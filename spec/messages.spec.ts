@@ -77,7 +77,7 @@ const AT_STARTUP: [wrong: string, make: () => unknown, ...names: string[]][] = [
   ['a list of classes', () => requireStepUp({ acrValues: ['mfa'] }), 'acrValues', 'did you mean "acr"'],
   ['a unit in capitals', () => throttle({ windowMS: 60_000 }), 'windowMS', 'windowMs'],
   ['a prefix misspelt', () => redisStore('redis://h', { prefx: 'a' }), 'prefx', 'prefix'],
-  ['a URL as a store', () => throttle({ store: 'redis://h' }), 'store', 'redisStore(client)'],
+  ['a URL as a store', () => throttle({ store: 'redis://h' }), 'store', "redisStore('redis://…')"],
   ['one window, two limits', twoLimits, "'default'", '1000 ms', '2000 ms'],
   ['a private key', () => requireBearer({ issuer, audience, key: privateKey }), 'key', 'private'],
   ['a short secret', () => requireBearer({ issuer, audience, secret: 'hush' }), 'secret', '32 bytes'],
@@ -108,7 +108,7 @@ const AT_A_REQUEST: [wrong: string, mount: (app: Express) => unknown, ...names: 
   ['a scope nobody has checked', (app) => app.use(tollgate.requireScope('read')), 'requireBearer()'],
   ['a rehearsal of no throttle', (app) => app.use(tollgate.throttleTest()), 'throttle()'],
   ['a permission on no route', (app) => app.use(tollgate.allowUnauthenticated()), 'paths'],
-  ['a subject that is none', (app) => app.use(throttle({ subject: () => undefined }) as RequestHandler), 'subject'],
+  ['a subject that is none', (app) => app.use(throttle({ subject: () => 7 }) as RequestHandler), 'subject'],
 ]
 
 /** Said once by a warning, because the app works, and otherwise than was meant. */

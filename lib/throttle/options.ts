@@ -10,9 +10,12 @@ import type { RouteEntry } from '../http/request/route-match'
 import type { EventStreams } from '../http/measure/meter'
 import { answeredAtOnce, isThenable } from '../http/callback'
 import { warn, warnOnce } from '../http/warn-once'
+import { asWork } from '../http/peer-options'
+import { storeMistake } from '../redis/store-mistake'
 import type { WaitRule } from './budget/hold'
 import type { ThrottleHeaders } from './request/response-headers'
 import type { ThrottleStore } from './store/store'
+import type { SubjectFunction } from './subject'
 
 /** The limit of a window in milliseconds, or how a request's plan tells it. */
 export type LimitMs = number | ((req: Request) => number)
@@ -103,8 +106,11 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   readonly routes?: Readonly<Record<string, RouteWindow | false>> | undefined
   /** Where processes share their windows: `redisStore(…)`. Default: this throttle's own windows, in memory. */
   readonly store?: ThrottleStore | undefined
-  /** Who pays; `null` exempts the request. Default: the user, else the client app, else the client's address. */
-  readonly subject?: ((req: Request) => string | null) | undefined
+  /**
+   * Who pays: a function from the request to a string; equal strings share one budget. `undefined` is the default payer,
+   * `null` exempts the request. Default: the user, else the client app, else the client's IP address.
+   */
+  readonly subject?: SubjectFunction | undefined
   /**
    * The queue of each subject. Running requests reserve their expected time. A request that does not fit in the rest of
    * the budget waits. `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
@@ -133,8 +139,11 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
    * overloaded: `{ loopDelayMs: 100, isOverloaded: () => pool.waitingCount > 20 }`. Default false.
    */
   readonly overload?: boolean | OverloadOptions | undefined
-  /** Which response fields are set. */
-  readonly headers?: ThrottleHeaders | undefined
+  /**
+   * Which response fields are set: `{ throttle: 'always', rateLimit: true, processingTime: false }`. `false`: none but
+   * `Retry-After`. Default: `X-THROTTLE-*` except on a 429, and `X-PROCESSING-TIME`.
+   */
+  readonly headers?: ThrottleHeaders | false | undefined
   /** The clock, for tests. Default: the process's. */
   readonly clock?: Clock | undefined
 }
@@ -162,14 +171,14 @@ const TABLE = {
   ...WINDOW_TABLE,
   routes: checkedLater<ThrottleOptions['routes']>(),
   store: checkedLater<ThrottleStore>(),
-  subject: functionOption<(req: Request) => string | null>(),
+  subject: functionOption<SubjectFunction>(),
   wait: checkedLater<WaitOptions | false>({}),
   grantAhead: flag(true),
   maxSubjects: wholeNumber(1, 10_000_000, 250_000),
   onOutage: oneOf<'local' | 'closed'>(['local', 'closed'], 'local'),
   dryRun: flag(),
   overload: checkedLater<boolean | OverloadOptions>(false),
-  headers: checkedLater<ThrottleHeaders>({}),
+  headers: checkedLater<ThrottleHeaders | false>({}),
   onDenied: checkedLater<DenyOptions['onDenied']>(),
   errorFormat: checkedLater<DenyOptions['errorFormat']>(),
   dialect: checkedLater<DenyOptions['dialect']>(),
@@ -178,17 +187,25 @@ const TABLE = {
 
 const WAIT_TABLE = { maxMs: wholeNumber(1, 60_000, 5_000), perSubject: wholeNumber(1, 1_000, 64) }
 const OVERLOAD_TABLE = { loopDelayMs: wholeNumber(10, 10_000, 100), isOverloaded: functionOption<() => boolean>() }
-const HEADERS_TABLE = { throttle: oneOf<boolean | 'always'>([true, false, 'always'], true), rateLimit: flag() }
+const HEADERS_TABLE = {
+  throttle: oneOf<boolean | 'always'>([true, false, 'always'], true),
+  rateLimit: flag(),
+  processingTime: flag(true),
+}
+const NO_HEADERS = { throttle: false, rateLimit: false, processingTime: false } as const
 const STORE_METHODS = ['serverOf', 'watch', 'close'] as const
 
 /** When a process counts as overloaded, with the defaults. */
 export type OverloadRule = OptionValues<typeof OVERLOAD_TABLE>
 
+/** Which response fields are set, with the defaults. */
+export type HeaderRule = OptionValues<typeof HEADERS_TABLE>
+
 /** Values of the options, with their defaults. */
 export interface ThrottleValues extends Omit<OptionValues<typeof TABLE>, 'wait' | 'overload' | 'headers'> {
   readonly wait: OptionValues<typeof WAIT_TABLE> | false
   readonly overload: OverloadRule | undefined
-  readonly headers: ThrottleHeaders
+  readonly headers: HeaderRule
 }
 
 /** @throws {TypeError | RangeError} naming the option and what it received */
@@ -196,7 +213,8 @@ export function throttleOptions(options: ThrottleOptions): ThrottleValues {
   const values = readOptions('throttle()', options, TABLE)
   const { store, wait, overload, onOutage } = values
   if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
-    throw optionError(`store must be a store, such as redisStore(client); received ${shownNames(store)}`)
+    const mistake = storeMistake('redisStore', store) ?? `${shownNames(store)}: write store: redisStore('redis://…')`
+    throw optionError(`store must be a store of redisStore(); received ${mistake}`)
   }
   checkDenyOptions(options)
   checkClock(values.clock)
@@ -208,7 +226,7 @@ export function throttleOptions(options: ThrottleOptions): ThrottleValues {
     wait: wait !== false && readOptions('wait', wait, WAIT_TABLE),
     overload:
       overload === false ? undefined : readOptions('overload', overload === true ? {} : overload, OVERLOAD_TABLE),
-    headers: readOptions('headers', values.headers, HEADERS_TABLE),
+    headers: values.headers === false ? NO_HEADERS : readOptions('headers', values.headers, HEADERS_TABLE),
   }
 }
 
@@ -282,9 +300,11 @@ const DEFAULT_CLIENT_WAIT_LIMITS = 2
 
 /** A key of `routes` is the name of its window, too. */
 function checkedPolicy(option: string, policy: Policy): Policy {
-  const { windowMs, name } = policy
+  const { windowMs, name, limitMs } = policy
   if (!isName(name)) throw optionError(`${option}name must be ${WINDOW_TABLE.name.must}; received ${shown(name)}`)
   if (windowMs < 1_000) warnOfShortWindow(option, windowMs)
+  if (typeof limitMs === 'number' && limitMs > 0 && limitMs < 1_000 && windowMs >= 60_000)
+    warnOfLowLimit(option, limitMs, windowMs)
   return policy
 }
 
@@ -294,6 +314,14 @@ function warnOfShortWindow(option: string, windowMs: number): void {
     'TOLLGATE_WINDOW',
     `${option}windowMs: ${windowMs} is a window of ${windowMs} milliseconds; ${windowMs} seconds are ` +
       `windowMs: ${(windowMs * 1_000).toLocaleString('en').replaceAll(',', '_')}`,
+  )
+}
+
+/** Other packages count requests. */
+function warnOfLowLimit(option: string, limitMs: number, windowMs: number): void {
+  warnOnce(
+    'TOLLGATE_LIMIT',
+    `${option}limitMs: ${limitMs} lets each user work for ${limitMs} milliseconds in ${windowMs / 1_000} s: ${asWork(limitMs)}`,
   )
 }
 

@@ -38,7 +38,7 @@ function sessionSubject(session: Session): string {
  * since one host can have all of that to itself (RFC 6177). Behind a proxy it needs Express's `trust proxy`; a warning
  * `TOLLGATE_TRUST_PROXY` says where that is missing. Clients without an IP address share `address:unknown`.
  *
- * @example throttle({ subject: (req) => (req.user ? `user:${req.user.id}` : addressSubject(req)) })
+ * @example throttle({ subject: addressSubject })
  */
 export function addressSubject(req: IncomingMessage): string {
   return `address:${clientNetwork(req)}`
@@ -63,18 +63,23 @@ export function blockOfSubject(who: string): string {
   return `network:${blockOf(networkOf(address.replace(/\/.*$/, '')) ?? address)}`
 }
 
+/** The option `subject`: who pays. `undefined` is the default payer, `null` exempts the request. */
+export type SubjectFunction = (req: Request) => string | null | undefined
+
 /**
  * Who pays for a request, by the option `subject`; null exempts it.
  *
- * @throws {TypeError} where the function returned neither a string nor null, or an empty one, or a promise
+ * @throws {TypeError} where the function returned an empty string, a promise or another value
  */
-export function subjectOf(req: Request, subject: ((req: Request) => string | null) | undefined): string | null {
-  if (subject === undefined) return defaultSubject(req)
-  const who: unknown = subject(req)
+export function subjectOf(req: Request, subject: SubjectFunction | undefined): string | null {
+  const who: unknown = subject?.(req)
+  if (who === undefined) return defaultSubject(req)
   if (who === null || (typeof who === 'string' && who !== '')) return who
   answeredAtOnce('subject', who)
+  const remedy = typeof who === 'number' || typeof who === 'bigint' ? '; write String(id)' : ''
   throw usageError(
-    `subject(req) must return a string that is not empty, or null to exempt the request; it returned ${shown(who)}`,
+    'subject(req) must return a string that is not empty, undefined for the default payer, or null to exempt the ' +
+      `request; it returned ${shown(who)}${remedy}`,
   )
 }
 

@@ -86,7 +86,7 @@ interface OpenPolicy {
  * Middleware that limits the processing time of each subject per window: by default 18 s a minute for each user, over all
  * sessions and apps. Over the limit it answers 429 with `Retry-After`.
  *
- * Sets `req.throttle`, and the response headers `X-PROCESSING-TIME` and `X-THROTTLE-*`.
+ * Sets `req.throttle`, and the response headers `X-PROCESSING-TIME` and `X-THROTTLE-*` unless `headers` says otherwise.
  *
  * @example
  * app.use(throttle())
@@ -128,6 +128,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     isPlaced = true
     const now = nowUs(clock)
     const meter = Meter.of(res, clock, now)
+    if (!headers.processingTime) meter.isTimeHidden = true
     let request: ThrottledRequest
     let hold: RequestHold
     try {

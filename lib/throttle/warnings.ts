@@ -72,7 +72,7 @@ export function warnOfMissingId(who: string, subject: { readonly name: string })
   warnOnce(
     'TOLLGATE_SUBJECT',
     `${name} returned a string that ends in "${missing}": all such requests share one budget; return ` +
-      'addressSubject(req) where there is no id, or null to exempt the request',
+      'undefined where there is no id, for the default payer, or null to exempt the request',
   )
 }
 

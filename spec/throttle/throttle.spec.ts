@@ -343,12 +343,6 @@ describe('throttle() passes to the error handler what a function of the app', ()
     throw thrown
   }
   const wrong: [what: string, option: 'subject' | 'limitMs', answer: () => unknown, message: RegExp][] = [
-    [
-      'returns: nothing',
-      'subject',
-      () => undefined,
-      /^TypeError: subject\(req\) .*null to exempt.* returned undefined$/,
-    ],
     ['returns: no text', 'subject', () => '', /^TypeError: subject\(req\) .* not empty.* it returned ''$/],
     ['returns: a number', 'subject', () => 7, /^TypeError: subject\(req\) must return a string/],
     ['returns: a promise that rejects', 'subject', failed, /^TypeError: subject returned a promise/],
@@ -485,6 +479,27 @@ describe('throttle() as an operator sees it', () => {
       assert.deepEqual([rateLimit !== null, figures.some((figure) => figure !== null)], expected)
       if (rateLimit !== null) assert.match(`${policy} ${rateLimit}`, /^"\/tree";q=700;.*;w=10 "\/tree";r=0;t=\d+$/)
       if (expected[1]) assert.deepEqual(figures, ['700', '701', '0'])
+    })
+  }
+
+  for (const [headers, expected] of [
+    [false, []],
+    [{ processingTime: false }, ['x-throttle-millis-left']],
+    [{ throttle: false }, ['x-processing-time']],
+    [{ throttle: 'always' }, ['x-processing-time', 'x-throttle-millis-left']],
+  ] as const) {
+    it(`headers: ${JSON.stringify(headers)} sets ${expected.join() || 'none of the fields'}`, async (t) => {
+      const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, headers, clock })))
+      const fields = ['x-processing-time', 'x-throttle-millis-left', 'ratelimit']
+      const answer = await get('/work/1001')
+      assert.deepEqual(
+        fields.filter((field) => answer.headers.has(field)),
+        expected,
+      )
+      const refused = await get('/work/1')
+      assert.equal(refused.status, 429)
+      assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+      assert.equal(refused.headers.has('x-processing-time'), answer.headers.has('x-processing-time'))
     })
   }
 

@@ -134,6 +134,79 @@ describe('TOLLGATE_SUBJECT', { concurrency: 2 }, () => {
   })
 })
 
+describe('subject(req) that returns undefined', { concurrency: 2 }, () => {
+  it('has the default payer pay: the address', async () => {
+    const { stdout, warnings } = await run('app.use(throttle({ subject: (req) => req.user?.id }))')
+    assert.deepEqual([stdout, warnings], ['address:127.0.0.1\naddress:127.0.0.1\n', []])
+  })
+
+  it('has the user pay where one is signed in', async () => {
+    const app = 'app.use(sessions, passport.session(), throttle({ subject: (req) => req.user?.id }))'
+    assert.deepEqual(await run(app), { stdout: 'ada\nada\n', warnings: [] })
+  })
+
+  for (const [returned, error] of [
+    ['""', /return a string that is not empty, undefined for the default payer, or null to exempt.*returned ''/],
+    ['7', /it returned 7; write String\(id\)/],
+    ['Promise.resolve("ada")', /subject returned a promise/],
+    ['{}', /it returned \{\}/],
+  ] as const) {
+    it(`and is an error where it returns ${returned}`, async () => {
+      assert.match((await run(`app.use(throttle({ subject: () => (${returned}) }))`)).stdout, error)
+    })
+  }
+})
+
+describe('TOLLGATE_LIMIT', { concurrency: 2 }, () => {
+  it('is warned of once where a limit looks like a number of requests', async () => {
+    const { warnings } = await run(
+      "throttle({ limitMs: 100 }); throttle({ routes: { '/': { limitMs: 999, windowMs: 60_000 } } })",
+    )
+    assert.equal(warnings.length, 1)
+    assert.match(
+      warnings[0] as string,
+      /limitMs: 100 lets each user work for 100 milliseconds in 60 s: .*: 100 requests of 180 ms are limitMs: 18_000 \(.*#tollgate_limit\)$/,
+    )
+  })
+
+  it('names the route', async () => {
+    const { warnings } = await run("throttle({ routes: { '/a': { limitMs: 5 } } })")
+    assert.match(warnings.join(), /routes\['\/a'\]: limitMs: 5 lets/)
+  })
+
+  it('is not warned of for a second, a short window or a function', async () => {
+    const app =
+      'throttle({ limitMs: 1_000 }); throttle({ limitMs: 999, windowMs: 59_999 }); throttle({ limitMs: () => 5 })'
+    assert.deepEqual((await run(app)).warnings, [])
+  })
+})
+
+describe('TOLLGATE_DIALECT', { concurrency: 2 }, () => {
+  const refusing = (options = '{}', setting = '') =>
+    run(
+      `${setting};app.use(throttle({ limitMs: 1_000, ...${options} }), (req, res, next) => { req.throttle.charge(2_000); next() })`,
+    )
+
+  it('is warned of once where an error is sent and nobody has chosen its format', async () => {
+    const { stdout, warnings } = await refusing()
+    assert.match(stdout, /<code>429<[^]*<code>429</)
+    assert.equal(warnings.length, 1, warnings.join('\n'))
+    assert.match(warnings[0] as string, /app\.set\('tollgate dialect', 'standard'\).*dialect: 'standard'/)
+  })
+
+  for (const [options, setting] of [
+    ["{ dialect: 'familysearch' }"],
+    ['{ errorFormat: "json" }'],
+    ['{}', "app.set('tollgate dialect', 'familysearch')"],
+    ['{ onDenied: (err, req, res) => res.status(err.status).end() }'],
+    ['{ limitMs: 60_000 }'],
+  ] as const) {
+    it(`is not warned of with ${options} ${setting ?? ''}`, async () => {
+      assert.deepEqual((await refusing(options, setting)).warnings, [])
+    })
+  }
+})
+
 describe('TOLLGATE_WINDOW', () => {
   it('is warned of once where a window is shorter than a second', async () => {
     const { warnings } = await run(

@@ -69,6 +69,8 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   own: ResponseHooks['own'] = undefined
   /** Undefined: a GET, which is what `EventSource` sends, is measured to its header, and all of any other request. */
   eventStreams: EventStreams | undefined = undefined
+  /** The response has no `X-PROCESSING-TIME`. */
+  isTimeHidden = false
   #isBegun = false
   #isGone = false
   #isQueued = false
@@ -201,7 +203,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     const now = this.#endedAt ?? nowUs(this.clock)
     const fields = given ?? res
     this.#observer?.headers(fields, now)
-    fields.setHeader('X-PROCESSING-TIME', Math.round(this.countedUs(now) / 1_000))
+    if (!this.isTimeHidden) fields.setHeader('X-PROCESSING-TIME', Math.round(this.countedUs(now) / 1_000))
     const returned = Reflect.apply(original, res, given === undefined ? args : (given.arguments() as typeof args))
     if (this.state !== 'ended' && endsWithHeader(res, given, this.eventStreams)) this.#finish(nowUs(this.clock))
     return returned

@@ -20,7 +20,8 @@ import { type OrderCheck, checkOrder, isTwin } from '../warnings'
 import { type BudgetJson, type RequestBudget, budgetJson } from './budget'
 import { type Refusal, refusalOf, spentError, tooMany, unavailable, wholeSeconds } from './refusal'
 import { CLOSED_RETRY_SEC, OUTAGE_RETRY_SEC } from './refusal'
-import { type ThrottleHeaders, rateLimitFields, throttleFields } from './response-headers'
+import type { HeaderRule } from '../options'
+import { rateLimitFields, throttleFields } from './response-headers'
 import type { StallSharing, StalledRequest } from './stalls'
 
 /** The longest charge in one call: a day. */
@@ -38,7 +39,7 @@ export interface ThrottleRules {
   readonly onOutage: 'local' | 'closed'
   readonly dryRun: boolean
   readonly stalls: StallSharing
-  readonly headers: ThrottleHeaders
+  readonly headers: HeaderRule
   readonly deny: DenyOptions
   readonly clock: Clock
 }
@@ -199,7 +200,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   #add(hold: RequestHold): void {
     hold.next = this.#first
     this.#first = hold
-    if (hold.rules.headers.rateLimit === true) this.#isStated = true
+    if (hold.rules.headers.rateLimit) this.#isStated = true
     this.#req.throttle = this
   }
 
@@ -362,7 +363,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     const isRefused = this.#isRefused && !this.#isShed
     if (this.#first === undefined || (isRefused && res.statusCode !== 429)) return
     const tightest = this.#tightest(now)
-    const { throttle = true } = tightest.rules.headers
+    const { throttle } = tightest.rules.headers
     if (isRefused ? throttle === 'always' : throttle)
       throttleFields(res, tightest.limitUs, tightest.accountAt(now).shownUs(now))
     if (this.#isStated) this.#rateLimitFields(res, now)
@@ -372,7 +373,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     const windows = []
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       const { rules, budgets, limitUs } = hold
-      if (rules.headers.rateLimit !== true) continue
+      if (!rules.headers.rateLimit) continue
       const account = hold.accountAt(now)
       const [usedUs, endsInUs] = [account.shownUs(now), account.endsInUs(now)]
       windows.unshift({ name: budgets.name, limitUs, usedUs, windowUs: account.terms.windowUs, endsInUs })
