@@ -4,18 +4,18 @@ export { A as AdmittedMessage, b as Advice, c as AdviseOptions, B as Bar, C as C
 import { C as Clock } from "./shared/clock.js";
 import { Request, Router, ErrorRequestHandler } from "express";
 import { P as Placement } from "./shared/credentials.js";
+import { R as RedisClient } from "./shared/redis-client.js";
 import { C as CheckClaims, R as ReadSession, S as Session, U as UnauthenticatedMark } from "./shared/session.js";
 export { A as Auth, a as Claims, b as ClientSession, c as SessionIdentity, T as TokenFacts, d as UnauthenticatedSession, e as UserSession } from "./shared/session.js";
 import { F as FetchFunction } from "./shared/fetch-json.js";
 export { a as FetchInit, b as FetchedResponse } from "./shared/fetch-json.js";
 import { I as IssuerOptions, T as TokenOptions, A as Audience } from "./shared/trusted-issuer.js";
-export { a as AudienceInstead, C as ClaimPath, R as RequiredValues, b as Tenants } from "./shared/trusted-issuer.js";
+export { C as ClaimPath, R as RequiredValues, a as Tenants } from "./shared/trusted-issuer.js";
 import { K as KeyMaterial, A as Algorithm } from "./shared/key-options.js";
 export { F as FindKey, J as Jwk, a as KeyOptions, S as Secret } from "./shared/key-options.js";
 import { D as Dialect } from "./shared/budget-of.js";
 export { A as AuthenticatedRequest, B as BudgetJson, R as RequestBudget, S as SessionProperty, b as budgetOf } from "./shared/budget-of.js";
 import { IncomingMessage } from "node:http";
-import { R as RedisClient } from "./shared/redis-client.js";
 export { J as JsonObject } from "./shared/json.js";
 import "http-errors";
 import "node:crypto";
@@ -27,14 +27,17 @@ type TokenSource = Placement | {
 } | {
     readonly cookie: string;
 } | ReadToken;
-type ProofUse = "new" | "replay" | "full";
-interface SeenProofs {
-    note(name: string, untilSec: number, nowSec: number, jkt: string): ProofUse | Promise<ProofUse>;
+interface RedisProofsOptions {
+    readonly prefix?: string | undefined;
 }
+interface RedisProofs {
+    close(): void;
+}
+declare function redisProofs(to: RedisClient | string, options?: RedisProofsOptions): RedisProofs;
 interface DpopOptions {
     readonly required?: boolean | undefined;
     readonly maxProofAgeSec?: number | undefined;
-    readonly proofs?: SeenProofs | undefined;
+    readonly proofs?: RedisProofs | undefined;
     readonly maxProofs?: number | undefined;
     readonly nonceSecret?: string | Uint8Array | undefined;
     readonly origin?: string | readonly string[] | undefined;
@@ -100,7 +103,7 @@ interface CacheOptions {
 }
 interface RevocationSource {
     state(session: Session): "valid" | "revoked" | {
-        readonly behind: unknown;
+        readonly unavailable: unknown;
     };
 }
 type ScopeNeeded = string | readonly string[] | {
@@ -151,17 +154,9 @@ interface ProtectedResourceOptions {
     readonly scopes?: readonly string[] | undefined;
     readonly name?: string | undefined;
     readonly documentation?: string | undefined;
-    readonly bearer_methods_supported?: readonly ("header" | "body" | "query")[] | undefined;
-    readonly dpop_bound_access_tokens_required?: boolean | undefined;
-    readonly dpop_signing_alg_values_supported?: readonly string[] | undefined;
-    readonly tls_client_certificate_bound_access_tokens?: boolean | undefined;
-    readonly authorization_details_types_supported?: readonly string[] | undefined;
-    readonly jwks_uri?: string | undefined;
-    readonly resource_signing_alg_values_supported?: readonly string[] | undefined;
-    readonly resource_policy_uri?: string | undefined;
-    readonly resource_tos_uri?: string | undefined;
-    readonly signed_metadata?: string | undefined;
-    readonly [inLanguage: `resource_${"name" | "documentation" | "policy_uri" | "tos_uri"}#${string}`]: string | undefined;
+    readonly bearerMethods?: readonly ("header" | "body" | "query")[] | undefined;
+    readonly dpopRequired?: boolean | undefined;
+    readonly metadata?: Readonly<Record<string, unknown>> | undefined;
     readonly allowHttp?: boolean | undefined;
 }
 type ProtectedResourceRouter = Router & {
@@ -172,8 +167,8 @@ declare function sessionOf(req: IncomingMessage): Session;
 interface RedisRevocationsOptions {
     readonly prefix?: string | undefined;
     readonly tokenLifetimeSec?: number | undefined;
-    readonly maxBehindMs?: number | undefined;
-    readonly onBehind?: "closed" | "open" | undefined;
+    readonly maxOutageMs?: number | undefined;
+    readonly onOutage?: "closed" | "open" | undefined;
     readonly clock?: Clock | undefined;
 }
 interface RedisRevocations extends RevocationSource {
@@ -184,14 +179,6 @@ interface RedisRevocations extends RevocationSource {
     close(): void;
 }
 declare function redisRevocations(to: RedisClient | string, options?: RedisRevocationsOptions): RedisRevocations;
-interface RedisProofsOptions {
-    readonly prefix?: string | undefined;
-}
-interface RedisProofs extends SeenProofs {
-    note(name: string, untilSec: number, nowSec: number): Promise<ProofUse>;
-    close(): void;
-}
-declare function redisProofs(to: RedisClient | string, options?: RedisProofsOptions): RedisProofs;
 interface BearerEvent {
     readonly request: Request | undefined;
     readonly session: Session | undefined;
@@ -216,4 +203,4 @@ interface ServiceUnavailableOptions extends ErrorResponseOptions {
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
 export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, Dialect, ErrorResponseOptions, FetchFunction, IssuerOptions, KeyMaterial, Middleware, Placement, ReadSession, RedisClient, Session, ThrottleStore, TokenOptions, UnauthenticatedMark, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireBearer, requireScope, requireStepUp, serviceUnavailable, sessionOf, throttleTest };
-export type { AllowUnauthenticatedOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, KeyControl, OpaqueOptions, ProcessingTimeOptions, ProofUse, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RevocationSource, ScopeNeeded, SeenProofs, ServiceUnavailableOptions, StepUpOptions, TokenSource, VerifyToken };
+export type { AllowUnauthenticatedOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, KeyControl, OpaqueOptions, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RevocationSource, ScopeNeeded, ServiceUnavailableOptions, StepUpOptions, TokenSource, VerifyToken };

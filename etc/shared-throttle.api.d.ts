@@ -138,6 +138,7 @@ interface OverloadMessage {
 }
 type SubjectDigest = (subject: string) => string;
 interface Report {
+    readonly policy: string;
     readonly subject?: string;
     readonly id: string;
     readonly number: number;
@@ -162,6 +163,7 @@ interface Report {
     readonly wish: number;
     readonly wishPlaces: number;
     readonly limit: number;
+    readonly concurrency: number;
 }
 interface Answer {
     readonly time: number;
@@ -197,7 +199,7 @@ interface StoreServer {
     readonly name: string | undefined;
     readonly place?: string;
     readonly reportsPerCommand?: number;
-    report(policy: string, process: string, reports: readonly Report[]): Promise<readonly Answer[]>;
+    report(process: string, reports: readonly Report[]): Promise<readonly Answer[]>;
     beat(load?: OverloadMessage, terms?: readonly string[]): Promise<Beat>;
 }
 interface Beat {

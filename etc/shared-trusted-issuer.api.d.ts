@@ -4,10 +4,10 @@ import { A as Algorithm, a as KeyOptions } from "./key-options.js";
 import { C as CheckClaims, R as ReadSession } from "./session.js";
 type ClaimPath = string | readonly string[];
 type Tenants = readonly string[] | ((tenant: string) => boolean | Promise<boolean>);
-interface AudienceInstead {
-    readonly instead: "clients" | "issuer" | "introspection" | "verify";
+interface AudienceCheck {
+    readonly checkedBy: "clients" | "issuer" | "introspection" | "verify";
 }
-type Audience = string | readonly string[] | AudienceInstead | {
+type Audience = string | readonly string[] | AudienceCheck | {
     readonly all: readonly Audience[];
 };
 interface TokenOptions {
@@ -32,4 +32,4 @@ interface TokenOptions {
 }
 type RequiredValues = Readonly<Record<string, string | number | boolean | readonly (string | number | boolean)[]>>;
 type IssuerOptions = TokenOptions & KeyOptions;
-export type { Audience as A, ClaimPath as C, IssuerOptions as I, RequiredValues as R, TokenOptions as T, AudienceInstead as a, Tenants as b };
+export type { Audience as A, ClaimPath as C, IssuerOptions as I, RequiredValues as R, TokenOptions as T, Tenants as a };

@@ -44,12 +44,7 @@ export type RightLines = Readonly<Record<string, string | ((value: unknown) => s
  * @param lines what to write in place of options that the factory does not have, by their names
  * @throws {TypeError} naming the first unknown key of `options`, and the option that was probably meant
  */
-export function optionNames(
-  factory: string,
-  options: unknown,
-  known: readonly string[],
-  lines: RightLines = {},
-): void {
+export function optionNames(factory: string, options: unknown, known: readonly string[], lines: RightLines = {}): void {
   if (isRequest(options)) throw uncalled(factory.replace(/\(\)$/, ''))
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw optionError(`${factory} takes an object of options; received ${shown(options)}`)

@@ -10,11 +10,11 @@ import type { RouteEntry } from '../http/request/route-match'
 import type { EventStreams } from '../http/measure/meter'
 import { answeredAtOnce, isThenable } from '../http/callback'
 import { warn, warnOnce } from '../http/warn-once'
-import { asWork } from '../http/peer-options'
 import { storeMistake } from '../redis/store-mistake'
 import type { WaitRule } from './budget/hold'
 import type { ThrottleHeaders } from './request/response-headers'
 import type { ThrottleStore } from './store/store'
+import { RIGHT_LINES, WINDOW_LINES, asWork } from './right-lines'
 import type { SubjectFunction } from './subject'
 
 /** The limit of a window in milliseconds, or how a request's plan tells it. */
@@ -210,7 +210,7 @@ export interface ThrottleValues extends Omit<OptionValues<typeof TABLE>, 'wait' 
 
 /** @throws {TypeError | RangeError} naming the option and what it received */
 export function throttleOptions(options: ThrottleOptions): ThrottleValues {
-  const values = readOptions('throttle()', options, TABLE)
+  const values = readOptions('throttle()', options, TABLE, RIGHT_LINES)
   const { store, wait, overload, onOutage } = values
   if (store !== undefined && !STORE_METHODS.every((name) => typeof store?.[name] === 'function')) {
     const mistake = storeMistake('redisStore', store) ?? `${shownNames(store)}: write store: redisStore('redis://…')`
@@ -285,7 +285,7 @@ export function routeEntries(routes: ThrottleOptions['routes'] = {}, general: Po
     const entry = `routes[${shown(key)}]`
     const methods = method === undefined ? {} : { methods: new Set([method]) }
     if (route === false) return { path, value: false, ...methods }
-    const { limitMs, ...terms } = readOptions(entry, route, WINDOW_TABLE)
+    const { limitMs, ...terms } = readOptions(entry, route, WINDOW_TABLE, WINDOW_LINES)
     if (limitMs === undefined)
       throw optionError(`${entry}: limitMs is missing: it must be ${WINDOW_TABLE.limitMs.must}`)
     return {

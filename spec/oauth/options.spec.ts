@@ -59,10 +59,7 @@ const WRONG: [options: object, error: RegExp][] = [
   [{ store: memoryOAuthStore(), signingKeys: undefined }, /signingKeys are required with a store/],
   [{ signingKeys: [] }, /signingKeys must be an array of at least one key; received \[\]/],
   [{ signingKeys: SIGNING_KEY }, /signingKeys must be an array/],
-  [
-    { signingKeys: [{ kee: SIGNING_KEY }] },
-    /a key in signingKeys has no option "kee"; did you mean "key"\?/,
-  ],
+  [{ signingKeys: [{ kee: SIGNING_KEY }] }, /a key in signingKeys has no option "kee"; did you mean "key"\?/],
   [{ signingKeys: [{ key: SIGNING_KEY, kid: 'a b' }] }, /kid must be 1 to 128 printable ASCII .* received 'a b'/],
   [{ signingKeys: [{ key: SIGNING_KEY, activeFrom: 'soon' }] }, /activeFrom must be a date; received 'soon'/],
   [{ tokenType: '' }, /tokenType must be 1 to 64 letters.* received ''/],
@@ -72,10 +69,7 @@ const WRONG: [options: object, error: RegExp][] = [
   [{ clock: null }, /clock must be a clock.* received null/],
   [{ codeLifetimeSec: 9 }, /codeLifetimeSec must be a whole number from 10 to 600; received 9/],
   [{ codeLifetimeSec: 601 }, /codeLifetimeSec .* received 601/],
-  [
-    { accessTokens: { lifetime: 5 } },
-    /accessTokens has no option "lifetime"; did you mean "lifetimeSec"\?/,
-  ],
+  [{ accessTokens: { lifetime: 5 } }, /accessTokens has no option "lifetime"; did you mean "lifetimeSec"\?/],
   [{ accessTokens: { format: 'paseto' } }, /accessTokens.format must be .*'jwt'.*'opaque'.*received 'paseto'/],
   [{ accessTokens: { lifetimeSec: 59 } }, /accessTokens.lifetimeSec must be a whole number from 60 to 86,400/],
   [{ accessTokens: { lifetimeSec: 86_401 } }, /accessTokens.lifetimeSec .* received 86401/],
@@ -110,10 +104,7 @@ const WRONG: [options: object, error: RegExp][] = [
 const APP = { clientId: 'web', name: 'Web', redirectUris: ['https://web.test/cb'] }
 const WRONG_APPS: [app: unknown, error: RegExp][] = [
   [null, /an app in clientDirectory takes an object of options; received null/],
-  [
-    { ...APP, client_id: 'web' },
-    /an app in clientDirectory has no option "client_id"; did you mean "clientId"\?/,
-  ],
+  [{ ...APP, client_id: 'web' }, /an app in clientDirectory has no option "client_id"; did you mean "clientId"\?/],
   [{ ...APP, clientId: '' }, /clientId .* received ''/],
   [{ ...APP, clientId: 'a b' }, /clientId .* received 'a b'/],
   [{ ...APP, name: ' ' }, /name of web must be a string that is not empty/],

@@ -10,7 +10,7 @@ const WRONG: [options: unknown, error: RegExp][] = [
   [[], /throttle\(\) takes an object of options/],
   [
     { limit: 5 },
-    /throttle\(\) has no option "limit": the limit is milliseconds of work, not a number of requests: 5 requests of 180 ms are limitMs: 900\. From/,
+    /throttle\(\) has no option "limit": the limit is milliseconds of work, not a number of requests: 5 requests of 180 ms are limitMs: 900\. It is an option of express-rate-limit/,
   ],
   [{ limitMs: 0 }, /limitMs must be a whole number from 1 to 86,400,000; received 0/],
   [{ limitMs: -1 }, /limitMs .* received -1/],
