@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 const pkg = JSON.parse(readFileSync('package.json', 'utf8'))
 const missing = ['repository', 'homepage', 'bugs'].filter((field) => !pkg[field])
 if (missing.length > 0) {
-  fail(`package.json lacks ${missing.join(', ')}: put the public address there, as docs/releasing.md shows.`)
+  fail(`package.json lacks ${missing.join(', ')}: npm run release writes them, from the address of the git remote.`)
 }
 const sections = readFileSync('CHANGELOG.md', 'utf8').split(/^## /m)
 const entry = sections.find((section) => section.startsWith(`[${pkg.version}]`)) ?? ''

@@ -3,7 +3,7 @@ import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
-import { describe, it } from 'node:test'
+import { type TestContext, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 
 interface Packed {
@@ -29,7 +29,7 @@ describe('the published package', () => {
       [...paths].filter((path) => !kind.test(path)),
       [],
     )
-    for (const page of ['PERFORMANCE', 'RELIABILITY', 'CONFORMANCE']) assert.ok(!paths.has(`docs/${page}.md`), page)
+    for (const page of ['RELIABILITY', 'CONFORMANCE']) assert.ok(!paths.has(`docs/${page}.md`), page)
     for (const entry of Object.values(manifest.exports)) {
       for (const file of typeof entry === 'string' ? [entry] : Object.values(entry))
         assert.ok(paths.has(normalize(file)))
@@ -99,7 +99,7 @@ describe('npm publish', () => {
     assert.equal(status, 1)
     assert.equal(
       stderr,
-      'package.json lacks repository, homepage, bugs: put the public address there, as docs/releasing.md shows.\n',
+      'package.json lacks repository, homepage, bugs: npm run release writes them, from the address of the git remote.\n',
     )
     assert.match(publish({ ...address, bugs: undefined }, changelog).stderr, /^package\.json lacks bugs:/)
   })
@@ -117,5 +117,84 @@ describe('npm publish', () => {
     }
     assert.equal(publish(address, changelog.replace('First', 'First [unreleased\n- x')).status, 0)
     assert.deepEqual(publish(address, changelog), { status: 0, stderr: '' })
+  })
+})
+
+describe('npm run release', () => {
+  assert.equal(manifest.scripts.release, 'node scripts/release.mjs')
+
+  /** A repository with this remote, whose pushes go to a folder beside it. */
+  function repository(t: TestContext, remote: string | undefined) {
+    const home = mkdtempSync(join(tmpdir(), 'express-tollgate-release-'))
+    t.after(() => rmSync(home, { recursive: true, force: true }))
+    const [cwd, pushed] = [join(home, 'clone'), join(home, 'pushed')]
+    const git = (...args: string[]) => execFileSync('git', args, { cwd, encoding: 'utf8' }).trim()
+    mkdirSync(cwd)
+    execFileSync('git', ['init', '--quiet', '--bare', pushed])
+    git('init', '--quiet', '--initial-branch', 'main')
+    git('config', 'user.name', 'Ada')
+    git('config', 'user.email', 'ada@host.example')
+    if (remote !== undefined) {
+      git('remote', 'add', 'origin', remote)
+      git('remote', 'set-url', '--push', 'origin', pushed)
+    }
+    writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'x', version: '0.1.0', description: 'y' }))
+    writeFileSync(join(cwd, 'CHANGELOG.md'), '# Changelog\n\n## [0.1.0] - Unreleased\n\n- First.\n')
+    git('add', '--all')
+    git('commit', '--quiet', '--message', 'first')
+    const release = (...args: string[]) =>
+      spawnSync(process.execPath, [join(root, 'scripts/release.mjs'), ...args], { cwd, encoding: 'utf8' })
+    const file = (name: string) => readFileSync(join(cwd, name), 'utf8')
+    return { cwd, git, release, file, pushed }
+  }
+
+  for (const remote of [
+    'https://host.example/owner/tollgate.git',
+    'https://name:secret@host.example/owner/tollgate',
+    'git@host.example:owner/tollgate.git',
+    'ssh://git@host.example:22/owner/tollgate.git/',
+  ]) {
+    it(`takes the address from ${remote.replace('secret', '…')}, dates the changelog, tags and pushes`, (t) => {
+      const { git, release, file, pushed } = repository(t, remote)
+      const { status, stdout, stderr } = release()
+      assert.deepEqual([status, stderr], [0, ''])
+      assert.equal(stdout, 'v0.1.0 is tagged and pushed to https://host.example/owner/tollgate.\n')
+      const { repository: given, homepage, bugs } = JSON.parse(file('package.json')) as Record<string, unknown>
+      assert.deepEqual(
+        [given, homepage, bugs],
+        [
+          { type: 'git', url: 'git+https://host.example/owner/tollgate.git' },
+          'https://host.example/owner/tollgate#readme',
+          'https://host.example/owner/tollgate/issues',
+        ],
+      )
+      assert.match(file('CHANGELOG.md'), /^## \[0\.1\.0\] - \d{4}-\d\d-\d\d$/m)
+      const heads = execFileSync('git', ['ls-remote', pushed], { encoding: 'utf8' })
+      assert.ok(heads.includes('refs/tags/v0.1.0') && heads.includes(`${git('rev-parse', 'HEAD')}\trefs/heads/main`))
+    })
+  }
+
+  it('changes nothing in a dry run', (t) => {
+    const { git, release } = repository(t, 'https://host.example/owner/tollgate')
+    const { status, stdout } = release('--dry-run')
+    assert.equal(status, 0)
+    assert.match(stdout, /"tag": "v0\.1\.0"/)
+    assert.deepEqual([git('status', '--porcelain'), git('tag')], ['', ''])
+  })
+
+  it('says what is missing', (t) => {
+    const none = repository(t, undefined)
+    assert.match(none.release().stderr, /^There is no remote "origin"/)
+    for (const remote of ['/srv/tollgate.git', '../tollgate', 'file:///srv/tollgate.git', 'http://host.example/a/b'])
+      assert.match(repository(t, remote).release().stderr, /^The remote "origin" has no public address: /, remote)
+    const changed = repository(t, 'https://host.example/owner/tollgate')
+    writeFileSync(join(changed.cwd, 'x'), '')
+    assert.match(changed.release().stderr, /^There are changes that are not committed/)
+    const elsewhere = repository(t, 'https://host.example/owner/tollgate')
+    elsewhere.git('switch', '--quiet', '--create', 'next')
+    assert.match(elsewhere.release().stderr, /^A release is made on the branch main/)
+    const tagged = repository(t, 'https://host.example/owner/tollgate')
+    tagged.git('tag', 'v0.1.0')
+    assert.match(tagged.release().stderr, /^The tag v0\.1\.0 exists/)
   })
 })

@@ -1,0 +1,63 @@
+// `npm run release`: makes the release of the version that package.json has, on the branch main. It writes the
+// repository's address into package.json and the day into the changelog, commits both, tags the commit and pushes. The
+// tag starts the workflow that publishes. `npm run release -- --dry-run` only says what it would write.
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+
+const isDry = process.argv.includes('--dry-run')
+const git = (...args) => execFileSync('git', args, { encoding: 'utf8', stdio: 'pipe' }).trim()
+
+const pkg = JSON.parse(readFileSync('package.json', 'utf8'))
+const tag = `v${pkg.version}`
+if (git('status', '--porcelain') !== '') fail('There are changes that are not committed: commit them first.')
+if (git('branch', '--show-current') !== 'main') fail('A release is made on the branch main: git switch main.')
+if (git('tag', '--list', tag) !== '') fail(`The tag ${tag} exists: npm version --no-git-tag-version patch.`)
+
+const web = webAddress(remote())
+const address = {
+  repository: { type: 'git', url: `git+${web}.git` },
+  homepage: `${web}#readme`,
+  bugs: `${web}/issues`,
+}
+const day = new Date().toISOString().slice(0, 10)
+const before = readFileSync('CHANGELOG.md', 'utf8')
+const changelog = before.replace(`## [${pkg.version}] - Unreleased`, `## [${pkg.version}] - ${day}`)
+
+if (isDry) {
+  console.log(JSON.stringify({ tag, ...address, changelog: changelog === before ? 'as it is' : day }, null, 2))
+} else {
+  const { name, version, description, ...rest } = pkg
+  writeFileSync(
+    'package.json',
+    `${JSON.stringify({ name, version, description, ...address, ...rest, ...address }, null, 2)}\n`,
+  )
+  writeFileSync('CHANGELOG.md', changelog)
+  execFileSync(process.execPath, [new URL('check-release.mjs', import.meta.url).pathname], { stdio: 'inherit' })
+  if (git('status', '--porcelain') !== '') git('commit', '--quiet', '--all', '--message', `release: ${tag}`)
+  git('tag', '--annotate', tag, '--message', tag)
+  git('push', '--quiet', '--atomic', 'origin', 'main', tag)
+  console.log(`${tag} is tagged and pushed to ${web}.`)
+}
+
+function remote() {
+  try {
+    return git('remote', 'get-url', 'origin')
+  } catch {
+    return fail('There is no remote "origin": git remote add origin https://HOST/OWNER/express-tollgate.git.')
+  }
+}
+
+/** `git@host:owner/name.git`, `ssh://git@host/owner/name` and `https://host/owner/name.git` are all https://host/owner/name. */
+function webAddress(url) {
+  const [, host, path] =
+    /^(?:https:\/\/|ssh:\/\/)?(?:[^@/]+@)?([\w.-]+)(?::\d+)?[:/]+([\w./-]+?)(?:\.git)?\/?$/.exec(url) ?? []
+  const isWeb = /^(https:\/\/|ssh:\/\/|[\w.-]+@)/.test(url) && host?.includes('.') && path?.includes('/')
+  return isWeb
+    ? `https://${host}/${path}`
+    : fail(`The remote "origin" has no public address: ${url.replace(/\/\/[^@/]*@/, '//')}.`)
+}
+
+function fail(why) {
+  console.error(why)
+  process.exit(1)
+}
