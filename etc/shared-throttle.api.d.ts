@@ -227,6 +227,7 @@ interface Usage {
     readonly degraded: boolean;
 }
 type LimitMs = number | ((req: Request) => number);
+type Concurrency = number | ((req: Request) => number);
 interface MeterOptions {
     readonly clientWaitMs?: number | undefined;
     readonly carryOvershoot?: boolean | undefined;
@@ -235,6 +236,7 @@ interface MeterOptions {
 interface RouteWindow extends MeterOptions {
     readonly limitMs: LimitMs;
     readonly windowMs?: number | undefined;
+    readonly concurrency?: Concurrency | undefined;
     readonly name?: string | undefined;
 }
 interface WaitOptions {
@@ -248,6 +250,7 @@ interface OverloadOptions {
 interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly limitMs?: LimitMs | undefined;
     readonly windowMs?: number | undefined;
+    readonly concurrency?: Concurrency | undefined;
     readonly name?: string | undefined;
     readonly routes?: Readonly<Record<string, RouteWindow | false>> | undefined;
     readonly store?: ThrottleStore | undefined;

@@ -11,6 +11,7 @@ import type { EventStreams } from '../http/measure/meter'
 import { answeredAtOnce, isThenable } from '../http/callback'
 import { warn, warnOnce } from '../http/warn-once'
 import { storeMistake } from '../redis/store-mistake'
+import { PLACES } from './budget/account'
 import type { WaitRule } from './budget/hold'
 import type { ThrottleHeaders } from './request/response-headers'
 import type { ThrottleStore } from './store/store'
@@ -19,6 +20,8 @@ import type { SubjectFunction } from './subject'
 
 /** The limit of a window in milliseconds, or how a request's plan tells it. */
 export type LimitMs = number | ((req: Request) => number)
+/** How many requests run at once, or how a request's plan tells it. */
+export type Concurrency = number | ((req: Request) => number)
 
 /**
  * So much processing time per so much real time, and what counts. Throttles over one store share the window of a name;
@@ -28,6 +31,7 @@ export interface Policy {
   readonly name: string
   readonly limitMs: LimitMs
   readonly windowMs: number
+  readonly concurrency: Concurrency
   /** Waits for slow clients that are excused. Undefined: twice the request's limit. */
   readonly clientWaitMs: number | undefined
   /** Time used beyond the limit is the next window's first use. */
@@ -57,10 +61,12 @@ export interface MeterOptions {
 
 /** The window of some routes. */
 export interface RouteWindow extends MeterOptions {
-  /** Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request. */
+  /** Processing time per window, in milliseconds: whole, 1 to 32 × `windowMs`; or a function of the request. */
   readonly limitMs: LimitMs
-  /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default: the throttle's. */
+  /** The window's length in milliseconds: whole, 10 to 2,678,400,000 (31 days). Default: the throttle's. */
   readonly windowMs?: number | undefined
+  /** Requests of a subject that run at once: whole, 1 to 1,000; or a function of the request. Default: the throttle's. */
+  readonly concurrency?: Concurrency | undefined
   /** The window's name. Default: the entry's key. */
   readonly name?: string | undefined
 }
@@ -89,12 +95,18 @@ export interface OverloadOptions {
 /** Options of `throttle()`. */
 export interface ThrottleOptions extends DenyOptions, MeterOptions {
   /**
-   * Processing time per window, in milliseconds: whole, 1 to 86,400,000; or a function of the request, for plans.
-   * Default 18,000.
+   * Processing time per window, in milliseconds: whole, 1 to 32 × `windowMs`; or a function of the request, for plans.
+   * Such a function may also return 0, which refuses the request, or `Infinity`: the request is measured, and neither
+   * waits nor is refused. Default 18,000.
    */
   readonly limitMs?: LimitMs | undefined
-  /** The window's length in milliseconds: whole, 10 to 2,592,000,000 (30 days). Default 60,000. */
+  /** The window's length in milliseconds: whole, 10 to 2,678,400,000 (31 days). Default 60,000. */
   readonly windowMs?: number | undefined
+  /**
+   * How many requests of a subject run at once, over all processes: whole, 1 to 1,000; or a function of the request, for
+   * plans. Others wait, as `wait` says. Where little of the limit is left, fewer run at once. Default 32.
+   */
+  readonly concurrency?: Concurrency | undefined
   /** The window's name: throttles over one store share the windows of equal names. 1 to 128 printable ASCII characters without quotes. Default `default`. */
   readonly name?: string | undefined
   /**
@@ -149,19 +161,26 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
 }
 
 /** What a request may be excused at most: a day. */
-const MOST_MS = 86_400_000
-const range = wholeNumber(1, MOST_MS)
+const MOST_EXCUSED_MS = 86_400_000
+const LONGEST_WINDOW_MS = 31 * 86_400_000
+const MOST_AT_ONCE = 1_000
+/** A number, or a function of the request. */
+const orFunction = (of: Option<number | undefined>, must = of.must) => ({
+  ...of,
+  must: `${must}, or a function of the request`,
+  is: (value: unknown) => typeof value === 'function' || of.is(value),
+  fallback: undefined as LimitMs | undefined,
+})
 const isName = (value: unknown) =>
   typeof value === 'string' && /^[\x20-\x7e]{1,128}$/.test(value) && !/["\\]/.test(value)
 
 /** The options of a window: the throttle's own, or one of `routes`. */
 const WINDOW_TABLE = {
-  limitMs: { ...range, is: (value: unknown) => typeof value === 'function' || range.is(value) } as Option<
-    LimitMs | undefined
-  >,
-  windowMs: wholeNumber(10, 2_592_000_000),
+  limitMs: orFunction(wholeNumber(1, PLACES * LONGEST_WINDOW_MS), 'a whole number from 1 to 32 × windowMs'),
+  windowMs: wholeNumber(10, LONGEST_WINDOW_MS),
+  concurrency: orFunction(wholeNumber(1, MOST_AT_ONCE)),
   name: option<string>('1 to 128 printable ASCII characters without quotes and backslashes', isName),
-  clientWaitMs: wholeNumber(0, MOST_MS),
+  clientWaitMs: wholeNumber(0, MOST_EXCUSED_MS),
   carryOvershoot: oneOf([true, false]),
   eventStreams: oneOf<EventStreams>(['header', 'whole']),
 } satisfies { [Name in keyof RouteWindow]-?: Option<unknown> }
@@ -265,9 +284,9 @@ export function guardedOverload(isOverloaded: () => boolean, clock: Clock): () =
 
 /** The general policy of a throttle. */
 export function generalPolicy(values: ThrottleValues): Policy {
-  const { limitMs = 18_000, windowMs = 60_000, name = 'default' } = values
+  const { limitMs = 18_000, windowMs = 60_000, name = 'default', concurrency = PLACES } = values
   const { clientWaitMs, carryOvershoot = false, eventStreams } = values
-  return checkedPolicy('', { limitMs, windowMs, name, clientWaitMs, carryOvershoot, eventStreams })
+  return checkedPolicy('', { limitMs, windowMs, name, concurrency, clientWaitMs, carryOvershoot, eventStreams })
 }
 
 /**
@@ -300,7 +319,14 @@ const DEFAULT_CLIENT_WAIT_LIMITS = 2
 
 /** A key of `routes` is the name of its window, too. */
 function checkedPolicy(option: string, policy: Policy): Policy {
-  const { windowMs, name, limitMs } = policy
+  const { limitMs, windowMs, name } = policy
+  if (typeof limitMs === 'number' && limitMs > mostLimitMs(windowMs)) {
+    const most = mostLimitMs(windowMs).toLocaleString('en')
+    throw optionError(
+      `${option}limitMs must be ${WINDOW_TABLE.limitMs.must}: at most ${most}; received ${shown(limitMs)}`,
+      RangeError,
+    )
+  }
   if (!isName(name)) throw optionError(`${option}name must be ${WINDOW_TABLE.name.must}; received ${shown(name)}`)
   if (windowMs < 1_000) warnOfShortWindow(option, windowMs)
   if (typeof limitMs === 'number' && limitMs > 0 && limitMs < 1_000 && windowMs >= 60_000)
@@ -325,18 +351,39 @@ function warnOfLowLimit(option: string, limitMs: number, windowMs: number): void
   )
 }
 
+/** So much a subject's requests can use in a window where 32 run at once. */
+export function mostLimitMs(windowMs: number): number {
+  return PLACES * windowMs
+}
+
 /**
- * The limit of a request, in microseconds.
+ * The limit of a request, in microseconds. A limit beyond the most that can be used counts as that, see `decide()`.
  *
- * @throws {TypeError | RangeError} where the app's function returns no number from 1 to 86,400,000
+ * @throws {TypeError | RangeError} where the app's function returns no number, or one below 0
  */
-export function requestLimitUs({ limitMs }: Policy, req: Request): number {
+export function requestLimitUs({ limitMs, windowMs }: Policy, req: Request): number {
   if (typeof limitMs === 'number') return limitMs * 1_000
   const limit: unknown = answeredAtOnce('limitMs', limitMs(req))
-  const message = `limitMs(req) must return a number from 1 to 86,400,000; it returned ${shown(limit)}`
-  if (typeof limit !== 'number') throw optionError(message)
-  if (!(limit >= 1 && limit <= MOST_MS)) throw optionError(message, RangeError)
-  return Math.round(limit * 1_000)
+  if (!(typeof limit === 'number' && limit >= 0)) throw badResult('limitMs(req)', 'a number from 0 to Infinity', limit)
+  return Math.round(Math.min(limit, mostLimitMs(windowMs)) * 1_000)
+}
+
+/**
+ * How many requests of the subject may run at once.
+ *
+ * @throws {TypeError | RangeError} where the app's function returns no whole number from 1 to 1,000
+ */
+export function requestConcurrency({ concurrency }: Policy, req: Request): number {
+  if (typeof concurrency === 'number') return concurrency
+  const most: unknown = answeredAtOnce('concurrency', concurrency(req))
+  const { is, must } = wholeNumber(1, MOST_AT_ONCE)
+  if (!is(most)) throw badResult('concurrency(req)', must, most)
+  return most as number
+}
+
+function badResult(call: string, must: string, result: unknown): Error {
+  const message = `${call} must return ${must}; it returned ${shown(result)}`
+  return optionError(message, typeof result === 'number' ? RangeError : TypeError)
 }
 
 /** Client waits that are excused to a subject in a window, in microseconds. */

@@ -17,7 +17,7 @@ import { exposeForInspection } from './introspection'
 import { checkMountOrder } from './mount-order'
 import { Overload } from './overload'
 import { type Policy, type ThrottleOptions, throttleOptions, waitRule } from './options'
-import { clientWaitUs, generalPolicy, requestLimitUs, routeEntries } from './options'
+import { clientWaitUs, generalPolicy, mostLimitMs, requestConcurrency, requestLimitUs, routeEntries } from './options'
 import { Registry } from './registry'
 import { RequestHold, ThrottledRequest, type ThrottleRules } from './request/request'
 import { StallSharing } from './request/stalls'
@@ -71,7 +71,7 @@ export interface Throttle extends Middleware {
 export interface AdviseOptions {
   /** The figures are of windows that end in so many hours, the present one included: 1 to 168. Default 24. */
   readonly hours?: number | undefined
-  /** Candidate limits, 1 to 86,400,000 ms each. Default: 0.5, 1, 2 and 5 times the present one. */
+  /** Candidate limits in milliseconds, 1 to 32 × the longest `windowMs` each. Default: 0.5, 1, 2 and 5 times the present one. */
   readonly limitsMs?: readonly number[] | undefined
 }
 
@@ -140,6 +140,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       if (subject !== undefined) warnOfMissingId(who, subject)
       const { policy, budgets, routes } = chosen
       const limitUs = requestLimitUs(policy, req)
+      const concurrency = requestConcurrency(policy, req)
       const account = budgets.payer(subjectKey(who), maxSubjects, req, now)
       request = ThrottledRequest.of(meter) ?? new ThrottledRequest(meter, req, res, next)
       if (request.has(account, budgets)) return next()
@@ -147,7 +148,19 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       const route = routes.of(req.method, fullPath(req))
       const order = isAddressSubject(who) ? orderCheck(req, subject) : undefined
       const excusedUs = clientWaitUs(policy, limitUs)
-      hold = new RequestHold(account, request, limitUs, excusedUs, rules, budgets, routes, route, who, order)
+      hold = new RequestHold(
+        account,
+        request,
+        limitUs,
+        concurrency,
+        excusedUs,
+        rules,
+        budgets,
+        routes,
+        route,
+        who,
+        order,
+      )
     } catch (err) {
       if (hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now) // of `req.ip`, which is undefined then
       return next(asError(err)) // a host that is not Express would let the process end
@@ -180,7 +193,8 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
 
   async function advise({ hours = 24, limitsMs }: AdviseOptions = {}): Promise<Advice[]> {
     optionRange('hours', hours, 1, HOURS_KEPT)
-    for (const limit of limitsMs ?? []) optionRange('limitsMs', limit, 1, 86_400_000)
+    const most = mostLimitMs(Math.max(...windows.map(({ policy }) => policy.windowMs)))
+    for (const limit of limitsMs ?? []) optionRange('limitsMs', limit, 1, most)
     return Promise.all(
       windows.map(async ({ policy, budgets }) =>
         adviceOf(policy, await budgets.usageUntilNow().read(hours, policy.windowMs), hours, dryRun, limitsMs),

@@ -53,9 +53,11 @@ export function limitsIn(text: string): number[] | undefined {
     const [, number, unit] = /^(\d{1,8}(?:\.\d+)?)(ms|s|m)$/.exec(one.trim()) ?? []
     return Math.round(Number(number) * { ms: 1, s: 1_000, m: 60_000 }[(unit ?? 'ms') as 'ms' | 's' | 'm'])
   })
-  return limits.every((limit) => limit >= 1 && limit <= 86_400_000) ? limits : undefined
+  return limits.every((limit) => limit >= 1 && limit <= MOST_LIMIT_MS) ? limits : undefined
 }
 
+/** 32 times the longest window, which is 31 days. */
+const MOST_LIMIT_MS = 32 * 31 * 86_400_000
 const count = (n: number) => n.toLocaleString('en')
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`
 const percent = (share: number) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 2 : 1)} %`

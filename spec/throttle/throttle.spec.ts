@@ -364,7 +364,7 @@ describe('throttle() passes to the error handler what a function of the app', ()
       'returns: NaN',
       'limitMs',
       () => NaN,
-      /^RangeError: limitMs\(req\) must return a number from 1 to .* returned NaN$/,
+      /^RangeError: limitMs\(req\) must return a number from 0 to .* returned NaN$/,
     ],
     ['returns: a promise that rejects', 'limitMs', failed, /^TypeError: limitMs returned a promise/],
     ['throws: null', 'limitMs', raise(null), /^Error: thrown: null$/],

@@ -1,4 +1,4 @@
-import type { Account } from './account'
+import { type Account, PLACES } from './account'
 import type { Hold, RefusalReason } from './hold'
 
 /** `start`: at once. `ask`: the store decides. `wait`: for room. Else it is refused. */
@@ -10,14 +10,17 @@ const UNHEARD_US = 2_000_000
 const LONG_OUTAGE_US = 1_000_000
 
 /**
- * Decides about a request that comes. In this order: used time over the limit refuses; an overloaded process refuses;
- * a full line refuses; a line is joined; a request that fits starts; any other asks the store, or waits.
+ * Decides about a request that comes. In this order: a limit of 0 refuses, and one without a limit passes; used time
+ * over the limit refuses; an overloaded process refuses; a full line refuses; a line is joined; a request that fits
+ * starts; any other asks the store, or waits.
  *
  * @param most how many of the subject's requests may wait
  */
 export function decide(account: Account, hold: Hold, most: number, now: number): Decision {
   const { server, waiting } = account
   const { limitUs } = hold
+  if (limitUs === 0) return 'spent'
+  if (limitUs >= PLACES * account.terms.windowUs) return 'start' // nobody could use it up: it was stated as Infinity
   if (server.isDown && server.isStarting) return 'wait'
   if (server.isDown && hold.wait.needsStore) return 'outage'
   const usedUs = account.usedUs(now)

@@ -1,7 +1,7 @@
 import type { HoldRecord } from './hold'
 
-/** Sums stay below this many µs, two years, so that numbers and records keep them whole. */
-const MOST_US = 2 ** 46
+/** Sums stay below this many µs, four years, so that numbers and records keep them whole. */
+const MOST_US = 2 ** 47
 /** A request that runs longer than its price is expected to take half as long again, and this much at least. */
 const LONGER_LEAST_US = 1_000
 

@@ -54,6 +54,7 @@ export class RequestHold extends HoldRecord {
     account: Account,
     owner: ThrottledRequest,
     limitUs: number,
+    concurrency: number,
     clientWaitUs: number,
     readonly rules: ThrottleRules,
     readonly budgets: Budgets,
@@ -62,7 +63,7 @@ export class RequestHold extends HoldRecord {
     readonly subject: string,
     readonly orderCheck: OrderCheck | undefined,
   ) {
-    super(account, owner, limitUs, clientWaitUs, rules.wait, rules.load)
+    super(account, owner, limitUs, clientWaitUs, rules.wait, rules.load, concurrency)
   }
 
   /** The subject's account, in the window open now: another one where it was let go of since. */
