@@ -5,17 +5,16 @@ import { C as Clock } from "./shared/clock.js";
 import { Request, Router, ErrorRequestHandler } from "express";
 import { P as Placement } from "./shared/credentials.js";
 import { R as RedisClient } from "./shared/redis-client.js";
-import { C as CheckClaims, R as ReadSession, S as Session, U as UnauthenticatedMark } from "./shared/session.js";
-export { A as Auth, a as Claims, b as ClientSession, c as SessionIdentity, T as TokenFacts, d as UnauthenticatedSession, e as UserSession } from "./shared/session.js";
-import { F as FetchFunction } from "./shared/fetch-json.js";
-export { a as FetchInit, b as FetchedResponse } from "./shared/fetch-json.js";
-import { I as IssuerOptions, T as TokenOptions, A as Audience } from "./shared/trusted-issuer.js";
-export { C as ClaimPath, R as RequiredValues, a as Tenants } from "./shared/trusted-issuer.js";
-import { K as KeyMaterial, A as Algorithm } from "./shared/key-options.js";
-export { F as FindKey, J as Jwk, a as KeyOptions, S as Secret } from "./shared/key-options.js";
+import { I as IssuerOptions } from "./shared/trusted-issuer.js";
+export { A as Audience, C as ClaimPath, a as IntrospectionOptions, R as RequiredValues, T as Tenants, b as TokenOptions, V as VerifyToken } from "./shared/trusted-issuer.js";
+import { S as Session, U as UnauthenticatedMark } from "./shared/session.js";
+export { A as Auth, C as CheckClaims, a as Claims, b as ClientSession, R as ReadSession, c as SessionIdentity, T as TokenFacts, d as UnauthenticatedSession, e as UserSession } from "./shared/session.js";
+import { A as Algorithm } from "./shared/key-options.js";
+export { F as FindKey, J as Jwk, K as KeyMaterial, a as KeyOptions, S as Secret } from "./shared/key-options.js";
 import { D as Dialect } from "./shared/budget-of.js";
 export { A as AuthenticatedRequest, B as BudgetJson, R as RequestBudget, S as SessionProperty, b as budgetOf } from "./shared/budget-of.js";
 import { IncomingMessage } from "node:http";
+export { F as FetchFunction, a as FetchInit, b as FetchedResponse } from "./shared/fetch-json.js";
 export { J as JsonObject } from "./shared/json.js";
 import "http-errors";
 import "node:crypto";
@@ -42,14 +41,6 @@ interface DpopOptions {
     readonly nonceSecret?: string | Uint8Array | undefined;
     readonly origin?: string | readonly string[] | undefined;
 }
-interface ClientCredentials {
-    readonly clientId?: string | undefined;
-    readonly clientSecret?: string | undefined;
-    readonly clientAuth?: "basic" | "post" | "none" | undefined;
-    readonly privateKey?: KeyMaterial | undefined;
-    readonly clientAssertion?: (() => string | Promise<string>) | undefined;
-    readonly token?: (() => string | Promise<string>) | undefined;
-}
 interface KeyControl {
     ready(): Promise<void>;
     reload(): Promise<void>;
@@ -60,47 +51,6 @@ interface IssuerKey {
     readonly kid: string | undefined;
     readonly algorithms: readonly Algorithm[];
 }
-interface IntrospectionOptions extends ClientCredentials {
-    readonly endpoint: string;
-    readonly cacheSec?: number | undefined;
-}
-type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined;
-type OpaqueOptions = {
-    readonly introspection: IntrospectionOptions;
-    readonly verify?: undefined;
-} | {
-    readonly verify: VerifyToken;
-    readonly introspection?: undefined;
-};
-type KeyOption = "key" | "keys" | "secret" | "jwksUri";
-type IntrospectedIssuerOptions = TokenOptions & {
-    readonly introspection: IntrospectionOptions;
-} & {
-    readonly [name in KeyOption]?: undefined;
-};
-type IssuersOptions = (IssuerOptions & {
-    readonly issuers?: undefined;
-    readonly introspection?: undefined;
-    readonly verify?: undefined;
-}) | (TokenOptions & OpaqueOptions & {
-    readonly [name in KeyOption | "issuers"]?: undefined;
-}) | ({
-    readonly issuers: readonly (IssuerOptions | IntrospectedIssuerOptions)[];
-    readonly audience?: Audience | undefined;
-    readonly checkClaims?: CheckClaims | undefined;
-    readonly session?: ReadSession | undefined;
-    readonly fetch?: FetchFunction | undefined;
-    readonly issuer?: undefined;
-    readonly introspection?: undefined;
-    readonly verify?: undefined;
-} & {
-    readonly [name in KeyOption]?: undefined;
-});
-interface CacheOptions {
-    readonly cache?: {
-        readonly maxTokens: number;
-    } | false | undefined;
-}
 interface RevocationSource {
     state(session: Session): "valid" | "revoked" | {
         readonly unavailable: unknown;
@@ -109,7 +59,11 @@ interface RevocationSource {
 type ScopeNeeded = string | readonly string[] | {
     readonly any: readonly string[];
 };
-type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
+interface BearerOptions extends IssuerOptions, DenyOptions {
+    readonly issuers?: readonly IssuerOptions[] | undefined;
+    readonly cache?: {
+        readonly maxTokens: number;
+    } | false | undefined;
     readonly scope?: ScopeNeeded | undefined;
     readonly acr?: string | readonly string[] | undefined;
     readonly optional?: boolean | undefined;
@@ -122,7 +76,7 @@ type BearerOptions = IssuersOptions & CacheOptions & DenyOptions & {
     readonly maxTokenLength?: number | undefined;
     readonly warnings?: boolean | undefined;
     readonly clock?: Clock | undefined;
-};
+}
 interface BearerHandler extends Middleware, KeyControl {
     readonly check: (token: unknown, options?: {
         readonly resource?: string | undefined;
@@ -202,5 +156,5 @@ interface ServiceUnavailableOptions extends ErrorResponseOptions {
     readonly log?: ((err: unknown, req: Request) => unknown) | undefined;
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
-export { Algorithm, Audience, CheckClaims, Clock, DenyOptions, Dialect, ErrorResponseOptions, FetchFunction, IssuerOptions, KeyMaterial, Middleware, Placement, ReadSession, RedisClient, Session, ThrottleStore, TokenOptions, UnauthenticatedMark, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireBearer, requireScope, requireStepUp, serviceUnavailable, sessionOf, throttleTest };
-export type { AllowUnauthenticatedOptions, BearerEvent, BearerHandler, BearerOptions, CacheOptions, DpopOptions, IntrospectedIssuerOptions, IntrospectionOptions, IssuerKey, IssuersOptions, KeyControl, OpaqueOptions, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RevocationSource, ScopeNeeded, ServiceUnavailableOptions, StepUpOptions, TokenSource, VerifyToken };
+export { Algorithm, Clock, DenyOptions, Dialect, ErrorResponseOptions, IssuerOptions, Middleware, Placement, RedisClient, Session, ThrottleStore, UnauthenticatedMark, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireBearer, requireScope, requireStepUp, serviceUnavailable, sessionOf, throttleTest };
+export type { AllowUnauthenticatedOptions, BearerEvent, BearerHandler, BearerOptions, DpopOptions, IssuerKey, KeyControl, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RevocationSource, ScopeNeeded, ServiceUnavailableOptions, StepUpOptions, TokenSource };

@@ -3,10 +3,13 @@ import { S as Session } from "./session.js";
 import { IncomingMessage } from "node:http";
 type Dialect = "familysearch" | "standard";
 type McpAuthInfo = import("@modelcontextprotocol/sdk/server/auth/types.js").AuthInfo;
-type McpSession = McpAuthInfo & {
+type OwnOfSession = {
     kind?: undefined;
     issuer?: undefined;
     sub?: undefined;
+    userId?: undefined;
+};
+type McpSession = McpAuthInfo & OwnOfSession & {
     scope?: any;
     claims?: any;
 };

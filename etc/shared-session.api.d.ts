@@ -19,10 +19,12 @@ type UserSession = AnySession & {
 type ClientSession = AnySession & {
     readonly kind: "client";
     readonly clientId: string;
+    readonly userId?: undefined;
 };
 type UnauthenticatedSession = AnySession & {
     readonly kind: "unauthenticated";
     readonly clientId: string;
+    readonly userId?: undefined;
 };
 type Session = UserSession | ClientSession | UnauthenticatedSession;
 type Auth = Session;

@@ -150,7 +150,7 @@ interface Report {
     readonly held: number;
     readonly running: number;
     readonly excused: number;
-    readonly added: number;
+    readonly unseen: number;
     readonly strain: number;
     readonly carried: number;
     readonly hasNews: boolean;
@@ -178,7 +178,7 @@ interface AnswerFigures {
     readonly aheadOfOthers: number;
     readonly running: number;
     readonly excused: number;
-    readonly added: number;
+    readonly unseen: number;
     readonly strain: number;
     readonly granted: number;
     readonly count: number;

@@ -1,6 +1,6 @@
 // Written by npm run api-report. Do not edit.
 import { F as FetchFunction } from "./fetch-json.js";
-import { A as Algorithm, a as KeyOptions } from "./key-options.js";
+import { A as Algorithm, K as KeyMaterial, a as KeyOptions } from "./key-options.js";
 import { C as CheckClaims, R as ReadSession } from "./session.js";
 type ClaimPath = string | readonly string[];
 type Tenants = readonly string[] | ((tenant: string) => boolean | Promise<boolean>);
@@ -31,5 +31,21 @@ interface TokenOptions {
     readonly allowHttp?: boolean | undefined;
 }
 type RequiredValues = Readonly<Record<string, string | number | boolean | readonly (string | number | boolean)[]>>;
-type IssuerOptions = TokenOptions & KeyOptions;
-export type { Audience as A, ClaimPath as C, IssuerOptions as I, RequiredValues as R, TokenOptions as T, Tenants as a };
+interface ClientCredentials {
+    readonly clientId?: string | undefined;
+    readonly clientSecret?: string | undefined;
+    readonly clientAuth?: "basic" | "post" | "none" | undefined;
+    readonly privateKey?: KeyMaterial | undefined;
+    readonly clientAssertion?: (() => string | Promise<string>) | undefined;
+    readonly token?: (() => string | Promise<string>) | undefined;
+}
+interface IntrospectionOptions extends ClientCredentials {
+    readonly endpoint: string;
+    readonly cacheSec?: number | undefined;
+}
+type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined;
+interface IssuerOptions extends TokenOptions, KeyOptions {
+    readonly introspection?: IntrospectionOptions | undefined;
+    readonly verify?: VerifyToken | undefined;
+}
+export type { Audience as A, ClaimPath as C, IssuerOptions as I, RequiredValues as R, Tenants as T, VerifyToken as V, IntrospectionOptions as a, TokenOptions as b };

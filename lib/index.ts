@@ -23,12 +23,6 @@ export type { FindKey, Jwk, KeyMaterial, KeyOptions, Secret } from './bearer/key
 export type { Algorithm } from './bearer/keys/algorithm'
 export type { IssuerOptions } from './bearer/issuers/trusted-issuer'
 export type { IssuerKey, KeyControl } from './bearer/issuers/token-verifier'
-export type {
-  CacheOptions,
-  IntrospectedIssuerOptions,
-  IssuersOptions,
-  OpaqueOptions,
-} from './bearer/issuers/verifier-options'
 export type { IntrospectionOptions } from './bearer/issuers/introspection'
 export type { VerifyToken } from './bearer/issuers/opaque-tokens'
 export type { RevocationSource } from './bearer/revocation/revocation-source'

@@ -10,6 +10,7 @@ import { isSecureUrl } from '../http/fetch/secure-url'
 import type { BearerOptions } from './bearer-options'
 import { ACR_OPTION, type ChallengeOptions, isChallengeText } from './challenge'
 import { type TokenSource, type TokenSources, tokenSources } from './credentials/token-sources'
+import { LINES } from './claims/claim-options'
 import { type DpopCheck, type DpopOptions, dpopCheck } from './dpop/dpop-check'
 import { issuerWarnings } from './issuer-warnings'
 import type { TokenVerifier } from './issuers/token-verifier'
@@ -74,7 +75,7 @@ const TABLE = {
  * @throws {TypeError|RangeError} naming the option that is missing, unknown, contradictory or wrong
  */
 export function bearerConfig(options: BearerOptions, env: NodeJS.ProcessEnv): BearerConfig {
-  const values = readOptions('requireBearer()', options, TABLE)
+  const values = readOptions('requireBearer()', options, TABLE, LINES)
   const {
     realm,
     resourceMetadata,

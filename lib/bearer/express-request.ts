@@ -9,8 +9,9 @@ type McpAuthInfo = import('@modelcontextprotocol/sdk/server/auth/types.js').Auth
  * What {@link Session} may also be where MCP's SDK declares `req.auth` of its own: TypeScript accepts the two declarations
  * only if the SDK's type fits into ours. `sessionOf(req)` returns our session then.
  */
+type OwnOfSession = { kind?: undefined; issuer?: undefined; sub?: undefined; userId?: undefined }
 // eslint-disable-next-line -- any: what a session always has must not become optional
-type McpSession = McpAuthInfo & { kind?: undefined; issuer?: undefined; sub?: undefined; scope?: any; claims?: any }
+type McpSession = McpAuthInfo & OwnOfSession & { scope?: any; claims?: any }
 
 /**
  * Properties that `express-tollgate` adds to Express's `Request`. If another package or the app declares `auth` on the

@@ -51,10 +51,6 @@ export function optionNames(factory: string, options: unknown, known: readonly s
   }
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
-    const ambiguous = Object.hasOwn(AMBIGUOUS, name) ? AMBIGUOUS[name] : undefined
-    if (ambiguous && known.includes(ambiguous.instead)) {
-      throw optionError(`${factory} has no option ${JSON.stringify(name)}: ${ambiguous.line}`)
-    }
     const peer = ownEntry(PEERS, name)
     const guide = peer === undefined ? '' : `. It is an option of ${peer}: ${migrationGuide(peer)}`
     const line = ownEntry(lines, name)
@@ -88,24 +84,9 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   handler: 'onDenied',
   message: 'onDenied',
   statusCode: 'onDenied',
-  issuerBaseURL: 'issuer',
-  tokenSigningAlg: 'algorithms',
-  clockTolerance: 'clockToleranceSec',
-  maxTokenAge: 'maxTokenAgeSec',
   maxAgeSec: 'maxProofAgeSec',
   acrValues: 'acr',
-  credentialsRequired: 'optional',
-  authRequired: 'optional',
-  getToken: 'tokenFrom',
-  isRevoked: 'revocation',
 }
-
-/** Names with two readings here: what to write for each, where a factory has the option `instead`. */
-const AGE = {
-  instead: 'maxTokenAgeSec',
-  line: 'write maxTokenAgeSec for the age of the token (iat), or requireStepUp({ maxAgeSec }) for the time since the login (auth_time)',
-}
-const AMBIGUOUS: Readonly<Record<string, typeof AGE>> = { maxAgeSec: AGE, maxAge: AGE }
 
 /** Packages that have a migration guide, by their options. */
 const PEERS: Readonly<Record<string, string>> = {

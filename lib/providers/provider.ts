@@ -15,7 +15,10 @@ import { isThenable } from '../http/callback'
 import { optionError } from '../http/help'
 import { defined, shown } from '../http/options'
 
-/** What may be said of any provider's tokens beside what its preset says, such as `key` or `clockToleranceSec`. */
+/**
+ * What may be said of any provider's tokens beside what its preset says, such as `key`, `introspection` or
+ * `clockToleranceSec`.
+ */
 export type ProviderOptions = Partial<IssuerOptions>
 
 /** A claim as text; undefined where it is anything else. */
@@ -45,13 +48,14 @@ export function isOr(claim: unknown, wanted: string | undefined): boolean {
  * @throws {TypeError} naming the option that would remove a check of the preset
  */
 export function preset(facts: ProviderOptions, more: ProviderOptions = {}): IssuerOptions {
-  const { jwksUri, ...rest } = facts
+  const { jwksUri, typ, algorithms, ...rest } = facts
   const added = defined(more)
+  const isAsked = 'introspection' in added || 'verify' in added // then nobody looks at a signature
   const hasOwnKeys = ['key', 'keys', 'secret'].some((name) => name in added)
-  const keys = !hasOwnKeys && jwksUri !== undefined && { jwksUri }
+  const signed = isAsked ? {} : defined({ typ, algorithms, jwksUri: hasOwnKeys ? undefined : jwksUri })
   const toJoin = Object.entries(JOINED).filter(([name]) => name in added || name === 'checkClaims')
   const joined = toJoin.map(([name, join]) => [name, join(facts, added)] as const)
-  return { ...rest, ...keys, ...added, ...defined(Object.fromEntries(joined)) }
+  return { ...rest, ...signed, ...added, ...defined(Object.fromEntries(joined)) }
 }
 
 type Join<Name extends keyof ProviderOptions> = (facts: ProviderOptions, more: ProviderOptions) => ProviderOptions[Name]

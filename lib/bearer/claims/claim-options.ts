@@ -10,7 +10,7 @@ import {
   option,
   wholeNumber,
 } from '../../http/option-table'
-import { optionOneOf, shown } from '../../http/options'
+import { type RightLines, optionOneOf, shown } from '../../http/options'
 import type { Algorithm } from '../keys/algorithm'
 import { type ClaimPath, isClaimPath } from '../session/claim-path'
 import type { CheckClaims, ReadSession } from '../session/session'
@@ -135,6 +135,30 @@ export const TOKEN_TABLE = {
 /** Values of {@link TOKEN_TABLE}. */
 export type TokenValues = OptionValues<typeof TOKEN_TABLE>
 
+const AGE =
+  'write maxTokenAgeSec for the age of the token (iat), or requireStepUp({ maxAgeSec }) for the time since the login ' +
+  '(auth_time)'
+
+/** What to write in place of options of other packages, and of names with two readings. */
+export const LINES: RightLines = {
+  maxAgeSec: AGE,
+  maxAge: AGE,
+  maxTokenAge: 'write maxTokenAgeSec: 3600, in seconds',
+  clockTolerance: 'write clockToleranceSec: 5, in seconds',
+  issuerBaseURL:
+    "write issuer: 'https://acme.eu.auth0.com/', as iss of the tokens has it, mostly with a slash at the end",
+  tokenSigningAlg: "write algorithms: ['HS256'], a list; most need none, as each key is for its own algorithm",
+  strict: "write typ: 'at+jwt', and requiredClaims: ['client_id', 'jti']",
+  validators: 'write requiredClaims: { claim: value }, or checkClaims: (claims) => true',
+  mcd: 'write issuers: [{ issuer, audience }, { issuer, audience }]',
+  authRequired: 'write optional: true in place of authRequired: false',
+  credentialsRequired: 'write optional: true in place of credentialsRequired: false',
+  getToken: 'write tokenFrom: (req) => the token or undefined; the Authorization field is read anyway',
+  isRevoked: "write revocation: redisRevocations(redis), or revocation: { state: (session) => 'valid' }",
+  requestProperty: 'leave it out: sessionOf(req) returns the session',
+  onExpired: "write onDenied: (err, req, res, next) => next(err), where err.reason is 'expired'",
+}
+
 /** Defaults of options. */
 export interface IssuerDefaults {
   readonly issuer?: string | undefined
@@ -177,7 +201,10 @@ export function claimPolicy(
 function issuerNames(given: unknown): readonly string[] {
   const names = typeof given === 'string' ? [given] : given
   if (isTexts(names)) return [...(names as readonly string[])]
-  throw optionError(`issuer is missing: give it, or set ISSUER_BASE_URL; received ${shown(given)}`)
+  throw optionError(
+    `issuer is missing: give it as iss of the tokens says it, or set ISSUER_BASE_URL; received ${shown(given)}. One ` +
+      "needs both: requireBearer({ issuer: 'https://ident.example.org', audience: 'https://api.example.org' })",
+  )
 }
 
 /** Lists of audiences, one of each of which is needed; empty if another check replaces this one. */
@@ -191,7 +218,9 @@ function audiences(
   const { checkedBy, all } = (given ?? {}) as { checkedBy?: unknown; all?: unknown }
   if (Array.isArray(all) && all.length > 0) return all.flatMap((one) => audiences(one, clients, opaque))
   if (Array.isArray(given) || checkedBy === undefined) {
-    throw optionError(`audience is missing: give a text or a list of texts, or set AUDIENCE; received ${shown(given)}`)
+    throw optionError(
+      `audience is missing: give aud of the tokens, a text or a list of texts, or set AUDIENCE; received ${shown(given)}`,
+    )
   }
   optionOneOf('audience.checkedBy', checkedBy, ['clients', 'issuer', 'introspection', 'verify'])
   if (checkedBy === 'clients' && clients === undefined) {

@@ -16,10 +16,23 @@ import { isRefusal } from '../refusal/refusal'
 import type { FairQueue } from '../../http/fair-queue'
 import { issuerCalls } from '../../http/fetch/issuer-calls'
 import { discovered } from './discovery'
+import type { IntrospectionOptions } from './introspection'
+import type { VerifyToken } from './opaque-tokens'
 import { type IssuerKeys, tenantKeys } from './tenant-keys'
 
-/** One issuer of several. */
-export type IssuerOptions = TokenOptions & KeyOptions
+/** One issuer: which of its tokens are accepted, and how they are checked. */
+export interface IssuerOptions extends TokenOptions, KeyOptions {
+  /**
+   * The issuer's endpoint that says whether a token is active (RFC 7662), in place of keys:
+   * `{ endpoint: 'https://ident.example.org/introspect', clientId, clientSecret }`.
+   */
+  readonly introspection?: IntrospectionOptions | undefined
+  /**
+   * Function of the app that returns the claims of an opaque token, or undefined for an invalid one, in place of keys:
+   * `(token) => sessions.get(token)`. It may be async. If it throws: 503.
+   */
+  readonly verify?: VerifyToken | undefined
+}
 
 /** The options of {@link KeyOptions}, and rules for keys. */
 export const KEY_TABLE = {
@@ -190,7 +203,11 @@ function allowed(algorithms: unknown, given: string): readonly Algorithm[] {
   }
   for (const algorithm of algorithms as unknown[]) {
     if ((family as readonly unknown[]).includes(algorithm)) continue
-    throw optionError(`algorithms must be among ${family.join(', ')} here; received ${shown(algorithm)}`)
+    const other =
+      given === 'secret'
+        ? "; for public keys write key, or jwksUri where jwks-rsa's expressJwtSecret() was, in place of secret"
+        : ''
+    throw optionError(`algorithms must be among ${family.join(', ')} here; received ${shown(algorithm)}${other}`)
   }
   return [...(algorithms as Algorithm[])]
 }

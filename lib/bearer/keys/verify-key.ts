@@ -99,7 +99,9 @@ export function keyFromMaterial(material: KeyObject | string, algorithms: readon
  */
 export function keyFromSecret(secret: Secret, algorithm: Algorithm): VerifyKey {
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array) && !(secret instanceof KeyObject)) {
-    throw new KeyProblem('it is no text, bytes or KeyObject')
+    const isFunction = typeof secret === 'function'
+    const others = "for jwks-rsa's expressJwtSecret({ jwksUri }) write jwksUri, for a function that finds keys keys"
+    throw new KeyProblem(isFunction ? `it is a function: ${others}` : 'it is no text, bytes or KeyObject')
   }
   const key =
     secret instanceof KeyObject ? secret : createSecretKey(typeof secret === 'string' ? Buffer.from(secret) : secret)

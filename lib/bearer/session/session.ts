@@ -30,6 +30,7 @@ type AnySession = {
 export type UserSession = AnySession & {
   readonly kind: 'user'
   readonly sub: string
+  /** The user's id: `sub`, or what the preset or the option `session` says. Unique within one issuer only. */
   readonly userId: string
   /** Client ID of the app; an empty text if the token names none. */
   readonly clientId: string
@@ -39,15 +40,19 @@ export type UserSession = AnySession & {
 export type ClientSession = AnySession & {
   readonly kind: 'client'
   readonly clientId: string
+  /** There is no user. */
+  readonly userId?: undefined
 }
 
 /** Session of an app without a user. */
 export type UnauthenticatedSession = AnySession & {
   readonly kind: 'unauthenticated'
   readonly clientId: string
+  /** There is no user. */
+  readonly userId?: undefined
 }
 
-/** Session of a token: `req.auth`. It has `userId` if `kind` is `user`. */
+/** Session of a token: `req.auth`. Its `userId` is undefined unless `kind` is `user`. */
 export type Session = UserSession | ClientSession | UnauthenticatedSession
 
 /** {@link Session} under the name of its property. */

@@ -380,12 +380,32 @@ describe('requireBearer({ issuers }) with introspection in one of them', () => {
     assert.deepEqual(served.state.fetches, ['/keys'])
   })
 
+  it('take a function of the app in the place of an endpoint', async () => {
+    const seen: string[] = []
+    const verify = (token: string) => (
+      seen.push(token),
+      token === 'api-key' ? { sub: 'ada', aud: audience } : undefined
+    )
+    const issuers = [keyed, { issuer, audience, verify }]
+    const { url } = await serve(express().use(requireBearer({ issuers }), (req, res) => void res.json(req.auth)))
+    const ask = async (token: string) => {
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+      return answer.ok ? ((await answer.json()) as { issuer: string }).issuer : answer.status
+    }
+    assert.deepEqual([await ask('api-key'), await ask('other')], [issuer, 401])
+    assert.deepEqual(seen, ['api-key', 'other'])
+  })
+
   it('throws at startup where two are asked, or one has keys too', () => {
     const introspection = { endpoint: 'https://as.test/introspect', clientId: 'a', clientSecret: 'b' }
     const asked = { issuer, audience, introspection }
     for (const [issuers, message] of [
-      [[asked, { ...asked, issuer: other }], /issuers may have introspection once/],
+      [[asked, { ...asked, issuer: other }], /issuers may have introspection or verify once/],
       [[{ ...asked, key: pair.publicKey }], /issuers\[0\]: introspection and key contradict/],
+      [
+        [asked, { issuer: other, audience, verify: () => undefined }],
+        /issuers\[1\]: issuers may have introspection or/,
+      ],
       [[{ ...asked, tenants: ['x'] }], /issuers\[0\]: introspection and tenants contradict/],
       [[keyed, { ...asked, typ: 'at+jwt' }], /issuers\[1\]: introspection and typ contradict/],
       [[{ ...asked, introspection: { ...introspection, endpoint: 'x' } }], /issuers\[0\]: introspection\.endpoint/],
@@ -469,10 +489,7 @@ describe('requireBearer({ verify })', () => {
 
   it('throws at startup', () => {
     assert.throws(() => requireBearer({ issuer, audience, verify: 'x' as never }), /verify must be a function/)
-    assert.throws(
-      () => requireBearer({ issuer, audience, verify: () => null, key: 'x' } as never),
-      /verify and key contradict/,
-    )
+    assert.throws(() => requireBearer({ issuer, audience, verify: () => null, key: 'x' }), /verify and key contradict/)
   })
 })
 

@@ -315,6 +315,19 @@ describe('presets of express-tollgate/providers', () => {
     for (const own of [{ key: publicKey }, { keys: [publicKey] }, { secret: 's' }]) assert.equal(at(own), undefined)
   })
 
+  it('ask an endpoint or a function of the app in place of keys, and check what it says as before', async () => {
+    const asked = (said: object) => keycloak({ realm, audience, more: { verify: () => said } })
+    const good = { iss: realm.slice(0, -1), aud: audience, sub: 'ada', azp: 'web', sid: 's', typ: 'Bearer' }
+    const presets = {
+      entra: entra({ tenant: tid, audience, more: { verify: () => undefined } }),
+      logto: logto({ domain, audience, more: { verify: () => undefined } }),
+      firebase: firebase({ project: 'acme', more: { verify: () => undefined } }),
+    }
+    for (const preset of Object.values(presets)) assert.ok(requireBearer(preset))
+    assert.equal((await requireBearer(asked(good)).check('opaque')).userId, 'ada')
+    await assert.rejects(requireBearer(asked({ ...good, typ: 'Refresh' })).check('opaque'), { reason: 'claim_check' })
+  })
+
   it('entra() asks for a tenant’s id where it was given its domain, which no token has', () => {
     for (const of of [{ tenant: 'acme.onmicrosoft.com' }, { tenants: [tid, 'acme.example'] }]) {
       assert.throws(() => entra({ ...of, audience }), /entra\(\) needs the id of a tenant.*received 'acme\./)
