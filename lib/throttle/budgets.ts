@@ -2,8 +2,8 @@ import type { Request } from 'express'
 import { type Clock, Watch, nowUs, wallOffsetUs } from '../http/clock'
 import { UsageLog } from '../advisor/usage-log'
 import type { Account, AccountTerms } from './budget/account'
-import { type Decision, decide } from './budget/decide'
-import type { Hold } from './budget/hold'
+import { type Decision, decide, decideAfterwards } from './budget/decide'
+import type { Hold, HoldRecord, RefusalReason } from './budget/hold'
 import { endLine, mostWaiting, serveLine } from './budget/line'
 import { Subjects } from './budget/subjects'
 import { WindowClock, memoryServer } from './budget/window-clock'
@@ -133,10 +133,26 @@ export class Budgets implements StoredPolicy {
     return decision
   }
 
-  /** Lets a request in that was refused, whatever the figures say. */
-  admitAnyway(hold: Hold): void {
-    hold.account.begin(hold, 0)
-    linkOf(hold.account)?.activate(hold.account)
+  /**
+   * Lets a request of a dry run in at once, whatever the decision, and tells what it would have been where that is certain.
+   *
+   * @param mayWait requests that do not fit would have waited
+   * @param tell called with the reason of the refusal, later where the store was to decide
+   */
+  rehearse(hold: HoldRecord, mayWait: boolean, now: number, tell: (reason: RefusalReason, now: number) => void): void {
+    const { account } = hold
+    account.ask(hold, now)
+    const decision = decide(account, hold, 0, now)
+    const isRefused = decision !== 'start' && decision !== 'ask' && decision !== 'wait'
+    if (isRefused && (!mayWait || decision === 'spent' || decision === 'overload')) tell(decision, now)
+    account.begin(hold, isRefused ? 0 : undefined)
+    linkOf(account)?.activate(account)
+    if (decision !== 'ask') return
+    void this.refresh(account.subject).then((newest) => {
+      const later = nowUs(this.#clock)
+      const reason = decideAfterwards(newest, hold, mayWait, later)
+      if (reason !== undefined) tell(reason, later)
+    })
   }
 
   /** A request has ended: it pays for what it took. */

@@ -144,7 +144,10 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
    * one that has waited for its answer for 1 s. Default `local`.
    */
   readonly onOutage?: 'local' | 'closed' | undefined
-  /** Measures, charges and reports as usual, but refuses no request. Default false. */
+  /**
+   * Measures, charges and reports as usual, but refuses no request, has none wait, and sets no response field: clients see
+   * nothing of it. Default false.
+   */
   readonly dryRun?: boolean | undefined
   /**
    * Whether the users who ask for most are refused with 503 while the process is overloaded. `true`, or when it counts as

@@ -127,8 +127,10 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     if (!isPlaced) checkMountOrder(throttle, req, res)
     isPlaced = true
     const now = nowUs(clock)
+    const isMeasured = !dryRun || Meter.on(res) !== undefined
     const meter = Meter.of(res, clock, now)
-    if (!headers.processingTime) meter.isTimeHidden = true
+    if (!dryRun) meter.isTimeHidden = !headers.processingTime
+    else if (!isMeasured) meter.isTimeHidden = true // clients see nothing of a dry run
     let request: ThrottledRequest
     let hold: RequestHold
     try {

@@ -442,15 +442,6 @@ describe('throttle() holds time for requests in flight', () => {
 })
 
 describe('throttle() as an operator sees it', () => {
-  it('refuses nobody in a dry run, and measures and says all the same', async (t) => {
-    const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, dryRun: true, clock })))
-    await get('/work/1500')
-    assert.deepEqual(
-      [(await get('/work/100')).status, ...throttleFields(await get('/work/1'))],
-      [200, 1, 1_000, 1_601, 0],
-    )
-  })
-
   it('sets the RateLimit fields where asked, with the unit named, and leaves X-THROTTLE out where asked', async (t) => {
     const headers = { throttle: false, rateLimit: true }
     const { get } = await appWith(t, (app, clock) => app.use(throttle({ ...WINDOW, headers, clock })))

@@ -22,7 +22,7 @@ export function processingTime(options: ProcessingTimeOptions = {}): Middleware 
   checkClock(clock)
 
   return function processingTime(_req, res, next) {
-    Meter.of(res, clock)
+    Meter.of(res, clock).isTimeHidden = false
     next()
   }
 }

@@ -1,5 +1,5 @@
 import { type Account, PLACES } from './account'
-import type { Hold, RefusalReason } from './hold'
+import type { Hold, HoldRecord, RefusalReason } from './hold'
 
 /** `start`: at once. `ask`: the store decides. `wait`: for room. Else it is refused. */
 export type Decision = 'start' | 'ask' | 'wait' | RefusalReason
@@ -68,6 +68,28 @@ export function decideWaiting(
   if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
   if (now >= hold.waitsUntil) return noRoom(account, hold, usedUs, isAlone)
   return before < wait.perSubject ? 'wait' : isAlone ? 'outage' : 'queue'
+}
+
+/**
+ * Why the store would have refused a request of a dry run, which runs meanwhile, by its newest figures. Undefined where it
+ * would not have, or where the request might have waited for room.
+ *
+ * @param mayWait requests that do not fit wait
+ */
+export function decideAfterwards(
+  account: Account,
+  hold: HoldRecord,
+  mayWait: boolean,
+  now: number,
+): RefusalReason | undefined {
+  const { limitUs } = hold
+  const { own, others } = account
+  const usedUs = account.usedUs(now)
+  if (usedUs - hold.takenUs(now) > limitUs) return 'spent'
+  const beside = own.live + others.running - 1
+  if (mayWait || beside <= 0) return undefined
+  if (!account.hasPlace(hold, usedUs, beside)) return 'concurrency'
+  return usedUs + account.reservedUs(now) > limitUs ? 'reserved' : undefined
 }
 
 function noRoom(account: Account, hold: Hold, usedUs: number, isAlone: boolean): RefusalReason {

@@ -128,6 +128,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   /** Asks for time in one more window: lets the request pass, has it wait, or answers it. */
   admit(hold: RequestHold, next: NextFunction, now: number): void {
     this.#next = next
+    if (hold.rules.dryRun) return this.#rehearse(hold, now)
     const decision = hold.budgets.admit(hold, now)
     if (decision === 'ask' || decision === 'wait') this.#wait(hold, now)
     else this.#proceed(hold, decision, now)
@@ -161,23 +162,26 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   }
 
   #proceed(hold: RequestHold, end: Decision | WaitEnd, now: number): void {
-    const { onOutage, dryRun } = hold.rules
+    if (end === 'start') return this.#pass(hold, now)
     if (end === 'gone') return void this.#release(now)
     if (end === 'closed') return this.#deny(hold, unavailable(CLOSED_RETRY_SEC), CLOSED_RETRY_SEC, undefined, now)
-    const isUnavailable = onOutage === 'closed' && (end === 'outage' || (dryRun && hold.account.server.isDown))
-    if (isUnavailable && dryRun && channels.refused.hasSubscribers) this.#emitRefused(hold, 503, OUTAGE_RETRY_SEC)
-    else if (isUnavailable && !dryRun) {
+    if (end === 'outage' && hold.rules.onOutage === 'closed') {
       hold.budgets.finish(hold, now)
       return this.#deny(hold, unavailable(OUTAGE_RETRY_SEC), OUTAGE_RETRY_SEC, undefined, now)
     }
-    if (end === 'start') return this.#pass(hold, now)
-    const refusal = refusalOf(hold, end as Refusal['reason'], hold.budgets.name, now)
-    if (!dryRun) return this.#refuse(hold, refusal, now)
-    // A dry run does not wait: whether a request that does not fit now would have been refused is not known.
-    const isCertain = end === 'spent' || end === 'overload' || hold.rules.isWaitRefused
-    if (!isUnavailable && isCertain && channels.refused.hasSubscribers)
-      this.#emitRefused(hold, end === 'overload' ? 503 : 429, wholeSeconds(refusal.retryAfterUs), refusal)
-    hold.budgets.admitAnyway(hold)
+    this.#refuse(hold, refusalOf(hold, end as Refusal['reason'], hold.budgets.name, now), now)
+  }
+
+  /** A dry run: its clients see nothing of it, and wait for nothing. */
+  #rehearse(hold: RequestHold, now: number): void {
+    const { account, budgets, rules } = hold
+    const isUnavailable = rules.onOutage === 'closed' && account.server.isDown
+    if (isUnavailable) this.#emitRefused(hold, 503, OUTAGE_RETRY_SEC)
+    budgets.rehearse(hold, !rules.isWaitRefused, now, (reason, at) => {
+      const refusal = refusalOf(hold, reason, budgets.name, at)
+      if (!isUnavailable)
+        this.#emitRefused(hold, reason === 'overload' ? 503 : 429, wholeSeconds(refusal.retryAfterUs), refusal)
+    })
     this.#pass(hold, now)
   }
 
@@ -187,7 +191,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     this.#add(hold)
     if (isFirst) this.time.begin(now)
     hold.account.run(hold, now)
-    if (this.#abort !== undefined) hold.budgets.watch(hold)
+    if (this.#abort !== undefined) this.#watch(hold)
     if (isFirst) this.time.begun(now)
     if (this.time.state === 'ended') this.#end(hold, now) // it was answered meanwhile, by a timeout of the app's
     const { stalls } = hold.rules
@@ -221,7 +225,8 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       this.#end(hold, now, true)
       const account = hold.accountAt(now)
-      if (account.usedUs(now) > hold.limitUs) longestUs = Math.max(longestUs, account.endsInUs(now))
+      if (!hold.rules.dryRun && account.usedUs(now) > hold.limitUs)
+        longestUs = Math.max(longestUs, account.endsInUs(now))
     }
     return longestUs
   }
@@ -231,7 +236,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
       this.#add(hold)
       this.#release(now)
     }
-    if (channels.refused.hasSubscribers) this.#emitRefused(hold, denial.status as 429 | 503, retryAfterSec, refusal)
+    this.#emitRefused(hold, denial.status as 429 | 503, retryAfterSec, refusal)
     deny(denial, hold.rules.deny, this.#req, this.#res, this.#next)
   }
 
@@ -265,10 +270,15 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.enterWindow(at)
   }
 
+  /** A dry run stops nobody. */
+  #watch(hold: RequestHold): void {
+    if (isEnforced(hold)) hold.budgets.watch(hold)
+  }
+
   overrun(): void {
     if (this.#abort === undefined || this.#abort.signal.aborted) return
     const now = this.#now
-    const hold = this.#tightest(now)
+    const hold = this.#tightest(now, isEnforced) as RequestHold
     this.#abort.abort(spentError(hold, hold.budgets.name, now))
   }
 
@@ -363,7 +373,8 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     if (this.time.state !== 'ended') this.#stalls?.look(now)
     const isRefused = this.#isRefused && !this.#isShed
     if (this.#first === undefined || (isRefused && res.statusCode !== 429)) return
-    const tightest = this.#tightest(now)
+    const tightest = this.#tightest(now, isEnforced)
+    if (tightest === undefined) return // clients hear nothing of a dry run
     const { throttle } = tightest.rules.headers
     if (isRefused ? throttle === 'always' : throttle)
       throttleFields(res, tightest.limitUs, tightest.accountAt(now).shownUs(now))
@@ -374,7 +385,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     const windows = []
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       const { rules, budgets, limitUs } = hold
-      if (!rules.headers.rateLimit) continue
+      if (!rules.headers.rateLimit || rules.dryRun) continue
       const account = hold.accountAt(now)
       const [usedUs, endsInUs] = [account.shownUs(now), account.endsInUs(now)]
       windows.unshift({ name: budgets.name, limitUs, usedUs, windowUs: account.terms.windowUs, endsInUs })
@@ -416,7 +427,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
       if (this.#isAborted) this.#abort.abort()
-      for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.budgets.watch(hold)
+      for (let hold = this.#first; hold !== undefined; hold = hold.next) this.#watch(hold)
     }
     return this.#abort.signal
   }
@@ -460,10 +471,12 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   }
 
   /** The hold in the account with the least time left. */
-  #tightest(now = this.#now): RequestHold {
-    let tightest = this.#first as RequestHold
-    for (let hold = tightest.next; hold !== undefined; hold = hold.next)
-      if (leftUs(hold, now) <= leftUs(tightest, now)) tightest = hold
+  #tightest(now?: number): RequestHold
+  #tightest(now: number, counts: (hold: RequestHold) => boolean): RequestHold | undefined
+  #tightest(now = this.#now, counts = (_hold: RequestHold) => true): RequestHold | undefined {
+    let tightest: RequestHold | undefined
+    for (let hold = this.#first; hold !== undefined; hold = hold.next)
+      if (counts(hold) && (tightest === undefined || leftUs(hold, now) <= leftUs(tightest, now))) tightest = hold
     return tightest
   }
 
@@ -475,6 +488,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   }
 
   #emitRefused(hold: RequestHold, status: 429 | 503, retryAfterSec: number, refusal?: Refusal): void {
+    if (!channels.refused.hasSubscribers) return
     const { subject, budgets, rules } = hold
     const { reason = 'outage' as const, figures } = refusal ?? {}
     const about = { req: this.#req, subject, window: budgets.name, dryRun: rules.dryRun }
@@ -486,6 +500,10 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     const message = { req: this.#req, subject, window: budgets.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
     channels.charged.publish(message satisfies ChargedMessage)
   }
+}
+
+function isEnforced({ rules }: RequestHold): boolean {
+  return !rules.dryRun
 }
 
 function leftUs(hold: RequestHold, now: number): number {
