@@ -74,7 +74,7 @@ export function pacedFetch(options: PacedFetchOptions = {}): Fetch {
     origins.delete(origin) // and to the end: the first is the one used longest ago
     origins.set(origin, pacer)
     if (origins.size > MOST_ORIGINS) forgetOne(origins)
-    const route = `${method} ${url.replace(/[?#].*$/s, '')}`
+    const route = `${method} ${url.split(/[?#]/, 1)[0]}`
     let mayWaitMs = maxWaitMs
     for (let attempt = 1; ; attempt++) {
       const cameAt = clock.now()

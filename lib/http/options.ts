@@ -137,9 +137,9 @@ export function editDistance(a: string, b: string): number {
 
 /** A value for an error message: short, on one line, a URL without user and password. */
 export function shown(value: unknown): string {
-  const hidden = typeof value === 'string' ? withoutUserInfo(value) : value
-  const text = inspect(hidden, { depth: 0, breakLength: Infinity, maxStringLength: 80, maxArrayLength: 3 })
-  return withoutUserInfo(text).replace(/:\/\/[^'"`]*(?=['"`]\.\.\. \d+ more char)/g, '://…')
+  const text = typeof value === 'string' ? withoutUserInfo(value) : value
+  const all = inspect(text, { depth: 0, breakLength: Infinity, maxStringLength: 80, maxArrayLength: 3 })
+  return withoutCutUrls(withoutUserInfo(all))
 }
 
 /** As {@link shown}, for a value that may contain a password: the names of an object, nothing of a string. */
@@ -151,5 +151,13 @@ export function shownNames(value: unknown): string {
 }
 
 function withoutUserInfo(text: string): string {
-  return text.replace(/:\/\/.*@/gs, '://…@')
+  const [from, at] = [text.indexOf('://'), text.lastIndexOf('@')]
+  return from < 0 || at < from ? text : `${text.slice(0, from)}://…${text.slice(at)}`
+}
+
+/** Hides the URLs in texts that `inspect()` has cut: a password may stand before the cut. */
+function withoutCutUrls(text: string): string {
+  const parts = text.split(/(['"`])/) // a text, its quote, a text, …
+  const isCut = (i: number) => parts[i + 2]?.startsWith('... ') ?? false
+  return parts.map((part, i) => (isCut(i) ? part.replace(/:\/\/.*/s, '://…') : part)).join('')
 }

@@ -163,7 +163,7 @@ describe('/apps', () => {
     const asked = request({ client_id: app.client_id as string, redirect_uri: 'https://evil.test/cb' })
     await (await agent.authorize(issuer, asked)).accept()
     const { text } = await agent.request(`${issuer}/apps`)
-    assert.ok(text.includes('&lt;b&gt;&#123;&#123;x}}&lt;/b&gt;</bdi> (<bdi>evil.test'), text.slice(-1500))
+    assert.ok(text.includes('&lt;b&gt;{{x}}&lt;/b&gt;</bdi> (<bdi>evil.test'), text.slice(-1500))
   })
 })
 

@@ -32,7 +32,7 @@ describe('authenticate() that refuses a user', () => {
       const login = await page(t, { users: answering(() => ({ refused, ...(link && { link }) })) })
       const answer = await login.logIn()
       assert.equal(answer.status, 403)
-      assert.ok(answer.text.includes('Please &lt;b&gt;confirm&lt;/b&gt; your e-mail address &amp; wait &#123;app}'))
+      assert.ok(answer.text.includes('Please &lt;b&gt;confirm&lt;/b&gt; your e-mail address &amp; wait {app}'))
       assert.equal(answer.text.includes('role="alert"'), true)
       if (shown) assert.ok(answer.text.includes(shown), answer.text)
       assert.match(answer.text, /name="username" value="ada"/)

@@ -107,7 +107,13 @@ export function findToken(request: RequestFields, dpop = false, maxTokenLength =
 
 /** Whether a text has the syntax of a token (RFC 6750 §2.1); with `isPadded` also in each part. */
 export function isToken(text: string, isPadded = false): boolean {
-  return TOKEN.test(isPadded ? text.replace(/=+\./g, '.') : text)
+  return TOKEN.test(isPadded ? text.split('.').map(withoutPadding).join('.') : text)
+}
+
+function withoutPadding(part: string): string {
+  let end = part.length
+  while (part[end - 1] === '=') end--
+  return part.slice(0, end)
 }
 
 const NONE: readonly string[] = []

@@ -18,7 +18,7 @@ export function networkOf(address: unknown): string | undefined {
   if (typeof address !== 'string') return undefined
   if (isIPv4(address)) return address
   const text = address.trim()
-  const bare = (BRACKETS.exec(text)?.[1] ?? text).replace(/%.*$/s, '')
+  const bare = (BRACKETS.exec(text)?.[1] ?? text).split('%', 1)[0] as string
   return networkOfBare(bare) ?? networkOfBare(bare.replace(PORT, ''))
 }
 

@@ -101,7 +101,7 @@ function partsOf(hash: string): { cost: number; salt: Buffer; key: Buffer } | un
 }
 
 function unpadded(bytes: Buffer): string {
-  return bytes.toString('base64').replace(/=+$/, '')
+  return bytes.toString('base64').slice(0, Math.ceil((bytes.length * 4) / 3))
 }
 
 /** Whether the password has a length that is hashed: 1 to 1,024 bytes. */

@@ -1,23 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Response } from 'express'
-import {
-  appsHtml,
-  approvalHtml,
-  decisionHtml,
-  formPostHtml,
-  layoutHtml,
-  loginHtml,
-  logoutHtml,
-  messageHtml,
-  styleCss,
-  termsHtml,
-} from './assets'
+import { styleCss } from './assets'
 import { usageError } from '../../http/help'
 import type { LoginRefusal } from '../directories/user'
 import type { ApprovedApp } from '../records/consents'
 import { type PageSettings, type TermsOfAccess, isLink } from './page-options'
 import { acceptedLocales, pageTexts, requestedLocales } from './page-texts'
-import { type TemplateValues, fillTemplate, isolated } from './template'
+import { type Html, type HtmlValue, html, isolated } from './html'
+import { SUBMIT, actions, button, credentialFields, form, heading, layout, list, paragraph } from './templates'
 import type { PageTexts } from './texts'
 
 /** An app as the pages name it. */
@@ -73,11 +63,18 @@ export interface LoginAgain {
   readonly refusal?: LoginRefusal
 }
 
+/** What is between a page's header and its end. */
+interface PageContent {
+  readonly title: string
+  readonly lead: string
+  readonly main?: Html | undefined
+}
+
 /** Values of the placeholders in a text: `{ app: 'Tree Sketcher' }`. */
 type Words = Readonly<Record<string, string>>
 
-const SUBMIT = /<script>(.*)<\/script>/.exec(formPostHtml)?.[1] ?? ''
-const CSS_PLACE = '/*css*/'
+/** A link in the text of a note. */
+const LINK = /<a href="([^\s"<>]+)">([^<>]+)<\/a>/
 
 /** Renders the pages: plain HTML without scripts, which loads nothing but the logo. */
 export class PageRenderer {
@@ -109,75 +106,64 @@ export class PageRenderer {
 
   login(res: Response, status: number, page: FormPage & LoginAgain & { readonly username: string }): void {
     const { app, notice, minutes, refusal, username } = page
-    const texts = this.#texts(res, { app: shownApp(app), minutes: String(minutes) })
+    const words = { app: shownApp(app), minutes: String(minutes) }
+    const texts = this.#texts(res, words)
     const link = refusal?.link
     if (link && !isLink(link)) throw usageError('authenticate() returned a link that is no http(s) address or path')
-    const values = {
-      title: texts.loginTitle,
-      lead: texts.loginLead,
-      notice: refusal?.refused ?? (notice && texts[notice]),
-      way: link?.href,
-      wayText: link?.text,
-      usernameLabel: texts.username,
-      passwordLabel: texts.password,
-      login: texts.login,
-      cancel: texts.cancel,
-      links: this.#settings.links.map(({ text, href }) => ({ text, href })),
-      note: texts.loginNote,
-      username,
-      askName: username === '',
-      askPassword: username !== '',
-    }
-    this.#sendForm(res, status, texts, loginHtml, values, page)
+    const way = link && html` <a href="${link.href}">${link.text}</a>`
+    const said = refusal?.refused ?? (notice && texts[notice])
+    const cancel = html`<button class="quiet" name="action" value="cancel" formnovalidate>${texts.cancel}</button>
+`
+    const main = html`${
+      said !== undefined &&
+      html`<p class="notice" role="alert">${said}${way}</p>
+`
+    }${form(
+      page,
+      html`${credentialFields(texts, username)}${actions([button('primary', 'login', texts.login), cancel])}`,
+    )}${this.#settings.links.map(
+      ({ text, href }) => html`<p class="link"><a href="${href}">${text}</a></p>
+`,
+    )}${paragraph('note', noteOf(texts, words))}`
+    this.#sendForm(res, status, texts, { title: texts.loginTitle, lead: texts.loginLead, main }, page)
   }
 
   termsOfAccess(res: Response, page: FormPage & { readonly user: string }): void {
     const texts = this.#texts(res, { app: shownApp(page.app), user: page.user })
-    const values = {
-      title: texts.termsTitle,
-      lead: texts.termsLead,
-      paragraphs: this.terms(res)?.paragraphs ?? [],
-      accept: texts.termsAccept,
-      decline: texts.termsDecline,
-      signedInAs: texts.signedInAs,
-      useOther: texts.useOther,
-    }
-    this.#sendForm(res, 200, texts, termsHtml + decisionHtml, values, page)
+    const paragraphs = (this.terms(res)?.paragraphs ?? []).map(
+      (text) => html`<p dir="auto">${text}</p>
+`,
+    )
+    const main = html`<div class="terms" tabindex="0" role="region" aria-label="${texts.termsTitle}">
+${paragraphs}</div>
+${decision(texts, page, texts.termsAccept, texts.termsDecline)}`
+    this.#sendForm(res, 200, texts, { title: texts.termsTitle, lead: texts.termsLead, main }, page)
   }
 
   /** Asks the user to approve the app. */
   approval(res: Response, page: ApprovalPage): void {
     const { app, host, user, source } = page
     const texts = this.#texts(res, { app: shownApp(app), host: isolated(host), user, source: isolated(source ?? '') })
-    const values = {
-      title: texts.approvalTitle,
-      lead: texts.approvalLead,
-      where: page.isOnDevice ? texts.approvalWhereDevice : texts.approvalWhere,
-      unchecked: page.isStranger ? texts.approvalUnchecked : undefined,
-      source: source && texts.approvalSource,
-      may: texts.approvalMay,
-      items: mayDo(texts, page.scope),
-      accept: texts.approvalAccept,
-      decline: texts.approvalDecline,
-      signedInAs: texts.signedInAs,
-      useOther: texts.useOther,
-    }
-    this.#sendForm(res, 200, texts, approvalHtml + decisionHtml, values, page)
+    const from = source !== undefined && ` ${texts.approvalSource}`
+    const main = html`<p>${page.isOnDevice ? texts.approvalWhereDevice : texts.approvalWhere}</p>
+${page.isStranger && paragraph('notice', [texts.approvalUnchecked, from])}<p>${texts.approvalMay}</p>
+${list(mayDo(texts, page.scope))}${decision(texts, page, texts.approvalAccept, texts.approvalDecline)}`
+    this.#sendForm(res, 200, texts, { title: texts.approvalTitle, lead: texts.approvalLead, main }, page)
   }
 
   /** Lists the apps that may act for the user. */
   apps(res: Response, page: FormPage & { readonly user: string; readonly apps: readonly ApprovedApp[] }): void {
     const texts = this.#texts(res, { user: page.user })
-    const apps = page.apps.map(({ clientId, name, hosts, scope, since }) => ({
-      id: clientId,
-      name: shownApp({ name, host: hosts.join(', ') }),
-      since: withWords(texts.appsSince, { date: dayOf(since, texts.lang) }),
-      items: mayDo(texts, scope),
-      withdraw: texts.appsWithdraw,
-    }))
-    const lead = apps.length > 0 ? texts.appsLead : texts.appsNone
-    const values = { title: texts.appsTitle, lead, apps, signedInAs: texts.signedInAs }
-    this.#sendForm(res, 200, texts, appsHtml, values, page)
+    const sections = page.apps.map(
+      ({ clientId, name, hosts, scope, since }) => html`<section>
+<h2>${shownApp({ name, host: hosts.join(', ') })}</h2>
+<p>${withWords(texts.appsSince, { date: dayOf(since, texts.lang) })}</p>
+${list(mayDo(texts, scope))}${actions(button('quiet', clientId, texts.appsWithdraw, 'app'))}</section>
+`,
+    )
+    const lead = page.apps.length > 0 ? texts.appsLead : texts.appsNone
+    const main = html`${form(page, html`${sections}`)}${paragraph('note', texts.signedInAs)}`
+    this.#sendForm(res, 200, texts, { title: texts.appsTitle, lead, main }, page)
   }
 
   /**
@@ -193,39 +179,47 @@ export class PageRenderer {
     },
   ): void {
     const texts = this.#texts(res, { app: shownApp(page.app) })
-    const values = { title: texts.continueTitle, lead: texts.continueLead, continue: texts.continue }
+    const fields = Object.entries(page.params).map(
+      ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">
+`,
+    )
+    const main = html`<form method="post" action="${page.action}">
+${fields}<div class="actions"><button class="primary">${texts.continue}</button></div>
+</form>
+<script>${SUBMIT}</script>
+`
     const script = createHash('sha256').update(SUBMIT).digest('base64')
     const framed = page.framedBy !== undefined && isSource(page.framedBy) ? page.framedBy : undefined
     const policy = this.#policy
       .replace('; ', `; script-src 'sha256-${script}'; `)
       .replace("frame-ancestors 'none'", `frame-ancestors ${framed ?? "'none'"}`)
-    this.#send(res, 200, texts, formPostHtml, { ...values, ...page.params, action: page.action }, page.onward, policy)
+    this.#send(res, 200, texts, { title: texts.continueTitle, lead: texts.continueLead, main }, page.onward, policy)
   }
 
   logout(res: Response, page: FormPage): void {
     const texts = this.#texts(res, { app: shownApp(page.app) })
-    const values = { title: texts.logoutTitle, lead: texts.logoutLead, logout: texts.logout }
-    this.#sendForm(res, 200, texts, logoutHtml, values, page)
+    const main = form(page, actions(button('primary', 'logout', texts.logout)))
+    this.#sendForm(res, 200, texts, { title: texts.logoutTitle, lead: texts.logoutLead, main }, page)
   }
 
   /** @param leave a link that leads on */
   loggedOut(res: Response, leave?: LeavePage): void {
     const texts = this.#texts(res, { app: shownApp(leave?.app), host: isolated(leave?.host ?? '') })
-    const values = { title: texts.loggedOutTitle, lead: texts.loggedOutLead, link: leave?.link, go: texts.leaveGo }
-    this.#send(res, 200, texts, messageHtml, values, [])
+    const main = leave && wayOn(leave.link, texts)
+    this.#send(res, 200, texts, { title: texts.loggedOutTitle, lead: texts.loggedOutLead, main }, [])
   }
 
   /** Offers a link to an app that the user may not know, in place of a redirect. */
   leave(res: Response, status: number, { link, app, host }: LeavePage): void {
     const texts = this.#texts(res, { app: shownApp(app), host: isolated(host) })
-    const values = { title: texts.leaveTitle, lead: texts.leaveLead, link, go: texts.leaveGo }
-    this.#send(res, status, texts, messageHtml, values, [])
+    const page = { title: texts.leaveTitle, lead: texts.leaveLead, main: wayOn(link, texts) }
+    this.#send(res, status, texts, page, [])
   }
 
   /** Says that a sign-in cannot go on. */
   startAgain(res: Response): void {
     const texts = this.#texts(res, {})
-    this.#send(res, 400, texts, messageHtml, { title: texts.startAgainTitle, lead: texts.startAgainLead }, [])
+    this.#send(res, 400, texts, { title: texts.startAgainTitle, lead: texts.startAgainLead }, [])
   }
 
   /** Shows what went wrong, with a code and an id that a person can report, and nothing from the request. */
@@ -238,16 +232,16 @@ export class PageRenderer {
     const texts = this.#texts(res, { app: '', code, id })
     const what = status === 503 ? 'unavailable' : status === 403 ? 'forbidden' : 'badRequest'
     for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-    const values = { title: texts[`${what}Title`], lead: texts[`${what}Lead`], report: texts.errorReport }
-    this.#send(res, status, texts, messageHtml, values, [])
+    const main = paragraph('note', texts.errorReport)
+    this.#send(res, status, texts, { title: texts[`${what}Title`], lead: texts[`${what}Lead`], main }, [])
   }
 
-  /** The texts of the response's page, with the words put in. */
+  /** The texts of the response's page, with the words put in; but for the login page's note, see {@link noteOf}. */
   #texts(res: Response, words: Words): PageTexts {
     const texts = pageTexts(this.#settings.texts, this.#localesOf(res))
     const filled = Object.entries(texts).map(([name, text]) => [
       name,
-      typeof text === 'string' ? withWords(text, words) : (text as unknown),
+      typeof text === 'string' && name !== 'loginNote' ? withWords(text, words) : (text as unknown),
     ])
     return Object.fromEntries(filled) as PageTexts
   }
@@ -261,30 +255,26 @@ export class PageRenderer {
     res: Response,
     status: number,
     texts: PageTexts,
-    main: string,
-    values: TemplateValues,
-    { action, request, csrf, onward }: FormPage,
+    content: PageContent,
+    { action, onward }: Pick<FormPage, 'action' | 'onward'>,
   ): void {
     // Under another name of this host the page's form still goes to the issuer.
     const { host, origin } = new URL(action)
-    const sources = onward && host !== res.req.headers.host ? [origin, ...onward] : onward
-    this.#send(res, status, texts, main, { ...values, action, request, csrf }, sources)
+    this.#send(res, status, texts, content, onward && host !== res.req.headers.host ? [origin, ...onward] : onward)
   }
 
   #send(
     res: Response,
     status: number,
     texts: PageTexts,
-    main: string,
-    values: TemplateValues,
+    { title, lead, main }: PageContent,
     onward: readonly string[] | undefined,
     policy = this.#policy,
   ): void {
     const { brand, logo, openerPolicy } = this.#settings
-    const all = { ...values, brand, logo, lang: texts.lang, rtl: texts.dir === 'rtl' }
-    const [head = '', rest = ''] = layoutHtml.split(CSS_PLACE)
-    const body = rest.replace('<!--main-->', () => main)
-    const html = fillTemplate(head, all) + this.#css + fillTemplate(body, all)
+    const page = { lang: texts.lang, isRtl: texts.dir === 'rtl', brand, logo }
+    const [head, body] = layout(page, title, html`${heading(title, lead)}${main}`)
+    const text = head.text + this.#css + body.text
     res.status(status)
     const formAction = onward && `; form-action ${["'self'", ...onward.filter(isSource)].join(' ')}`
     res.setHeader('Content-Security-Policy', policy + (formAction ?? ''))
@@ -293,9 +283,34 @@ export class PageRenderer {
     res.setHeader('Referrer-Policy', 'no-referrer')
     if (openerPolicy !== 'unsafe-none') res.setHeader('Cross-Origin-Opener-Policy', openerPolicy)
     res.setHeader('Content-Type', 'text/html; charset=utf-8')
-    res.setHeader('Content-Length', Buffer.byteLength(html))
-    res.end(res.req.method === 'HEAD' ? undefined : html)
+    res.setHeader('Content-Length', Buffer.byteLength(text))
+    res.end(res.req.method === 'HEAD' ? undefined : text)
   }
+}
+
+/** The form of a page on which a user who is signed in decides. */
+function decision(texts: PageTexts, page: FormPage, accept: string, decline: string): Html {
+  const buttons = [button('primary', 'accept', accept), button('quiet', 'decline', decline)]
+  const other = html` <button class="plain" name="action" value="other">${texts.useOther}</button>`
+  return form(page, html`${actions(buttons)}${paragraph('note', [texts.signedInAs, other])}`)
+}
+
+/** The login page's note. Links that the app's text has are links; the words in it stay text. */
+function noteOf({ loginNote }: PageTexts, words: Words): readonly HtmlValue[] {
+  // split() keeps what a pattern captures: text, address, text of the link, text, …
+  const pieces = loginNote.split(LINK)
+  return pieces.map((piece, i): HtmlValue => {
+    const text = withWords(piece, words)
+    const href = i % 3 === 2 ? (pieces[i - 1] as string) : undefined
+    if (href === undefined) return i % 3 === 0 && text
+    return isLink({ text, href }) ? html`<a href="${href}">${text}</a>` : `<a href="${href}">${text}</a>`
+  })
+}
+
+/** A link that leads on. */
+function wayOn(link: string, { leaveGo }: PageTexts): Html {
+  return html`<div class="actions"><a class="button quiet" href="${link}" rel="noreferrer">${leaveGo}</a></div>
+`
 }
 
 /** The app's name, and the host that gets the code. Each stands for itself, in whatever direction it is written. */

@@ -62,11 +62,11 @@ export function shortName(subject: string): string {
   const begins = bytes
     .subarray(0, NAME_BEGINS)
     .toString()
-    .replace(/\ufffd+$/, '')
+    .replace(/\ufffd{1,3}$/, '')
   const ends = bytes
     .subarray(-NAME_ENDS)
     .toString()
-    .replace(/^\ufffd+/, '')
+    .replace(/^\ufffd{1,3}/, '')
   return `${begins}...${ends}`
 }
 
