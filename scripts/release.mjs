@@ -1,5 +1,6 @@
 // `npm run release`: makes the release of the version that package.json has, on the branch main. It writes the
-// repository's address into package.json and the day into the changelog, commits both, tags the commit and pushes. The
+// repository's address into package.json and the day into the changelog, takes the note for clones out of README,
+// commits, tags the commit and pushes. The
 // tag starts the workflow that publishes. `npm run release -- --dry-run` only says what it would write.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -21,6 +22,10 @@ const address = {
 }
 const day = new Date().toISOString().slice(0, 10)
 const before = readFileSync('CHANGELOG.md', 'utf8')
+const readme = readFileSync('README.md', 'utf8').replace(
+  /<!-- until published -->[^]*?<!-- \/until published -->\n\n/,
+  '',
+)
 const changelog = before.replace(`## [${pkg.version}] - Unreleased`, `## [${pkg.version}] - ${day}`)
 
 if (isDry) {
@@ -32,6 +37,7 @@ if (isDry) {
     `${JSON.stringify({ name, version, description, ...address, ...rest, ...address }, null, 2)}\n`,
   )
   writeFileSync('CHANGELOG.md', changelog)
+  writeFileSync('README.md', readme)
   execFileSync(process.execPath, [new URL('check-release.mjs', import.meta.url).pathname], { stdio: 'inherit' })
   if (git('status', '--porcelain') !== '') git('commit', '--quiet', '--all', '--message', `release: ${tag}`)
   git('tag', '--annotate', tag, '--message', tag)

@@ -532,6 +532,7 @@ describe('docs/bearer.md', () => {
 })
 
 describe('docs/several-processes.md, docs/redis.md', () => {
+  pageOf('docs/several-processes.md').runsElsewhere('A rolling restart under `node:cluster`') // docs-rolling-restart.long.ts
   it('shares a budget between two throttles of one store', async () => {
     for (const [path, heading, nth] of [
       ['docs/several-processes.md', 'Several processes', 0],

@@ -140,6 +140,7 @@ describe('npm run release', () => {
     }
     writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'x', version: '0.1.0', description: 'y' }))
     writeFileSync(join(cwd, 'CHANGELOG.md'), '# Changelog\n\n## [0.1.0] - Unreleased\n\n- First.\n')
+    writeFileSync(join(cwd, 'README.md'), 'a\n\n<!-- until published -->\n\nx\n\n<!-- /until published -->\n\nb\n')
     git('add', '--all')
     git('commit', '--quiet', '--message', 'first')
     const release = (...args: string[]) =>
@@ -168,6 +169,7 @@ describe('npm run release', () => {
           'https://host.example/owner/tollgate/issues',
         ],
       )
+      assert.equal(file('README.md'), 'a\n\nb\n')
       assert.match(file('CHANGELOG.md'), /^## \[0\.1\.0\] - \d{4}-\d\d-\d\d$/m)
       const heads = execFileSync('git', ['ls-remote', pushed], { encoding: 'utf8' })
       assert.ok(heads.includes('refs/tags/v0.1.0') && heads.includes(`${git('rev-parse', 'HEAD')}\trefs/heads/main`))
