@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import type { Server } from 'node:http'
+import { type Server, createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import { after, describe, it } from 'node:test'
 import 'reflect-metadata'
 import { type CanActivate, Controller, type INestApplication, Get, Module, UseGuards } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
+import express, { type Request, type RequestHandler } from 'express'
 import { createClient } from 'graphql-ws'
 import { io } from 'socket.io-client'
 import { WebSocket } from 'ws'
@@ -19,6 +20,7 @@ import {
   type DenialError,
   type Throttle,
   requireBearer,
+  throttle,
 } from '../../lib'
 import { devIssuer } from '../../lib/testing'
 import { page } from '../support/markdown'
@@ -282,6 +284,39 @@ describe('the guard of docs/nestjs.md', () => {
     const { message, ...body } = (await refused.json()) as Record<string, unknown>
     assert.deepEqual(body, { statusCode: 429, error: 'throttled' })
     assert.match(String(message), /^No processing time is left/)
+  })
+
+  it('shows the dashboard to operators, above the throttle', async (t) => {
+    const recipe = recipes('docs/nestjs.md')
+    const { ThrottleModule } = recipe('throttle.module.ts') as { ThrottleModule: object }
+    const { operate } = recipe('operations.ts') as { operate: (app: INestApplication, guard: RequestHandler) => void }
+    const app = await NestFactory.create(ThrottleModule, { logger: false })
+    operate(app, (req, res, next) => (req.headers.authorization === 'Basic b3A=' ? next() : void res.status(401).end()))
+    await app.listen(0, '127.0.0.1')
+    t.after(() => app.close())
+    const ask = async (headers: Record<string, string>) => fetch(`${await app.getUrl()}/admin/throttle/`, { headers })
+    assert.equal((await ask({})).status, 401)
+    const page = await ask({ authorization: 'Basic b3A=' })
+    assert.deepEqual([page.status, page.headers.get('x-throttle-window-size')], [200, null])
+    assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
+  })
+
+  it('takes a limit from a database', async () => {
+    const { loadLimit, limitFor } = recipes('docs/nestjs.md')('plan-limit.ts') as {
+      loadLimit: (limitOf: (userId: string) => Promise<number>) => RequestHandler
+      limitFor: (req: Request) => number
+    }
+    const limitOf = (userId: string) =>
+      userId === 'ada' ? Promise.resolve(7_000) : Promise.reject(new Error('no database'))
+    const app = express()
+      .use(requireBearer({ ...dev.options, optional: true }), loadLimit(limitOf), throttle({ limitMs: limitFor }))
+      .get('/', (_req, res) => void res.end())
+    const port = await listening(createServer(app))
+    const ask = (user?: string) =>
+      fetch(`http://127.0.0.1:${port}/`, user ? { headers: { authorization: `Bearer ${dev.token(user)}` } } : {})
+    assert.equal((await ask('ada')).headers.get('x-throttle-window-size'), '7000')
+    assert.equal((await ask()).headers.get('x-throttle-window-size'), '1000')
+    assert.equal((await ask('bob')).status, 500)
   })
 
   const subject = `user:${dev.issuer.length}:${dev.issuer}:ada`
