@@ -20,4 +20,6 @@ it('docs/troubleshooting.md has a heading for every warning and every reason of 
     [...new Set([...warnings, ...reasons])].filter((code) => !headings.includes(code as string)),
     [],
   )
+  const twice = headings.filter((title, at) => /^[a-zA-Z]+(_[a-zA-Z]+)*$/.test(title) && headings.indexOf(title) !== at)
+  assert.deepEqual(twice, [], 'each code has one place')
 })

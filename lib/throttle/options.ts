@@ -111,7 +111,8 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   readonly name?: string | undefined
   /**
    * Windows of their own for some routes, or `false` where nothing is throttled; the first match wins. A key is
-   * `'[METHOD ]path'` in Express's syntax, and stands for what lies below it as in `app.use()`.
+   * `'[METHOD ]path'` in Express's syntax, and stands for what lies below it as in `app.use()`; `/` is the home page
+   * alone. Keys are full paths.
    * A path in another spelling (`//search`, `/sear%63h`, `/x/../search`) gets the strictest window of all its readings,
    * and `false` only if all readings have it. A path with dot segments is exempt from nothing.
    */

@@ -24,7 +24,7 @@ import { StallSharing } from './request/stalls'
 import { SharedStore } from './store/shared-store'
 import { UNKNOWN_ADDRESS, isAddressSubject, subjectKey, subjectOf } from './subject'
 import { type Usage, resetUsage, usageOf } from './usage'
-import { orderCheck, warnOfMissingId } from './warnings'
+import { checkReuse, orderCheck, warnOfMountedKey, warnOfProcesses, warnOfSubject } from './warnings'
 
 /** What `throttle()` returns: the middleware, with what an operator needs. */
 export interface Throttle extends Middleware {
@@ -109,6 +109,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     deny: options,
     clock,
   }
+  if (store === undefined) warnOfProcesses()
   const registry = Registry.of(store)
   /** Each window stands here once, even if several routes share it. */
   const windows: OpenPolicy[] = []
@@ -119,13 +120,16 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   const general = open(policy)
   const opened = entries.map((entry) => ({ ...entry, value: entry.value && open(entry.value) }))
   const routed = routeMatcher('routes', opened)
+  const keys = entries.map((entry) => ({ ...entry, value: entry.path }))
+  const keyOf = routeMatcher('routes', keys)
   let closed: Promise<void> | undefined
-  /** Whether the throttle's place among the routes has been looked at, at the first request. */
-  let isPlaced = false
+  const madeAt = performance.now()
+  /** The first two requests show how the app uses the throttle. */
+  let requests: 0 | 1 | 2 = 0
 
   function throttle(req: Request, res: Response, next: NextFunction): void {
-    if (!isPlaced) checkMountOrder(throttle, req, res)
-    isPlaced = true
+    if (requests === 0) checkMountOrder(throttle, req, res)
+    if (requests < 2) checkReuse(req, policy.name, madeAt, (requests = requests === 0 ? 1 : 2))
     const now = nowUs(clock)
     const isMeasured = !dryRun || Meter.on(res) !== undefined
     const meter = Meter.of(res, clock, now)
@@ -136,10 +140,11 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     try {
       const chosen = opened.length === 0 ? general : policyFor(req)
       if (chosen === false) return next()
+      if (chosen === general && keys.length > 0 && req.baseUrl) warnOfMountedKey(req, keys, keyOf)
       const who = subjectOf(req, subject)
       if (who === null) return next()
       if (who === UNKNOWN_ADDRESS && hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now)
-      if (subject !== undefined) warnOfMissingId(who, subject)
+      if (subject !== undefined) warnOfSubject(who, subject)
       const { policy, budgets, routes } = chosen
       const limitUs = requestLimitUs(policy, req)
       const concurrency = requestConcurrency(policy, req)

@@ -29,7 +29,7 @@ const TAIL = `
     const login = await fetch(url + '/login?who=ada', { method: 'POST' })
     const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? ''
     for (const path of paths) {
-      const asks = path === '/' ? { headers: { cookie } } : { method: 'POST' }
+      const asks = path === '/' ? { headers: { cookie } } : { method: 'POST', headers: path.includes('?') ? {} : { authorization: 'Basic YTpi' } }
       console.log(await (await fetch(url + path, asks)).text())
     }
     server.closeAllConnections()
@@ -102,6 +102,15 @@ describe('TOLLGATE_ORDER', { concurrency: 2 }, () => {
   for (const [what, app, stdout] of right) {
     it(`is not warned of where ${what}, the login included`, async () => {
       assert.deepEqual(await run(app), { stdout, warnings: [] })
+    })
+  }
+
+  for (const [what, app] of [
+    ['where the app has none', 'app.use(throttle({ subject: userOrAddress }))'],
+    ['where the app has some', 'app.use(sessions, passport.session(), throttle({ subject: userOrAddress }))'],
+  ] as const) {
+    it(`is not warned of at a login that starts no session, ${what}`, async () => {
+      assert.deepEqual((await run(app, ['/token?who=ada'])).warnings, [])
     })
   }
 })

@@ -23,8 +23,10 @@ export function clientNetwork(req: ClientRequest | undefined): string {
   const trust = req.app?.get?.('trust proxy')
   const address = req.ip ?? req.socket?.remoteAddress
   const network = networkOf(address)
-  if (network !== undefined) warnOfTrust(req, trust)
-  else if (req.socket?.destroyed !== true) warnOfAddress(address, trust) // a client that has left has no address any more
+  if (network !== undefined) {
+    warnOfTrust(req, trust)
+    if (isInner(network)) warnOfInnerAddress(req, trust)
+  } else if (req.socket?.destroyed !== true) warnOfAddress(address, trust) // a client that has left has none
   return network ?? UNKNOWN_NETWORK
 }
 
@@ -52,6 +54,55 @@ function warnOfTrust({ headers, app }: ClientRequest, trust: unknown): void {
         `behind the proxy share one processing time; ${app ? both : 'give throttle() a subject'}`,
     )
   }
+}
+
+/** Loopback, private and link-local addresses, and those of carriers and clouds (RFC 1918, 3927, 4193, 4291, 6598). */
+const INNER =
+  /^(?:10|127)\.|^192\.168\.|^169\.254\.|^172\.(?:1[6-9]|2\d|3[01])\.|^100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|^f[cd][0-9a-f]{2}:|^fe[89ab][0-9a-f]:|^(?:0:)+0?:|^::/
+
+function isInner(network: string): boolean {
+  return INNER.test(network)
+}
+
+function isPublic(text: string): boolean {
+  const network = networkOf(text.trim())
+  return network !== undefined && !isInner(network)
+}
+
+/** Fields in which proxies that write no X-Forwarded-For tell the client's address: nginx, Cloudflare, Akamai, Fly, Azure. */
+const ADDRESS_FIELDS = [
+  'x-real-ip',
+  'cf-connecting-ip',
+  'true-client-ip',
+  'fly-client-ip',
+  'x-client-ip',
+  'x-azure-clientip',
+  'fastly-client-ip',
+]
+
+/** An address of the service's own network pays although a proxy tells a public one: everybody shares one budget. */
+function warnOfInnerAddress({ headers, app }: ClientRequest, trust: unknown): void {
+  if (trust === true || (!trust && hasChosenTrust(app))) return
+  const forwarded = (headers['x-forwarded-for'] as string | undefined)?.split(',') ?? []
+  const at = forwarded.findLastIndex(isPublic)
+  if (at !== -1) {
+    if (!trust) return // said already: it is not set
+    const proxies = forwarded.length - at
+    return warnOfMistake(
+      'too few proxies',
+      'an address of a private network pays, though X-Forwarded-For has a public one before it: trust proxy counts too ' +
+        `few proxies, and all clients share one processing time; app.set('trust proxy', ${proxies}) if there are ` +
+        `${proxies} proxies`,
+    )
+  }
+  const field = ADDRESS_FIELDS.find((name) => typeof headers[name] === 'string' && isPublic(headers[name]))
+  if (field === undefined) return
+  warnOfMistake(
+    'another field',
+    `an address of a private network pays, though ${field} has a public one, which Express does not read: all clients ` +
+      "behind the proxy share one processing time; let the proxy write X-Forwarded-For, and app.set('trust proxy', 1) " +
+      'if there is one proxy',
+  )
 }
 
 /** Where Express notes that nobody has set `trust proxy`: as it stands, a value of false may also be the app's choice. */

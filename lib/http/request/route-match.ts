@@ -3,7 +3,10 @@ import { Router } from '../express'
 import { fullPath } from './full-path'
 import { optionError } from '../help'
 
-/** A path in Express's own syntax, matched as `app.use()` matches it, for some methods or for all. */
+/**
+ * A path in Express's own syntax, matched as `app.use()` matches it, for some methods or for all. `/` is the home page alone:
+ * whoever exempts it does not mean the whole app.
+ */
 export interface RouteEntry<T> {
   readonly path: string
   readonly methods?: ReadonlySet<string>
@@ -79,7 +82,9 @@ export function routeMatcher<T>(option: string, entries: readonly RouteEntry<T>[
     const router = Router({ caseSensitive, strict })
     for (const { path, value } of taking) {
       try {
-        router.use(path, (req: Request) => void ((req as unknown as Probe<T>).found = value))
+        const find = (req: Request) => void ((req as unknown as Probe<T>).found = value)
+        if (path === '/') router.all(path, find)
+        else router.use(path, find)
       } catch (cause) {
         const why = cause instanceof Error ? cause.message : String(cause)
         throw optionError(`${option}: Express does not take the path ${JSON.stringify(path)}: ${why}`, TypeError, {

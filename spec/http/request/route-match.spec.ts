@@ -38,13 +38,20 @@ describe('routeMatcher()', () => {
   })
 
   it('finds the first entry that matches, and goes by method', async () => {
-    const ask = await asking([entry('/a', 'POST', 'PUT'), entry('/a', 'GET'), entry('/'), entry('/b')])
+    const ask = await asking([entry('/a', 'POST', 'PUT'), entry('/a', 'GET'), entry('/*all'), entry('/b')])
     assert.equal(await ask('/a', 'PUT'), 'POST PUT /a')
     assert.equal(await ask('/a'), 'GET /a')
     assert.equal(await ask('/a', 'HEAD'), 'GET /a')
-    assert.equal(await ask('/a', 'DELETE'), '/')
-    assert.equal(await ask('/a', 'OPTIONS'), '/')
-    assert.equal(await ask('/b'), '/')
+    assert.equal(await ask('/a', 'DELETE'), '/*all')
+    assert.equal(await ask('/a', 'OPTIONS'), '/*all')
+    assert.equal(await ask('/b'), '/*all')
+  })
+
+  it("takes '/' for the home page alone", async () => {
+    const ask = await asking([entry('/', 'GET')])
+    assert.deepEqual(await Promise.all(['/', '/?page=2'].map((path) => ask(path))), ['GET /', 'GET /'])
+    assert.equal(await ask('/', 'HEAD'), 'GET /')
+    await every(ask, ['/a', '/a/'], 'nothing')
   })
 
   it('answers OPTIONS like any other method', async () => {

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import express, { type Express, type Request } from 'express'
+import { addressSubject, throttle } from '../../lib'
+import { warnOfProcesses } from '../../lib/throttle/warnings'
+import { listen } from '../support/serve'
+
+// Each warning is said once in a process: what must not be warned of stands first.
+
+const told: { code: string; message: string }[] = []
+process.on('warning', ({ message, ...rest }) => {
+  told.push({ message, code: (rest as { code?: string }).code ?? '' })
+})
+
+/** What was warned of since, of this code. */
+async function warnings(code: string): Promise<string[]> {
+  await new Promise((resolve) => setImmediate(resolve))
+  const found = told.filter((warning) => warning.code === code).map(({ message }) => message)
+  told.length = 0
+  return found
+}
+
+const HOUR = { limitMs: 100, windowMs: 3_600_000 }
+
+async function asking(t: TestContext, app: Express) {
+  app.use((req, res) => {
+    req.throttle?.charge(200)
+    res.send(req.throttle?.subject)
+  })
+  const { get, close } = await listen(app)
+  t.after(close)
+  return get
+}
+
+describe('TOLLGATE_TRUST_PROXY where an address of a private network pays', () => {
+  const ask = async (t: TestContext, trust: unknown, headers: Record<string, string>) => {
+    const app = express()
+    if (trust !== undefined) app.set('trust proxy', trust)
+    const get = await asking(t, app.use(throttle(HOUR)))
+    await get('/', headers)
+    return warnings('TOLLGATE_TRUST_PROXY')
+  }
+
+  for (const [what, trust, headers] of [
+    ['a request of the own network', undefined, {}],
+    ['clients of an intranet', 1, { 'X-Forwarded-For': '10.1.2.3' }],
+    ['a public client behind as many proxies as are told', 2, { 'X-Forwarded-For': '203.0.113.7, 10.0.0.2' }],
+    ['a private address in X-Real-IP', undefined, { 'X-Real-IP': '10.1.2.3' }],
+    [
+      'X-Real-IP beside an X-Forwarded-For that is read',
+      1,
+      { 'X-Forwarded-For': '203.0.113.7', 'X-Real-IP': '203.0.113.7' },
+    ],
+    ['a field where the app has said that there is no proxy', false, { 'X-Real-IP': '203.0.113.7' }],
+    ['a field without an address', undefined, { 'X-Real-IP': 'unknown' }],
+  ] as const) {
+    it(`is not said of ${what}`, async (t) => {
+      assert.deepEqual(await ask(t, trust, headers), [])
+    })
+  }
+
+  it('is said once of a number of proxies that is too small, with the number to try', async (t) => {
+    const [first, ...more] = await ask(t, 1, { 'X-Forwarded-For': '203.0.113.7, 10.0.0.3, 10.0.0.2' })
+    assert.match(first ?? '', /app\.set\('trust proxy', 3\) if there are 3 proxies/)
+    assert.deepEqual(more, [])
+    assert.deepEqual(await ask(t, 1, { 'X-Forwarded-For': '2001:db8::7, fd00::2' }), [])
+  })
+
+  it('is said once of an address in another field', async (t) => {
+    const [first] = await ask(t, undefined, { 'CF-Connecting-IP': '2001:db8::7' })
+    assert.match(first ?? '', /though cf-connecting-ip has a public one.*let the proxy write X-Forwarded-For/)
+    assert.deepEqual(await ask(t, undefined, { 'X-Real-IP': '203.0.113.7' }), [])
+  })
+})
+
+describe('TOLLGATE_SUBJECT for a whole IPv6 address', () => {
+  const ask = async (t: TestContext, subject: (req: Request) => string) => {
+    const get = await asking(
+      t,
+      express()
+        .set('trust proxy', 1)
+        .use(throttle({ ...HOUR, subject })),
+    )
+    await get('/', { 'X-Forwarded-For': '2001:db8:1:2::7' })
+    return warnings('TOLLGATE_SUBJECT')
+  }
+
+  for (const who of [
+    '203.0.113.7',
+    '::ffff:203.0.113.7',
+    '2001:db8:1:2::/64',
+    '2001:db8:1:2::',
+    'acme::7',
+    '2024:12:31',
+  ])
+    it(`is not said of ${who}`, async (t) => {
+      assert.deepEqual(await ask(t, () => who), [])
+    })
+
+  it('is not said of addressSubject(), and once of req.ip', async (t) => {
+    assert.deepEqual(await ask(t, (req) => `user:${addressSubject(req)}`), [])
+    const [first] = await ask(t, (req) => `ip:${req.ip}:${req.path}`)
+    assert.match(first ?? '', /returned a whole IPv6 address.*return addressSubject\(req\) in place of req\.ip/)
+    assert.deepEqual(await ask(t, (req) => req.ip as string), [])
+  })
+})
+
+describe('TOLLGATE_ROUTES', () => {
+  const ask = async (t: TestContext, mount: string, keys: string[], path: string) => {
+    const routes = Object.fromEntries(keys.map((key) => [key, false as const]))
+    const get = await asking(t, express().use(mount, throttle({ ...HOUR, subject: () => 'probe', routes })))
+    await get(path)
+    return warnings('TOLLGATE_ROUTES')
+  }
+
+  for (const [mount, keys, path] of [
+    ['/api', ['/api/health'], '/api/health'],
+    ['/api', ['/health'], '/api/items'],
+    ['/', ['/health'], '/api/health'],
+    ['/api', ['/:part/health'], '/api/health'],
+  ] as const)
+    it(`is not said of ${keys.join()} below ${mount} for ${path}`, async (t) => {
+      assert.deepEqual(await ask(t, mount, [...keys], path), [])
+    })
+
+  for (const [mount, key, path, whole] of [
+    ['/api', '/health', '/api/health', '"/api/health"'],
+    ['/v1', 'GET /items/:id', '/v1/items/7', '"/v1/items/:id"'],
+    ['/admin', '/', '/admin', '"/admin"'],
+  ] as const)
+    it(`is said once of ${key} below ${mount}`, async (t) => {
+      const [first] = await ask(t, mount, ['/other', key], path)
+      assert.ok(first?.includes(`write ${whole.replaceAll('"', "'")}`) || first?.includes(`write ${whole}`), first)
+      assert.deepEqual(await ask(t, mount, [key], path), [])
+    })
+
+  it("a key '/' is the home page alone", async (t) => {
+    const routes = { 'GET /': false, '/docs': false } as const
+    const get = await asking(t, express().use(throttle({ ...HOUR, subject: () => 'ada', routes })))
+    const subjects = await Promise.all(
+      ['/', '/?page=2', '/search', '/docs/a'].map(async (path) => (await get(path)).body),
+    )
+    assert.deepEqual(subjects, ['', '', 'ada', ''])
+  })
+})
+
+describe('TOLLGATE_PER_REQUEST', () => {
+  it('is not said of throttles that are made at the start, nor of those that are kept', async (t) => {
+    const app = express()
+    const kept = new Map<string, ReturnType<typeof throttle>>()
+    for (const path of ['/a', '/b', '/c', '/d', '/e', '/f']) app.use(path, throttle({ ...HOUR, subject: () => 'ada' }))
+    app.use('/t/:tenant', (req, res, next) => {
+      const { tenant } = req.params
+      const own = kept.get(tenant) ?? throttle({ ...HOUR, name: tenant, subject: () => 'ada' })
+      kept.set(tenant, own)
+      own(req, res, next)
+    })
+    const get = await asking(t, app)
+    for (const path of ['/a', '/b', '/c', '/d', '/e', '/f']) await get(path)
+    for (let n = 0; n < 12; n++) await get(`/t/${n}`)
+    assert.deepEqual(await warnings('TOLLGATE_PER_REQUEST'), [])
+  })
+
+  it('is said once where throttle() is called for each request, also after an await', async (t) => {
+    const app = express().use(async (req, res, next) => {
+      await Promise.resolve()
+      throttle({ ...HOUR, subject: () => 'ada' })(req, res, next)
+    })
+    const get = await asking(t, app)
+    for (let n = 0; n < 10; n++) await get('/')
+    const [first, ...more] = await warnings('TOLLGATE_PER_REQUEST')
+    assert.match(first ?? '', /call it once, outside of the handler, and let limitMs be a function of the request/)
+    assert.deepEqual(more, [])
+  })
+})
+
+describe('TOLLGATE_PROCESSES', () => {
+  for (const [what, env, worker] of [
+    ['one process', {}, undefined],
+    ['the one worker of a cluster', {}, 1],
+    ['the one process of PM2', { pm_id: '0', NODE_APP_INSTANCE: '0', instances: '1' }, 7],
+  ] as const)
+    it(`is not said of ${what}`, async () => {
+      warnOfProcesses(env, worker)
+      assert.deepEqual(await warnings('TOLLGATE_PROCESSES'), [])
+    })
+
+  it('is said once of the second process of PM2, or worker of a cluster', async () => {
+    warnOfProcesses({ pm_id: '1', NODE_APP_INSTANCE: '1' }, undefined)
+    warnOfProcesses({}, 2)
+    const [first, ...more] = await warnings('TOLLGATE_PROCESSES')
+    assert.match(first ?? '', /one of several processes \(PM2\).*set store: redisStore\('redis:/)
+    assert.deepEqual(more, [])
+  })
+})
