@@ -346,7 +346,7 @@ describe('protectedResource() (RFC 9728)', () => {
       [{ resource: 'https://api.test', documentation: 5 }, /documentation must be an https URL; received 5/],
       [
         { resource: 'https://api.test', scope: 'a' },
-        /protectedResource\(\) has no option "scope"; .* metadata, allowHttp \(express-tollgate\/docs\/troubleshooting\.md#tollgate_option\)$/,
+        /protectedResource\(\) has no option "scope"; did you mean "scopes"\? \(express-tollgate\/docs\/troubleshooting\.md#tollgate_option\)$/,
       ],
     ] as const) {
       assert.throws(() => protectedResource(options as never), message)
