@@ -39,6 +39,7 @@ interface Client {
     readonly name: string;
     readonly redirectUris?: readonly string[] | undefined;
     readonly postLogoutRedirectUris?: readonly string[] | undefined;
+    readonly backchannelLogoutUri?: string | undefined;
     readonly realm?: string | undefined;
     readonly secretHash?: string | readonly string[] | undefined;
     readonly publicKeys?: readonly PublicKeyInput[] | undefined;
@@ -100,6 +101,11 @@ interface OAuthStore {
     claim(key: string, keepMs: number): Promise<OAuthStoreClaim | undefined>;
     count(key: string, by: number, windowMs: number, share?: OAuthStoreShare): Promise<OAuthStoreCount>;
     close?(): Promise<void>;
+}
+interface WebsiteSession {
+    readonly sid: string;
+    readonly userId: string;
+    readonly authTimeMs: number;
 }
 interface Revocable {
     readonly jti: string;
@@ -283,11 +289,6 @@ interface RegistrationOptions {
     readonly perHour?: number | undefined;
     readonly lifetimeSec?: number | undefined;
     readonly fetch?: FetchFunction | undefined;
-}
-interface WebsiteSession {
-    readonly sid: string;
-    readonly userId: string;
-    readonly authTimeMs: number;
 }
 interface AccessTokenClaims {
     readonly iss: string;

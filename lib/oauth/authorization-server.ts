@@ -67,13 +67,13 @@ export interface AuthorizationServer extends ExpressRouter {
   readonly signIn: (req: Request, res: Response, how: SignIn) => Promise<void>
   /** Ends it without a login, or reports a failed one, and sends the browser on. @throws {TypeError} as `signIn()` */
   readonly refuse: (req: Request, res: Response, why?: SignInRefusal) => Promise<void>
-  /** Whether the token with these claims, its grant, website session, user or app, has been revoked. */
+  /** Whether the token with these claims, its grant, website session, user or app is revoked, or its user is gone. */
   readonly isRevoked: (claims: Revocable) => Promise<boolean>
   /** The website session of a request, so that other pages of the same host share the login. Undefined without one. */
   readonly websiteSession: (req: Request) => Promise<WebsiteSession | undefined>
   /** Replaces the signing keys. Keep a retired key in the list until its last token has expired. @throws {TypeError} */
   readonly setSigningKeys: (keys: readonly SigningKey[]) => void
-  /** Lets go of the store's connections, once the HTTP server has closed. Safe to call twice. */
+  /** Sends the notices of sign-outs that are under way, and lets go of the store's connections. Safe to call twice. */
   readonly close: () => Promise<void>
   /** As `close()`: `await using server = authorizationServer({ … })`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
@@ -118,17 +118,22 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     )
   })
 
-  const close = async () => settings.store.close?.()
+  const close = async () => {
+    await shared.notices.close()
+    await settings.store.close?.()
+  }
 
   return Object.assign(router, {
     wellKnown: wellKnown(issuer, handler),
     platformLogout: handler(({ platformLogout }) => platformLogout),
-    verify: (token: string) => shared.accessTokens.check(token),
+    verify: async (token: string) => (await shared.accessTokens.check(token))?.claims,
     revokeUser: async (userId: string) =>
-      shared.revocations.revokeUser(textOf(userId, 'revokeUser(): the id of the user')),
+      shared.end({ event: 'user revoked', userId: textOf(userId, 'revokeUser(): the id of the user') }),
     approvals: async (userId: string) => shared.consents.of(textOf(userId, 'approvals(): the id of the user')),
-    withdrawApproval: async (userId: string, clientId: string) =>
-      shared.consents.withdraw(textOf(userId, 'withdrawApproval(): the id of the user'), clientId),
+    withdrawApproval: async (id: string, clientId: string) => {
+      const userId = textOf(id, 'withdrawApproval(): the id of the user')
+      await shared.end({ event: 'app withdrawn', userId, clientId })
+    },
     interaction: (req: Request, id?: string) => of(req).ownPage.interaction(req, id),
     authenticate: (req: Request, username: unknown, password: unknown, id?: string) =>
       of(req).ownPage.authenticate(req, username, password, id),
@@ -136,7 +141,7 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
       answer(req, res, await of(req).ownPage.signIn(req, res, how)),
     refuse: async (req: Request, res: Response, why: SignInRefusal = {}) =>
       answer(req, res, of(req).ownPage.refuse(req, res, why)),
-    isRevoked: (claims: Revocable) => shared.revocations.isRevoked(claims),
+    isRevoked: (claims: Revocable) => shared.accessTokens.isOver(claims),
     websiteSession: (req: Request) => websiteSession(shared, req),
     setSigningKeys: (keys: readonly SigningKey[]) => shared.keyring.replace(keys),
     close,
@@ -167,9 +172,11 @@ function inDialect(settings: ServerSettings, shared: SharedParts, dialect: Diale
   return { endpoints, discovery, platformLogout, ownPage: ownPage(parts, flow), pages: parts.pages }
 }
 
-async function websiteSession({ sessionOf }: SharedParts, req: Request): Promise<WebsiteSession | undefined> {
+async function websiteSession({ end, sessionOf, users }: SharedParts, req: Request) {
   const session = await sessionOf(req)
-  return session && { sid: session.sid, userId: session.userId, authTimeMs: session.authTimeMs }
+  if (!session) return undefined
+  if (!(await users.find(session.userId))) return end({ event: 'user gone', session }) as Promise<undefined>
+  return { sid: session.sid, userId: session.userId, authTimeMs: session.authTimeMs }
 }
 
 /** Warns, at the first request, if the server is not mounted at the path of its issuer. */

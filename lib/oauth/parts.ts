@@ -11,6 +11,7 @@ import { ClientDocuments } from './clients/client-documents'
 import { KnownClients } from './clients/known-clients'
 import { knownUsers, readClaims } from './directories/rows'
 import type { User } from './directories/user'
+import { ending } from './endings'
 import { IdentityScopes } from './identity-scopes'
 import { Keyring } from './keys/keyring'
 import { pageSettings } from './pages/page-options'
@@ -27,6 +28,7 @@ import { Seal } from './seal'
 import type { ServerSettings } from './server-settings'
 import { AccessTokens, OWN_CLAIMS } from './tokens/access-tokens'
 import { IdTokens } from './tokens/id-tokens'
+import { LogoutNotices } from './tokens/logout-notices'
 
 /** What a function uses of the server's parts: its signature names them. */
 export type Uses<Name extends keyof Parts> = Pick<Parts, Name>
@@ -54,6 +56,9 @@ export function sharedParts(settings: ServerSettings) {
   const sessionMs = session.lifetimeSec * 1_000
   const sessions = new WebsiteSessions(records, revocations, clock, sessionMs, session.idleSec * 1_000)
   const proofs = recordProofs(records)
+  const users = knownUsers(settings.users)
+  const consents = new Consents(records, revocations, clock)
+  const notices = new LogoutNotices(issuer, settings.clients, records, keyring, clock, sessionMs)
   const proofRules = { maxProofAgeSec: dpop.maxProofAgeSec, proofs, origin: new URL(issuer).origin }
   return {
     ...{ issuer, clock, log, acr, login, loginEvents, tokenFrom, requirePushedRequests, registration },
@@ -64,15 +69,15 @@ export function sharedParts(settings: ServerSettings) {
     sessionOf: (req: Request) => sessions.find(cookies.read(req.headers.cookie, 'session')),
     audience: accessTokens.audience,
     sessionSec: session.lifetimeSec,
-    users: knownUsers(settings.users),
+    ...{ users, consents, notices },
+    end: ending({ consents, notices, revocations, sessions }),
     registered: new RegisteredClients(records, (registration?.lifetimeSec ?? 0) * 1_000),
     keyProofs: new KeyProofs(issuer, dpop, seal, proofs, clock),
     dpopCheck: dpopCheck(proofRules, () => clock.date() / 1_000) as DpopCheck,
     codes: new Codes(records, settings.codeLifetimeSec * 1_000, tokenMs),
-    accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, clock),
+    accessTokens: new AccessTokens({ issuer, ...accessTokens }, keyring, records, revocations, users, clock),
     refreshTokens: new RefreshTokens(records, revocations, clock, refreshMs, refresh.graceSec === 0),
     attempts: new LoginAttempts(records, settings.loginLimits),
-    consents: new Consents(records, revocations, clock),
   }
 }
 

@@ -31,7 +31,7 @@ const LISTS = [
   ...['redirectUris', 'postLogoutRedirectUris', 'grants', 'scopes', 'defaultScope', 'publicKeys', 'onwardOrigins'],
   ...['audiences', 'responseTypes', 'identityScopes'],
 ]
-const FIELDS = ['clientId', 'name', 'secret', 'approval', 'realm', ...BOOLEANS, ...LISTS]
+const FIELDS = ['clientId', 'name', 'secret', 'approval', 'realm', 'backchannelLogoutUri', ...BOOLEANS, ...LISTS]
 /** Of a {@link Client}. */
 export const CLIENT_FIELDS = ['secretHash', ...FIELDS.filter((field) => field !== 'secret')]
 /** An origin, or a custom scheme. */
@@ -88,6 +88,11 @@ export function registeredClient(registration: ClientRegistration, policy: UriPo
       if (fault !== undefined) throw registrationError(`${of(list)} ${fault}; received ${shown(uri)}`)
       if (policy.http === 'inner' && redirectUriFault(uri) !== undefined) warnOfHttp(uri)
     }
+  }
+  const { backchannelLogoutUri: backchannel } = fields
+  const fault = backchannel === undefined ? undefined : redirectUriFault(backchannel, policy)
+  if (fault !== undefined || (backchannel !== undefined && !/^https?:/.test(backchannel))) {
+    throw registrationError(`${of('backchannelLogoutUri')} ${fault ?? 'must be https'}; received ${shown(backchannel)}`)
   }
   for (const grant of grants) {
     if (!GRANT_NAMES.includes(grant))

@@ -19,6 +19,11 @@ export interface Client {
   /** Where a user may be sent after logout (OIDC RP-Initiated Logout §3); only a loopback port may vary. */
   readonly postLogoutRedirectUris?: readonly string[] | undefined
   /**
+   * Where this server posts a signed logout token when a user of the app signs out (OpenID Connect Back-Channel Logout 1.0):
+   * `https://app.example.com/backchannel-logout`. Default: the app is not told.
+   */
+  readonly backchannelLogoutUri?: string | undefined
+  /**
    * The part of the service to which the app belongs: `/family`. Only its presence counts: without one, requests for
    * scopes are refused. The dialect `standard` ignores it.
    */

@@ -14,11 +14,11 @@ const PATH = '/apps'
 /** In place of an app's parameters: the user is on the way to this page. A name that no request can have. */
 const PARAMS = { ' page': PATH }
 
-type Parts = Uses<'clock' | 'consents' | 'cookies' | 'issuer' | 'pages' | 'seal' | 'sessionOf' | 'users'>
+type Parts = Uses<'clock' | 'consents' | 'cookies' | 'end' | 'issuer' | 'pages' | 'seal' | 'sessionOf' | 'users'>
 
 /** The page on which a user sees which apps may act for him, and withdraws that. */
 export function appsEndpoint(parts: Parts, flow: SignInFlow): Endpoint {
-  const { consents, issuer, pages, seal, sessionOf, users } = parts
+  const { consents, end, issuer, pages, seal, sessionOf, users } = parts
   return { path: PATH, methods: { GET: show, POST: withdraw }, errors: 'page' }
 
   async function show(req: Request, res: Response): Promise<void> {
@@ -41,7 +41,7 @@ export function appsEndpoint(parts: Parts, flow: SignInFlow): Endpoint {
     const page = seal.open('apps', sealed) as { readonly userId: string } | undefined
     const session = await sessionOf(req)
     if (!isOwnForm(parts, req, sealed, form.get('csrf')) || session?.userId !== page?.userId) throw foreignForm()
-    if (session) await consents.withdraw(session.userId, form.need('app'))
+    if (session) await end({ event: 'app withdrawn', userId: session.userId, clientId: form.need('app') })
     redirect(res, issuer + PATH)
   }
 }

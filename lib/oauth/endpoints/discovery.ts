@@ -50,6 +50,8 @@ function metadata(parts: Parts): Record<string, unknown> {
     revocation_endpoint: `${issuer}/revoke`,
     introspection_endpoint: `${issuer}/introspect`,
     end_session_endpoint: `${issuer}/logout`,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
     ...(registration && { registration_endpoint: `${issuer}/register`, client_id_metadata_document_supported: true }),
     response_types_supported: ['code', 'id_token'],
     response_modes_supported: ['query', 'fragment', 'form_post'],

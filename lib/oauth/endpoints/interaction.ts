@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { hashOf, newId } from '../../http/secret'
 import type { FormPage } from '../pages/page-renderer'
 import type { AuthorizationRequest } from '../parameters/authorization-request'
-import type { Params, RawParams } from '../parameters/params'
+import type { RawParams } from '../parameters/params'
 import type { Uses } from '../parts'
 import { Seal } from '../seal'
 import { appName, onwardOf } from './authorization-response'
@@ -123,19 +123,21 @@ export function isForeign(req: Request): boolean {
 const LONGEST_QUERY = 4_000
 
 /**
- * Redirects a form that another site posted to the same request by GET, and tells whether it did. Browsers send no
- * `Lax` cookie with such a POST, so a signed-in user would look signed out. The GET that follows has the cookie.
+ * Whether another site posted the form, and the browser's session cookie may be missing for that: browsers send no `Lax`
+ * cookie with such a POST, so a signed-in user would look signed out.
  */
+export function lacksCookies({ cookies }: Uses<'cookies'>, req: Request): boolean {
+  return req.method === 'POST' && isForeign(req) && cookies.read(req.headers.cookie, 'session') === undefined
+}
+
+/** Redirects to the same request by GET, which has the cookies, and tells whether it did: not with too long a query. */
 export function askAgainByGet(
-  { cookies, issuer }: Uses<'cookies' | 'issuer'>,
+  { issuer }: Uses<'issuer'>,
   path: '/authorization' | '/logout',
-  params: Params,
-  req: Request,
+  query: string,
   res: Response,
 ): boolean {
-  if (req.method !== 'POST' || !isForeign(req)) return false
-  const query = params.toString()
-  if (cookies.read(req.headers.cookie, 'session') !== undefined || query.length > LONGEST_QUERY) return false
+  if (query.length > LONGEST_QUERY) return false
   res.status(303).setHeader('Location', `${issuer}${path}?${query}`).end()
   return true
 }

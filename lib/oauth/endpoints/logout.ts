@@ -2,38 +2,39 @@ import type { Request, Response } from 'express'
 import { shown } from '../../http/options'
 import { hasPostLogoutUri } from '../directories/client'
 import { hostOf, withParams } from '../directories/redirect-uri'
-import { foreignForm, invalidRequest } from '../oauth-error'
+import { reportRefusal } from '../diagnostics'
+import { foreignForm } from '../oauth-error'
 import type { AppName } from '../pages/page-renderer'
 import { formOf, queryOf } from '../parameters/form'
 import type { Params } from '../parameters/params'
 import type { Uses } from '../parts'
 import type { SessionRecord } from '../records/website-sessions'
-import type { IdTokenHint } from '../tokens/id-tokens'
 import { appName, onwardOf, redirect } from './authorization-response'
 import type { Endpoint } from './endpoint'
-import { askAgainByGet, isOwnForm, issueCsrfToken } from './interaction'
+import { askAgainByGet, isOwnForm, issueCsrfToken, lacksCookies } from './interaction'
 
 const PARAMS = [
   ...['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'ui_locales', 'logout_hint'],
   ...['request', 'csrf', 'action'],
 ]
 
-/** Where to go after logout, sealed into the page that asks. */
+/** A request to sign out as far as it is certain. Sealed into the page that asks, and into a redirect to that. */
 interface LogoutTarget {
+  /** Where to go afterwards. */
   readonly uri?: string
   /** Set for a self-registered app: the page has a link to it, since the user may not know it. */
   readonly stranger?: AppName
-  /** The session that the app's id_token names: it ends also if its cookie is gone. */
+  readonly onward?: readonly string[]
+  /** The session that the app's id_token names, and its user. */
   readonly sid?: string
+  readonly userId?: string
 }
 
-type Parts = Uses<
-  'clients' | 'cookies' | 'idTokens' | 'issuer' | 'pages' | 'revocations' | 'seal' | 'sessionOf' | 'sessions'
->
+type Parts = Uses<'clients' | 'cookies' | 'end' | 'idTokens' | 'issuer' | 'log' | 'pages' | 'seal' | 'sessionOf'>
 
-/** Ends the website session (OpenID Connect RP-Initiated Logout 1.0) and the grants that were made in it. */
+/** Signs the user out of the website session (OpenID Connect RP-Initiated Logout 1.0). */
 export function logoutEndpoint(parts: Parts): Endpoint {
-  const { clients, cookies, idTokens, issuer, pages, revocations, seal, sessions } = parts
+  const { clients, cookies, end, idTokens, issuer, pages, seal } = parts
   return {
     path: '/logout',
     methods: {
@@ -45,76 +46,80 @@ export function logoutEndpoint(parts: Parts): Endpoint {
 
   async function logout(params: Params, req: Request, res: Response): Promise<void> {
     params.refuseRepeated(PARAMS)
-    if (askAgainByGet(parts, '/logout', params, req, res)) return
     pages.speak(res, params.get('ui_locales'))
-    const session = await parts.sessionOf(req)
-    const sealed = req.method === 'POST' ? params.get('request') : undefined
-    const asked = sealed === undefined ? undefined : (seal.open('logout', sealed) as LogoutTarget | undefined)
-    if (sealed !== undefined && asked) {
+    const sealed = params.get('request')
+    const opened = sealed === undefined ? undefined : (seal.open('logout', sealed) as LogoutTarget | undefined)
+    if (req.method === 'POST' && sealed !== undefined && opened) {
       if (!isOwnForm(parts, req, sealed, params.get('csrf'))) throw foreignForm()
-      return endSession(session, asked, res)
+      return signOut(await parts.sessionOf(req), opened, res)
     }
-    const hint = hintOf(params)
-    const { target, onward } = await targetOf(params, hint, req)
+    const target = opened ?? (await targetOf(params, req))
+    if (lacksCookies(parts, req)) {
+      const again = new URLSearchParams({ request: seal.seal('logout', target) })
+      if (askAgainByGet(parts, '/logout', again.toString(), res)) return
+    }
+    const session = await parts.sessionOf(req)
     // Without an id_token of the session any site could sign the user out, so ask the user (§2).
-    if (session && !(hint?.sid !== undefined && [session.sid, ...(session.earlier ?? [])].includes(hint.sid))) {
+    if (session && session.sid !== target.sid) {
       const request = seal.seal('logout', target)
       const csrf = issueCsrfToken(parts, req, res, request)
+      const onward = target.uri === undefined || target.stranger ? [] : target.onward
       return pages.logout(res, { action: `${issuer}/logout`, request, csrf, onward, app: undefined })
     }
-    await endSession(session, target, res)
+    await signOut(session, target, res)
   }
 
-  async function endSession(
+  async function signOut(
     session: SessionRecord | undefined,
-    { uri, stranger, sid }: LogoutTarget,
+    { uri, stranger, sid, userId }: LogoutTarget,
     res: Response,
   ): Promise<void> {
     if (session) {
-      await sessions.signOut(session)
+      await end({ event: 'signed out', sid: session.sid, userId: session.userId, session })
       res.append('Set-Cookie', cookies.write('session', ''))
     }
-    if (sid !== undefined && sid !== session?.sid) await revocations.revoke('session', sid)
+    if (sid !== undefined && userId !== undefined && sid !== session?.sid)
+      await end({ event: 'signed out', sid, userId })
     if (uri === undefined) return pages.loggedOut(res)
     if (stranger !== undefined) return pages.loggedOut(res, { link: uri, app: stranger, host: hostOf(uri) })
     redirect(res, uri)
   }
 
-  function hintOf(params: Params): IdTokenHint | undefined {
-    const token = params.get('id_token_hint')
-    if (token === undefined) return undefined
-    const hint = idTokens.read(token)
-    const clientId = params.get('client_id')
-    if (!hint || (clientId !== undefined && clientId !== hint.aud))
-      throw invalidRequest('The id_token_hint was not issued by this server.')
-    return hint
-  }
-
-  /** Where to redirect, which the app must have registered (§3). */
-  async function targetOf(
-    params: Params,
-    hint: IdTokenHint | undefined,
-    req: Request,
-  ): Promise<{ target: LogoutTarget; onward: readonly string[] | undefined }> {
-    const sid = hint?.sid === undefined ? {} : { sid: hint.sid }
-    const uri = params.get('post_logout_redirect_uri')
-    if (uri === undefined) return { target: sid, onward: [] }
-    const clientId = hint?.aud ?? params.get('client_id')
-    const client = clientId === undefined ? undefined : await clients.find(clientId, req)
-    if (!client || !hasPostLogoutUri(client, uri)) {
-      throw invalidRequest('The post_logout_redirect_uri is not registered.').because(
-        client
-          ? `post_logout_redirect_uri ${shown(uri)} is not one of ${shown(client.postLogoutRedirectUris ?? [])}`
-          : `client_id ${shown(clientId)} is unknown`,
-      )
+  /**
+   * What is certain of a request. An id_token that cannot be read and an address that is not registered (§3) leave out what
+   * needs them: the user still gets to sign out, and stays here.
+   */
+  async function targetOf(params: Params, req: Request): Promise<LogoutTarget> {
+    const [token, clientId, uri] = ['id_token_hint', 'client_id', 'post_logout_redirect_uri'].map((name) =>
+      params.get(name),
+    )
+    const hint = token === undefined ? undefined : idTokens.read(token)
+    if (token !== undefined && (!hint || (clientId ?? hint.aud) !== hint.aud)) {
+      return doubt('the id_token_hint is no id_token of this server for this app, or its key is not in signingKeys')
+    }
+    const ofSession = hint?.sid === undefined ? {} : { sid: hint.sid, userId: hint.sub }
+    if (uri === undefined) return ofSession
+    const id = hint?.aud ?? clientId
+    const client = id === undefined ? undefined : await clients.find(id, req)
+    if (!client) return doubt(`client_id ${shown(id)} is unknown`, ofSession)
+    if (!hasPostLogoutUri(client, uri)) {
+      const registered = shown(client.postLogoutRedirectUris ?? [])
+      return doubt(`post_logout_redirect_uri ${shown(uri)} is not one of ${registered}`, ofSession)
     }
     const state = params.get('state')
     const isStranger = client.isStranger && hint === undefined
-    const target: LogoutTarget = {
-      ...sid,
+    const onward = onwardOf(uri, client)
+    return {
+      ...ofSession,
       uri: state === undefined ? uri : withParams(uri, { state }),
+      ...(onward && { onward }),
       ...(isStranger && { stranger: appName(client, uri) }),
     }
-    return { target, onward: isStranger ? [] : onwardOf(uri, client) }
+  }
+
+  /** Goes on with what is certain, and tells the app's developer. */
+  function doubt(reason: string, target: LogoutTarget = {}): LogoutTarget {
+    reportRefusal({ endpoint: '/logout', code: 'invalid_request', status: 200, reason }, parts.log)
+    return target
   }
 }

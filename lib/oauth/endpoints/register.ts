@@ -15,7 +15,7 @@ import { accessRefused } from './resource'
 
 const LIMITS = { name: 'register', windowMs: 3_600_000, refusal: 'Too many apps have been registered.' }
 
-type Parts = Uses<'clock' | 'identity' | 'isRealmNeeded' | 'issuer' | 'records' | 'registered' | 'revocations'>
+type Parts = Uses<'clock' | 'end' | 'identity' | 'isRealmNeeded' | 'issuer' | 'records' | 'registered'>
 
 /** Client registration (RFC 7591 §3), and configuration (RFC 7592 §2): reads, replaces and deletes a registration. */
 export function registrationEndpoints(parts: Parts, registration: RegistrationSettings): readonly Endpoint[] {
@@ -78,7 +78,7 @@ export function registrationEndpoints(parts: Parts, registration: RegistrationSe
 
   async function remove(req: Request, res: Response): Promise<void> {
     const { clientId } = (await ownRegistration(req)).registered.client
-    await parts.revocations.revoke('client', clientId)
+    await parts.end({ event: 'app deleted', clientId })
     await clients.remove(clientId)
     res.status(204).end()
   }

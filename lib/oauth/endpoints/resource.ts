@@ -6,39 +6,37 @@ import { OAuthError, type OAuthErrorCode } from '../oauth-error'
 import { formOf } from '../parameters/form'
 import type { Uses } from '../parts'
 import { limitStrangers } from '../records/strangers'
-import type { AccessTokenClaims } from '../tokens/access-tokens'
+import type { AccessTokenClaims, ActiveToken } from '../tokens/access-tokens'
 import { type Endpoint, sendJson } from './endpoint'
 
 /** The claims of the user that a token is for (OIDC Core §5.3). */
-export function userinfoEndpoint(
-  parts: Uses<'accessTokens' | 'dpopCheck' | 'identity' | 'issuer' | 'users'>,
-): Endpoint {
+export function userinfoEndpoint(parts: Uses<'accessTokens' | 'dpopCheck' | 'identity' | 'issuer'>): Endpoint {
   return { path: '/userinfo', methods: { GET: userinfo, POST: userinfo }, errors: 'json', anyOrigin: true }
 
   async function userinfo(req: Request, res: Response): Promise<void> {
-    const claims = await requireAccessToken(parts, req, ['form'], '/userinfo')
+    const { claims, user } = await requireAccessToken(parts, req, ['form'], '/userinfo')
     const scopes = claims.scope?.split(' ') ?? []
     if (!scopes.includes('openid')) throw accessRefused(parts.issuer, { refused: 'scope', scope: ['openid'] })
-    const user = await parts.users.find(claims.sub)
     if (!user) throw accessRefused(parts.issuer, { refused: 'subject' })
     sendJson(res, 200, { sub: user.id, ...parts.identity.userinfo(scopes, user, claims.userinfo_claims) })
   }
 }
 
 /**
- * `POST /platform/logout` with a bearer token. Revokes the token's whole grant and ends the website session in which the
- * user allowed it; of a token without a user, the token alone. The API mounts it.
+ * `POST /platform/logout` with a bearer token. Signs the user out of the website session in which the token's grant was
+ * given, and ends the grant; of a token without a user, the token alone. The API mounts it.
  */
 export function platformLogoutEndpoint(
-  parts: Uses<'accessTokens' | 'dpopCheck' | 'issuer' | 'records' | 'revocations' | 'sessions' | 'tokenFrom'>,
+  parts: Uses<'accessTokens' | 'dpopCheck' | 'end' | 'issuer' | 'records' | 'tokenFrom'>,
 ): Endpoint {
   return { path: '/', methods: { POST: platformLogout }, errors: 'json' }
 
   async function platformLogout(req: Request, res: Response): Promise<void> {
-    const claims = await requireAccessToken(parts, req, parts.tokenFrom)
-    if (claims.auth_time === undefined) await revokeToken(parts, req, claims)
-    else await parts.revocations.revoke('grant', claims.grant_id)
-    if (claims.sid !== undefined) await parts.sessions.end(claims.sid)
+    const { claims } = await requireAccessToken(parts, req, parts.tokenFrom)
+    const { auth_time, grant_id, sid, sub } = claims
+    if (auth_time === undefined) await revokeToken(parts, req, claims)
+    else await parts.end({ event: 'grant revoked', grantId: grant_id })
+    if (sid !== undefined) await parts.end({ event: 'signed out', sid, userId: sub })
     res.status(204).end()
   }
 }
@@ -47,17 +45,17 @@ const LIMITS = { name: 'revoked', refusal: 'Too many tokens have been revoked.' 
 
 /** Revokes an access token alone. The record of one that anybody can have counts as a stranger's. */
 export async function revokeToken(
-  { records, revocations }: Uses<'records' | 'revocations'>,
+  { records, end }: Uses<'records' | 'end'>,
   req: Request,
   claims: AccessTokenClaims,
 ): Promise<void> {
   if (claims.session_kind === 'unauthenticated')
     await limitStrangers(records, req, { ...LIMITS, app: claims.client_id })
-  await revocations.revokeToken(claims)
+  await end({ event: 'token revoked', ...claims })
 }
 
 /**
- * The claims of the request's access token, for endpoints of this server that are protected resources.
+ * The request's access token, for endpoints of this server that are protected resources.
  *
  * @param placements where the token may stand instead of the header (RFC 6750 §2)
  * @param path the endpoint's, below the issuer. Default: that of the request, for what the app mounts elsewhere
@@ -68,7 +66,7 @@ async function requireAccessToken(
   req: Request,
   placements: readonly Placement[],
   path?: string,
-): Promise<AccessTokenClaims> {
+): Promise<ActiveToken> {
   const form = placements.includes('form') ? await tokenForm(req) : undefined
   const { method, rawHeaders, headers } = req
   const { origin, pathname } = new URL(issuer)
@@ -78,14 +76,15 @@ async function requireAccessToken(
   const found = findCredentials(request, placements, true)
   if ('refused' in found) throw accessRefused(issuer, found)
   if (!isToken(found.token)) throw accessRefused(issuer, refuse('malformed_credentials'))
-  const claims = await accessTokens.check(found.token)
-  if (!claims) throw accessRefused(issuer, refuse('signature'))
+  const active = await accessTokens.check(found.token)
+  if (!active) throw accessRefused(issuer, refuse('signature'))
+  const { claims } = active
   if (found.scheme === 'DPoP') {
     const proven = dpopCheck.check(found.token, { ...claims }, request)
     const refused = 'refused' in proven ? proven : await dpopCheck.use(proven)
     if (refused) throw accessRefused(issuer, refused)
   } else if (claims.cnf) throw accessRefused(issuer, refuse('sender_constrained'))
-  return claims
+  return active
 }
 
 /** The error for a refusal, with the same challenge as `requireBearer()`. */

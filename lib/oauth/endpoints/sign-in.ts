@@ -30,6 +30,7 @@ import {
   formPage,
   isForeign,
   isOwnForm,
+  lacksCookies,
   openInteraction,
   withStep,
 } from './interaction'
@@ -39,8 +40,9 @@ import { findPushedRequest } from './pushed-request'
 import type { SignInFlow, Visit } from './visit'
 
 type Parts = Uses<
-  | ('acr' | 'attempts' | 'audience' | 'clients' | 'clock' | 'codes' | 'consents' | 'cookies' | 'everyAcr' | 'identity')
-  | ('idTokens' | 'isRealmNeeded' | 'isScopeNeeded' | 'issuer' | 'log' | 'login' | 'loginEvents' | 'pages' | 'records')
+  | ('acr' | 'attempts' | 'audience' | 'clients' | 'clock' | 'codes' | 'consents' | 'cookies' | 'end' | 'everyAcr')
+  | ('identity' | 'idTokens' | 'notices')
+  | ('isRealmNeeded' | 'isScopeNeeded' | 'issuer' | 'log' | 'login' | 'loginEvents' | 'pages' | 'records')
   | ('requirePushedRequests' | 'revocations' | 'seal' | 'sessionOf' | 'sessions' | 'sessionSec' | 'users')
 >
 
@@ -76,7 +78,7 @@ export function signInFlow(parts: Parts): SignInFlow {
   return { endpoints: [authorization, ...endpoints], arrive, proceed, resume }
 
   async function authorize(params: Params, req: Request, res: Response): Promise<void> {
-    if (askAgainByGet(parts, '/authorization', params, req, res)) return
+    if (lacksCookies(parts, req) && askAgainByGet(parts, '/authorization', params.toString(), res)) return
     const pushed = await findPushedRequest(records, params)
     const asked = pushed?.params ?? params
     const origin = { params: rawAuthorizationParams(asked), pushedId: pushed?.id }
@@ -162,7 +164,7 @@ export function signInFlow(parts: Parts): SignInFlow {
         `findUser(${shown(session.userId)}) knows no such user, who has just signed in under this id. Ids reach findUser() as text`,
       )
     }
-    await sessions.end(session.sid)
+    await parts.end({ event: 'user gone', session })
     visit.session = undefined
     return askLogin(visit)
   }

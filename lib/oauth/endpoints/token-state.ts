@@ -9,7 +9,7 @@ import { revokeToken } from './resource'
 
 /** Token introspection (RFC 7662) for confidential clients. A refresh token is shown to its own client only. */
 export function introspectEndpoint(
-  parts: Uses<'accessTokens' | 'authentication' | 'issuer' | 'refreshTokens'>,
+  parts: Uses<'accessTokens' | 'authentication' | 'issuer' | 'refreshTokens' | 'users'>,
 ): Endpoint {
   return { path: '/introspect', methods: { POST: introspect }, errors: 'json' }
 
@@ -21,14 +21,15 @@ export function introspectEndpoint(
       throw new OAuthError('unauthorized_client', 'Only a client that authenticates may ask about tokens.', 403)
     }
     const token = params.need('token')
-    const access = await parts.accessTokens.check(token)
+    const access = (await parts.accessTokens.check(token))?.claims
     if (access) {
       const isOwn = access.client_id === client.clientId
       const tokenType = access.cnf ? 'DPoP' : 'Bearer'
       return sendJson(res, 200, { active: true, token_type: tokenType, ...(isOwn ? access : forOthers(access)) })
     }
     const refresh = await parts.refreshTokens.findUnused(token)
-    if (refresh?.clientId !== client.clientId) return sendJson(res, 200, { active: false })
+    const isGone = refresh === undefined || !(await parts.users.find(refresh.userId))
+    if (isGone || refresh.clientId !== client.clientId) return sendJson(res, 200, { active: false })
     const { clientId, userId, scope } = refresh
     sendJson(res, 200, { active: true, client_id: clientId, sub: userId, scope: scope.join(' '), iss: parts.issuer })
   }
@@ -39,7 +40,7 @@ export function introspectEndpoint(
  * another client's is ignored with the same response.
  */
 export function revokeEndpoint(
-  parts: Uses<'accessTokens' | 'authentication' | 'records' | 'refreshTokens' | 'revocations'>,
+  parts: Uses<'accessTokens' | 'authentication' | 'end' | 'records' | 'refreshTokens'>,
 ): Endpoint {
   return { path: '/revoke', methods: { POST: revoke }, errors: 'json', anyOrigin: true }
 
@@ -48,11 +49,13 @@ export function revokeEndpoint(
     params.refuseRepeated(['token', 'token_type_hint'])
     const { clientId } = await parts.authentication.authenticate(req, params, '/revoke')
     const token = params.need('token')
-    const access = await parts.accessTokens.check(token)
+    const access = (await parts.accessTokens.check(token))?.claims
     if (access?.client_id === clientId) await revokeToken(parts, req, access)
     const refresh = access ? undefined : await parts.refreshTokens.find(token)
     const authorization = refresh?.authorization
-    if (authorization?.clientId === clientId) await parts.revocations.revoke('grant', authorization.grantId)
+    if (authorization?.clientId === clientId) {
+      await parts.end({ event: 'grant revoked', grantId: authorization.grantId })
+    }
     sendJson(res, 200, {}) // RFC 7009 §2.2: clients ignore the body, but one fails unless it is JSON
   }
 }

@@ -11,13 +11,14 @@ import { SEED_BYTES } from '../records/refresh-tokens'
 import { type Grant, type GrantRequest, type TokenResponse, audienceOf, tokenTypeOf } from './grant'
 
 type Parts = Uses<
-  | ('accessTokens' | 'audience' | 'claimsOf' | 'codes' | 'identity' | 'idTokens' | 'isRealmNeeded' | 'refreshTokens')
+  | ('accessTokens' | 'audience' | 'claimsOf' | 'codes' | 'end' | 'identity' | 'idTokens' | 'isRealmNeeded')
+  | 'refreshTokens'
   | ('registered' | 'revocations' | 'seal' | 'tokenType' | 'users')
 >
 
 /** The grants of an app that acts for a user. */
 export function userGrants(parts: Parts): readonly Grant[] {
-  const { accessTokens, audience, codes, identity, idTokens, refreshTokens, revocations, users } = parts
+  const { accessTokens, audience, codes, end, identity, idTokens, refreshTokens, revocations, users } = parts
   return [
     { name: 'authorization_code', parameters: ['code', 'redirect_uri', 'code_verifier'], handle: authorizationCode },
     { name: 'refresh_token', parameters: ['refresh_token', 'scope'], handle: refreshToken },
@@ -43,7 +44,7 @@ export function userGrants(parts: Parts): readonly Grant[] {
       throw refuse('the code_verifier does not match the code_challenge, or one of them is missing')
     }
     if (dpopJkt !== undefined && dpopJkt !== jkt) throw refuse('the code is bound to another DPoP key')
-    if (await revocations.isGrantRevoked(authorization)) {
+    if ((await revocations.stateOf(authorization)) !== 'live') {
       throw refuse('the grant, its session, its user or the approval was revoked')
     }
     // The code is spent last: whatever fails before, the client may send it again.
@@ -52,7 +53,7 @@ export function userGrants(parts: Parts): readonly Grant[] {
     const spent = await codes.spend(code)
     if (!spent?.first) {
       // RFC 6749 §4.1.2, RFC 9700 §4.5: the code was used twice, so one of the two users may be a thief.
-      await revocations.revoke('grant', authorization.grantId)
+      await end({ event: 'grant revoked', grantId: authorization.grantId })
       throw refuse('the code was used before: its tokens are revoked')
     }
     return { ...tokens, ...(refresh !== undefined && { refresh_token: refresh }) }
@@ -65,17 +66,20 @@ export function userGrants(parts: Parts): readonly Grant[] {
     const found = await refreshTokens.find(params.need('refresh_token'))
     // Trying another client's token must not spend or revoke it.
     if (found?.authorization.clientId !== client.clientId) throw invalidGrant('refresh token')
-    const { authorization } = found
+    const authorization = await refreshTokens.stillGood(found.authorization)
+    if (!authorization) throw invalidGrant('refresh token')
     const scope = authorization.scope.filter((one) => narrowed.size === 0 || narrowed.delete(one))
     if (narrowed.size > 0) throw new OAuthError('invalid_scope', 'The scope asks for more than was granted.')
     if (authorization.jkt !== undefined && authorization.jkt !== jkt) {
       throw new OAuthError('invalid_grant', 'The refresh token is bound to another key (RFC 9449 section 5).')
     }
-    if (await revocations.isGrantRevoked(authorization)) throw invalidGrant('refresh token')
     // The token is used last: whatever fails before, the client may send it again.
     const tokens = await issueTokens(request, authorization, scope)
     const next = await refreshTokens.rotate(found)
-    if (next === undefined) throw invalidGrant('refresh token')
+    if (next === undefined) {
+      await end({ event: 'grant revoked', grantId: authorization.grantId })
+      throw invalidGrant('refresh token')
+    }
     return { ...tokens, refresh_token: next }
   }
 

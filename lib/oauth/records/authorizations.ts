@@ -11,8 +11,8 @@ export interface Authorization {
   readonly scope: readonly string[]
   /** When the user signed in: seconds since 1970. */
   readonly authTimeSec: number
-  /** The website session in which the user allowed it. */
-  readonly sid: string
+  /** The website session in which the user allowed it; undefined once that is over. */
+  readonly sid?: string
   /** The user's and the app's marks at that time: see `RevocationRecords`. */
   readonly userMark?: string
   readonly appMark?: string

@@ -91,9 +91,8 @@ export class Consents {
     return apps.flat()
   }
 
-  /** Withdraws an approval, and with it every token that the app has for the user. */
-  async withdraw(userId: string, clientId: string): Promise<void> {
-    await this.revocations.revokeApp(userId, clientId)
+  /** Forgets an approval. The app's tokens stay. */
+  async remove(userId: string, clientId: string): Promise<void> {
     await this.records.claim('approval', appOf(userId, clientId), 0)
     const left = (await this.listed(userId)).filter((one) => one !== clientId)
     await this.records.set('approved', hashOf(userId), left, APPROVED_MS)

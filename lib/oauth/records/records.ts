@@ -14,6 +14,7 @@ const SHARES = {
   code: undefined,
   interaction: 'strangers',
   login: undefined,
+  logins: undefined,
   proof: 'strangers',
   pushed: 'strangers',
   refresh: undefined,

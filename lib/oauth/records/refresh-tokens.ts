@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../http/clock'
 import { hashOf } from '../../http/secret'
+import { OFFLINE_ACCESS } from '../identity-scopes'
 import type { Authorization } from './authorizations'
 import type { Records } from './records'
 import type { RevocationRecords } from './revocation-records'
@@ -37,7 +38,7 @@ export interface FoundRefreshToken {
  *
  * A client whose response was lost may use its token again until the token's own end, as long as nobody has used the next
  * one: it gets the same next token, whichever step of the first use failed. Once the next one was used, a token of the
- * generation before means that somebody else has one, and the whole grant is revoked (RFC 9700 §4.14.2).
+ * generation before means that somebody else has one, and the whole grant ends (RFC 9700 §4.14.2).
  */
 export class RefreshTokens {
   /**
@@ -79,25 +80,30 @@ export class RefreshTokens {
   async findUnused(token: string): Promise<Authorization | undefined> {
     const found = await this.find(token)
     if (!found || found.kept.number > found.number) return undefined
-    const [next, isRevoked] = await Promise.all([
-      this.next(found),
-      this.revocations.isGrantRevoked(found.authorization),
-    ])
-    return next || isRevoked ? undefined : found.authorization
+    const [next, authorization] = await Promise.all([this.next(found), this.stillGood(found.authorization)])
+    return next ? undefined : authorization
   }
 
-  /** Uses a token and returns the next one. Undefined if it is spent: then its grant is revoked. */
+  /**
+   * What a refresh token's grant is good for now: nothing once it is revoked. After sign-out one with `offline_access` goes
+   * on, apart from the session (Back-Channel Logout 1.0 §2.7): new tokens do not name it.
+   */
+  async stillGood(authorization: Authorization): Promise<Authorization | undefined> {
+    const state = await this.revocations.stateOf(authorization)
+    if (state === 'live') return authorization
+    const goesOn = state === 'signed out' && authorization.scope.includes(OFFLINE_ACCESS)
+    return goesOn ? apart(authorization) : undefined
+  }
+
+  /** Uses a token and returns the next one. Undefined if it is spent: somebody else has one, too. */
   async rotate(found: FoundRefreshToken): Promise<string | undefined> {
-    const { authorization, handle, number, kept } = found
+    const { handle, number, kept } = found
     // The generation after the next takes the place of this one: from then on the next one was used.
     const claim =
       kept.number > number
         ? undefined
         : await this.records.claim<Generation>('refresh', placeOf(handle, number), this.lifetimeMs)
-    if (claim?.value.number !== number || (this.isStrict && !claim.first)) {
-      await this.revocations.revoke('grant', authorization.grantId)
-      return undefined
-    }
+    if (claim?.value.number !== number || (this.isStrict && !claim.first)) return undefined
     // Written only if it is missing: a rewrite would erase the claim of an earlier use, and start its lifetime anew.
     const next = claim.first ? undefined : await this.next(found)
     return next ? tokenOf(handle, next) : this.keep(handle, { ...kept, number: number + 1 })
@@ -114,6 +120,11 @@ export class RefreshTokens {
     await this.records.set('refresh', placeOf(handle, kept.number), kept, this.lifetimeMs)
     return tokenOf(handle, kept)
   }
+}
+
+/** The grant without its session. */
+function apart({ sid: _sid, ...authorization }: Authorization): Authorization {
+  return authorization
 }
 
 function placeOf(handle: Buffer, number: number): string {

@@ -4,6 +4,7 @@ import { publish } from '../diagnostics'
 import type { Authorization } from './authorizations'
 import type { Records } from './records'
 import { RegisteredClients } from './registered-clients'
+import type { WebsiteSession } from './website-sessions'
 
 /** The claims by which a token can be revoked: its own id, its grant, its website session, its user, its app. */
 export interface Revocable {
@@ -26,6 +27,9 @@ export interface RevocableToken {
   readonly exp: number
   readonly session_kind?: 'unauthenticated'
 }
+
+/** What becomes of a user's grant. After `signed out` a refresh token of the scope `offline_access` is good. */
+export type GrantState = 'live' | 'signed out' | 'revoked'
 
 /** Lifetime of a user's approval of an app, from its last use. */
 export const APPROVED_MS = 365 * 24 * 60 * 60_000
@@ -91,23 +95,32 @@ export class RevocationRecords {
   }
 
   /** Whether the token, its grant, session, user or app is revoked. */
-  async isRevoked({ jti, grant_id, sid, sub, client_id, auth_time, ...marks }: Revocable): Promise<boolean> {
-    const isOfUser = auth_time !== undefined && sub !== undefined
+  async isRevoked(token: Revocable): Promise<boolean> {
+    const { jti, grant_id, sid, client_id } = token
     const ids = [jti, grant_id, sid, RegisteredClients.isRegistered(client_id ?? '') ? client_id : undefined]
     return this.isAny([
       ...ids.map((id) => id !== undefined && this.isOnRecord(id)),
-      isOfUser && this.isUserRevoked(sub, marks.user_mark),
-      isOfUser && client_id !== undefined && this.isUserRevoked(sub, marks.app_mark, client_id),
+      isOfUser(token) && this.isUserRevoked(token.sub, token.user_mark),
+      isOfUser(token) && client_id !== undefined && this.isUserRevoked(token.sub, token.app_mark, client_id),
     ])
   }
 
-  /** Whether the whole grant is revoked. */
-  isGrantRevoked({ grantId, sid, userId, userMark, clientId, appMark }: Authorization): Promise<boolean> {
-    return this.isAny([
-      ...[grantId, sid].map((id) => this.isOnRecord(id)),
-      this.isUserRevoked(userId, userMark),
-      this.isUserRevoked(userId, appMark, clientId),
+  /** Whether a grant is revoked, or only the session over in which the user gave it. */
+  async stateOf({ grantId, sid, userId, userMark, clientId, appMark }: Authorization): Promise<GrantState> {
+    const [isSignedOut, isRevoked] = await Promise.all([
+      sid !== undefined && this.isOnRecord(sid),
+      this.isAny([
+        this.isOnRecord(grantId),
+        this.isUserRevoked(userId, userMark),
+        this.isUserRevoked(userId, appMark, clientId),
+      ]),
     ])
+    return isRevoked ? 'revoked' : isSignedOut ? 'signed out' : 'live'
+  }
+
+  /** Whether the user signed out of the session, or all of the user's sessions were ended. */
+  isSessionOver({ sid, userId, userMark }: WebsiteSession & { readonly userMark?: string }): Promise<boolean> {
+    return this.isAny([this.isOnRecord(sid), this.isUserRevoked(userId, userMark)])
   }
 
   private async isAny(found: readonly (false | Promise<boolean>)[]): Promise<boolean> {
@@ -117,6 +130,11 @@ export class RevocationRecords {
   private async isOnRecord(id: string): Promise<boolean> {
     return (await this.records.get('revoked', id)) !== undefined
   }
+}
+
+/** Whether the token was issued for a user, not for an app itself. */
+export function isOfUser<Token extends Revocable>(token: Token): token is Token & { readonly sub: string } {
+  return token.auth_time !== undefined && token.sub !== undefined
 }
 
 /** Names a user's use of an app in the store. */

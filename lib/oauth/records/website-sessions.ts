@@ -1,11 +1,11 @@
 import type { Clock } from '../../http/clock'
-import { hashOf, newSecret } from '../../http/secret'
+import { hashOf, newId, newSecret } from '../../http/secret'
 import type { Records } from './records'
 import type { RevocationRecords } from './revocation-records'
 
 /** A user who is signed in to the website. */
 export interface WebsiteSession {
-  /** Names the session in `sid` claims. Public: the hash of the cookie. */
+  /** Names the session in `sid` claims. Public. It stays when the same user signs in again in the same browser. */
   readonly sid: string
   readonly userId: string
   /** When the user signed in: milliseconds since 1970. */
@@ -24,14 +24,9 @@ export interface Login {
 
 /** A session as it is kept. */
 export interface SessionRecord extends WebsiteSession, Login {
-  /** The ids of this user's earlier sessions in the same browser, latest first. */
-  readonly earlier?: readonly string[]
+  /** Names its record: the hash of the cookie. */
+  readonly key: string
 }
-
-/**
- * Maximum number of earlier sessions whose grants a logout ends. Only a program signs in more often within one session.
- */
-const MOST_EARLIER = 20
 
 /** Website sessions. The cookie is a 256-bit secret, stored as its hash. A session ends after an idle time and a lifetime. */
 export class WebsiteSessions {
@@ -55,16 +50,10 @@ export class WebsiteSessions {
    */
   async start(login: Login, before: SessionRecord | undefined): Promise<{ cookie: string; session: SessionRecord }> {
     const cookie = newSecret()
-    const earlier =
-      before?.userId === login.userId ? [before.sid, ...(before.earlier ?? [])].slice(0, MOST_EARLIER) : []
-    const session: SessionRecord = {
-      ...login,
-      sid: hashOf(cookie),
-      authTimeMs: this.clock.date(),
-      ...(earlier.length > 0 && { earlier }),
-    }
-    await this.records.set('session', session.sid, session, this.idleMs)
-    if (before) await this.end(before.sid)
+    const sid = before?.userId === login.userId ? before.sid : newId()
+    const session: SessionRecord = { ...login, sid, key: hashOf(cookie), authTimeMs: this.clock.date() }
+    await this.records.set('session', session.key, session, this.idleMs)
+    if (before) await this.end(before)
     return { cookie, session }
   }
 
@@ -73,16 +62,11 @@ export class WebsiteSessions {
     if (cookie === undefined) return undefined
     const session = await this.records.get<SessionRecord>('session', hashOf(cookie), this.idleMs)
     if (!session || this.clock.date() >= session.authTimeMs + this.lifetimeMs) return undefined
-    return (await this.revocations.isUserRevoked(session.userId, session.userMark)) ? undefined : session
+    return (await this.revocations.isSessionOver(session)) ? undefined : session
   }
 
-  async end(sid: string): Promise<void> {
-    await this.records.claim('session', sid, 0)
-  }
-
-  /** Ends the session and every grant that was made in it. */
-  async signOut({ sid, earlier = [] }: SessionRecord): Promise<void> {
-    await Promise.all([sid, ...earlier].map((id) => this.revocations.revoke('session', id)))
-    await this.end(sid)
+  /** Forgets the session. What was granted in it stays. */
+  async end({ key }: SessionRecord): Promise<void> {
+    await this.records.claim('session', key, 0)
   }
 }

@@ -1,9 +1,11 @@
 import type { Clock } from '../../http/clock'
 import type { Keyring } from '../keys/keyring'
 import type { JsonObject } from '../../http/json'
+import type { KnownUsers } from '../directories/rows'
+import type { User } from '../directories/user'
 import type { Authorization } from '../records/authorizations'
 import type { RecordKind, Records } from '../records/records'
-import type { RevocationRecords } from '../records/revocation-records'
+import { type Revocable, type RevocationRecords, isOfUser } from '../records/revocation-records'
 import { KIND_CLAIM } from '../../bearer/session/session'
 import { hashOf, newId, newSecret } from '../../http/secret'
 import { type JwtKind, signedJwt, verifiedPayload } from '../keys/signed-jwt'
@@ -65,6 +67,13 @@ export interface AccessTokenRequest {
   readonly more?: JsonObject
 }
 
+/** An access token that counts now. */
+export interface ActiveToken {
+  readonly claims: AccessTokenClaims
+  /** Undefined: the app itself. */
+  readonly user?: User
+}
+
 /** How access tokens are issued. */
 export interface AccessTokenSettings {
   readonly issuer: string
@@ -81,6 +90,7 @@ export class AccessTokens {
     private readonly keyring: Keyring,
     private readonly records: Records,
     private readonly revocations: RevocationRecords,
+    private readonly users: KnownUsers,
     private readonly clock: Clock,
   ) {}
 
@@ -119,11 +129,20 @@ export class AccessTokens {
     return { token: await signedJwt(ACCESS_TOKEN, claims, this.keyring.current()), expiresInSec: lifetimeSec }
   }
 
-  /** The claims of a token, or undefined if this server did not issue it, it has expired, or it is revoked. */
-  async check(token: string): Promise<AccessTokenClaims | undefined> {
+  /** An active token: this server issued it, it has not expired, is not revoked, and its user still exists. */
+  async check(token: string): Promise<ActiveToken | undefined> {
     const claims = token.includes('.') ? this.ofJwt(token) : await this.ofOpaque(token)
     if (!claims || claims.exp * 1_000 <= this.clock.date()) return undefined
-    return (await this.revocations.isRevoked(claims)) ? undefined : claims
+    if (await this.revocations.isRevoked(claims)) return undefined
+    if (!isOfUser(claims)) return { claims }
+    const user = await this.users.find(claims.sub)
+    return user && { claims, user }
+  }
+
+  /** Whether a token with these claims is revoked, or its user is gone. */
+  async isOver(claims: Revocable): Promise<boolean> {
+    if (await this.revocations.isRevoked(claims)) return true
+    return isOfUser(claims) && !(await this.users.find(claims.sub))
   }
 
   private ofJwt(token: string): AccessTokenClaims | undefined {
@@ -141,7 +160,7 @@ export class AccessTokens {
 function claimsOfUser({ authTimeSec, sid, userMark, appMark, acr, amr }: Authorization) {
   return {
     auth_time: authTimeSec,
-    sid,
+    ...(sid !== undefined && { sid }),
     ...(userMark !== undefined && { user_mark: userMark }),
     ...(appMark !== undefined && { app_mark: appMark }),
     ...(acr !== undefined && { acr }),

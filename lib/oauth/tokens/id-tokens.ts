@@ -46,7 +46,7 @@ export class IdTokens {
       auth_time: authorization.authTimeSec,
       amr: authorization.amr ?? ['pwd'],
       ...(authorization.acr !== undefined && { acr: authorization.acr }),
-      sid: authorization.sid,
+      ...(authorization.sid !== undefined && { sid: authorization.sid }),
       ...(accessToken !== undefined && { at_hash: halfHash(accessToken, key.alg) }),
       ...(nonce !== undefined && { nonce }),
     }

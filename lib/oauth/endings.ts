@@ -1,0 +1,60 @@
+import type { Consents } from './records/consents'
+import type { RevocableToken, RevocationRecords } from './records/revocation-records'
+import type { SessionRecord, WebsiteSession, WebsiteSessions } from './records/website-sessions'
+import type { LogoutNotices } from './tokens/logout-notices'
+
+/** What happened, for {@link ending}: a row each of the table in docs/authorization-server.md, What ends when. */
+export type Ending =
+  /** The user signed out. `session` is the browser's own; without it an app has said so. */
+  | (Pick<WebsiteSession, 'sid' | 'userId'> & { readonly event: 'signed out'; readonly session?: SessionRecord })
+  /** The user withdrew the approval of an app. */
+  | { readonly event: 'app withdrawn'; readonly userId: string; readonly clientId: string }
+  /** `revokeUser()`. */
+  | { readonly event: 'user revoked'; readonly userId: string }
+  /** The directory does not find the user. The grants count for nothing while that is so. */
+  | { readonly event: 'user gone'; readonly session: SessionRecord }
+  /** A code or a refresh token was used twice, or the app revoked its refresh token. */
+  | { readonly event: 'grant revoked'; readonly grantId: string }
+  /** The app revoked an access token. */
+  | ({ readonly event: 'token revoked' } & RevocableToken)
+  /** An app that registered itself was deleted. */
+  | { readonly event: 'app deleted'; readonly clientId: string }
+
+/** What ends. */
+interface Parts {
+  readonly consents: Consents
+  readonly notices: LogoutNotices
+  readonly revocations: RevocationRecords
+  readonly sessions: WebsiteSessions
+}
+
+/**
+ * Ends what an event ends. Nothing else does. What is written here is read by `RevocationRecords` (`isRevoked()` of a token,
+ * `stateOf()` a grant, `isSessionOver()`) and, for a user who is gone, by `AccessTokens.check()`.
+ *
+ * @throws {Error} if the store is unreachable; the caller may try again
+ */
+export function ending({ consents, notices, revocations, sessions }: Parts) {
+  return async function end(what: Ending): Promise<void> {
+    switch (what.event) {
+      case 'signed out':
+        await revocations.revoke('session', what.sid)
+        if (what.session) await sessions.end(what.session)
+        return notices.send(what.userId, what.sid)
+      case 'app withdrawn':
+        await revocations.revokeApp(what.userId, what.clientId)
+        return consents.remove(what.userId, what.clientId)
+      case 'user revoked':
+        await revocations.revokeUser(what.userId)
+        return notices.send(what.userId)
+      case 'user gone':
+        return sessions.end(what.session)
+      case 'grant revoked':
+        return revocations.revoke('grant', what.grantId)
+      case 'token revoked':
+        return revocations.revokeToken(what)
+      case 'app deleted':
+        return revocations.revoke('client', what.clientId)
+    }
+  }
+}
