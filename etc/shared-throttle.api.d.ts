@@ -91,7 +91,10 @@ interface ErrorResponseOptions {
 interface DenyOptions extends ErrorResponseOptions {
     readonly onDenied?: OnDenied | undefined;
 }
-declare function addressSubject(req: IncomingMessage): string;
+interface AddressOptions {
+    readonly ipv6Prefix?: number | undefined;
+}
+declare function addressSubject(req: IncomingMessage, { ipv6Prefix }?: AddressOptions): string;
 type SubjectFunction = (req: Request) => string | null | undefined;
 interface UsageStore {
     addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
@@ -255,6 +258,7 @@ interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly routes?: Readonly<Record<string, RouteWindow | false>> | undefined;
     readonly store?: ThrottleStore | undefined;
     readonly subject?: SubjectFunction | undefined;
+    readonly ipv6Prefix?: number | undefined;
     readonly wait?: WaitOptions | false | undefined;
     readonly grantAhead?: boolean | undefined;
     readonly maxSubjects?: number | undefined;
@@ -277,5 +281,5 @@ interface AdviseOptions {
     readonly limitsMs?: readonly number[] | undefined;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
-export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as k, ThrottledError as t, UnavailableError as u, addressSubject as w, throttle as x };
-export type { AdmittedMessage as A, Bar as B, ChargedMessage as C, DenyOptions as D, ErrorResponseOptions as E, LimitAdvice as L, Middleware as M, OnDenied as O, RefusalFigures as R, StoreMessage as S, Throttle as T, WaitOptions as W, ThrottleStore as a, Advice as b, AdviseOptions as c, Denial as d, DenialError as e, DenialHeaders as f, ErrorForm as g, ErrorFormat as h, ErrorFormatOption as i, EventStreams as j, LimitMs as l, OverloadMessage as m, OverloadOptions as n, RefusedMessage as o, RouteWindow as p, SyncedMessage as q, ThrottleHeaders as r, ThrottleOptions as s, Usage as v };
+export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as l, ThrottledError as u, UnavailableError as v, addressSubject as x, throttle as y };
+export type { AddressOptions as A, Bar as B, ChargedMessage as C, DenyOptions as D, ErrorResponseOptions as E, LimitAdvice as L, Middleware as M, OnDenied as O, RefusalFigures as R, StoreMessage as S, Throttle as T, WaitOptions as W, ThrottleStore as a, AdmittedMessage as b, Advice as c, AdviseOptions as d, Denial as e, DenialError as f, DenialHeaders as g, ErrorForm as h, ErrorFormat as i, ErrorFormatOption as j, EventStreams as k, LimitMs as m, OverloadMessage as n, OverloadOptions as o, RefusedMessage as p, RouteWindow as q, SyncedMessage as r, ThrottleHeaders as s, ThrottleOptions as t, Usage as w };

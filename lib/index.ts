@@ -50,7 +50,7 @@ export type { AuthenticatedRequest, SessionProperty } from './bearer/express-req
 
 export { throttle, type AdviseOptions, type Throttle } from './throttle/throttle'
 export { budgetOf } from './throttle/request/budget-of'
-export { addressSubject } from './throttle/subject'
+export { type AddressOptions, addressSubject } from './throttle/subject'
 export { throttleTest } from './throttle/throttle-test'
 export { redisStore, type RedisStoreOptions } from './throttle/redis/redis-store'
 export type { LimitMs, OverloadOptions, RouteWindow, ThrottleOptions, WaitOptions } from './throttle/options'

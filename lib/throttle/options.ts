@@ -7,6 +7,7 @@ import { type Option, type OptionValues, checkedLater, flag, functionOption, one
 import { option, readOptions, wholeNumber } from '../http/option-table'
 import { defined, optionType, shown, shownNames } from '../http/options'
 import type { RouteEntry } from '../http/request/route-match'
+import { IPV6_PREFIX } from '../http/request/network'
 import type { EventStreams } from '../http/measure/meter'
 import { answeredAtOnce, isThenable } from '../http/callback'
 import { warn, warnOnce } from '../http/warn-once'
@@ -125,6 +126,11 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
    */
   readonly subject?: SubjectFunction | undefined
   /**
+   * How many bits of an IPv6 address stand for a client, where an address pays: whole, 32 to 128. Default 56, since one
+   * host can have all of a /56 to itself. A `subject` function passes it to `addressSubject(req, { ipv6Prefix })`.
+   */
+  readonly ipv6Prefix?: number | undefined
+  /**
    * The queue of each subject. Running requests reserve their expected time. A request that does not fit in the rest of
    * the budget waits. `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
    */
@@ -194,6 +200,7 @@ const TABLE = {
   ...WINDOW_TABLE,
   routes: checkedLater<ThrottleOptions['routes']>(),
   store: checkedLater<ThrottleStore>(),
+  ipv6Prefix: wholeNumber(32, 128, IPV6_PREFIX),
   subject: functionOption<SubjectFunction>(),
   wait: checkedLater<WaitOptions | false>({}),
   grantAhead: flag(true),
@@ -324,15 +331,15 @@ const DEFAULT_CLIENT_WAIT_LIMITS = 2
 /** A key of `routes` is the name of its window, too. */
 function checkedPolicy(option: string, policy: Policy): Policy {
   const { limitMs, windowMs, name } = policy
+  if (!isName(name)) throw optionError(`${option}name must be ${WINDOW_TABLE.name.must}; received ${shown(name)}`)
+  if (windowMs < 1_000) warnOfShortWindow(option, windowMs)
   if (typeof limitMs === 'number' && limitMs > mostLimitMs(windowMs)) {
     const most = mostLimitMs(windowMs).toLocaleString('en')
     throw optionError(
-      `${option}limitMs must be ${WINDOW_TABLE.limitMs.must}: at most ${most}; received ${shown(limitMs)}`,
+      `${option}limitMs must be ${WINDOW_TABLE.limitMs.must}: at most ${most} with windowMs: ${windowMs}; received ${shown(limitMs)}`,
       RangeError,
     )
   }
-  if (!isName(name)) throw optionError(`${option}name must be ${WINDOW_TABLE.name.must}; received ${shown(name)}`)
-  if (windowMs < 1_000) warnOfShortWindow(option, windowMs)
   if (typeof limitMs === 'number' && limitMs > 0 && limitMs < 1_000 && windowMs >= 60_000)
     warnOfLowLimit(option, limitMs, windowMs)
   return policy

@@ -61,7 +61,7 @@ export const RIGHT_LINES: RightLines = {
   requestPropertyName: 'leave it out: handlers read budgetOf(req), or req.throttle',
   validate: 'leave it out: wrong options always throw',
   identifier: 'write name, which names the window',
-  ipv6Subnet: 'leave it out: an IPv6 address pays by its /56, as there',
+  ipv6Subnet: (value) => `write ipv6Prefix: ${typeof value === 'number' ? value : 56}`,
 
   keyPrefix: 'write name, which names the window; all keys of a store begin with redisStore(client, { prefix })',
   storeClient: STORE,

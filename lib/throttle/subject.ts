@@ -6,9 +6,9 @@ import { bearerCheckOf } from '../bearer/request-session'
 import type { Session } from '../bearer/session/session'
 import { answeredAtOnce } from '../http/callback'
 import { clientNetwork } from '../http/request/client-network'
-import { blockOf, networkOf } from '../http/request/network'
+import { IPV6_PREFIX, blockOf, networkOf } from '../http/request/network'
 import { usageError } from '../http/help'
-import { shown } from '../http/options'
+import { optionRange, shown } from '../http/options'
 
 /**
  * Who pays for a request: the signed-in user; with no user, the client app; with neither, the client's network address.
@@ -16,9 +16,9 @@ import { shown } from '../http/options'
  *
  * @example 'user:25:https://ident.example.org:ada', 'client:25:https://ident.example.org:app-1', 'address:203.0.113.9'
  */
-export function defaultSubject(req: IncomingMessage): string {
+export function defaultSubject(req: IncomingMessage, options?: AddressOptions): string {
   const session = bearerCheckOf(req)?.session
-  if (session === undefined) return addressSubject(req)
+  if (session === undefined) return addressSubject(req, options)
   let subject = subjects.get(session)
   if (subject === undefined) subjects.set(session, (subject = sessionSubject(session)))
   return subject
@@ -33,15 +33,24 @@ function sessionSubject(session: Session): string {
   return `client:${issuer.length}:${issuer}:${session.clientId}`
 }
 
+/** Options of {@link addressSubject}. */
+export interface AddressOptions {
+  /** How many bits of an IPv6 address count: whole, 32 to 128. Default 56. */
+  readonly ipv6Prefix?: number | undefined
+}
+
 /**
  * The client's network address as a subject, for a `subject` of your own: an IPv4 address, or the /56 of an IPv6 address,
  * since one host can have all of that to itself (RFC 6177). Behind a proxy it needs Express's `trust proxy`; a warning
  * `TOLLGATE_TRUST_PROXY` says where that is missing. Clients without an IP address share `address:unknown`.
  *
  * @example throttle({ subject: addressSubject })
+ * @example addressSubject(req, { ipv6Prefix: 64 }) // 'address:2001:db8:1:2ff::/64'
+ * @throws {RangeError} where `ipv6Prefix` is no whole number from 32 to 128
  */
-export function addressSubject(req: IncomingMessage): string {
-  return `address:${clientNetwork(req)}`
+export function addressSubject(req: IncomingMessage, { ipv6Prefix = IPV6_PREFIX }: AddressOptions = {}): string {
+  optionRange('ipv6Prefix', ipv6Prefix, 32, 128)
+  return `address:${clientNetwork(req, ipv6Prefix)}`
 }
 
 /** The subject of all clients without an IP address, and what a client that has left would be taken for. */
@@ -69,11 +78,13 @@ export type SubjectFunction = (req: Request) => string | null | undefined
 /**
  * Who pays for a request, by the option `subject`; null exempts it.
  *
+ * @param options for addresses that pay by default
  * @throws {TypeError} where the function returned an empty string, a promise or another value
  */
-export function subjectOf(req: Request, subject: SubjectFunction | undefined): string | null {
+export function subjectOf(req: Request, subject: SubjectFunction | undefined, options: AddressOptions): string | null {
+  if (subject === addressSubject) return addressSubject(req, options)
   const who: unknown = subject?.(req)
-  if (who === undefined) return defaultSubject(req)
+  if (who === undefined) return defaultSubject(req, options)
   if (who === null || (typeof who === 'string' && who !== '')) return who
   answeredAtOnce('subject', who)
   const remedy = typeof who === 'number' || typeof who === 'bigint' ? '; write String(id)' : ''

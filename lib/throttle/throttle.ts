@@ -141,7 +141,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       const chosen = opened.length === 0 ? general : policyFor(req)
       if (chosen === false) return next()
       if (chosen === general && keys.length > 0 && req.baseUrl) warnOfMountedKey(req, keys, keyOf)
-      const who = subjectOf(req, subject)
+      const who = subjectOf(req, subject, values)
       if (who === null) return next()
       if (who === UNKNOWN_ADDRESS && hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now)
       if (subject !== undefined) warnOfSubject(who, subject)

@@ -18,11 +18,11 @@ export type ClientRequest = IncomingMessage & {
  *
  * @example '203.0.113.9', '2001:db8:1:200::/56', 'unknown'
  */
-export function clientNetwork(req: ClientRequest | undefined): string {
+export function clientNetwork(req: ClientRequest | undefined, ipv6Prefix?: number): string {
   if (req === undefined) return UNKNOWN_NETWORK
   const trust = req.app?.get?.('trust proxy')
   const address = req.ip ?? req.socket?.remoteAddress
-  const network = networkOf(address)
+  const network = networkOf(address, ipv6Prefix)
   if (network !== undefined) {
     warnOfTrust(req, trust)
     if (isInner(network)) warnOfInnerAddress(req, trust)

@@ -3,6 +3,9 @@ import { isIPv4, isIPv6 } from 'node:net'
 /** The network of every client without an IP address. They share one budget. */
 export const UNKNOWN_NETWORK = 'unknown'
 
+/** Bits of an IPv6 address that stand for a client, where nothing else is stated. */
+export const IPV6_PREFIX = 56
+
 /** A port, and what a proxy may put around an address that has one: `203.0.113.9:50001`, `[2001:db8::1]:50001`. */
 const BRACKETS = /^\[([^\]]*)\](?::\d*)?$/
 const PORT = /:\d{0,5}$/
@@ -12,14 +15,15 @@ const PORT = /:\d{0,5}$/
  * NAT64, RFC 6052 §2.1); of an IPv6 address the /56, since one host can have all of that to itself (RFC 6177). Ports,
  * brackets and zone ids are left out.
  *
+ * @param ipv6Prefix another length of the IPv6 network, in bits: 32 to 128
  * @returns undefined where it is no IP address, such as that of a Unix socket
  */
-export function networkOf(address: unknown): string | undefined {
+export function networkOf(address: unknown, ipv6Prefix = IPV6_PREFIX): string | undefined {
   if (typeof address !== 'string') return undefined
   if (isIPv4(address)) return address
   const text = address.trim()
   const bare = (BRACKETS.exec(text)?.[1] ?? text).split('%', 1)[0] as string
-  return networkOfBare(bare) ?? networkOfBare(bare.replace(PORT, ''))
+  return networkOfBare(bare, ipv6Prefix) ?? networkOfBare(bare.replace(PORT, ''), ipv6Prefix)
 }
 
 /**
@@ -34,13 +38,14 @@ export function blockOf(network: string): string {
   return network.includes(':') ? `${network.split(':', 2).join(':')}::/32` : network
 }
 
-function networkOfBare(address: string): string | undefined {
+function networkOfBare(address: string, ipv6Prefix: number): string | undefined {
   if (isIPv4(address)) return address
   if (!isIPv6(address)) return undefined
   const groups = groupsOf(address)
   if (isIPv4Prefix(groups)) return ipv4Of(groups)
-  const [a, b, c, d] = groups as [number, number, number, number]
-  return `${[a, b, c, d & 0xff00].map((group) => group.toString(16)).join(':')}::/56`
+  const kept = groups.slice(0, Math.ceil(ipv6Prefix / 16))
+  const masked = kept.map((group, i) => group & (0xffff << Math.max(0, 16 * (i + 1) - ipv6Prefix)))
+  return `${masked.map((group) => group.toString(16)).join(':')}${kept.length < 8 ? '::' : ''}/${ipv6Prefix}`
 }
 
 /** The eight groups of an IPv6 address. */

@@ -13,6 +13,43 @@ import { blockOf, networkOf } from '../../../lib/http/request/network'
 import { serve } from '../../support/serve'
 import { until } from '../../support/until'
 
+describe('ipv6Prefix', () => {
+  const LENGTHS: [prefix: number, network: string][] = [
+    [32, '2001:db8::/32'],
+    [40, '2001:db8:1200::/40'],
+    [48, '2001:db8:1234::/48'],
+    [56, '2001:db8:1234:ab00::/56'],
+    [60, '2001:db8:1234:abc0::/60'],
+    [64, '2001:db8:1234:abcd::/64'],
+    [65, '2001:db8:1234:abcd:8000::/65'],
+    [127, '2001:db8:1234:abcd:fedc:ba98:7654:fffe/127'],
+    [128, '2001:db8:1234:abcd:fedc:ba98:7654:ffff/128'],
+  ]
+  const ip = '2001:db8:1234:abcd:fedc:ba98:7654:ffff'
+  const named = (budgets: express.Express) => budgets.use((req, res) => void res.send(budgetOf(req).subject))
+  const behindProxy = () => express().set('trust proxy', 1)
+
+  for (const [ipv6Prefix, network] of LENGTHS)
+    it(`of ${ipv6Prefix} has ${network} pay by default, by \`addressSubject\` and by a function`, async () => {
+      const req = { ip, headers: {} } as express.Request
+      assert.equal(addressSubject(req, { ipv6Prefix }), `address:${network}`)
+      const options = [{}, { subject: addressSubject }, { subject: () => undefined }]
+      for (const subject of options) {
+        const { get } = await serve(named(behindProxy().use(throttle({ ...subject, ipv6Prefix }))))
+        assert.equal((await get('/', { 'X-Forwarded-For': ip })).body, `address:${network}`)
+        assert.equal((await get('/', { 'X-Forwarded-For': '203.0.113.9' })).body, 'address:203.0.113.9')
+      }
+    })
+
+  it('is a whole number from 32 to 128', () => {
+    for (const ipv6Prefix of [31, 129, 56.5, NaN, '64'] as number[]) {
+      const message = /ipv6Prefix must be a whole number from 32 to 128; received/
+      assert.throws(() => throttle({ ipv6Prefix }), message)
+      assert.throws(() => addressSubject({ ip, headers: {} } as express.Request, { ipv6Prefix }), message)
+    }
+  })
+})
+
 describe('networkOf()', () => {
   const networks: [network: string | undefined, ...addresses: unknown[]][] = [
     ['203.0.113.9', '203.0.113.9', '203.0.113.9:50001', '[203.0.113.9]:50001', ' 203.0.113.9 ', '203.0.113.9:'],
