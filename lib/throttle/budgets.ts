@@ -115,10 +115,13 @@ export class Budgets implements StoredPolicy {
 
   // --- requests
 
-  /** Decides about a request. Where it says `ask` or `wait`, the request stands in line, and its owner hears of the end. */
+  /**
+   * Decides about a request, also about one that was set aside and goes on. Where it says `ask` or `wait`, the request
+   * stands in line, and its owner hears of the end.
+   */
   admit(hold: Hold, now: number): Decision | 'gone' {
     const { account } = hold
-    account.ask(hold, now)
+    if (!hold.hasBegun) account.ask(hold, now)
     const most = account.waiting > 0 ? mostWaiting(hold.wait, this.#lines) : 0
     const decision = decide(account, hold, most, now)
     linkOf(account)?.activate(account)
@@ -155,10 +158,18 @@ export class Budgets implements StoredPolicy {
     })
   }
 
+  /** A request waits for another account: it gives back its place here, and asks for one when it goes on. */
+  setAside(hold: Hold, now: number): void {
+    const { account } = hold
+    account.setAside(hold, now)
+    serveLine(account, now)
+    linkOf(account)?.ended(account, now)
+  }
+
   /** A request has ended: it pays for what it took. */
   finish(hold: Hold, now: number): void {
     const { account } = hold
-    if (hold.state === 'ended' || hold.state === 'waiting') return
+    if (hold.state === 'ended' || hold.isInLine) return
     account.finish(hold, now)
     hold.load?.took(hold.owner, account.subject, hold.takenUs(now))
     serveLine(account, now)

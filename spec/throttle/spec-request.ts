@@ -76,6 +76,10 @@ export class SpecRequest implements HoldOwner {
     return this.#price()
   }
 
+  waits(): void {
+    // it is in one account only
+  }
+
   decided(_hold: HoldRecord, end: WaitEnd): void {
     this.end = end
   }

@@ -317,6 +317,7 @@ class AccountState {
     this.#isRegular = this.#isRecent(now)
     this.#askedAt = now
     const priceUs = (hold.priceUs = Math.min(hold.owner.priceUs(hold), limitUs))
+    hold.waitsUntil = now + hold.wait.maxUs
     this.limitUs = limitUs
     this.concurrency = hold.concurrency
     this.unitUs = priceUs
@@ -324,16 +325,21 @@ class AccountState {
     if (priceUs * LARGE_PART <= limitUs) this.demandUs += priceUs
   }
 
-  /** It joins the line. */
+  /** It joins the line: behind all others, but one that was let in before stands behind those alone. */
   join(hold: HoldRecord, now: number): void {
     const { isMemory, isDown, isStarting } = this.server
-    const { maxUs, needsStore } = hold.wait
     hold.joinedAt = now
-    hold.waitsUntil = now + maxUs
-    hold.isConsidered = isMemory || (isDown && !isStarting && !needsStore)
-    if (this.#lastInLine === undefined) this.firstInLine = hold
-    else this.#lastInLine.behind = hold
-    this.#lastInLine = hold
+    hold.askedIn = 0
+    hold.isConsidered = isMemory || (isDown && !isStarting && hold.wait.needsStore !== true)
+    let before = this.#lastInLine
+    if (hold.hasBegun) {
+      before = undefined
+      for (let next = this.firstInLine; next?.hasBegun === true; next = next.behind) before = next
+    }
+    hold.behind = before === undefined ? this.firstInLine : before.behind
+    if (before === undefined) this.firstInLine = hold
+    else before.behind = hold
+    if (hold.behind === undefined) this.#lastInLine = hold
     this.waiting++
   }
 
@@ -343,6 +349,7 @@ class AccountState {
     else before.behind = hold.behind
     if (this.#lastInLine === hold) this.#lastInLine = before
     hold.behind = undefined
+    hold.joinedAt = -1
     hold.waitEnd = end
     this.waiting--
     if (end === 'start') this.begin(hold)
@@ -362,7 +369,7 @@ class AccountState {
     this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)
     this.peak = Math.max(this.peak, this.own.live)
     if (this.server.isMemory) return
-    this.grant.us = Math.max(0, this.grant.us - hold.priceUs)
+    this.grant.us = Math.max(0, this.grant.us - hold.wantUs)
     this.grant.places = Math.max(0, this.grant.places - 1)
   }
 
@@ -371,10 +378,10 @@ class AccountState {
     this.own.start(hold, now)
   }
 
-  /** A request is about to wait in another account's line: it holds nothing here meanwhile. */
-  freePlace(now: number): void {
-    this.enterWindow(now)
-    this.hasEnded = true
+  /** A request waits in another account's line: it holds nothing here, and is to ask again for as long as it waits there. */
+  setAside(hold: HoldRecord, now: number): void {
+    this.#end(hold, now, 'waiting')
+    hold.waitsUntil = now + hold.wait.maxUs
   }
 
   /** How much running time of the subject's requests may be left out still in this window, as other requests': one limit. */
@@ -394,17 +401,22 @@ class AccountState {
 
   /** A request has ended: it pays for what it took. */
   finish(hold: HoldRecord, now: number): void {
+    if (hold.state === 'live') this.#end(hold, now, 'ended')
+    else hold.state = 'ended'
+  }
+
+  #end(hold: HoldRecord, now: number, state: 'ended' | 'waiting'): void {
     this.enter(now)
-    this.own.end(hold, now)
+    this.own.end(hold, now, state)
     this.hasEnded = true
     // A hot subject's requests start from its grant one after the other, at one command a tick.
     if (this.grant.us > 0) this.grant.places++
   }
 
-  /** A request that was not let in. */
+  /** A request that was not let in. One that was before is to be finished yet. */
   refuse(hold: HoldRecord): void {
     hold.number = this.number
-    hold.state = 'ended'
+    if (!hold.hasBegun) hold.state = 'ended'
   }
 
   /** Takes in what a request on the route took. */
@@ -417,7 +429,8 @@ class AccountState {
   /** Charges a request for time that its stopwatch does not see. It counts as measured time does, also after its end. */
   charge(hold: HoldRecord, us: number, now: number): void {
     this.enter(now)
-    if (hold.state === 'live') return hold.charge(us)
+    if (hold.state !== 'ended') hold.charge(us)
+    if (hold.state === 'live') return
     this.limitUs ||= hold.limitUs
     this.highestLimitUs ||= hold.limitUs // or it would not count towards strain
     this.own.charge(us)
@@ -463,10 +476,10 @@ class AccountState {
     let lasts = latest === Infinity ? PARKED_US : Math.max(0, latest - now)
     let want = 0
     for (let hold = first; hold !== undefined; hold = hold.behind) {
-      hold.priceUs = Math.min(hold.owner.priceUs(hold), hold.limitUs)
+      if (!hold.hasBegun) hold.priceUs = Math.min(hold.owner.priceUs(hold), hold.limitUs)
       if (hold.askedIn === 0) hold.askedIn = seq
-      want += hold.priceUs
-      lasts = Math.max(lasts, hold.priceUs)
+      want += hold.wantUs
+      lasts = Math.max(lasts, hold.wantUs)
     }
     const hotUs = terms.grantAhead ? this.#hotUs() : 0
     const wish = hotUs === 0 && terms.grantAhead ? this.#standingUs(now) : hotUs
@@ -493,7 +506,7 @@ class AccountState {
       lasts,
       want,
       count: this.waiting,
-      unit: first?.priceUs ?? 0,
+      unit: first?.wantUs ?? 0,
       wish,
       wishPlaces: hotUs > 0 ? 2 * Math.max(1, this.peak) : Math.sign(wish),
       limit: first?.limitUs ?? (this.highestLimitUs || this.limitUs),

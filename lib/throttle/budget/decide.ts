@@ -28,14 +28,15 @@ export function decide(account: Account, hold: Hold, most: number, now: number):
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
   if (usedUs > limitUs && isHeard && account.isOpen(now)) return 'spent'
   if (hold.load?.refuses(hold.owner, account.subject, hold.priceUs)) return 'overload'
-  if (waiting > 0) {
+  if (waiting > 0 && !hold.hasBegun) {
     if (hold.wait.perSubject > 0 && isConsidered(account, most)) return 'queue'
     return isDecided || isConsidered(account, 1) ? 'wait' : 'ask'
   }
-  if (fits(account, hold, usedUs, now, server.isDown)) return 'start'
+  // One that was let in before stands before all others but its like.
+  if (account.firstInLine?.hasBegun !== true && fits(account, hold, usedUs, now, server.isDown)) return 'start'
   if (!isDecided) return 'ask'
   if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
-  return hold.wait.maxUs > 0 ? 'wait' : noRoom(account, hold, usedUs, server.isDown)
+  return now < hold.waitsUntil ? 'wait' : noRoom(account, hold, usedUs, server.isDown)
 }
 
 /** Whether the store, or this process, has considered so many of those who wait. */
@@ -48,7 +49,7 @@ function isConsidered(account: Account, count: number): boolean {
 /**
  * Decides about a request that waits, when time was freed, granted, or has passed.
  *
- * @param before how many wait before it still
+ * @param before how many wait before it still that were never let in
  * @param isAlone this process decides without the store
  */
 export function decideWaiting(
@@ -63,11 +64,11 @@ export function decideWaiting(
   const usedUs = account.usedUs(now)
   if (hold.owner.isGone) return 'gone'
   if (usedUs > limitUs && account.isOpen(now)) return 'spent'
-  if (before === 0 && fits(account, hold, usedUs, now, isAlone)) return 'start'
+  if (hold === account.firstInLine && fits(account, hold, usedUs, now, isAlone)) return 'start'
   if (!hold.isConsidered && !isAlone) return 'wait'
   if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'
   if (now >= hold.waitsUntil) return noRoom(account, hold, usedUs, isAlone)
-  return before < wait.perSubject ? 'wait' : isAlone ? 'outage' : 'queue'
+  return hold.hasBegun || before < wait.perSubject ? 'wait' : isAlone ? 'outage' : 'queue'
 }
 
 /**
@@ -100,13 +101,13 @@ function noRoom(account: Account, hold: Hold, usedUs: number, isAlone: boolean):
 /** Whether a request may start now, by what this process knows or was granted. */
 function fits(account: Account, hold: Hold, usedUs: number, now: number, isAlone: boolean): boolean {
   const { server, grant, own } = account
-  const { priceUs, limitUs, concurrency } = hold
+  const { wantUs, limitUs, concurrency } = hold
   if (server.isMemory) {
     if (!account.hasPlace(hold, usedUs)) return false
-    return priceUs <= limitUs - usedUs - account.reservedUs(now) || (own.live === 0 && usedUs <= limitUs)
+    return wantUs <= limitUs - usedUs - account.reservedUs(now) || (own.live === 0 && usedUs <= limitUs)
   }
   if (isAlone) return fitsShare(account, hold, usedUs, now)
-  const isGranted = priceUs <= grant.us && grant.places > 0 && now < grant.until
+  const isGranted = wantUs <= grant.us && grant.places > 0 && now < grant.until
   const isServed = limitUs >= grant.limitUs && concurrency >= grant.concurrency
   return isGranted && isServed && (own.live === 0 || account.hasPlace(hold, usedUs))
 }
@@ -118,7 +119,7 @@ function fits(account: Account, hold: Hold, usedUs: number, now: number, isAlone
 function fitsShare(account: Account, hold: Hold, usedUs: number, now: number): boolean {
   const { own, server } = account
   const leftUs = shareLeftUs(account, hold.limitUs, now)
-  if (hold.priceUs <= leftUs) return account.hasPlace(hold, usedUs, own.live * server.living)
+  if (hold.wantUs <= leftUs) return account.hasPlace(hold, usedUs, own.live * server.living)
   return leftUs > 0 && own.live === 0 && server.isDown && now - server.downSince > LONG_OUTAGE_US
 }
 

@@ -42,7 +42,9 @@ export interface HoldOwner {
   readonly isGone: boolean
   /** What it is expected to take, in µs, by what is known now. */
   priceUs(hold: Hold): number
-  /** Told once, where the request had to wait. */
+  /** It stays in line: it gives back its places in other accounts. Told whenever the line is looked at. */
+  waits(): void
+  /** Told once for each wait in a line. */
   decided(hold: Hold, end: WaitEnd): void
   /** The wait for the client is excused no longer: its time counts from `at` on, in µs of the process's clock. */
   waitCounts(at: number): void
@@ -53,18 +55,20 @@ export interface HoldOwner {
 }
 
 /**
- * What an account keeps of a request: it waits in the account's line, or was let in, and then the part of its price that
- * it has not used counts against the budget. The request's time is its owner's; only the account writes here.
+ * What an account keeps of a request. While it is live, it has a place, and the part of its price that it has not used
+ * counts against the budget. Where the request has to wait for another account, this one takes the place back, and the
+ * hold waits again. The request's time is its owner's; only the account writes here.
  */
 export class HoldRecord {
-  /** `waiting`: it stands in the account's line. `live`: it was let in, and its owner's time says whether it runs. */
+  /** `waiting`: it stands in a line, here or elsewhere. `live`: it was let in, and its owner's time says whether it runs. */
   state: 'waiting' | 'live' | 'ended' = 'waiting'
   /** Its expected time in µs; below its limit. */
   priceUs = 0
   /** The same, raised once it runs longer. */
   expectedUs = 0
-  /** What the request's time had counted when this began, below 0 before; and when the window did, if that was later. µs. */
+  /** What the request's time had counted when it first began here, below 0 before. µs. */
   beforeUs = -1
+  /** The same, when it was let in last, or when the window began, if that was later. */
   baseUs = 0
   /** Its excused waits until then. */
   excusedBaseUs = 0
@@ -80,8 +84,8 @@ export class HoldRecord {
   behind: HoldRecord | undefined = undefined
   /** While it waits: it is refused then at the latest, in µs of the process's clock. */
   waitsUntil = 0
-  /** While it waits: since when. */
-  joinedAt = 0
+  /** While it stands in the account's line: since when. Below 0 otherwise. */
+  joinedAt = -1
   /** The first report that asked for it; 0 before. */
   askedIn = 0
   /** An answer of the store knew of it, so it waits for room. */
@@ -103,9 +107,18 @@ export class HoldRecord {
     readonly concurrency = 32,
   ) {}
 
-  /** Whether it runs beside the subject's others: not while the request waits in another account's line. */
-  get hasPlace(): boolean {
-    return this.beforeUs < 0 || this.owner.time.state !== 'parked'
+  /** It was let in before: in a line it stands before those who never were. */
+  get hasBegun(): boolean {
+    return this.beforeUs >= 0
+  }
+
+  get isInLine(): boolean {
+    return this.joinedAt >= 0
+  }
+
+  /** What it needs to be let in, in µs. */
+  get wantUs(): number {
+    return Math.max(0, this.priceUs - this.takenUs(this.owner.time.since))
   }
 
   get isRunning(): boolean {
@@ -130,6 +143,14 @@ export class HoldRecord {
   /** What it took in the present window, in µs. */
   usedUs(now: number): number {
     return this.beforeUs < 0 ? 0 : this.owner.time.countedUs(now) - this.baseUs + this.chargedUs - this.chargedBaseUs
+  }
+
+  /** What it took before is counted no more: here it has begun, or its window has. */
+  isCountedFrom(at: number): void {
+    const { time } = this.owner
+    this.baseUs = time.countedUs(at)
+    this.excusedBaseUs = time.excusedUs(at)
+    this.chargedBaseUs = this.chargedUs
   }
 
   charge(us: number): void {

@@ -62,21 +62,24 @@ export function endLine(account: Account): void {
   endSome(account, () => 'closed')
 }
 
-/** @param decide says what becomes of a hold, before which so many stay in line */
+/** @param decide says what becomes of a hold, before which so many newcomers stay in line */
 function endSome(account: Account, decide: (hold: Hold, before: number) => WaitEnd | 'wait'): void {
   const ended: Hold[] = []
+  const staying: Hold[] = []
   let last: Hold | undefined
   for (let [hold, before] = [account.firstInLine, 0]; hold !== undefined;) {
     const next: Hold | undefined = hold.behind
     const end = decide(hold, before)
     if (end === 'wait') {
       last = hold
-      before++
+      if (!hold.hasBegun) before++
+      if (hold.isConsidered) staying.push(hold)
     } else {
       account.leave(hold, last, end)
       ended.push(hold)
     }
     hold = next
   }
+  for (const { owner } of staying) owner.waits()
   for (const hold of ended) hold.owner.decided(hold, hold.waitEnd as WaitEnd)
 }

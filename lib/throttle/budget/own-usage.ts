@@ -25,7 +25,7 @@ export class OwnUsage {
   /** Requests that have a place. */
   get live(): number {
     let count = 0
-    for (let hold = this.first; hold !== undefined; hold = hold.following) if (hold.hasPlace) count++
+    for (let hold = this.first; hold !== undefined; hold = hold.following) count++
     return count
   }
 
@@ -39,7 +39,7 @@ export class OwnUsage {
   /** What running requests are expected to take still. For this process's own decisions. */
   heldUs(now: number): number {
     let us = 0
-    for (let hold = this.first; hold !== undefined; hold = hold.following) us += hold.hasPlace ? restUs(hold, now) : 0
+    for (let hold = this.first; hold !== undefined; hold = hold.following) us += restUs(hold, now)
     return us
   }
 
@@ -47,7 +47,7 @@ export class OwnUsage {
   pricedUs(now: number): number {
     let us = 0
     for (let hold = this.first; hold !== undefined; hold = hold.following)
-      if (hold.hasPlace) us += Math.max(0, hold.priceUs - hold.takenUs(now))
+      us += Math.max(0, hold.priceUs - hold.takenUs(now))
     return us
   }
 
@@ -70,13 +70,14 @@ export class OwnUsage {
   lastEnd(now: number): number {
     let end = -Infinity
     for (let hold = this.first; hold !== undefined; hold = hold.following)
-      if (hold.hasPlace) end = Math.max(end, hold.isRunning ? now + restUs(hold, now) : Infinity)
+      end = Math.max(end, hold.isRunning ? now + restUs(hold, now) : Infinity)
     return end
   }
 
-  /** Takes a request in. Its time stands still until {@link start}. */
+  /** Takes a request in. Its time stands still until {@link start}, or until it goes on. */
   begin(hold: HoldRecord): void {
-    hold.expectedUs = hold.priceUs
+    if (hold.hasBegun) hold.isCountedFrom(hold.owner.time.since)
+    else hold.expectedUs = hold.priceUs
     hold.state = 'live'
     hold.following = this.first
     if (this.first !== undefined) this.first.previous = hold
@@ -85,16 +86,15 @@ export class OwnUsage {
 
   /** The time of a request begins. */
   start(hold: HoldRecord, now: number): void {
-    const { time } = hold.owner
-    hold.beforeUs = hold.baseUs = time.countedUs(now)
-    hold.excusedBaseUs = time.excusedUs(now)
+    hold.beforeUs = hold.owner.time.countedUs(now)
+    hold.isCountedFrom(now)
   }
 
-  /** A request has ended. */
-  end(hold: HoldRecord, now: number): void {
+  /** A request has ended, or waits for another account: it pays for what it took. */
+  end(hold: HoldRecord, now: number, state: 'ended' | 'waiting' = 'ended'): void {
     this.charge(hold.usedUs(now))
     this.#excusedUs += hold.excusedUs(now)
-    hold.state = 'ended'
+    hold.state = state
     const { previous, following } = hold
     if (previous === undefined) this.first = following
     else previous.following = following
@@ -112,11 +112,7 @@ export class OwnUsage {
     this.#beganAt = boundary
     this.#endedUs = this.#excusedUs = this.unseenUs = this.stalledUs = 0
     for (let hold = this.first; hold !== undefined; hold = hold.following) {
-      const { time } = hold.owner
-      const from = Math.max(time.since, boundary)
-      hold.baseUs = time.countedUs(from)
-      hold.chargedBaseUs = hold.chargedUs
-      hold.excusedBaseUs = time.excusedUs(from)
+      hold.isCountedFrom(Math.max(hold.owner.time.since, boundary))
     }
   }
 

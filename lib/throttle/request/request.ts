@@ -98,6 +98,8 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   #abort: AbortController | undefined = undefined
   #isAborted = false
   #next: NextFunction
+  /** It has left the line that it waited in, and asks again for places that it gave back. */
+  #isReturning = false
   /** Ends its wait for an answer of the store, or for room. */
   #wake: ((end: WaitEnd) => void) | undefined = undefined
 
@@ -129,22 +131,23 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   admit(hold: RequestHold, next: NextFunction, now: number): void {
     this.#next = next
     if (hold.rules.dryRun) return this.#rehearse(hold, now)
-    const decision = hold.budgets.admit(hold, now)
-    if (decision === 'ask' || decision === 'wait') this.#wait(hold, now)
-    else this.#proceed(hold, decision, now)
+    this.#took(hold, hold.budgets.admit(hold, now), now)
+  }
+
+  #took(hold: RequestHold, decision: Decision | 'gone', now: number): void {
+    if (decision !== 'ask' && decision !== 'wait') return this.#proceed(hold, decision, now)
+    this.#stalls?.stops(this, now)
+    this.#enterWindows(now)
+    this.time.park(now)
+    // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
+    void new Promise<WaitEnd>((resolve) => (this.#wake = resolve)).then((end) => this.#goOn(hold, end))
+    this.#isReturning = this.#isAdded(hold)
+    if (decision === 'wait') this.waits()
   }
 
   /** Its client has gone, and with it the address that this throttle would charge: nothing runs any more. */
   leave(now: number): void {
     if (!this.#isRefused) this.#release(now)
-  }
-
-  #wait(asked: RequestHold, now: number): void {
-    this.#stalls?.stops(this, now)
-    for (let hold = this.#first; hold !== undefined; hold = hold.next) hold.account.freePlace(now)
-    this.time.park(now)
-    // Decided in another request's turn or a timer's: the promise restores this request's AsyncLocalStorage.
-    void new Promise<WaitEnd>((resolve) => (this.#wake = resolve)).then((end) => this.#goOn(asked, end))
   }
 
   #goOn(asked: RequestHold, end: WaitEnd): void {
@@ -162,7 +165,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   }
 
   #proceed(hold: RequestHold, end: Decision | WaitEnd, now: number): void {
-    if (end === 'start') return this.#pass(hold, now)
+    if (end === 'start') return this.#entered(hold, now)
     if (end === 'gone') return void this.#release(now)
     if (end === 'closed') return this.#deny(hold, unavailable(CLOSED_RETRY_SEC), CLOSED_RETRY_SEC, undefined, now)
     if (end === 'outage' && hold.rules.onOutage === 'closed') {
@@ -182,13 +185,20 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
       if (!isUnavailable)
         this.#emitRefused(hold, reason === 'overload' ? 503 : 429, wholeSeconds(refusal.retryAfterUs), refusal)
     })
-    this.#pass(hold, now)
+    this.#entered(hold, now)
+  }
+
+  /** It has a place in one window: those that it was set aside in are asked again, the innermost first. */
+  #entered(entered: RequestHold, now: number): void {
+    this.#add(entered)
+    for (let hold = this.#first; hold !== undefined; hold = hold.next)
+      if (hold.state === 'waiting') return this.#took(hold, hold.budgets.admit(hold, now), now)
+    this.#pass(this.#first as RequestHold, now)
   }
 
   #pass(hold: RequestHold, now: number): void {
-    const isFirst = this.#first === undefined
+    const isFirst = hold.next === undefined
     if (channels.admitted.hasSubscribers) this.#emitAdmitted(hold)
-    this.#add(hold)
     if (isFirst) this.time.begin(now)
     hold.account.run(hold, now)
     if (this.#abort !== undefined) this.#watch(hold)
@@ -202,7 +212,14 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     stalls.run(this, this.#next)
   }
 
+  #isAdded(of: RequestHold): boolean {
+    let hold = this.#first
+    while (hold !== undefined && hold !== of) hold = hold.next
+    return hold !== undefined
+  }
+
   #add(hold: RequestHold): void {
+    if (this.#isAdded(hold)) return
     hold.next = this.#first
     this.#first = hold
     if (hold.rules.headers.rateLimit) this.#isStated = true
@@ -248,6 +265,14 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   priceUs(hold: RequestHold): number {
     return priceOf(hold.route, hold.account.histories, hold.limitUs)
+  }
+
+  /** What it has taken so far of windows that it is let in to stays its own while it asks those outside of them again. */
+  waits(): void {
+    if (this.#isReturning) return
+    const now = this.#now
+    for (let hold = this.#first; hold !== undefined; hold = hold.next)
+      if (hold.state === 'live' && !hold.rules.dryRun) hold.budgets.setAside(hold, now) // a dry run waits for nothing
   }
 
   decided(_hold: RequestHold, end: WaitEnd): void {

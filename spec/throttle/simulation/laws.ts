@@ -45,6 +45,12 @@ export class Laws {
 
   // --- at an admission
 
+  /** A request was let in to the window, or is back in it from another one's line. */
+  entered({ live }: Work): void {
+    if (this.sim.scenario.isCalm && live.size > PLACES)
+      this.sim.found('at most 32 run at once, also across a window’s end', { live: live.size })
+  }
+
   admitted(request: SimulatedRequest): void {
     const { sim } = this
     const { work, process } = request
@@ -60,10 +66,7 @@ export class Laws {
       if (!other.isGone && other.seq < request.seq)
         sim.found('first come, first served', { earlier: other.arrivedAt, later: request.arrivedAt })
     if (sim.mode === 'outage' && process.isDown) this.#hasShare(request)
-    if (!sim.scenario.isCalm) return
-    if (work.live.size > PLACES)
-      sim.found('at most 32 run at once, also across a window’s end', { live: work.live.size })
-    if (!sim.scenario.isExact) return
+    if (!sim.scenario.isCalm || !sim.scenario.isExact) return
     // Time charged after its request had ended is told within a tick.
     if (sim.loop.now - work.chargedAt <= sim.heardWithin) return
     this.#hasRoom(request)

@@ -7,6 +7,7 @@ import {
   type WaitEnd,
   type WaitRule,
 } from '../../../lib/throttle/budget/hold'
+import type { Decision } from '../../../lib/throttle/budget/decide'
 import { type RoutePrice, priceOf } from '../../../lib/throttle/budget/price'
 import { NO_STRAIN } from '../../../lib/throttle/budget/rollover'
 import type { Budgets } from '../../../lib/throttle/budgets'
@@ -60,6 +61,8 @@ export class SimulatedRequest implements HoldOwner {
   #held: { readonly budgets: Budgets; readonly hold: HoldRecord }[] = []
   readonly #budgets: readonly Budgets[]
   readonly #guessUs: number
+  /** It asks again for places that it gave back. */
+  #isReturning = false
 
   constructor(
     readonly sim: Simulation,
@@ -114,12 +117,26 @@ export class SimulatedRequest implements HoldOwner {
     if (budgets === this.process.budgets) this.process.see(account)
     const hold = new HoldRecord(account, this, this.limitUs, scenario.clientWaitUs, this.wait)
     const decision = budgets.admit(hold, now)
+    this.#took(hold, decision, now)
+  }
+
+  #took(hold: HoldRecord, decision: Decision | 'gone', now: number): void {
     if (decision !== 'ask' && decision !== 'wait') return this.decided(hold, decision)
-    for (const held of this.#held) {
-      this.#stop()
-      held.hold.account.freePlace(now)
-    }
+    this.#stop()
+    for (const held of this.#held) held.hold.account.enterWindow(now)
     this.time.change('parked', now)
+    this.#isReturning = hold.hasBegun
+    if (decision === 'wait') this.waits()
+  }
+
+  /** HoldOwner: it gives back its places elsewhere. */
+  waits(): void {
+    if (this.#isReturning) return
+    for (const { budgets, hold } of this.#held) {
+      if (hold.state !== 'live') continue
+      if (hold === this.hold) this.work.live.delete(this)
+      budgets.setAside(hold, this.process.nowUs())
+    }
   }
 
   // --- HoldOwner
@@ -147,22 +164,26 @@ export class SimulatedRequest implements HoldOwner {
       if (end !== 'gone' && end !== 'closed') this.#refused(hold, end, now)
       return
     }
-    const budgets = this.#budgets[this.#held.length] as Budgets
+    if (!this.#held.some((held) => held.hold === hold))
+      this.#held.push({ budgets: this.#budgets[this.#held.length] as Budgets, hold })
+    const newest = this.#held.at(-1)
+    if (newest?.budgets === process.budgets) this.hold ??= hold
+    if (this.hold === hold) {
+      this.work.live.add(this)
+      sim.laws.entered(this.work)
+    }
+    const away = this.#held.findLast((held) => held.hold.state === 'waiting')
+    if (away) return this.#took(away.hold, away.budgets.admit(away.hold, now), now)
     for (const held of this.#held) held.hold.account.enterWindow(now)
     this.time.change('running', now)
-    this.#held.push({ budgets, hold })
-    if (budgets === process.budgets) {
-      this.hold = hold
-      this.work.live.add(this)
-    }
-    hold.account.enterWindow(now)
-    hold.account.run(hold, now)
+    newest?.hold.account.run(newest.hold, now)
     if (this.hold && !this.stretch) this.stretch = this.work.begin(process)
     this.#askNext()
   }
 
   #refused(hold: HoldRecord, reason: RefusalReason, now: number): void {
-    if (this.#budgets[this.#held.length] !== this.process.budgets) return
+    const [known] = this.#held.filter((held) => held.hold === hold)
+    if ((known?.budgets ?? this.#budgets[this.#held.length]) !== this.process.budgets) return
     this.sim.laws.refused(this, reason, refusalOf(hold, reason, '', now).retryAfterUs)
   }
 

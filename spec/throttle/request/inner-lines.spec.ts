@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import express, { type Response } from 'express'
+import { type ThrottleOptions, budgetOf, redisStore, throttle } from '../../../lib'
+import { manualClock } from '../../../lib/testing'
+import { type Server, startRedis } from '../../support/redis'
+import { listen } from '../../support/serve'
+import { until } from '../../support/until'
+
+/** So long that no window ends amid a spec. */
+const WINDOW_MS = 2_592_000_000
+
+/** Throttles in a row, by their paths: `/` is the outermost. Handlers run until the spec ends them. */
+async function rowOf(t: TestContext, options: ThrottleOptions, inner: Readonly<Record<string, ThrottleOptions>>) {
+  const running = new Map<Response, string>()
+  const shared = { windowMs: WINDOW_MS, subject: () => 'ada', ...options }
+  const throttles = Object.entries({ '/': {}, ...inner }).map(([path, own]) => {
+    return { path, throttled: throttle({ ...shared, name: `row ${path}`, ...own }) }
+  })
+  let heard = 0
+  const app = express().use((_req, _res, next) => {
+    heard++
+    next()
+  })
+  for (const { path, throttled } of throttles) app.use(path, throttled)
+  app.use((req, res) => void running.set(res, req.path))
+  const { url, close } = await listen(app)
+  t.after(async () => {
+    await close()
+    await Promise.all(throttles.map(({ throttled }) => throttled.close()))
+  })
+  await Promise.all(throttles.map(({ throttled }) => throttled.ready()))
+  const answers: number[] = []
+  let asked = 0
+  const ask = async (path: string) => {
+    asked++
+    const res = await fetch(url + path)
+    answers.push(res.status)
+    return { status: res.status, body: (await res.json().catch(() => undefined)) as { reason?: string } | undefined }
+  }
+  const end = (res: Response) => {
+    running.delete(res)
+    res.end()
+  }
+  return { ask, asked: () => asked, heard: () => heard, running, end, answers }
+}
+
+describe('throttle() below throttle(): who waited for an inner window asks the outer ones again', () => {
+  let redis: Server
+  before(async () => {
+    redis = await startRedis()
+  })
+  after(() => redis.stop())
+
+  const ROOM = { limitMs: 600_000, wait: { maxMs: 60_000, perSubject: 128 } }
+  /** Two at a time while nothing is known of the route: each reserves half. */
+  const NARROW = { limitMs: 6_000, wait: ROOM.wait }
+  const ROWS: Readonly<Record<string, Readonly<Record<string, ThrottleOptions>>>> = {
+    two: { '/a': NARROW },
+    'two, with two inner ones side by side': { '/a': NARROW, '/b': NARROW },
+    three: { '/a': { ...NARROW, limitMs: 60_000 }, '/a/b': NARROW },
+  }
+
+  for (const isShared of [false, true])
+    for (const [title, inner] of Object.entries(ROWS))
+      it(`never more than 32 run at once: ${title}${isShared ? ', two processes over Redis' : ''}`, async (t) => {
+        const prefix = `${Math.random()}:`
+        const row = () =>
+          rowOf(
+            t,
+            isShared ? { ...ROOM, store: redisStore(`redis://127.0.0.1:${redis.port}`, { prefix }) } : ROOM,
+            inner,
+          )
+        const rows = isShared ? [await row(), await row()] : [await row()]
+        const count = () => rows.reduce((sum, { running }) => sum + running.size, 0)
+        const answered = () => rows.reduce((sum, { answers }) => sum + answers.length, 0)
+        const paths = Object.keys(inner)
+        let most = 0
+        const asked = paths.flatMap((path) =>
+          Array.from({ length: 40 }, (_, i) => (rows[i % rows.length] as (typeof rows)[0]).ask(path)),
+        )
+        await until(() => count() >= 2)
+        for (let i = 0; i < 40; i++) asked.push((rows[i % rows.length] as (typeof rows)[0]).ask('/'))
+        await until(() => count() >= 28)
+        while (answered() < asked.length) {
+          await until(() => count() > 0 || answered() === asked.length)
+          most = Math.max(most, count())
+          for (const { running, end } of rows) {
+            // One that runs for long keeps its place, so that all who were let in meanwhile run beside it.
+            const all = [...running]
+            for (const [res, path] of all.filter(([, path]) => path !== '/')) if (path) end(res)
+            const [first] = running.keys()
+            if (first !== undefined) end(first)
+          }
+        }
+        assert.ok(most <= 32, `${most} ran at once`)
+        for (const { status } of await Promise.all(asked)) assert.equal(status, 200)
+      })
+
+  /** Two run in the inner window, a third one waits there, and others run in the outer one alone. */
+  async function aside(t: TestContext, others: number) {
+    const clock = manualClock(Date.UTC(2026, 0, 1)) // it stands still: nothing is used
+    const row = await rowOf(t, { ...ROOM, clock }, { '/a': NARROW })
+    for (let i = 0; i < 2; i++) void row.ask('/a')
+    await until(() => row.running.size === 2)
+    const holders = [...row.running.keys()]
+    const third = row.ask('/a')
+    for (let i = 0; i < others; i++) void row.ask('/')
+    await until(() => row.running.size === 2 + others)
+    const [other] = [...row.running.keys()].slice(2)
+    assert.ok(holders[0] && other)
+    const goOn = () => row.end(holders[0] as Response)
+    const endAll = async () => {
+      while (row.answers.length < row.asked()) {
+        for (const res of [...row.running.keys()]) row.end(res)
+        await new Promise(setImmediate)
+      }
+    }
+    return { ...row, third, other, goOn, endAll }
+  }
+
+  it('gets 429 where the outer limit was used up meanwhile', async (t) => {
+    const { third, other, goOn, endAll } = await aside(t, 1)
+    budgetOf(other.req).charge(ROOM.limitMs + 1)
+    goOn()
+    assert.equal((await third).status, 429)
+    await endAll()
+  })
+
+  it('stands first in the outer line', async (t) => {
+    const { ask, asked, heard, running, end, other, third, goOn, endAll } = await aside(t, 30)
+    const behind = [ask('/'), ask('/')]
+    const inside = () => [...running.values()].filter((path) => path === '/a').length
+    await until(() => heard() === asked() && running.size === 32)
+    goOn() // the first of those behind takes that place before the third one is back
+    await until(() => inside() === 1 && running.size === 32)
+    end(other)
+    await until(() => running.size === 32)
+    assert.equal(inside(), 2)
+    await endAll()
+    for (const answer of [third, ...behind]) assert.equal((await answer).status, 200)
+  })
+})
