@@ -1,8 +1,8 @@
 import type { RequestTime } from '../../http/measure/stopwatch'
 import type { Account } from './account'
 
-/** Charges of one request stay below this many µs, two years, so that sums of them are whole numbers. */
-const MOST_CHARGED_US = 2 ** 46
+/** Charges of one request stay below this many µs, four years, so that sums of them are whole numbers. */
+const MOST_CHARGED_US = 2 ** 47
 
 /** How a request waits for room beside its subject's running requests. */
 export interface WaitRule {

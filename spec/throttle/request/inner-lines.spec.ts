@@ -68,7 +68,9 @@ describe('throttle() below throttle(): who waited for an inner window asks the o
         const row = () =>
           rowOf(
             t,
-            isShared ? { ...ROOM, store: redisStore(`redis://127.0.0.1:${redis.port}`, { prefix }) } : ROOM,
+            isShared
+              ? { ...ROOM, store: redisStore(`redis://127.0.0.1:${redis.port}`, { prefix, deadlineMs: 500 }) }
+              : ROOM,
             inner,
           )
         const rows = isShared ? [await row(), await row()] : [await row()]
