@@ -29,7 +29,13 @@ async function rowOf(t: TestContext, options: ThrottleOptions, inner: Readonly<R
     await close()
     await Promise.all(throttles.map(({ throttled }) => throttled.close()))
   })
-  await Promise.all(throttles.map(({ throttled }) => throttled.ready()))
+  for (const { throttled } of throttles)
+    await until(() =>
+      throttled.ready().then(
+        () => true,
+        () => false,
+      ),
+    )
   const answers: number[] = []
   let asked = 0
   const ask = async (path: string) => {
