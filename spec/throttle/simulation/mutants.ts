@@ -131,9 +131,9 @@ const OF_THE_STORE: readonly Row[] = [
 
 const OF_ACCOUNTS: readonly Row[] = [
   ['what was not told at a window’s end', 'strain:4 carried late', '(this.hasNews || isUntold)', 'false'],
-  ['strain in the places', 'strain', 'limitUs * this.strain <=', 'limitUs * NO_STRAIN <='],
-  ['one alone has a place', 'waiting clean strain outage', 'return live === 0 || (live + 1)', 'return (live + 1)'],
-  ['the use of a grant', 'clean:9 hot', 'this.grant.us = Math.max(0, this.grant.us - hold.priceUs)', ''],
+  ['strain in the places', 'strain', 'placesOf(of, usedUs, this.strain)', 'placesOf(of, usedUs, NO_STRAIN)'],
+  ['one alone has a place', 'waiting clean strain outage', 'return live === 0 || live + 1', 'return live + 1'],
+  ['the use of a grant', 'clean:9 hot', 'this.grant.us = Math.max(0, this.grant.us - hold.wantUs)', ''],
   ['the use of a place', 'hot:5 clean strain', 'this.grant.places = Math.max(0, this.grant.places - 1)', ''],
   ['a freed place for the next', 'hot waiting', 'if (this.grant.us > 0) this.grant.places++', ''],
   [
@@ -148,8 +148,8 @@ const OF_ACCOUNTS: readonly Row[] = [
     'this.enter(now)\n    this.dropGrant()\n    const { own, first',
     'this.enter(now)\n    const { own, first',
   ],
-  ['holds that last as long as those who wait are expected to', 'waiting', 'lasts = Math.max(lasts, hold.priceUs)', ''],
-  ['strain of time seen late', 'waiting', 'this.highestLimitUs ||= limitUs', ''],
+  ['holds that last as long as those who wait are expected to', 'waiting', 'lasts = Math.max(lasts, hold.wantUs)', ''],
+  ['strain of time seen late', 'waiting', 'this.highestLimitUs ||= hold.limitUs', ''],
   ['what was told, anew in each window', 'clean', 'told.used = told.held = told.unseen = told.excused = 0', ''],
   [
     'accounts kept while something of them matters',
@@ -318,12 +318,7 @@ const OF_THE_LINK: readonly Row[] = [
 ]
 
 const OF_ROLLOVER: readonly Row[] = [
-  [
-    'strain',
-    'strain:1 waiting',
-    'strain * STRAIN_KEPT, limitUs > 0 ? (100 * measuredUs) / limitUs : 0',
-    'NO_STRAIN, 0',
-  ],
+  ['strain', 'strain:1 waiting', 'strain * STRAIN_KEPT, limitUs > 0 ? (100 * workUs) / limitUs : 0', 'NO_STRAIN, 0'],
   ['strain that falls', 'strain:1 waiting', 'Math.max(strain * STRAIN_KEPT, limitUs', 'Math.max(strain, limitUs'],
   ['strain that falls over windows without requests', 'strain:4 carried', '* STRAIN_KEPT ** missed', ''],
   ['unseen time in strain', 'learned:1', 'usedUs + unseenUs - carriedUs', 'usedUs - carriedUs'],
@@ -348,8 +343,8 @@ const OF_DECISIONS: readonly Row[] = [
   ],
   ['letting go of clients that have gone', 'waiting:5', "if (hold.owner.isGone) return 'gone'", ''],
   ['patience', 'waiting:2', 'if (now >= hold.waitsUntil) return', 'if (false) return'],
-  ['the order of a line', 'waiting:2', 'before === 0 && fits(account', 'fits(account'],
-  ['a line joined', 'waiting:10', 'if (waiting > 0) {', 'if (false) {'],
+  ['the order of a line', 'waiting:2', 'hold === account.firstInLine && fits(account', 'fits(account'],
+  ['a line joined', 'waiting:10', 'if (waiting > 0 && !hold.hasBegun) {', 'if (false) {'],
   [
     'nobody refused before the store has considered it',
     'waiting',
@@ -359,8 +354,8 @@ const OF_DECISIONS: readonly Row[] = [
   [
     'one from a grant where nothing runs',
     'carried:9 hot strain',
-    '(own.live === 0 || account.hasPlace(limitUs, usedUs))',
-    'account.hasPlace(limitUs, usedUs)',
+    '(own.live === 0 || account.hasPlace(hold, usedUs))',
+    'account.hasPlace(hold, usedUs)',
   ],
   ['the limit of a grant in decisions', 'waiting:5 clean two', 'limitUs >= grant.limitUs && ', ''],
   ['a lease that ends', 'stalls late', ' && now < grant.until', ''],
@@ -379,8 +374,8 @@ const OF_DECISIONS: readonly Row[] = [
   [
     'no wait for a share that is used up',
     'outage',
-    "if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'\n  return hold",
-    'return hold',
+    "if (server.isDown && isShareUsedUp(account, limitUs, now)) return 'outage'\n  return now <",
+    'return now <',
   ],
 ]
 
@@ -389,20 +384,25 @@ const OF_LINES: readonly Row[] = [
 ]
 
 const OF_OWN_USAGE: readonly Row[] = [
-  ['estimates that rise', 'learned:1 waiting late', '      if (hold.until <= now) {', '      if (false) {'],
+  ['estimates that rise', 'learned:1 waiting late', 'if (takenUs >= hold.expectedUs) {', 'if (false) {'],
   [
     'only prices held in the store',
     'stalls cutOff killed learned',
-    'return this.#endsUs - this.#within * now + this.#parkedUs',
-    'return this.#untilUs - this.#running * now + this.#parkedUs',
+    'us += Math.max(0, hold.priceUs - hold.takenUs(now))',
+    'us += restUs(hold, now)',
   ],
-  ['parked requests without an end', 'two:2 clients', 'if (this.#running < this.live) return Infinity', ''],
+  [
+    'parked requests without an end',
+    'two:2 clients',
+    'hold.isRunning ? now + restUs(hold, now) : Infinity',
+    'now + restUs(hold, now)',
+  ],
   ['the cap of client waits', 'clients:1', 'if (beyondUs <= 0) continue', 'continue'],
   [
     'what runs across the boundary',
     'clean:2',
-    'const from = Math.max(time.since, boundary)',
-    'const from = time.since',
+    'isCountedFrom(Math.max(hold.owner.time.since, boundary))',
+    'isCountedFrom(hold.owner.time.since)',
   ],
 ]
 
@@ -428,8 +428,8 @@ const OF_BUDGETS: readonly Row[] = [
   [
     'a line served as a request ends',
     'waiting',
-    'account.finish(hold, now)\n    serveLine(account, now)',
-    'account.finish(hold, now)',
+    'hold.takenUs(now))\n    serveLine(account, now)',
+    'hold.takenUs(now))',
   ],
   [
     'lines asked about again',
