@@ -175,9 +175,9 @@ describe('an app that registered itself', () => {
     assert.equal(await running.server.verify(tokens.access_token as string), undefined)
   })
 
-  it('its approvals fill no more of a memoryOAuthStore() than other strangers do, and last a year from their last use', async (t) => {
+  it('its approvals make way where a block of strangers fills a memoryOAuthStore(), and last a year from their last use', async (t) => {
     const clock = manualClock()
-    const store = memoryOAuthStore({ maxEntries: 40, clock })
+    const store = memoryOAuthStore({ maxBytes: 40_000, clock })
     const running = await startServer({
       store,
       clock,
@@ -192,8 +192,11 @@ describe('an app that registered itself', () => {
       const page = await (await agent.authorize(running.issuer, request())).logIn()
       assert.notEqual((page.title === 'Terms of access' ? await page.accept() : page).params.get('code'), null)
     }
-    for (let i = 0; i < 20; i++) await store.set(`x:${i}`, '1', 60_000, 'strangers').catch(() => undefined)
-    await assert.rejects(store.set('y', '1', 60_000, 'strangers'), /full/)
+    for (let i = 0; i < 100; i++) await store.set(`x:${i}`, '1', 60_000, '203.0.0.0/16')
+    const isAsked = async () => (await agent.authorize(running.issuer, request())).title?.startsWith('Allow') ?? false
+    assert.equal(await isAsked(), false, 'the heavier block made way')
+    for (let i = 0; i < 100; i++) await store.set(`x:${i}`, '1', 60_000, '127.0.0.0/16')
+    assert.equal(await isAsked(), true)
   })
 })
 

@@ -286,11 +286,11 @@ describe('memoryOAuthStore() throws at startup', () => {
   it('for unknown options and invalid values', () => {
     assert.throws(
       () => memoryOAuthStore({ max: 5 } as never),
-      /memoryOAuthStore has no option "max"; it has maxEntries, clock/,
+      /memoryOAuthStore has no option "max"; it has maxBytes, clock/,
     )
     assert.throws(
-      () => memoryOAuthStore({ maxEntries: 0 }),
-      /maxEntries must be a whole number from 1 to 16,000,000; .* 0/,
+      () => memoryOAuthStore({ maxBytes: 0 }),
+      /maxBytes must be a whole number from 10,000 to 16,000,000,000; .* 0/,
     )
     assert.throws(() => memoryOAuthStore({ clock: 5 as never }), /clock must be a clock/)
   })

@@ -159,7 +159,7 @@ describe('the refresh token grant', () => {
 
   it('a grant has two records after any number of refreshes, also parallel ones', async (t) => {
     const keys = new Set<string>()
-    const store = memoryOAuthStore({ maxEntries: 1_000 })
+    const store = memoryOAuthStore({ maxBytes: 1_000_000 })
     const counting = {
       ...store,
       set: (key: string, ...rest: [string, number]) => (keys.add(key), store.set(key, ...rest)),

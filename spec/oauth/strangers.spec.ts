@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
 import { type OAuthStore, clientDirectory, memoryOAuthStore } from '../../lib/oauth'
-import { HashSlots, QueueFullError, loginNetwork } from '../../lib/oauth/directories/hash-slots'
+import { HashSlots, QueueFullError } from '../../lib/oauth/directories/hash-slots'
+import { requestNetwork } from '../../lib/oauth/request-network'
 import { manualClock } from '../../lib/testing'
 import { keyHolder } from './key-holder'
 import { CLIENTS, type Form, SIGNING_KEY, json, post, startServer } from './support'
@@ -11,17 +12,20 @@ import { UserAgent, request } from './user-agent'
 const SPA = { client_id: 'spa', redirect_uri: 'https://spa.test/cb' }
 const SESSION = { grant_type: 'unauthenticated_session', client_id: 'spa', ip_address: '192.0.2.1' }
 
-/** A store that notes the kind of each record, its share and its longest lifetime. */
+/** A store that notes the kind of each record, the stranger who caused it and its longest lifetime. */
 function noting(store: OAuthStore) {
-  const seen = new Map<string, { share: string | undefined; ttlMs: number }>()
-  const note = (key: string, ttlMs: number, share: string | undefined) => {
+  const seen = new Map<string, { stranger: string | undefined; ttlMs: number }>()
+  const note = (key: string, ttlMs: number, stranger: string | undefined) => {
     const kind = key.split(':', 1)[0] as string
-    seen.set(kind, { share, ttlMs: Math.max(ttlMs, seen.get(kind)?.ttlMs ?? 0) })
+    seen.set(kind, {
+      stranger: stranger ?? seen.get(kind)?.stranger,
+      ttlMs: Math.max(ttlMs, seen.get(kind)?.ttlMs ?? 0),
+    })
   }
   const own: OAuthStore = {
     ...store,
-    set: (key, value, ttlMs, share) => (note(key, ttlMs, share), store.set(key, value, ttlMs, share)),
-    count: (key, by, windowMs, share) => (note(key, windowMs, share), store.count(key, by, windowMs, share)),
+    set: (key, value, ttlMs, stranger) => (note(key, ttlMs, stranger), store.set(key, value, ttlMs, stranger)),
+    count: (key, by, windowMs, stranger) => (note(key, windowMs, stranger), store.count(key, by, windowMs, stranger)),
   }
   return { own, seen }
 }
@@ -89,7 +93,7 @@ describe('a form or query', () => {
 })
 
 describe('records that a request without a user causes', () => {
-  it("are in the strangers' share and end with the thing itself; limits count in the server's own", async (t) => {
+  it('are those of the block of its address, and end with the thing itself', async (t) => {
     const clock = manualClock()
     for (const format of ['jwt', 'opaque'] as const) {
       const { own, seen } = noting(memoryOAuthStore({ clock }))
@@ -114,18 +118,19 @@ describe('records that a request without a user causes', () => {
       await post(`${issuer}/token`, { ...SESSION, client_id: 'nobody' })
 
       const [minute, hour, day] = [60_000, 3_600_000, 24 * 3_600_000]
-      const most: Record<string, [share: string | undefined, ttlMs: number]> = {
-        attempts: [undefined, hour],
-        proof: ['strangers', 2 * minute],
-        revoked: ['strangers', (format === 'jwt' ? hour : day) + 5 * minute],
-        pushed: ['strangers', minute],
-        interaction: ['strangers', 15 * minute],
-        client: ['unused', 30 * day],
-        ...(format === 'opaque' && { unauthenticated: ['strangers', hour] }),
+      const block = '127.0.0.0/16'
+      const most: Record<string, [stranger: string, ttlMs: number]> = {
+        attempts: [block, hour],
+        proof: [block, 2 * minute],
+        revoked: [block, (format === 'jwt' ? hour : day) + 5 * minute],
+        pushed: [block, minute],
+        interaction: [block, 15 * minute],
+        client: [block, 30 * day],
+        ...(format === 'opaque' && { unauthenticated: [block, hour] }),
       }
       assert.deepEqual([...seen.keys()].sort(), Object.keys(most).sort())
-      for (const [kind, { share, ttlMs }] of seen) {
-        assert.ok(most[kind]?.[0] === share && ttlMs <= (most[kind]?.[1] ?? 0), `${kind}: ${share}, ${ttlMs} ms`)
+      for (const [kind, { stranger, ttlMs }] of seen) {
+        assert.ok(most[kind]?.[0] === stranger && ttlMs <= (most[kind]?.[1] ?? 0), `${kind}: ${stranger}, ${ttlMs} ms`)
       }
     }
   })
@@ -157,7 +162,7 @@ describe('the queue of logins', () => {
     const slots = new HashSlots(1)
     const gates: (() => void)[] = []
     const login = (network: string) =>
-      loginNetwork.run(network, () =>
+      requestNetwork.run(network, () =>
         slots
           .login(() => new Promise<void>((resolve) => gates.push(resolve)))
           .then(

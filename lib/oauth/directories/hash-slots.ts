@@ -1,8 +1,8 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { availableParallelism } from 'node:os'
 import { systemClock } from '../../http/clock'
 import { FairQueue } from '../../http/fair-queue'
 import { UNKNOWN_NETWORK } from '../../http/request/network'
+import { requestNetwork } from '../request-network'
 
 /**
  * Rejects a login at once because a directory has too many to check already. `userDirectory()` throws it, and so may your
@@ -27,9 +27,6 @@ const DEFAULT_THREADS = 4
 const QUEUE_PER_SLOT = 12
 /** The weight of the newest hash in the average time of one. */
 const NEWEST_WEIGHT = 0.2
-/** The network of the login whose password is being checked: the app's own directory calls in between. */
-export const loginNetwork = new AsyncLocalStorage<string>()
-
 /**
  * How many passwords may be hashed at once: at most half of libuv's threads, which also sign tokens with RSA keys, and one
  * less than the processors, so that requests keep one. At least one.
@@ -57,7 +54,7 @@ export class HashSlots {
 
   /** Runs a login's hash once a slot is free. @throws {QueueFullError} if it gets no place in the queue, or loses it */
   login<T>(hash: () => Promise<T>): Promise<T> {
-    return this.#run(loginNetwork.getStore() ?? UNKNOWN_NETWORK, hash)
+    return this.#run(requestNetwork.getStore() ?? UNKNOWN_NETWORK, hash)
   }
 
   /** Runs another hash once a slot is free and no login waits. Its queue has no bound: the app itself asks for these. */

@@ -1,9 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { callGuarded } from '../../http/callback'
 import { Meter } from '../../http/measure/meter'
+import { clientNetwork } from '../../http/request/client-network'
 import { DirectoryBusyError } from '../directories/hash-slots'
 import { type OAuthRefusedMessage, reportRefusal } from '../diagnostics'
 import { OAuthError, invalidRequest } from '../oauth-error'
+import { requestNetwork } from '../request-network'
 import type { PageRenderer } from '../pages/page-renderer'
 
 /** Handles one method of one endpoint. */
@@ -59,7 +61,7 @@ export function endpointHandler(servedTo: (req: Request) => Served): RequestHand
       if (anyOrigin && allowAnyOrigin(served.endpoint, req, res)) return
       const handler = methods[req.method === 'HEAD' ? 'GET' : (req.method as keyof Endpoint['methods'])]
       if (!handler) throw methodNotAllowed(served.endpoint)
-      await handler(req, res)
+      await requestNetwork.run(clientNetwork(req), () => handler(req, res))
     } catch (err) {
       try {
         answerError(served, err, req, res)

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { clientNetwork } from '../../http/request/client-network'
 import { type OAuthLoginMessage, publish } from '../diagnostics'
-import { DirectoryBusyError, QueueFullError, loginNetwork } from '../directories/hash-slots'
+import { DirectoryBusyError, QueueFullError } from '../directories/hash-slots'
 import { type LoginRefusal, type User, foldedUsername } from '../directories/user'
 import type { Uses } from '../parts'
+import { requestNetwork } from '../request-network'
 import type { Login } from '../records/website-sessions'
 
 /** An account, for counting login attempts. */
@@ -42,14 +43,14 @@ export async function beginLogin(
   const account = await accountOf(parts, username)
   const device = knownDevice(parts, req, account)
   const network = clientNetwork(req)
-  const source = { account: account.name, network, deviceId: device }
+  const source = { account: account.name, isKnown: account.userId !== undefined, network, deviceId: device }
   const shown = (text: string) =>
     parts.loginEvents === 'plain' ? text : seal.tag('event', text, 16).toString('base64url')
   const report = (outcome: OAuthLoginMessage['outcome'], userId?: string) =>
     publish('oauth-login', { clientId, outcome, userId, account: shown(username), address: shown(network) })
   return {
     network,
-    waitMs: await attempts.begin(source),
+    waitMs: await requestNetwork.run(network, () => attempts.begin(source)),
     takeBack: (butAddress) => attempts.takeBack(source, butAddress),
     async succeeded(userId, res) {
       report('succeeded', userId)
@@ -97,7 +98,7 @@ export async function checkPassword(
   let answer: User | LoginRefusal | undefined
   try {
     const check = () => (isText ? parts.users.authenticate(username, password) : undefined)
-    answer = await loginNetwork.run(attempt.network, check)
+    answer = await requestNetwork.run(attempt.network, check)
   } catch (err) {
     answer = refusalIn(err)
     // A flood that filled the queue counts for its network, or it would cost nothing.

@@ -25,6 +25,8 @@ const DEVICES = 5
 export interface LoginSource {
   /** Names the account: the same for every spelling that finds it. */
   readonly account: string
+  /** Whether there is such an account: anybody can type other names. */
+  readonly isKnown: boolean
   /** The client's network, as `clientNetwork()` has it. */
   readonly network: string
   /** The device, if this user signed in from it before. Neither account nor address are counted then. */
@@ -47,8 +49,8 @@ export class LoginAttempts {
 
   /** Counts an attempt. Returns the milliseconds to wait if there were too many, else 0. */
   async begin(source: LoginSource): Promise<number> {
-    for (const [id, limit] of this.counters(source)) {
-      const { total, endsInMs } = await this.records.count('attempts', id, 1, this.windowMs)
+    for (const [id, limit, isStrangers] of this.counters(source)) {
+      const { total, endsInMs } = await this.records.count('attempts', id, 1, this.windowMs, isStrangers)
       if (total > limit) return endsInMs
     }
     return 0
@@ -64,17 +66,23 @@ export class LoginAttempts {
     await Promise.all(counters.map(([id]) => this.records.count('attempts', id, -1, this.windowMs)))
   }
 
-  private counters({ account, network, deviceId }: LoginSource): [id: string, limit: number][] {
+  /** `isStrangers`: anybody can cause such a counter. */
+  private counters({
+    account,
+    isKnown,
+    network,
+    deviceId,
+  }: LoginSource): [id: string, limit: number, isStrangers: boolean][] {
     const { perAccount, perAddress } = this.limits
     if (deviceId !== undefined) {
       return [
-        [`device.${deviceId}`, perAccount],
-        [`devices.${hashOf(account)}`, DEVICES * perAccount],
+        [`device.${deviceId}`, perAccount, false],
+        [`devices.${hashOf(account)}`, DEVICES * perAccount, false],
       ]
     }
     return [
-      [`address.${hashOf(network)}`, perAddress],
-      [`account.${hashOf(account)}`, perAccount],
+      [`address.${hashOf(network)}`, perAddress, true],
+      [`account.${hashOf(account)}`, perAccount, !isKnown],
     ]
   }
 }

@@ -1,10 +1,12 @@
 import { storeError } from '../../http/help'
 import { shown, shownNames } from '../../http/options'
 import { hashOf } from '../../http/secret'
+import { UNKNOWN_NETWORK, blockOf } from '../../http/request/network'
 import { warnOnce } from '../../http/warn-once'
-import type { OAuthStoreClaim, OAuthStoreCount, OAuthStore, OAuthStoreShare } from '../stores/store'
+import { requestNetwork } from '../request-network'
+import type { OAuthStoreClaim, OAuthStoreCount, OAuthStore } from '../stores/store'
 
-/** The kinds of records, each with the share of the store that it takes. Each begins its keys. docs/security.md has the table. */
+/** The kinds of records, with those that strangers can cause. Each begins its keys. docs/security.md has the table. */
 const SHARES = {
   approval: 'strangers',
   approved: 'strangers',
@@ -25,7 +27,7 @@ const SHARES = {
   token: undefined,
   unauthenticated: 'strangers',
   used: undefined,
-} as const satisfies Record<string, OAuthStoreShare | undefined>
+} as const satisfies Record<string, 'strangers' | undefined>
 
 export type RecordKind = keyof typeof SHARES
 
@@ -49,9 +51,9 @@ export class Records {
     this.tag = issuerTag(issuer)
   }
 
-  /** @param share default: that of the kind */
-  set(kind: RecordKind, id: string, value: unknown, ttlMs: number, share: OAuthStoreShare | undefined = SHARES[kind]) {
-    return this.store.set(this.key(kind, id), JSON.stringify(value), ttlMs, share)
+  /** @param isStrangers whether anybody can cause the record. Default: that of the kind */
+  set(kind: RecordKind, id: string, value: unknown, ttlMs: number, isStrangers = SHARES[kind] === 'strangers') {
+    return this.store.set(this.key(kind, id), recordText(value), ttlMs, strangerOf(isStrangers))
   }
 
   async get<T>(kind: RecordKind, id: string, idleMs?: number): Promise<T | undefined> {
@@ -66,14 +68,32 @@ export class Records {
     return { value: parsed<T>('claim().value', value), first, agoMs: numeric('claim().agoMs', agoMs) }
   }
 
-  async count(kind: RecordKind, id: string, by: number, windowMs: number): Promise<OAuthStoreCount> {
-    const { total, endsInMs } = await this.store.count(this.key(kind, id), by, windowMs, SHARES[kind])
+  /** @param isStrangers whether anybody can cause the record. Default: that of the kind */
+  async count(
+    kind: RecordKind,
+    id: string,
+    by: number,
+    windowMs: number,
+    isStrangers = SHARES[kind] === 'strangers',
+  ): Promise<OAuthStoreCount> {
+    const { total, endsInMs } = await this.store.count(this.key(kind, id), by, windowMs, strangerOf(isStrangers))
     return { total: numeric('count().total', total), endsInMs: numeric('count().endsInMs', endsInMs) }
   }
 
   private key(kind: RecordKind, id: string): string {
     return `${kind}:${this.tag}:${id}`
   }
+}
+
+/** The block of the request that causes the record, where anybody can cause it. */
+function strangerOf(isStrangers: boolean): string | undefined {
+  return isStrangers ? blockOf(requestNetwork.getStore() ?? UNKNOWN_NETWORK) : undefined
+}
+
+/** A value as it is stored: as JSON, with one byte for each character in memory. */
+export function recordText(value: unknown): string {
+  const escape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(value).replace(/[^\0-\xff]/g, escape)
 }
 
 /** A short name of an issuer, for keys and cookies: 48 bits of its hash. */

@@ -22,8 +22,8 @@ export interface RegisteredClient {
 const PREFIX = 'dyn-'
 
 /**
- * The self-registered apps. A registration expires a while after its last use. One without a user makes way, the oldest
- * first, where strangers have no room left in the store.
+ * The self-registered apps. A registration expires a while after its last use. Where strangers have no room left in the
+ * store, the one of the heaviest block of addresses that was used longest ago makes way.
  */
 export class RegisteredClients {
   constructor(
@@ -42,11 +42,10 @@ export class RegisteredClients {
   }
 
   async save(registered: RegisteredClient): Promise<void> {
-    const { client, isUsed } = registered
-    const share = isUsed ? 'strangers' : 'unused'
-    await this.records.set('client', client.clientId, registered, this.lifetimeMs, share)
+    const { client } = registered
+    await this.records.set('client', client.clientId, registered, this.lifetimeMs)
     if (client.secretHash === undefined) {
-      await this.records.set('client', sameAs(registered), client.clientId, this.lifetimeMs, share)
+      await this.records.set('client', sameAs(registered), client.clientId, this.lifetimeMs)
     }
   }
 

@@ -57,8 +57,8 @@ export class RevocationRecords {
   /** Revokes one access token, until it expires. One that anybody can have takes strangers' room. */
   async revokeToken({ jti, exp, session_kind }: RevocableToken): Promise<void> {
     const leftMs = Math.ceil((exp * 1_000 - this.clock.date()) / STEP_MS + 1) * STEP_MS
-    const share = session_kind === 'unauthenticated' ? 'strangers' : undefined
-    await this.records.set('revoked', jti, 1, Math.min(leftMs, this.tokenMs), share)
+    const isStrangers = session_kind === 'unauthenticated'
+    await this.records.set('revoked', jti, 1, Math.min(leftMs, this.tokenMs), isStrangers)
     publish('oauth-revoked', { what: 'token', id: jti })
   }
 

@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import { clientNetwork } from '../../http/request/client-network'
+import { blockOf } from '../../http/request/network'
 import { hashOf } from '../../http/secret'
 import { OAuthError } from '../oauth-error'
 import type { Records } from './records'
@@ -12,7 +13,7 @@ export interface StrangerLimits {
   readonly app?: string
   /** For one address; an IPv6 address counts by its /56. Default 600. */
   readonly perAddress?: number
-  /** From all addresses. Default ten times as many. */
+  /** From all addresses; a quarter of it from one block. Default ten times as many as for one address. */
   readonly inAll?: number
   /** Default a minute. */
   readonly windowMs?: number
@@ -20,21 +21,32 @@ export interface StrangerLimits {
   readonly refusal: string
 }
 
+/** The part of the total that one block of addresses may have. */
+const BLOCK_SHARE = 1 / 4
+/** A block that had less than this part of the total is not refused because of the total. */
+const FREE_SHARE = 1 / 100
+
 /**
- * Counts a stranger's request that is valid and stores something, over all processes. This bounds the records that strangers
- * can create.
+ * Counts a stranger's request that is valid and stores something, over all processes: for its address, for the block that
+ * a provider hands out together (IPv4 /16, IPv6 /32), and in all. A block may have a quarter of the total; one that had
+ * less than a hundredth is never refused because of the total, which others have used up. This bounds the records that
+ * strangers can create.
  *
  * @throws {OAuthError} 429 temporarily_unavailable with Retry-After beyond the limits
  */
 export async function limitStrangers(records: Records, req: Request, limits: StrangerLimits): Promise<void> {
   const { perAddress = 600, inAll = 10 * perAddress, windowMs = 60_000, refusal } = limits
   const name = limits.app === undefined ? limits.name : `${limits.name}.${hashOf(limits.app)}`
-  const address = `${name}.${hashOf(clientNetwork(req))}`
-  // An address over its limit does not count towards the total, or it would block all others.
-  for (const [id, most] of [[address, perAddress] as const, [`${name}.all`, inAll] as const]) {
-    const { total, endsInMs } = await records.count('attempts', id, 1, windowMs)
-    if (total <= most) continue
+  const network = clientNetwork(req)
+  const perBlock = Math.max(perAddress, Math.ceil(inAll * BLOCK_SHARE))
+  /** Requests so far, this one included. Who is over a limit does not count towards the next one. */
+  const count = async (id: string, most: number, isStrangers = false) => {
+    const { total, endsInMs } = await records.count('attempts', `${name}.${id}`, 1, windowMs, isStrangers)
+    if (total <= most) return total
     const headers = { 'Retry-After': String(Math.max(1, Math.ceil(endsInMs / 1_000))) }
     throw new OAuthError('temporarily_unavailable', refusal, 429, headers)
   }
+  await count(hashOf(network), perAddress, true)
+  const ofBlock = await count(`block.${hashOf(blockOf(network))}`, perBlock)
+  await count('all', ofBlock - 1 < inAll * FREE_SHARE ? Infinity : inAll)
 }

@@ -11,16 +11,37 @@ describe('memoryOAuthStore()', () => {
 
   it('refuses new entries when full, and keeps all old ones', async () => {
     const clock = manualClock()
-    const small = memoryOAuthStore({ clock, maxEntries: 2 })
-    await small.set('a', '1', 100)
-    await small.set('b', '2', 1_000)
+    const small = memoryOAuthStore({ clock, maxBytes: 10_000 })
+    await small.set('a', 'x'.repeat(4_000), 100)
+    await small.set('b', 'x'.repeat(4_600), 1_000)
     await assert.rejects(small.set('c', '3', 1_000), /memoryOAuthStore is full/)
     await assert.rejects(small.count('d', 1, 1_000), /memoryOAuthStore is full/)
-    assert.equal(await small.get('a'), '1')
-    await small.set('a', '1b', 100)
+    await assert.rejects(small.set('a', 'x'.repeat(4_700), 100), /memoryOAuthStore is full: \d+ of 10000 bytes/)
+    assert.equal(await small.get('a'), 'x'.repeat(4_000))
+    await small.set('a', 'x'.repeat(4_001), 100)
     clock.advance(100)
     await small.set('c', '3', 1_000)
     assert.equal(await small.get('c'), '3')
+  })
+
+  it("lets the oldest record of the heaviest block make way in strangers' half, which counts bytes", async () => {
+    const store = memoryOAuthStore({ clock, maxBytes: 200_000 })
+    await store.set('own', 'x'.repeat(90_000), 60_000)
+    await store.set('honest', 'x', 60_000, '203.0.0.0/16')
+    await store.set('old', 'x', 60_000, '198.51.0.0/16')
+    const isKept = async (key: string) => (await store.get(key)) !== undefined
+    for (let i = 0; i < 1_000; i++) await store.set(`few:${i}`, '\u20ac'.repeat(100), 60_000, '198.51.0.0/16')
+    assert.deepEqual([await isKept('own'), await isKept('honest'), await isKept('old')], [true, true, false])
+    const few = (await Promise.all(Array.from({ length: 1_000 }, (_, i) => isKept(`few:${i}`)))).lastIndexOf(false)
+    assert.ok(few > 820 && few < 880, `${999 - few} of the newest are kept`) // of about 690 bytes each
+    for (let i = 0; i < 20; i++) await store.set(`large:${i}`, 'x'.repeat(16_000), 60_000, '2001:db8::/32')
+    const large = await Promise.all(Array.from({ length: 20 }, (_, i) => isKept(`large:${i}`)))
+    assert.ok(large.filter(Boolean).length <= 5 && large[19] === true)
+    assert.equal(await isKept('honest'), true)
+    await assert.rejects(store.set('x', 'x'.repeat(110_000), 60_000, '203.0.0.0/16'), /is full/)
+    await store.set('own-2', 'x'.repeat(108_000), 60_000) // those of strangers make way for the server's own
+    assert.deepEqual([await isKept('own'), await isKept('own-2')], [true, true])
+    await assert.rejects(store.set('own-3', 'x'.repeat(10_000), 60_000), /is full/)
   })
 
   it('takes no longer for a write when a hundred times as many entries are kept, full or expiring', async () => {
@@ -35,8 +56,9 @@ describe('memoryOAuthStore()', () => {
       const [full, expiring]: [number[], number[]] = [[], []]
       for (let round = 0; round < 5; round++) {
         const clock = manualClock()
-        const store = memoryOAuthStore({ clock, maxEntries: entries })
-        for (let i = 0; i < entries; i++) await store.set(`old:${i}`, 'v', 1_000_000 + (i % 10))
+        const store = memoryOAuthStore({ clock, maxBytes: Math.max(10_000, 490 * entries) })
+        for (let i = 0; i < entries; i++) await store.set(`old:${i}`, 'v', 1_000_000 + (i % 10)).catch(() => undefined)
+        for (let i = 0; i < 50; i++) await store.set(`${i}`, '', 1_000_000).catch(() => undefined)
         full.push(await perWriteMs((key) => assert.rejects(store.set(key, 'v', 1_000), /is full/)))
         clock.advance(1_000_010)
         expiring.push(await perWriteMs((key) => store.set(key, 'v', 1_000)))
@@ -50,7 +72,7 @@ describe('memoryOAuthStore()', () => {
 
   it('drops expired entries as it takes new ones, so it stops growing', async () => {
     const clock = manualClock()
-    const store = memoryOAuthStore({ clock, maxEntries: 1_000 })
+    const store = memoryOAuthStore({ clock, maxBytes: 500_000 })
     for (let i = 0; i < 50_000; i++) {
       await store.set(`k:${i}`, 'v', 100 + (i % 3) * 50)
       if (i % 3 === 0) await store.get(`k:${i}`, 300)
