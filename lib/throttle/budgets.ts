@@ -5,6 +5,7 @@ import type { Account, AccountTerms } from './budget/account'
 import { type Decision, decide, decideAfterwards } from './budget/decide'
 import type { Hold, HoldRecord, RefusalReason } from './budget/hold'
 import { endLine, mostWaiting, serveLine } from './budget/line'
+import { type NextWindow, priceOf } from './budget/price'
 import { Subjects } from './budget/subjects'
 import { WindowClock, memoryServer } from './budget/window-clock'
 import { isReported } from './store/due'
@@ -48,6 +49,8 @@ export class Budgets implements StoredPolicy {
   readonly #lines: Watch<Account>
   /** Running requests whose handler has the signal. */
   readonly #signalled: Watch<Hold>
+  /** How many subjects are told apart, as the latest newcomer was told. */
+  #mostSubjects = 0
   #closing: Promise<void> | undefined
   #isClosed = false
 
@@ -96,6 +99,7 @@ export class Budgets implements StoredPolicy {
   payer(subject: string, most: number, req: Request, now: number): Account {
     const known = this.#subjects.find(subject, now)
     if (known !== undefined) return known
+    this.#mostSubjects = most
     const { size } = this.#subjects
     if (size < most) return this.#subjects.of(subject, now)
     const network = networkSubject(req)
@@ -164,6 +168,21 @@ export class Budgets implements StoredPolicy {
     account.setAside(hold, now)
     serveLine(account, now)
     linkOf(account)?.ended(account, now)
+  }
+
+  /**
+   * A request of the subject asks another window of the same server now, and will ask this one next: both are asked in one
+   * command. What it does not take after all is given back at the next tick.
+   */
+  expect(subject: string, { route, limitUs, concurrency }: NextWindow, now: number): void {
+    const isRoom = this.#subjects.size < this.#mostSubjects
+    const account = isRoom ? this.#subjects.of(subject, now) : this.#subjects.find(subject, now)
+    const link = account && linkOf(account)
+    if (account === undefined || link === undefined || account.sent !== undefined) return
+    const priceUs = Math.min(priceOf(route, account.histories, limitUs), limitUs)
+    account.expect({ priceUs, limitUs, concurrency })
+    link.activate(account)
+    link.ask(account)
   }
 
   /** A request has ended: it pays for what it took. */

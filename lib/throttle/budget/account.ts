@@ -71,6 +71,9 @@ export function placesOf({ limitUs, concurrency }: Terms, usedUs: number, strain
   return (Math.min(concurrency, byLimit) * NO_STRAIN) / strain
 }
 
+/** What a request asks for. */
+type AskTerms = Pick<HoldRecord, 'priceUs' | 'limitUs' | 'concurrency'>
+
 /** Terms of a policy that its accounts follow. */
 export interface AccountTerms {
   /** The policy's name; and the name of this process in the policy's records. */
@@ -131,6 +134,8 @@ class AccountState {
   latelyUs = 0
   wasAsked = false
   peak = 0
+  /** A request that another window of the same server decides now, and that will ask here next. */
+  #expected: AskTerms | undefined = undefined
   /** When the latest request asked, and whether that was soon after the one before. */
   #askedAt = -Infinity
   #isRegular = false
@@ -325,6 +330,11 @@ class AccountState {
     if (priceUs * LARGE_PART <= limitUs) this.demandUs += priceUs
   }
 
+  /** A request is about to ask: the next report asks for it. Time ahead is renewed with it, so that windows ask together. */
+  expect(terms: AskTerms): void {
+    this.#expected = terms
+  }
+
   /** It joins the line: behind all others, but one that was let in before stands behind those alone. */
   join(hold: HoldRecord, now: number): void {
     const { isMemory, isDown, isStarting } = this.server
@@ -474,7 +484,10 @@ class AccountState {
     const { own, firstInLine: first, terms } = this
     const latest = own.lastEnd(now)
     let lasts = latest === Infinity ? PARKED_US : Math.max(0, latest - now)
-    let want = 0
+    const asks = first ?? this.#expected
+    let want = first === undefined ? (asks?.priceUs ?? 0) : 0
+    lasts = Math.max(lasts, want)
+    this.#expected = undefined
     for (let hold = first; hold !== undefined; hold = hold.behind) {
       if (!hold.hasBegun) hold.priceUs = Math.min(hold.owner.priceUs(hold), hold.limitUs)
       if (hold.askedIn === 0) hold.askedIn = seq
@@ -505,12 +518,12 @@ class AccountState {
       carries: terms.carryOvershoot,
       lasts,
       want,
-      count: this.waiting,
-      unit: first?.wantUs ?? 0,
+      count: first === undefined && asks !== undefined ? 1 : this.waiting,
+      unit: first?.wantUs ?? asks?.priceUs ?? 0,
       wish,
       wishPlaces: hotUs > 0 ? 2 * Math.max(1, this.peak) : Math.sign(wish),
-      limit: first?.limitUs ?? (this.highestLimitUs || this.limitUs),
-      concurrency: first?.concurrency ?? this.concurrency,
+      limit: asks?.limitUs ?? (this.highestLimitUs || this.limitUs),
+      concurrency: asks?.concurrency ?? this.concurrency,
     }
     this.sent = report
     this.sentAt = now

@@ -131,7 +131,9 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   admit(hold: RequestHold, next: NextFunction, now: number): void {
     this.#next = next
     if (hold.rules.dryRun) return this.#rehearse(hold, now)
-    this.#took(hold, hold.budgets.admit(hold, now), now)
+    const decision = hold.budgets.admit(hold, now)
+    if (decision === 'ask') askForNext(hold, now)
+    this.#took(hold, decision, now)
   }
 
   #took(hold: RequestHold, decision: Decision | 'gone', now: number): void {
@@ -198,6 +200,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   #pass(hold: RequestHold, now: number): void {
     const isFirst = hold.next === undefined
+    if (hold.next !== undefined) learnNext(hold.next, hold)
     if (channels.admitted.hasSubscribers) this.#emitAdmitted(hold)
     if (isFirst) this.time.begin(now)
     hold.account.run(hold, now)
@@ -357,6 +360,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   }
 
   ended(now: number, isWrittenOff: boolean): void {
+    if (this.#first !== undefined && !this.#isRefused) this.#first.route.next = undefined // it was the last window
     this.#stalls?.stops(this, now)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
       if (isWrittenOff) hold.budgets.writeOff(hold, now)
@@ -533,4 +537,24 @@ function isEnforced({ rules }: RequestHold): boolean {
 
 function leftUs(hold: RequestHold, now: number): number {
   return hold.limitUs - hold.accountAt(now).usedUs(now)
+}
+
+/** Windows in a row that are asked in one command. */
+const MOST_NEXT = 4
+
+/** Asks for the windows that requests of this route ask next, in the same command. */
+function askForNext(hold: RequestHold, now: number): void {
+  let { next } = hold.route
+  for (let n = 1; n < MOST_NEXT && next !== undefined; n++, next = next.route.next)
+    next.budgets.expect(hold.account.subject, next, now)
+}
+
+/** A request that was let in to one window has been let in to another one of the same server. */
+function learnNext({ account, route }: RequestHold, hold: RequestHold): void {
+  const { budgets, limitUs, concurrency } = hold
+  if (account.server.isMemory || account.server !== hold.account.server) return
+  if (account.subject !== hold.account.subject) return
+  const { next } = route
+  if (next?.budgets === budgets && next.route === hold.route && next.limitUs === limitUs) return
+  route.next = { budgets, route: hold.route, limitUs, concurrency }
 }

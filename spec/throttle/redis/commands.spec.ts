@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import express, { type Request } from 'express'
+import { type ThrottleOptions, redisStore, throttle } from '../../../lib/index'
+import { parseField } from '../../../lib/throttle/redis/record'
+import { subjectId } from '../../../lib/throttle/budget/subjects'
+import { redisOfSuite } from '../../support/redis'
+import { listen } from '../../support/serve'
+import { until } from '../../support/until'
+
+const COMMON = { limitMs: 18_000, windowMs: 86_400_000, subject: (req: Request) => `user:${req.get('x-user')}` }
+
+describe('commands that throttle() sends to Redis', () => {
+  const own = redisOfSuite()
+
+  /** An app behind a throttle for each of the options, all over one store. */
+  async function api(t: TestContext, ...options: ThrottleOptions[]) {
+    const store = redisStore(`redis://127.0.0.1:${own.server.port}`)
+    const throttles = options.map((each, i) =>
+      throttle({ ...COMMON, name: `${t.name}-${i}`.slice(0, 40), store, ...each }),
+    )
+    const app = express()
+    app.get('/person', ...throttles, (_req, res) => void res.end())
+    app.get('/open', ...throttles.slice(0, 1), (_req, res) => void res.end())
+    const { get, close } = await listen(app)
+    t.after(async () => {
+      await close()
+      await Promise.all(throttles.map((each) => each.close()))
+    })
+    await Promise.all(throttles.map((each) => each.ready()))
+    const ask = async (user: string, path = '/person') =>
+      assert.equal((await get(path, { 'x-user': user })).status, 200)
+    for (let i = 0; i < 40; i++) for (const path of ['/person', '/open']) await ask(`first-${i}`, path) // prices are known
+    return { ask, throttles }
+  }
+
+  /** Reports sent meanwhile, in commands by Redis's own count, heartbeats left out. */
+  async function commandsOf(run: () => Promise<void>): Promise<number> {
+    const scripts = async () => /cmdstat_evalsha:calls=(\d+)/.exec(await own.redis.info('commandstats'))?.[1] ?? '0'
+    const beats = async () => /cmdstat_zadd:calls=(\d+)/.exec(await own.redis.info('commandstats'))?.[1] ?? '0'
+    await own.redis.config('RESETSTAT')
+    await run()
+    return Number(await scripts()) - Number(await beats())
+  }
+
+  it('sends one for a request of an idle user in one window', async (t) => {
+    const { ask } = await api(t, {})
+    const commands = await commandsOf(async () => {
+      for (let i = 0; i < 1_000; i++) await ask(`one-${i}`)
+    })
+    t.diagnostic(`${commands} commands for 1,000 requests`)
+    assert.ok(commands >= 1_000 && commands <= 1_200, `${commands} commands`)
+  })
+
+  it('sends one for a request of an idle user in two windows, and in three', async (t) => {
+    for (const windows of [2, 3]) {
+      const options = Array.from({ length: windows }, (_, i) => ({
+        windowMs: 86_400_000 / (i + 1),
+        name: `${windows}-${i}`,
+      }))
+      const { ask } = await api(t, ...options)
+      const commands = await commandsOf(async () => {
+        for (let i = 0; i < 1_000; i++) await ask(`${windows}-${i}`)
+      })
+      t.diagnostic(`${commands} commands for 1,000 requests in ${windows} windows`)
+      assert.ok(commands >= 1_000 && commands <= 1_200, `${commands} commands`)
+    }
+  })
+
+  it('asks only the windows that a route has', async (t) => {
+    const { ask, throttles } = await api(t, {}, {})
+    const commands = await commandsOf(async () => {
+      for (let i = 0; i < 200; i++) await ask(`open-${i}`, '/open')
+    })
+    assert.ok(commands >= 200 && commands <= 240, `${commands} commands`)
+    const [, second] = throttles
+    assert.equal((await second?.usage('user:open-1'))?.[0]?.spentMs, 0)
+  })
+
+  it('gives back what was asked for a window that the request does not come to', async (t) => {
+    const store = redisStore(`redis://127.0.0.1:${own.server.port}`)
+    const [first, second] = ['first', 'second'].map((name) => throttle({ ...COMMON, limitMs: 1_000, name, store }))
+    assert.ok(first !== undefined && second !== undefined)
+    const app = express()
+    app.use(first)
+    app.use((req, res, next) => (req.get('x-user') === 'mallory' ? void res.status(403).end() : next()))
+    app.use(second)
+    app.use((_req, res) => void setTimeout(() => res.end(), 60)) // dearer than what the store's figures may be off by
+    const { get, close } = await listen(app)
+    t.after(async () => {
+      await close()
+      await Promise.all([first.close(), second.close()])
+    })
+    await first.ready()
+    await Promise.all(Array.from({ length: 8 }, (_, i) => get('/', { 'x-user': `known-${i}` })))
+    assert.equal((await get('/', { 'x-user': 'mallory' })).status, 403)
+    const [key = ''] = await own.redis.keys(`tollgate:w?:{${subjectId('user:mallory', 1).id}}:*:second`)
+    assert.notEqual(key, '', 'the second window was asked')
+    await until(async () => {
+      const fields = Object.entries(await own.redis.hgetallBuffer(key)).filter(([name]) => name !== 's')
+      return fields.every(([, packed]) => parseField(packed)?.held === 0)
+    })
+    assert.equal((await second.usage('user:mallory'))[0]?.spentMs, 0)
+  })
+
+  it('sends at most 0.45 for a request of a user who comes again within 5 s; in two windows less than twice as many', async (t) => {
+    for (const windows of [1, 2]) {
+      const options = Array.from({ length: windows }, (_, i) => ({ name: `regular-${windows}-${i}` }))
+      const { ask } = await api(t, ...options)
+      let requests = 0
+      const rounds = async (count: number) => {
+        for (let round = 0; round < count; round++) {
+          const next = pause(600)
+          for (let user = 0; user < 20; user++, requests++) await ask(`regular-${user}`)
+          await next
+        }
+      }
+      await rounds(3) // the first two ask
+      requests = 0
+      const commands = await commandsOf(() => rounds(8))
+      t.diagnostic(`${(commands / requests).toFixed(3)} commands for a request in ${windows} windows`)
+      assert.ok(commands <= (windows === 1 ? 0.45 : 0.85) * requests, `${commands} commands for ${requests} requests`)
+    }
+  })
+})
