@@ -90,6 +90,14 @@ export class Budgets implements StoredPolicy {
     return this.#subjects.size
   }
 
+  /** Whether these are the same budgets, perhaps over another store that keeps the same accounts: a subject is charged once. */
+  isSameAs(other: Budgets): boolean {
+    if (this === other) return true
+    const keeps = this.shared?.store.keeps
+    const isOneStore = keeps !== undefined && keeps === other.shared?.store.keeps
+    return isOneStore && this.name === other.name && this.windowMs === other.windowMs
+  }
+
   /**
    * The account that pays for a request, in the window that is open: the subject's own where it is known or there is
    * room, else its network's, else one for all. No throttled subject is forgotten for a newcomer.

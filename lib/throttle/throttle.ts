@@ -24,7 +24,7 @@ import { StallSharing } from './request/stalls'
 import { SharedStore } from './store/shared-store'
 import { UNKNOWN_ADDRESS, isAddressSubject, subjectKey, subjectOf } from './subject'
 import { type Usage, resetUsage, usageOf } from './usage'
-import { checkReuse, orderCheck, warnOfMountedKey, warnOfProcesses, warnOfSubject } from './warnings'
+import { checkReuse, orderCheck, warnOfMountedKey, warnOfProcesses, warnOfSubject, warnOfTwoStores } from './warnings'
 
 /** What `throttle()` returns: the middleware, with what an operator needs. */
 export interface Throttle extends Middleware {
@@ -150,7 +150,9 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       const concurrency = requestConcurrency(policy, req)
       const account = budgets.payer(subjectKey(who), maxSubjects, req, now)
       request = ThrottledRequest.of(meter) ?? new ThrottledRequest(meter, req, res, next)
-      if (request.has(account, budgets)) return next()
+      const charged = request.chargedIn(account, budgets)
+      if (charged !== undefined && charged !== budgets) warnOfTwoStores(budgets.name)
+      if (charged !== undefined) return next()
       meter.eventStreams ??= policy.eventStreams
       const route = routes.of(req.method, fullPath(req))
       const order = isAddressSubject(who) ? orderCheck(req, subject) : undefined

@@ -8,7 +8,6 @@ import { fullPath } from '../http/request/full-path'
 import type { RouteEntry, RouteMatcher } from '../http/request/route-match'
 import { warnOnce } from '../http/warn-once'
 import { addressSubject } from './subject'
-import type { Budgets } from './budgets'
 import type { ThrottleOptions } from './options'
 
 /** A request that an address pays for: what to look at when the response has ended. */
@@ -177,15 +176,11 @@ export function warnOfProcesses(env = process.env, worker = cluster.worker?.id):
   )
 }
 
-/** Whether two stores of one server keep the same accounts: a subject that passes both is charged once. Warns of it. */
-export function isTwin(one: Budgets, other: Budgets): boolean {
-  const keeps = one.shared?.store.keeps
-  if (keeps === undefined || keeps !== other.shared?.store.keeps) return false
-  if (one.name !== other.name || one.windowMs !== other.windowMs) return false
+/** Warns of a request that passes throttles of two stores that keep the same accounts. @param window its name in both */
+export function warnOfTwoStores(window: string): void {
   warnOnce(
     'TOLLGATE_TWO_STORES',
-    `a request passes two throttles with a window named ${shown(one.name)}, each with a redisStore() of its own for ` +
+    `a request passes two throttles with a window named ${shown(window)}, each with a redisStore() of its own for ` +
       'the same server: the first alone charges the request; give both the same store, or one of the windows another name',
   )
-  return true
 }

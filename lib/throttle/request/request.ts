@@ -16,7 +16,7 @@ import { NO_STRAIN } from '../budget/rollover'
 import type { RouteTable } from '../budget/route-table'
 import type { Budgets } from '../budgets'
 import { type AdmittedMessage, type ChargedMessage, type RefusedMessage, channels } from '../events'
-import { type OrderCheck, checkOrder, isTwin } from '../warnings'
+import { type OrderCheck, checkOrder } from '../warnings'
 import { type BudgetJson, type RequestBudget, budgetJson } from './budget'
 import { type Refusal, refusalOf, spentError, tooMany, unavailable, wholeSeconds } from './refusal'
 import { CLOSED_RETRY_SEC, OUTAGE_RETRY_SEC } from './refusal'
@@ -116,13 +116,11 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     return meter?.observer as ThrottledRequest | undefined // of whichever copy of this package: nobody else observes
   }
 
-  /** The request is charged to this account already, or another store keeps the same one. */
-  has(account: Account, budgets: Budgets): boolean {
-    for (let hold = this.#first; hold !== undefined; hold = hold.next) {
-      if (hold.account.subject !== account.subject) continue
-      if (hold.budgets === budgets || isTwin(hold.budgets, budgets)) return true
-    }
-    return false
+  /** The budgets that this request is charged to already for an account: these, or the same over another store. */
+  chargedIn({ subject }: Account, budgets: Budgets): Budgets | undefined {
+    for (let hold = this.#first; hold !== undefined; hold = hold.next)
+      if (hold.account.subject === subject && hold.budgets.isSameAs(budgets)) return hold.budgets
+    return undefined
   }
 
   // --- admission
@@ -328,7 +326,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   sharesSubject(other: ThrottledRequest): boolean {
     for (let hold = this.#first; hold !== undefined; hold = hold.next)
-      if (!other.has(hold.account, hold.budgets)) return false
+      if (other.chargedIn(hold.account, hold.budgets) === undefined) return false
     return true
   }
 

@@ -65,3 +65,30 @@ it('throttle() warns once of two stores of one server and one window name, both 
     /window named 'default', each with a redisStore\(\) of its own for the same server: the first alone charges .*; give both the same store/,
   )
 })
+
+it('throttle() says nothing of two stores of one server that no request passes both of', async (t) => {
+  const url = `redis://127.0.0.1:${redis.port}/7`
+  const common = { subject: () => 'ada', name: 'apart' }
+  const [one, two] = [0, 1].map(() => throttle({ ...common, store: redisStore(url) }))
+  assert.ok(one !== undefined && two !== undefined)
+  const app = express()
+  let finish = (): void => undefined
+  app.use('/one', one, (_req, res) => (finish = () => res.end()))
+  app.use('/two', two, (_req, res) => {
+    for (const until = performance.now() + 120; performance.now() < until;); // both requests are told of the blocked loop
+    res.end()
+  })
+  const { get, close } = await listen(app)
+  t.after(async () => {
+    await close()
+    await Promise.all([one.close(), two.close()])
+  })
+  await Promise.all([one.ready(), two.ready()])
+  const before = said.length
+  const first = get('/one')
+  await until(async () => ((await one.usage('ada'))[0]?.spentMs ?? 0) > 0)
+  await get('/two')
+  finish()
+  await first
+  assert.equal(said.length, before)
+})
