@@ -23,7 +23,7 @@ local COMMAND, COMMAND_BYTES, REPLY = '<ddddddddddddddddddd', 152, '<ddddddddddd
 local CARRIES, CLEARS, NEWS = 1, 2, 4 -- flags of a command
 local FIELD, NEVER = '<I5i7I6I6I7I3I6i7I7', 2 ^ 55
 local SUMS = '<i7I6I6I7I3I6i7I3I6I6I7' -- longer ones would take three times the memory
-local NO_FIELD, NO_SUMS = pack(FIELD, 0, 0, 0, 0, 0, 0, 0, 0, 0), pack(SUMS, 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0, 0)
+local FIELD_BYTES, SUMS_BYTES = 54, 64 -- of another length they are not ours
 local KEPT, SMALL = 2 ^ (-1 / 8), 105 -- strain falls to half in eight windows; so little is forgotten
 local MOST_WINDOWS, MOST_TIME = 32, 7 * 86400 * 1000000 -- so long a record outlives its window
 local CLOSED, WRITTEN, LATE, UNREADABLE = 0, 1, 2, 3
@@ -42,18 +42,14 @@ local function has(flags, flag)
   return floor(flags / flag) % 2 == 1
 end
 
--- What the hash has, if it is as long as what stands for nothing.
-local function readable(value, nothing)
-  return value and #value == #nothing and value or nothing
-end
-
--- The other processes' sums, by their fields; what has expired is written back.
+-- The other processes' sums, by their fields, and when the last of their requests should have ended; what has expired is
+-- written back.
 local function count(key)
-  local o = {used = 0, held = 0, ahead = 0, running = 0, excused = 0, unseen = 0, expires = NEVER, runs = 0}
+  local oUsed, oHeld, oAhead, oExpires, oRunning, oExcused, oUnseen, oRuns = 0, 0, 0, NEVER, 0, 0, 0, 0
   local all = call('HGETALL', key)
   for i = 1, #all, 2 do
     local name, value = all[i], all[i + 1]
-    if name ~= 's' and name ~= 'n' and name ~= process and #value == #NO_FIELD then
+    if name ~= 's' and name ~= 'n' and name ~= process and #value == FIELD_BYTES then
       local seq, used, held, ahead, expires, running, excused, unseen, runs = unpacked(FIELD, value)
       local isOver = expires <= time
       if isOver or runs > 0 and runs <= time then
@@ -61,12 +57,12 @@ local function count(key)
         if isOver then ahead, running, expires = 0, 0, NEVER end
         call('HSET', key, name, pack(FIELD, seq, used, held, ahead, expires, running, excused, unseen, runs))
       end
-      o.expires, o.runs = min(o.expires, expires), max(o.runs, runs)
-      o.used, o.held, o.ahead, o.running = o.used + used, o.held + held, o.ahead + ahead, o.running + running
-      o.excused, o.unseen = o.excused + excused, o.unseen + unseen
+      oExpires, oRuns = min(oExpires, expires), max(oRuns, runs)
+      oUsed, oHeld, oAhead, oRunning = oUsed + used, oHeld + held, oAhead + ahead, oRunning + running
+      oExcused, oUnseen = oExcused + excused, oUnseen + unseen
     end
   end
-  return o
+  return oUsed, oHeld, oAhead, oExpires, oRunning, oExcused, oUnseen, oRuns
 end
 
 -- Overshoot in hundredths of a limit, as the next window has it.
@@ -79,11 +75,11 @@ end
 local function roll(key, sums, starts, ends, flags)
   local used, _, _, _, _, _, unseen, strain, carried, limit, ended = unpacked(SUMS, sums)
   local first, places, last = NEVER, 0, 0
-  local all, keep, mine = call('HGETALL', key), {}, NO_FIELD
+  local all, keep, mine = call('HGETALL', key), {}, nil
   for i = 1, #all, 2 do
     local name, value = all[i], all[i + 1]
     if name == 'n' then keep[#keep + 1], keep[#keep + 2] = name, value
-    elseif name ~= 's' and #value == #NO_FIELD then
+    elseif name ~= 's' and #value == FIELD_BYTES then
       local seq, _, held, _, _, running, _, _, runs = unpacked(FIELD, value)
       if runs <= ended then used = used + held
       elseif runs > starts and starts >= ended then
@@ -102,40 +98,45 @@ local function roll(key, sums, starts, ends, flags)
   return pack(SUMS, carried, 0, 0, first, places, 0, 0, strain, carried, limit, ends), mine, last
 end
 
+-- Time and places that are left. @param used, held, running what all processes have
+local function room(used, held, running, limit, strain, concurrency)
+  local byLimit = max(concurrency, PLACES) * (limit - used) / limit
+  return limit - used - held, floor(min(concurrency, byLimit) * 100 / strain) - running
+end
+
 local function sync(key, name, starts, ends, seq, flags, used, held, running, excused, unseen, strain, carried, lasts, want, number, unit, wish, wishPlaces, limit, concurrency)
   if time < starts or time >= ends then return CLOSED end
   local got = call('HMGET', key, 's', process)
-  local sums, mine, last = readable(got[1], NO_SUMS), readable(got[2], NO_FIELD), 0
-  local ended = select(11, unpacked(SUMS, sums))
-  local rolls, isNew = ended ~= 0 and ended ~= ends, ended ~= ends
-  local found = rolls and 0 or (unpacked(FIELD, mine))
+  local sums, mine, last = got[1], got[2], 0
+  local before, oHeld, oAhead, oExpires, oRunning, oExcused, oUnseen, strain0, carried0, limit0, ended = 0, 0, 0, NEVER, 0, 0, 0, 0, 0, 0, 0
+  local isKnown = sums and #sums == SUMS_BYTES
+  if isKnown then before, oHeld, oAhead, oExpires, oRunning, oExcused, oUnseen, strain0, carried0, limit0, ended = unpacked(SUMS, sums) end
+  local found, used0, held0, ahead0, running0, excused0, unseen0, _ = 0, 0, 0, 0, 0, 0, 0
+  if mine and #mine == FIELD_BYTES then found, used0, held0, ahead0, _, running0, excused0, unseen0 = unpacked(FIELD, mine) end
+  local isNew = ended ~= ends
+  local rolls = isNew and ended ~= 0
+  if rolls then found = 0 end
   if found >= seq then return LATE, found end -- an old copy of a command does nothing after a later one
-  if rolls then sums, mine, last = roll(key, sums, starts, ends, flags) end
-  local _, used0, held0, ahead0, _, running0, excused0, unseen0 = unpacked(FIELD, mine)
+  if rolls then
+    sums, mine, last = roll(key, sums, starts, ends, flags)
+    before, oHeld, oAhead, oExpires, oRunning, oExcused, oUnseen, strain0, carried0, limit0 = unpacked(SUMS, sums)
+    used0, held0, ahead0, running0, excused0, unseen0 = 0, 0, 0, 0, 0, 0
+    if mine then _, used0, held0, ahead0, _, running0, excused0, unseen0 = unpacked(FIELD, mine) end
+  end
 
-  local o, before, strain0, carried0, limit0 = {}
-  before, o.held, o.ahead, o.expires, o.running, o.excused, o.unseen, strain0, carried0, limit0 = unpacked(SUMS, sums)
   -- The record knows best what earlier windows left, but for what a process had not told when they ended.
   if has(flags, CLEARS) then strain, carried = 100, 0
-  elseif has(flags, NEWS) or sums == NO_SUMS then strain, carried = max(strain, strain0), max(carried, carried0)
+  elseif has(flags, NEWS) or not isKnown then strain, carried = max(strain, strain0), max(carried, carried0)
   else strain, carried = strain0, carried0 end
-  o.used, o.held, o.ahead = before - used0 + carried - carried0, max(0, o.held - held0), max(0, o.ahead - ahead0)
-  o.running, o.excused, o.unseen = max(0, o.running - running0), max(0, o.excused - excused0), o.unseen - unseen0
+  local oUsed, oRuns = before - used0 + carried - carried0, nil
+  oHeld, oAhead, oRunning = max(0, oHeld - held0), max(0, oAhead - ahead0), max(0, oRunning - running0)
+  oExcused, oUnseen = max(0, oExcused - excused0), oUnseen - unseen0
 
-  local left, slots
-  local function look()
-    left = limit - o.used - o.held - o.ahead - used - held
-    local byLimit = max(concurrency, PLACES) * (limit - o.used - used) / limit
-    slots = floor(min(concurrency, byLimit) * 100 / strain) - o.running - running
-  end
-  local function recount()
-    o = count(key)
-    o.used = o.used + carried
-  end
-  look()
-  if (want + wish > left or number > slots) and o.expires <= time then
-    recount()
-    look()
+  local left, slots = room(oUsed + used, oHeld + oAhead + held, oRunning + running, limit, strain, concurrency)
+  if (want + wish > left or number > slots) and oExpires <= time then
+    oUsed, oHeld, oAhead, oExpires, oRunning, oExcused, oUnseen, oRuns = count(key)
+    oUsed = oUsed + carried
+    left, slots = room(oUsed + used, oHeld + oAhead + held, oRunning + running, limit, strain, concurrency)
   end
 
   -- All are held, or the first alone and the rest is ahead: it expires to nothing. Or one that nothing runs beside; but
@@ -151,9 +152,12 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
     spare = min(number, slots) - 1
     if spare > 0 then ahead = min(want, left) - unit end
   elseif running == 0 then
-    if o.running > 0 and not o.runs then recount() end
-    local isTooDear = unit > limit - o.used - used
-    if o.used + used <= limit and (o.running == 0 or o.runs == 0 and (isTooDear or o.ahead == 0)) then
+    if oRunning > 0 and not oRuns then
+      oUsed, oHeld, oAhead, oExpires, oRunning, oExcused, oUnseen, oRuns = count(key)
+      oUsed = oUsed + carried
+    end
+    local isTooDear = unit > limit - oUsed - used
+    if oUsed + used <= limit and (oRunning == 0 or oRuns == 0 and (isTooDear or oAhead == 0)) then
       granted, places = unit, 1
     end
   end
@@ -165,23 +169,24 @@ local function sync(key, name, starts, ends, seq, flags, used, held, running, ex
     expires = ahead > 0 and max(runs, time + lease) or runs
   end
   if running <= spare then runs = 0 end
-  local total, extra, top = o.used + used, o.unseen + unseen, max(limit, limit0)
-  call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, unseen, runs), 's', pack(SUMS, total, o.held + held, o.ahead + ahead, min(o.expires, expires),
-    o.running + running, o.excused + excused, extra, strain, carried, top, ends))
+  local total, extra, top = oUsed + used, oUnseen + unseen, max(limit, limit0)
+  call('HSET', key, process, pack(FIELD, seq, used, held, ahead, expires, running, excused, unseen, runs), 's', pack(SUMS, total, oHeld + held, oAhead + ahead, min(oExpires, expires),
+    oRunning + running, oExcused + excused, extra, strain, carried, top, ends))
   if name and name ~= '' then call('HSET', key, 'n', name) end
 
   -- It lives as long as something of it matters: running requests, strain, a debt. What is held may become used unseen.
-  local most = total + o.held + held
+  local most = total + oHeld + held
   local nextStrain, windows = overshoot(most, extra, strain, carried, top), 0
   if nextStrain > SMALL then windows = math.ceil(8 * math.log(nextStrain / SMALL) / math.log(2)) end
   if has(flags, CARRIES) and top > 0 then windows = max(windows, math.ceil((most + extra) / top) - 1) end
   if expires < NEVER then last = max(last, expires) end
-  windows = min(MOST_WINDOWS, max(windows, math.ceil((last - ends) / (ends - starts))))
+  if last > ends then windows = max(windows, math.ceil((last - ends) / (ends - starts))) end
+  windows = min(MOST_WINDOWS, windows)
   if isNew or windows > 0 then
     call('PEXPIREAT', key, whole((ends + min(windows * (ends - starts), MOST_TIME)) / 1000))
   end
   if isNew then before = 0 end
-  return WRITTEN, found, o.used, o.held, o.ahead, o.running, o.excused, o.unseen, strain, granted, places, ahead, spare, carried, before
+  return WRITTEN, found, oUsed, oHeld, oAhead, oRunning, oExcused, oUnseen, strain, granted, places, ahead, spare, carried, before
 end
 
 local replies, causes = {}, {}
