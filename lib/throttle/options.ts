@@ -114,8 +114,8 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
    * Windows of their own for some routes, or `false` where nothing is throttled; the first match wins. A key is
    * `'[METHOD ]path'` in Express's syntax, and stands for what lies below it as in `app.use()`; `/` is the home page
    * alone. Keys are full paths.
-   * A path in another spelling (`//search`, `/sear%63h`, `/x/../search`) gets the strictest window of all its readings,
-   * and `false` only if all readings have it. A path with dot segments is exempt from nothing.
+   * A path that servers read differently (`//search`, `/sear%63h`, `/x/../search`) gets the strictest of all windows,
+   * and is exempt from nothing.
    */
   readonly routes?: Readonly<Record<string, RouteWindow | false>> | undefined
   /** Where processes share their windows: `redisStore(…)`. Default: this throttle's own windows, in memory. */

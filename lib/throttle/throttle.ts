@@ -3,7 +3,7 @@ import { type Advice, adviceOf } from '../advisor/advice'
 import { HOURS_KEPT } from '../advisor/hourly'
 import { asError } from '../http/callback'
 import { nowUs } from '../http/clock'
-import { hasDotSegments, isPlainPath, pathReadings } from '../http/request/dot-segments'
+import { isPlainPath } from '../http/request/dot-segments'
 import { fullPath } from '../http/request/full-path'
 import { hasLeft } from '../http/measure/client-gone'
 import { Meter } from '../http/measure/meter'
@@ -177,16 +177,12 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     request.admit(hold, next, now)
   }
 
-  /** A path in another spelling may be taken for another path: the strictest policy counts, and what exempts last. */
+  /** A path that servers read differently may be any other path: it is exempt from nothing, and the strictest window counts. */
   function policyFor(req: Request): OpenPolicy | false {
     const path = fullPath(req)
     if (isPlainPath(path)) return routed(req, path) ?? general
-    let strictest: OpenPolicy | false = hasDotSegments(path) && general // nobody knows where they lead
-    for (const reading of pathReadings(path)) {
-      const found = routed(req, reading) ?? general
-      if (found && (!strictest || shareOf(found.policy, req) < shareOf(strictest.policy, req))) strictest = found
-    }
-    return strictest
+    const shares = windows.map((window) => shareOf(window.policy, req))
+    return windows[shares.indexOf(Math.min(...shares))] as OpenPolicy
   }
 
   function open(policy: Policy): OpenPolicy {
