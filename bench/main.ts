@@ -40,6 +40,11 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
     loads: ['one user', '10,000 users'],
     contestants: ['bare Express', 'bare Express, with the fields', ...all('Redis')],
   },
+  asking: {
+    title: 'What does a limit cost where every request asks Redis?',
+    loads: ['100,000 users'],
+    contestants: ['bare Express', ...all('Redis')],
+  },
   commands: {
     title: 'How many commands does a request send to Redis?',
     loads: ['one user', '10,000 users'],

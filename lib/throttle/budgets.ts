@@ -234,6 +234,7 @@ export class Budgets implements StoredPolicy {
   }
 
   #lookAtLine(account: Account): boolean {
+    if (account.waiting === 0) return false // most lines end with the store's answer
     const now = nowUs(this.#clock)
     account.enter(now)
     serveLine(account, now)
