@@ -18,7 +18,7 @@ import { serve } from '../support/serve'
 
 const dev = devIssuer()
 const checking = (options: Partial<BearerOptions> = {}) =>
-  requireBearer({ ...dev.options, warnings: false, ...options } as BearerOptions)
+  requireBearer({ ...dev.options, warnings: false, ...options })
 const why = (err: DenialError) => [err.status, err.reason]
 
 describe('bearer.check()', () => {

@@ -20,7 +20,7 @@ const ok: RequestHandler = (req, res) =>
 const shown: ErrorRequestHandler = (err: Error, _req, res, _next) => void res.status(500).send(err.message)
 
 async function asking(options: Partial<BearerOptions>, ...handlers: RequestHandler[]) {
-  const app = express().use(requireBearer({ ...dev.options, ...options } as BearerOptions), ...handlers, ok)
+  const app = express().use(requireBearer({ ...dev.options, ...options }), ...handlers, ok)
   const { url } = await serve(app.use(shown))
   return (token?: DevTokenOptions | string) => {
     const authorization = typeof token === 'string' ? token : token && `Bearer ${dev.token('ada', token)}`

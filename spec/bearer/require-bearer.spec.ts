@@ -20,7 +20,7 @@ const dev = devIssuer()
 /** An app that answers with whose session it saw. */
 async function protectedApp(options: Partial<BearerOptions> = {}) {
   const app = express()
-  app.use(requireBearer({ ...dev.options, ...options } as BearerOptions))
+  app.use(requireBearer({ ...dev.options, ...options }))
   app.use((req, res) => void res.json({ ...req.auth }))
   return serve(app)
 }
@@ -326,7 +326,7 @@ describe('requireBearer() checks the claims itself', () => {
 
   async function status(claims: Record<string, unknown>, options: Partial<BearerOptions> = {}) {
     const app = express().use(
-      requireBearer({ ...issuer.options, clock, clockToleranceSec: 0, ...options } as BearerOptions),
+      requireBearer({ ...issuer.options, clock, clockToleranceSec: 0, ...options }),
       (_req, res) => void res.end(),
     )
     return (await get((await serve(app)).url, `Bearer ${issuer.token('ada', { claims })}`)).status

@@ -15,7 +15,7 @@ export interface ThrottledApp {
  * and stops by `after()` must be said later, since these run in their order.
  */
 export async function throttledApp(t: TestContext, options: ThrottleOptions): Promise<ThrottledApp> {
-  const throttled = throttle({ subject: (req) => req.get('X-User') as string, ...options })
+  const throttled = throttle({ subject: (req) => req.get('X-User'), ...options })
   const app = express().use(throttled)
   app.get('/', throttleTest())
   const { get, close } = await listen(app)

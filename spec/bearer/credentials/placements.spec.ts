@@ -12,7 +12,7 @@ const form = 'application/x-www-form-urlencoded'
 
 async function api(tokenFrom: BearerOptions['tokenFrom'], more: Partial<BearerOptions> = {}) {
   const app = express().use(express.urlencoded({ extended: true }), express.json())
-  const { url } = await serve(app.use(requireBearer({ ...dev.options, ...more, tokenFrom } as BearerOptions), answer))
+  const { url } = await serve(app.use(requireBearer({ ...dev.options, ...more, tokenFrom }), answer))
   return (path: string, init: RequestInit = {}) => fetch(url + path, init)
 }
 

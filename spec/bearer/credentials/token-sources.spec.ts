@@ -10,7 +10,7 @@ const [ada, bob] = [dev.token('ada'), dev.token('bob')]
 const field = 'X-Forwarded-Access-Token'
 
 async function api(tokenFrom: BearerOptions['tokenFrom'], more: Partial<BearerOptions> = {}) {
-  const app = express().use(requireBearer({ ...dev.options, ...more, tokenFrom } as BearerOptions))
+  const app = express().use(requireBearer({ ...dev.options, ...more, tokenFrom }))
   app.get('/', (req, res) => void res.end(req.auth?.sub ?? 'nobody'))
   const failed: express.ErrorRequestHandler = (err: Error, _req, res, _next) => void res.status(500).end(err.message)
   const { url, raw } = await serve(app.use(failed))

@@ -85,8 +85,7 @@ const FETCHED: Readonly<Record<string, string>> = {
 function besides({ id, recipe: { issuer, audience, requirements } }: Case): Partial<BearerOptions> {
   if (requirements.includes('needs the app role')) return { scope: 'Tree.Read.All' }
   if (id === 'entra-graph') return { audience: audience as string }
-  if (id === 'k8s-legacy-secret-configured' || id === 'stytch-connected-app-id-token')
-    return { issuer: issuer as string }
+  if (id === 'k8s-legacy-secret-configured' || id === 'stytch-connected-app-id-token') return { issuer: issuer }
   return {}
 }
 
@@ -168,7 +167,7 @@ describe('recipes of docs/providers.md against the tokens of their issuers', () 
       used.add(recipeOf(each))
       let reason: string | undefined
       const fetched: string[] = []
-      const options = { ...recipe, ...besides(each) } as BearerOptions
+      const options = { ...recipe, ...besides(each) }
       const app = express()
       app.use(
         requireBearer({

@@ -143,7 +143,7 @@ describe('requireBearer({ tenants }) with a function', () => {
       jwksUri: `${served.issuer}/keys`,
       warnings: false,
       ...options,
-    } as BearerOptions)
+    })
     const status = async (name: string, claims: object = {}) =>
       (await ask(served.token(keys.acme, { iss: realm.replace('{realm}', name), ...claims }))).status
     return { ...served, status }

@@ -81,7 +81,7 @@ describe('requireBearer() takes tokens signed by another library', () => {
     const jwk = publicKey.export({ format: 'jwk' })
     for (const alg of ['EdDSA', 'Ed25519'] as const) {
       for (const name of ['EdDSA', 'Ed25519'] as const) {
-        const ask = await asking({ ...base, key: { ...jwk, alg } as KeyMaterial, algorithms: [name] })
+        const ask = await asking({ ...base, key: { ...jwk, alg }, algorithms: [name] })
         assert.equal(await ask(await signed(name, privateKey)), 200, `${alg} for ${name}`)
       }
     }
@@ -91,7 +91,7 @@ describe('requireBearer() takes tokens signed by another library', () => {
       [{ ...jwk, alg: 'ES256' }, ['EdDSA']],
       [{ ...jwk, alg: 'EdDSA' }, ['ES256']],
     ] as const) {
-      const options = { ...base, key: key as KeyMaterial, algorithms } as BearerOptions
+      const options = { ...base, key: key, algorithms } as BearerOptions
       assert.throws(() => requireBearer(options), /key cannot be used: its alg is not among/)
     }
   })

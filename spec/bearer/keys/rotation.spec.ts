@@ -34,7 +34,7 @@ function checking(keys: object[], options: BearerOptions = {}) {
       return Promise.resolve(Response.json({ keys: state.keys }, { headers: state.headers }))
     },
     ...options,
-  } as BearerOptions)
+  })
   const reasonOf = (err: DenialError) => String(err.reason)
   const ask = (token: string) => bearer.check(token).then(({ sub }) => sub, reasonOf)
   return { state, clock, ask, bearer }

@@ -124,7 +124,7 @@ function logNormal(random: Random, median: number, sigma: number): number {
 /** An honest user of an API at default terms, over sockets that are real and in time that is the spec's. */
 class Client {
   readonly #clock = steppedClock()
-  readonly #throttled = throttle({ subject: (req) => req.get('X-User') as string, clock: this.#clock })
+  readonly #throttled = throttle({ subject: (req) => req.get('X-User'), clock: this.#clock })
   readonly #agent = new Agent({ keepAlive: true })
   readonly #steps: { readonly atMs: number; readonly run: () => Promise<unknown> }[] = []
   readonly #waitsMs: number[] = []

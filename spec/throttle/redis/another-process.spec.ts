@@ -19,7 +19,7 @@ describe('throttle() and a user who goes to another process for each window', ()
     const asked: Promise<unknown>[] = []
     const store = redisStore(redis.url)
     const common = { limitMs: LIMIT_MS, windowMs: WINDOW_MS, wait: false } as const
-    const throttled = throttle({ ...common, ...options, store, subject: (req) => req.get('x-user') as string })
+    const throttled = throttle({ ...common, ...options, store, subject: (req) => req.get('x-user') })
     const app = express().use(throttled)
     app.get('/', (req, res) => void (req.query.held === undefined ? res.end() : running.add(res)))
     const { get, close } = await listen(app)
