@@ -3,7 +3,7 @@ import { type KeyObject, sign as signBytes, randomBytes, createSecretKey } from 
 import { describe, it } from 'node:test'
 import express from 'express'
 import { SignJWT } from 'jose'
-import { requireBearer, type Algorithm, type BearerOptions, type KeyMaterial } from '../../../lib/index'
+import { requireBearer, type Algorithm, type BearerOptions } from '../../../lib/index'
 import { serve } from '../../support/serve'
 import { generateKeys } from '../../support/generate-keys'
 
