@@ -26,13 +26,28 @@ const SYNC_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.07, 0.1, 0.25
  * - `tollgate.overload.share` 1: the part of all work asked for that is let in while the process is overloaded;
  *   `tollgate.overload.delay` s: the event loop's delay then
  *
- * No attribute says who paid.
+ * No attribute says who paid. A second call with the same meter adds nothing.
  *
  * @example const stop = throttleMetrics(metrics.getMeter('express-tollgate'))
  * @param meter of `@opentelemetry/api` 1.x
  * @returns what ends it
  */
 export function throttleMetrics(meter: Meter): () => void {
+  const known = measuring.get(meter)
+  if (known !== undefined) return known
+  const end = measured(meter)
+  const stop = () => {
+    measuring.delete(meter)
+    end()
+  }
+  measuring.set(meter, stop)
+  return stop
+}
+
+/** What ends each: a meter that is given twice, beside each throttle or by a hot reload, counts once. */
+const measuring = new WeakMap<Meter, () => void>()
+
+function measured(meter: Meter): () => void {
   const requests = meter.createCounter('tollgate.requests', { unit: '{request}', description: 'Requests by outcome' })
   const time = meter.createHistogram('tollgate.processing.duration', {
     unit: 's',

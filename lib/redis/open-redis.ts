@@ -173,6 +173,21 @@ export function serverOf(redis: NativeRedis): string {
   return sentinels ? `"${name}" of its sentinels` : (path ?? `${host}:${port}`)
 }
 
+/** What a rotation or a short-lived token changes. */
+const CREDENTIALS = ['username', 'password', 'sentinelUsername', 'sentinelPassword'] as const
+
+/**
+ * Options of a client whose credentials are read anew at each connection, from the client that the app keeps up to date:
+ * tokens of hosted servers live for minutes to hours.
+ */
+function withLiveCredentials<Options extends object>(options: Options, source: () => object | undefined): Options {
+  for (const name of CREDENTIALS) {
+    const get = () => (source() as Record<string, unknown> | undefined)?.[name]
+    if (get() !== undefined) Object.defineProperty(options, name, { get, enumerable: true, configurable: true })
+  }
+  return options
+}
+
 function opened(to: RedisClient | string, pauses: Pauses): NativeRedis {
   const options = optionsWith(pauses)
   if (typeof to === 'string')
@@ -183,7 +198,11 @@ function opened(to: RedisClient | string, pauses: Pauses): NativeRedis {
   if (to.isCluster)
     return duplicate([], {
       ...clusterOptionsWith(pauses),
-      redisOptions: { ...redisOptions, ...options, lazyConnect: false },
+      redisOptions: withLiveCredentials({ ...redisOptions, ...options, lazyConnect: false }, () => {
+        return (to as Partial<NativeRedis>).options?.redisOptions
+      }),
     })
-  return duplicate({ ...options, lazyConnect: true, ...(sentinels ? { connectTimeout: SENTINEL_MS } : {}) })
+  const own = duplicate({ ...options, lazyConnect: true, ...(sentinels ? { connectTimeout: SENTINEL_MS } : {}) })
+  if (own.options) withLiveCredentials(own.options, () => (to as Partial<NativeRedis>).options)
+  return own
 }

@@ -23,6 +23,7 @@ export class RedisUnavailableError extends Error {
 const FAILURES: readonly [RegExp, does: string, remedy: string][] = [
   [/ECONNREFUSED/, 'refuses the connection', 'start it, or correct host and port'],
   [/ENOTFOUND|EAI_AGAIN/, 'has an unknown host name', 'correct the host name'],
+  [/DENIED/, 'refuses clients of other hosts (protected mode)', 'set a password, or bind it to its private address'],
   [/NOAUTH/, 'asks for a password', 'give it one: redis://name:password@host:port'],
   [/WRONGPASS/, 'refuses the password', 'correct name and password'],
   [/NOT_REDIS/, 'answers, but not as Redis does', 'correct the port; a server with TLS needs rediss://'],
@@ -53,12 +54,13 @@ export function failureOf(server: string, err: unknown, usesTls: boolean): Redis
 }
 
 /** Error replies that say that the server itself cannot be used; Redis 6.2 puts those of a script behind a colon. */
-const REPLIES = /(?:^|: -)(NOAUTH|WRONGPASS|READONLY|MOVED|CLUSTERDOWN|LOADING|MASTERDOWN|OOM|MISCONF|NOREPLICAS)\b/
+const REPLIES =
+  /(?:^-?|: -)(DENIED|NOAUTH|WRONGPASS|READONLY|MOVED|CLUSTERDOWN|LOADING|MASTERDOWN|OOM|MISCONF|NOREPLICAS)\b/
 const MAX_CLIENTS = /max number of clients/
 
 /** Whether the server turns the client away: it is not to be asked again at once. */
 export function isRefusal(err: unknown): boolean {
-  return /^(?:MAXCLIENTS|READONLY|MOVED|NOAUTH|WRONGPASS)$/.test(codeOf(err))
+  return /^(?:MAXCLIENTS|DENIED|READONLY|MOVED|NOAUTH|WRONGPASS)$/.test(codeOf(err))
 }
 
 /** Whether an error says no more than that the connection is gone. */

@@ -193,6 +193,12 @@ export class Budgets implements StoredPolicy {
     link.ask(account)
   }
 
+  /** Lets a request in that was refused, whatever the figures say. It reserves nothing. */
+  letIn(hold: Hold): void {
+    hold.account.begin(hold, 0)
+    linkOf(hold.account)?.activate(hold.account)
+  }
+
   /** A request has ended: it pays for what it took. */
   finish(hold: Hold, now: number): void {
     const { account } = hold

@@ -54,10 +54,12 @@ export interface Throttle extends Middleware {
    * Resolves when the store answers; at once where there is none. For the start of a process that is not to serve
    * without it.
    *
-   * @throws {Error} where the store does not answer within a second: which server, why, what happens meanwhile and what
+   * @param options `withinMs`: how long to try, whole, 1 to 600,000. Default: about a second
+   * @throws {Error} where the store does not answer within that time: which server, why, what happens meanwhile and what
    *   to do
+   * @example await throttled.ready({ withinMs: 30_000 })
    */
-  ready(): Promise<void>
+  ready(options?: { readonly withinMs?: number | undefined }): Promise<void>
   /**
    * Publishes what is not published, gives back what was granted ahead, and resolves when the store has answered or its
    * deadline has passed. For handlers in processes that are frozen after their answer.
@@ -74,6 +76,9 @@ export interface AdviseOptions {
   /** Candidate limits in milliseconds, 1 to 32 × the longest `windowMs` each. Default: 0.5, 1, 2 and 5 times the present one. */
   readonly limitsMs?: readonly number[] | undefined
 }
+
+/** The pause between two questions whether the store answers. */
+const READY_PAUSE_MS = 100
 
 /** A policy of a throttle, and what belongs to it. */
 interface OpenPolicy {
@@ -211,6 +216,21 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     await Promise.all(windows.map(({ budgets }) => resetUsage(budgets, subjectKey(who), clock)))
   }
 
+  async function ready({ withinMs }: { readonly withinMs?: number | undefined } = {}): Promise<void> {
+    if (withinMs === undefined) return shared?.ready()
+    optionRange('withinMs', withinMs, 1, 600_000)
+    const until = performance.now() + withinMs
+    for (;;) {
+      const failure = await (shared?.ready() ?? Promise.resolve()).then(
+        () => undefined,
+        (err: unknown) => asError(err),
+      )
+      if (failure === undefined || closed !== undefined) return
+      if (performance.now() >= until) throw failure
+      await new Promise((resolve) => setTimeout(resolve, Math.min(READY_PAUSE_MS, until - performance.now())))
+    }
+  }
+
   async function flush(): Promise<void> {
     await Promise.all(windows.map(({ budgets }) => budgets.flush()))
   }
@@ -228,7 +248,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     reset: (who: string) => stayAlive(reset(who)),
     advise: (given?: AdviseOptions) => stayAlive(advise(given)),
     flush: () => stayAlive(flush()),
-    ready: () => stayAlive(shared?.ready() ?? Promise.resolve()),
+    ready: (options?: { readonly withinMs?: number | undefined }) => stayAlive(ready(options)),
     close,
   }) as Throttle
 }

@@ -3,12 +3,16 @@ import { parseArgs } from 'node:util'
 import { adviceOf } from '../advisor/advice'
 import type { PublishedWindow } from '../inspect/published-window'
 import { HOURS_KEPT, hourOf } from '../advisor/hourly'
-import { type RedisWindows, redisWindows } from '../inspect/redis-windows'
+import type { RedisWindows } from '../inspect/redis-windows'
 import { adviceText, limitsIn } from './advice-text'
+import { ReopenedRedis } from './reopened-redis'
 import { UNBOUNDED, jsonLine, plain, table, withoutUrls } from './screen'
 import { watch } from './terminal'
 import { type SubjectDigest, keyedDigest } from '../throttle/subject-digest'
 import { found } from './view'
+
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- the package's own file, beside dist and lib
+const { version } = require('../../package.json') as { version: string }
 
 const USAGE = `express-tollgate advise [--redis URL] [--prefix tollgate:] [--window default] [--limit 10s,18s] [--hours 24] [--json]
 
@@ -18,16 +22,20 @@ Says what limits would mean: how much processing time users used per window, and
   --limit   candidate limits in ms, s or m; default 0.5, 1, 2 and 5 times the present limit, or times p99 where no window is open or the limit is by request
   --hours   how many hours back, 1 to 168; default 24
 
+express-tollgate --version
+
 express-tollgate top [--redis URL] [--prefix tollgate:] [--find SUBJECT] [--every 2] [--once] [--json]
 
 Shows who uses processing time and who is refused, out of what redisStore() keeps in Redis or a Cluster. It only reads.
 
   --redis   redis:// or rediss://; default REDIS_URL of the environment, which keeps a password out of ps
-  --prefix  that of redisStore(); default tollgate:
+  --prefix  that of redisStore(); default tollgate:. With a keyPrefix of your client give both: app:tollgate:
   --find    shows one subject, by req.throttle.subject such as user:ada, or by a part of its hash; where redisStore() has a hashKey, TOLLGATE_HASH_KEY of the environment has to be the same
   --every   seconds between two looks, 1 to 3600; default 2
   --once    looks once and prints all; so it does without a terminal
   --json    looks once and prints one JSON object
+
+While Redis does not answer, a terminal keeps the last figures and says since when; it goes on by itself.
 
 In a terminal: q quits, / filters by hash, name or window, s l h r p e sort. Subjects are hashes unless redisStore() keeps names. A subject that used more than the limit is refused until its window ends.
 `
@@ -35,26 +43,36 @@ In a terminal: q quits, / filters by hash, name or window, s l h r p e sort. Sub
 /** What was asked for cannot be done; the message says what to do. */
 class UsageError extends Error {}
 
+process.stdout.on('error', (err: NodeJS.ErrnoException) => {
+  if (err.code === 'EPIPE') process.exit(0) // `| head` has read enough
+  throw err
+})
+
 main().catch((err: unknown) => {
   const misuse = err instanceof UsageError
-  process.stderr.write(`express-tollgate: ${plain(withoutUrls((err as Error).message))}\n${misuse ? `\n${USAGE}` : ''}`)
+  const help = misuse ? 'express-tollgate --help shows what there is\n' : ''
+  process.stderr.write(`express-tollgate: ${plain(withoutUrls((err as Error).message))}\n${help}`)
   process.exitCode = misuse ? 2 : 1
 })
 
 async function main(): Promise<void> {
   const given = asked()
   if (given.help) return void process.stdout.write(USAGE)
-  const windows = await redisWindows(given.url, given.prefix)
+  if (given.version) return void process.stdout.write(`${version}\n`)
+  const redis = new ReopenedRedis(given.url, given.prefix)
+  await redis.open() // a wrong address ends it at once
   try {
-    await (given.command === 'advise' ? advise(windows, given) : top(windows, given))
+    await (given.command === 'advise' ? advise(redis, given) : top(redis, given))
   } finally {
-    windows.close()
+    redis.close()
   }
 }
 
-async function advise(windows: RedisWindows, { window, limitsMs, hours, json }: Asked): Promise<void> {
-  const usage = [...(await windows.usage(hourOf(Date.now() * 1_000) - hours + 1))]
-  const limits = presentLimits((await windows.top(new Set(usage.map(([name]) => name)))).windows)
+async function advise(redis: ReopenedRedis, { window, limitsMs, hours, json, prefix }: Asked): Promise<void> {
+  const [usage, limits] = await redis.lookPatiently(async (windows) => {
+    const usage = [...(await windows.usage(hourOf(Date.now() * 1_000) - hours + 1))]
+    return [usage, presentLimits((await windows.top(new Set(usage.map(([name]) => name)))).windows)] as const
+  })
   const all = usage
     .filter(([name]) => window === undefined || name === window)
     .map(([name, record]) => {
@@ -64,7 +82,8 @@ async function advise(windows: RedisWindows, { window, limitsMs, hours, json }: 
     })
     .sort((a, b) => (a.window < b.window ? -1 : 1))
   if (json) return void process.stdout.write(`${jsonLine(all)}\n`)
-  const nothing = `no ${window === undefined ? 'window' : `window "${plain(window)}"`} with counted time in ${hours} hours\n`
+  const sought = window === undefined ? 'window' : `window "${plain(window)}"`
+  const nothing = `no ${sought} with counted time in ${hours} ${hours === 1 ? 'hour' : 'hours'}${lookedUnder(prefix)}\n`
   process.stdout.write(all.length === 0 ? nothing : all.map(adviceText).join('\n'))
 }
 
@@ -79,16 +98,22 @@ function presentLimits(open: readonly PublishedWindow[]): Map<string, number> {
   return limits
 }
 
-async function top(windows: RedisWindows, { find, digest, everyMs, once, json }: Asked): Promise<void> {
-  const read = async () => {
+/** A client's keyPrefix comes before the store's prefix: whoever gives only one of them sees nothing. */
+function lookedUnder(prefix: string): string {
+  return ` under the prefix ${plain(prefix)} (with a keyPrefix of the client give both: --prefix app:${plain(prefix)})`
+}
+
+async function top(redis: ReopenedRedis, { find, digest, everyMs, once, json, prefix }: Asked): Promise<void> {
+  const read = async (windows: RedisWindows) => {
     const { windows: all, overloads } = await windows.read()
     return { windows: find === undefined ? all : found(all, find, digest), overloads }
   }
   const { isTTY, columns } = process.stdout
-  if (json) {
-    process.stdout.write(`${jsonLine({ at: new Date().toISOString(), ...(await read()) })}\n`)
-  } else if (isTTY && !once) await watch(read, everyMs)
-  else process.stdout.write(table(await read(), isTTY ? { ...UNBOUNDED, columns } : UNBOUNDED))
+  if (isTTY && !once && !json) return watch(() => redis.look(read), everyMs)
+  const published = await redis.lookPatiently(read)
+  if (json) return void process.stdout.write(`${jsonLine({ at: new Date().toISOString(), ...published })}\n`)
+  process.stdout.write(table(published, isTTY ? { ...UNBOUNDED, columns } : UNBOUNDED))
+  if (published.windows.length === 0) process.stdout.write(`nothing is open${lookedUnder(prefix)}\n`)
 }
 
 type Asked = ReturnType<typeof asked>
@@ -103,7 +128,7 @@ function asked() {
     once = false,
     json = false,
   } = values
-  const { every = '2', hours = '24', limit, help = false } = values
+  const { every = '2', hours = '24', limit, help = false, version = false } = values
   const command = positionals.join(' ')
   const limitsMs = limit === undefined ? undefined : limitsIn(limit)
   const [everySec, hourCount] = [Number(every), Number(hours)]
@@ -120,8 +145,9 @@ function asked() {
     once,
     json,
     help,
+    version,
   }
-  if (help) return given
+  if (help || version) return given
   if (command !== 'top' && command !== 'advise')
     throw new UsageError(`the commands are top and advise; received "${command}"`)
   if (url === '') throw new UsageError('which Redis? Give --redis with a redis:// URL, or set REDIS_URL')
@@ -158,9 +184,10 @@ function parsed() {
       once: flag,
       json: flag,
       help: { ...flag, short: 'h' },
+      version: { ...flag, short: 'v' },
     } as const
     return parseArgs({ allowPositionals: true, options })
   } catch (err) {
-    throw new UsageError((err as Error).message)
+    throw new UsageError((err as Error).message.split('. ')[0]) // Node's next sentence is about arguments with a dash
   }
 }

@@ -39,11 +39,20 @@ export function table(published: Published, size: Size): string {
   return `${lines(published, FIRST_VIEW, size).join('\n')}\n`
 }
 
-/** Fills a terminal: exactly `rows` lines, none wider than `columns`. */
-export function screen(published: Published, view: View, size: Size): string[] {
-  const shown = lines(published, view, { ...size, rows: size.rows - 1 })
+/**
+ * Fills a terminal: exactly `rows` lines, none wider than `columns`.
+ *
+ * @param silentMs for how long Redis has not answered: so old are the figures
+ */
+export function screen(published: Published, view: View, size: Size, silentMs?: number): string[] {
+  const silence = silentMs === undefined ? [] : [cut(silenceLine(silentMs), size.columns)]
+  const shown = [...silence, ...lines(published, view, { ...size, rows: size.rows - 1 - silence.length })]
   const empty = Array<string>(Math.max(0, size.rows - 1 - shown.length)).fill('')
   return [...shown, ...empty, cut(plain(hint(view, size.columns)), size.columns)].slice(-size.rows)
+}
+
+function silenceLine(ms: number): string {
+  return `! Redis: no answer since ${duration(Math.round(ms / 1_000) * 1_000).replace('.0', '')}; the figures are of then`
 }
 
 /** The last line: which keys there are, and the one that sorts. */
@@ -61,7 +70,7 @@ function lines({ windows, overloads }: Published, view: View, { rows, columns }:
   const found = viewed(windows, view)
   const sum = (of: 'spentMs' | 'holdMs') => seconds(found.reduce((total, window) => total + window[of], 0))
   const over = found.filter(({ overLimitMs }) => overLimitMs !== null).length
-  const head = `${found.length} open windows, ${over} over the limit, ${sum('spentMs')} spent, ${sum('holdMs')} on hold`
+  const head = `${found.length} open window${found.length === 1 ? '' : 's'}, ${over} over the limit, ${sum('spentMs')} spent, ${sum('holdMs')} on hold`
   const load = overloads.length === 0 ? [] : [overloadLine(overloads)]
   const room = rows - 3 - load.length
   const shown = found.length <= room ? found : found.slice(0, Math.max(1, room - 1))

@@ -10,20 +10,26 @@ const HOME = '\x1b[H'
 const ERASE_LINE = '\x1b[K'
 
 /**
- * Shows the windows that `read` brings in the terminal, every `everyMs`, and obeys its keys, until `q` or Ctrl-C.
+ * Shows the windows that `read` brings in the terminal, every `everyMs`, and obeys its keys, until `q` or Ctrl-C. While
+ * Redis does not answer it shows the last figures, and since when.
  *
- * @throws {Error} where Redis does not answer; the terminal is restored first
+ * @throws {Error} where Redis does not answer the first time; the terminal is restored first
  */
 export async function watch(read: () => Promise<Published>, everyMs: number): Promise<void> {
   const { stdin, stdout } = process
   let view: View = FIRST_VIEW
   let latest: Published | undefined
+  /** When `latest` was read, by `performance.now()`; and whether a look has failed since. */
+  let readAt = 0
+  let isSilent = false
+  let timer: NodeJS.Timeout | undefined
   let quit: () => void = () => undefined
   const hasQuit = new Promise<'quit'>((resolve) => (quit = () => resolve('quit')))
 
   const draw = () => {
     if (latest === undefined) return
-    const lines = screen(latest, view, { rows: stdout.rows, columns: stdout.columns })
+    const silentMs = isSilent ? performance.now() - readAt : undefined
+    const lines = screen(latest, view, { rows: stdout.rows, columns: stdout.columns }, silentMs)
     stdout.write(HOME + lines.map((line) => ERASE_LINE + line).join('\r\n'))
   }
   const press = (keys: Buffer) => {
@@ -41,15 +47,21 @@ export async function watch(read: () => Promise<Published>, everyMs: number): Pr
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, quit)
   try {
     for (;;) {
-      const reading = read()
+      const reading = read().catch((err: unknown) => {
+        if (latest === undefined) throw err
+        return undefined
+      })
       reading.catch(() => undefined) // a quit no longer waits for it
       const outcome = await Promise.race([hasQuit, reading])
       if (outcome === 'quit') return
-      latest = outcome
+      isSilent = outcome === undefined
+      if (outcome !== undefined) [latest, readAt] = [outcome, performance.now()]
       draw()
-      if ((await Promise.race([hasQuit, pause(everyMs)])) === 'quit') return
+      const pause = new Promise((resolve) => (timer = setTimeout(resolve, everyMs)))
+      if ((await Promise.race([hasQuit, pause])) === 'quit') return
     }
   } finally {
+    clearTimeout(timer)
     if (stdin.isTTY) stdin.off('data', press).setRawMode(false).pause()
     stdout.off('resize', draw)
     stdout.write(LEAVE)
@@ -59,9 +71,4 @@ export async function watch(read: () => Promise<Published>, everyMs: number): Pr
 /** Keys that came together, one by one; an arrow or another sequence is a single key. */
 function keysIn(text: string): string[] {
   return text.match(/\x1b\[[\d;]*[\x40-\x7e]|\x1bO.|[^]/g) ?? []
-}
-
-/** Unreferenced, so that it does not delay a quit; the Redis connection keeps the process alive meanwhile. */
-function pause(ms: number): Promise<'waited'> {
-  return new Promise((resolve) => setTimeout(() => resolve('waited'), ms).unref())
 }

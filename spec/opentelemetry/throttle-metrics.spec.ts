@@ -21,6 +21,7 @@ it('throttleMetrics() counts requests by outcome, time, holds and outages, and n
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 })
   const provider = new MeterProvider({ readers: [reader] })
   const stop = throttleMetrics(provider.getMeter('express-tollgate'))
+  assert.equal(throttleMetrics(provider.getMeter('express-tollgate')), stop, 'a second call adds nothing')
   t.after(() => provider.shutdown())
 
   const clock = manualClock(Date.UTC(2026, 0, 1))

@@ -156,7 +156,7 @@ describe('express-tollgate top', () => {
     assert.match(stdout, /^2 open windows, 1 over the limit, /)
     assert.match(stdout, /\n\S+ +! 60\.\d s of 60\.0 s .*\n\S+ +2\.\d s of 60\.0 s /)
     const one = await top('top', '--redis', url, '--prefix', 'over:', '--find', 'eve')
-    assert.match(one.stdout, /^1 open windows, 1 over the limit, [^]*\neve +! 60\.\d s of 60\.0 s /)
+    assert.match(one.stdout, /^1 open window, 1 over the limit, [^]*\neve +! 60\.\d s of 60\.0 s /)
     const [{ subject = '' } = {}] = windowsIn(
       (await top('top', '--redis', url, '--prefix', 'over:', '--json', '--find', 'eve')).stdout,
     )

@@ -66,6 +66,14 @@ export class RequestHold extends HoldRecord {
     super(account, owner, limitUs, clientWaitUs, rules.wait, rules.load, concurrency)
   }
 
+  /** The same request in the same window, from now on. */
+  anew(owner: ThrottledRequest, now: number): RequestHold {
+    const { limitUs, concurrency, clientWaitUs, rules, budgets, routes, route, subject, orderCheck } = this
+    const account = this.accountAt(now)
+    const terms = [limitUs, concurrency, clientWaitUs] as const
+    return new RequestHold(account, owner, ...terms, rules, budgets, routes, route, subject, orderCheck)
+  }
+
   /** The subject's account, in the window open now: another one where it was let go of since. */
   accountAt(now: number): Account {
     const { account } = this
@@ -255,7 +263,30 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
       this.#release(now)
     }
     this.#emitRefused(hold, denial.status as 429 | 503, retryAfterSec, refusal)
-    deny(denial, hold.rules.deny, this.#req, this.#res, this.#next)
+    const next: NextFunction = (err?: unknown) => {
+      if (err !== undefined && err !== null) return this.#next(err)
+      for (const name in denial.headers) if (!this.#res.headersSent) this.#res.removeHeader(name)
+      this.#letPass()
+    }
+    deny(denial, hold.rules.deny, this.#req, this.#res, next)
+  }
+
+  /** `onDenied` called `next()`: the request goes on, and is charged as any other. */
+  #letPass(): void {
+    const refused = this.#first
+    if (!this.#isRefused || refused === undefined || this.time.state === 'ended') return this.#next()
+    const now = this.#now
+    this.#isRefused = this.#isShed = false
+    this.#first = this.#stalls = undefined
+    for (let hold = refused.next; hold !== undefined; hold = hold.next) {
+      const again = hold.anew(this, now)
+      again.budgets.letIn(again)
+      this.#add(again)
+      again.account.run(again, now)
+    }
+    const again = refused.anew(this, now)
+    again.budgets.letIn(again)
+    this.#pass(again, now)
   }
 
   // --- HoldOwner
