@@ -286,6 +286,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     }
     const again = refused.anew(this, now)
     again.budgets.letIn(again)
+    this.#add(again)
     this.#pass(again, now)
   }
 
