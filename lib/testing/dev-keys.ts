@@ -16,7 +16,7 @@ export interface DevKey {
 
 const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const
 
-/** Makes a key pair: RSA of 2,048 bits, the algorithm's curve, or Ed25519. */
+/** Makes a key pair: RSA of 2,048 bits, the algorithm's curve, Ed448 or Ed25519. */
 export function makeKey(algorithm: DevAlgorithm): DevKey {
   const { privateKey, publicKey } = pairFor(algorithm)
   const kid = `dev-${randomBytes(4).toString('hex')}`
@@ -29,13 +29,14 @@ export function makeKey(algorithm: DevAlgorithm): DevKey {
 export function signToken(key: DevKey, claims: object, header: object = {}): string {
   const { algorithm, privateKey, jwk } = key
   const head = { alg: algorithm, typ: 'at+jwt', kid: jwk.kid, ...header }
-  if (algorithm !== 'EdDSA' && algorithm !== 'Ed25519')
+  if (algorithm !== 'EdDSA' && algorithm !== 'Ed25519' && algorithm !== 'Ed448')
     return sign(JSON.stringify(claims), privateKey, { algorithm, header: head })
   const input = [head, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
   return `${input}.${signBytes(null, Buffer.from(input), privateKey).toString('base64url')}`
 }
 
 function pairFor(algorithm: DevAlgorithm): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
+  if (algorithm === 'Ed448') return generateKeyPairSync('ed448')
   if (algorithm === 'EdDSA' || algorithm === 'Ed25519') return generateKeyPairSync('ed25519')
   if (algorithm in CURVES) return generateKeyPairSync('ec', { namedCurve: CURVES[algorithm as keyof typeof CURVES] })
   return generateKeyPairSync('rsa', { modulusLength: 2_048 })

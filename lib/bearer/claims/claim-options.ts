@@ -53,7 +53,7 @@ export interface TokenOptions {
   readonly clients?: readonly string[] | undefined
   /**
    * The algorithms accepted. A key is for the algorithm that its JWK names, else for those here that fit it. Default: RS,
-   * PS and ES with 256, 384 and 512, EdDSA and Ed25519; with `secret` HS256 instead, or beside them with `jwksUri`.
+   * PS and ES with 256, 384 and 512, EdDSA, Ed25519 and Ed448; with `secret` HS256 instead, or beside them with `jwksUri`.
    */
   readonly algorithms?: readonly Algorithm[] | undefined
   /** How far the issuer's clock may be off: whole seconds, 0 to 300. Default 5. */

@@ -13,6 +13,7 @@ export type Algorithm =
   | 'ES512'
   | 'EdDSA'
   | 'Ed25519'
+  | 'Ed448'
   | 'HS256'
   | 'HS384'
   | 'HS512'
@@ -30,6 +31,7 @@ export const ASYMMETRIC: readonly Algorithm[] = [
   'ES512',
   'EdDSA',
   'Ed25519',
+  'Ed448',
 ]
 
 /** Algorithms of shared secrets. */
@@ -74,7 +76,9 @@ export function keyMismatch(algorithm: Algorithm, key: KeyObject): string | unde
   if (algorithm === 'EdDSA') {
     return type === 'ed25519' || type === 'ed448' ? undefined : 'EdDSA takes an Ed25519 or Ed448 key'
   }
-  if (algorithm === 'Ed25519') return type === 'ed25519' ? undefined : 'Ed25519 takes an Ed25519 key'
+  if (algorithm.startsWith('Ed')) {
+    return type === algorithm.toLowerCase() ? undefined : `${algorithm} takes an ${algorithm} key`
+  }
   // An rsa-pss key has its own parameters, which may contradict the algorithm.
   if (type !== 'rsa') return `${algorithm} takes an RSA key`
   const { modulusLength: bits = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}

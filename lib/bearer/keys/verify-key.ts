@@ -108,9 +108,9 @@ export function keyFromSecret(secret: Secret, algorithm: Algorithm): VerifyKey {
   return verifyKey(key, [algorithm])
 }
 
-/** RFC 9864 §2.2: `Ed25519` is the new name of `EdDSA` with a key on that curve. */
+/** RFC 9864 §2.2: `Ed25519` and `Ed448` are the new names of `EdDSA` with a key on that curve. */
 function isSameAlgorithm(algorithm: Algorithm, { alg, crv }: JsonObject): boolean {
-  return crv === 'Ed25519' && [algorithm, alg].every((one) => one === 'EdDSA' || one === 'Ed25519')
+  return (crv === 'Ed25519' || crv === 'Ed448') && [algorithm, alg].every((one) => one === 'EdDSA' || one === crv)
 }
 
 /** Names of a key without a JWK: none. */

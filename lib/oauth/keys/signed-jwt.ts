@@ -15,12 +15,11 @@ export interface JwtKind {
   readonly longest: number
 }
 
-/** RSA signs in libuv's thread pool: a signature takes longer than the rest of issuing a token. */
+/** RSA signs in libuv's thread pool, which jsonwebtoken does not use: a signature takes longer than all else here. */
 const signedWithRsa = promisify<string, Buffer, KeyObject, Buffer>(sign)
 
 /**
- * A JWT signed with the key's algorithm (RFC 7515 §7.1). Not with jsonwebtoken, whose checks of options and claims take a
- * tenth of an RSA signature's time: these claims are our own.
+ * A JWT signed with the key's algorithm (RFC 7515 §7.1).
  *
  * @throws {OAuthError} invalid_scope if it would be longer than this server itself accepts
  */

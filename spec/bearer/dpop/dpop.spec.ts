@@ -137,7 +137,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
       const field = answer.headers.get('www-authenticate') ?? ''
       assert.match(
         field,
-        /^DPoP error="invalid_dpop_proof", error_description="[^"]+", algs="RS256 [^"]+Ed25519"$/,
+        /^DPoP error="invalid_dpop_proof", error_description="[^"]+", algs="RS256 [^"]+Ed448"$/,
         title,
       )
     }
@@ -265,7 +265,7 @@ describe('requireBearer({ dpop }) (RFC 9449)', () => {
 
   describe('with nonceSecret (§9)', () => {
     const nonceSecret = 'n'.repeat(32)
-    const challenge = /^DPoP error="use_dpop_nonce", error_description="[^"]+", algs="RS256 [^"]+Ed25519"$/
+    const challenge = /^DPoP error="use_dpop_nonce", error_description="[^"]+", algs="RS256 [^"]+Ed448"$/
 
     it('asks for a nonce of its own, and takes proofs that bear it', async () => {
       const { ask, proof } = await api({ nonceSecret })

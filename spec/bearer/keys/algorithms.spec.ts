@@ -9,7 +9,9 @@ import { generateKeys } from '../../support/generate-keys'
 
 const rsa = generateKeys('rsa')
 const ec = (namedCurve: string) => generateKeys('ec', namedCurve)
-const pairs: Readonly<Record<Exclude<Algorithm, `HS${string}`>, { privateKey: KeyObject; publicKey: KeyObject }>> = {
+const pairs: Readonly<
+  Record<Exclude<Algorithm, `HS${string}` | 'Ed448'>, { privateKey: KeyObject; publicKey: KeyObject }>
+> = {
   RS256: rsa,
   RS384: rsa,
   RS512: rsa,
@@ -56,17 +58,19 @@ describe('requireBearer() takes tokens signed by another library', () => {
     })
   }
 
-  it('EdDSA on Ed448 (RFC 8037 §3.1), and no forged or cut signature', async () => {
-    const { publicKey, privateKey } = generateKeys('ed448')
-    const ask = await asking({ ...base, key: publicKey })
-    const head = [{ alg: 'EdDSA' }, claims]
-      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-      .join('.')
-    const signature = signBytes(null, Buffer.from(head), privateKey)
-    assert.equal(await ask(`${head}.${signature.toString('base64url')}`), 200)
-    assert.equal(await ask(`${head}.${signature.subarray(1).toString('base64url')}`), 401)
-    assert.equal(await ask(`${head}.${Buffer.alloc(114).toString('base64url')}`), 401)
-  })
+  for (const alg of ['EdDSA', 'Ed448']) {
+    it(`${alg} on Ed448 (RFC 8037 §3.1, RFC 9864 §2.2), and no forged or cut signature`, async () => {
+      const { publicKey, privateKey } = generateKeys('ed448')
+      const ask = await asking({ ...base, key: publicKey })
+      const head = [{ alg }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+      const signature = signBytes(null, Buffer.from(head), privateKey)
+      assert.equal(await ask(`${head}.${signature.toString('base64url')}`), 200)
+      assert.equal(await ask(`${head}.${signature.subarray(1).toString('base64url')}`), 401)
+      assert.equal(await ask(`${head}.${Buffer.alloc(114).toString('base64url')}`), 401)
+      const on25519 = await asking({ ...base, key: generateKeys('ed25519').publicKey })
+      assert.equal(await on25519(`${head}.${signature.toString('base64url')}`), 401)
+    })
+  }
 
   it('by a key that names no algorithm, in each that fits it', async () => {
     const rsaOnly = await asking({ ...base, key: rsa.publicKey })

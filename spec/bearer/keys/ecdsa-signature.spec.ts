@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type KeyObject, generateKeyPairSync, sign, verify } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { derSignature, rawSignature } from '../../../lib/bearer/keys/ecdsa-signature'
+import { rawSignature } from '../../../lib/bearer/keys/ecdsa-signature'
 import { isSignedWith } from '../../../lib/bearer/keys/signature'
 import { keyFromMaterial } from '../../../lib/bearer/keys/verify-key'
 
@@ -31,7 +31,7 @@ function der(r: string, s: string): Buffer {
   return Buffer.concat([Buffer.of(0x30, numbers.length), numbers])
 }
 
-describe('an ES256 signature as a JWS has it, and in DER', () => {
+describe('rawSignature() makes of DER what a JWS has', () => {
   for (const [which, number] of Object.entries(NUMBERS)) {
     it(`with an r or an s ${which}`, () => {
       for (const [r, s] of [
@@ -39,7 +39,6 @@ describe('an ES256 signature as a JWS has it, and in DER', () => {
         [R, number],
       ] as const) {
         assert.equal(rawSignature(der(r, s)).toString('hex'), r + s)
-        assert.equal(derSignature(Buffer.from(r + s, 'hex'), 'ES256')?.toString('hex'), der(r, s).toString('hex'))
       }
     })
   }
@@ -72,7 +71,8 @@ describe('a signature of a token', () => {
       const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
       const key = keyFromMaterial(publicKey, [algorithm])
       for (let i = 0; i < 300; i++) {
-        const signed = `e30.${i}`
+        const parts = [{ alg: algorithm }, { jti: `${i}` }]
+        const signed = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
         const { token, signature } = signedBy(privateKey, algorithm, signed)
         assert.ok(isSignedWith(token, algorithm, key), `${i}`)
         const holds = (bytes: Buffer) => isSignedWith(`${signed}.${bytes.toString('base64url')}`, algorithm, key)

@@ -6,6 +6,7 @@ import { generateKeys } from '../../support/generate-keys'
 
 const ec = generateKeys('ec').publicKey
 const ed = generateKeys('ed25519').publicKey
+const ed448 = generateKeys('ed448').publicKey
 const x = generateKeys('x25519').publicKey
 const jwk = ec.export({ format: 'jwk' })
 /** An RSA key of so many bits; nobody knows its factors. */
@@ -67,6 +68,8 @@ describe('keyFromJwk(), keyFromMaterial() and keyFromSecret()', () => {
       [{ ...jwk, use: 'sig', key_ops: ['verify', 'sign'] }, 'ES256'],
       [ed.export({ format: 'jwk' }), 'EdDSA Ed25519'],
       [{ ...ed.export({ format: 'jwk' }), alg: 'Ed25519' }, 'EdDSA Ed25519'],
+      [ed448.export({ format: 'jwk' }), 'EdDSA Ed448'],
+      [{ ...ed448.export({ format: 'jwk' }), alg: 'Ed448' }, 'EdDSA Ed448'],
     ] as const) {
       assert.equal(keyFromJwk(given, ASYMMETRIC).algorithms.join(' '), algorithm)
     }

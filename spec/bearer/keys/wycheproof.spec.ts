@@ -13,6 +13,7 @@ const REASONS = {
   pinned: "the JWK names an algorithm other than the token's, or none that there is: ours is pinned to it",
   identical: 'byte for byte the valid tc357: nothing is there to be refused',
   strict: 'characters outside base64url (RFC 7515 §2): refused, so that no token has two spellings',
+  empty: 'an empty payload is no JSON object (RFC 7519 §7.2): readJws() refuses it before its signature is looked at',
   roca: 'a key is its issuer’s own or the operator’s: its size is checked, not the chip it was made in',
 }
 
@@ -76,6 +77,7 @@ describe('the signature step against Project Wycheproof', () => {
       'jws.json',
       { valid: 46, invalid: 355 },
       {
+        ...Object.fromEntries([259, 264, 268, 272, 320, 325].map((id) => [id, REASONS.empty])),
         346: REASONS.pinned,
         347: REASONS.pinned,
         350: REASONS.pinned,
