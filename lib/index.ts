@@ -19,7 +19,7 @@ export { redisProofs, type RedisProofs, type RedisProofsOptions } from './bearer
 export type { BearerOptions } from './bearer/bearer-options'
 export type { Audience, RequiredValues, TokenOptions } from './bearer/claims/claim-options'
 export type { Tenants } from './bearer/claims/tenants'
-export type { FindKey, Jwk, KeyMaterial, KeyOptions, Secret } from './bearer/keys/key-options'
+export type { FindKey, Jwk, KeyAbout, KeyMaterial, KeyOptions, Secret } from './bearer/keys/key-options'
 export type { Algorithm } from './bearer/keys/algorithm'
 export type { IssuerOptions } from './bearer/issuers/trusted-issuer'
 export type { IssuerKey, KeyControl } from './bearer/issuers/token-verifier'

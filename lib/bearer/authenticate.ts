@@ -1,5 +1,5 @@
 import type { DenialHeaders } from '../errors'
-import { answeredAtOnce } from '../http/callback'
+import { answeredAtOnce, isThenable } from '../http/callback'
 import { shown } from '../http/options'
 import type { BearerConfig } from './bearer-config'
 import { nonceFields } from './challenge'
@@ -40,7 +40,7 @@ export function authenticate(request: AppRequestView, config: BearerConfig): Out
   const credentials = findTokenIn(tokenFrom, request, dpop !== undefined, maxTokenLength)
   if ('refused' in credentials) return credentials
   const verified = verifier.verify(credentials.token, request.request, credentials.isPadded)
-  if (verified instanceof Promise) return verified.then((late) => admitRequest(late, credentials, request, config))
+  if (isThenable(verified)) return verified.then((late) => admitRequest(late, credentials, request, config))
   return admitRequest(verified, credentials, request, config)
 }
 
@@ -84,7 +84,7 @@ function admitRequest(
   const admitted = admit(verified, config, proven.nonce === undefined ? NO_FIELDS : nonceFields(proven.nonce))
   if (isRefusal(admitted)) return admitted
   const used = dpop.use(proven) // last: a refused request leaves nothing behind
-  return used instanceof Promise ? used.then((refused) => refused ?? admitted) : (used ?? admitted)
+  return isThenable(used) ? used.then((refused) => refused ?? admitted) : (used ?? admitted)
 }
 
 /** A plain bearer token is bound to no key (RFC 7800, RFC 9449 §7.1). */
@@ -112,7 +112,7 @@ function admit(verified: VerifiedToken, config: BearerConfig, headers: DenialHea
   const { scope } = session
   const isEnough = grantsScope(scope, config.scope) && !(rules.scopeRequired && scope.length === 0)
   if (!isEnough) return { refused: 'scope', scope: config.scope.scopes }
-  if (config.acr.length > 0 && !config.acr.includes(session.claims.acr as string)) {
+  if (config.acr.length > 0 && !session.acr?.some((one) => config.acr.includes(one))) {
     return { refused: 'authentication', authentication: { acr: config.acr, maxAgeSec: undefined } }
   }
   if (!rules.session && !rules.checkClaims) verified.session = session // what the app's functions say may change
@@ -123,7 +123,7 @@ function readSession(verified: VerifiedToken, config: BearerConfig): Session | R
   const { claims, issuer, token, rules } = verified
   const identity = identityOf(verified, config)
   if (isRefusal(identity)) return identity
-  return claimsRefused(verified) ?? makeSession(issuer, claims, identity, token, rules.scopeFrom)
+  return claimsRefused(verified) ?? makeSession(issuer, claims, identity, token, rules)
 }
 
 function revoked(session: Session, { revocation }: BearerConfig): Refusal | undefined {

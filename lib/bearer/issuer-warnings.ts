@@ -21,10 +21,10 @@ export function issuerWarnings(clock: Clock): (refusal: Refusal) => void {
   const warnedAt = new Map<string, number>()
   return ({ refused, about = {}, cause }) => {
     const explain = MESSAGES[refused]
-    if (!explain || (IF_CAUSED.has(refused) && cause === undefined)) return
+    if (!explain || (IF_CAUSED.has(refused) && cause === undefined && about.claim === undefined)) return
     // Bounded: the text does not depend on what clients send.
     const { remedy } = fetchFailure(cause, 'documents')
-    const name = [refused, about.issuer, remedy].join(' ')
+    const name = [refused, about.issuer, about.claim, remedy].join(' ')
     if (clock.now() - (warnedAt.get(name) ?? -Infinity) < EVERY_MS) return
     warnedAt.set(name, clock.now())
     warn('TOLLGATE_ISSUER', explain(about, cause))
@@ -73,7 +73,13 @@ const MESSAGES: { readonly [reason in Reason]?: (about: RefusedBy, cause: unknow
     return `${what} for a token of the issuer ${shown(issuer)}, which was refused with 401: err.cause of onDenied has it`
   },
 
-  claim_check({ issuer }, cause) {
+  claim_check({ issuer, claim, expected, received }, cause) {
+    if (claim !== undefined) {
+      return (
+        `a token of the issuer ${shown(issuer)} was refused with 401, since its claim ${claim} is ${shown(received)}, and ` +
+        `${shown(expected)} is accepted. If it should be let in, add it to requiredClaims, or to the preset's option`
+      )
+    }
     return (
       `the option checkClaims threw ${thrown(cause)} for a token of the issuer ${shown(issuer)}, which was refused with ` +
       '401: err.cause of onDenied has it'

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
 import { sharedSymbol } from '../http/package-copies'
 import type { BearerConfig } from './bearer-config'
+import type { ScopeRule } from './session/scope'
 import type { Session } from './session/session'
 
 /** Tells whether an unauthenticated session may make this request. */
@@ -12,6 +13,8 @@ export interface BearerCheck {
   /** Undefined if `optional: true` let the request in without a token. */
   readonly session: Session | undefined
   readonly config: BearerConfig
+  /** Scopes that the request needs by the rules so far, `requireBearer()`'s own among them. */
+  readonly needed: Set<string>
 }
 
 interface RequestRecord {
@@ -40,7 +43,12 @@ export function isUnauthenticatedPermitted(req: Request): boolean {
 
 /** Records the session of a request and the rules that let it in. */
 export function recordSession(req: Request, session: Session | undefined, config: BearerConfig): void {
-  makeRecord(req).check = { session, config }
+  makeRecord(req).check = { session, config, needed: new Set(scopesKept(config.scope, session)) }
+}
+
+/** Scopes that a new token must have for a rule that this session satisfies: of `any`, those that it has. */
+export function scopesKept({ scopes, any }: ScopeRule, session: Session | undefined): readonly string[] {
+  return any ? scopes.filter((scope) => session?.scope.includes(scope)) : scopes
 }
 
 /** Record of `requireBearer()`; undefined if none has run. */

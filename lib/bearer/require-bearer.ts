@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
-import { asError } from '../http/callback'
+import { asError, isThenable } from '../http/callback'
 import { denialError } from '../errors'
 import { deny } from '../http/answer/deny'
 import { dialectOf } from '../http/answer/dialect'
@@ -57,7 +57,7 @@ export function requireBearer(options: BearerOptions = {}): BearerHandler {
     } catch (failure) {
       return failed(failure)
     }
-    if (outcome instanceof Promise) outcome.then((late) => settle(late, req, res, next)).catch(failed)
+    if (isThenable(outcome)) outcome.then((late) => settle(late, req, res, next)).then(undefined, failed)
     else settle(outcome, req, res, next)
   }
 

@@ -3,6 +3,7 @@ import { optionError } from '../http/help'
 import { isJsonObject } from '../http/json'
 import type { Middleware } from '../http/middleware'
 import { isRequest, optionNames, shown, uncalled } from '../http/options'
+import { scopesKept } from './request-session'
 import { sessionRule } from './session-rule'
 import { scopeRule, grantsScope } from './session/scope'
 
@@ -16,7 +17,7 @@ export interface ScopeOptions {
 
 /**
  * Lets in sessions with all of these scopes, or with one of `{ any }`. Others get 403 `insufficient_scope`, which names
- * the scopes (RFC 6750 §3.1). Mount it on a route, after `requireBearer()`; both send errors in the same format.
+ * the scopes, with those of `requireBearer()` and of rules before (RFC 6750 §3.1). Mount it on a route, after `requireBearer()`; both send errors in the same format.
  *
  * @example app.delete('/persons/:id', requireScope('write', 'delete'), remove)
  * @example app.get('/persons/:id', requireScope({ any: ['read', 'admin'] }), person)
@@ -38,13 +39,16 @@ export function requireScope(...scopes: readonly string[] | readonly [...string[
     )
   }
 
-  return sessionRule('requireScope', dialect, ({ session, config }) => {
+  return sessionRule('requireScope', dialect, ({ session, config, needed }) => {
     if (rule.role !== undefined && !config.takesRoles) {
       throw optionError(
         `${shown(rule.role)} is no scope as RFC 6749 §3.3 writes them: give several one by one; for a role set scopeFrom`,
       )
     }
-    if (session && grantsScope(session.scope, rule)) return undefined
-    return { refused: session ? 'scope' : 'no_token', scope: rule.scopes }
+    if (!session || !grantsScope(session.scope, rule)) {
+      return { refused: session ? 'scope' : 'no_token', scope: [...new Set([...needed, ...rule.scopes])] }
+    }
+    for (const scope of scopesKept(rule, session)) needed.add(scope)
+    return undefined
   })
 }

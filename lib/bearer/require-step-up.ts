@@ -4,11 +4,14 @@ import type { Middleware } from '../http/middleware'
 import { checkedLater, readOptions, wholeNumber } from '../http/option-table'
 import { ACR_OPTION } from './challenge'
 import { sessionRule } from './session-rule'
-import type { Claims } from './session/session'
+import type { Session } from './session/session'
 
 /** Options of {@link requireStepUp}; `acr` or `maxAgeSec`, or both. */
 export interface StepUpOptions {
-  /** Accepted class of the login (`acr`), or a list of those accepted: `'urn:example:mfa'`. Default: any. */
+  /**
+   * Accepted class of the login, or a list of those accepted: `'urn:example:mfa'`. The token has it in `acr`, or in the
+   * claims of `acrFrom`; presets name theirs. Default: any.
+   */
   readonly acr?: string | readonly string[] | undefined
   /**
    * Largest time since the login (`auth_time`): whole seconds, 0 to 31,536,000. It is `max_age` of RFC 9470. The age of
@@ -40,12 +43,13 @@ export function requireStepUp(options: StepUpOptions): Middleware {
 
   return sessionRule('requireStepUp', dialect, ({ session, config }) => {
     if (!session) return { refused: 'no_token' }
-    if (isEnough(session.claims, config.nowSec(), config.clockToleranceSec)) return undefined
+    if (isEnough(session, config.nowSec(), config.clockToleranceSec)) return undefined
     return { refused: 'authentication', authentication: { acr, maxAgeSec } }
   })
 
-  function isEnough({ acr: given, auth_time: at }: Claims, nowSec: number, toleranceSec: number): boolean {
-    if (acr.length > 0 && !acr.includes(given as string)) return false
+  function isEnough({ acr: given, claims }: Session, nowSec: number, toleranceSec: number): boolean {
+    const { auth_time: at } = claims
+    if (acr.length > 0 && !given?.some((one) => acr.includes(one))) return false
     if (maxAgeSec === undefined) return true
     if (typeof at !== 'number' || at > nowSec + toleranceSec) return false
     return nowSec - at <= maxAgeSec + toleranceSec

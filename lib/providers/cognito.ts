@@ -14,6 +14,7 @@ export interface CognitoOptions {
  * Access tokens of an Amazon Cognito user pool, under either of its issuer names. They have no `aud`: the app client is
  * checked in its place. A machine's `sub` is its client.
  *
+ * @see https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_IssuerConfigurationType.html
  * @see https://docs.aws.amazon.com/cognito/latest/developerguide/amazon-cognito-user-pools-using-the-access-token.html
  */
 export function cognito({ userPoolId, clients, more }: CognitoOptions): IssuerOptions {
@@ -21,7 +22,7 @@ export function cognito({ userPoolId, clients, more }: CognitoOptions): IssuerOp
   const host = `cognito-idp.${pool.slice(0, pool.indexOf('_'))}.amazonaws.com`
   return preset(
     {
-      issuer: [`https://${host}/${pool}`, `https://issuer.${host}/${pool}`],
+      issuer: [`https://${host}/${pool}`, `https://issuer-${host}/${pool}`],
       jwksUri: `https://${host}/${pool}/.well-known/jwks.json`,
       audience: { checkedBy: 'clients' },
       clients: needList('cognito', 'clients', clients),

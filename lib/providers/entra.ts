@@ -11,6 +11,11 @@ export type EntraOptions = {
   readonly audience: Audience
   /** The tokens' version: 2 where the API's manifest says `requestedAccessTokenVersion: 2`. Default 2. */
   readonly version?: 1 | 2 | undefined
+  /**
+   * The national cloud: `'us-government'`, or `'china'` (operated by 21Vianet), for tokens of version 2. Default: the
+   * global one.
+   */
+  readonly cloud?: 'us-government' | 'china' | undefined
   /** The client apps accepted, by their application ids. Default: all that the tenant gives tokens for this API. */
   readonly clients?: readonly string[] | undefined
   readonly more?: ProviderOptions | undefined
@@ -27,6 +32,13 @@ export type EntraOptions = {
     }
 )
 
+/** @see https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud */
+const HOSTS = {
+  global: 'login.microsoftonline.com',
+  'us-government': 'login.microsoftonline.us',
+  china: 'login.partner.microsoftonline.cn',
+}
+
 const ONE_OR_SEVERAL = "tenant (or tenants: ['<tenant id>', …])"
 
 /**
@@ -37,7 +49,7 @@ const ONE_OR_SEVERAL = "tenant (or tenants: ['<tenant id>', …])"
  *
  * @see https://learn.microsoft.com/entra/identity-platform/access-token-claims-reference
  */
-export function entra({ audience, version = 2, clients, more, ...given }: EntraOptions): IssuerOptions {
+export function entra({ audience, version = 2, cloud, clients, more, ...given }: EntraOptions): IssuerOptions {
   const tenants = Array.isArray(given.tenants) ? given.tenants.map(lowerCase) : given.tenants
   const of = tenants === undefined ? lowerCase(needText('entra', ONE_OR_SEVERAL, given.tenant)) : '{tid}'
   const ids = [of, ...(Array.isArray(tenants) ? (tenants as unknown[]) : [])]
@@ -54,12 +66,19 @@ export function entra({ audience, version = 2, clients, more, ...given }: EntraO
       `entra() needs the id of a tenant, since tokens do not have its domain; received ${shown(domain)}`,
     )
   }
+  if (cloud !== undefined && (!Object.hasOwn(HOSTS, cloud) || version === 1)) {
+    throw optionError(
+      `entra() takes cloud 'us-government' or 'china', with tokens of version 2; received ${shown(cloud)}` +
+        (version === 1 ? ' with version 1: set requestedAccessTokenVersion to 2 in the manifest of the API' : ''),
+    )
+  }
+  const host = HOSTS[cloud ?? 'global']
   return preset(
     {
-      issuer: version === 1 ? `https://sts.windows.net/${of}/` : `https://login.microsoftonline.com/${of}/v2.0`,
+      issuer: version === 1 ? `https://sts.windows.net/${of}/` : `https://${host}/${of}/v2.0`,
       ...(tenants !== undefined && {
         tenants,
-        jwksUri: `https://login.microsoftonline.com/common/discovery/${version === 1 ? '' : 'v2.0/'}keys`,
+        jwksUri: `https://${host}/common/discovery/${version === 1 ? '' : 'v2.0/'}keys`,
       }),
       audience,
       ...(tenants !== undefined && { requiredClaims: ['tid'] }),
@@ -67,6 +86,7 @@ export function entra({ audience, version = 2, clients, more, ...given }: EntraO
       ...(clients && { clients }),
       scopeFrom: ['scp', 'roles'],
       scopeRequired: true,
+      acrFrom: ['acrs', 'acr'], // authentication contexts of Conditional Access
       checkClaims: ({ azp, appid }) => (azp ?? appid) !== undefined, // and a scope or a role: see scopeRequired
       session({ oid, sub, tid, azp, appid, scp, idtyp }) {
         const app = azp ?? appid

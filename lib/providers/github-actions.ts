@@ -6,8 +6,16 @@ import { type ProviderOptions, client, needList, preset } from './provider'
 export interface GithubActionsOptions {
   /** What the workflow asks its token for. */
   readonly audience: Audience
-  /** The workflows accepted, by `sub`: `repo:acme/tree:ref:refs/heads/main`. Everybody's have the same issuer. */
-  readonly subjects: readonly string[]
+  /**
+   * The workflows accepted, by `sub`: `repo:acme/tree:ref:refs/heads/main`; of a repository made or renamed since July
+   * 2026 `repo:acme@123456/tree@456789:ref:refs/heads/main`. `*` stands for any characters but a colon. Everybody's
+   * workflows have the same issuer, so give this or `repositories`.
+   */
+  readonly subjects?: readonly string[] | undefined
+  /** The repositories accepted, by name or, as nobody else can have it, by id: `['acme/tree', '456789']`. */
+  readonly repositories?: readonly string[] | undefined
+  /** The branches and tags accepted: `['refs/heads/main']`. Default: any. */
+  readonly refs?: readonly string[] | undefined
   readonly more?: ProviderOptions | undefined
 }
 
@@ -15,16 +23,33 @@ export interface GithubActionsOptions {
  * Tokens of GitHub Actions. Each is a client, by its `sub`; there are no users.
  *
  * @see https://docs.github.com/en/actions/reference/security/oidc
+ * @see https://github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens/
  */
-export function githubActions({ audience, subjects, more }: GithubActionsOptions): IssuerOptions {
+export function githubActions({ audience, subjects, repositories, refs, more }: GithubActionsOptions): IssuerOptions {
+  const ofRepositories = repositories && needList('githubActions', 'repositories', repositories)
+  const accepted = ofRepositories && !subjects ? [] : needList('githubActions', 'subjects or repositories', subjects)
+  const patterns = accepted.filter((subject) => subject.includes('*')).map(patternOf)
+  const isSubject = (sub: string) => accepted.includes(sub) || patterns.some((pattern) => pattern.test(sub))
+  const isOf = (list: readonly string[] | undefined, claims: readonly unknown[]) =>
+    list === undefined || claims.some((claim) => list.includes(claim as string))
   return preset(
     {
       issuer: 'https://token.actions.githubusercontent.com',
       audience,
       algorithms: ['RS256'],
-      requiredClaims: { sub: needList('githubActions', 'subjects', subjects) },
+      // Exact names are required claims, so that a warning shows the name of a workflow that is refused.
+      ...(accepted.length > 0 && patterns.length === 0 && { requiredClaims: { sub: accepted } }),
+      checkClaims: ({ sub, ref, repository, repository_id }) =>
+        (accepted.length === 0 || isSubject(String(sub))) &&
+        isOf(ofRepositories, [repository, repository_id]) &&
+        isOf(refs, [ref]),
       session: ({ sub }) => client(sub),
     },
     more,
   )
+}
+
+function patternOf(subject: string): RegExp {
+  const parts = subject.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${parts.join('[^:]*')}$`)
 }

@@ -1,5 +1,6 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
 import type { Audience } from '../bearer/claims/claim-options'
+import type { Claims, ReadSession } from '../bearer/session/session'
 import { type ProviderOptions, client, needList, preset, user } from './provider'
 
 /** Options of {@link google}. */
@@ -8,7 +9,7 @@ export interface GoogleOptions {
   readonly audience: Audience
   /** The service accounts accepted, by e-mail address: anybody with a project can have a token for any audience. */
   readonly serviceAccounts?: readonly string[] | undefined
-  /** Takes ID tokens of users who signed in to the app. Default false. */
+  /** Takes ID tokens of users who signed in to the app, beside those of `serviceAccounts`, if any. Default false. */
   readonly users?: boolean | undefined
   readonly more?: ProviderOptions | undefined
 }
@@ -27,11 +28,18 @@ export function google({ audience, serviceAccounts, users = false, more }: Googl
     algorithms: ['RS256'],
     idTokens: true,
   }
+  const accepted =
+    users && serviceAccounts === undefined ? [] : needList('google', 'serviceAccounts, or users: true', serviceAccounts)
   if (users) {
+    const isAccepted = ({ email, email_verified }: Claims) =>
+      accepted.includes(email as string) && email_verified === true
     // A machine's token names the machine twice. Anybody's machine can have one for this audience.
-    return preset({ ...common, session: ({ sub, azp }) => (sub === azp ? undefined : user(sub, azp)) }, more)
+    const session: ReadSession = (claims) => {
+      if (claims.sub !== claims.azp) return user(claims.sub, claims.azp)
+      return isAccepted(claims) ? client(claims.sub) : undefined
+    }
+    return preset({ ...common, session }, more)
   }
-  const accepted = needList('google', 'serviceAccounts, or users: true', serviceAccounts)
   return preset(
     { ...common, requiredClaims: { email: accepted, email_verified: true }, session: ({ sub }) => client(sub) },
     more,

@@ -53,6 +53,12 @@ export function preset(facts: ProviderOptions, more: ProviderOptions = {}): Issu
   const isAsked = 'introspection' in added || 'verify' in added // then nobody looks at a signature
   const hasOwnKeys = ['key', 'keys', 'secret'].some((name) => name in added)
   const signed = isAsked ? {} : defined({ typ, algorithms, jwksUri: hasOwnKeys ? undefined : jwksUri })
+  if ('issuer' in added && 'jwksUri' in signed && !('jwksUri' in added)) {
+    throw optionError(
+      `more: { issuer } moves the name, and the keys stay at ${String(jwksUri)}: give jwksUri beside it, or key; ` +
+        `received ${shown(added.issuer)}`,
+    )
+  }
   const toJoin = Object.entries(JOINED).filter(([name]) => name in added || name === 'checkClaims')
   const joined = toJoin.map(([name, join]) => [name, join(facts, added)] as const)
   return { ...rest, ...signed, ...added, ...defined(Object.fromEntries(joined)) }

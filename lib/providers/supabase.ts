@@ -5,6 +5,8 @@ import { type ProviderOptions, needText, preset, user } from './provider'
 export interface SupabaseOptions {
   /** The project's reference: `abcdefghijklmnopqrst`. */
   readonly project: string
+  /** Address of Supabase Auth on a host of one's own: `https://auth.acme.example/auth/v1`. Default: the project's. */
+  readonly url?: string | undefined
   /**
    * The project's legacy JWT secret. Give it as long as tokens signed with it (HS256) are valid; tokens of the project's
    * signing keys are accepted beside them. Default none.
@@ -19,14 +21,16 @@ export interface SupabaseOptions {
  *
  * @see https://supabase.com/docs/guides/auth/jwt-fields
  */
-export function supabase({ project, secret, more }: SupabaseOptions): IssuerOptions {
-  const issuer = `https://${needText('supabase', 'project', project)}.supabase.co/auth/v1`
+export function supabase({ project, url, secret, more }: SupabaseOptions): IssuerOptions {
+  const hosted = `https://${needText('supabase', 'project', project)}.supabase.co/auth/v1`
+  const issuer = url === undefined ? hosted : needText('supabase', 'url', url).replace(/\/$/, '')
   return preset(
     {
       issuer,
       jwksUri: `${issuer}/.well-known/jwks.json`,
       ...(secret !== undefined && { secret }),
       audience: 'authenticated',
+      acrFrom: ['aal'],
       requiredClaims: { role: 'authenticated' },
       session: ({ sub, is_anonymous }) =>
         is_anonymous === true ? { kind: 'unauthenticated', clientId: project } : user(sub),

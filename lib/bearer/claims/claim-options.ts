@@ -85,6 +85,11 @@ export interface TokenOptions {
    * claims have roles: a text, a list, or an object with the roles as names. Default `['scope', 'scp']`.
    */
   readonly scopeFrom?: readonly ClaimPath[] | undefined
+  /**
+   * Where the classes of the login are that `acr` and `requireStepUp()` compare, each a text or a list: `['aal']`,
+   * `['acrs', 'amr']`. Default `['acr']`, or what the preset says.
+   */
+  readonly acrFrom?: readonly ClaimPath[] | undefined
   /** Refuses tokens that grant no scope at all, with 403. Default false. */
   readonly scopeRequired?: boolean | undefined
   /**
@@ -125,6 +130,7 @@ export const TOKEN_TABLE = {
   requiredClaims: checkedLater<Exclude<TokenOptions['requiredClaims'], undefined>>(),
   timesAsText: flag(),
   scopeFrom: option<readonly ClaimPath[]>('a list of claims', isPaths),
+  acrFrom: option<readonly ClaimPath[]>('a list of claims', isPaths),
   scopeRequired: flag(),
   checkClaims: functionOption<CheckClaims>(),
   session: functionOption<ReadSession>(),
@@ -178,7 +184,7 @@ export function claimPolicy(
   defaults: IssuerDefaults,
   opaque?: 'introspection' | 'verify',
 ): ClaimPolicy {
-  const { clients, session, checkClaims, scopeFrom, scopeRequired, typ } = values
+  const { clients, session, checkClaims, scopeFrom, acrFrom, scopeRequired, typ } = values
   const { idTokens, timesAsText, clockToleranceSec, maxTokenAgeSec } = values
   const issuers = issuerNames(values.issuer ?? defaults.issuer)
   const listed = audiences(values.audience ?? defaults.audience, clients, opaque)
@@ -194,7 +200,7 @@ export function claimPolicy(
     ...requiredClaims(values.requiredClaims === undefined ? [] : values.requiredClaims),
     clockToleranceSec,
     maxTokenAgeSec,
-    rules: { session, checkClaims, scopeFrom, scopeRequired },
+    rules: { session, checkClaims, scopeFrom, acrFrom, scopeRequired },
   }
 }
 

@@ -75,8 +75,18 @@ export function claimProblem(
  */
 export function opaqueClaimProblem(claims: JsonObject, policy: ClaimPolicy, nowSec: number): Reason | undefined {
   if (claims.iss !== undefined && !policy.issuers.includes(claims.iss as string)) return 'issuer'
+  // Refresh tokens are active, too: token_type_hint is a hint (RFC 7662 §2.1, RFC 6749 §1.5).
+  if ([claims.token_use, claims.typ, claims.token_type].some(isOtherToken)) return 'token_type'
+  if (!policy.idTokens && ('at_hash' in claims || 'c_hash' in claims)) return 'id_token'
   if (!isAudience(claims.aud, policy.audiences)) return 'audience'
   return commonProblem(claims, policy, nowSec)
+}
+
+/** Types of tokens for others than APIs, as Hydra's `token_use` and Keycloak's `typ` name them, among others. */
+const OTHER_TOKENS = /^(?:refresh|offline|id|logout)(?:[_ +-]?(?:token|jwt))?$/i
+
+function isOtherToken(type: unknown): boolean {
+  return typeof type === 'string' && OTHER_TOKENS.test(type)
 }
 
 /** Makes the refusal of a problem with claims. */
@@ -88,6 +98,9 @@ export function claimRefusal(refused: Reason, claims: JsonObject, policy: ClaimP
     return { refused, about: { issuer, expected: issuers, received: iss }, ...(cause && { cause }) }
   }
   if (refused === 'audience') return { refused, about: { issuer, expected: audiences.flat(), received: aud } }
+  const wrong =
+    refused === 'claim_check' && policy.requiredValues.find(([name, values]) => !values.includes(claims[name]))
+  if (wrong) return { refused, about: { issuer, claim: wrong[0], expected: wrong[1], received: claims[wrong[0]] } }
   return refuse(refused)
 }
 

@@ -36,7 +36,7 @@ export interface TokenSources {
 /** One place: all texts there. */
 interface Place {
   readonly isPadded: boolean
-  readonly texts: (request: AppRequestView) => readonly string[]
+  readonly texts: (request: AppRequestView) => readonly unknown[]
 }
 
 /** A {@link RequestView} with the request itself, for functions of the app. */
@@ -94,6 +94,7 @@ function tokenOf(
     const [text, ...more] = texts(request).filter((one) => one !== '')
     if (text === undefined) continue
     if (more.length > 0) return refuse('several_tokens')
+    if (typeof text !== 'string') return refuse('malformed_credentials')
     return bearerToken(text.replace(/^bearer +/i, ''), 'own', longest, isPadded)
   }
   return undefined
@@ -120,7 +121,8 @@ function textsOfApp(read: ReadToken): Place['texts'] {
   return ({ request }) => {
     const text: unknown = answeredAtOnce('tokenFrom', read(request))
     if (text === undefined || text === null) return []
-    if (typeof text === 'string') return [text]
+    // Express's parsers make lists and objects of what clients send: ?token=a&token=b, ?token[x]=a.
+    if (typeof text === 'string' || typeof text === 'object') return [text].flat()
     throw usageError(`tokenFrom must return the token as text, or undefined; it returned a ${typeof text}`)
   }
 }

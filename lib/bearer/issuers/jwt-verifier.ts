@@ -130,7 +130,7 @@ export function tokenVerifier(
     if (known && isStillValid(known)) return known.verified
     if (known && keys.has(known.key)) return checkClaims(presented, known.key)
     const found = keys.find(jws, from)
-    return found instanceof Promise
+    return isThenable(found)
       ? found.then((late) => checkSignature(presented, late, from, true))
       : checkSignature(presented, found, from)
   }
@@ -157,7 +157,7 @@ export function tokenVerifier(
     const refused = notSigned(presented, found)
     if (isLatest) return refused
     const other = keys.findOther(jws, found, from)
-    return other instanceof Promise
+    return isThenable(other)
       ? other.then((late) => (late ? checkSignature(presented, late, from, true) : refused))
       : refused
   }

@@ -91,7 +91,15 @@ export function trustedIssuer(
   const keyIssuers = [...policy.issuers, ...sharing]
   const { tenants, issuer } = policy
   const { jwksUri } = values
-  const hasOwnKeys = [values.key, values.keys, values.secret].some((given) => given !== undefined)
+  const { keys: find } = values
+  if (tenants && typeof find === 'function' && find.length < 2) {
+    throw keyError(
+      'keys with tenants must take a second argument and answer by it, since a key of one tenant must not sign for ' +
+        'another: keys: async (kid, { tenant }) => …',
+    )
+  }
+  const isAsked = typeof find === 'function'
+  const hasOwnKeys = !isAsked && [values.key, find, values.secret].some((given) => given !== undefined)
   if (!tenants || (jwksUri === undefined ? hasOwnKeys : tenants.of(jwksUri, '') === jwksUri)) {
     const keys = keySource(values, issuer, clock, sets)
     return { policy, keyIssuers, keys: { of: () => keys, known: () => [{ issuer, keys }] } }
@@ -104,6 +112,7 @@ export function trustedIssuer(
       clock,
       undefined, // shared with no other issuer, and kept no longer than the tenant
       calls,
+      tenant,
     )
   return { policy, keyIssuers, keys: tenantKeys(tenants, issuer, keysOf) }
 }
@@ -115,6 +124,7 @@ function keySource(
   clock: Clock,
   sets = new JwkSets(),
   calls?: FairQueue,
+  tenant?: string,
 ): KeySource {
   const { key, keys, secret, jwksUri, allowHttp, fetch } = values
   const given = SOURCES.filter((name) => values[name] !== undefined).join(' and ')
@@ -126,7 +136,10 @@ function keySource(
   const shared = secret === undefined ? undefined : staticKeys(secretsOf(secret, accepted.filter(isSymmetric)))
   if (shared && jwksUri === undefined) return shared
   if (key !== undefined) return staticKeys([take('key', () => keyOf(key, algorithms))])
-  if (typeof keys === 'function') return askedKeys(keys, (material) => keyOf(material, algorithms), clock)
+  if (typeof keys === 'function') {
+    const find: Parameters<typeof askedKeys>[0] = (kid, algorithm) => keys(kid, { issuer, tenant, algorithm })
+    return askedKeys(find, (material) => keyOf(material, algorithms), algorithms, clock)
+  }
   if (keys !== undefined) {
     if (!Array.isArray(keys) || keys.length === 0)
       throw keyError('keys must be a list of one key or more, or a function')

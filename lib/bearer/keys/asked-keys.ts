@@ -10,7 +10,6 @@ import type { VerifyKey } from './verify-key'
 const KEPT_MS = 3_600_000
 const MOST_KEPT = 100
 /** In place of a `kid`, for tokens without one. */
-const NO_KID = Symbol('no kid')
 const UNAVAILABLE: Refusal = { refused: 'keys_unavailable', retryAfterSec: 1 }
 const TOO_MANY = new Error('more keys are unknown than are asked for at once')
 
@@ -20,14 +19,20 @@ const TOO_MANY = new Error('more keys are unknown than are asked for at once')
  *
  * @param keyOf makes a key of what the function returned; throws if it is none
  */
-export function askedKeys(find: FindKey, keyOf: (material: KeyMaterial) => VerifyKey, clock: Clock): KeySource {
-  const calls = issuerCalls(clock)
-  const known = new Map<string | undefined, { readonly key: VerifyKey; readonly until: number }>()
+export function askedKeys(
+  find: (kid: string | undefined, algorithm: string) => ReturnType<FindKey>,
+  keyOf: (material: KeyMaterial) => VerifyKey,
+  algorithms: readonly string[],
+  clock: Clock,
+  calls = issuerCalls(clock),
+): KeySource {
+  const known = new Map<string, { readonly key: VerifyKey; readonly until: number }>()
   const current = () => [...known.values()].filter(({ until }) => clock.now() < until).map(({ key }) => key)
 
   return {
     find(token, from) {
-      const kept = known.get(token.kid)
+      if (!algorithms.includes(token.algorithm)) return { refused: 'algorithm' }
+      const kept = known.get(nameOf(token))
       return kept && clock.now() < kept.until ? fitting(kept.key, token) : asked(token, from)
     },
     findOther: () => undefined,
@@ -38,25 +43,25 @@ export function askedKeys(find: FindKey, keyOf: (material: KeyMaterial) => Verif
   }
 
   async function asked(token: KeyNames, from: ClientRequest | undefined): Promise<FoundKeys> {
-    const { kid } = token
-    const answer = await calls.run(clientNetwork(from), () => ask(kid), kid ?? NO_KID)
+    const name = nameOf(token)
+    const answer = await calls.run(clientNetwork(from), () => ask(token, name), name)
     const found = answer ?? { ...UNAVAILABLE, cause: TOO_MANY }
     return isRefusal(found) ? found : fitting(found, token)
   }
 
-  async function ask(kid: string | undefined): Promise<VerifyKey | Refusal> {
+  async function ask({ kid, algorithm }: KeyNames, name: string): Promise<VerifyKey | Refusal> {
     let material: KeyMaterial | null | undefined
     try {
-      material = await answerOfApp('keys', clock, () => find(kid))
+      material = await answerOfApp('keys', clock, () => find(kid, algorithm))
     } catch (cause) {
       return { ...UNAVAILABLE, cause }
     }
     try {
       if (material === undefined || material === null) return { refused: 'unknown_key' }
       const key = keyOf(material)
-      known.delete(kid)
-      known.set(kid, { key, until: clock.now() + KEPT_MS })
-      if (known.size > MOST_KEPT) known.delete([...known.keys()][0])
+      known.delete(name)
+      known.set(name, { key, until: clock.now() + KEPT_MS })
+      if (known.size > MOST_KEPT) known.delete([...known.keys()][0] as string)
       return key
     } catch (cause) {
       return { refused: 'unknown_key', cause }
@@ -66,4 +71,9 @@ export function askedKeys(find: FindKey, keyOf: (material: KeyMaterial) => Verif
   function fitting(key: VerifyKey, token: KeyNames): FoundKeys {
     return findKeys(keySet([key]), token)
   }
+}
+
+/** The function may answer by both. */
+function nameOf({ kid, algorithm }: KeyNames): string {
+  return JSON.stringify([kid, algorithm])
 }

@@ -7,8 +7,20 @@ export type Jwk = JsonObject & { readonly kty: string }
 /** A public key: a KeyObject, a PEM (of a key or a certificate), or a JWK, also as `node:crypto` or jose exports it. */
 export type KeyMaterial = KeyObject | string | Jwk | Pick<webcrypto.JsonWebKey, 'kty'>
 
+/** What a token says beside its `kid`: whose it is, and how it is signed. */
+export interface KeyAbout {
+  /** The issuer; for one with tenants, that of the tenant: `https://login.example.org/acme`. */
+  readonly issuer: string
+  /** Undefined for an issuer without tenants. */
+  readonly tenant: string | undefined
+  readonly algorithm: string
+}
+
 /** Function that finds the key of a `kid`; undefined if there is none. */
-export type FindKey = (kid: string | undefined) => KeyMaterial | undefined | Promise<KeyMaterial | undefined>
+export type FindKey = (
+  kid: string | undefined,
+  about: KeyAbout,
+) => KeyMaterial | undefined | Promise<KeyMaterial | undefined>
 
 /** A shared secret. */
 export type Secret = KeyObject | Uint8Array | string
@@ -22,7 +34,8 @@ export interface KeyOptions {
   readonly key?: KeyMaterial | undefined
   /**
    * The issuer's keys. A token names its key by `kid`; without one, at most five keys are tried. A function finds the key
-   * of a `kid`, at once or later, and is asked again after an hour: `async (kid) => 'PEM or JWK'`.
+   * of a `kid`, at once or later, and is asked again after an hour: `async (kid, { issuer, algorithm }) => 'PEM or JWK'`.
+   * With `tenants` it must look at the second argument's `tenant`: each tenant has keys of its own.
    */
   readonly keys?: readonly KeyMaterial[] | FindKey | undefined
   /**

@@ -74,6 +74,8 @@ export interface Refusal {
 export interface RefusedBy {
   /** Name in the options; undefined if the token is of no trusted issuer. */
   readonly issuer?: string
+  /** Name of the claim; with `claim_check`. */
+  readonly claim?: string
   readonly expected?: unknown
   readonly received?: unknown
 }

@@ -1,6 +1,6 @@
 import { type JsonObject, isJsonObject } from '../../http/json'
 import { type Refusal, refuse } from '../refusal/refusal'
-import { type ClaimPath } from './claim-path'
+import { type ClaimPath, claimAt } from './claim-path'
 import { isRole, scopeOf } from './scope'
 
 /** Claims of a verified token, deeply frozen. */
@@ -19,6 +19,8 @@ type AnySession = {
   readonly scope: readonly string[]
   /** The same list under the name that MCP's `AuthInfo` uses. Frozen. */
   readonly scopes: string[]
+  /** Classes of the login: `acr`, or what the preset or the option `acrFrom` reads. Not enumerable, frozen. */
+  readonly acr?: readonly string[]
   /** Expiry of the token in seconds since 1970: its `exp`. Undefined without one. */
   readonly expiresAt?: number
   readonly claims: Claims
@@ -85,6 +87,8 @@ export interface SessionRules {
   readonly checkClaims: CheckClaims | undefined
   /** Claims that hold the scopes. */
   readonly scopeFrom: readonly ClaimPath[] | undefined
+  /** Claims that hold the classes of the login. */
+  readonly acrFrom: readonly ClaimPath[] | undefined
   /** Whether a token without any scope is refused. */
   readonly scopeRequired: boolean
 }
@@ -172,7 +176,7 @@ export function makeSession(
   claims: Claims,
   identity: SessionIdentity,
   token: string,
-  scopeFrom?: readonly ClaimPath[],
+  { scopeFrom, acrFrom }: Pick<SessionRules, 'scopeFrom' | 'acrFrom'>,
 ): Session {
   const { kind, clientId } = identity
   const sub = isId(claims.sub) ? claims.sub : undefined // one that is not is the option session's matter
@@ -184,8 +188,15 @@ export function makeSession(
   // Properties of MCP's AuthInfo; not enumerable, because they repeat others.
   Object.defineProperties(session, {
     token: { value: token },
+    acr: { value: Object.freeze(acrOf(claims, acrFrom)) },
     scopes: { value: scope },
     expiresAt: { value: typeof claims.exp === 'number' ? claims.exp : undefined },
   })
   return Object.freeze(session) as Session
+}
+
+/** `acr` is a text (OpenID Connect Core §2); a claim that `acrFrom` names may be a list. */
+function acrOf(claims: Claims, acrFrom: readonly ClaimPath[] | undefined): string[] {
+  const found = acrFrom ? acrFrom.flatMap((path) => claimAt(claims, path)) : [claims.acr]
+  return found.filter((one) => typeof one === 'string')
 }

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import express, { type RequestHandler } from 'express'
+import { type BearerOptions, requireBearer, requireScope, requireStepUp } from '../../../lib'
+import { devIssuer } from '../../../lib/testing'
+import { serve } from '../../support/serve'
+
+const dev = devIssuer()
+
+async function asking(options: Partial<BearerOptions>, ...rules: RequestHandler[]) {
+  const app = express().use(requireBearer({ ...dev.options, warnings: false, ...options }), ...rules)
+  const { url } = await serve(app.use((_req, res) => void res.end()))
+  return async (claims: object, query = '') => {
+    const authorization = `Bearer ${dev.token('ada', { claims: { ...claims } })}`
+    const { status, headers } = await fetch(url + query, query === '' ? { headers: { authorization } } : {})
+    return [status, /scope="([^"]*)"/.exec(headers.get('www-authenticate') ?? '')?.[1]]
+  }
+}
+
+describe('what issuers write in claims of their own', () => {
+  it('requireScope() names the scopes of rules before it, too', async () => {
+    const ask = await asking({ scope: 'a' }, requireScope({ any: ['b', 'c'] }), requireScope('d'))
+    assert.deepEqual(await ask({ scope: 'a c' }), [403, 'a c d'])
+    assert.deepEqual(await ask({ scope: 'a' }), [403, 'a b c'])
+    assert.deepEqual(await ask({ scope: 'a c d' }), [200, undefined])
+  })
+
+  it('requireStepUp() and acr read the claims of acrFrom, also a list', async () => {
+    for (const [acrFrom, claims, status] of [
+      [['acrs'], { acrs: ['c1', 'c2'] }, 200],
+      [['aal'], { aal: 'c1' }, 200],
+      [['login', 'acr'].slice(0, 1), { acr: 'c1' }, 401],
+      [[['login', 'level']], { login: { level: 'c1' } }, 200],
+      [undefined, { acr: 'c1' }, 200],
+      [undefined, { acr: ['c1'] }, 401],
+    ] as const) {
+      const options = { acrFrom } as Partial<BearerOptions>
+      assert.equal((await (await asking(options, requireStepUp({ acr: 'c1' })))(claims))[0], status)
+      assert.equal((await (await asking({ ...options, acr: 'c1' }))(claims))[0], status)
+    }
+  })
+
+  it('a function in tokenFrom may answer with what a parser made of the query', async () => {
+    const ask = await asking({ tokenFrom: (req) => req.query.token as string })
+    assert.equal((await ask({}, `?token=${dev.token('ada')}`))[0], 200)
+    assert.equal((await ask({}, '?token=a&token=b'))[0], 400)
+    assert.equal((await ask({}, '?token=a&token=a&token=c'))[0], 400)
+  })
+
+  it('refuses other tokens that an issuer calls active', async () => {
+    for (const [claims, reason] of [
+      [{ token_use: 'access_token' }, undefined],
+      [{ typ: 'Bearer' }, undefined],
+      [{ token_use: 'refresh_token' }, 'token_type'],
+      [{ typ: 'Offline' }, 'token_type'],
+      [{ token_type: 'id_token' }, 'token_type'],
+      [{ at_hash: 'x' }, 'id_token'],
+    ] as const) {
+      const verify = () => ({ aud: dev.audience, sub: 'ada', ...claims })
+      const check = requireBearer({ issuer: dev.issuer, audience: dev.audience, verify }).check('opaque')
+      const refused = await check.then(
+        () => undefined,
+        (err: { reason: string }) => err.reason,
+      )
+      assert.equal(refused, reason)
+    }
+  })
+
+  it('a function in keys is told the tenant, and must look at it', async () => {
+    const options = { issuer: 'https://{tenant}.test', tenants: ['a', 'b'], audience: dev.audience }
+    assert.throws(() => requireBearer({ ...options, keys: () => dev.options.key }), /take a second argument/)
+    const keys = (_kid: string | undefined, { tenant }: { tenant: string | undefined }) =>
+      tenant === 'a' ? dev.options.key : undefined
+    const bearer = requireBearer({ ...options, keys, warnings: false })
+    const tokenOf = (tenant: string) => dev.token('ada', { claims: { iss: `https://${tenant}.test` } })
+    assert.equal((await bearer.check(tokenOf('a'))).userId, 'ada')
+    await assert.rejects(bearer.check(tokenOf('b')), { reason: 'unknown_key' })
+  })
+})
