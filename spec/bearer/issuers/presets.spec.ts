@@ -378,7 +378,7 @@ describe('presets of express-tollgate/providers', () => {
   const lists: typeof texts = [
     ['clerk', 'authorizedParties', (value) => clerk({ domain, authorizedParties: value })],
     ['cognito', 'clients', (value) => cognito({ userPoolId: 'r_1', clients: value })],
-    ['githubActions', 'subjects', (value) => githubActions({ audience, subjects: value })],
+    ['githubActions', 'subjects or repositories', (value) => githubActions({ audience, subjects: value })],
     ['google', 'serviceAccounts, or users: true', (value) => google({ audience, serviceAccounts: value })],
     ['kubernetes', 'serviceAccounts', (value) => kubernetes({ audience, serviceAccounts: value, more })],
   ]
