@@ -10,7 +10,7 @@ export { A as Audience, C as ClaimPath, a as IntrospectionOptions, R as Required
 import { S as Session, U as UnauthenticatedMark } from "./shared/session.js";
 export { A as Auth, C as CheckClaims, a as Claims, b as ClientSession, R as ReadSession, c as SessionIdentity, T as TokenFacts, d as UnauthenticatedSession, e as UserSession } from "./shared/session.js";
 import { A as Algorithm } from "./shared/key-options.js";
-export { F as FindKey, J as Jwk, K as KeyMaterial, a as KeyOptions, S as Secret } from "./shared/key-options.js";
+export { F as FindKey, J as Jwk, K as KeyAbout, a as KeyMaterial, b as KeyOptions, S as Secret } from "./shared/key-options.js";
 import { D as Dialect } from "./shared/budget-of.js";
 export { A as AuthenticatedRequest, B as BudgetJson, R as RequestBudget, S as SessionProperty, b as budgetOf } from "./shared/budget-of.js";
 import { IncomingMessage } from "node:http";

@@ -94,12 +94,11 @@ interface OAuthStoreCount {
     readonly total: number;
     readonly endsInMs: number;
 }
-type OAuthStoreShare = "strangers" | "unused";
 interface OAuthStore {
-    set(key: string, value: string, ttlMs: number, share?: OAuthStoreShare): Promise<void>;
+    set(key: string, value: string, ttlMs: number, stranger?: string): Promise<void>;
     get(key: string, idleMs?: number): Promise<string | undefined>;
     claim(key: string, keepMs: number): Promise<OAuthStoreClaim | undefined>;
-    count(key: string, by: number, windowMs: number, share?: OAuthStoreShare): Promise<OAuthStoreCount>;
+    count(key: string, by: number, windowMs: number, stranger?: string): Promise<OAuthStoreCount>;
     close?(): Promise<void>;
 }
 interface WebsiteSession {
@@ -391,9 +390,9 @@ interface RedisOAuthStore extends OAuthStore {
 }
 declare function redisOAuthStore(to: RedisClient | string, options?: RedisOAuthStoreOptions): RedisOAuthStore;
 interface MemoryOAuthStoreOptions {
-    readonly maxEntries?: number | undefined;
+    readonly maxBytes?: number | undefined;
     readonly clock?: Clock | undefined;
 }
 declare function memoryOAuthStore(options?: MemoryOAuthStoreOptions): OAuthStore;
 export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryOAuthStore, redisOAuthStore, userDirectory, verifyPassword };
-export type { AccessTokenClaims, AccessTokenClaimsFunction, AccessTokenOptions, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, DpopProofOptions, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthStoreShare, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStore, RedisOAuthStoreOptions, RefreshTokenOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInPageOptions, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession, WebsiteSessionOptions };
+export type { AccessTokenClaims, AccessTokenClaimsFunction, AccessTokenOptions, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, DpopProofOptions, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStore, RedisOAuthStoreOptions, RefreshTokenOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInPageOptions, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession, WebsiteSessionOptions };

@@ -36,6 +36,7 @@ declare function cognito({ userPoolId, clients, more }: CognitoOptions): IssuerO
 type EntraOptions = {
     readonly audience: Audience;
     readonly version?: 1 | 2 | undefined;
+    readonly cloud?: "us-government" | "china" | undefined;
     readonly clients?: readonly string[] | undefined;
     readonly more?: ProviderOptions | undefined;
 } & ({
@@ -45,7 +46,7 @@ type EntraOptions = {
     readonly tenants: Tenants;
     readonly tenant?: undefined;
 });
-declare function entra({ audience, version, clients, more, ...given }: EntraOptions): IssuerOptions;
+declare function entra({ audience, version, cloud, clients, more, ...given }: EntraOptions): IssuerOptions;
 interface FirebaseOptions {
     readonly project: string;
     readonly tenant?: string | undefined;
@@ -54,10 +55,12 @@ interface FirebaseOptions {
 declare function firebase({ project, tenant, more }: FirebaseOptions): IssuerOptions;
 interface GithubActionsOptions {
     readonly audience: Audience;
-    readonly subjects: readonly string[];
+    readonly subjects?: readonly string[] | undefined;
+    readonly repositories?: readonly string[] | undefined;
+    readonly refs?: readonly string[] | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function githubActions({ audience, subjects, more }: GithubActionsOptions): IssuerOptions;
+declare function githubActions({ audience, subjects, repositories, refs, more }: GithubActionsOptions): IssuerOptions;
 interface GoogleOptions {
     readonly audience: Audience;
     readonly serviceAccounts?: readonly string[] | undefined;
@@ -101,10 +104,11 @@ interface OktaOptions {
 declare function okta({ domain, server, audience, more }: OktaOptions): IssuerOptions;
 interface SupabaseOptions {
     readonly project: string;
+    readonly url?: string | undefined;
     readonly secret?: string | undefined;
     readonly more?: ProviderOptions | undefined;
 }
-declare function supabase({ project, secret, more }: SupabaseOptions): IssuerOptions;
+declare function supabase({ project, url, secret, more }: SupabaseOptions): IssuerOptions;
 interface ZitadelOptions {
     readonly domain: string;
     readonly project: string;

@@ -6,6 +6,7 @@ type AnySession = {
     readonly sub: string | undefined;
     readonly scope: readonly string[];
     readonly scopes: string[];
+    readonly acr?: readonly string[];
     readonly expiresAt?: number;
     readonly claims: Claims;
     readonly token: string;

@@ -272,7 +272,9 @@ interface Throttle extends Middleware {
     usage(subject: string): Promise<Usage[]>;
     reset(subject: string): Promise<void>;
     advise(options?: AdviseOptions): Promise<Advice[]>;
-    ready(): Promise<void>;
+    ready(options?: {
+        readonly withinMs?: number | undefined;
+    }): Promise<void>;
     flush(): Promise<void>;
     close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 // Written by npm run api-report. Do not edit.
 import { F as FetchFunction } from "./fetch-json.js";
-import { A as Algorithm, K as KeyMaterial, a as KeyOptions } from "./key-options.js";
+import { A as Algorithm, a as KeyMaterial, b as KeyOptions } from "./key-options.js";
 import { C as CheckClaims, R as ReadSession } from "./session.js";
 type ClaimPath = string | readonly string[];
 type Tenants = readonly string[] | ((tenant: string) => boolean | Promise<boolean>);
@@ -24,6 +24,7 @@ interface TokenOptions {
     readonly requiredClaims?: readonly (string | RequiredValues)[] | RequiredValues | undefined;
     readonly timesAsText?: boolean | undefined;
     readonly scopeFrom?: readonly ClaimPath[] | undefined;
+    readonly acrFrom?: readonly ClaimPath[] | undefined;
     readonly scopeRequired?: boolean | undefined;
     readonly checkClaims?: CheckClaims | undefined;
     readonly session?: ReadSession | undefined;
