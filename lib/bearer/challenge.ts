@@ -21,7 +21,7 @@ const PROOF_ALGS = ASYMMETRIC.join(' ')
 
 type Params = Readonly<Record<string, string | undefined>>
 /** Status, error code (RFC 6750 §3.1) and a message that reveals nothing of the token. */
-type Answer = readonly [status: Denial['status'], code: string, message: string]
+type Answer = readonly [status: Denial['status'], code: Denial['code'], message: string]
 
 const INVALID: Answer = [401, 'invalid_token', 'The access token is not valid']
 const UNAVAILABLE: Answer = [503, 'unavailable', 'The access token cannot be checked at the moment']
@@ -56,7 +56,7 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
     status === 503
       ? { 'Retry-After': String(refusal.retryAfterSec ?? 1) }
       : { ...challenge(refusal, code, message, options), ...(nonce !== undefined && nonceFields(nonce)) }
-  return { status, code, message, headers, reason, ...(cause !== undefined && { cause }) }
+  return { status, code, message, headers, reason, ...(cause !== undefined && { cause }) } as Denial
 }
 
 /** Header fields with the nonce for the next proof; the response must not be cached (RFC 9449 §8.2). */

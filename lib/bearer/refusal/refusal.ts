@@ -1,3 +1,5 @@
+import type { DependencyReason, RequestReason, ScopeReason, TokenReason } from '../../errors'
+
 /**
  * Reason of a refusal, for logs and metrics; never sent to the client. Stable, so programs may compare it.
  *
@@ -9,47 +11,7 @@
  * - a dependency is unavailable (503): `keys_unavailable`, `introspection_unavailable`,
  *   `verify_unavailable`, `tenants_unavailable`, `revocation_unavailable`, `dpop_unavailable`
  */
-export type Reason =
-  | 'no_token'
-  | 'malformed_credentials'
-  | 'several_tokens'
-  | 'malformed_token'
-  | 'critical_header'
-  | 'token_type'
-  | 'id_token'
-  | 'algorithm'
-  | 'unknown_key'
-  | 'signature'
-  | 'issuer'
-  | 'audience'
-  | 'expired'
-  | 'expiry'
-  | 'not_yet_valid'
-  | 'issued_at'
-  | 'too_old'
-  | 'subject'
-  | 'client'
-  | 'token_id'
-  | 'sender_constrained'
-  | 'required_claim'
-  | 'claim_check'
-  | 'session_kind'
-  | 'authentication'
-  | 'scope'
-  | 'unauthenticated_session'
-  | 'inactive'
-  | 'revoked'
-  | 'dpop_required'
-  | 'dpop_proof'
-  | 'dpop_nonce'
-  | 'dpop_binding'
-  | 'dpop_replay'
-  | 'keys_unavailable'
-  | 'introspection_unavailable'
-  | 'verify_unavailable'
-  | 'tenants_unavailable'
-  | 'revocation_unavailable'
-  | 'dpop_unavailable'
+export type Reason = RequestReason | TokenReason | ScopeReason | DependencyReason
 
 /** A refusal as a value; it becomes an error only at the edge. */
 export interface Refusal {

@@ -1,3 +1,4 @@
+import type { ThrottleReason } from '../../errors'
 import type { RequestTime } from '../../http/measure/stopwatch'
 import type { Account } from './account'
 
@@ -19,7 +20,7 @@ export interface WaitRule {
  * `outage`: the store does not answer, and this process's share is used up. `overload`: the process sheds load, and the
  * subject asks for more than its part.
  */
-export type RefusalReason = 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage' | 'overload'
+export type RefusalReason = ThrottleReason | 'overload'
 
 /**
  * What becomes of a request that had to wait. `gone`: nobody waits for its response, so it does not begin. `closed`: the

@@ -56,9 +56,10 @@ export function tooMany({ reason, figures }: Refusal, retryAfterSec: number): De
   return { status: 429, code: 'throttled', message: TEXTS[reason](figures.window), headers, reason, figures }
 }
 
-export function unavailable(retryAfterSec: number): Denial {
+/** The answer while the store does not answer, or while the process closes. */
+export function unavailable(retryAfterSec: number): Extract<Denial, { status: 503 }> {
   const headers = { 'Retry-After': String(retryAfterSec) }
-  return { status: 503, code: 'unavailable', message: 'Service Unavailable', headers }
+  return { status: 503, code: 'unavailable', message: 'Service Unavailable', headers, reason: 'outage' }
 }
 
 /** Why a running request is asked to stop. */
