@@ -4,7 +4,6 @@ import { RedisClient } from "../index.js";
 import { Throttle } from "../index.js";
 import "node:http";
 import "../shared/clock.js";
-import "http-errors";
 import "../shared/budget-of.js";
 import "../shared/session.js";
 import "../shared/json.js";
@@ -16,7 +15,8 @@ interface DashboardOptions {
     readonly title?: string | undefined;
 }
 interface ThrottleDashboard extends Router {
-    close(): void;
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
 }
 declare function throttleDashboard(throttle: Throttle, options: DashboardOptions): ThrottleDashboard;
 export { throttleDashboard };

@@ -4,7 +4,6 @@ import { Throttle } from "../index.js";
 import "node:http";
 import "express";
 import "../shared/clock.js";
-import "http-errors";
 import "../shared/budget-of.js";
 import "../shared/session.js";
 import "../shared/json.js";

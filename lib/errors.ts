@@ -4,10 +4,10 @@ import createError from 'http-errors'
 export type DenialHeaders = Readonly<Record<string, string>>
 
 /** Reasons of a 400: the request is wrong. */
-export type RequestReason = 'malformed_credentials' | 'several_tokens'
+type RequestReason = 'malformed_credentials' | 'several_tokens'
 
 /** Reasons of a 401: there is no token, or it is not accepted. */
-export type TokenReason =
+type TokenReason =
   | 'no_token'
   | 'malformed_token'
   | 'critical_header'
@@ -40,13 +40,13 @@ export type TokenReason =
   | 'dpop_replay'
 
 /** Reasons of a 403: the token is valid, and is not enough. */
-export type ScopeReason = 'scope' | 'unauthenticated_session'
+type ScopeReason = 'scope' | 'unauthenticated_session'
 
 /** Reasons of a 429. */
 export type ThrottleReason = 'spent' | 'reserved' | 'concurrency' | 'queue' | 'outage'
 
 /** Reasons of a 503 of `requireBearer()`: what it needs is unavailable. */
-export type DependencyReason =
+type DependencyReason =
   | 'keys_unavailable'
   | 'introspection_unavailable'
   | 'verify_unavailable'
@@ -54,8 +54,21 @@ export type DependencyReason =
   | 'revocation_unavailable'
   | 'dpop_unavailable'
 
+/**
+ * Reason of a refusal, for logs and metrics; never sent to the client. Stable, so programs may compare it.
+ *
+ * - no token (401, bare challenge): `no_token`
+ * - the request is wrong (400): `malformed_credentials`, `several_tokens`
+ * - the token is not accepted (401 `invalid_token`): all others
+ * - the token is valid, and its login is too weak or too old (401 `insufficient_user_authentication`): `authentication`
+ * - the token is valid and lacks a scope or a user (403): `scope`, `unauthenticated_session`
+ * - a dependency is unavailable (503): `keys_unavailable`, `introspection_unavailable`,
+ *   `verify_unavailable`, `tenants_unavailable`, `revocation_unavailable`, `dpop_unavailable`
+ */
+export type Reason = RequestReason | TokenReason | ScopeReason | DependencyReason
+
 /** Error codes of a 401: RFC 6750 §3.1, RFC 9470 §3, RFC 9449 §7.1 and §9. */
-export type TokenCode =
+type TokenCode =
   'unauthorized' | 'invalid_token' | 'insufficient_user_authentication' | 'invalid_dpop_proof' | 'use_dpop_nonce'
 
 /** One kind of refusal. */

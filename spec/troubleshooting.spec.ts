@@ -13,7 +13,7 @@ it('docs/troubleshooting.md has a heading for every warning and every reason of 
   const headings = page(process.cwd(), 'docs/troubleshooting.md').headings.map(({ title }) => title)
   // In quotes; others are names of the environment.
   const warnings = [...sources.matchAll(/'(TOLLGATE_[A-Z_]+)'/g)].map(([, code]) => code)
-  const unions = [...sources.matchAll(/export type \w*Reason =([^;]+?)\n\n/g)].map(([, union]) => union)
+  const unions = [...sources.matchAll(/type \w*Reason =([^;]+?)\n\n/g)].map(([, union]) => union)
   const reasons = [...unions.join().matchAll(/'(\w+)'/g)].map(([, reason]) => reason)
   assert.ok(warnings.includes('TOLLGATE_DEGRADED') && reasons.includes('expired') && reasons.includes('outage'))
   assert.deepEqual(

@@ -43,7 +43,9 @@ export interface DashboardOptions {
 /** The dashboard, to be mounted: `app.use('/admin/throttle', dashboard)`. */
 export interface ThrottleDashboard extends ExpressRouter {
   /** Ends the streams and closes the connection to Redis. Safe to call twice. */
-  close(): void
+  close(): Promise<void>
+  /** As `close()`: `await using dashboard = throttleDashboard(throttled, { guard })`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 const LONGEST_NAME = 200
@@ -145,13 +147,14 @@ export function throttleDashboard(throttle: Throttle, options: DashboardOptions)
     return stored !== undefined && spenders.hashOf(stored) === id ? stored : undefined
   }
 
-  function close(): void {
+  function close(): Promise<void> {
     activity.close()
     viewers.close()
     all?.close()
+    return Promise.resolve()
   }
 
-  return Object.assign(router, { close })
+  return Object.assign(router, { close, [Symbol.asyncDispose]: close })
 }
 
 function checked(throttle: Throttle, options: DashboardOptions) {

@@ -15,7 +15,7 @@ import { storeMistake } from '../redis/store-mistake'
 import { PLACES } from './budget/account'
 import type { WaitRule } from './budget/hold'
 import type { ThrottleHeaders } from './request/response-headers'
-import type { ThrottleStore } from './store/store'
+import type { AccountStore, ThrottleStore } from './store/store'
 import { RIGHT_LINES, WINDOW_LINES, asWork } from './right-lines'
 import type { SubjectFunction } from './subject'
 
@@ -159,6 +159,8 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   /**
    * Whether the users who ask for most are refused with 503 while the process is overloaded. `true`, or when it counts as
    * overloaded: `{ loopDelayMs: 100, isOverloaded: () => pool.waitingCount > 20 }`. Default false.
+   *
+   * @experimental
    */
   readonly overload?: boolean | OverloadOptions | undefined
   /**
@@ -199,7 +201,7 @@ const WINDOW_TABLE = {
 const TABLE = {
   ...WINDOW_TABLE,
   routes: checkedLater<ThrottleOptions['routes']>(),
-  store: checkedLater<ThrottleStore>(),
+  store: checkedLater<AccountStore>(),
   ipv6Prefix: wholeNumber(32, 128, IPV6_PREFIX),
   subject: functionOption<SubjectFunction>(),
   wait: checkedLater<WaitOptions | false>({}),

@@ -4,7 +4,7 @@ import { shown } from '../http/options'
 import { Budgets } from './budgets'
 import type { Policy } from './options'
 import { SharedStore } from './store/shared-store'
-import type { ThrottleStore } from './store/store'
+import type { AccountStore } from './store/store'
 
 interface Entry {
   readonly policy: Policy
@@ -17,17 +17,17 @@ interface Entry {
  * opens the same policy shares its budgets; where the limits differ, one of them is a mistake.
  */
 export class Registry {
-  static readonly #ofStore = new WeakMap<ThrottleStore, Registry>()
+  static readonly #ofStore = new WeakMap<AccountStore, Registry>()
 
   readonly #entries = new Map<string, Entry>()
-  readonly #store: ThrottleStore | undefined
+  readonly #store: AccountStore | undefined
 
-  constructor(store?: ThrottleStore) {
+  constructor(store?: AccountStore) {
     this.#store = store
   }
 
   /** The budgets over this store. Without a store they are the caller's own. */
-  static of(store: ThrottleStore | undefined): Registry {
+  static of(store: AccountStore | undefined): Registry {
     let registry = store && this.#ofStore.get(store)
     if (registry === undefined) {
       registry = new Registry(store)

@@ -45,6 +45,7 @@ export interface Throttle extends Middleware {
    * processes, in the last hours. {@link Advice} has the figures. Counted in a dry run and in operation; without a store,
    * by this process since it started.
    *
+   * @experimental
    * @example const [advice] = await throttled.advise({ hours: 24, limitsMs: [10_000, 18_000] })
    * @throws {Error} where the store does not answer within two seconds
    * @throws {RangeError} naming the option that is out of its range
@@ -67,6 +68,8 @@ export interface Throttle extends Middleware {
   flush(): Promise<void>
   /** Publishes the last charges and closes the store's connection. Safe to call twice. */
   close(): Promise<void>
+  /** As `close()`: `await using throttled = throttle({ store })`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** Options of `throttled.advise()`. */
@@ -250,6 +253,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     flush: () => stayAlive(flush()),
     ready: (options?: { readonly withinMs?: number | undefined }) => stayAlive(ready(options)),
     close,
+    [Symbol.asyncDispose]: close,
   }) as Throttle
 }
 

@@ -8,6 +8,7 @@ import { seenProofs } from '../support/seen-proofs'
 import { type Server, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { CLUSTER_OPTIONS, guardedServersOfSuite, sharesWindows, startNodes } from './given-client'
+import { insideOf } from '../../lib/throttle/store/store'
 
 /** Connections to a server that takes no more than these. */
 async function fill(t: TestContext, { port }: Server, count: number): Promise<void> {
@@ -76,7 +77,7 @@ describe('redisStore() over a Redis that refuses the client', () => {
       process.on('warning', heard)
       t.after(() => process.off('warning', heard))
       const store = redisStore(`redis://127.0.0.1:${server.port}`)
-      const beat = t.mock.method(store.serverOf(''), 'beat')
+      const beat = t.mock.method(insideOf(store).serverOf(''), 'beat')
       const throttled = throttle({ store })
       t.after(() => throttled.close())
       await assert.rejects(throttled.ready(), says)

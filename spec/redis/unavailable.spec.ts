@@ -9,6 +9,7 @@ import { seenProofs } from '../support/seen-proofs'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { addressed, parted } from '../support/addressed'
+import { insideOf } from '../../lib/throttle/store/store'
 
 const PASSWORD = 's3cret-of-the-server'
 const WRONG = 'hunter2-of-nobody'
@@ -92,7 +93,7 @@ describe('throttle() over a Redis that cannot be used', () => {
       const to = await url()
       const all = warnings(t)
       const store = redisStore(to)
-      const beat = t.mock.method(store.serverOf(''), 'beat')
+      const beat = t.mock.method(insideOf(store).serverOf(''), 'beat')
       const throttled = throttle({ store, onOutage })
       t.after(() => throttled.close())
       const { message } = await rejection(throttled.ready())
@@ -116,7 +117,7 @@ describe('throttle() over a Redis that cannot be used', () => {
 
   it('ready() resolves once Redis answers, and without a store at once', async (t) => {
     const store = redisStore(`redis://127.0.0.1:${open.port}/3`)
-    const shard = store.serverOf('')
+    const shard = insideOf(store).serverOf('')
     const beat = shard.beat.bind(shard)
     let answers = 0
     t.mock.method(shard, 'beat', async () => {

@@ -8,10 +8,11 @@ import { type Answer, listen } from '../support/serve'
 import { missedDeadline } from '../support/missed-deadline'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { until } from '../support/until'
+import { insideOf } from '../../lib/throttle/store/store'
 
 async function api(t: TestContext, port: number, options: Partial<ThrottleOptions> = {}) {
   const store = redisStore(`redis://127.0.0.1:${port}`)
-  const report = t.mock.method(store.serverOf(''), 'report')
+  const report = t.mock.method(insideOf(store).serverOf(''), 'report')
   const throttled = throttle({
     ...{ limitMs: 10_000, windowMs: 86_400_000, subject: () => 'ada', ...options },
     store,

@@ -4,7 +4,7 @@ import { manualClock } from '../../lib/testing'
 import type { Answer, Report } from '../../lib/throttle/budget/report'
 import { Budgets } from '../../lib/throttle/budgets'
 import { SharedStore } from '../../lib/throttle/store/shared-store'
-import type { ThrottleStore } from '../../lib/throttle/store/store'
+import type { AccountStore } from '../../lib/throttle/store/store'
 import { reportFor } from '../support/report'
 import { StoreModel } from './simulation/model'
 import { SpecRequest } from './spec-request'
@@ -48,7 +48,7 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
     beat: () =>
       server.failsBeats ? Promise.reject(new Error('late')) : answer(() => ({ time: time(), living, token: '' })),
   }
-  const store = { serverOf: () => only, watch: () => undefined, close: () => Promise.resolve() } as ThrottleStore
+  const store = { serverOf: () => only, watch: () => undefined, close: () => Promise.resolve() } as AccountStore
   const stalling = { ...clock, now: () => clock.now() + stalledMs, date: () => clock.date() + stalledMs }
   const budgets = new Budgets('default', TERMS, stalling, isShared ? SharedStore.of(store, stalling) : undefined)
   const now = () => Math.round(stalling.now() * 1_000)

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
-import { budgetOf, throttle, type ThrottleOptions, type ThrottleStore } from '../../lib'
+import { budgetOf, throttle, type ThrottleOptions } from '../../lib'
 import { subjectId } from '../../lib/throttle/budget/subjects'
 import { type Answer, listen } from '../support/serve'
 import { manualClock } from '../../lib/testing'
 import { parted } from '../support/addressed'
+import { opaqueStore } from '../../lib/throttle/store/store'
 
 const WINDOW = { limitMs: 1_000, windowMs: 10_000, subject: () => 'ada' } satisfies ThrottleOptions
 
@@ -518,7 +519,7 @@ describe('throttle() as an operator sees it', () => {
     const down = () => Promise.reject(new Error('down'))
     const server = { name: undefined, report: down, beat: down }
     const close = () => Promise.resolve(void (isClosed = true))
-    const store: ThrottleStore = { serverOf: () => server, watch: () => undefined, close }
+    const store = opaqueStore({ serverOf: () => server, watch: () => undefined, close })
     const throttled = throttle({ store, routes: { '/tree': tree, '/people': tree, '/free': false } })
     assert.deepEqual(
       (await throttled.usage('ada')).map(({ window }) => window),

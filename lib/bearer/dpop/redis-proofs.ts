@@ -13,7 +13,9 @@ export interface RedisProofsOptions {
 /** Used proofs in Redis, for `requireBearer({ dpop: { proofs } })`. */
 export interface RedisProofs {
   /** Closes the connection; safe to call twice. */
-  close(): void
+  close(): Promise<void>
+  /** As `close()`: `await using proofs = redisProofs(url)`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** Commands that the Redis user needs. */
@@ -43,12 +45,14 @@ export function redisProofs(to: RedisClient | string, options: RedisProofsOption
     ...{ deadlineMs: DEADLINE_MS, firstConnectionMs: FIRST_CONNECTION_MS },
   })
 
+  const close = () => Promise.resolve(redis.close())
   const proofs: RedisProofs & SeenProofs = {
     async note(name, untilSec, nowSec) {
       const ms = Math.ceil((untilSec - nowSec) * 1_000) + CLOCKS_APART_MS
       return (await redis.call('set', `${prefix}dpop:${name}`, '1', 'PX', ms, 'NX')) === 'OK' ? 'new' : 'replay'
     },
-    close: () => redis.close(),
+    close,
+    [Symbol.asyncDispose]: close,
   }
   return proofs
 }

@@ -1,17 +1,6 @@
-import type { DependencyReason, RequestReason, ScopeReason, TokenReason } from '../../errors'
+import type { Reason } from '../../errors'
 
-/**
- * Reason of a refusal, for logs and metrics; never sent to the client. Stable, so programs may compare it.
- *
- * - no token (401, bare challenge): `no_token`
- * - the request is wrong (400): `malformed_credentials`, `several_tokens`
- * - the token is not accepted (401 `invalid_token`): all others
- * - the token is valid, and its login is too weak or too old (401 `insufficient_user_authentication`): `authentication`
- * - the token is valid and lacks a scope or a user (403): `scope`, `unauthenticated_session`
- * - a dependency is unavailable (503): `keys_unavailable`, `introspection_unavailable`,
- *   `verify_unavailable`, `tenants_unavailable`, `revocation_unavailable`, `dpop_unavailable`
- */
-export type Reason = RequestReason | TokenReason | ScopeReason | DependencyReason
+export type { Reason }
 
 /** A refusal as a value; it becomes an error only at the edge. */
 export interface Refusal {

@@ -47,7 +47,9 @@ export interface RedisRevocations extends RevocationSource {
   /** Resolves after the first read of Redis. */
   ready(): Promise<void>
   /** Closes the connection; safe to call twice. */
-  close(): void
+  close(): Promise<void>
+  /** As `close()`: `await using revocations = redisRevocations(url)`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 const FOLLOW = script(followLua)
@@ -98,6 +100,7 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     state,
     ready: () => stayAlive(ready()),
     close,
+    [Symbol.asyncDispose]: close,
     revokeToken: async (issuer, id) => revoke({ kind: 'token', issuer, id, overMs: over(clock.date() / 1_000) }),
     revokeSubject: async (issuer, id, before) => revoke(upTo('subject', issuer, id, before)),
     revokeClient: async (issuer, id, before) => revoke(upTo('client', issuer, id, before)),
@@ -196,10 +199,11 @@ export function redisRevocations(to: RedisClient | string, options: RedisRevocat
     }
   }
 
-  function close(): void {
+  function close(): Promise<void> {
     closed = true
     cancel()
     redis.close()
+    return Promise.resolve()
   }
 }
 

@@ -1,6 +1,6 @@
 import type { NativeCluster } from '../../redis/open-redis'
 import type { RedisConnection } from '../../redis/redis-connection'
-import type { StoreServer, StoreWatcher, ThrottleStore } from '../store/store'
+import type { StoreServer, StoreWatcher, AccountStore } from '../store/store'
 import type { SubjectDigest } from '../subject-digest'
 import { keySlot } from './key-slot'
 import { type Keys, RedisServer } from './redis-server'
@@ -10,7 +10,7 @@ import { addUsage, readUsage, usageKey } from './redis-usage'
 const TAGS_TRIED = 200_000
 
 /** The accounts of a Cluster: those of a subject are in one slot, and each master is watched by itself. */
-export class RedisCluster implements ThrottleStore {
+export class RedisCluster implements AccountStore {
   readonly deadlineMs: number
   readonly #redis: RedisConnection
   readonly #cluster: NativeCluster

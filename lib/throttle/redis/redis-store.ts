@@ -3,7 +3,7 @@ import { optionNames, optionRange, optionType } from '../../http/options'
 import { KEY_PREFIX, checkKeyPrefix } from '../../redis/key-prefix'
 import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
-import type { StoreServer, StoreWatcher, ThrottleStore } from '../store/store'
+import { type AccountStore, type StoreServer, type StoreWatcher, type ThrottleStore, opaqueStore } from '../store/store'
 import { type SubjectDigest, keyedDigest } from '../subject-digest'
 import { RedisCluster } from './redis-cluster'
 import { type Keys, OnlyRedisServer } from './redis-server'
@@ -61,10 +61,10 @@ export function redisStore(to: RedisClient | string, options: RedisStoreOptions 
   const redis = new RedisConnection(to, { prefix, rights: RIGHTS, silentMs: SILENT_MS })
   const keys = { prefix, process: randomBytes(6).toString('base64url'), names, deadlineMs }
   const { cluster } = redis
-  return cluster ? new RedisCluster(redis, cluster, keys, digest) : new SingleRedis(redis, keys, digest)
+  return opaqueStore(cluster ? new RedisCluster(redis, cluster, keys, digest) : new SingleRedis(redis, keys, digest))
 }
 
-class SingleRedis implements ThrottleStore {
+class SingleRedis implements AccountStore {
   readonly keeps: string
   readonly deadlineMs: number
   readonly #redis: RedisConnection

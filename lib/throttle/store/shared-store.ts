@@ -5,7 +5,7 @@ import { shown } from '../../http/options'
 import { warnOnce } from '../../http/warn-once'
 import type { Account } from '../budget/account'
 import { Link } from './link'
-import type { StoreServer, ThrottleStore } from './store'
+import type { StoreServer, AccountStore } from './store'
 
 /** Deadline of an answer, in milliseconds, unless the store has another. */
 const DEADLINE_MS = 70
@@ -22,7 +22,7 @@ export interface StoredPolicy {
 
 /** A store as all policies over it share it in this process: a {@link Link} to each of its servers. */
 export class SharedStore {
-  static readonly #of = new WeakMap<ThrottleStore, SharedStore>()
+  static readonly #of = new WeakMap<AccountStore, SharedStore>()
 
   readonly #links = new Map<StoreServer, Link>()
   readonly #policies = new Set<StoredPolicy>()
@@ -35,7 +35,7 @@ export class SharedStore {
   #isClosed = false
 
   private constructor(
-    readonly store: ThrottleStore,
+    readonly store: AccountStore,
     readonly clock: Clock,
   ) {
     store.watch({
@@ -54,7 +54,7 @@ export class SharedStore {
    *
    * @throws {TypeError} where the store was closed
    */
-  static of(store: ThrottleStore, clock: Clock): SharedStore {
+  static of(store: AccountStore, clock: Clock): SharedStore {
     let shared = this.#of.get(store)
     if (shared !== undefined && shared.#isClosed)
       throw storeError('store: it was closed with the last throttle that used it; give a new one')

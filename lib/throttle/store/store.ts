@@ -3,8 +3,19 @@ import type { OverloadMessage } from '../events'
 import type { SubjectDigest } from '../subject-digest'
 import type { Answer, Report } from '../budget/report'
 
-/** What processes share: one server, or several that share the subjects out among themselves. Made by `redisStore()`. */
-export interface ThrottleStore extends UsageStore {
+declare const opaque: unique symbol
+
+/** Where processes share their windows: made by `redisStore()`. What it does is not for the app. */
+export interface ThrottleStore {
+  readonly [opaque]: true
+  /** Lets go of connections. Safe to call twice. `throttled.close()` calls it. */
+  close(): Promise<void>
+  /** As `close()`: `await using store = redisStore(url)`. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A {@link ThrottleStore} inside: one server, or several that share the subjects out among themselves. */
+export interface AccountStore extends UsageStore {
   /** The server that keeps the accounts of the subject with this id now. */
   serverOf(id: string): StoreServer
   /** Says from now on what becomes of the servers. */
@@ -20,6 +31,16 @@ export interface ThrottleStore extends UsageStore {
   readonly deadlineMs?: number
   /** Lets go of connections. Safe to call twice. */
   close(): Promise<void>
+}
+
+/** A store as the app holds it. */
+export function opaqueStore(store: AccountStore): ThrottleStore {
+  return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() }) as unknown as ThrottleStore
+}
+
+/** The inside of a store that the app gave. */
+export function insideOf(store: ThrottleStore): AccountStore {
+  return store as unknown as AccountStore
 }
 
 /**

@@ -6,6 +6,7 @@ import { steppedClock, turn } from '../../support/stepped-clock'
 import { until } from '../../support/until'
 import { type Attack, Client, type TrickName, beQuick, handleAttack } from './attacks'
 import { modelStores } from './model-stores'
+import { opaqueStore } from '../../../lib/throttle/store/store'
 
 const LIMIT_MS = 18_000
 const WINDOWS = 20
@@ -24,7 +25,7 @@ export async function attack(
 ) {
   const clock = steppedClock()
   const subject = (req: Request) => req.get('X-User') as string
-  const stores = processes === 1 ? [{}] : modelStores(processes, clock).map((store) => ({ store }))
+  const stores = processes === 1 ? [{}] : modelStores(processes, clock).map((store) => ({ store: opaqueStore(store) }))
   const throttles = stores.map((store) => throttle({ subject, clock, ...store }))
   const spent = await spentThrottle(t, { subject, clock })
   // Without a store nothing is awaited that comes by another way than the sockets.

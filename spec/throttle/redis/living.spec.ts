@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { redisStore } from '../../../lib'
-import type { ThrottleStore } from '../../../lib/throttle/store/store'
+import { type AccountStore, insideOf } from '../../../lib/throttle/store/store'
 import { type Server, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
 
@@ -10,12 +10,12 @@ describe('redisStore() counts the processes that live', () => {
   before(async () => (redis = await startRedis()))
   after(() => redis.stop())
 
-  async function open(): Promise<ThrottleStore> {
-    const store = redisStore(`redis://127.0.0.1:${redis.port}`)
+  async function open(): Promise<AccountStore> {
+    const store = insideOf(redisStore(`redis://127.0.0.1:${redis.port}`))
     await new Promise<void>((ready) => store.watch({ ready: () => ready(), gone: () => undefined }))
     return store
   }
-  const counted = async (store: ThrottleStore) => (await store.serverOf('x').beat()).living as number
+  const counted = async (store: AccountStore) => (await store.serverOf('x').beat()).living as number
 
   it('by their heartbeats: who comes counts at once, who is silent for three seconds counts no more', async (t) => {
     const stores = [await open(), await open(), await open()] as const

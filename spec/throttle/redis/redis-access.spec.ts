@@ -18,6 +18,7 @@ import { listen } from '../../support/serve'
 import { missedDeadline } from '../../support/missed-deadline'
 import { type Server, freePort, redisOfSuite, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
+import { insideOf } from '../../../lib/throttle/store/store'
 
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
 
@@ -32,7 +33,7 @@ function throttled(t: TestContext, store: ReturnType<typeof redisStore>) {
   t.after(() => unsubscribe('express-tollgate:degraded', heard))
   const made = throttle({ ...OPTIONS, store })
   t.after(() => made.close())
-  const server = store.serverOf('')
+  const server = insideOf(store).serverOf('')
   const beat = t.mock.method(server, 'beat')
   const beats = () => beat.mock.callCount()
   const degraded = async () => (await made.usage('nobody'))[0]?.degraded === true

@@ -7,6 +7,7 @@ import { subjectId } from '../../../lib/throttle/budget/subjects'
 import { startRedis } from '../../support/redis'
 import { reportFor } from '../../support/report'
 import { until } from '../../support/until'
+import { insideOf } from '../../../lib/throttle/store/store'
 
 const WARM_UP = 10_000
 const SUBJECTS = 30_000
@@ -15,7 +16,7 @@ const WINDOW_US = 60_000_000
 /** On a busy machine a command may not be answered; sent again it changes nothing. */
 async function published(store: ThrottleStore, process: string, reports: readonly Report[]): Promise<void> {
   await until(() =>
-    store
+    insideOf(store)
       .serverOf('')
       .report(process, reports)
       .then(
@@ -36,7 +37,7 @@ it('redisStore() takes at most 400 bytes of a subject at rest and a window with 
   })
   for (const store of stores) {
     await until(() =>
-      store
+      insideOf(store)
         .serverOf('')
         .beat()
         .then(

@@ -4,6 +4,7 @@ import { type ThrottleStore, redisStore } from '../../../lib'
 import { throttleStoreContract } from './store-checks/throttle-store-contract'
 import { type RedisCluster, startCluster } from '../../support/cluster'
 import { type Server, startRedis } from '../../support/redis'
+import { insideOf } from '../../../lib/throttle/store/store'
 
 let redis: Server
 let client: Redis
@@ -21,7 +22,7 @@ after(async () => {
 
 function holds(name: string, connect: () => ThrottleStore): void {
   describe(`${name} does what every store must do`, { concurrency: 4 }, () => {
-    for (const { title, run } of throttleStoreContract(connect)) it(title, run)
+    for (const { title, run } of throttleStoreContract(() => insideOf(connect()))) it(title, run)
   })
 }
 holds('redisStore() over Redis', () => redisStore(client))

@@ -9,6 +9,7 @@ import { redisOfSuite } from '../../support/redis'
 import { until } from '../../support/until'
 import { type Hash, StoreModel } from '../simulation/model'
 import { Random } from '../simulation/random'
+import { insideOf } from '../../../lib/throttle/store/store'
 
 const WINDOW_US = 3_000_000
 /** As lib/throttle/redis/redis-server.ts passes them. */
@@ -240,7 +241,7 @@ describe('sync.lua', () => {
   it('takes a report that cannot be written for the fault of its account alone', async (t) => {
     const store = redisStore(own.redis)
     t.after(() => store.close())
-    const server = store.serverOf('')
+    const server = insideOf(store).serverOf('')
     await until(() => server.beat().catch(() => undefined))
     const starts = Date.now() * 1_000 - 1e6
     for (const wrong of [{ used: NaN }, { held: 2 ** 53 }, { lasts: 0.5 }, { limit: Infinity }]) {

@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { type RedisStoreOptions, type ThrottleOptions, redisStore, throttle } from '../../../lib/index'
 import { databaseOfSuite } from '../../support/redis'
 import { until } from '../../support/until'
+import { insideOf } from '../../../lib/throttle/store/store'
 
 describe('throttles of two apps over one Redis', { concurrency: true }, () => {
   const own = databaseOfSuite()
@@ -15,7 +16,7 @@ describe('throttles of two apps over one Redis', { concurrency: true }, () => {
     t.after(() => process.off('warning', heard))
     for (const { prefix, ...terms } of apps) {
       const store = redisStore(own.url, { prefix })
-      const beat = t.mock.method(store.serverOf(''), 'beat')
+      const beat = t.mock.method(insideOf(store).serverOf(''), 'beat')
       const throttled = throttle({ name, limitMs: 1_000, windowMs: 60_000, ...terms, store })
       t.after(() => throttled.close())
       await throttled.ready()
@@ -54,7 +55,7 @@ describe('throttles of two apps over one Redis', { concurrency: true }, () => {
     const store = redisStore(own.url)
     const keeper = throttle({ name: 'keeper', store })
     t.after(() => keeper.close())
-    const beat = t.mock.method(store.serverOf(''), 'beat')
+    const beat = t.mock.method(insideOf(store).serverOf(''), 'beat')
     const said: string[] = []
     const heard = ({ message }: Error) => message.includes("'changed'") && said.push(message)
     process.on('warning', heard)

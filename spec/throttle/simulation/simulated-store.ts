@@ -1,5 +1,5 @@
 import type { Answer, Report } from '../../../lib/throttle/budget/report'
-import type { Beat, StoreServer, StoreWatcher, ThrottleStore } from '../../../lib/throttle/store/store'
+import type { Beat, StoreServer, StoreWatcher, AccountStore } from '../../../lib/throttle/store/store'
 import type { SimulatedProcess } from './simulated-process'
 import type { Simulation } from './simulation'
 
@@ -15,7 +15,7 @@ const FIGURES = [
 const SIGNED = new Set<string>(['used', 'unseen'])
 
 /** One process's way to the server: commands and answers may get lost, come late or twice. */
-export class SimulatedStore implements ThrottleStore {
+export class SimulatedStore implements AccountStore {
   #watcher: StoreWatcher | undefined
   readonly #server: StoreServer = {
     name: undefined,

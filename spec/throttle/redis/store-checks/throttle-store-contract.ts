@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { ThrottleStore } from '../../../../lib/throttle/store/store'
+import { type AccountStore, opaqueStore } from '../../../../lib/throttle/store/store'
 import type { ThrottleOptions } from '../../../../lib/throttle/options'
 import { type ThrottledApp, eventually, throttledApp } from './throttled-app'
 import { unreliableStore } from './unreliable-store'
@@ -37,14 +37,14 @@ const SUBJECTS = [
  * @example for (const { title, run } of throttleStoreContract(() => server.store())) test(title, run)
  * @param connect makes the store of one more process; all of them must lie over the same data
  */
-export function throttleStoreContract(connect: () => ThrottleStore): StoreCheck[] {
+export function throttleStoreContract(connect: () => AccountStore): StoreCheck[] {
   return Object.entries(CHECKS).map(([title, check]) => ({
     title,
     async run() {
       const apps: ThrottledApp[] = []
       const name = `contract-${randomUUID()}`
       const start: Start = async (options = {}) => {
-        const app = await throttledApp({ name, ...options, store: options.store ?? connect() })
+        const app = await throttledApp({ name, ...options, store: options.store ?? opaqueStore(connect()) })
         apps.push(app)
         return app
       }
@@ -60,7 +60,7 @@ export function throttleStoreContract(connect: () => ThrottleStore): StoreCheck[
 /** Starts one more process. Its windows last a day, and its limit is 10 seconds. */
 type Start = (options?: ThrottleOptions) => Promise<ThrottledApp>
 
-const CHECKS: Record<string, (start: Start, connect: () => ThrottleStore) => Promise<void>> = {
+const CHECKS: Record<string, (start: Start, connect: () => AccountStore) => Promise<void>> = {
   async 'keeps one clock in whole microseconds, which does not go back'(_start, connect) {
     const store = connect()
     try {
@@ -107,7 +107,10 @@ const CHECKS: Record<string, (start: Start, connect: () => ThrottleStore) => Pro
 
   async 'does nothing for a command that comes late or again'(start, connect) {
     const store = unreliableStore(connect())
-    const [one, other] = [await start({ store, limitMs: 1_000_000 }), await start({ limitMs: 1_000_000 })]
+    const [one, other] = [
+      await start({ store: opaqueStore(store), limitMs: 1_000_000 }),
+      await start({ limitMs: 1_000_000 }),
+    ]
     for (let i = 0; i < 20; i++) {
       await one.charge('ada', 500)
       await other.charge('ada', 500)

@@ -1,4 +1,4 @@
-import type { StoreServer, ThrottleStore } from '../../../../lib/throttle/store/store'
+import type { StoreServer, AccountStore } from '../../../../lib/throttle/store/store'
 
 const LATE_MS = 40
 
@@ -6,7 +6,7 @@ const LATE_MS = 40
  * A store as a bad network shows it: every second command arrives again late, after others, and some replies are lost
  * though the command was done.
  */
-export function unreliableStore(store: ThrottleStore): ThrottleStore & {
+export function unreliableStore(store: AccountStore): AccountStore & {
   /** Resolves when every late command was done. */
   settled(): Promise<void>
 } {
