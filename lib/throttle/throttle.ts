@@ -19,7 +19,7 @@ import { Overload } from './overload'
 import { type Policy, type ThrottleOptions, throttleOptions, waitRule } from './options'
 import { clientWaitUs, generalPolicy, mostLimitMs, requestConcurrency, requestLimitUs, routeEntries } from './options'
 import { Registry } from './registry'
-import { RequestHold, ThrottledRequest, type ThrottleRules } from './request/request'
+import { RequestHold, ThrottledRequest, isStricter, type ThrottleRules } from './request/request'
 import { StallSharing } from './request/stalls'
 import { SharedStore } from './store/shared-store'
 import { UNKNOWN_ADDRESS, isAddressSubject, subjectKey, subjectOf } from './subject'
@@ -145,6 +145,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     else if (!isMeasured) meter.isTimeHidden = true // clients see nothing of a dry run
     let request: ThrottledRequest
     let hold: RequestHold
+    let held: RequestHold | undefined
     try {
       const chosen = opened.length === 0 ? general : policyFor(req)
       if (chosen === false) return next()
@@ -158,9 +159,9 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       const concurrency = requestConcurrency(policy, req)
       const account = budgets.payer(subjectKey(who), maxSubjects, req, now)
       request = ThrottledRequest.of(meter) ?? new ThrottledRequest(meter, req, res, next)
-      const charged = request.chargedIn(account, budgets)
-      if (charged !== undefined && charged !== budgets) warnOfTwoStores(budgets.name)
-      if (charged !== undefined) return next()
+      held = request.heldIn(account, budgets)
+      if (held !== undefined && held.budgets !== budgets) warnOfTwoStores(budgets.name)
+      if (held !== undefined && !isStricter(rules, held.rules)) return next()
       meter.eventStreams ??= policy.eventStreams
       const route = routes.of(req.method, fullPath(req))
       const order = isAddressSubject(who) ? orderCheck(req, subject) : undefined
@@ -182,7 +183,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       if (hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now) // of `req.ip`, which is undefined then
       return next(asError(err)) // a host that is not Express would let the process end
     }
-    request.admit(hold, next, now)
+    request.admit(hold, next, now, held)
   }
 
   /** A path that servers read differently may be any other path: it is exempt from nothing, and the strictest window counts. */

@@ -44,6 +44,11 @@ export interface ThrottleRules {
   readonly clock: Clock
 }
 
+/** Whether a throttle may refuse a request that another one of the same window has let in. */
+export function isStricter(rules: ThrottleRules, than: ThrottleRules): boolean {
+  return !rules.dryRun && (than.dryRun || (rules.onOutage === 'closed' && than.onOutage === 'local'))
+}
+
 /** What a request asks of one policy, and what the account of its subject keeps of it. */
 export class RequestHold extends HoldRecord {
   /** The request's hold in another account. */
@@ -124,22 +129,34 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     return meter?.observer as ThrottledRequest | undefined // of whichever copy of this package: nobody else observes
   }
 
-  /** The budgets that this request is charged to already for an account: these, or the same over another store. */
-  chargedIn({ subject }: Account, budgets: Budgets): Budgets | undefined {
-    for (let hold = this.#first; hold !== undefined; hold = hold.next)
-      if (hold.account.subject === subject && hold.budgets.isSameAs(budgets)) return hold.budgets
-    return undefined
+  /** The hold that this request has already in an account: of these budgets, or of the same over another store. */
+  heldIn({ subject }: Account, budgets: Budgets): RequestHold | undefined {
+    let hold = this.#first
+    while (hold !== undefined && !(hold.account.subject === subject && hold.budgets.isSameAs(budgets))) hold = hold.next
+    return hold
   }
 
   // --- admission
 
-  /** Asks for time in one more window: lets the request pass, has it wait, or answers it. */
-  admit(hold: RequestHold, next: NextFunction, now: number): void {
+  /**
+   * Asks for time in one more window: lets the request pass, has it wait, or answers it.
+   *
+   * @param lax the request's hold in the same account by a throttle of looser rules: it pays for what it took, and this
+   *   one decides about the rest
+   */
+  admit(hold: RequestHold, next: NextFunction, now: number, lax?: RequestHold): void {
     this.#next = next
+    if (lax !== undefined) this.#drop(lax, now)
     if (hold.rules.dryRun) return this.#rehearse(hold, now)
     const decision = hold.budgets.admit(hold, now)
     if (decision === 'ask') askForNext(hold, now)
     this.#took(hold, decision, now)
+  }
+
+  #drop(lax: RequestHold, now: number): void {
+    this.#end(lax, now, true)
+    if (this.#first === lax) this.#first = lax.next
+    for (let hold = this.#first; hold !== undefined; hold = hold.next) if (hold.next === lax) hold.next = lax.next
   }
 
   #took(hold: RequestHold, decision: Decision | 'gone', now: number): void {
@@ -205,7 +222,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   }
 
   #pass(hold: RequestHold, now: number): void {
-    const isFirst = hold.next === undefined
+    const isFirst = this.#stalls === undefined
     if (hold.next !== undefined) learnNext(hold.next, hold)
     if (channels.admitted.hasSubscribers) this.#emitAdmitted(hold)
     if (isFirst) this.time.begin(now)
@@ -358,7 +375,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   sharesSubject(other: ThrottledRequest): boolean {
     for (let hold = this.#first; hold !== undefined; hold = hold.next)
-      if (other.chargedIn(hold.account, hold.budgets) === undefined) return false
+      if (other.heldIn(hold.account, hold.budgets) === undefined) return false
     return true
   }
 

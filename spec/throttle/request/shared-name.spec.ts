@@ -64,4 +64,29 @@ describe('throttle() twice over one store, with one window name', () => {
     assert.equal((await get('/', { 'X-User': 'bob' })).status, 429)
     assert.ok(((await user.usage('bob'))[0]?.spentMs ?? 1_001) < 1_000, 'what ran between the two')
   })
+
+  for (const order of ['before', 'after'] as const)
+    it(`has the enforcing one decide where a dry run comes ${order} it, and charges once`, async (t) => {
+      const store = redisStore(`redis://127.0.0.1:${server.port}`, { prefix: `${order}:`, deadlineMs: 500 })
+      const common = { store, limitMs: 100_000, windowMs: MONTH_MS, subject: () => 'ada' }
+      const [dry, enforcing] = [throttle({ ...common, dryRun: true }), throttle(common)]
+      await Promise.all([dry.ready(), enforcing.ready()])
+      const app = express().use(...(order === 'before' ? [dry, enforcing] : [enforcing, dry]))
+      app.use((req, res) => {
+        budgetOf(req).charge(40_000)
+        res.end()
+      })
+      const { get, close } = await listen(app)
+      t.after(async () => {
+        await close()
+        await Promise.all([dry.close(), enforcing.close()])
+      })
+      const statuses = []
+      for (let n = 0; n < 5; n++) {
+        statuses.push((await get('/')).status)
+        await dry.usage('ada') // the store has the charge
+      }
+      assert.deepEqual(statuses, [200, 200, 200, 429, 429])
+      assert.equal(Math.floor(((await dry.usage('ada'))[0]?.spentMs ?? 0) / 40_000), 3)
+    })
 })
