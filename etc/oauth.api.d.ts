@@ -18,6 +18,11 @@ interface User {
     readonly username: string;
     readonly claims?: UserClaims | undefined;
 }
+interface UserRow {
+    readonly id: string | number | bigint;
+    readonly username?: string | null | undefined;
+    readonly claims?: object | null | undefined;
+}
 interface LoginRefusal {
     readonly refused: string;
     readonly link?: {
@@ -26,9 +31,9 @@ interface LoginRefusal {
     };
 }
 interface UserDirectory {
-    authenticate(username: string, password: string): Promise<User | LoginRefusal | undefined>;
-    findUser(id: string): Promise<User | undefined>;
-    findAccount?(username: string): Promise<string | undefined>;
+    authenticate(username: string, password: string): Promise<UserRow | LoginRefusal | null | undefined>;
+    findUser(id: string): Promise<UserRow | null | undefined>;
+    findAccount?(username: string): Promise<string | number | bigint | null | undefined>;
 }
 type SigningKeyInput = string | Pick<webcrypto.JsonWebKey, "kty"> | KeyObject;
 type PublicKeyInput = SigningKeyInput;
@@ -280,7 +285,7 @@ interface WebsiteSessionOptions {
 interface SignInPageOptions {
     readonly url: string;
 }
-type AccessTokenClaimsFunction = (user: User | undefined, client: Client, scope: readonly string[]) => unknown;
+type AccessTokenClaimsFunction = (user: (User & Readonly<Record<string, unknown>>) | undefined, client: Client, scope: readonly string[]) => unknown;
 type RegistrationGrant = Partial<Pick<Client, "realm" | "scopes" | "audiences" | "onwardOrigins" | "requireDpop">>;
 interface RegistrationOptions {
     readonly accept: (metadata: ClientMetadata, req: Request) => RegistrationGrant | false | Promise<RegistrationGrant | false>;
@@ -395,4 +400,4 @@ interface MemoryOAuthStoreOptions {
 }
 declare function memoryOAuthStore(options?: MemoryOAuthStoreOptions): OAuthStore;
 export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryOAuthStore, redisOAuthStore, userDirectory, verifyPassword };
-export type { AccessTokenClaims, AccessTokenClaimsFunction, AccessTokenOptions, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, DpopProofOptions, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStore, RedisOAuthStoreOptions, RefreshTokenOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInPageOptions, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, WebsiteSession, WebsiteSessionOptions };
+export type { AccessTokenClaims, AccessTokenClaimsFunction, AccessTokenOptions, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, DpopProofOptions, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStore, RedisOAuthStoreOptions, RefreshTokenOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInPageOptions, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, UserRow, WebsiteSession, WebsiteSessionOptions };

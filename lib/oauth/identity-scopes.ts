@@ -33,7 +33,7 @@ const SERVICE_SCOPES: ScopeClaims = {
 }
 
 /** Claims that resource servers decide by: they stand in access tokens (RFC 9068 §2.2.3.1). */
-const AUTHORIZATION_CLAIMS = ['roles', 'groups', 'entitlements']
+export const AUTHORIZATION_CLAIMS = ['roles', 'groups', 'entitlements']
 
 /** Contact data is in no token unless the request asks for it there (OIDC Core §5.4). */
 const USERINFO_ONLY: readonly string[] = ['email', 'address', 'phone']

@@ -30,7 +30,7 @@ export { memoryOAuthStore, type MemoryOAuthStoreOptions } from './stores/memory-
 export type { RedisClient } from '../redis/redis-client'
 export type { OAuthStoreClaim, OAuthStoreCount, OAuthStore } from './stores/store'
 export type { Client, ClientDirectory, GrantName } from './directories/client'
-export type { ClaimValue, LoginRefusal, User, UserClaims, UserDirectory } from './directories/user'
+export type { ClaimValue, LoginRefusal, User, UserClaims, UserDirectory, UserRow } from './directories/user'
 export type { SigningKey } from './keys/keyring'
 export type { PublicKeyInput, SigningKeyInput } from './keys/signing-algorithm'
 export type { PageLink, PageOptions, TermsOfAccess } from './pages/page-options'

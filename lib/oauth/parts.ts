@@ -116,7 +116,7 @@ async function claimsOf(
   client: KnownClient,
   scope: readonly string[],
 ): Promise<Record<string, unknown>> {
-  const added = (await accessTokenClaims?.(user, client, scope)) ?? {}
+  const added = (await accessTokenClaims?.(user && { ...user }, client, scope)) ?? {}
   const own = readClaims(added)
   const taken = Object.keys(own ?? {}).find((name) => OWN_CLAIMS.includes(name))
   if (!own || taken !== undefined) {

@@ -162,7 +162,12 @@ export interface SignInPageOptions {
 }
 
 /** The function of the option `accessTokenClaims`. */
-export type AccessTokenClaimsFunction = (user: User | undefined, client: Client, scope: readonly string[]) => unknown
+export type AccessTokenClaimsFunction = (
+  /** With the other columns of the row that `findUser()` returned. */
+  user: (User & Readonly<Record<string, unknown>>) | undefined,
+  client: Client,
+  scope: readonly string[],
+) => unknown
 
 /** The rights of a self-registered app. */
 export type RegistrationGrant = Partial<

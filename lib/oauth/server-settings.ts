@@ -186,6 +186,9 @@ function checkIssuer(issuer: unknown, allowHttp: boolean): void {
   )
 }
 
+/** Pages of the server below its issuer that stay with a sign-in page of the app's own. */
+const OWN_PAGES = ['/authorization', '/terms', '/approval', '/logout', '/apps']
+
 /** The page must be on the issuer's host, which the browser's cookie goes to. */
 function checkLogin(login: unknown, issuer: string): void {
   const isOnHost = (url: unknown) => {
@@ -195,6 +198,13 @@ function checkLogin(login: unknown, issuer: string): void {
   }
   const url = option<string>("a path that begins with /, or a URL on the issuer's host", (value) => isOnHost(value))
   const given = readOptions('login', login, { url })
+  const path = typeof given.url === 'string' ? new URL(given.url, issuer).pathname : ''
+  const base = new URL(issuer).pathname.replace(/\/$/, '')
+  if (path.startsWith(`${base}/`) && OWN_PAGES.includes(path.slice(base.length))) {
+    throw optionError(
+      `login.url must not be a page of the server itself (${OWN_PAGES.join(', ')}); received ${shown(given.url)}`,
+    )
+  }
   if (given.url === undefined) throw optionError(`login.url must be ${url.must}; received undefined`)
 }
 

@@ -35,15 +35,16 @@ describe('resource indicators', () => {
     assert.deepEqual(await audience(anonymous, [], {}), ['https://a.test', 'https://b.test'])
   })
 
-  it('RFC 8707 §2: resource narrows aud, to one or several, with or without the slash of an origin', async () => {
+  it('RFC 8707 §2: resource narrows aud, to one or several, with or without a slash at its end', async () => {
     assert.equal(await audience(service, [TREE], AS_WEB), TREE)
     assert.equal(await audience(service, [`${PHOTOS}/`], AS_WEB), PHOTOS)
+    assert.equal(await audience(service, [`${TREE}/`], AS_WEB), TREE)
     assert.deepEqual(await audience(service, [PHOTOS, TREE], AS_WEB), [PHOTOS, TREE])
     assert.equal(await audience(anonymous, ['https://b.test'], {}), 'https://b.test')
   })
 
   it('RFC 8707 §2: an unknown resource is invalid_target at the token endpoint, never ignored', async () => {
-    for (const unknown of ['https://evil.test', `${TREE}/`, `${TREE}#x`, 'tree', `${PHOTOS}/#x`, 'https://a.test']) {
+    for (const unknown of ['https://evil.test', `${TREE}#x`, 'tree', `${PHOTOS}/#x`, 'https://a.test']) {
       assert.equal(await audience(service, [TREE, unknown], AS_WEB), 'invalid_target', unknown)
     }
   })

@@ -46,10 +46,12 @@ export class ClientAuthentication {
    */
   async authenticate(req: Request, params: Params, path: string): Promise<KnownClient> {
     // Two `Authorization` fields: Node keeps the first, and a proxy in front may have checked the other.
-    const [field, ...more] = fieldValues(req, 'authorization')
+    const [given, ...more] = fieldValues(req, 'authorization')
     if (more.length > 0) throw invalidRequest('The request has more than one Authorization header field.')
+    // An interceptor of the app adds its access token to every request: that is no authentication of a client.
+    const field = given !== undefined && /^(bearer|dpop) /i.test(given) ? undefined : given
     const readings = credentialsOf(params, field)
-    if (typeof readings === 'string') throw this.refused(field, readings)
+    if (typeof readings === 'string') throw this.refused(given, readings)
     // Later readings may hold a part of the secret.
     let reason = `client_id ${shown(readings[0]?.clientId)} is unknown`
     for (const credentials of readings) {
@@ -59,7 +61,7 @@ export class ClientAuthentication {
         reason = `the credentials of ${shown(client.clientId)} are wrong, missing, or of another kind than registered`
       }
     }
-    throw this.refused(field, reason)
+    throw this.refused(given, reason)
   }
 
   private async isRight(client: KnownClient, { secrets, assertion }: Credentials, path: string): Promise<boolean> {

@@ -8,7 +8,6 @@ import type { RegistrationGrant } from '../server-options'
 import type { RegistrationSettings } from '../server-settings'
 import type { Client } from '../directories/client'
 import { registeredClient } from '../directories/client-directory'
-import { isOnDevice } from '../directories/redirect-uri'
 
 /** The scopes of an app that registered none: the user's id only. */
 const DEFAULT_SCOPES = ['openid', OFFLINE_ACCESS]
@@ -46,7 +45,7 @@ export async function strangerClient(
       identityScopes,
       defaultScope: asked ?? ['openid', ...(grant.scopes ?? [])],
       approval: 'ask',
-      anyLocalhostPort: metadata.redirect_uris.every(isOnDevice),
+      anyLocalhostPort: true,
       requirePushedRequests: metadata.require_pushed_authorization_requests ?? false,
       requireDpop: requireDpop ?? metadata.dpop_bound_access_tokens ?? false,
     },

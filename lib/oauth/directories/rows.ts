@@ -1,9 +1,9 @@
 import { registrationError } from '../../http/help'
-import { isJsonObject } from '../../http/json'
+import { type JsonObject, isJsonObject } from '../../http/json'
 import { shown, shownNames } from '../../http/options'
 import { type Client, type ClientDirectory } from './client'
 import { CLIENT_FIELDS, checkLists } from './client-directory'
-import type { LoginRefusal, User, UserClaims, UserDirectory } from './user'
+import type { ClaimValue, LoginRefusal, User, UserClaims, UserDirectory, UserRow } from './user'
 
 /*
  * What an app's own directory returns is a row of a database: columns without a value are null, and ids may be numbers.
@@ -24,7 +24,10 @@ function withoutNulls<T extends object>(object: T): T {
   return Object.fromEntries(members.map(([name, value]) => [name, inner(value)])) as T
 }
 
-/** Claims as tokens have them: without null, dates as text, bigints as numbers or digits. Undefined for what JSON cannot say. */
+/**
+ * Claims as tokens have them: without null, dates as text, bigints as numbers or digits, and standard claims in their
+ * standard form. Undefined for what JSON cannot say.
+ */
 export function readClaims(claims: unknown): UserClaims | undefined {
   if (!isJsonObject(claims)) return undefined
   const fitting = (_: string, value: unknown) => {
@@ -32,10 +35,41 @@ export function readClaims(claims: unknown): UserClaims | undefined {
     return value ?? undefined
   }
   try {
-    return JSON.parse(JSON.stringify(claims, fitting)) as UserClaims
+    return standardForm(JSON.parse(JSON.stringify(claims, fitting)) as Record<string, ClaimValue>, claims)
   } catch {
     return undefined // it contains itself, or a getter fails
   }
+}
+
+const BOOLEANS = new Map<unknown, boolean>([
+  ...([true, 1, '1', 'true', 't'] as const).map((one) => [one, true] as const),
+  ...([false, 0, '0', 'false', 'f'] as const).map((one) => [one, false] as const),
+])
+
+/**
+ * OIDC Core §5.1: booleans, of databases without them; `updated_at` in seconds; `birthdate` as a day. What cannot be read so
+ * is left as it is.
+ *
+ * @param row the same claims as the directory has them
+ */
+function standardForm(claims: Record<string, ClaimValue>, row: JsonObject): UserClaims {
+  for (const name of ['email_verified', 'phone_number_verified']) {
+    const value = BOOLEANS.get(claims[name])
+    if (value !== undefined) claims[name] = value
+  }
+  const { updated_at: updated, birthdate } = claims
+  const updatedMs = typeof updated === 'string' ? Date.parse(updated) : NaN
+  if (Number.isFinite(updatedMs)) claims.updated_at = Math.floor(updatedMs / 1_000)
+  if (row.birthdate instanceof Date) claims.birthdate = dayOf(row.birthdate)
+  else if (typeof birthdate === 'string') claims.birthdate = birthdate.replace(/^(\d{4}-\d\d-\d\d)[T ].*$/s, '$1')
+  return claims
+}
+
+/** Database drivers give a day as its midnight, some in local time and some in UTC. */
+function dayOf(date: Date): string {
+  const isLocal = date.getHours() === 0 && date.getMinutes() === 0
+  const local = Date.UTC(date.getFullYear(), date.getMonth(), date.getDate())
+  return new Date(isLocal ? local : date).toISOString().slice(0, 10)
 }
 
 /** The app that a directory found. @throws {TypeError} naming the field that is not what it must be */
@@ -54,12 +88,12 @@ export async function findClientRow(directory: ClientDirectory, clientId: string
 export function knownUsers(users: UserDirectory): KnownUsers {
   return {
     async authenticate(username, password) {
-      const answer = (await users.authenticate(username, password)) as User | LoginRefusal | null | undefined
+      const answer = await users.authenticate(username, password)
       if (typeof answer !== 'object' || answer === null) return undefined
       return 'refused' in answer ? answer : userOf(answer, 'authenticate()')
     },
     async find(id) {
-      const row = (await users.findUser(id)) as User | null | undefined
+      const row = await users.findUser(id)
       if (row === null || row === undefined) return undefined
       const user = userOf(row, `findUser(${shown(id)})`)
       if (user.id === id) return user
@@ -72,8 +106,8 @@ export function knownUsers(users: UserDirectory): KnownUsers {
   }
 }
 
-function userOf(row: User, method: string): User {
-  const { username, claims } = row as Partial<User>
+function userOf(row: UserRow, method: string): User {
+  const { username, claims } = row
   const id = textOf(row.id, `${method} returned a user whose id`)
   const read = readClaims(claims ?? {})
   if (read) return { ...row, id, username: username ?? id, claims: read }

@@ -14,6 +14,16 @@ export interface User {
   readonly claims?: UserClaims | undefined
 }
 
+/** A user as a directory finds it: a row of a database, also one with getters, as ORMs make them. */
+export interface UserRow {
+  /** Whole numbers become their digits. */
+  readonly id: string | number | bigint
+  /** Default: the id. */
+  readonly username?: string | null | undefined
+  /** Members that are null count as absent, a Date becomes text. */
+  readonly claims?: object | null | undefined
+}
+
 /** Why a user may not sign in though the password is right, for the login page. */
 export interface LoginRefusal {
   /** `Please confirm your e-mail address first` */
@@ -34,15 +44,15 @@ export interface UserDirectory {
    * @param username as typed; up to 256 characters, none of them a control character
    * @param password as typed; without a NUL
    */
-  authenticate(username: string, password: string): Promise<User | LoginRefusal | undefined>
+  authenticate(username: string, password: string): Promise<UserRow | LoginRefusal | null | undefined>
   /** The user with that id, or undefined. Called before each token is issued. */
-  findUser(id: string): Promise<User | undefined>
+  findUser(id: string): Promise<UserRow | null | undefined>
   /**
    * The id of the user with that name, or undefined. Implement it if several names or spellings find one user (an email
    * address and a user name, accents that do not matter): failed logins then count per user, not per name. Default:
    * names count without case and surrounding space.
    */
-  findAccount?(username: string): Promise<string | undefined>
+  findAccount?(username: string): Promise<string | number | bigint | null | undefined>
 }
 
 /** The user name as it is compared: without surrounding space or case. */

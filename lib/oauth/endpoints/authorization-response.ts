@@ -90,6 +90,8 @@ export function redirect(res: Response, location: string): void {
 /**
  * Sends the browser back with an error (RFC 6749 §4.1.2.1). For an app that nobody has checked and the user has not approved,
  * shows a page with a link instead: a redirect would make this server an open redirector (RFC 9700 §4.11.2).
+ *
+ * @param hasDecided the user has said no: a program that waits on a loopback port hears it
  */
 export async function redirectError(
   parts: Uses<'consents' | 'issuer' | 'log' | 'pages' | 'sessionOf'>,
@@ -97,9 +99,11 @@ export async function redirectError(
   res: Response,
   target: Target,
   err: OAuthError,
+  hasDecided = false,
 ): Promise<void> {
   const { client, redirectUri, state, responseMode } = target
-  const isTrusted = !client.isStranger || (await isKnown(parts, req, target))
+  const isHeard = hasDecided && isOnDevice(redirectUri) && redirectUri.startsWith('http:')
+  const isTrusted = !client.isStranger || isHeard || (await isKnown(parts, req, target))
   const status = !isTrusted ? 400 : responseMode === 'form_post' ? 200 : 303
   reportRefusal({ endpoint: '/authorization', code: err.code, status, reason: err.reason ?? err.message }, parts.log)
   const params = { error: err.code, error_description: err.message }

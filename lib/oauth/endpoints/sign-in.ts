@@ -70,11 +70,16 @@ export function signInFlow(parts: Parts): SignInFlow {
     errors: 'page',
   }
   const forms: Readonly<Record<string, EndpointHandler>> = {
-    '/login': login,
+    ...(!parts.login && { '/login': login }),
     '/terms': (req, res) => decide('terms', req, res),
     '/approval': (req, res) => decide('approval', req, res),
   }
-  const endpoints = Object.entries(forms).map(([path, POST]) => ({ path, methods: { POST }, errors: 'page' as const }))
+  const endpoints = Object.entries(forms).map(([path, POST]) => ({
+    path,
+    methods: { POST },
+    errors: 'page' as const,
+    passesOn: parts.login !== undefined,
+  }))
   return { endpoints: [authorization, ...endpoints], arrive, proceed, resume }
 
   async function authorize(params: Params, req: Request, res: Response): Promise<void> {
@@ -337,7 +342,10 @@ export function signInFlow(parts: Parts): SignInFlow {
     if (!session) return startAgain(visit)
     const { userId } = session
     if (userId !== interaction.steps?.userId) return startAgain(visit, { status: 400, notice: 'otherUser' })
-    if (form.get('action') !== 'accept') return void (await fail(visit, 'access_denied', DECLINED[step]))
+    if (form.get('action') !== 'accept') {
+      const declined = new OAuthError('access_denied', DECLINED[step])
+      return redirectError(parts, req, res, request, declined, true)
+    }
     const version = pages.terms(res)?.version
     if (step === 'approval') await consents.approve(approvalOf(request, userId))
     else if (version !== undefined) await consents.acceptTerms(userId, version)

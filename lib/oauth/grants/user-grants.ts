@@ -28,7 +28,7 @@ export function userGrants(parts: Parts): readonly Grant[] {
   async function authorizationCode(request: GrantRequest): Promise<TokenResponse> {
     const { client, params, jkt } = request
     const code = params.need('code')
-    const redirectUri = redirectUriOf(request)
+    const redirectUri = redirectUriOf(request, parts.isRealmNeeded)
     const record = await codes.find(code)
     // A request that does not prove ownership must not spend the code or revoke its tokens.
     const refuse = (reason: string) => invalidGrant('code').because(reason)
@@ -37,7 +37,8 @@ export function userGrants(parts: Parts): readonly Grant[] {
     if (authorization.clientId !== client.clientId) {
       throw refuse(`the code is that of ${shown(authorization.clientId)}, not of ${shown(client.clientId)}`)
     }
-    if (record.redirectUri !== redirectUri) {
+    // OAuth 2.1 §10.2: where PKCE proves the client, the parameter may be missing.
+    if (redirectUri === undefined ? !challenge : record.redirectUri !== redirectUri) {
       throw refuse(`redirect_uri ${shown(redirectUri)} is not that of the code, ${shown(record.redirectUri)}`)
     }
     if (!verifyPkce(params.get('code_verifier'), challenge)) {
@@ -139,12 +140,12 @@ export function userGrants(parts: Parts): readonly Grant[] {
 }
 
 /** Accepts `redirect_uri` in the URL too: one of the service's clients sends it there. */
-function redirectUriOf({ req, params }: GrantRequest): string {
+function redirectUriOf({ req, params }: GrantRequest, isNeeded: boolean): string | undefined {
   const query = queryOf(req)
   query.refuseRepeated(['redirect_uri'])
   const [inBody, inUrl] = [params.get('redirect_uri'), query.get('redirect_uri')]
   if (inBody !== undefined && inUrl !== undefined && inBody !== inUrl) {
     throw invalidRequest('The redirect_uri in the URL differs from the one in the body.')
   }
-  return inBody ?? inUrl ?? params.need('redirect_uri')
+  return inBody ?? inUrl ?? (isNeeded ? params.need('redirect_uri') : undefined)
 }

@@ -78,6 +78,8 @@ const LINK = /<a href="([^\s"<>]+)">([^<>]+)<\/a>/
 
 /** Renders the pages: plain HTML without scripts, which loads nothing but the logo. */
 export class PageRenderer {
+  /** `Cross-Origin-Opener-Policy` of the pages, and of the redirects between them. */
+  readonly openerPolicy: string
   readonly #settings: PageSettings
   readonly #css: string
   readonly #policy: string
@@ -86,6 +88,7 @@ export class PageRenderer {
 
   constructor(settings: PageSettings) {
     this.#settings = settings
+    this.openerPolicy = settings.openerPolicy
     this.#css = styleCss + settings.css
     const logo = settings.logo?.startsWith('https:') ? ` ${new URL(settings.logo).origin}` : ''
     const hash = createHash('sha256').update(this.#css).digest('base64')
@@ -271,7 +274,7 @@ ${fields}<div class="actions"><button class="primary">${texts.continue}</button>
     onward: readonly string[] | undefined,
     policy = this.#policy,
   ): void {
-    const { brand, logo, openerPolicy } = this.#settings
+    const { brand, logo } = this.#settings
     const page = { lang: texts.lang, isRtl: texts.dir === 'rtl', brand, logo }
     const [head, body] = layout(page, title, html`${heading(title, lead)}${main}`)
     const text = head.text + this.#css + body.text
@@ -281,7 +284,6 @@ ${fields}<div class="actions"><button class="primary">${texts.continue}</button>
     if (policy.includes("frame-ancestors 'none'")) res.setHeader('X-Frame-Options', 'DENY')
     res.setHeader('X-Content-Type-Options', 'nosniff')
     res.setHeader('Referrer-Policy', 'no-referrer')
-    if (openerPolicy !== 'unsafe-none') res.setHeader('Cross-Origin-Opener-Policy', openerPolicy)
     res.setHeader('Content-Type', 'text/html; charset=utf-8')
     res.setHeader('Content-Length', Buffer.byteLength(text))
     res.end(res.req.method === 'HEAD' ? undefined : text)

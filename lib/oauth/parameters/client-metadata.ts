@@ -36,7 +36,7 @@ export function readClientMetadata(members: JsonObject): ClientMetadata {
   const redirectUris = urisOf(body, 'redirect_uris')
   if (redirectUris.length === 0) throw invalidRedirectUri('The redirect_uris are missing.')
   const postLogoutUris = urisOf(body, 'post_logout_redirect_uris')
-  const scope = textOf(body, 'scope', 1_000)
+  const scope = textOf(body, 'scope', 7_000)
   const clientUri = textOf(body, 'client_uri', 2_000)
   const pushed = booleanOf(body, 'require_pushed_authorization_requests')
   const bound = booleanOf(body, 'dpop_bound_access_tokens')

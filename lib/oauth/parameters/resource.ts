@@ -14,9 +14,9 @@ export function audienceFor(requested: readonly string[], allowed: readonly stri
   throw new OAuthError('invalid_target', 'A requested resource is unknown or not allowed (RFC 8707).')
 }
 
-/** The slash that URL parsers add to an origin does not tell two resources apart. */
+/** A slash at the end does not tell two resources apart: URL parsers add one to an origin, and clients to a path. */
 function isSameResource(resource: string, audience: string): boolean {
   if (resource === audience) return true
   if (!URL.canParse(resource) || !URL.canParse(audience) || resource.includes('#')) return false
-  return new URL(resource).href === new URL(audience).href
+  return new URL(resource).href.replace(/\/$/, '') === new URL(audience).href.replace(/\/$/, '')
 }

@@ -8,6 +8,8 @@ import type { RecordKind, Records } from '../records/records'
 import { type Revocable, type RevocationRecords, isOfUser } from '../records/revocation-records'
 import { KIND_CLAIM } from '../../bearer/session/session'
 import { hashOf, newId, newSecret } from '../../http/secret'
+import { warnOnce } from '../../http/warn-once'
+import { AUTHORIZATION_CLAIMS } from '../identity-scopes'
 import { type JwtKind, signedJwt, verifiedPayload } from '../keys/signed-jwt'
 
 /** Marks an unauthenticated session for `requireBearer()`. */
@@ -15,6 +17,8 @@ const UNAUTHENTICATED_CLAIMS = { [KIND_CLAIM]: 'unauthenticated' } as const
 
 /** RFC 9068. Node takes 16 KiB of header fields, and a request has others. */
 const ACCESS_TOKEN: JwtKind = { typ: 'at+jwt', longest: 12_288 }
+/** Claims of so many characters fit into a token with its header and an RSA signature of 4,096 bits. */
+const LONGEST_CLAIMS = 8_400
 
 /** Begins opaque tokens of unauthenticated sessions, which are one character longer than others. */
 const UNAUTHENTICATED_PREFIX = 'u'
@@ -126,7 +130,7 @@ export class AccessTokens {
       await this.records.set(recordKindOf(token), hashOf(token), claims, idleMs)
       return { token, expiresInSec: lifetimeSec }
     }
-    return { token: await signedJwt(ACCESS_TOKEN, claims, this.keyring.current()), expiresInSec: lifetimeSec }
+    return { token: await this.jwtOf(claims), expiresInSec: lifetimeSec }
   }
 
   /** An active token: this server issued it, it has not expired, is not revoked, and its user still exists. */
@@ -143,6 +147,20 @@ export class AccessTokens {
   async isOver(claims: Revocable): Promise<boolean> {
     if (await this.revocations.isRevoked(claims)) return true
     return isOfUser(claims) && !(await this.users.find(claims.sub))
+  }
+
+  /** A user's groups that make the token too long are left out: the API asks userinfo for them. */
+  private async jwtOf(claims: AccessTokenClaims): Promise<string> {
+    const key = this.keyring.current()
+    const long = AUTHORIZATION_CLAIMS.filter((name) => name in claims)
+    if (long.length === 0 || JSON.stringify(claims).length < LONGEST_CLAIMS) return signedJwt(ACCESS_TOKEN, claims, key)
+    const names = long.join(', ')
+    warnOnce(
+      'TOLLGATE_LONG_TOKEN',
+      `an access token would be longer than ${ACCESS_TOKEN.longest} characters: it has no ${names}; userinfo has them`,
+    )
+    const short = Object.fromEntries(Object.entries(claims).filter(([name]) => !long.includes(name)))
+    return signedJwt(ACCESS_TOKEN, short, key)
   }
 
   private ofJwt(token: string): AccessTokenClaims | undefined {
