@@ -222,11 +222,51 @@ describe('an interaction', () => {
     assert.notEqual((await signIn(agent, two.url)).params.get('code'), null)
   })
 
+  it('begins for a user elsewhere while ten /56 of one /48 begin as many as they may', async (t) => {
+    const memory = memoryOAuthStore()
+    const store: OAuthStore = { ...memory, count: (key, by, ms, stranger) => memory.count(key, 20 * by, ms, stranger) }
+    const { issuer, app } = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }] })
+    app.set('trust proxy', 1)
+    const begin = async (address: string) => {
+      const url = `${issuer}/authorization?${new URLSearchParams({ ...request() }).toString()}`
+      return (await fetch(url, { redirect: 'manual', headers: { 'x-forwarded-for': address } })).status
+    }
+    const flood = new Map<number, number>()
+    for (let i = 0; i < 300; i++) {
+      const status = await begin(`2001:db8:77:${(i % 10) + 1}00::1`)
+      flood.set(status, (flood.get(status) ?? 0) + 1)
+    }
+    assert.deepEqual(Object.fromEntries(flood), { 303: 75, 429: 225 }) // each counts as 20: a quarter of 6,000
+    for (const address of ['203.0.113.5', '2001:db9::1', '192.0.2.1']) assert.equal(await begin(address), 303)
+  })
+
+  it('tells the page of at most 20 languages and strengths, and keeps the request once', async (t) => {
+    const memory = memoryOAuthStore()
+    let kept = 0
+    const store: OAuthStore = { ...memory, set: (...args) => ((kept = args[1].length), memory.set(...args)) }
+    const { begin, origin } = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }] })
+    for (const more of [
+      { ui_locales: 'a '.repeat(5_000) },
+      { ui_locales: 'de-AT '.repeat(2_000), acr_values: 'x '.repeat(1_000) },
+      { state: '\u20ac'.repeat(1_000) },
+    ]) {
+      const agent = new UserAgent(origin)
+      const { url } = await begin(more, agent)
+      assert.ok(kept < 17_000, `${kept}`)
+      const { uiLocales, acrValues } = (await told(agent, url)) as { uiLocales: string[]; acrValues: string[] }
+      assert.ok(uiLocales.length <= 20 && acrValues.length <= 20 && uiLocales.every((tag) => tag === 'de-AT'))
+    }
+  })
+
   it('keeps to the limits of strangers, each app for itself', async (t) => {
     const store = memoryOAuthStore()
     const { issuer } = await started(t, { store, signingKeys: [{ key: SIGNING_KEY }] })
-    await new Records(store, issuer).count('attempts', `interaction.${hashOf('web')}.all`, 6_000, 60_000)
+    const begun = (id: string, by: number) =>
+      new Records(store, issuer).count('attempts', `interaction.${hashOf('web')}.${id}`, by, 60_000)
+    await begun('all', 6_000)
     const agent = new UserAgent(issuer)
+    assert.equal((await agent.authorize(issuer, request())).status, 303, 'others have used up the total')
+    await begun(`block.${hashOf('127.0.0.0/16')}`, 60)
     assert.equal((await agent.authorize(issuer, request())).status, 429)
     const spa = { client_id: 'spa', redirect_uri: 'https://spa.test/cb' }
     assert.equal((await agent.authorize(issuer, request(spa))).status, 303)

@@ -6,6 +6,8 @@ import { hashOf, newSecret } from '../../http/secret'
 import { hostOf } from '../directories/redirect-uri'
 import { textOf } from '../directories/rows'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error'
+import { requestedLocales } from '../pages/page-texts'
+import { acrValuesOf } from '../parameters/authorization-request'
 import { Params } from '../parameters/params'
 import type { LoginRefusal, User } from '../directories/user'
 import type { Uses } from '../parts'
@@ -66,8 +68,8 @@ interface Kept {
   readonly interaction: Interaction
   /** The hash of the browser's secret. */
   readonly browser: string
-  /** What the app's page is told. */
-  readonly told: Omit<SignInInteraction, 'userId'>
+  /** What the app's page is told, but for the lists that the request's own parameters have. */
+  readonly told: Omit<SignInInteraction, 'userId' | 'acrValues' | 'uiLocales'>
 }
 
 /** An interaction that the request's browser began. */
@@ -91,15 +93,14 @@ export async function sendToOwnPage(
   parts: Uses<'cookies' | 'login' | 'records'>,
   { req, res, interaction, request }: Visit,
 ): Promise<void> {
-  const { client, redirectUri, scope, uiLocales, acrValues = [], maxAgeSec, prompt } = request
+  const { client, redirectUri, scope, maxAgeSec, prompt } = request
   const { clientId, name, isStranger, source } = client
   await limitStrangers(parts.records, req, { ...LIMITS, app: isStranger ? 'strangers' : clientId })
   const id = newSecret()
   const told = {
     client: { id: clientId, name, host: source ?? hostOf(redirectUri) },
-    ...{ scope, acrValues, maxAgeSec, prompt: [...prompt] },
+    ...{ scope, maxAgeSec, prompt: [...prompt] },
     loginHint: request.loginHint === '' ? undefined : request.loginHint,
-    uiLocales: uiLocales?.split(' ').filter(Boolean) ?? [],
   }
   const kept: Kept = { interaction, told, browser: hashOf(browserOf(parts, req, res)) }
   await parts.records.set('interaction', hashOf(id), kept, PAGE_LIFETIME_MS)
@@ -146,7 +147,13 @@ export function ownPage(parts: Parts, flow: SignInFlow): OwnPage {
     const kept = (await find(req, id))?.kept
     if (!kept) return undefined
     const session = await parts.sessionOf(req)
-    return { ...kept.told, ...(session && { userId: session.userId }) }
+    const params = Params.of(kept.interaction.params)
+    return {
+      ...kept.told,
+      acrValues: acrValuesOf(params) ?? [],
+      uiLocales: requestedLocales(params.get('ui_locales')),
+      ...(session && { userId: session.userId }),
+    }
   }
 
   async function authenticate(req: Request, username: unknown, password: unknown, id?: string) {

@@ -2,6 +2,8 @@ import { answeredAtOnce } from '../../http/callback'
 import { usageError } from '../../http/help'
 import { ENGLISH, type PageTexts } from './texts'
 
+/** Languages of a request that are read, and the characters of one: RFC 5646 §4.4.1 says that 35 are enough. */
+const [MOST_LOCALES, LONGEST_LOCALE] = [20, 35]
 /** Characters of `Accept-Language` that are read. */
 const LONGEST_FIELD = 1_000
 /** Languages that are written from right to left. */
@@ -49,11 +51,11 @@ export function acceptedLocales(field: string | undefined): readonly string[] {
     .map(({ tag }) => tag)
 }
 
-/** The languages of `ui_locales` (OIDC Core §3.1.2.1), in its order. */
+/** The languages of `ui_locales` (OIDC Core §3.1.2.1), in its order: at most 20. What is no language tag is left out. */
 export function requestedLocales(locales: string | undefined): readonly string[] {
-  return locales?.split(' ').filter(isLocale) ?? []
+  return locales?.split(' ').filter(isLocale).slice(0, MOST_LOCALES) ?? []
 }
 
 function isLocale(tag: string): boolean {
-  return /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(tag)
+  return tag.length <= LONGEST_LOCALE && /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(tag)
 }

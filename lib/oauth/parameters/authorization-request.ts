@@ -153,9 +153,18 @@ export function readAuthorizationRequest(
     audience: resources.length === 0 ? undefined : audienceFor(resources, client.audiences ?? audience),
     dpopJkt: dpopJktOf(params.get('dpop_jkt')),
     uiLocales: params.get('ui_locales'),
-    acrValues: claims.acrValues ?? params.get('acr_values')?.split(' ').filter(Boolean),
+    acrValues: acrValuesOf(params, claims),
     isAcrEssential: claims.isAcrEssential,
   }
+}
+
+/** Entries of a list that are read. */
+const MOST_LISTED = 20
+
+/** The strengths of login that a request asks for, best first: at most 20. */
+export function acrValuesOf(params: Params, claims = readClaimsRequest(params.get('claims'), [], undefined)) {
+  const asked = claims.acrValues ?? params.get('acr_values')?.split(' ').filter(Boolean)
+  return asked?.slice(0, MOST_LISTED)
 }
 
 function responseTypeOf(params: Params, client: KnownClient): ResponseType {

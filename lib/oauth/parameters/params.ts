@@ -1,3 +1,4 @@
+import { narrowJson } from '../../http/json'
 import { type OAuthError, invalidRequest } from '../oauth-error'
 
 /** Parameters as received: `{ client_id: 'web', resource: ['https://a.test', 'https://b.test'] }`. */
@@ -71,10 +72,10 @@ export class Params {
     }
   }
 
-  /** @throws {OAuthError} invalid_request if the values of these parameters, as JSON, are longer than `mostBytes` */
+  /** @throws {OAuthError} invalid_request if the values of these parameters, as they are stored, are longer than `mostBytes` */
   refuseLonger(names: Iterable<string>, mostBytes: number): void {
     const values = [...names].map((name) => this.#values.get(name) ?? '')
-    if (Buffer.byteLength(JSON.stringify(values)) > mostBytes)
+    if (narrowJson(values).length > mostBytes)
       throw invalidRequest(`The parameters are longer than ${mostBytes} bytes.`)
   }
 

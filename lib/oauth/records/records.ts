@@ -1,4 +1,5 @@
 import { storeError } from '../../http/help'
+import { narrowJson } from '../../http/json'
 import { shown, shownNames } from '../../http/options'
 import { hashOf } from '../../http/secret'
 import { UNKNOWN_NETWORK, blockOf } from '../../http/request/network'
@@ -53,7 +54,7 @@ export class Records {
 
   /** @param isStrangers whether anybody can cause the record. Default: that of the kind */
   set(kind: RecordKind, id: string, value: unknown, ttlMs: number, isStrangers = SHARES[kind] === 'strangers') {
-    return this.store.set(this.key(kind, id), recordText(value), ttlMs, strangerOf(isStrangers))
+    return this.store.set(this.key(kind, id), narrowJson(value), ttlMs, strangerOf(isStrangers))
   }
 
   async get<T>(kind: RecordKind, id: string, idleMs?: number): Promise<T | undefined> {
@@ -88,12 +89,6 @@ export class Records {
 /** The block of the request that causes the record, where anybody can cause it. */
 function strangerOf(isStrangers: boolean): string | undefined {
   return isStrangers ? blockOf(requestNetwork.getStore() ?? UNKNOWN_NETWORK) : undefined
-}
-
-/** A value as it is stored: as JSON, with one byte for each character in memory. */
-export function recordText(value: unknown): string {
-  const escape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return JSON.stringify(value).replace(/[^\0-\xff]/g, escape)
 }
 
 /** A short name of an issuer, for keys and cookies: 48 bits of its hash. */

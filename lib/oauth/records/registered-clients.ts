@@ -1,6 +1,8 @@
+import { narrowJson } from '../../http/json'
 import { hashOf } from '../../http/secret'
 import type { Client } from '../directories/client'
 import type { ClientMetadata } from '../parameters/client-metadata'
+import { OAuthError } from '../oauth-error'
 import type { Records } from './records'
 
 /** An app that registered itself (RFC 7591). */
@@ -16,6 +18,14 @@ export interface RegisteredClient {
   readonly issuedAtSec: number
   /** Whether a user has signed in to it. */
   readonly isUsed?: boolean | undefined
+}
+
+/** Bytes of a registration as it is kept. */
+const LONGEST_REGISTRATION = 8_192
+
+/** A registration as it is kept: what the metadata say stands there once. */
+type Kept = Omit<RegisteredClient, 'client'> & {
+  readonly client: Omit<Client, 'name' | 'redirectUris' | 'postLogoutRedirectUris'>
 }
 
 /** Prefix of the app keys of self-registered apps. */
@@ -41,9 +51,15 @@ export class RegisteredClients {
     return /^dyn-[\w-]{36}$/.test(clientId)
   }
 
+  /** @throws {OAuthError} invalid_client_metadata if it is longer than 8 KiB */
   async save(registered: RegisteredClient): Promise<void> {
     const { client } = registered
-    await this.records.set('client', client.clientId, registered, this.lifetimeMs)
+    const kept = keptOf(registered)
+    if (narrowJson(kept).length > LONGEST_REGISTRATION) {
+      const message = `The registration is longer than ${LONGEST_REGISTRATION} bytes.`
+      throw new OAuthError('invalid_client_metadata', message)
+    }
+    await this.records.set('client', client.clientId, kept, this.lifetimeMs)
     if (client.secretHash === undefined) {
       await this.records.set('client', sameAs(registered), client.clientId, this.lifetimeMs)
     }
@@ -51,7 +67,8 @@ export class RegisteredClients {
 
   async find(clientId: string): Promise<RegisteredClient | undefined> {
     if (!RegisteredClients.isRegistered(clientId)) return undefined
-    return this.records.get<RegisteredClient>('client', clientId)
+    const kept = await this.records.get<Kept>('client', clientId)
+    return kept && registeredOf(kept)
   }
 
   /** The registration of the same public app, with the same rights. A secret is issued once, so others have none. */
@@ -69,8 +86,8 @@ export class RegisteredClients {
   /** Makes the registration last: the app gets tokens of a user. Does nothing for an app of the directory. */
   async renew(clientId: string): Promise<void> {
     if (!RegisteredClients.isRegistered(clientId)) return
-    const registered = await this.records.get<RegisteredClient>('client', clientId, this.lifetimeMs)
-    if (registered && !registered.isUsed) await this.save({ ...registered, isUsed: true })
+    const kept = await this.records.get<Kept>('client', clientId, this.lifetimeMs)
+    if (kept && !kept.isUsed) await this.save({ ...registeredOf(kept), isUsed: true })
   }
 
   async remove(clientId: string): Promise<void> {
@@ -78,6 +95,23 @@ export class RegisteredClients {
   }
 }
 
+function keptOf({ client, ...registered }: RegisteredClient): Kept {
+  return { ...registered, client: withoutMetadata(client) }
+}
+
+function withoutMetadata({ name: _name, redirectUris: _uris, postLogoutRedirectUris: _others, ...own }: Client) {
+  return own
+}
+
+function registeredOf({ client, metadata, ...kept }: Kept): RegisteredClient {
+  const {
+    client_name: name,
+    redirect_uris: redirectUris,
+    post_logout_redirect_uris: postLogoutRedirectUris = [],
+  } = metadata
+  return { ...kept, metadata, client: { ...client, name, redirectUris, postLogoutRedirectUris } }
+}
+
 function sameAs({ client, metadata }: RegisteredClient): string {
-  return hashOf(JSON.stringify([{ ...client, clientId: '' }, metadata]))
+  return hashOf(JSON.stringify([{ ...withoutMetadata(client), clientId: '' }, metadata]))
 }
