@@ -39,7 +39,6 @@ async function lua(admin: Redis, store: ThrottleStore): Promise<void> {
   await until(() => server.beat().catch(() => undefined))
   const starts = Date.now() * 1_000 - 10_000_000
   const terms = {
-    number: 1,
     starts,
     ends: starts + 86_400_000_000,
     limit: 1e12,

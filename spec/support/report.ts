@@ -1,22 +1,31 @@
 import type { Report } from '../../lib/throttle/budget/report'
 
+/** A report's figures, and what is its account's, beside each other. */
+export interface Reported extends Partial<Omit<Report, 'account'>> {
+  readonly id?: string
+  readonly subject?: string
+  readonly policy?: string
+  readonly phase?: number
+  readonly starts?: number
+  readonly carries?: boolean
+}
+
 /** A process's first report, with nothing used or asked for, in a window of a minute that began ten seconds ago. */
-export function reportFor(more: Partial<Report> = {}): Report {
-  const starts = more.starts ?? Date.now() * 1_000 - 10_000_000
+export function reportFor({
+  id = 's',
+  subject = '',
+  policy = 'default',
+  phase = 0,
+  starts = Date.now() * 1_000 - 10_000_000,
+  carries = false,
+  ...more
+}: Reported = {}): Report {
+  const { ends = starts + 60_000_000 } = more
+  const terms = { policy, windowUs: ends - starts, carryOvershoot: carries }
   return {
-    ...{
-      policy: 'default',
-      id: 's',
-      number: 1,
-      starts,
-      ends: starts + 60_000_000,
-      seq: 1,
-      stored: 0,
-      hasNews: false,
-      clears: false,
-    },
+    ...{ account: { subject, id, phase, stored: 0, terms }, ends, seq: 1, past: 'known' },
     ...{ used: 0, held: 0, running: 0, excused: 0, unseen: 0, strain: 100, carried: 0, lasts: 0 },
-    ...{ want: 0, count: 0, unit: 0, wish: 0, wishPlaces: 0, limit: 1_000_000, concurrency: 32, carries: false },
+    ...{ want: 0, count: 0, unit: 0, wish: 0, wishPlaces: 0, limit: 1_000_000, concurrency: 32 },
     ...more,
   }
 }

@@ -123,7 +123,7 @@ describe('Budgets over a store', () => {
     clock.advance(GRANT_US / 1_000)
     assert.equal(other({ seq: 1, ...most }).figures?.granted, 0, 'it may still start requests from its grant')
     clock.advance((LEASE_US - GRANT_US) / 1_000 + 100)
-    assert.equal(other({ seq: 2, stored: 1, ...most }).figures?.granted, LIMIT_US - 10_000)
+    assert.equal(other({ seq: 2, ...most }).figures?.granted, LIMIT_US - 10_000)
   })
 
   it('lets in who waits as soon as a request ends, without a tick', async () => {
@@ -189,7 +189,7 @@ describe('Budgets over a store', () => {
   it('tells at a tick that a request was written off, and a reset', async () => {
     const { ask, start, settle, budgets, now, other } = budgetsOf()
     await settle()
-    other({ strain: 400, hasNews: true })
+    other({ strain: 400, past: 'news' })
     const asked = ask(LIMIT_US / 2)
     await settle()
     budgets.writeOff(start(asked).hold, now())
@@ -445,7 +445,6 @@ describe('Budgets over a store', () => {
     for (let i = 0; i < 40 && given() === undefined; i++) await t.settle(25)
     t.server.losesAnswers = false
     for (let i = 0; i < 40; i++) await t.settle(25)
-    assert.equal(given()?.stored, 0)
     assert.deepEqual(await closed(t, given()), [20_000, 20_000])
   })
 
@@ -665,7 +664,7 @@ describe('Budgets whose store does not answer', () => {
 
   it('reports time that was charged meanwhile when the store answers again', async () => {
     const { budgets, server, settle, now } = await cutOff()
-    const told = () => server.reports.filter(({ subject }) => subject === 'charged').map(({ used }) => used)
+    const told = () => server.reports.filter(({ account }) => account.subject === 'charged').map(({ used }) => used)
     const asked = new SpecRequest(budgets, 'charged', now())
     asked.start(now()).finish(now())
     void budgets.charge(asked.hold, LIMIT_US)

@@ -5,7 +5,7 @@ import type { Answer, Report } from '../../lib/throttle/budget/report'
 import { Budgets } from '../../lib/throttle/budgets'
 import { SharedStore } from '../../lib/throttle/store/shared-store'
 import type { AccountStore } from '../../lib/throttle/store/store'
-import { reportFor } from '../support/report'
+import { type Reported, reportFor } from '../support/report'
 import { StoreModel } from './simulation/model'
 import { SpecRequest } from './spec-request'
 
@@ -73,9 +73,9 @@ export function budgetsOf({ isShared = true, living = 1 } = {}) {
     for (let passed = 0; passed < left; passed += 25) await settle(Math.min(25, left - passed))
   }
   /** Another process reports. */
-  const other = (more: Partial<Report>) => {
-    const { id, number, start: starts, end: ends } = budgets.account('ada', now())
-    const figures = reportFor({ id, number, starts, ends, limit: LIMIT_US, ...more })
+  const other = (more: Reported) => {
+    const { id, phase, start: starts, end: ends } = budgets.account('ada', now())
+    const figures = reportFor({ id, phase, starts, ends, limit: LIMIT_US, ...more })
     return server.model.report('other', figures, time())
   }
   return { clock, budgets, server, settle, nearEnd, ask, start, now, other, stall: (ms: number) => (stalledMs += ms) }

@@ -498,14 +498,9 @@ class AccountState {
     const wish = hotUs === 0 && terms.grantAhead ? this.#standingUs(now) : hotUs
     this.grant.isStanding = hotUs === 0 && wish > 0
     const report: Report = {
-      policy: terms.policy,
-      subject: this.subject,
-      id: this.id,
-      number: this.number,
-      starts: this.start,
+      account: this,
       ends: this.end,
       seq,
-      stored: this.stored,
       used: own.usedUs(now),
       held: own.pricedUs(now),
       running: own.live,
@@ -513,9 +508,7 @@ class AccountState {
       unseen: own.unseenUs,
       strain: this.strain,
       carried: this.carriedUs,
-      hasNews: this.hasNews,
-      clears: this.isCleared,
-      carries: terms.carryOvershoot,
+      past: this.isCleared ? 'cleared' : this.hasNews ? 'news' : 'known',
       lasts,
       want,
       count: first === undefined && asks !== undefined ? 1 : this.waiting,
@@ -562,7 +555,7 @@ class AccountState {
     if (this.sent !== report) return false
     this.sent = undefined
     this.enter(now)
-    if (report.number !== this.number) return false
+    if (report.ends !== this.end) return false
     if (answer.status === 'written') {
       this.#hear(report, answer, answer.figures as AnswerFigures, now)
       return true
@@ -575,7 +568,7 @@ class AccountState {
   #hear(report: Report, { found }: Answer, figures: AnswerFigures, now: number): void {
     const { grant, others, own, sentAt, told } = this
     const { granted, count, ahead, places } = figures
-    this.stored = found < report.stored ? 0 : report.seq // it was lost there: the next report names the subject again
+    this.stored = found < this.stored ? 0 : report.seq // it was lost there: the next report names the subject again
     others.used = figures.used
     others.held = figures.held
     others.ahead = figures.aheadOfOthers
@@ -584,7 +577,7 @@ class AccountState {
     others.unseen = figures.unseen
     this.heardAt = sentAt
     this.hasNews = false
-    if (report.clears) this.isCleared = false
+    if (report.past === 'cleared') this.isCleared = false
     if (!this.isCleared) {
       this.strain = figures.strain
       this.carriedUs = figures.carried

@@ -9,26 +9,36 @@ export const PARKED_US = 2_000_000
 /** The store counts a hold for so long after it should have ended: two ticks. */
 export const GRACE_US = 250_000
 
+/** What is the same in all reports of an account. */
+export interface ReportedAccount {
+  /** Who pays, in readable text. The store keeps it only where it was told to. */
+  readonly subject: string
+  /** The subject's hash, which names it in the store. */
+  readonly id: string
+  /** Where its windows begin, in µs. */
+  readonly phase: number
+  /** The `seq` of its last report that was answered in this window, a count; 0 for none. */
+  readonly stored: number
+  readonly terms: {
+    /** The window's name. */
+    readonly policy: string
+    readonly windowUs: number
+    /** What is used beyond the limit is the next window's first use. */
+    readonly carryOvershoot: boolean
+  }
+}
+
 /**
  * One process's figures in one subject's window, and what it asks for. All figures are absolute: a report may be lost,
  * late or repeated. A report gives up what the process was granted ahead before. Whole microseconds where nothing else is
  * said.
  */
 export interface Report {
-  /** The window's name. */
-  readonly policy: string
-  /** Who pays, in readable text. The store keeps it only where it was told to. */
-  readonly subject?: string
-  /** The subject's hash, which names it in the store, and the window's number. */
-  readonly id: string
-  readonly number: number
-  /** When the window starts and ends, by the server's clock. */
-  readonly starts: number
+  readonly account: ReportedAccount
+  /** When the window ends, in µs since 1970 by the server's clock. */
   readonly ends: number
   /** A count: a later report of this process has a higher one. */
   readonly seq: number
-  /** The `seq` of the last report that was answered in this window; 0 for none. */
-  readonly stored: number
   /** Time that its requests used. */
   readonly used: number
   /** What is left of the prices of its running requests. */
@@ -43,12 +53,11 @@ export interface Report {
   readonly strain: number
   /** Overshoot of the last window that counts in this one. */
   readonly carried: number
-  /** When the last window ended, the store had not heard all of this process: strain and carried may be more than it knows. */
-  readonly hasNews: boolean
-  /** Strain and debt are taken back: `reset()`. */
-  readonly clears: boolean
-  /** What is used beyond the limit is the next window's first use. */
-  readonly carries: boolean
+  /**
+   * `known`: the record knows strain and debt best. `news`: when the last window ended, the store had not heard all of this
+   * process, so they may be more than the record says. `cleared`: they are taken back by `reset()`.
+   */
+  readonly past: 'known' | 'news' | 'cleared'
   /** In how many µs the last of its running requests should have ended. */
   readonly lasts: number
   /** What its waiting requests need together, and how many they are. */

@@ -93,9 +93,11 @@ export function packReports(reports: readonly Report[]): Buffer {
 
 /** A list: to look each figure up by its name takes several times as long. */
 function figuresOf(report: Report): number[] {
-  const { starts, ends, seq, used, held, running, excused, unseen, strain, carried } = report
+  const { account, ends, seq, used, held, running, excused, unseen, strain, carried, past } = report
   const { lasts, want, count, unit, wish, wishPlaces, limit, concurrency } = report
-  const flags = Number(report.carries) + 2 * Number(report.clears) + 4 * Number(report.hasNews)
+  const { windowUs, carryOvershoot } = account.terms
+  const starts = ends - windowUs
+  const flags = Number(carryOvershoot) + 2 * Number(past === 'cleared') + 4 * Number(past === 'news')
   // prettier-ignore
   return [
     starts, ends, seq, flags, used, held, running, excused, unseen,

@@ -45,7 +45,7 @@ export abstract class RedisServer implements StoreServer {
 
   async report(process: string, reports: readonly Report[]): Promise<readonly Answer[]> {
     const { prefix, names } = this.keys
-    const keys = reports.map(({ policy, id, starts, ends }) => windowKey(prefix, id, ends - starts, policy))
+    const keys = reports.map(({ account: { id, terms } }) => windowKey(prefix, id, terms.windowUs, terms.policy))
     let packed: Buffer
     try {
       packed = packReports(reports)
@@ -96,7 +96,7 @@ export class OnlyRedisServer extends RedisServer {
 
 /** For each report the name to keep: until the first of a window was answered, as after a loss of data. */
 function namesIn(reports: readonly Report[]): string[] {
-  return reports.map(({ stored, subject = '' }) => (stored === 0 ? shortName(subject) : ''))
+  return reports.map(({ account }) => (account.stored === 0 ? shortName(account.subject) : ''))
 }
 
 /** What looks like one server is several, and shares the keys out among them. */

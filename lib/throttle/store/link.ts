@@ -242,7 +242,7 @@ export class Link implements Server {
     }
     if (channels.synced.hasSubscribers) {
       const latencyMs = (now - sentAt) / 1_000
-      for (const window of new Set(reports.map(({ policy }) => policy)))
+      for (const window of new Set(accounts.map(({ terms }) => terms.policy)))
         channels.synced.publish({ window, latencyMs } satisfies SyncedMessage)
     }
     for (let i = 0; i < answers.length; i++) {
@@ -251,7 +251,7 @@ export class Link implements Server {
       // Late answers count as well: totals move with every report that was written.
       if (figures?.before !== undefined) account.terms.total?.(report.ends, figures.before, figures.used + report.used)
       if (account.server.isMemory) continue // its policy was closed
-      if (status === 'unreadable') this.#news.unreadable(report.policy, answer.cause)
+      if (status === 'unreadable') this.#news.unreadable(account.terms.policy, answer.cause)
       this.#take(account, report, answer, now)
     }
     this.#next()

@@ -5,9 +5,10 @@ import { syncLua } from '../../../lib/throttle/redis/assets'
 import { packReports, parseField, readAnswers } from '../../../lib/throttle/redis/record'
 import { GRACE_US, LEASE_US, TICK_US } from '../../../lib/throttle/budget/report'
 import type { Report } from '../../../lib/throttle/budget/report'
+import { type Reported, reportFor } from '../../support/report'
 import { redisOfSuite } from '../../support/redis'
 import { until } from '../../support/until'
-import { type Hash, StoreModel } from '../simulation/model'
+import { type Hash, StoreModel, numberOf } from '../simulation/model'
 import { Random } from '../simulation/random'
 import { insideOf } from '../../../lib/throttle/store/store'
 
@@ -15,23 +16,7 @@ const WINDOW_US = 3_000_000
 /** As lib/throttle/redis/redis-server.ts passes them. */
 const TERMS = [LEASE_US, GRACE_US, GRACE_US + TICK_US]
 
-const REPORT: Report = {
-  ...{
-    policy: 'bench',
-    id: 'id',
-    number: 0,
-    starts: 0,
-    ends: 2 ** 52,
-    seq: 1,
-    stored: 0,
-    hasNews: false,
-    clears: false,
-    used: 0,
-    held: 0,
-  },
-  ...{ running: 0, excused: 0, unseen: 0, strain: 100, carried: 0, lasts: 0, want: 0, count: 0, unit: 0 },
-  ...{ wish: 0, wishPlaces: 0, limit: 1_000_000, concurrency: 32, carries: false },
-}
+const reportOf = (more: Reported) => reportFor({ policy: 'bench', id: 'id', starts: 0, ends: 2 ** 52, ...more })
 
 /** Random reports of some processes: most as a process sends them, some old, closing, or of a store that lost its data. */
 class Reports {
@@ -55,31 +40,21 @@ class Reports {
     const number = Math.floor(this.time / WINDOW_US) + (r.chance(0.03) ? r.int(-1, 1) : 0)
     const seq = (this.#seqs.get(id + process) ?? 0) + 1
     this.#seqs.set(id + process, seq)
-    const found = this.model.hash(id, number)?.fields.get(process)?.seq ?? 0
     const figures = {
       used: r.chance(0.03) ? -r.int(0, 500_000) : r.int(0, r.chance(0.1) ? 400_000 : 60_000),
       excused: r.int(0, 90_000),
       unseen: r.chance(0.2) ? r.int(-300_000, 300_000) : 0,
     }
     const terms = { strain: 100 + (r.chance(0.3) ? r.int(0, 500) : 0), carried: r.chance(0.2) ? r.int(0, 200_000) : 0 }
-    return {
-      ...{
-        policy: 'bench',
-        id,
-        number,
-        starts: number * WINDOW_US,
-        ends: (number + 1) * WINDOW_US,
-        ...figures,
-        ...terms,
-      },
-      seq: Math.max(1, seq - (r.chance(0.08) ? r.int(1, 3) : 0)),
-      stored: r.chance(0.85) ? found : r.int(0, 3),
-      hasNews: r.chance(0.4),
-      clears: r.chance(0.05),
+    const seqs = { seq: Math.max(1, seq - (r.chance(0.08) ? r.int(1, 3) : 0)) }
+    const [hasNews, clears] = [r.chance(0.4), r.chance(0.05)]
+    return reportFor({
+      ...{ policy: 'bench', id, starts: number * WINDOW_US, ends: (number + 1) * WINDOW_US },
+      ...{ ...figures, ...terms, ...seqs, past: clears ? 'cleared' : hasNews ? 'news' : 'known' },
       limit: r.pick([500_000, 1_000_000]),
       carries: r.chance(0.5),
       ...this.#asked(),
-    }
+    })
   }
 
   #asked() {
@@ -121,12 +96,12 @@ describe('sync.lua', () => {
   const timed = syncLua
     .replace("local clock = call('TIME')\n", '')
     .replace('local time = clock[1] * 1000000 + clock[2]', 'local time = tonumber(ARGV[#ARGV])')
-  const keyOf = ({ id }: Report) => `${id}:0`
+  const keyOf = ({ account }: Report) => `${account.id}:0`
 
   async function report(process: string, reports: readonly Report[], time?: number) {
     const keys = reports.map(keyOf)
     // As long as a process's field, of which none is.
-    const names = reports.map(({ id, stored }) => (stored === 0 ? id.padStart(47) : ''))
+    const names = reports.map(({ account }) => account.id.padStart(47))
     const args = [process, packReports(reports), ...TERMS, ...names, ...(time === undefined ? [] : [time])]
     return readAnswers(keys, await own.redis.callBuffer('eval', time ? timed : syncLua, keys.length, ...keys, ...args))
   }
@@ -158,8 +133,8 @@ describe('sync.lua', () => {
       const reports = Array.from({ length: r.chance(0.6) ? 1 : r.int(2, 4) }, () => random.next(process))
       // A record that has expired is gone, also where the report is for a window that has closed.
       for (const each of reports) {
-        if ((model.hashes.get(each.id)?.lives ?? Infinity) > random.time) continue
-        model.hashes.delete(each.id)
+        if ((model.hashes.get(each.account.id)?.lives ?? Infinity) > random.time) continue
+        model.hashes.delete(each.account.id)
         await own.redis.del(keyOf(each))
       }
       const expected = reports.map((each) => model.report(process, each, random.time))
@@ -167,11 +142,11 @@ describe('sync.lua', () => {
       assert.deepEqual(answers, expected, `seed ${seed}, step ${i}: ${JSON.stringify(reports)}`)
       reports.forEach((each, n) => random.saw(each, expected[n] as (typeof expected)[number]))
       const last = reports.at(-1) as Report
-      const hash = model.hash(last.id, last.number)
+      const hash = model.hash(last.account.id, numberOf(last))
       if (hash === undefined) continue
       // A key or a field is lost now and then; the model loses them, too.
       if (r.chance(0.01)) {
-        model.hashes.delete(last.id)
+        model.hashes.delete(last.account.id)
         await own.redis.del(keyOf(last))
       } else if (r.chance(0.01)) {
         hash.fields.delete(process)
@@ -183,10 +158,7 @@ describe('sync.lua', () => {
   })
 
   it('takes reports together as one after the other, and keeps each apart', async () => {
-    const both = [
-      { ...REPORT, id: 'one', used: 5 },
-      { ...REPORT, id: 'other', used: 7, seq: 2 },
-    ]
+    const both = [reportOf({ id: 'one', used: 5 }), reportOf({ id: 'other', used: 7, seq: 2 })]
     await report('p1', both)
     const [one, other] = await report('p2', both)
     assert.deepEqual([one?.figures?.used, other?.figures?.used], [5, 7])
@@ -194,12 +166,12 @@ describe('sync.lua', () => {
 
   it("keeps a key until its window's end", async () => {
     const ends = (Date.now() + 60_000) * 1_000
-    await report('p1', [{ ...REPORT, id: 'expiry', ends, held: 5, running: 1, wish: 9, wishPlaces: 2 }])
+    await report('p1', [reportOf({ id: 'expiry', ends, held: 5, running: 1, wish: 9, wishPlaces: 2 })])
     assert.equal(await own.redis.pexpiretime('expiry:0'), Math.trunc(ends / 1_000))
   })
 
   it('refuses what is no command, and writes nothing, of what is beside it neither', async () => {
-    const good = packReports([REPORT])
+    const good = packReports([reportOf({})])
     for (const bad of ['', '{}', good.subarray(8), good.subarray(0, -1)]) {
       const commands = Buffer.concat([good, Buffer.from(bad)])
       await assert.rejects(own.redis.eval(syncLua, 2, 'good', 'bad', 'p1', commands, ...TERMS), /ERR sync/)
@@ -213,11 +185,11 @@ describe('sync.lua', () => {
   it('takes whole numbers only, of either sign, up to a hundred years', async () => {
     for (const used of [NaN, Infinity, -Infinity, 1.5, 2 ** 53])
       assert.throws(
-        () => packReports([{ ...REPORT, used }]),
+        () => packReports([reportOf({ used })]),
         /^RangeError: report: used must be a whole number; received/,
       )
     for (const used of [0, -1, 2 ** 31, 2 ** 32 - 1, -(2 ** 32), 3e15, -3e15]) {
-      const one = { ...REPORT, id: `numbers${used}`, used }
+      const one = reportOf({ id: `numbers${used}`, used })
       await report('p1', [one])
       const { p1 } = await own.redis.hgetallBuffer(keyOf(one))
       assert.equal(parseField(p1 as Buffer)?.used, used)
@@ -228,10 +200,7 @@ describe('sync.lua', () => {
 
   it('answers that a key cannot be read, and serves the others beside it', async () => {
     await own.redis.set('text:0', 'not a hash')
-    const [text, well] = await report('p1', [
-      { ...REPORT, id: 'text' },
-      { ...REPORT, id: 'well' },
-    ])
+    const [text, well] = await report('p1', [reportOf({ id: 'text' }), reportOf({ id: 'well' })])
     assert.equal(text?.status, 'unreadable')
     assert.match(text?.cause as string, /^text:0: .*WRONGTYPE/)
     assert.equal(well?.status, 'written')
@@ -245,12 +214,9 @@ describe('sync.lua', () => {
     await until(() => server.beat().catch(() => undefined))
     const starts = Date.now() * 1_000 - 1e6
     for (const wrong of [{ used: NaN }, { held: 2 ** 53 }, { lasts: 0.5 }, { limit: Infinity }]) {
-      const reports = ['a', 'b', 'c'].map((id) => ({
-        ...REPORT,
-        id: id + Object.keys(wrong)[0],
-        starts,
-        ends: starts + 1e9,
-      }))
+      const reports = ['a', 'b', 'c'].map((id) =>
+        reportOf({ id: id + Object.keys(wrong)[0], starts, ends: starts + 1e9 }),
+      )
       reports[1] = { ...(reports[1] as Report), ...wrong }
       const answers = await server.report('p1', reports)
       assert.deepEqual(
@@ -259,7 +225,7 @@ describe('sync.lua', () => {
       )
       assert.match(
         answers[1]?.cause ?? '',
-        new RegExp(`${reports[1].id}.*${Object.keys(wrong)[0]} must be a whole number`),
+        new RegExp(`${reports[1]?.account.id}.*${Object.keys(wrong)[0]} must be a whole number`),
       )
     }
   })
@@ -267,9 +233,9 @@ describe('sync.lua', () => {
   it('leaves damaged fields out', async () => {
     for (const damage of ['', 'x', '\u0000'.repeat(300)]) {
       const id = `damaged${damage.length}`
-      for (const process of ['p1', 'p2']) await report(process, [{ ...REPORT, id, used: 1_000 }])
+      for (const process of ['p1', 'p2']) await report(process, [reportOf({ id, used: 1_000 })])
       await own.redis.hset(`${id}:0`, 's', damage, 'p2', damage)
-      const [told] = await report('p2', [{ ...REPORT, id, seq: 2, stored: 1, used: 1_000 }])
+      const [told] = await report('p2', [reportOf({ id, seq: 2, used: 1_000 })])
       assert.deepEqual([told?.status, told?.found], ['written', 0])
     }
   })

@@ -89,8 +89,8 @@ export class StoreModel {
   }
 
   report(process: string, c: Report, time: number): Answer {
-    if (time < c.starts || time >= c.ends) return { time, status: 'closed', found: 0 }
-    let hash = this.hashes.get(c.id)
+    if (time < startOf(c) || time >= c.ends) return { time, status: 'closed', found: 0 }
+    let hash = this.hashes.get(c.account.id)
     if (hash && hash.lives <= time) hash = undefined
     const rolls = hash !== undefined && hash.sums.ends !== c.ends
     const found = rolls ? 0 : (hash?.fields.get(process)?.seq ?? 0)
@@ -99,13 +99,13 @@ export class StoreModel {
     let last = 0
     if (hash === undefined) {
       hash = {
-        number: c.number,
+        number: numberOf(c),
         lives: 0,
         fields: new Map(),
         sums: NO_SUMS,
         lapsed: [],
       }
-      this.hashes.set(c.id, hash)
+      this.hashes.set(c.account.id, hash)
     } else if (rolls) last = roll(hash, c)
     const mine = hash.fields.get(process) ?? NO_FIELD
     if (mine.held > 0 && mine.runs <= time) hash.lapsed.push({ at: time, held: mine.held })
@@ -200,7 +200,8 @@ export class StoreModel {
     }
     const runsUntil = Math.max(last, expires < NEVER ? expires : 0)
     const most = { ...hash.sums, used: hash.sums.used + hash.sums.held } // what is held may become used unseen
-    const lives = c.ends + keptAfter(totalsOf(most), c.ends, c.ends - c.starts, c.carries, runsUntil)
+    const { windowUs, carryOvershoot } = c.account.terms
+    const lives = c.ends + keptAfter(totalsOf(most), c.ends, windowUs, carryOvershoot, runsUntil)
     if (isNew || lives > c.ends) hash.lives = lives
     return {
       used: o.used,
@@ -241,8 +242,8 @@ export class StoreModel {
 
 /** The record knows best what earlier windows left, but for what a process had not told when they ended. */
 function leftOver({ strain, carried, ends }: Sums, c: Report): { strain: number; carried: number } {
-  if (c.clears) return { strain: NO_STRAIN, carried: 0 }
-  if (!c.hasNews && ends !== 0) return { strain, carried }
+  if (c.past === 'cleared') return { strain: NO_STRAIN, carried: 0 }
+  if (c.past !== 'news' && ends !== 0) return { strain, carried }
   return { strain: Math.max(strain, c.strain), carried: Math.max(carried, c.carried) }
 }
 
@@ -262,7 +263,7 @@ function roll(hash: Hash, c: Report): number {
   let last = 0
   for (const [name, field] of [...hash.fields]) {
     if (field.runs <= sums.ends) used += field.held
-    else if (field.runs > c.starts && c.starts >= sums.ends) {
+    else if (field.runs > startOf(c) && startOf(c) >= sums.ends) {
       field.expires = field.runs
       field.used = field.held = field.ahead = field.excused = field.unseen = 0
       next.running += field.running
@@ -272,12 +273,21 @@ function roll(hash: Hash, c: Report): number {
     }
     hash.fields.delete(name)
   }
-  const missed = Math.max(0, Math.floor((c.starts - sums.ends) / (c.ends - c.starts)))
+  const missed = Math.max(0, Math.floor((startOf(c) - sums.ends) / c.account.terms.windowUs))
   const totals = totalsOf({ ...sums, used })
-  const carried = c.carries ? debtAfter(totals, missed) : 0
-  hash.number = c.number
+  const carried = c.account.terms.carryOvershoot ? debtAfter(totals, missed) : 0
+  hash.number = numberOf(c)
   hash.lapsed.length = 0
   const { limit } = sums
   hash.sums = { ...NO_SUMS, ...next, used: carried, strain: strainAfter(totals, missed), carried, limit, ends: c.ends }
   return last
+}
+
+function startOf({ account, ends }: Report): number {
+  return ends - account.terms.windowUs
+}
+
+/** The number of the report's window. */
+export function numberOf({ account: { phase, terms }, ends }: Report): number {
+  return Math.floor((ends + phase) / terms.windowUs) - 1
 }

@@ -33,7 +33,7 @@ const MODEL = 'spec/throttle/simulation/model.ts'
 type Row = readonly [lacks: string, modes: string, from: string, to: string]
 
 const OF_THE_STORE: readonly Row[] = [
-  ['the open window only', 'changing:10 carried killed', 'time < c.starts || time >= c.ends', 'false'],
+  ['the open window only', 'changing:10 carried killed', 'time < startOf(c) || time >= c.ends', 'false'],
   ['the order of reports', 'late:7', 'found >= c.seq', 'false'],
   [
     'counting anew where a wish is not met',
@@ -101,16 +101,26 @@ const OF_THE_STORE: readonly Row[] = [
     'const running = c.running + count',
   ],
   ['the strain of the record', 'strain:5 waiting', 'Math.max(strain, c.strain)', 'c.strain'],
-  ['strain that a process had not told', 'strain:4 late', 'if (!c.hasNews && ends !== 0)', 'if (ends !== 0)'],
-  ['the strain of a record that was lost', 'lost evicted', 'if (!c.hasNews && ends !== 0)', 'if (!c.hasNews)'],
-  ['fields that pass over', 'clean', 'else if (field.runs > c.starts && c.starts >= sums.ends) {', 'else if (false) {'],
+  ['strain that a process had not told', 'strain:4 late', "if (c.past !== 'news' && ends !== 0)", 'if (ends !== 0)'],
+  [
+    'the strain of a record that was lost',
+    'lost evicted',
+    "if (c.past !== 'news' && ends !== 0)",
+    "if (c.past !== 'news')",
+  ],
+  [
+    'fields that pass over',
+    'clean',
+    'else if (field.runs > startOf(c) && startOf(c) >= sums.ends) {',
+    'else if (false) {',
+  ],
   ['holds that expired with the window', 'carried', 'used += field.held\n    else', 'used += 0\n    else'],
   ['running requests that pass over', 'clean:1 changing waiting strain', 'next.running += field.running', ''],
   ['strain that passes over', 'changing:1 strain', 'strain: strainAfter(totals, missed)', 'strain: NO_STRAIN'],
   [
     'a debt that passes over',
     'carried:2',
-    'const carried = c.carries ? debtAfter(totals, missed) : 0',
+    'const carried = c.account.terms.carryOvershoot ? debtAfter(totals, missed) : 0',
     'const carried = 0',
   ],
   ['what is carried over, once', 'carried:1', 'o.used += carried - hash.sums.carried', 'o.used += carried'],
@@ -199,7 +209,7 @@ const OF_ACCOUNTS: readonly Row[] = [
     '',
   ],
   ['old answers ignored', 'late', 'if (this.sent !== report) return false', ''],
-  ['answers about a window that is over ignored', 'late', 'if (report.number !== this.number) return false', ''],
+  ['answers about a window that is over ignored', 'late', 'if (report.ends !== this.end) return false', ''],
   ['a clock set back', 'clocks', "answer.status === 'unreadable' || isBehind", "answer.status === 'unreadable'"],
   ['a clock that is hardly off', 'clocks', 'answer.time < this.start - BEHIND_US', 'answer.time < this.start'],
   [

@@ -6,6 +6,7 @@ import { Budgets } from '../../../lib/throttle/budgets'
 import type { Link } from '../../../lib/throttle/store/link'
 import { SharedStore } from '../../../lib/throttle/store/shared-store'
 import { waitingOf } from '../spec-request'
+import { numberOf } from './model'
 import type { SimulatedRequest } from './simulated-request'
 import { EPOCH_US, SimulatedStore } from './simulated-store'
 import type { Simulation } from './simulation'
@@ -175,10 +176,10 @@ export class SimulatedProcess implements Clock {
   // --- what was granted and not heard
 
   unheard(reports: readonly Report[], answers: readonly Answer[]): void {
-    reports.forEach(({ id, number, held }, i) => {
+    reports.forEach((report, i) => {
       const { figures } = answers[i] as Answer
-      const key = `${id}/${number}`
-      if (figures) this.#unheard.set(key, (this.#unheard.get(key) ?? 0) + figures.granted + held)
+      const key = `${report.account.id}/${numberOf(report)}`
+      if (figures) this.#unheard.set(key, (this.#unheard.get(key) ?? 0) + figures.granted + report.held)
     })
   }
 

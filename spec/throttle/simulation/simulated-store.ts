@@ -9,7 +9,7 @@ export const EPOCH_US = 1_000_000_000_000_000
 const DEADLINE_US = 70_000
 
 const FIGURES = [
-  ...(['starts', 'ends', 'seq', 'stored', 'used', 'held', 'running', 'excused', 'unseen'] as const),
+  ...(['ends', 'seq', 'used', 'held', 'running', 'excused', 'unseen'] as const),
   ...(['strain', 'carried', 'lasts', 'want', 'count', 'unit', 'wish', 'wishPlaces', 'limit', 'concurrency'] as const),
 ]
 const SIGNED = new Set<string>(['used', 'unseen'])
@@ -55,7 +55,7 @@ export class SimulatedStore implements AccountStore {
       }
     }
     sim.commands += reports.length
-    const isFirst = ({ policy }: Report) => policy === sim.policy
+    const isFirst = ({ account }: Report) => account.terms.policy === sim.policy
     const sentAt = sim.loop.now
     const unheard = (answers: readonly Answer[]) => {
       const first = reports.flatMap((report, i) => (isFirst(report) ? [i] : []))
