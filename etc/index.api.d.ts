@@ -1,6 +1,6 @@
 // Written by npm run api-report. Do not edit.
-import { D as DenyOptions, M as Middleware, a as ThrottleStore, E as ErrorResponseOptions } from "./shared/throttle.js";
-export { A as AddressOptions, b as AdmittedMessage, c as Advice, d as AdviseOptions, B as Bar, C as ChargedMessage, e as Denial, f as DenialError, g as DenialHeaders, h as ErrorForm, i as ErrorFormat, j as ErrorFormatOption, k as EventStreams, I as InsufficientScopeError, l as InvalidRequestError, L as LimitAdvice, m as LimitMs, O as OnDenied, n as OverloadMessage, o as OverloadOptions, R as RefusalFigures, p as RefusedMessage, q as RouteWindow, S as StoreMessage, r as SyncedMessage, T as Throttle, s as ThrottleHeaders, t as ThrottleOptions, u as ThrottledError, U as UnauthorizedError, v as UnavailableError, w as Usage, W as WaitOptions, x as addressSubject, y as throttle } from "./shared/throttle.js";
+import { D as DenyOptions, M as Middleware, R as Reason, a as RefusalFigures, b as ThrottleStore, E as ErrorResponseOptions } from "./shared/throttle.js";
+export { A as AddressOptions, c as Advice, d as AdviseOptions, B as Bar, e as Denial, f as DenialError, g as DenialHeaders, h as ErrorForm, i as ErrorFormat, j as ErrorFormatOption, k as EventStreams, I as InsufficientScopeError, l as InvalidRequestError, L as LimitAdvice, m as LimitMs, O as OnDenied, n as OverloadOptions, o as RouteWindow, T as Throttle, p as ThrottleHeaders, q as ThrottleOptions, r as ThrottledError, U as UnauthorizedError, s as UnavailableError, t as Usage, W as WaitOptions, u as addressSubject, v as throttle } from "./shared/throttle.js";
 import { C as Clock } from "./shared/clock.js";
 import { Request, Router, ErrorRequestHandler } from "express";
 import { P as Placement } from "./shared/credentials.js";
@@ -16,9 +16,7 @@ export { A as AuthenticatedRequest, B as BudgetJson, R as RequestBudget, S as Se
 import { IncomingMessage } from "node:http";
 export { F as FetchFunction, a as FetchInit, b as FetchedResponse } from "./shared/fetch-json.js";
 export { J as JsonObject } from "./shared/json.js";
-import "http-errors";
 import "node:crypto";
-type Reason = "no_token" | "malformed_credentials" | "several_tokens" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "scope" | "unauthenticated_session" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay" | "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "tenants_unavailable" | "revocation_unavailable" | "dpop_unavailable";
 type ReadToken = (req: Request) => string | null | undefined;
 type TokenSource = Placement | {
     readonly header: string;
@@ -30,7 +28,8 @@ interface RedisProofsOptions {
     readonly prefix?: string | undefined;
 }
 interface RedisProofs {
-    close(): void;
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
 }
 declare function redisProofs(to: RedisClient | string, options?: RedisProofsOptions): RedisProofs;
 interface DpopOptions {
@@ -130,7 +129,8 @@ interface RedisRevocations extends RevocationSource {
     revokeSubject(issuer: string, sub: string, beforeSec?: number): Promise<void>;
     revokeClient(issuer: string, clientId: string, beforeSec?: number): Promise<void>;
     ready(): Promise<void>;
-    close(): void;
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
 }
 declare function redisRevocations(to: RedisClient | string, options?: RedisRevocationsOptions): RedisRevocations;
 interface BearerEvent {
@@ -140,6 +140,45 @@ interface BearerEvent {
     readonly cause: unknown;
 }
 declare function throttleTest(options?: DenyOptions): Middleware;
+interface AdmittedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly holdMs: number;
+    readonly degraded: boolean;
+}
+interface RefusedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly status: 429 | 503;
+    readonly reason: "spent" | "reserved" | "concurrency" | "queue" | "outage" | "overload";
+    readonly figures: RefusalFigures | undefined;
+    readonly retryAfterSec: number;
+    readonly dryRun: boolean;
+}
+interface ChargedMessage {
+    readonly req: Request;
+    readonly subject: string;
+    readonly window: string;
+    readonly ms: number;
+    readonly holdMs: number;
+    readonly by: "request" | "charge";
+}
+interface SyncedMessage {
+    readonly window: string;
+    readonly latencyMs: number;
+}
+interface StoreMessage {
+    readonly store: object;
+    readonly server: string | undefined;
+    readonly cause?: unknown;
+}
+interface OverloadMessage {
+    readonly share: number;
+    readonly delayMs: number;
+    readonly refused: number;
+}
 interface RedisStoreOptions {
     readonly prefix?: string | undefined;
     readonly names?: boolean | undefined;
@@ -156,5 +195,5 @@ interface ServiceUnavailableOptions extends ErrorResponseOptions {
     readonly log?: ((err: unknown, req: Request) => unknown) | undefined;
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
-export { Algorithm, Clock, DenyOptions, Dialect, ErrorResponseOptions, IssuerOptions, Middleware, Placement, RedisClient, Session, ThrottleStore, UnauthenticatedMark, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireBearer, requireScope, requireStepUp, serviceUnavailable, sessionOf, throttleTest };
-export type { AllowUnauthenticatedOptions, BearerEvent, BearerHandler, BearerOptions, DpopOptions, IssuerKey, KeyControl, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, Reason, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RevocationSource, ScopeNeeded, ServiceUnavailableOptions, StepUpOptions, TokenSource };
+export { Algorithm, Clock, DenyOptions, Dialect, ErrorResponseOptions, IssuerOptions, Middleware, Placement, Reason, RedisClient, RefusalFigures, Session, ThrottleStore, UnauthenticatedMark, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireBearer, requireScope, requireStepUp, serviceUnavailable, sessionOf, throttleTest };
+export type { AdmittedMessage, AllowUnauthenticatedOptions, BearerEvent, BearerHandler, BearerOptions, ChargedMessage, DpopOptions, IssuerKey, KeyControl, OverloadMessage, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RefusedMessage, RevocationSource, ScopeNeeded, ServiceUnavailableOptions, StepUpOptions, StoreMessage, SyncedMessage, TokenSource };

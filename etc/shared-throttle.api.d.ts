@@ -2,7 +2,6 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Request, Response, NextFunction } from "express";
 import { C as Clock } from "./clock.js";
-import createError from "http-errors";
 import { D as Dialect } from "./budget-of.js";
 interface Bar {
     readonly fromMs: number;
@@ -36,15 +35,23 @@ interface Advice {
 }
 type Middleware = (req: IncomingMessage, res: ServerResponse, next: (err?: any) => void) => void;
 type DenialHeaders = Readonly<Record<string, string>>;
-interface Denial {
-    readonly status: 400 | 401 | 403 | 429 | 503;
-    readonly code: string;
+type RequestReason = "malformed_credentials" | "several_tokens";
+type TokenReason = "no_token" | "malformed_token" | "critical_header" | "token_type" | "id_token" | "algorithm" | "unknown_key" | "signature" | "issuer" | "audience" | "expired" | "expiry" | "not_yet_valid" | "issued_at" | "too_old" | "subject" | "client" | "token_id" | "sender_constrained" | "required_claim" | "claim_check" | "session_kind" | "authentication" | "inactive" | "revoked" | "dpop_required" | "dpop_proof" | "dpop_nonce" | "dpop_binding" | "dpop_replay";
+type ScopeReason = "scope" | "unauthenticated_session";
+type ThrottleReason = "spent" | "reserved" | "concurrency" | "queue" | "outage";
+type DependencyReason = "keys_unavailable" | "introspection_unavailable" | "verify_unavailable" | "tenants_unavailable" | "revocation_unavailable" | "dpop_unavailable";
+type Reason = RequestReason | TokenReason | ScopeReason | DependencyReason;
+type TokenCode = "unauthorized" | "invalid_token" | "insufficient_user_authentication" | "invalid_dpop_proof" | "use_dpop_nonce";
+interface DenialOf<Status extends number, Code extends string, Reason extends string> {
+    readonly status: Status;
+    readonly code: Code;
     readonly message: string;
     readonly headers: DenialHeaders;
-    readonly reason?: string;
-    readonly figures?: RefusalFigures;
+    readonly reason?: Reason | undefined;
+    readonly figures?: RefusalFigures | undefined;
     readonly cause?: unknown;
 }
+type Denial = DenialOf<400, "invalid_request", RequestReason> | DenialOf<401, TokenCode, TokenReason> | DenialOf<403, "insufficient_scope", ScopeReason> | DenialOf<429, "throttled", ThrottleReason> | DenialOf<503, "unavailable", DependencyReason | "outage" | "overload">;
 interface RefusalFigures {
     readonly window: string;
     readonly limitMs: number;
@@ -52,26 +59,31 @@ interface RefusalFigures {
     readonly heldMs: number;
     readonly othersAgeMs: number | null;
 }
-interface DenialFields {
-    readonly code: string;
-    readonly reason: string | undefined;
+interface DenialFields<Status, Code, Reason> extends Error {
+    readonly status: Status;
+    readonly statusCode: Status;
+    readonly expose: boolean;
+    readonly code: Code;
+    readonly reason: Reason;
     readonly headers: DenialHeaders;
 }
-declare const InvalidRequestError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare const InvalidRequestError_base: new (denial: DenialOf<400, "invalid_request", RequestReason>) => DenialFields<400, "invalid_request", RequestReason | undefined>;
 declare class InvalidRequestError extends InvalidRequestError_base {
 }
-declare const UnauthorizedError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare const UnauthorizedError_base: new (denial: DenialOf<401, TokenCode, TokenReason>) => DenialFields<401, TokenCode, TokenReason>;
 declare class UnauthorizedError extends UnauthorizedError_base {
 }
-declare const InsufficientScopeError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare const InsufficientScopeError_base: new (denial: DenialOf<403, "insufficient_scope", ScopeReason>) => DenialFields<403, "insufficient_scope", ScopeReason>;
 declare class InsufficientScopeError extends InsufficientScopeError_base {
 }
-declare const ThrottledError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare const ThrottledError_base: new (denial: DenialOf<429, "throttled", ThrottleReason>) => DenialFields<429, "throttled", ThrottleReason>;
 declare class ThrottledError extends ThrottledError_base {
-    readonly figures: RefusalFigures | undefined;
-    constructor(denial: Denial);
+    readonly figures: RefusalFigures;
+    constructor(denial: Extract<Denial, {
+        status: 429;
+    }>);
 }
-declare const UnavailableError_base: new (denial: Denial) => createError.HttpError & DenialFields;
+declare const UnavailableError_base: new (denial: DenialOf<503, "unavailable", "outage" | DependencyReason | "overload">) => DenialFields<503, "unavailable", "outage" | DependencyReason | "overload">;
 declare class UnavailableError extends UnavailableError_base {
 }
 type DenialError = InvalidRequestError | UnauthorizedError | InsufficientScopeError | ThrottledError | UnavailableError;
@@ -96,124 +108,11 @@ interface AddressOptions {
 }
 declare function addressSubject(req: IncomingMessage, { ipv6Prefix }?: AddressOptions): string;
 type SubjectFunction = (req: Request) => string | null | undefined;
-interface UsageStore {
-    addUsage?(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void>;
-    readUsage?(policy: string, hours: readonly number[]): Promise<readonly Readonly<Record<string, string>>[]>;
-}
-interface AdmittedMessage {
-    readonly req: Request;
-    readonly subject: string;
-    readonly window: string;
-    readonly holdMs: number;
-    readonly degraded: boolean;
-}
-interface RefusedMessage {
-    readonly req: Request;
-    readonly subject: string;
-    readonly window: string;
-    readonly status: 429 | 503;
-    readonly reason: "spent" | "reserved" | "concurrency" | "queue" | "outage" | "overload";
-    readonly figures: RefusalFigures | undefined;
-    readonly retryAfterSec: number;
-    readonly dryRun: boolean;
-}
-interface ChargedMessage {
-    readonly req: Request;
-    readonly subject: string;
-    readonly window: string;
-    readonly ms: number;
-    readonly holdMs: number;
-    readonly by: "request" | "charge";
-}
-interface SyncedMessage {
-    readonly window: string;
-    readonly latencyMs: number;
-}
-interface StoreMessage {
-    readonly store: object;
-    readonly server: string | undefined;
-    readonly cause?: unknown;
-}
-interface OverloadMessage {
-    readonly share: number;
-    readonly delayMs: number;
-    readonly refused: number;
-}
-type SubjectDigest = (subject: string) => string;
-interface Report {
-    readonly policy: string;
-    readonly subject?: string;
-    readonly id: string;
-    readonly number: number;
-    readonly starts: number;
-    readonly ends: number;
-    readonly seq: number;
-    readonly stored: number;
-    readonly used: number;
-    readonly held: number;
-    readonly running: number;
-    readonly excused: number;
-    readonly unseen: number;
-    readonly strain: number;
-    readonly carried: number;
-    readonly hasNews: boolean;
-    readonly clears: boolean;
-    readonly carries: boolean;
-    readonly lasts: number;
-    readonly want: number;
-    readonly count: number;
-    readonly unit: number;
-    readonly wish: number;
-    readonly wishPlaces: number;
-    readonly limit: number;
-    readonly concurrency: number;
-}
-interface Answer {
-    readonly time: number;
-    readonly status: "written" | "closed" | "late" | "unreadable";
-    readonly found: number;
-    readonly cause?: string;
-    readonly figures?: AnswerFigures;
-}
-interface AnswerFigures {
-    readonly used: number;
-    readonly held: number;
-    readonly aheadOfOthers: number;
-    readonly running: number;
-    readonly excused: number;
-    readonly unseen: number;
-    readonly strain: number;
-    readonly granted: number;
-    readonly count: number;
-    readonly ahead: number;
-    readonly places: number;
-    readonly carried: number;
-    readonly before?: number;
-}
-interface ThrottleStore extends UsageStore {
-    serverOf(id: string): StoreServer;
-    watch(watcher: StoreWatcher): void;
-    readonly keeps?: string;
-    readonly digest?: SubjectDigest | undefined;
-    readonly deadlineMs?: number;
+declare const opaque: unique symbol;
+interface ThrottleStore {
+    readonly [opaque]: true;
     close(): Promise<void>;
-}
-interface StoreServer {
-    readonly name: string | undefined;
-    readonly place?: string;
-    readonly reportsPerCommand?: number;
-    report(process: string, reports: readonly Report[]): Promise<readonly Answer[]>;
-    beat(load?: OverloadMessage, terms?: readonly string[]): Promise<Beat>;
-}
-interface Beat {
-    readonly time: number;
-    readonly living?: number;
-    readonly token?: string;
-    readonly terms?: readonly string[];
-}
-interface StoreWatcher {
-    ready(server: StoreServer): void;
-    gone(server: StoreServer): void;
+    [Symbol.asyncDispose](): Promise<void>;
 }
 interface ThrottleHeaders {
     readonly throttle?: boolean | "always" | undefined;
@@ -277,11 +176,12 @@ interface Throttle extends Middleware {
     }): Promise<void>;
     flush(): Promise<void>;
     close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
 }
 interface AdviseOptions {
     readonly hours?: number | undefined;
     readonly limitsMs?: readonly number[] | undefined;
 }
 declare function throttle(options?: ThrottleOptions): Throttle;
-export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as l, ThrottledError as u, UnavailableError as v, addressSubject as x, throttle as y };
-export type { AddressOptions as A, Bar as B, ChargedMessage as C, DenyOptions as D, ErrorResponseOptions as E, LimitAdvice as L, Middleware as M, OnDenied as O, RefusalFigures as R, StoreMessage as S, Throttle as T, WaitOptions as W, ThrottleStore as a, AdmittedMessage as b, Advice as c, AdviseOptions as d, Denial as e, DenialError as f, DenialHeaders as g, ErrorForm as h, ErrorFormat as i, ErrorFormatOption as j, EventStreams as k, LimitMs as m, OverloadMessage as n, OverloadOptions as o, RefusedMessage as p, RouteWindow as q, SyncedMessage as r, ThrottleHeaders as s, ThrottleOptions as t, Usage as w };
+export { InsufficientScopeError as I, UnauthorizedError as U, InvalidRequestError as l, ThrottledError as r, UnavailableError as s, addressSubject as u, throttle as v };
+export type { AddressOptions as A, Bar as B, DenyOptions as D, ErrorResponseOptions as E, LimitAdvice as L, Middleware as M, OnDenied as O, Reason as R, Throttle as T, WaitOptions as W, RefusalFigures as a, ThrottleStore as b, Advice as c, AdviseOptions as d, Denial as e, DenialError as f, DenialHeaders as g, ErrorForm as h, ErrorFormat as i, ErrorFormatOption as j, EventStreams as k, LimitMs as m, OverloadOptions as n, RouteWindow as o, ThrottleHeaders as p, ThrottleOptions as q, Usage as t };
