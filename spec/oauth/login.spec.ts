@@ -134,7 +134,7 @@ describe('the login page', () => {
       /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; img-src data:; base-uri 'none'; frame-ancestors 'none'; form-action 'self' https:\/\/client\.test$/,
     )
     assert.equal(headers.get('x-frame-options'), 'DENY')
-    assert.equal(headers.get('cross-origin-opener-policy'), null, 'a popup keeps its opener')
+    assert.equal(headers.get('cross-origin-opener-policy'), 'unsafe-none', 'a popup keeps its opener')
     assert.equal(headers.get('cache-control'), 'no-store')
     const native = await new UserAgent(running.issuer).authorize(
       running.issuer,
