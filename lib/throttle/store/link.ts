@@ -126,6 +126,7 @@ export class Link implements Server {
 
   /** Something happened in the account: a tick looks at it. */
   activate(account: Account): void {
+    if (this.#isClosed) return void this.#linkOf(account) // another server keeps it now, whose ticks look at it
     this.#active.add(account)
     if (!this.#isTicking) this.#tickLater()
   }
@@ -425,7 +426,7 @@ export class Link implements Server {
     this.#awaited = undefined
     this.#news.close()
     for (const account of this.#refreshed.keys()) this.#tellRefreshed(account)
-    for (const account of this.#active) this.ask(account) // another server keeps it now
+    for (const account of this.#active) this.#linkOf(account) // also where a report is under way
   }
 }
 
