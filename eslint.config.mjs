@@ -1,4 +1,5 @@
 import importX from 'eslint-plugin-import-x'
+import regexp from 'eslint-plugin-regexp'
 import tseslint from 'typescript-eslint'
 import { isInstalled } from './scripts/install.mjs'
 
@@ -57,7 +58,7 @@ export default tseslint.config(
   },
   {
     files: ['lib/**'],
-    plugins: { 'import-x': importX },
+    plugins: { 'import-x': importX, regexp },
     settings: {
       'import-x/extensions': ['.ts'],
       'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
@@ -66,6 +67,9 @@ export default tseslint.config(
     rules: {
       'import-x/no-restricted-paths': ['error', { zones: ZONES }],
       'import-x/no-cycle': 'error',
+      // The work for a text from outside grows with its length, and not faster.
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+      'regexp/no-super-linear-move': ['error', { report: 'potential' }],
       'no-restricted-syntax': [
         'error',
         ...[

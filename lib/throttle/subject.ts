@@ -69,7 +69,7 @@ export function networkSubject(req: IncomingMessage): string {
 /** The block of a subject that is an address, as {@link networkSubject} names it. */
 export function blockOfSubject(who: string): string {
   const address = who.slice(who.startsWith('address:') ? 'address:'.length : 0)
-  return `network:${blockOf(networkOf(address.replace(/\/.*$/, '')) ?? address)}`
+  return `network:${blockOf(networkOf(address.split('/', 1)[0]) ?? address)}`
 }
 
 /** The option `subject`: who pays. `undefined` is the default payer, `null` exempts the request. */
