@@ -268,7 +268,7 @@ async function listen(throttled: Throttle, dashboard: ThrottleDashboard) {
   const server = app.listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const close = async () => {
-    dashboard.close()
+    void dashboard.close()
     server.closeAllConnections()
     server.close()
     await throttled.close()

@@ -46,7 +46,7 @@ async function start(t: TestContext, { store, routes = {}, clock = systemClock, 
   await new Promise((resolve) => server.once('listening', resolve))
   const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`
   t.after(async () => {
-    dashboard.close()
+    void dashboard.close()
     server.closeAllConnections()
     server.close()
     await throttled.close()
@@ -584,8 +584,8 @@ describe('throttleDashboard()', () => {
     assert.equal(ended, 0)
     clock.advance(1)
     await until(() => ended === 1)
-    dashboard.close()
-    dashboard.close()
+    void dashboard.close()
+    void dashboard.close()
     await until(() => ended === 2)
   })
 })

@@ -108,8 +108,8 @@ describe('redisProofs()', () => {
     await until(async () => (await note().catch(() => undefined)) === 'new')
     assert.equal(await proofs.note(`first ${tries}`, 60, 0), 'replay')
     assert.equal(await proofs.note('second', 60, 0), 'new')
-    proofs.close()
-    proofs.close()
+    void proofs.close()
+    void proofs.close()
     await assert.rejects(Promise.resolve(proofs.note('third', 60, 0)))
   })
 

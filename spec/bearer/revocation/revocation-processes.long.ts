@@ -153,7 +153,7 @@ describe('redisRevocations() over a Sentinel group and a Cluster', () => {
     await group.cutReplication()
     await here.revokeToken(issuer, 'not-replicated')
     await until(() => there.state(session('not-replicated')) === 'revoked')
-    here.close()
+    void here.close()
     await group.failover()
     const late = follower(client)
     await until(() => late.state(session('replicated')) === 'revoked')

@@ -340,8 +340,8 @@ describe('redisRevocations(), turn by turn', async () => {
     server.signal('SIGSTOP')
     clock.advance(100) // a turn is under way
     const before = armed()
-    here.close()
-    here.close()
+    void here.close()
+    void here.close()
     server.signal('SIGCONT')
     await client.ping()
     clock.advance(1_000)
@@ -358,7 +358,7 @@ describe('redisRevocations() when Redis fails', () => {
     await Promise.all([here.ready(), there.ready()])
     await here.revokeToken(issuer, 'before')
     await until(() => there.state(session('x', { jti: 'before' })) === 'revoked')
-    here.close()
+    void here.close()
     await first.stop()
     const again = await startRedis('--port', String(first.port))
     after(() => again.stop())
@@ -466,7 +466,7 @@ describe('redisRevocations() when Redis fails', () => {
       const here = follower(redis.port)
       await here.ready()
       for (let i = 0; i < 3; i++) await assert.rejects(here.revokeToken(issuer, `j-${i}`))
-      here.close()
+      void here.close()
     })
     assert.equal(said.length, 1, said.join('\n'))
     assert.match(said[0] ?? '', /^revocations cannot be written to .*read.?only/i)
@@ -511,7 +511,7 @@ describe('redisRevocations() throws at startup', () => {
     }
     assert.throws(() => requireBearer({ ...dev.options, revocation: {} as never }), /revocation must be/)
     const clock = manualClock()
-    follower(1, { prefix: ':', tokenLifetimeSec: 60, maxOutageMs: 500, onOutage: 'closed', clock }).close()
+    void follower(1, { prefix: ':', tokenLifetimeSec: 60, maxOutageMs: 500, onOutage: 'closed', clock }).close()
   })
 
   it('and a moment that is none, as a rejection', async () => {
