@@ -227,7 +227,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     for (;;) {
       const failure = await (shared?.ready() ?? Promise.resolve()).then(
         () => undefined,
-        (err: unknown) => asError(err),
+        (err: Error) => err,
       )
       if (failure === undefined || closed !== undefined) return
       if (performance.now() >= until) throw failure
