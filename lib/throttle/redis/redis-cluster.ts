@@ -54,18 +54,20 @@ export class RedisCluster implements AccountStore {
   #refreshed(watcher: StoreWatcher): void {
     this.#owners = Array.from(this.#cluster.slots, (keepers: readonly string[] | undefined) => keepers?.[0])
     const now = new Set(this.#owners)
+    const gone: StoreServer[] = []
     for (const [address, master] of this.#masters) {
       if (now.has(address)) continue
       this.#masters.delete(address)
-      watcher.gone(master)
+      gone.push(master)
     }
-    if (this.#owners.length > 0 && !now.has(undefined)) watcher.gone(this.#nobody)
+    if (this.#owners.length > 0 && !now.has(undefined)) gone.push(this.#nobody)
     for (const address of now) {
       if (address === undefined || this.#masters.has(address)) continue
       const master = this.#master(address)
       this.#masters.set(address, master)
       watcher.ready(master)
     }
+    for (const server of gone) watcher.gone(server) // last: its accounts go to those that keep them now
   }
 
   addUsage(policy: string, hour: number, counts: ReadonlyMap<string, number>): Promise<void> {

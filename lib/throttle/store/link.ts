@@ -161,7 +161,11 @@ export class Link implements Server {
   refresh(account: Account, isLast = false): Promise<void> {
     const link = this.#linkOf(account)
     if (link !== this) return link.refresh(account, isLast)
-    if (this.isDown && !isLast) return Promise.resolve()
+    if (this.isDown && !isLast) {
+      account.tellAgain() // a charge within the tolerance would not be due
+      this.activate(account)
+      return Promise.resolve()
+    }
     return new Promise((resolve) => {
       const waiting = this.#refreshed.get(account) ?? []
       this.#refreshed.set(account, [...waiting, { seq: this.#store.lastSeq, resolve }])
