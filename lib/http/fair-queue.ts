@@ -5,8 +5,11 @@ import { blockOf } from './request/network'
 export interface QueueBounds {
   /** Tasks that run at once. */
   readonly slots: number
-  /** Slots among them that only a block without a running task may take. Default 0. */
-  readonly reserved?: number
+  /**
+   * Whether a block may run no more tasks than there are free slots: half of them where it is alone, a third of them beside
+   * another one, and some are free for whoever comes next. Default false.
+   */
+  readonly leavesRoom?: boolean
   /** Tasks that wait for a slot. */
   readonly mostWaiting: number
   /** Longest wait in milliseconds. Default: no bound. */
@@ -132,8 +135,8 @@ export class FairQueue {
   }
 
   #mayRun({ block }: Stranger): boolean {
-    const { slots, reserved = 0 } = this.#bounds
-    return this.#taken < (this.#runningOf(block) > 0 ? slots - reserved : slots)
+    const free = this.#bounds.slots - this.#taken
+    return free > 0 && (!this.#bounds.leavesRoom || this.#runningOf(block) < free)
   }
 
   #take({ block }: Stranger): void {

@@ -68,5 +68,6 @@ function membersWritten(json: string): number {
 /** JSON of a value in characters of Latin-1: each takes one byte in memory. */
 export function narrowJson(value: unknown): string {
   const escape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return JSON.stringify(value).replace(/[^\0-\xff]/g, escape)
+  const text = JSON.stringify(value).replace(/[^\0-\xff]/g, escape)
+  return Buffer.from(text, 'latin1').toString('latin1') // else it may take two bytes all the same
 }

@@ -183,19 +183,19 @@ describe('a URL as client_id', () => {
     const running = await started({}, clock)
     await using(running, async () => {
       hits.length = 0
-      for (let i = 0; i < 13; i++) answers.set(`/slow-${i}`, () => undefined)
+      for (let i = 0; i < 8; i++) answers.set(`/slow-${i}`, () => undefined)
       const slow = [running.ask(`${origin}/slow-0`)]
       await until(() => hits.length === 1)
-      for (let i = 0; i < 24; i++) slow.push(running.ask(`${origin}/slow-${Math.max(0, i - 12)}`))
-      await until(() => hits.length === 12) // of one block
+      for (let i = 0; i < 16; i++) slow.push(running.ask(`${origin}/slow-${Math.max(0, i - 8)}`))
+      await until(() => hits.length === 8) // of one block
       const late = running.ask(publish('/quick'))
       await until(() => running.lines.some((line) => line.includes('429')) || (clock.advance(500), false))
       assert.equal((await late).status, 429)
-      assert.equal(hits.length, 12)
+      assert.equal(hits.length, 8)
       clock.advance(5_000)
       assert.deepEqual(new Set((await Promise.all(slow)).map(({ status }) => status)), new Set([400]))
       assert.match(running.lines.find((line) => line.includes('5000')) ?? '', /no answer within 5000 ms/)
-      for (let i = 0; i < 47; i++) await running.ask(publish(`/many-${i}`))
+      for (let i = 0; i < 51; i++) await running.ask(publish(`/many-${i}`))
       const page = await running.ask(publish('/one-more'))
       assert.equal(page.status, 429)
       assert.match(page.response.headers.get('retry-after') ?? '', /^[45]\d$/)
@@ -229,7 +229,7 @@ describe('a URL as client_id', () => {
       }
       const flood = Array.from({ length: 120 }, (_, i) => ask(`https://slow.test/${i}`, addressOf(i)))
       const same = Array.from({ length: 10 }, (_, i) => ask('https://good.test/same', `100.64.0.${i}`))
-      await until(() => open >= 12)
+      await until(() => open >= 8)
       const honest = []
       for (let i = 0; i < 10; i++) honest.push(await ask(`https://good.test/${i}`, `203.0.113.${i}`))
       assert.deepEqual(honest, Array(10).fill(200))

@@ -16,7 +16,7 @@ import { strangerClient } from './stranger-client'
 /** Documents that are remembered; the oldest makes way. */
 const MOST_DOCUMENTS = 1_000
 /** Bounds of the fetches under way. */
-const FETCHES = { slots: 16, reserved: 4, mostWaiting: 64, longestWaitMs: 2_000 }
+const FETCHES = { slots: 16, leavesRoom: true, mostWaiting: 64, longestWaitMs: 2_000 }
 const [LEAST_FRESH_MS, FRESH_MS, MOST_FRESH_MS] = [60_000, 300_000, 24 * 60 * 60_000]
 const FAILED_MS = 30_000
 const LIMITS = { name: 'document', perAddress: 60, refusal: 'Too many apps have been looked up.' }

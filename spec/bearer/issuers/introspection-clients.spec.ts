@@ -166,7 +166,7 @@ describe('requireBearer({ introspection }) under a flood of made-up tokens', () 
     return { state, clock, ask, pipeline, end }
   }
 
-  it('asks about 16 at once, 12 of one block on any number of connections, and answers others meanwhile', async () => {
+  it('asks about 24 at once, 12 of one block on any number of connections, and answers others meanwhile', async () => {
     const { state, clock, ask, pipeline, end } = await flooded()
     const floods = Array.from({ length: 48 }, (_, i) => pipeline(10, `made-up-${i}`, `198.51.100.${i % 8}`))
     await until(() => state.asked === 12)
@@ -174,8 +174,8 @@ describe('requireBearer({ introspection }) under a flood of made-up tokens', () 
     const others = ['192.0.2.1', '2001:db8:1::1', '2001:db9:1::1', '192.1.2.1'].map((address, i) =>
       pipeline(10, `other-${i}`, address),
     )
-    await until(() => state.held.length === 16)
-    assert.equal(state.most, 16)
+    await until(() => state.held.length === 24)
+    assert.equal(state.most, 24)
     clock.advance(100) // those that wait are refused
     state.held.shift()?.()
     await until(() => floods.some(({ answers }) => answers().length >= 1))
@@ -186,16 +186,16 @@ describe('requireBearer({ introspection }) under a flood of made-up tokens', () 
 
   it('lets those that wait in as others end, and refuses them after 100 ms with Retry-After', async () => {
     const { state, clock, pipeline, end } = await flooded()
-    const clients = Array.from({ length: 20 }, (_, i) => pipeline(1, `client-${i}`, `198.${i}.100.1`))
-    await until(() => state.held.length === 16)
+    const clients = Array.from({ length: 28 }, (_, i) => pipeline(1, `client-${i}`, `198.${i}.100.1`))
+    await until(() => state.held.length === 24)
     state.held.shift()?.()
-    await until(() => state.held.length === 16) // the first of those that wait
+    await until(() => state.held.length === 24) // the first of those that wait
     clock.advance(100)
     const answered = () => clients.flatMap(({ answers }) => answers())
     await until(() => answered().length === 4)
     assert.deepEqual(answered().toSorted(), ['401', '503', '503', '503'])
     assert.ok(clients.some(({ text }) => /^Retry-After: 1\r$/m.test(text())))
-    assert.equal(state.asked, 17)
+    assert.equal(state.asked, 25)
     end()
   })
 })
