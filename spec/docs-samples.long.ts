@@ -255,6 +255,12 @@ describe('docs/windows.md', () => {
     assert.equal((await ask(url)).field('x-throttle-window-size'), '18000')
   })
 
+  it('lets requests run at once by plan', async () => {
+    const { app, url } = await run('Requests at once', 0, signedIn)
+    app.get('/', spends)
+    assert.equal((await ask(url, as(dev.token('ada', { claims: { plan: 'pro' } })))).status, 200)
+  })
+
   it('refuses nobody in a dry run, and has a test resource', async () => {
     const dry = await run('Dry run and test resource')
     dry.app.get('/', spends)
