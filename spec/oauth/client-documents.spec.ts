@@ -241,6 +241,13 @@ describe('a URL as client_id', () => {
     }
   })
 
+  it('is fetched from the next address of its host where one refuses the connection', async () => {
+    const addresses = ['127.0.0.9', '127.0.0.8', '127.0.0.1'].map((address) => ({ address, family: 4 }))
+    const fetch = publicFetch({ lookUp: () => Promise.resolve(addresses), isPublic: () => true, ca: CERT })
+    const running = await started({ fetch })
+    await using(running, async () => assert.equal((await running.ask(publish('/client.json'))).status, 200))
+  })
+
   it('is refused where accept() refuses it, and is no app where none may register', async () => {
     const running = await started({ accept: ({ client_id: id }) => !id?.startsWith(origin) && {} })
     await using(running, async () => assert.equal((await running.ask(publish('/client.json'))).status, 400))

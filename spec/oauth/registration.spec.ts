@@ -111,6 +111,22 @@ describe('dynamic registration', () => {
     assert.equal((await post(`${running.issuer}/register`, { redirect_uris: REDIRECT })).status, 400)
   })
 
+  it('is at most 8 KiB as it is kept, and a longer one is told so', async (t) => {
+    const running = await started(t)
+    const uris = (length: number) => Array.from({ length: 10 }, (_, i) => `https://a.test/${i}${'x'.repeat(length)}`)
+    assert.equal((await send(`${running.issuer}/register`, { ...METADATA, redirect_uris: uris(700) })).status, 201)
+    for (const more of [
+      { redirect_uris: uris(900) },
+      { post_logout_redirect_uris: uris(900) },
+      { redirect_uris: uris(400), post_logout_redirect_uris: uris(400) },
+    ]) {
+      const response = await send(`${running.issuer}/register`, { ...METADATA, ...more })
+      assert.equal(response.status, 400)
+      const { error, error_description: why } = await json(response)
+      assert.deepEqual([error, why], ['invalid_client_metadata', 'The registration is longer than 8192 bytes.'])
+    }
+  })
+
   it('RFC 7591 §3: accept() refuses, or names the scopes that the app may request', async (t) => {
     const accept: RegistrationOptions['accept'] = ({ redirect_uris: uris }, req) =>
       req.headers.authorization === 'Bearer initial' && {
