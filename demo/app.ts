@@ -106,10 +106,9 @@ export function demo(options: DemoOptions): Demo {
   return {
     app,
     server,
-    end: () => dashboard.close(),
+    end: () => void dashboard.close(),
     close: async () => {
-      dashboard.close()
-      await Promise.all([throttled.close(), tokensThrottled.close()])
+      await Promise.all([dashboard.close(), throttled.close(), tokensThrottled.close()])
     },
   }
 }

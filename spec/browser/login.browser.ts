@@ -126,6 +126,11 @@ describe('the pages in a browser', () => {
       .client_id as string
   }
 
+  const registerOnTheWeb = async (more: object = {}) => {
+    const redirect_uri = 'https://robot.test/'
+    return { redirect_uri, client_id: await register({ redirect_uris: [redirect_uri], ...more }) }
+  }
+
   it('an app that registered itself: the user denies, then allows, and is not asked again', async () => {
     const asked = { client_id: await register(), scope: 'openid email tree.read' }
     await open(asked)
@@ -136,15 +141,26 @@ describe('the pages in a browser', () => {
     assert.equal(await page.locator('li').count(), 4)
     await shot('approval')
     await page.click('button[value=decline]')
-    assert.equal(await title(), 'Go back to Tree Robot (' + new URL(callback).host + ')?')
-    await shot('denied')
-    await page.click('a.button')
+    // A program on this machine waits for its answer. Any other app that registered itself gets a page with a link first.
     assert.deepEqual([await title(), back().get('error')], ['the app', 'access_denied'])
     await open(asked)
     await page.click('button[value=accept]')
     assert.match(back().get('code') ?? '', /^[\w-]{43}$/)
     await open(asked)
     assert.match(back().get('code') ?? '', /^[\w-]{43}$/)
+  })
+
+  it('an app of the web that registered itself: who denies is asked before the browser goes there', async () => {
+    await open({ ...(await registerOnTheWeb()), scope: 'openid email tree.read' })
+    await logIn()
+    await page.click('button[value=accept]')
+    await page.click('button[value=decline]')
+    assert.equal(await title(), 'Go back to Tree Robot (robot.test)?')
+    assert.match(
+      (await page.locator('a.button').getAttribute('href')) ?? '',
+      /^https:\/\/robot\.test\/\?error=access_denied&/,
+    )
+    await shot('denied')
   })
 
   it('from right to left, with names of either direction', async () => {
@@ -157,7 +173,7 @@ describe('the pages in a browser', () => {
     await shot('arabic-approval')
     await open({ client_id: await register({ client_name: 'شجرة العائلة' }), ...asked })
     await shot('arabic-approval-of-arabic')
-    await open({ client_id: await register({ client_name: 'شجرة العائلة' }), ...asked, ui_locales: 'en' })
+    await open({ ...(await registerOnTheWeb({ client_name: 'شجرة العائلة' })), ...asked, ui_locales: 'en' })
     await shot('approval-of-arabic')
     await page.click('button[value=decline]')
     await shot('denied-to-arabic')

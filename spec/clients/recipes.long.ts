@@ -288,7 +288,7 @@ describe('the guard of docs/nestjs.md', () => {
 
   it('shows the dashboard to operators, above the throttle', async (t) => {
     const recipe = recipes('docs/nestjs.md')
-    const { ThrottleModule } = recipe('throttle.module.ts') as { ThrottleModule: object }
+    const { ThrottleModule } = recipe('throttle.module.ts') as { ThrottleModule: new () => unknown }
     const { operate } = recipe('operations.ts') as { operate: (app: INestApplication, guard: RequestHandler) => void }
     const app = await NestFactory.create(ThrottleModule, { logger: false })
     operate(app, (req, res, next) => (req.headers.authorization === 'Basic b3A=' ? next() : void res.status(401).end()))

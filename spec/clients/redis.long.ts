@@ -11,6 +11,7 @@ import { redisWindows } from '../../lib/inspect/redis-windows'
 import { type Server, startRedis } from '../support/redis'
 import { type RedisCluster, startCluster } from '../support/cluster'
 import { TYPESCRIPT } from '../support/typescript'
+import { insideOf } from '../../lib/throttle/store/store'
 import { until } from '../support/until'
 import { says } from '../support/addressed'
 
@@ -141,10 +142,10 @@ describe("a client's keyPrefix", () => {
     const begins = (await admin.keys('*')).map((key) => /^(?:[abc]:)?tollgate:/.exec(key)?.[0])
     assert.deepEqual([...new Set(begins)].sort(), ['a:tollgate:', 'b:tollgate:', 'c:tollgate:', 'tollgate:'])
     assert.deepEqual(
-      [stores[0], stores[3]].map((to) => redisStore(to as Redis).keeps === undefined),
+      [stores[0], stores[3]].map((to) => insideOf(redisStore(to as Redis)).keeps === undefined),
       [false, false],
     )
-    assert.notEqual(redisStore(stores[0] as Redis).keeps, redisStore(stores[1] as Redis).keeps)
+    assert.notEqual(insideOf(redisStore(stores[0] as Redis)).keeps, insideOf(redisStore(stores[1] as Redis)).keeps)
   })
 
   for (const [where, options] of [

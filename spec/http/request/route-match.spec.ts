@@ -38,13 +38,13 @@ describe('routeMatcher()', () => {
   })
 
   it('finds the first entry that matches, and goes by method', async () => {
-    const ask = await asking([entry('/a', 'POST', 'PUT'), entry('/a', 'GET'), entry('/*all'), entry('/b')])
+    const ask = await asking([entry('/a', 'POST', 'PUT'), entry('/a', 'GET'), entry('/:any'), entry('/b')])
     assert.equal(await ask('/a', 'PUT'), 'POST PUT /a')
     assert.equal(await ask('/a'), 'GET /a')
     assert.equal(await ask('/a', 'HEAD'), 'GET /a')
-    assert.equal(await ask('/a', 'DELETE'), '/*all')
-    assert.equal(await ask('/a', 'OPTIONS'), '/*all')
-    assert.equal(await ask('/b'), '/*all')
+    assert.equal(await ask('/a', 'DELETE'), '/:any')
+    assert.equal(await ask('/a', 'OPTIONS'), '/:any')
+    assert.equal(await ask('/b'), '/:any')
   })
 
   it("takes '/' for the home page alone", async () => {

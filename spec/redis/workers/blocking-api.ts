@@ -32,7 +32,8 @@ function block(ms: number): void {
 }
 
 async function main(): Promise<void> {
-  const throttled = throttle({ store: redisStore(redis), grantAhead, limitMs: 86_400_000, subject: (req) => req.path })
+  const terms = { limitMs: 86_400_000, windowMs: 86_400_000, subject: (req: express.Request) => req.path }
+  const throttled = throttle({ store: redisStore(redis), grantAhead, ...terms })
   const app = express()
   app.use(throttled)
   /** Blocks while a command is under way: its answer lies in the socket when the loop goes on. */
