@@ -8,9 +8,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
-import { type ThrottleStore, redisStore } from '../lib/index'
+import { redisStore } from '../lib/index'
 import { startRedis } from '../spec/support/redis'
 import { windowKey } from '../lib/throttle/redis/record'
+import { type AccountStore, insideOf } from '../lib/throttle/store/store'
 import { reportFor } from '../spec/support/report'
 import { TYPESCRIPT } from '../spec/support/typescript'
 import { until } from '../spec/support/until'
@@ -33,7 +34,7 @@ async function scriptUs(admin: Redis, run: () => Promise<void>): Promise<number>
   return Number(us) / Number(calls)
 }
 
-async function lua(admin: Redis, store: ThrottleStore): Promise<void> {
+async function lua(admin: Redis, store: AccountStore): Promise<void> {
   row('fields', 'report, µs', 'question, granted, µs', 'question that counts all fields, µs', 'bytes')
   const server = store.serverOf('')
   await until(() => server.beat().catch(() => undefined))
@@ -144,7 +145,7 @@ async function main(): Promise<void> {
   const url = `redis://127.0.0.1:${redis.port}`
   const admin = new Redis(url)
   const store = redisStore(url)
-  if (isAll || isLua) await lua(admin, store)
+  if (isAll || isLua) await lua(admin, insideOf(store))
   const builds = [join(__dirname, '../dist/index.js'), ...(beside ? [join(beside, 'index.js')] : [])]
   if (isAll || isCommands) await commands(url, admin, builds)
   if (isAll || isRegular) await regular(url, admin, builds)

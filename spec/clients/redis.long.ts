@@ -76,7 +76,7 @@ describe('factories over Redis refuse at once', () => {
       assert.throws(
         () => throttle({ store: store as unknown as ThrottleStore }),
         (err: Error) => {
-          assert.match(err.message, /^store must be a store, such as redisStore\(client\); received a/)
+          assert.match(err.message, /^store must be a store of redisStore\(\); received a/)
           assert.doesNotMatch(err.message, /s3cret/)
           return true
         },

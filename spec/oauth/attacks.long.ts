@@ -16,7 +16,7 @@ const ATTACKERS: Readonly<Record<string, (i: number) => string>> = {
     ] as string,
 }
 const CONNECTIONS = 48
-const SECONDS = 6
+const SECONDS = Number(process.env.ATTACK_S ?? 1)
 
 interface Origins {
   readonly ownPage: string
