@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Server, createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { type ClientMetadata, type RegistrationOptions, memoryOAuthStore } from '../../lib/oauth'
-import { fetchDocument, publicFetch } from '../../lib/oauth/clients/public-fetch'
+import { fetchDocument, lookUpPublic, publicFetch } from '../../lib/oauth/clients/public-fetch'
 import { systemClock } from '../../lib/http/clock'
 import { isPublicAddress } from '../../lib/oauth/directories/addresses'
 import { manualClock } from '../../lib/testing'
@@ -281,6 +282,21 @@ describe('a URL as client_id', () => {
     await assert.rejects(
       publicFetch({ lookUp: () => Promise.resolve([]), isPublic: () => true })('https://a.test/', init),
     )
+  })
+})
+
+describe('lookUpPublic()', () => {
+  it('asks the DNS servers themselves, and gives up where they do not answer', async (t) => {
+    const silent = createSocket('udp4')
+    t.after(() => silent.close())
+    let asked = 0
+    silent.on('message', () => asked++)
+    await once(silent.bind(0, '127.0.0.1'), 'listening')
+    const servers = [`127.0.0.1:${silent.address().port}`]
+    await assert.rejects(lookUpPublic('stranger.test', servers), /stranger\.test has no address/)
+    assert.ok(asked >= 2, 'IPv4 and IPv6')
+    assert.deepEqual(await lookUpPublic('192.0.2.7', servers), [{ address: '192.0.2.7', family: 4 }])
+    await assert.rejects(lookUpPublic('app.internal', servers), /not public/)
   })
 })
 

@@ -51,13 +51,15 @@ async function lookUpShared(hostname: string, network: string): Promise<readonly
  * Addresses of a stranger's host. The name goes to the DNS servers alone, and no longer than 2 s: `dns.lookup()` would keep
  * one of libuv's threads for 10 s or more, and the app's own look-ups would wait behind it.
  *
+ * @param servers of DNS, `127.0.0.1:53`. Default: those of the system
  * @throws {FetchProblem} if it has none
  */
-export async function lookUpPublic(hostname: string): Promise<readonly Address[]> {
+export async function lookUpPublic(hostname: string, servers?: readonly string[]): Promise<readonly Address[]> {
   const family = isIP(hostname)
   if (family !== 0) return [{ address: hostname, family }]
   if (isInnerHost(hostname)) throw notPublic(hostname)
   const resolver = new Resolver({ timeout: LOOK_UP_MS / 2, tries: 2 })
+  if (servers) resolver.setServers(servers)
   const cancel = systemClock.after(LOOK_UP_MS, () => resolver.cancel())
   const asked = [resolver.resolve4(hostname), resolver.resolve6(hostname)] as const
   const answers = await Promise.allSettled(asked)
