@@ -1,57 +1,19 @@
 import { EventEmitter } from 'node:events'
 import { ReadStream } from 'node:fs'
 import { IncomingMessage, type ServerResponse } from 'node:http'
-import type { ServerHttp2Stream } from 'node:http2'
-import { AbandonedRequest } from './abandoned-request'
 import { forgetQueued, isOver, needsDrain, watchQueued } from './client-gone'
 import { type Clock, nowUs, systemClock } from '../clock'
-import { GivenFields, type HeaderFields } from './given-fields'
+import type { MeterObserver } from './meter-observer'
+import { type EventStreams, endsWithHeader } from './event-stream'
+import { GivenFields } from './given-fields'
 import { usageError } from '../help'
 import { type ResponseHooks, hookResponse, hooksOf } from './response-hooks'
 import { READER, SENDER, Stopwatch } from './stopwatch'
 import { watchTakeover } from './upgrade-takeover'
 import { type UploadObserver, watchUpload } from './upload-wait'
 
-/**
- * Hears of one request's time, once it has begun it. It is told before the meter changes, and may read the meter. All
- * times are `nowUs()` of the meter's clock.
- *
- * | Order of calls | The request |
- * |---|---|
- * | `paused` `resumed` … `ended` | was answered |
- * | `aborted` `ended` | was destroyed by its app; or lost its client while a file was piped to it; or was ended all the same |
- * | `aborted` `ended` (`late`)* | lost its client, and its handler was not seen for some time: it was written off |
- * | `ended` `aborted` | was over for the meter (an event stream, `settle()`) when its client went |
- */
-export interface MeterObserver {
-  /** The app waits for its client: for more of the body, or for `drain`. Time stands still, see {@link Meter.countWait}. */
-  paused(now: number): void
-  /** The wait is over. Not called where {@link Meter.countWait} has ended the pause before. */
-  resumed(now: number): void
-  /**
-   * Once: the response was ended or destroyed, the client of a piped file has gone, or it takes no more time.
-   *
-   * @param isWrittenOff there was no sign of the handler for as long as `aborted()` said
-   */
-  ended(now: number, isWrittenOff: boolean): void
-  /**
-   * Once, before the response was ended: the connection was closed, and the handler may work on. Returns how long the
-   * meter waits for a sign of the handler before it writes the request off, in microseconds from now; `Infinity` where
-   * nothing of it runs. Where its app closed the connection, or a file is piped to the response, `ended` follows at once.
-   */
-  aborted(now: number): number
-  /**
-   * After a write-off: time in which a handler turned out to have worked, in microseconds. At most a minute in all.
-   *
-   * @param isOver the handler has ended the response: the real time is known now
-   */
-  late(us: number, now: number, isOver: boolean): void
-  /** The last moment at which response header fields can be set. */
-  headers(res: HeaderFields, now: number): void
-}
-
-/** How much of an event stream is measured: all of it, or the time to its header. */
-export type EventStreams = 'whole' | 'header'
+/** Longest time that is charged after the first wait, if a handler works on after its client has disconnected. */
+const SEEN_MOST_US = 60_000_000
 
 /**
  * Measures the processing time of one response and sets `X-PROCESSING-TIME`. The first middleware of this package that
@@ -72,14 +34,12 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   /** The response has no `X-PROCESSING-TIME`. */
   isTimeHidden = false
   #isBegun = false
-  #isGone = false
   #isQueued = false
   /** A file, or another server's response, is piped to the response. */
   #isPassive = false
   #isDrainWatched = false
-  /** When the response was ended, or destroyed by its app: nothing after that is processing. */
-  #endedAt: number | undefined = undefined
-  #abandoned: AbandonedRequest | undefined = undefined
+  /** Once the client has gone: how long the handler may give no sign, until when, and until when time is charged. µs. */
+  #signs: { waitUs: number; dueAt: number; mostAt: number } | undefined = undefined
   #observer: MeterObserver | undefined = undefined
 
   private constructor(
@@ -90,7 +50,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     super(now)
     hookResponse(res, this)
     const req = res.req as IncomingMessage | undefined
-    if (req !== undefined && hasBody(req)) watchUpload(req, this)
+    if (req !== undefined) watchUpload(req, this)
     if (isOver(res)) this.#begunLate(now)
     else this.#watchClient(req)
     if ((req as { upgrade?: boolean } | undefined)?.upgrade) watchTakeover(res, clock, () => this.settle())
@@ -126,8 +86,9 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     return this.countedUs(nowUs(this.clock))
   }
 
-  get isEnded(): boolean {
-    return this.state === 'ended'
+  /** Nobody waits for the response any more. */
+  get isOver(): boolean {
+    return isOver(this.res)
   }
 
   get observer(): MeterObserver | undefined {
@@ -143,26 +104,27 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** The observer has let the request in: its time begins now. */
   begin(now: number): void {
-    if (this.state === 'ended') return
+    if (this.hasStopped) return
     this.restart(now)
     this.#isBegun = true
   }
 
   /** To be called when the observer is ready to hear: where the client has gone before, it is told so at once. */
   begun(now: number): void {
-    if (this.#isGone && this.state !== 'ended') this.#abandon(now)
+    if (this.isOver && !this.hasStopped) this.#abandon(now)
   }
 
   /** The request waits for a throttle. */
   park(now: number): void {
-    if (this.state !== 'ended') this.enter('parked', now)
+    if (!this.hasStopped) this.enter('parked', now)
   }
 
   /** It waits no more. */
   unpark(now: number): void {
     if (this.state !== 'parked') return
     this.enter('running', now)
-    if (this.waitsFor !== 0) this.#pause(0, now)
+    if (this.isOver) this.closed()
+    else if (this.waitsFor !== 0) this.#pause(0, now)
   }
 
   /** The present wait for the client is excused no longer: its time counts from `at` on, which may have passed. */
@@ -184,14 +146,14 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** Ends the measuring now, as `res.end()` would. */
   settle(): void {
-    this.#finish(nowUs(this.clock))
+    if (!this.hasStopped) this.#stop(this.state === 'abandoned' ? 'ended' : 'settled', nowUs(this.clock))
   }
 
   /** The handler did something. Where its client has gone, that shows that it was at work until now. */
   handlerSeen(): void {
-    if (this.#abandoned === undefined || this.#endedAt !== undefined) return
+    if (this.#signs === undefined) return
     const now = nowUs(this.clock)
-    const us = this.#abandoned.seen(now)
+    const us = this.#seen(now)
     if (us > 0) this.#observer?.late(us, now, false)
   }
 
@@ -200,12 +162,12 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   writeHead(...[res, original, args]: Parameters<ResponseHooks['writeHead']>): unknown {
     if (res.headersSent) return Reflect.apply(original, res, args)
     const given = args.length > 1 ? GivenFields.of(res, args) : undefined
-    const now = this.#endedAt ?? nowUs(this.clock)
+    const now = this.state === 'ended' ? this.since : nowUs(this.clock)
     const fields = given ?? res
     this.#observer?.headers(fields, now)
     if (!this.isTimeHidden) fields.setHeader('X-PROCESSING-TIME', Math.round(this.countedUs(now) / 1_000))
     const returned = Reflect.apply(original, res, given === undefined ? args : (given.arguments() as typeof args))
-    if (this.state !== 'ended' && endsWithHeader(res, given, this.eventStreams)) this.#finish(nowUs(this.clock))
+    if (!this.hasStopped && endsWithHeader(res, given?.get('content-type'), this.eventStreams)) this.settle()
     return returned
   }
 
@@ -215,24 +177,24 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
   }
 
   ending(res: ServerResponse): void {
-    if (this.#endedAt !== undefined) return
     // Listeners of the request hear that the client has gone before the response does.
     if (res.socket?.destroyed) this.closed()
-    if (this.#endedAt !== undefined) return
-    const now = (this.#endedAt = nowUs(this.clock))
-    const lateUs = this.#abandoned?.seen(now) ?? 0
-    this.#finish(now)
-    if (this.#abandoned?.isWrittenOff) this.#observer?.late(lateUs, now, true)
+    if (this.state === 'ended') return
+    const now = nowUs(this.clock)
+    const isWrittenOff = this.state === 'writtenOff'
+    const lateUs = this.#seen(now)
+    this.#stop('ended', now)
+    if (isWrittenOff) this.#observer?.late(lateUs, now, true)
   }
 
   /** By the app; or by a pipeline whose client has gone. */
   destroying(res: ServerResponse): void {
-    if (this.#endedAt !== undefined || this.#isGone) return
     if (isOver(res)) return this.closed()
+    if (this.state === 'ended') return
     this.#resume(READER | SENDER)
-    const now = (this.#endedAt = nowUs(this.clock))
+    const now = nowUs(this.clock)
     if (this.#isBegun) this.#observer?.aborted(now)
-    this.#finish(now)
+    this.#stop('ended', now)
   }
 
   // --- UploadObserver
@@ -257,18 +219,18 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     if ((this.waitsFor & READER) !== 0) this.#resume(READER)
   }
 
+  /** The client has gone. One that waits for a throttle hears of it when it waits no more. */
   closed(): void {
-    if (this.#endedAt !== undefined || this.#isGone) return
+    if (this.state === 'ended' || this.state === 'parked' || this.#signs !== undefined) return
     const now = nowUs(this.clock)
     this.#resume(READER | SENDER)
-    this.#isGone = true
     if (this.#isBegun) this.#abandon(now)
   }
 
   piped(source: unknown): void {
     if (!isPassive(source)) return
     this.#isPassive = true
-    if (this.#abandoned !== undefined) this.#finish(nowUs(this.clock))
+    if (this.state === 'abandoned') this.#stop('ended', nowUs(this.clock))
     else this.res.on('unpipe', meteredUnpipe)
   }
 
@@ -281,10 +243,7 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** The response is over already: it was ended, or its client has gone. */
   #begunLate(now: number): void {
-    this.#isGone = true
-    if (!this.res.writableEnded) return
-    this.#endedAt = now
-    this.enter('ended', now)
+    if (this.res.writableEnded) this.enter('ended', now)
   }
 
   #watchClient(req: IncomingMessage | undefined): void {
@@ -301,15 +260,34 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
 
   /** The client has gone while the handler may work on. */
   #abandon(now: number): void {
-    const waitUs = this.#observer?.aborted(now) ?? Infinity
-    if (this.state === 'ended') return
-    if (this.#isPassive) return this.#finish(now)
-    this.#abandoned = new AbandonedRequest(this.clock, now, waitUs, (at) => this.#finish(at, true))
+    const signs = (this.#signs = { waitUs: Infinity, dueAt: Infinity, mostAt: Infinity })
+    signs.waitUs = this.#observer?.aborted(now) ?? Infinity
+    if (this.hasStopped || this.#isPassive) return this.#stop('ended', now)
+    this.enter('abandoned', now)
+    signs.dueAt = now + signs.waitUs
+    signs.mostAt = signs.dueAt + SEEN_MOST_US
+    this.#lookForSigns(now)
+  }
+
+  /** A timer may fire early, as Node counts from the beginning of the event loop's turn in which it was set. */
+  #lookForSigns(now: number): void {
+    const { dueAt = Infinity } = this.#signs ?? {}
+    if (this.state !== 'abandoned' || dueAt === Infinity) return
+    if (now >= dueAt) return this.#stop('writtenOff', now)
+    this.clock.after((dueAt - now) / 1_000, () => this.#lookForSigns(nowUs(this.clock)))
+  }
+
+  /** A sign of the handler. Returns the time that is charged late, in microseconds. */
+  #seen(now: number): number {
+    const signs = this.#signs
+    if (signs === undefined) return 0
+    signs.dueAt = Math.min(now + signs.waitUs, signs.mostAt)
+    return this.knownUntil(Math.min(now, signs.mostAt))
   }
 
   /** Nothing is excused on a response that waits behind others in a pipeline: it has no reader yet. */
   #canWait(whom: number): boolean {
-    return this.state !== 'ended' && !this.#isGone && Boolean(this.res.socket) && (this.waitsFor & whom) === 0
+    return !this.hasStopped && !this.isOver && Boolean(this.res.socket) && (this.waitsFor & whom) === 0
   }
 
   #fullWrite(res: ServerResponse): void {
@@ -341,30 +319,14 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     else this.endCountedWait(now)
   }
 
-  #finish(now: number, isWrittenOff = false): void {
-    if (this.state === 'ended') return
-    if (this.#isQueued) forgetQueued(this.res)
-    this.#abandoned?.settle()
-    if (this.#isBegun) this.#observer?.ended(now, isWrittenOff)
-    this.enter('ended', now)
+  /** Nothing more is measured. */
+  #stop(state: 'settled' | 'writtenOff' | 'ended', now: number): void {
+    if (!this.hasStopped) {
+      if (this.#isQueued) forgetQueued(this.res)
+      if (this.#isBegun) this.#observer?.ended(now, state === 'writtenOff')
+    }
+    this.enter(state, now)
   }
-}
-
-/** Upgraded connections, and event streams where the app wants it so, last as long as the client likes. */
-function endsWithHeader(
-  res: ServerResponse,
-  given: GivenFields | undefined,
-  eventStreams: EventStreams | undefined,
-): boolean {
-  if (res.statusCode === 101) return true
-  if (!isEventStream(given?.get('content-type') ?? res.getHeader('content-type'))) return false
-  return (eventStreams ?? (res.req.method === 'GET' ? 'header' : 'whole')) === 'header'
-}
-
-/** RFC 9112 §6.3. In HTTP/2 a body needs no field: RFC 9113 §8.1. */
-function hasBody(req: IncomingMessage & { stream?: ServerHttp2Stream }): boolean {
-  if (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined) return true
-  return req.stream?.endAfterHeaders === false
 }
 
 /** What stands in for a response of an upgrade may have none: that of engine.io, for `io.engine.use()`. */
@@ -379,12 +341,6 @@ function hasEvents(res: ServerResponse): boolean {
  */
 function isPassive(source: unknown): boolean {
   return source instanceof ReadStream || (source instanceof IncomingMessage && source.statusCode !== null)
-}
-
-/** @param type the field `Content-Type`, which an app may set as an array */
-function isEventStream(type: unknown): boolean {
-  const first: unknown = Array.isArray(type) ? type[0] : type
-  return typeof first === 'string' && /^\s*text\/event-stream\b/i.test(first)
 }
 
 // Shared by all responses: no closure is made for one.

@@ -4,17 +4,29 @@ export const READER = 1
 export const SENDER = 2
 
 /**
- * What a request's time does. `running`: it counts. `awaitingClient`: the app waits for its client, and the time stands
- * still. `idle`: the same, and nothing works for the request meanwhile. `parked`: the request waits for a throttle.
- * `ended`: for good.
+ * What a request's time does: its life in one table.
+ *
+ * | State | The request | Its time |
+ * |---|---|---|
+ * | `parked` | waits for a throttle | stands still |
+ * | `running` | is worked on | counts |
+ * | `awaitingClient` | waits for its client | stands still, and is excused up to a cap |
+ * | `idle` | the same, and nothing works for it: a file is piped to it | stands still |
+ * | `abandoned` | has lost its client, and its handler may work on | counts |
+ * | `writtenOff` | the same, and there was no sign of its handler for long | is known up to `since`, which a sign moves |
+ * | `settled` | is measured no more, and its response is still open | is final |
+ * | `ended` | its response was ended or destroyed; `since` says when | is final |
  */
-export type TimeState = 'running' | 'awaitingClient' | 'idle' | 'parked' | 'ended'
+export type TimeState =
+  'parked' | 'running' | 'awaitingClient' | 'idle' | 'abandoned' | 'writtenOff' | 'settled' | 'ended'
 
 /** A request's time, for those who only read it. All times are `nowUs()` of one clock. */
 export interface RequestTime {
   readonly state: TimeState
   /** When the state began. */
   readonly since: number
+  /** It is worked on, and its time counts. */
+  readonly isCounting: boolean
   /** The time counted so far, in microseconds. */
   countedUs(now: number): number
   /** The time spent in `awaitingClient`, in microseconds. */
@@ -40,8 +52,17 @@ export class Stopwatch implements RequestTime {
     this.since = now
   }
 
+  get isCounting(): boolean {
+    return this.state === 'running' || this.state === 'abandoned'
+  }
+
+  /** Its time is measured no more. */
+  get hasStopped(): boolean {
+    return this.state === 'ended' || this.state === 'settled' || this.state === 'writtenOff'
+  }
+
   countedUs(now: number): number {
-    return this.state === 'running' ? this.#countedUs + now - this.since : this.#countedUs
+    return this.isCounting ? this.#countedUs + now - this.since : this.#countedUs
   }
 
   excusedUs(now: number): number {
@@ -102,10 +123,18 @@ export class Stopwatch implements RequestTime {
 
   /** Leaves out running time, as far as the present state has lasted. Returns how much, in microseconds. */
   protected leaveOut(us: number, now: number): number {
-    if (this.state !== 'running') return 0
+    if (!this.isCounting) return 0
     const most = Math.max(0, Math.min(us, now - this.since))
     this.since += most
     return most
+  }
+
+  /** After a write-off: its handler was at work until then. Returns the time since the last sign, in microseconds. */
+  protected knownUntil(at: number): number {
+    if (this.state !== 'writtenOff') return 0
+    const us = Math.max(0, at - this.since)
+    this.since += us
+    return us
   }
 
   /** Goes by another clock from now on, which is ahead by `us`. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
 
 /** Told when a handler waits for the client to send more of the body, and when more is there. */
 export interface UploadObserver {
@@ -28,9 +29,10 @@ interface Upload {
  * Watches a handler read the body of this request. It waits where it finds nothing to read and not all of the body has
  * arrived; it does not where it leaves the stream paused, or works on what it has read.
  *
- * One whose body is empty is left as it is.
+ * One without a body, or with an empty one, is left as it is.
  */
 export function watchUpload(req: IncomingMessage, observer: UploadObserver): void {
+  if (!hasBody(req)) return
   const missing = announcedBytes(req)
   if (missing === 0 || req.complete) return
   const methods = req as unknown as Watched
@@ -38,6 +40,12 @@ export function watchUpload(req: IncomingMessage, observer: UploadObserver): voi
   methods[watched] = { missing, observers: [observer], read: methods.read, push: methods.push }
   methods.read = watchedRead
   methods.push = watchedPush
+}
+
+/** RFC 9112 §6.3. In HTTP/2 a body needs no field: RFC 9113 §8.1. */
+function hasBody(req: IncomingMessage & { stream?: ServerHttp2Stream }): boolean {
+  if (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined) return true
+  return req.stream?.endAfterHeaders === false
 }
 
 // Shared by all requests: with functions of its own V8 keeps a request until the next full collection, and copies it at

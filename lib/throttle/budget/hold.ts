@@ -123,7 +123,7 @@ export class HoldRecord {
   }
 
   get isRunning(): boolean {
-    return this.beforeUs >= 0 && this.owner.time.state === 'running'
+    return this.beforeUs >= 0 && this.owner.time.isCounting
   }
 
   /** The app waits for its client, within the cap of such waits. */

@@ -6,7 +6,8 @@ import { type Clock, nowUs } from '../../http/clock'
 import { type DenyOptions, deny } from '../../http/answer/deny'
 import type { HeaderFields } from '../../http/measure/given-fields'
 import { optionError } from '../../http/help'
-import type { Meter, MeterObserver } from '../../http/measure/meter'
+import type { Meter } from '../../http/measure/meter'
+import type { MeterObserver } from '../../http/measure/meter-observer'
 import { shown } from '../../http/options'
 import { type Account, PLACES } from '../budget/account'
 import type { Decision } from '../budget/decide'
@@ -229,7 +230,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     hold.account.run(hold, now)
     if (this.#abort !== undefined) this.#watch(hold)
     if (isFirst) this.time.begun(now)
-    if (this.time.state === 'ended') this.#end(hold, now) // it was answered meanwhile, by a timeout of the app's
+    if (this.time.hasStopped) this.#end(hold, now) // it was answered meanwhile, by a timeout of the app's
     const { stalls } = hold.rules
     if (this.#stalls === undefined) {
       this.#stalls = stalls
@@ -291,7 +292,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   /** `onDenied` called `next()`: the request goes on, and is charged as any other. */
   #letPass(): void {
     const refused = this.#first
-    if (!this.#isRefused || refused === undefined || this.time.state === 'ended') return this.#next()
+    if (!this.#isRefused || refused === undefined || this.time.hasStopped) return this.#next()
     const now = this.#now
     this.#isRefused = this.#isShed = false
     this.#first = this.#stalls = undefined
@@ -395,6 +396,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   aborted(now: number): number {
     this.#isAborted = true
+    this.#enterWindows(now)
     this.#abort?.abort()
     let waitUs = -Infinity
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
@@ -410,7 +412,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     if (this.#first !== undefined && !this.#isRefused) this.#first.route.next = undefined // it was the last window
     this.#stalls?.stops(this, now)
     for (let hold = this.#first; hold !== undefined; hold = hold.next) {
-      if (isWrittenOff) hold.budgets.writeOff(hold, now)
+      if (isWrittenOff && hold.state !== 'ended') hold.budgets.writeOff(hold, now)
       this.#end(hold, now, isWrittenOff)
       if (hold.orderCheck !== undefined) checkOrder(this.#req, hold.orderCheck)
     }
@@ -446,7 +448,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
   }
 
   headers(res: HeaderFields, now: number): void {
-    if (this.time.state !== 'ended') this.#stalls?.look(now)
+    if (!this.time.hasStopped) this.#stalls?.look(now)
     const isRefused = this.#isRefused && !this.#isShed
     if (this.#first === undefined || (isRefused && res.statusCode !== 429)) return
     const tightest = this.#tightest(now, isEnforced)

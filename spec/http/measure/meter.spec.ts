@@ -8,7 +8,8 @@ import compression from 'compression'
 import express, { type RequestHandler } from 'express'
 import { nowUs } from '../../../lib/http/clock'
 import type { HeaderFields } from '../../../lib/http/measure/given-fields'
-import { Meter, type MeterObserver } from '../../../lib/http/measure/meter'
+import { Meter } from '../../../lib/http/measure/meter'
+import type { MeterObserver } from '../../../lib/http/measure/meter-observer'
 import { processingTime } from '../../../lib/http/measure/processing-time'
 import { endlessFile } from '../../support/endless-file'
 import { listen } from '../../support/serve'
@@ -187,9 +188,9 @@ describe('Meter times a response to the call of res.end()', () => {
       meter.begin(nowUs(clock))
       clock.advance(50)
       meter.exclude(20_000, nowUs(clock))
-      assert.equal(meter.isEnded, false)
+      assert.equal(meter.hasStopped, false)
       res.end()
-      assert.equal(meter.isEnded, true)
+      assert.equal(meter.hasStopped, true)
       clock.advance(1_000)
       assert.equal(meter.timeUs(), 30_000)
     })
