@@ -159,7 +159,6 @@ interface ThrottleOptions extends DenyOptions, MeterOptions {
     readonly subject?: SubjectFunction | undefined;
     readonly ipv6Prefix?: number | undefined;
     readonly wait?: WaitOptions | false | undefined;
-    readonly grantAhead?: boolean | undefined;
     readonly maxSubjects?: number | undefined;
     readonly onOutage?: "local" | "closed" | undefined;
     readonly dryRun?: boolean | undefined;

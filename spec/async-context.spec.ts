@@ -5,6 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { type TestContext, after, before, describe, it } from 'node:test'
 import express, { type RequestHandler } from 'express'
 import { redisStore, requireBearer, throttle } from '../lib'
+import { askingStore } from './support/asking-store'
 import { keyPair, serveIssuer } from './support/issuer'
 import { type Answer, listen } from './support/serve'
 import { type Server, startRedis } from './support/redis'
@@ -39,9 +40,8 @@ describe('the async context of a request', () => {
     const made = throttle({
       limitMs: 1_000_000,
       windowMs: 86_400_000,
-      grantAhead: false, // every admission asks
       subject: (req) => subject(req.get('X-Id') as string),
-      store: redisStore(`redis://127.0.0.1:${redis.port}`),
+      store: askingStore(redisStore(`redis://127.0.0.1:${redis.port}`)), // every admission asks
     })
     t.after(() => made.close())
     return made

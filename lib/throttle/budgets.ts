@@ -33,8 +33,6 @@ export interface BudgetTerms {
   readonly windowUs: number
   /** Time used beyond the limit is the next window's first use. */
   readonly carryOvershoot: boolean
-  /** Time may be granted ahead of need. */
-  readonly grantAhead: boolean
 }
 
 /** The budgets of one policy in this process: a table of accounts. Without a store they are this process's own. */
@@ -42,7 +40,7 @@ export class Budgets implements StoredPolicy {
   /** In words: `18000 ms in 60000 ms`. */
   readonly terms: string
   readonly #clock: Clock
-  readonly #terms: AccountTerms & { grantAhead: boolean }
+  readonly #terms: AccountTerms
   readonly #subjects: Subjects
   readonly #usage: UsageLog
   /** Accounts in which requests wait. */
@@ -299,16 +297,16 @@ export class Budgets implements StoredPolicy {
 
   /** Publishes what is not published, and gives back what was granted ahead. */
   async flush(): Promise<void> {
-    for (const account of this.#subjects) account.calm()
     await this.#tellAll()
   }
 
-  /** Reports all accounts that the store does not know as they are, or where it has granted time ahead. */
+  /** Reports all accounts that the store does not know as they are, or where it has granted time ahead: nothing is any more. */
   async #tellAll(isLast = false): Promise<Account[]> {
     const now = nowUs(this.#clock)
     const told: Account[] = []
     for (const account of this.#subjects) {
       account.enter(now)
+      account.calm()
       if (account.sent !== undefined || !isReported(account, now)) told.push(account)
     }
     await Promise.all(told.map((account) => this.#refresh(account, isLast)))
@@ -338,9 +336,8 @@ export class Budgets implements StoredPolicy {
     await this.shared?.leave(this)
   }
 
-  /** Reports the last figures, again where no answer comes. Nothing is granted ahead any more. */
+  /** Reports the last figures, again where no answer comes. */
   async #tellLast(): Promise<void> {
-    this.#terms.grantAhead = false
     for (const until = this.#clock.now() + CLOSING_MS; this.#clock.now() < until;) {
       const told = await this.#tellAll(true)
       if (told.length === 0) return

@@ -136,11 +136,6 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
    */
   readonly wait?: WaitOptions | false | undefined
   /**
-   * Whether the store may grant a process time ahead of need, so that most requests of a busy subject cost no command.
-   * `false`: the process asks the store before each request. Default true.
-   */
-  readonly grantAhead?: boolean | undefined
-  /**
    * How many subjects a process tells apart in each window: whole, 1 to 10,000,000. Beyond that newcomers share a window
    * by network: forged addresses can neither fill the memory nor push a throttled subject out of it.
    * Default 250,000.
@@ -205,7 +200,6 @@ const TABLE = {
   ipv6Prefix: wholeNumber(32, 128, IPV6_PREFIX),
   subject: functionOption<SubjectFunction>(),
   wait: checkedLater<WaitOptions | false>({}),
-  grantAhead: flag(true),
   maxSubjects: wholeNumber(1, 10_000_000, 250_000),
   onOutage: oneOf<'local' | 'closed'>(['local', 'closed'], 'local'),
   dryRun: flag(),

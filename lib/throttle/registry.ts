@@ -41,12 +41,12 @@ export class Registry {
    *
    * @throws {TypeError} where there is one of the same name with other terms
    */
-  open(policy: Policy, grantAhead: boolean, clock: Clock): Budgets {
+  open(policy: Policy, clock: Clock): Budgets {
     const { name, windowMs, carryOvershoot } = policy
     let entry = this.#entries.get(name)
     if (entry === undefined) {
       const shared = this.#store && SharedStore.of(this.#store, clock)
-      const terms = { windowUs: windowMs * 1_000, carryOvershoot, grantAhead, shown: shownPolicy(policy) }
+      const terms = { windowUs: windowMs * 1_000, carryOvershoot, shown: shownPolicy(policy) }
       this.#entries.set(name, (entry = { policy, budgets: new Budgets(name, terms, clock, shared), users: 0 }))
     }
     if (!isSame(entry.policy, policy)) {

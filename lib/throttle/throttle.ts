@@ -103,7 +103,7 @@ interface OpenPolicy {
  */
 export function throttle(options: ThrottleOptions = {}): Throttle {
   const values = throttleOptions(options)
-  const { routes, store, subject, grantAhead, maxSubjects, onOutage, dryRun, headers, clock } = values
+  const { routes, store, subject, maxSubjects, onOutage, dryRun, headers, clock } = values
   const overload = values.overload && Overload.of(clock)
 
   const rules: ThrottleRules = {
@@ -195,7 +195,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   function open(policy: Policy): OpenPolicy {
-    const opened = { policy, budgets: registry.open(policy, grantAhead, clock), routes: new RouteTable() }
+    const opened = { policy, budgets: registry.open(policy, clock), routes: new RouteTable() }
     names.push(policy.name)
     if (!windows.some(({ budgets }) => budgets === opened.budgets)) windows.push(opened)
     return opened

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express, { type Request, type Response } from 'express'
 import { Cluster, Redis } from 'ioredis'
+import { askingStore } from '../support/asking-store'
 import { type AdmittedMessage, type ThrottleOptions, redisStore, serviceUnavailable, throttle } from '../../lib'
 
 /** Where the processes share their windows. */
@@ -68,7 +69,7 @@ setInterval(() => {
   woke = performance.now()
 }, WAKES_MS)
 
-const store = redisStore(typeof redis === 'string' ? redis : client(redis))
+const store = askingStore(redisStore(typeof redis === 'string' ? redis : client(redis)), 'asking')
 const all = Object.entries(throttles).map(([name, options]) => {
   return throttle({ name, ...options, store, subject: (req) => req.get('x-user') ?? null })
 })

@@ -16,7 +16,7 @@ import { trial } from './trial'
 
 const HOUR_MS = 3_600_000
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
-const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, grantAhead: false } }
+const THROTTLES = { shared: OPTIONS, asking: OPTIONS }
 
 /** A wall clock that can be set, for a process started with this environment. Its monotonic clock goes on. */
 function wallClock(owner: Owner): { env: NodeJS.ProcessEnv; set(offset: string): void } {

@@ -14,7 +14,7 @@ import { FULL, quantile } from './table'
 import { type Fault, type Waits, judgeWaits, trial } from './trial'
 
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
-const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, grantAhead: false } }
+const THROTTLES = { shared: OPTIONS, asking: OPTIONS }
 
 /** What all keys of a user have in common: the tag that says their slot. */
 const tagOf = (user: string) => `{${subjectId(user, LONG_WINDOW_MS * 1_000).id}}`

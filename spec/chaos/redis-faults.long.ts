@@ -17,7 +17,7 @@ import { type Fault, type Waits, judgeWaits, trial } from './trial'
 const HALF_OPEN_MS = 1_500
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
 /** By name: decides from memory while its figures are fresh; asks the store at every request. */
-const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, grantAhead: false } }
+const THROTTLES = { shared: OPTIONS, asking: OPTIONS }
 
 describe('throttle() over a Redis that fails under load', { timeout: 600_000 }, () => {
   const ending: (() => void | Promise<void>)[] = []

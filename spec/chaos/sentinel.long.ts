@@ -9,7 +9,7 @@ import { FULL } from './table'
 import { type Waits, judgeWaits, trial } from './trial'
 
 const OPTIONS = { limitMs: 86_400_000, windowMs: LONG_WINDOW_MS }
-const THROTTLES = { shared: OPTIONS, asking: { ...OPTIONS, grantAhead: false } }
+const THROTTLES = { shared: OPTIONS, asking: OPTIONS }
 
 describe('throttle() behind Sentinel', { timeout: 600_000 }, () => {
   const waits: Waits[] = []

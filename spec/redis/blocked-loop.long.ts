@@ -49,7 +49,7 @@ it('handlers that block for 500, 700 and 1,000 ms beside a healthy Redis announc
     Array.from({ length: WORKERS }, async (_, i) => {
       const workerData: Blocking = {
         redis: `redis://127.0.0.1:${redis.port}`,
-        grantAhead: i % 2 === 1,
+        isAsked: i % 2 === 0,
         blocks: BLOCKS,
       }
       const worker = new Worker(programOf(__dirname, 'workers/blocking-api'), { workerData })

@@ -16,7 +16,7 @@ const SUBJECTS = 250_000
 const MOST_BYTES = 1_100
 const LIMIT_US = 1_000_000
 const WINDOW_MS = 60_000
-const TERMS = { windowUs: WINDOW_MS * 1_000, carryOvershoot: false, grantAhead: true }
+const TERMS = { windowUs: WINDOW_MS * 1_000, carryOvershoot: false }
 
 function heap(): number {
   collect()

@@ -52,7 +52,6 @@ const WRONG: [options: unknown, error: RegExp][] = [
   ],
   [{ store: {} }, /store must be a store of redisStore\(\); received an object without names: write store: redisStore/],
   [{ subject: 'ip' }, /subject must be a function; received 'ip'/],
-  [{ grantAhead: 1 }, /grantAhead must be true or false; received 1/],
   [{ clientWaitMs: -1 }, /clientWaitMs must be a whole number from 0 to 86,400,000; received -1/],
   [{ carryOvershoot: 'yes' }, /carryOvershoot must be true or false; received 'yes'/],
   [{ eventStreams: 'all' }, /eventStreams must be 'header' or 'whole'; received 'all'/],

@@ -2,16 +2,29 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { after, describe, it, type TestContext } from 'node:test'
 import express from 'express'
-import { type StoreMessage, type ThrottleOptions, redisStore, throttle, throttleTest } from '../../lib'
+import {
+  type StoreMessage,
+  type ThrottleOptions,
+  type ThrottleStore,
+  redisStore,
+  throttle,
+  throttleTest,
+} from '../../lib'
 import { startProxy } from '../chaos/proxy'
+import { askingStore } from '../support/asking-store'
 import { type Answer, listen } from '../support/serve'
 import { missedDeadline } from '../support/missed-deadline'
 import { type Server, freePort, startRedis } from '../support/redis'
 import { until } from '../support/until'
 import { insideOf } from '../../lib/throttle/store/store'
 
-async function api(t: TestContext, port: number, options: Partial<ThrottleOptions> = {}) {
-  const store = redisStore(`redis://127.0.0.1:${port}`)
+async function api(
+  t: TestContext,
+  port: number,
+  options: Partial<ThrottleOptions> = {},
+  over = (of: ThrottleStore) => of,
+) {
+  const store = over(redisStore(`redis://127.0.0.1:${port}`))
   const report = t.mock.method(insideOf(store).serverOf(''), 'report')
   const throttled = throttle({
     ...{ limitMs: 10_000, windowMs: 86_400_000, subject: () => 'ada', ...options },
@@ -117,7 +130,7 @@ describe('throttle() while Redis does not answer', () => {
     const heard = (told: unknown) => void causes.push((told as StoreMessage).cause)
     subscribe('express-tollgate:degraded', heard)
     t.after(() => unsubscribe('express-tollgate:degraded', heard))
-    const a = await api(t, redis.port, { grantAhead: false })
+    const a = await api(t, redis.port, {}, askingStore)
     await until(async () => !(await a.degraded()))
     await a.charge(1_000)
     await redis.command('SCRIPT', 'FLUSH')
@@ -146,7 +159,7 @@ describe('throttle() while Redis does not answer', () => {
     await until(async () => (await a.charge(1)).status === 200)
   })
 
-  for (const options of [{}, { wait: false as const }, { grantAhead: false }])
+  for (const options of [{}, { wait: false as const }])
     it(`waits for the first answer where onOutage is closed and the process has just started: ${JSON.stringify(options)}`, async (t) => {
       const redis = await start()
       const a = await api(t, redis.port, { onOutage: 'closed', ...options })
@@ -157,7 +170,7 @@ describe('throttle() while Redis does not answer', () => {
 
   it('waits no longer than its deadline for a Redis that hangs', async (t) => {
     const redis = await start()
-    const a = await api(t, redis.port, { grantAhead: false })
+    const a = await api(t, redis.port, {}, askingStore)
     await until(async () => !(await a.degraded()))
     await a.charge(6_000)
     await until(async () => !(await a.degraded()))
@@ -192,8 +205,8 @@ describe('throttle() while Redis does not answer', () => {
   it('runs nothing and charges nothing where somebody else has answered while the store was asked', async (t) => {
     const redis = await start()
     const throttled = throttle({
-      ...{ limitMs: 10_000, windowMs: 86_400_000, grantAhead: false, subject: () => 'ada' },
-      store: redisStore(`redis://127.0.0.1:${redis.port}`),
+      ...{ limitMs: 10_000, windowMs: 86_400_000, subject: () => 'ada' },
+      store: askingStore(redisStore(`redis://127.0.0.1:${redis.port}`)),
     })
     const app = express()
     let handled = 0
@@ -232,8 +245,8 @@ describe('throttle() while Redis does not answer', () => {
   it('charges each of many that one answer admits from when its own handler begins', async (t) => {
     const redis = await start()
     const throttled = throttle({
-      ...{ limitMs: 100_000, windowMs: 86_400_000, grantAhead: false, subject: () => 'ada' },
-      store: redisStore(`redis://127.0.0.1:${redis.port}`),
+      ...{ limitMs: 100_000, windowMs: 86_400_000, subject: () => 'ada' },
+      store: askingStore(redisStore(`redis://127.0.0.1:${redis.port}`)),
     })
     const app = express()
     let workedMs = 0
@@ -259,8 +272,7 @@ describe('throttle() while Redis does not answer', () => {
     const redis = await start()
     const throttled = throttle({
       subject: () => 'ada',
-      store: redisStore(`redis://127.0.0.1:${redis.port}`),
-      grantAhead: false,
+      store: askingStore(redisStore(`redis://127.0.0.1:${redis.port}`)),
     })
     const seen: unknown[] = []
     const app = express()

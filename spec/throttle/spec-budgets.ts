@@ -12,7 +12,7 @@ import { SpecRequest } from './spec-request'
 export const LIMIT_US = 1_000_000
 export const WINDOW_US = 60_000_000
 export const TICK_MS = 125
-const TERMS = { windowUs: WINDOW_US, carryOvershoot: false, grantAhead: true }
+const TERMS = { windowUs: WINDOW_US, carryOvershoot: false }
 /** In the middle of a window of each subject here, or near it. */
 const DATE = Date.UTC(2026, 0, 1)
 

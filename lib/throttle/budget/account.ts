@@ -82,8 +82,6 @@ export interface AccountTerms {
   readonly windowUs: number
   /** Time used beyond the limit is the next window's first use. */
   readonly carryOvershoot: boolean
-  /** Time may be granted ahead of need. */
-  readonly grantAhead: boolean
   /** Hears of a subject's total in the window that ends at `ends`, whenever it has changed. Microseconds. */
   readonly total?: (ends: number, beforeUs: number, afterUs: number) => void
 }
@@ -481,7 +479,7 @@ class AccountState {
   takeReport(seq: number, now: number): Report {
     this.enter(now)
     this.dropGrant()
-    const { own, firstInLine: first, terms } = this
+    const { own, firstInLine: first } = this
     const latest = own.lastEnd(now)
     let lasts = latest === Infinity ? PARKED_US : Math.max(0, latest - now)
     const asks = first ?? this.#expected
@@ -494,8 +492,8 @@ class AccountState {
       want += hold.wantUs
       lasts = Math.max(lasts, hold.wantUs)
     }
-    const hotUs = terms.grantAhead ? this.#hotUs() : 0
-    const wish = hotUs === 0 && terms.grantAhead ? this.#standingUs(now) : hotUs
+    const hotUs = this.#hotUs()
+    const wish = hotUs === 0 ? this.#standingUs(now) : hotUs
     this.grant.isStanding = hotUs === 0 && wish > 0
     const report: Report = {
       account: this,

@@ -6,16 +6,12 @@ const TICK_MS = 10
 const TICK_US = TICK_MS * 1_000
 /** The loop stood still where a look comes so much later than the one before. */
 const STALL_US = TICK_US + 20_000
-/** The process was stopped (SIGSTOP, a laptop's lid) if the loop stood still for so long and used next to nothing. */
-const PAUSE_US = 1_000_000
-/** Certainly, if the loop waited for events nearly all the while, though a timer was due. */
-const PAUSE_IDLE = 0.9
 /**
- * Probably, if no processor time was used: a handler that waits without it, as in `execFileSync()`, looks the same as a
- * process that is stopped amid its work. It is believed once a minute, so that such a handler is not free.
+ * The process was stopped (SIGSTOP, a laptop's lid) if the loop stood still for so long, and waited for events nearly all
+ * the while, though a timer was due.
  */
-const PAUSE_WORK = 0.05
-const BELIEVED_EVERY_US = 60_000_000
+const PAUSE_US = 1_000_000
+const PAUSE_IDLE = 0.9
 
 /** A request that is in flight while the event loop stands still. */
 export interface StalledRequest {
@@ -40,10 +36,8 @@ export class StallSharing {
   readonly #clock: Clock
   readonly #inFlight: StalledRequest[] = []
   #lookedAt = 0
-  /** At the last tick: how long the event loop had waited for events, in ms, and the process had worked, in µs. */
+  /** At the last tick: how long the event loop had waited for events, in ms. */
   #idleMs = 0
-  #workedUs = 0
-  #believedAt = -Infinity
   #isTimed = false
   /** Whose handlers run in this turn of the loop, for the first time. */
   #running: StalledRequest | undefined
@@ -93,16 +87,12 @@ export class StallSharing {
     const gapUs = now - this.#lookedAt
     this.#lookedAt = now
     if (gapUs < STALL_US) return
-    if (gapUs >= PAUSE_US && this.#clock === systemClock && this.#wasStopped(gapUs, now)) this.#leaveOut(gapUs, now)
+    if (gapUs >= PAUSE_US && this.#clock === systemClock && this.#wasStopped(gapUs)) this.#leaveOut(gapUs, now)
     else this.#share(gapUs, now)
   }
 
-  #wasStopped(gapUs: number, now: number): boolean {
-    if ((idleMs() - this.#idleMs) * 1_000 >= PAUSE_IDLE * gapUs) return true
-    if (this.#running !== undefined || now - this.#believedAt < BELIEVED_EVERY_US) return false
-    if (workedUs() - this.#workedUs > PAUSE_WORK * gapUs) return false
-    this.#believedAt = now
-    return true
+  #wasStopped(gapUs: number): boolean {
+    return (idleMs() - this.#idleMs) * 1_000 >= PAUSE_IDLE * gapUs
   }
 
   #leaveOut(gapUs: number, now: number): void {
@@ -123,7 +113,6 @@ export class StallSharing {
   #arm(): void {
     this.#isTimed = true
     this.#idleMs = idleMs()
-    this.#workedUs = workedUs()
     this.#clock.after(TICK_MS, () => {
       this.#isTimed = false
       this.look(nowUs(this.#clock))
@@ -134,9 +123,4 @@ export class StallSharing {
 
 function idleMs(): number {
   return performance.eventLoopUtilization().idle
-}
-
-function workedUs(): number {
-  const { user, system } = process.cpuUsage()
-  return user + system
 }

@@ -2,6 +2,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
+import { askingStore } from '../../support/asking-store'
 import express from 'express'
 import { type StoreMessage, redisStore, throttle } from '../../../lib/index'
 import { listen } from '../../support/serve'
@@ -10,7 +11,8 @@ import { until } from '../../support/until'
 /** What the worker is told. */
 export interface Blocking {
   readonly redis: string
-  readonly grantAhead: boolean
+  /** Each admission asks Redis. */
+  readonly isAsked: boolean
   readonly blocks: number
 }
 
@@ -22,7 +24,7 @@ export interface Said {
 }
 
 const BLOCKS_MS = [500, 700, 1_000]
-const { redis, grantAhead, blocks } = workerData as Blocking
+const { redis, isAsked, blocks } = workerData as Blocking
 const say = (kind: Said['kind'], cause?: string) => parentPort?.postMessage({ kind, at: Date.now(), cause })
 
 /** Stops the thread and with it the event loop, as a long computation does, but leaves the processor to the others. */
@@ -33,7 +35,8 @@ function block(ms: number): void {
 
 async function main(): Promise<void> {
   const terms = { limitMs: 86_400_000, windowMs: 86_400_000, subject: (req: express.Request) => req.path }
-  const throttled = throttle({ store: redisStore(redis), grantAhead, ...terms })
+  const store = redisStore(redis)
+  const throttled = throttle({ store: isAsked ? askingStore(store) : store, ...terms })
   const app = express()
   app.use(throttled)
   /** Blocks while a command is under way: its answer lies in the socket when the loop goes on. */

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type TestContext, describe, it } from 'node:test'
 import { Redis } from 'ioredis'
-import { type StoreMessage, type ThrottleOptions, redisStore } from '../../../lib/index'
+import { type StoreMessage, type ThrottleOptions, type ThrottleStore, redisStore } from '../../../lib/index'
 import { LONG_WINDOW_MS, openWindowKey, sharedTotalMs } from '../../chaos/shared-total'
+import { askingStore } from '../../support/asking-store'
 import { missedDeadline } from '../../support/missed-deadline'
 import { startRedis } from '../../support/redis'
 import { throttledApp } from '../../support/throttled-app'
@@ -13,7 +14,7 @@ const LIMIT_MS = 10_000
 const SMALL_MS = 1_000
 
 /** An app in one process over a Redis, with what its throttle warns of and announces; plan `small` has a smaller limit. */
-async function api(t: TestContext, options: ThrottleOptions = {}) {
+async function api(t: TestContext, options: ThrottleOptions = {}, over = (of: ThrottleStore) => of) {
   const redis = await startRedis()
   const admin = new Redis(redis.port)
   const warnings: (Error & { code?: string })[] = []
@@ -28,7 +29,7 @@ async function api(t: TestContext, options: ThrottleOptions = {}) {
   const { ask } = await throttledApp(t, {
     ...{ windowMs: LONG_WINDOW_MS, name: 'month' },
     limitMs: (req) => (req.get('X-Plan') === 'small' ? SMALL_MS : LIMIT_MS),
-    store: redisStore(`redis://127.0.0.1:${redis.port}`),
+    store: over(redisStore(`redis://127.0.0.1:${redis.port}`)),
     ...options,
   })
   t.after(async () => {
@@ -98,7 +99,7 @@ describe('throttle() judges each request over Redis by its own limit, where one 
   })
 
   it('all at once, where one answer decides many', async (t) => {
-    const { charge } = await api(t, { grantAhead: false, wait: false })
+    const { charge } = await api(t, { wait: false }, askingStore)
     assert.equal(await charge('ada', SMALL_MS + 1), 200)
     for (let round = 0; round < 10; round++) {
       const statuses: Record<string, number[]> = { small: [], large: [] }

@@ -16,7 +16,7 @@ describe('reset() in one process', () => {
     return { throttled, ask: async (user: string, ms = 0) => (await ask(user, ms)).status }
   }
 
-  for (const options of [{}, { grantAhead: false }, { wait: false }] as const) {
+  for (const options of [{}, { wait: false }] as const) {
     it(`is noticed by another that refuses from memory, with ${JSON.stringify(options)}`, async (t) => {
       const [a, b] = [await api(t, options), await api(t, options)]
       const user = `ada ${JSON.stringify(options)}`

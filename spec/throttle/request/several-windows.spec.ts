@@ -7,6 +7,7 @@ import { type Throttle, redisStore, throttle } from '../../../lib'
 import { introspectionOf } from '../../../lib/throttle/introspection'
 import { subjectKey } from '../../../lib/throttle/subject'
 import type { Account } from '../../../lib/throttle/budget/account'
+import { askingStore } from '../../support/asking-store'
 import { listen } from '../../support/serve'
 import { type Server, startRedis } from '../../support/redis'
 import { until } from '../../support/until'
@@ -26,9 +27,9 @@ describe('throttle() twice, where a request waits for the second', () => {
 
   /** A team's window, then a user's; each admission asks Redis, so that a client can go while it is asked. */
   async function api(t: TestContext) {
-    const store = redisStore(`redis://127.0.0.1:${redis.port}`, { prefix: `${Math.random()}:` })
+    const store = askingStore(redisStore(`redis://127.0.0.1:${redis.port}`, { prefix: `${Math.random()}:` }))
     const wait = { maxMs: 60_000, perSubject: 64 } // on a busy machine those who came first wait while the others come
-    const shared = { windowMs: WINDOW_MS, store, grantAhead: false, wait }
+    const shared = { windowMs: WINDOW_MS, store, wait }
     const team = throttle({ ...shared, name: 'team', limitMs: 600_000, subject: () => 'team' })
     // Two at a time, since each holds half the limit. What they take meanwhile must not come to it.
     const user = throttle({ ...shared, name: 'user', limitMs: 6_000, subject: (req) => req.get('x-user') ?? null })

@@ -171,12 +171,7 @@ const OF_ACCOUNTS: readonly Row[] = [
   ['client waits of other processes', 'clients', 'capUs - others.excused - told.excused', 'capUs - told.excused'],
   ['the age of a grant', 'late stalls hot', 'grant.until = sentAt + GRANT_US', 'grant.until = Infinity'],
   ['the limit of a grant', 'waiting:5 clean two', 'grant.limitUs = report.limit', 'grant.limitUs = 0'],
-  [
-    'time ahead for requests that follow each other',
-    'hot',
-    'const hotUs = terms.grantAhead ? this.#hotUs() : 0',
-    'const hotUs = 0',
-  ],
+  ['time ahead for requests that follow each other', 'hot', 'const hotUs = this.#hotUs()', 'const hotUs = 0'],
   ['standing grants', 'hot', ' ? this.#standingUs(now) : hotUs', ' ? 0 : hotUs'],
   ['no standing for who comes now and then', 'hot', 'if (!this.#isRegular || !this.#isRecent(now) || ', 'if ('],
   ['standing for small prices only', 'clean waiting', ' || unitUs * STANDING_PART > limitUs) return 0', ') return 0'],

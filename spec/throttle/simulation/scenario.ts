@@ -65,7 +65,8 @@ export interface Scenario {
   /** Clocks run faster or slower by at most this share; wall clocks are off by at most this. */
   readonly drift: number
   readonly wallErrorUs: number
-  readonly grantAhead: boolean
+  /** The server grants time ahead of need. */
+  readonly grantsAhead: boolean
 }
 
 export function randomScenario(seed: number, mode: Mode, r: Random): Scenario {
@@ -95,7 +96,7 @@ export function randomScenario(seed: number, mode: Mode, r: Random): Scenario {
     clientWaitUs: limitUs * r.pick([0.2, 1, 2]),
     drift: isCalm && mode !== 'learned' ? 0 : 2e-4,
     wallErrorUs: mode === 'clocks' ? 1e6 * r.pick([0, 1, 1_000]) : 0,
-    grantAhead: isHot || r.chance(0.85),
+    grantsAhead: isHot || r.chance(0.85),
   }
 }
 

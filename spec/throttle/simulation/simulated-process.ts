@@ -69,8 +69,8 @@ export class SimulatedProcess implements Clock {
     this.routes = scenario.routeFactors.map((_, i) => new RoutePrice(`r${i}`))
     this.store = new SimulatedStore(sim, this)
     this.#shared = SharedStore.of(this.store, this)
-    const { windowUs, grantAhead, mode } = scenario
-    const terms = { windowUs, grantAhead, carryOvershoot: mode === 'carried' }
+    const { windowUs, mode } = scenario
+    const terms = { windowUs, carryOvershoot: mode === 'carried' }
     this.budgets = new Budgets(sim.policy, terms, this, this.#shared)
     if (mode === 'two')
       this.otherBudgets = new Budgets('other', { ...terms, windowUs: windowUs * 2 }, this, this.#shared)

@@ -67,9 +67,11 @@ export class SimulatedStore implements AccountStore {
     return this.#send(
       () => {
         const time = sim.time
-        const answers = reports.map((report) =>
-          (isFirst(report) ? sim.model : sim.otherModel).report(process.name, report, time),
-        )
+        const { grantsAhead } = sim.scenario
+        const answers = reports.map((report) => {
+          const asked = grantsAhead ? report : { ...report, wish: 0, wishPlaces: 0 }
+          return (isFirst(report) ? sim.model : sim.otherModel).report(process.name, asked, time)
+        })
         if (answers.some(({ figures }, i) => isFirst(reports[i] as Report) && figures && figures.count > 0))
           process.grantedAt = sim.loop.now
         return answers
