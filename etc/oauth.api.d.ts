@@ -18,8 +18,9 @@ interface User {
     readonly username: string;
     readonly claims?: UserClaims | undefined;
 }
+type UserId = string | number | bigint;
 interface UserRow {
-    readonly id: string | number | bigint;
+    readonly id: UserId;
     readonly username?: string | null | undefined;
     readonly claims?: object | null | undefined;
 }
@@ -33,7 +34,7 @@ interface LoginRefusal {
 interface UserDirectory {
     authenticate(username: string, password: string): Promise<UserRow | LoginRefusal | null | undefined>;
     findUser(id: string): Promise<UserRow | null | undefined>;
-    findAccount?(username: string): Promise<string | number | bigint | null | undefined>;
+    findAccount?(username: string): Promise<UserId | null | undefined>;
 }
 type SigningKeyInput = string | Pick<webcrypto.JsonWebKey, "kty"> | KeyObject;
 type PublicKeyInput = SigningKeyInput;
@@ -62,8 +63,11 @@ interface Client {
     readonly approval?: "ask" | "auto" | undefined;
     readonly anyLocalhostPort?: boolean | undefined;
 }
+type ClientRow = {
+    readonly [Column in keyof Client]: Column extends "clientId" | "name" ? string | number | bigint : Column extends "grants" | "responseTypes" ? readonly string[] | null | undefined : Column extends "approval" ? string | null | undefined : Client[Column] | null;
+};
 interface ClientDirectory {
-    findClient(clientId: string): Promise<Client | undefined>;
+    findClient(clientId: string): Promise<ClientRow | null | undefined>;
     readonly scopes?: readonly string[] | undefined;
 }
 interface OAuthTokenIssuedMessage {
@@ -332,7 +336,7 @@ interface SignInInteraction {
     readonly userId?: string;
 }
 interface SignIn {
-    readonly userId: string;
+    readonly userId: UserId;
     readonly acr?: string | undefined;
     readonly amr?: readonly string[] | undefined;
     readonly remember?: boolean | undefined;
@@ -348,9 +352,9 @@ interface AuthorizationServer extends Router {
     readonly wellKnown: RequestHandler;
     readonly platformLogout: RequestHandler;
     readonly verify: (token: string) => Promise<AccessTokenClaims | undefined>;
-    readonly revokeUser: (userId: string) => Promise<void>;
-    readonly approvals: (userId: string) => Promise<readonly ApprovedApp[]>;
-    readonly withdrawApproval: (userId: string, clientId: string) => Promise<void>;
+    readonly revokeUser: (userId: UserId) => Promise<void>;
+    readonly approvals: (userId: UserId) => Promise<readonly ApprovedApp[]>;
+    readonly withdrawApproval: (userId: UserId, clientId: string) => Promise<void>;
     readonly interaction: (req: Request, id?: string) => Promise<SignInInteraction | undefined>;
     readonly authenticate: (req: Request, username: unknown, password: unknown, interaction?: string) => Promise<User | LoginRefusal | undefined>;
     readonly signIn: (req: Request, res: Response, how: SignIn) => Promise<void>;
@@ -400,4 +404,4 @@ interface MemoryOAuthStoreOptions {
 }
 declare function memoryOAuthStore(options?: MemoryOAuthStoreOptions): OAuthStore;
 export { DirectoryBusyError, RedisClient, authorizationServer, clientDirectory, hashPassword, memoryOAuthStore, redisOAuthStore, userDirectory, verifyPassword };
-export type { AccessTokenClaims, AccessTokenClaimsFunction, AccessTokenOptions, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, DpopProofOptions, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStore, RedisOAuthStoreOptions, RefreshTokenOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInPageOptions, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserRegistration, UserRow, WebsiteSession, WebsiteSessionOptions };
+export type { AccessTokenClaims, AccessTokenClaimsFunction, AccessTokenOptions, ApprovedApp, AuthorizationServer, AuthorizationServerOptions, ClaimValue, Client, ClientDirectory, ClientDirectoryOptions, ClientMetadata, ClientRegistration, ClientRow, DpopProofOptions, GrantName, LoginLimits, LoginRefusal, MemoryOAuthStoreOptions, OAuthLoginMessage, OAuthRefusedMessage, OAuthRevokedMessage, OAuthStore, OAuthStoreClaim, OAuthStoreCount, OAuthTokenIssuedMessage, OnError, PageLink, PageOptions, PageTexts, PublicKeyInput, RedisOAuthStore, RedisOAuthStoreOptions, RefreshTokenOptions, RegistrationGrant, RegistrationOptions, Revocable, SignIn, SignInInteraction, SignInPageOptions, SignInRefusal, SigningKey, SigningKeyInput, TermsOfAccess, User, UserClaims, UserDirectory, UserDirectoryOptions, UserId, UserRegistration, UserRow, WebsiteSession, WebsiteSessionOptions };

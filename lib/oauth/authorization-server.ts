@@ -3,7 +3,7 @@ import { type Dialect, dialectOf } from '../http/answer/dialect'
 import { Router } from '../http/express'
 import { warnOnce } from '../http/warn-once'
 import { textOf } from './directories/rows'
-import type { LoginRefusal, User } from './directories/user'
+import type { LoginRefusal, User, UserId } from './directories/user'
 import { appsEndpoint } from './endpoints/apps'
 import { discoveryEndpoints, jwksEndpoint } from './endpoints/discovery'
 import { type Endpoint, type EndpointHandler, type Served, endpointHandler } from './endpoints/endpoint'
@@ -36,11 +36,11 @@ export interface AuthorizationServer extends ExpressRouter {
    * Ends every session, grant and approval that a user began before this call, and forgets the user's devices. Call it after
    * a password change. Rejects if the store is unreachable: try again.
    */
-  readonly revokeUser: (userId: string) => Promise<void>
+  readonly revokeUser: (userId: UserId) => Promise<void>
   /** The apps that a user approved, the latest first: what the page `/apps` below the issuer shows. */
-  readonly approvals: (userId: string) => Promise<readonly ApprovedApp[]>
+  readonly approvals: (userId: UserId) => Promise<readonly ApprovedApp[]>
   /** Withdraws a user's approval of an app, and every token that the app has for the user. */
-  readonly withdrawApproval: (userId: string, clientId: string) => Promise<void>
+  readonly withdrawApproval: (userId: UserId, clientId: string) => Promise<void>
   /**
    * The sign-in for which the app's own page (option `login`) was opened, in the browser in which it began. Undefined if it
    * has expired, was used, or is another browser's.
@@ -127,10 +127,10 @@ export function authorizationServer(options: AuthorizationServerOptions): Author
     wellKnown: wellKnown(issuer, handler),
     platformLogout: handler(({ platformLogout }) => platformLogout),
     verify: async (token: string) => (await shared.accessTokens.check(token))?.claims,
-    revokeUser: async (userId: string) =>
+    revokeUser: async (userId: UserId) =>
       shared.end({ event: 'user revoked', userId: textOf(userId, 'revokeUser(): the id of the user') }),
-    approvals: async (userId: string) => shared.consents.of(textOf(userId, 'approvals(): the id of the user')),
-    withdrawApproval: async (id: string, clientId: string) => {
+    approvals: async (userId: UserId) => shared.consents.of(textOf(userId, 'approvals(): the id of the user')),
+    withdrawApproval: async (id: UserId, clientId: string) => {
       const userId = textOf(id, 'withdrawApproval(): the id of the user')
       await shared.end({ event: 'app withdrawn', userId, clientId })
     },

@@ -105,6 +105,8 @@ export function dialectParts(settings: ServerSettings, shared: SharedParts, dial
   }
 }
 
+type UserColumns = (User & Readonly<Record<string, unknown>>) | undefined
+
 /** The grant of the service's own that any app may use there. */
 const SERVICE_GRANT: GrantName = 'unauthenticated_session'
 
@@ -116,7 +118,7 @@ async function claimsOf(
   client: KnownClient,
   scope: readonly string[],
 ): Promise<Record<string, unknown>> {
-  const added = (await accessTokenClaims?.(user && { ...user }, client, scope)) ?? {}
+  const added = (await accessTokenClaims?.(user as UserColumns, client, scope)) ?? {}
   const own = readClaims(added)
   const taken = Object.keys(own ?? {}).find((name) => OWN_CLAIMS.includes(name))
   if (!own || taken !== undefined) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT, decodeJwt } from 'jose'
-import type { AuthorizationServerOptions, Client, OAuthStore, User } from '../../lib/oauth'
+import type { AuthorizationServerOptions, ClientRow, OAuthStore, User } from '../../lib/oauth'
 import { memoryOAuthStore } from '../../lib/oauth'
 import { AS_WEB, SIGNING_KEY, USERS, json, post, startServer } from './support'
 import { UserAgent, codeForm, request } from './user-agent'
@@ -20,13 +20,13 @@ const ROW = {
     approval: null,
     anyLocalhostPort: null,
   },
-}
+} satisfies ClientRow
 
 async function started(t: TestContext, row: object, user?: object, more: Partial<AuthorizationServerOptions> = {}) {
   const failed: Error[] = []
   const lines: string[] = []
   const running = await startServer({
-    clients: { findClient: () => Promise.resolve(row as Client) },
+    clients: { findClient: () => Promise.resolve(row as ClientRow) },
     ...(user && { users: user as typeof USERS }),
     pages: { terms: false },
     onError: (err) => failed.push(err as Error),
@@ -167,10 +167,168 @@ describe("a row of an app's own users", () => {
     )
   })
 
+  it('has standard claims that go out in their standard form (OIDC Core §5.1), whatever column they come from', async (t) => {
+    const at = 1_767_323_045 // 2026-01-02T03:04:05Z
+    const localDay = new Date(1990, 4, 6)
+    const moment = (text: string) => ({ toJSON: () => text })
+    for (const [claims, standard] of [
+      [
+        { email_verified: 1, phone_number_verified: 0 },
+        { email_verified: true, phone_number_verified: false },
+      ],
+      [
+        { email_verified: 't', phone_number_verified: 'F' },
+        { email_verified: true, phone_number_verified: false },
+      ],
+      [
+        { email_verified: 1n, phone_number_verified: Buffer.of(0) },
+        { email_verified: true, phone_number_verified: false },
+      ],
+      [
+        { email_verified: new Date(0), phone_number_verified: 'no' },
+        { email_verified: true, phone_number_verified: false },
+      ],
+      [{ email_verified: null, phone_number_verified: 'maybe' }, { phone_number_verified: 'maybe' }],
+      [{ updated_at: new Date(at * 1_000 + 999) }, { updated_at: at }],
+      [{ updated_at: '2026-01-02T03:04:05.678Z' }, { updated_at: at }],
+      [{ updated_at: '2026-01-02 03:04:05' }, { updated_at: at }],
+      [{ updated_at: '2026-01-02 05:04:05+02:00' }, { updated_at: at }],
+      [{ updated_at: moment('2026-01-02T03:04:05.678Z') }, { updated_at: at }],
+      [{ updated_at: at }, { updated_at: at }],
+      [{ updated_at: BigInt(at) * 1_000n }, { updated_at: at }],
+      [{ updated_at: String(at) }, { updated_at: at }],
+      [{ updated_at: new Date(NaN) }, {}],
+      [{ updated_at: 'long ago' }, { updated_at: 'long ago' }],
+      [{ birthdate: localDay }, { birthdate: '1990-05-06' }],
+      [{ birthdate: new Date(Date.UTC(1990, 4, 6)) }, { birthdate: '1990-05-06' }],
+      [{ birthdate: '1990-05-06T00:00:00.000Z' }, { birthdate: '1990-05-06' }],
+      [{ birthdate: moment('1990-05-06T00:00:00.000') }, { birthdate: '1990-05-06' }],
+      [{ birthdate: '0000-05-06' }, { birthdate: '0000-05-06' }],
+      [{ birthdate: '1990' }, { birthdate: '1990' }],
+      [{ birthdate: new Date(NaN), name: 'Ada' }, { name: 'Ada' }],
+    ] as [object, object][]) {
+      const { issuer } = await started(t, ROW, answering({ ...ada, claims }))
+      const tokens = await json(
+        await post(`${issuer}/token`, {
+          ...(await codeForm(issuer, { scope: 'openid profile email phone' })),
+          ...asPublic,
+        }),
+      )
+      const headers = { authorization: `Bearer ${tokens.access_token as string}` }
+      assert.deepEqual(await json(await fetch(`${issuer}/userinfo`, { headers })), { sub: ada.id, ...standard })
+      const { updated_at: updated, birthdate } = decodeJwt(tokens.id_token as string)
+      assert.deepEqual(
+        { ...(updated !== undefined && { updated_at: updated }), ...(birthdate !== undefined && { birthdate }) },
+        Object.fromEntries(Object.entries(standard).filter(([name]) => /^(updated_at|birthdate)$/.test(name))),
+      )
+    }
+  })
+
+  it('may be an instance of a class: own columns, getters of the class or its parent, toJSON(), Maps and Sets', async (t) => {
+    class Base {
+      get tenant(): string {
+        return 'north'
+      }
+    }
+    /** As TypeORM and MikroORM make them. */
+    class Entity extends Base {
+      #given = 'Ada'
+      readonly username = 'ada'
+      readonly password = 'a hash'
+      get id() {
+        return 42
+      }
+      get given_name() {
+        return this.#given
+      }
+      get claims() {
+        return { name: this.given_name, address: new Address(), roles: new Set(['admin']) }
+      }
+      get broken(): never {
+        throw new Error('a relation that was not loaded')
+      }
+    }
+    class Address {
+      get country() {
+        return 'GB'
+      }
+      readonly region = null
+    }
+    /** As Sequelize and Mongoose make them: values in a store of the instance, getters on the model, toJSON(). */
+    class Model {
+      readonly _doc = { id: 42, username: 'ada', name: 'Ada', roles: ['admin'], email_verified: 1 }
+      toJSON() {
+        return { ...this._doc, address: { country: 'GB' } }
+      }
+    }
+    for (const name of ['id', 'username', 'name', 'roles'] as const) {
+      Object.defineProperty(Model.prototype, name, {
+        ...{ enumerable: true, configurable: true },
+        get(this: Model) {
+          return this._doc[name]
+        },
+      })
+    }
+    Object.defineProperty(Model.prototype, 'tenant', { get: () => 'north' })
+    Object.defineProperty(Model.prototype, 'claims', {
+      get(this: Model) {
+        return this
+      },
+    })
+    for (const row of [new Entity(), new Model()]) {
+      const { issuer } = await started(t, ROW, answering(row), {
+        scopes: { roles: ['roles'] },
+        accessTokenClaims: (user) => ({ tenant: user?.tenant }),
+      })
+      const form = await codeForm(issuer, { scope: 'openid profile address roles' })
+      const tokens = await json(await post(`${issuer}/token`, { ...form, ...asPublic }))
+      const { sub, tenant, roles } = decodeJwt(tokens.access_token as string)
+      assert.deepEqual({ sub, tenant, roles }, { sub: '42', tenant: 'north', roles: ['admin'] })
+      const headers = { authorization: `Bearer ${tokens.access_token as string}` }
+      const info = await json(await fetch(`${issuer}/userinfo`, { headers }))
+      assert.deepEqual(info, { sub: '42', name: 'Ada', address: { country: 'GB' }, roles: ['admin'] })
+    }
+  })
+
+  it('with lists that an access token cannot hold signs in: the longest are left out, and userinfo has them', async (t) => {
+    const warned: string[] = []
+    const hear = ({ message }: Error) => warned.push(message)
+    process.on('warning', hear)
+    t.after(() => process.off('warning', hear))
+    const many = (length: number, text: string) => Array.from({ length }, (_, i) => `${text}-${i}`)
+    for (const [groups, roles, kept] of [
+      [many(400, 'a group of some length'), ['admin'], ['roles']],
+      [many(400, 'группа'), ['admin'], ['roles']], // few characters, many bytes
+      [many(400, 'a group of some length'), many(500, 'a role of some length'), []],
+      [many(200, 'group'), ['admin'], ['groups', 'roles']],
+    ] as [string[], string[], string[]][]) {
+      const { issuer } = await started(t, ROW, answering({ ...ada, claims: { groups, roles } }), {
+        scopes: { profile: ['groups', 'roles'] },
+      })
+      for (let i = 0; i < 2; i++) {
+        const form = await codeForm(issuer, { scope: 'openid profile' })
+        const tokens = await json(await post(`${issuer}/token`, { ...form, ...asPublic }))
+        const token = tokens.access_token as string
+        assert.ok(token.length <= 12_288, `${token.length}`)
+        const claims = decodeJwt(token)
+        assert.deepEqual(
+          ['groups', 'roles'].filter((name) => name in claims),
+          kept,
+        )
+        const headers = { authorization: `Bearer ${token}` }
+        assert.deepEqual(await json(await fetch(`${issuer}/userinfo`, { headers })), { sub: ada.id, groups, roles })
+      }
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    const named = (name: string) =>
+      warned.filter((text) => text.startsWith(`${name} would make an access token longer`))
+    assert.deepEqual([named('groups').length, named('roles').length], [1, 1])
+  })
+
   it('has its number where the app names the user, too', async (t) => {
     const { issuer, server } = await started(t, ROW, answering({ id: 42 }))
     await codeForm(issuer)
-    for (const id of [42, 42n, '42'] as string[]) {
+    for (const id of [42, 42n, '42']) {
       assert.deepEqual(await server.approvals(id), [])
       await server.withdrawApproval(id, 'web')
       await server.revokeUser(id)

@@ -68,15 +68,26 @@ export interface Client {
   readonly approval?: 'ask' | 'auto' | undefined
   /**
    * Whether `http://localhost` redirect URIs match with any port, as those of loopback addresses do. Default: true for
-   * native apps and self-registered apps whose redirect URIs all lead to the user's device.
+   * self-registered apps, and for native apps whose redirect URIs all lead to the user's device.
    */
   readonly anyLocalhostPort?: boolean | undefined
+}
+
+/** An app as a directory finds it: a row of a database, whose columns without a value are null. Numbers count as digits. */
+export type ClientRow = {
+  readonly [Column in keyof Client]: Column extends 'clientId' | 'name'
+    ? string | number | bigint
+    : Column extends 'grants' | 'responseTypes'
+      ? readonly string[] | null | undefined
+      : Column extends 'approval'
+        ? string | null | undefined
+        : Client[Column] | null
 }
 
 /** Finds registered apps. May reject while its source is unreachable: the server then answers 503. */
 export interface ClientDirectory {
   /** The app with that key, or undefined. */
-  findClient(clientId: string): Promise<Client | undefined>
+  findClient(clientId: string): Promise<ClientRow | null | undefined>
   /** The scopes of your API that apps may ask for, for the discovery document. */
   readonly scopes?: readonly string[] | undefined
 }

@@ -1,9 +1,9 @@
 import { registrationError } from '../../http/help'
 import { type JsonObject, isJsonObject } from '../../http/json'
 import { shown, shownNames } from '../../http/options'
-import { type Client, type ClientDirectory } from './client'
+import type { Client, ClientDirectory, ClientRow } from './client'
 import { CLIENT_FIELDS, checkLists } from './client-directory'
-import type { ClaimValue, LoginRefusal, User, UserClaims, UserDirectory, UserRow } from './user'
+import type { LoginRefusal, User, UserClaims, UserDirectory, UserRow } from './user'
 
 /*
  * What an app's own directory returns is a row of a database: columns without a value are null, and ids may be numbers.
@@ -29,55 +29,119 @@ function withoutNulls<T extends object>(object: T): T {
  * standard form. Undefined for what JSON cannot say.
  */
 export function readClaims(claims: unknown): UserClaims | undefined {
-  if (!isJsonObject(claims)) return undefined
-  const fitting = (_: string, value: unknown) => {
-    if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
-    return value ?? undefined
-  }
   try {
-    return standardForm(JSON.parse(JSON.stringify(claims, fitting)) as Record<string, ClaimValue>, claims)
+    const members = isJsonObject(claims) ? membersOf(claims) : undefined
+    if (!isJsonObject(members)) return undefined
+    const standard = Object.entries(members).map(([name, value]) => [name, STANDARD_FORMS.get(name)?.(value) ?? value])
+    return JSON.parse(JSON.stringify(Object.fromEntries(standard), fitting)) as UserClaims
   } catch {
     return undefined // it contains itself, or a getter fails
   }
 }
 
-const BOOLEANS = new Map<unknown, boolean>([
-  ...([true, 1, '1', 'true', 't'] as const).map((one) => [one, true] as const),
-  ...([false, 0, '0', 'false', 'f'] as const).map((one) => [one, false] as const),
-])
+/** A value as JSON has it. `this` is the object that holds it. */
+function fitting(this: JsonObject, name: string, value: unknown): unknown {
+  const given = this[name]
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
+  if (given instanceof Uint8Array) return Buffer.from(given).toString('base64')
+  if (value instanceof Set) return [...(value as Set<unknown>)]
+  return isJsonObject(value) ? membersOf(value) : (value ?? undefined)
+}
+
+/** What an object says of itself: by `toJSON()`, or with the getters of its class. */
+function membersOf(object: JsonObject): unknown {
+  if (typeof object.toJSON === 'function') return (object.toJSON as () => unknown)()
+  if (object instanceof Map) return Object.fromEntries(object as Map<string, unknown>)
+  if (isPlain(object)) return object
+  const columns = columnsOf(object)
+  return Object.fromEntries(Object.getOwnPropertyNames(columns).map((name) => [name, columns[name]]))
+}
 
 /**
- * OIDC Core §5.1: booleans, of databases without them; `updated_at` in seconds; `birthdate` as a day. What cannot be read so
- * is left as it is.
+ * The columns of a row by name, also those that are getters of its class, as ORMs make them. A getter runs when its column is
+ * asked for, with the row as `this`.
  *
- * @param row the same claims as the directory has them
+ * @param known columns in place of the row's own
  */
-function standardForm(claims: Record<string, ClaimValue>, row: JsonObject): UserClaims {
-  for (const name of ['email_verified', 'phone_number_verified']) {
-    const value = BOOLEANS.get(claims[name])
-    if (value !== undefined) claims[name] = value
+function columnsOf<Known extends object>(row: object, known?: Known): Known & JsonObject {
+  const columns = { ...known }
+  const last = Object.prototype as object
+  for (let one = row; one !== null && one !== last; one = Object.getPrototypeOf(one) as object) {
+    for (const [name, column] of Object.entries(Object.getOwnPropertyDescriptors(one))) {
+      const isColumn = one === row ? column.enumerable : 'get' in column
+      if (!isColumn || Object.hasOwn(columns, name)) continue
+      const value = () => (row as JsonObject)[name] ?? undefined
+      Object.defineProperty(columns, name, { get: value, enumerable: one === row, configurable: true })
+    }
   }
-  const { updated_at: updated, birthdate } = claims
-  const updatedMs = typeof updated === 'string' ? Date.parse(updated) : NaN
-  if (Number.isFinite(updatedMs)) claims.updated_at = Math.floor(updatedMs / 1_000)
-  if (row.birthdate instanceof Date) claims.birthdate = dayOf(row.birthdate)
-  else if (typeof birthdate === 'string') claims.birthdate = birthdate.replace(/^(\d{4}-\d\d-\d\d)[T ].*$/s, '$1')
-  return claims
+  return columns as Known & JsonObject
+}
+
+/**
+ * OIDC Core §5.1: booleans, of databases without them; `updated_at` in seconds; `birthdate` as a day. Each is undefined for a
+ * value that it cannot read, which then stays as it is.
+ */
+const STANDARD_FORMS = new Map<string, (value: unknown) => unknown>([
+  ['email_verified', booleanOf],
+  ['phone_number_verified', booleanOf],
+  ['updated_at', secondsOf],
+  ['birthdate', dayOf],
+])
+
+const [YES, NO] = [new Set(['true', 't', 'yes', 'y', '1']), new Set(['false', 'f', 'no', 'n', '0'])]
+
+function booleanOf(value: unknown): boolean | undefined {
+  if (value instanceof Date) return isValid(value) // when it was verified
+  const bit: unknown = value instanceof Uint8Array && value.length === 1 ? value[0] : value // MySQL's BIT(1)
+  const text = isScalar(bit) ? String(bit).trim().toLowerCase() : ''
+  return YES.has(text) || (NO.has(text) ? false : undefined)
+}
+
+/** Milliseconds are numbers that no seconds of the next thousand years are. */
+const LEAST_MS = 1e11
+
+function secondsOf(value: unknown): number | undefined {
+  const said = saidBy(value)
+  if (said instanceof Date) return isValid(said) ? Math.floor(said.getTime() / 1_000) : undefined
+  if (!isScalar(said)) return undefined
+  const text = String(said).trim()
+  // SQL's text of a time has no zone: databases keep UTC.
+  const isBare = /^\d{4}-\d\d-\d\d[T ][\d:.]+$/.test(text)
+  const number = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN
+  if (Number.isFinite(number)) return Math.floor(number < LEAST_MS ? number : number / 1_000)
+  const ms = typeof said === 'string' ? Date.parse(isBare ? `${text.replace(' ', 'T')}Z` : text) : NaN
+  return Number.isFinite(ms) ? Math.floor(ms / 1_000) : undefined
 }
 
 /** Database drivers give a day as its midnight, some in local time and some in UTC. */
-function dayOf(date: Date): string {
-  const isLocal = date.getHours() === 0 && date.getMinutes() === 0
-  const local = Date.UTC(date.getFullYear(), date.getMonth(), date.getDate())
-  return new Date(isLocal ? local : date).toISOString().slice(0, 10)
+function dayOf(value: unknown): string | undefined {
+  const said = saidBy(value)
+  if (typeof said === 'string') return /^\d{4}-\d\d-\d\d(?=[T ])/.exec(said)?.[0]
+  if (!(said instanceof Date) || !isValid(said)) return undefined
+  const isLocal = said.getHours() === 0 && said.getMinutes() === 0
+  const local = Date.UTC(said.getFullYear(), said.getMonth(), said.getDate())
+  return new Date(isLocal ? local : said).toISOString().slice(0, 10)
+}
+
+/** The text of a date of Luxon, Day.js or Temporal; any other value as it is. */
+function saidBy(value: unknown): unknown {
+  return value instanceof Date || !isJsonObject(value) ? value : membersOf(value)
+}
+
+function isScalar(value: unknown): value is string | number | bigint | boolean {
+  return ['string', 'number', 'bigint', 'boolean'].includes(typeof value)
+}
+
+function isValid(date: Date): boolean {
+  return Number.isFinite(date.getTime())
 }
 
 /** The app that a directory found. @throws {TypeError} naming the field that is not what it must be */
 export async function findClientRow(directory: ClientDirectory, clientId: string): Promise<Client | undefined> {
-  const row = (await directory.findClient(clientId)) as Client | null | undefined
+  const row = await directory.findClient(clientId)
   if (row === null || row === undefined) return undefined
   // Read by name: an ORM's rows have getters on their class.
-  const fields = CLIENT_FIELDS.map((name) => [name, row[name as keyof Client]])
+  const fields = CLIENT_FIELDS.map((name) => [name, row[name as keyof ClientRow]])
   const client = withoutNulls(Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as Client)
   const of = (field: string) => `findClient(${shown(clientId)}) returned an app whose ${field}`
   checkLists(client, of)
@@ -109,8 +173,9 @@ export function knownUsers(users: UserDirectory): KnownUsers {
 function userOf(row: UserRow, method: string): User {
   const { username, claims } = row
   const id = textOf(row.id, `${method} returned a user whose id`)
+  const name = textOf(username ?? id, `${method} returned a user whose username`)
   const read = readClaims(claims ?? {})
-  if (read) return { ...row, id, username: username ?? id, claims: read }
+  if (read) return columnsOf(row, { id, username: name, claims: read })
   throw registrationError(
     `${method} returned a user whose claims must be an object of JSON values; received ${shownNames(claims)}`,
   )

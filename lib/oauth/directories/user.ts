@@ -14,13 +14,15 @@ export interface User {
   readonly claims?: UserClaims | undefined
 }
 
+/** The id of a user, as databases have it: whole numbers count as their digits. */
+export type UserId = string | number | bigint
+
 /** A user as a directory finds it: a row of a database, also one with getters, as ORMs make them. */
 export interface UserRow {
-  /** Whole numbers become their digits. */
-  readonly id: string | number | bigint
+  readonly id: UserId
   /** Default: the id. */
   readonly username?: string | null | undefined
-  /** Members that are null count as absent, a Date becomes text. */
+  /** Members that are null count as absent, a Date becomes text, and standard claims get their standard form. */
   readonly claims?: object | null | undefined
 }
 
@@ -52,7 +54,7 @@ export interface UserDirectory {
    * address and a user name, accents that do not matter): failed logins then count per user, not per name. Default:
    * names count without case and surrounding space.
    */
-  findAccount?(username: string): Promise<string | number | bigint | null | undefined>
+  findAccount?(username: string): Promise<UserId | null | undefined>
 }
 
 /** The user name as it is compared: without surrounding space or case. */

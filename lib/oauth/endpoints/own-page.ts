@@ -9,7 +9,7 @@ import { OAuthError, type OAuthErrorCode } from '../oauth-error'
 import { requestedLocales } from '../pages/page-texts'
 import { acrValuesOf } from '../parameters/authorization-request'
 import { Params } from '../parameters/params'
-import type { LoginRefusal, User } from '../directories/user'
+import type { LoginRefusal, User, UserId } from '../directories/user'
 import type { Uses } from '../parts'
 import { limitStrangers } from '../records/strangers'
 import { redirect, redirectError } from './authorization-response'
@@ -37,7 +37,7 @@ export interface SignInInteraction {
 /** How a sign-in at the app's own page ended well. */
 export interface SignIn {
   /** An id that `findUser()` knows. */
-  readonly userId: string
+  readonly userId: UserId
   /** The strength of the login, for `acr` in tokens. Default: the option `acr`. */
   readonly acr?: string | undefined
   /** How the user signed in (RFC 8176): `['pwd', 'otp']`, `['hwk']`. Default: `['pwd']` in id_tokens. */

@@ -17,8 +17,8 @@ const UNAUTHENTICATED_CLAIMS = { [KIND_CLAIM]: 'unauthenticated' } as const
 
 /** RFC 9068. Node takes 16 KiB of header fields, and a request has others. */
 const ACCESS_TOKEN: JwtKind = { typ: 'at+jwt', longest: 12_288 }
-/** Claims of so many characters fit into a token with its header and an RSA signature of 4,096 bits. */
-const LONGEST_CLAIMS = 8_400
+/** Claims of so many bytes fit into a token, with its header and an RSA signature of 8,192 bits. */
+const LONGEST_CLAIMS = 7_800
 
 /** Begins opaque tokens of unauthenticated sessions, which are one character longer than others. */
 const UNAUTHENTICATED_PREFIX = 'u'
@@ -149,18 +149,19 @@ export class AccessTokens {
     return isOfUser(claims) && !(await this.users.find(claims.sub))
   }
 
-  /** A user's groups that make the token too long are left out: the API asks userinfo for them. */
-  private async jwtOf(claims: AccessTokenClaims): Promise<string> {
-    const key = this.keyring.current()
-    const long = AUTHORIZATION_CLAIMS.filter((name) => name in claims)
-    if (long.length === 0 || JSON.stringify(claims).length < LONGEST_CLAIMS) return signedJwt(ACCESS_TOKEN, claims, key)
-    const names = long.join(', ')
-    warnOnce(
-      'TOLLGATE_LONG_TOKEN',
-      `an access token would be longer than ${ACCESS_TOKEN.longest} characters: it has no ${names}; userinfo has them`,
-    )
-    const short = Object.fromEntries(Object.entries(claims).filter(([name]) => !long.includes(name)))
-    return signedJwt(ACCESS_TOKEN, short, key)
+  /** Of a user's groups and roles, what makes the token too long is left out, the longest list first. Userinfo has them. */
+  private jwtOf(claims: AccessTokenClaims): Promise<string> {
+    const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
+    const lists = AUTHORIZATION_CLAIMS.filter((name) => name in claims)
+    lists.sort((one, other) => sizeOf(claims[other]) - sizeOf(claims[one]))
+    let fitting = claims
+    for (const name of lists) {
+      if (sizeOf(fitting) <= LONGEST_CLAIMS) break
+      fitting = { ...fitting, [name]: undefined }
+      const message = `${name} would make an access token longer than ${ACCESS_TOKEN.longest} characters`
+      warnOnce('TOLLGATE_LONG_TOKEN', `${message} and is left out: userinfo has it`, `long token: ${name}`)
+    }
+    return signedJwt(ACCESS_TOKEN, fitting, this.keyring.current())
   }
 
   private ofJwt(token: string): AccessTokenClaims | undefined {
