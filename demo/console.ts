@@ -1,18 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Router } from 'express'
-
-/** Content Security Policy: only this origin, nothing inline, no frames. */
-const POLICY = [
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:",
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-].join('; ')
+import { PAGE_HEADERS } from './page'
 
 /** Files of the console: path, file, media type. */
 const FILES = [
   ['/', 'page.html', 'text/html; charset=utf-8'],
   ['/console.css', 'console.css', 'text/css; charset=utf-8'],
   ['/console.js', 'console.js', 'text/javascript; charset=utf-8'],
+  ['/favicon.ico', 'favicon.svg', 'image/svg+xml'], // browsers ask for this path, and take the type of the answer
 ] as const
 
 /** Limit and length of a window, in milliseconds: what the page shows before its first request. */
@@ -34,13 +30,7 @@ export function consolePages({ limitMs, windowMs }: ConsoleTerms, searches: Cons
       .replace('{{searchLimitMs}}', String(searches.limitMs))
       .replace('{{searchWindowMs}}', String(searches.windowMs))
     router.get(path, (_req, res) => {
-      res.set({
-        'Content-Security-Policy': POLICY,
-        'X-Content-Type-Options': 'nosniff',
-        'Referrer-Policy': 'no-referrer', // the callback's address contains a code
-        'Cache-Control': 'no-cache',
-      })
-      res.type(type).send(content)
+      res.set(PAGE_HEADERS).set('Cache-Control', 'no-cache').type(type).send(content)
     })
   }
   return router

@@ -1,5 +1,6 @@
 import { Router } from 'express'
 import { type Tokens, claimsIn, codeFlow, text } from './code-flow'
+import { type PagePart, sendPage } from './page'
 import { ISSUER_PATH } from './sign-in-server'
 
 /**
@@ -11,24 +12,33 @@ export function familyApp(origin: string): Router {
   const router = Router()
   router.get('/login', (_req, res) => flow.begin(res))
   router.get('/callback', (req, res, next) => {
-    res.type('text/plain')
     const found = flow.codeIn(req, res)
-    if (typeof found === 'string') return void res.status(400).send(`${found} Start at /login.\n`)
+    if (typeof found === 'string') return sendPage(res, 400, 'You are not signed in', [found], [['/login', 'Sign in']])
     flow
       .redeem(found.code, found.verifier)
       .then(({ status, tokens }) => {
-        res.status(status).send(status === 200 ? shown(origin, tokens) : JSON.stringify(tokens, undefined, 2))
+        if (status === 200) sendPage(res, 200, 'You are signed in', shown(origin, tokens), [['/', 'To the console']])
+        else sendPage(res, status, 'You are not signed in', [answerOf(tokens)], [['/login', 'Sign in']])
       })
       .catch(next)
   })
   return router
 }
 
-/** The token response, the claims of the id_token, and a next command. */
-function shown(origin: string, tokens: Tokens): string {
+/** The claims of the id_token, a next command, and the token response. */
+function shown(origin: string, tokens: Tokens): PagePart[] {
+  const token = text(tokens.access_token)
   return [
-    `The token endpoint answered:\n${JSON.stringify(tokens, undefined, 2)}`,
-    `The id_token says:\n${JSON.stringify(claimsIn(tokens.id_token), undefined, 2)}`,
-    `To go on:\ncurl -i '${origin}/platform/users/current' -H 'Authorization: Bearer ${text(tokens.access_token)}'\n`,
-  ].join('\n\n')
+    'This page is an app of its own, the smallest that signs users in. A real app keeps the tokens to itself.',
+    { heading: 'Who it is: claims of the id_token', text: JSON.stringify(claimsIn(tokens.id_token), undefined, 2) },
+    {
+      heading: 'A first request, for a terminal',
+      text: `curl -i '${origin}/platform/users/current' -H 'Authorization: Bearer ${token}'`,
+    },
+    answerOf(tokens),
+  ]
+}
+
+function answerOf(tokens: Tokens): PagePart {
+  return { heading: 'Answer of the token endpoint', text: JSON.stringify(tokens, undefined, 2) }
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { type Demo, demo } from './app'
 import { MCP_PATH } from './mcp'
 import { overRedis } from './over-redis'
-import { pasteLines, shellVariables } from './paste-lines'
+import { FIELDS, pasteLines, shellVariables } from './paste-lines'
 import { type Settings, settingsIn } from './settings'
 import { users } from './sign-in-server'
 
@@ -47,7 +47,7 @@ Open ${origin}/
 
 In a shell, with tokens that are good for an hour:
 . ${keep('tokens.sh', tokens.join(''))}
-less ${keep('requests.txt', requests.join('\n'))}`)
+less ${keep('requests.txt', [FIELDS, ...requests].join('\n'))}`)
 }
 
 /** Writes what would fill the screen to a file that only this user can read. */

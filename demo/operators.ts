@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Request, type RequestHandler, Router } from 'express'
 import { claimsIn, codeFlow } from './code-flow'
+import { sendPage } from './page'
 import { ISSUER_PATH, users } from './sign-in-server'
 
 /** Lifetime of an operator's session. */
@@ -32,15 +33,22 @@ export function operators(origin: string, path: string): Operators {
 
   router.get(back, (req, res, next) => {
     const found = flow.codeIn(req, res)
-    if (typeof found === 'string') return void res.status(400).type('text/plain').send(`${found} Start at ${path}.\n`)
+    if (typeof found === 'string') return sendPage(res, 400, 'You are not signed in', [found], [[path, 'Sign in']])
     flow
       .redeem(found.code, found.verifier)
       .then(({ tokens }) => {
         if (!OPERATORS.has(String(claimsIn(tokens.id_token).sub))) {
-          return void res
-            .status(403)
-            .type('text/plain')
-            .send('Only ada may see the dashboard. Sign out and try again.\n')
+          const says = 'Only ada may see the dashboard. Sign out, then open it again and sign in as ada.'
+          return sendPage(
+            res,
+            403,
+            'This page is for operators',
+            [says],
+            [
+              [`${ISSUER_PATH}/logout`, 'Sign out'],
+              [path, 'Open the dashboard'],
+            ],
+          )
         }
         const id = randomBytes(32).toString('base64url')
         sessions.set(id, Date.now() + SESSION_MS)

@@ -22,6 +22,14 @@ export async function shellVariables(origin: string): Promise<Readonly<Record<st
   return { API: `${origin}/platform`, TOKENS: `${origin}${ISSUER_PATH}/token`, ADA, PHOTOS, GRACE, VISITOR, SERVICE }
 }
 
+/** What an answer says of its cost: the head of the list of commands. */
+export const FIELDS = `# The fields of an answer:
+#   X-PROCESSING-TIME       what this request cost, in milliseconds
+#   X-THROTTLE-MILLIS-USED  what the user has used in this window
+#   RateLimit: …;t=12       the window ends in 12 s; then the sum starts at 0
+# A request that runs over the end of a window costs each window its part.
+`
+
 /** Example curl commands, in reading order. */
 export function pasteLines(limitMs: number, windowMs: number): PasteLine[] {
   const curl = (path: string, who?: string, flags = '-i') =>

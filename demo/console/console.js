@@ -14,6 +14,8 @@ const STORY_PAUSE_MS = 1_200
 const STORY_MS = 45_000
 /** A time in the queue that is worth showing. */
 const QUEUED_MS = 200
+/** The check of a token is measured, too, but not charged. A greater difference is time of an ended window. */
+const UNCHARGED_MS = 100
 
 const RESOURCES = [
   { name: 'Status', says: 'open, not throttled', path: '/platform/status' },
@@ -271,7 +273,7 @@ async function call(path, retries = 0, signal) {
     const cost = answer.headers.get('X-PROCESSING-TIME')
     const told = `${path.split('?')[0]}: ${answer.status} ${answer.statusText}`
     if (answer.status === 429) refused(path, entry, Number(answer.headers.get('Retry-After')), retries)
-    else say(cost === null ? told : `${told}, ${cost} ms`)
+    else say(cost === null ? told : `${told}, ${costOf(answer)}`)
     return answer
   } catch (err) {
     if (signal?.aborted) throw err
@@ -326,7 +328,7 @@ function showAnswer(path, answer, body, tookMs) {
     {},
     element('b', { class: kind }, String(answer.status)),
     pathOf(path),
-    element('span', { class: 'cost' }, cost === null ? '' : `${cost} ms${queued}`),
+    element('span', { class: 'cost' }, cost === null ? '' : costOf(answer) + queued),
   )
   for (const old of $('log').querySelectorAll('details[open]')) old.open = false
   const details = element('details', answer.status === 429 ? { open: '' } : {}, summary)
@@ -338,6 +340,14 @@ function showAnswer(path, answer, body, tookMs) {
   $('log').prepend(entry)
   while ($('log').children.length > MOST_ANSWERS) $('log').lastChild.remove()
   return entry
+}
+
+/** What a request cost. Where the window ended while it ran, the sum of the new window has a part of it. */
+function costOf(answer) {
+  const costMs = Number(answer.headers.get('X-PROCESSING-TIME'))
+  const used = answer.headers.get('X-THROTTLE-MILLIS-USED')
+  const isSplit = used !== null && Number(used) + UNCHARGED_MS < costMs
+  return `${costMs} ms${isSplit ? `, over the end of a window: ${used} ms used in the new one` : ''}`
 }
 
 // --- Budgets

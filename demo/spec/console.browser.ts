@@ -227,6 +227,44 @@ describe('the console in a browser', () => {
     assert.ok((await leftMs('default')) > 2_500, 'the search did not cost the other window')
   })
 
+  it('shows what a request cost, and where a window ended meanwhile the sum of the new one', async () => {
+    await page.click('#visit')
+    await said('unauthenticated session')
+    const answered = async (costMs: number, usedMs: number) => {
+      const headers = { 'X-Processing-Time': String(costMs), 'X-Throttle-Millis-Used': String(usedMs) }
+      await page.unroute('**/platform/dates*')
+      await page.route('**/platform/dates*', (route) => route.fulfill({ status: 200, headers, body: '{}' }))
+      await call('Dates')
+      await said(`dates: 200 OK, ${costMs} ms`)
+      return answer(0).locator('summary .cost').innerText()
+    }
+    assert.equal(await answered(2_003, 506), '2003 ms, over the end of a window: 506 ms used in the new one')
+    assert.equal(
+      await page.locator('#said').innerText(),
+      `/platform/dates: 200 OK, ${await answer(0).locator('summary .cost').innerText()}`,
+    )
+    assert.equal(await answered(2_004, 2_001), '2004 ms', 'the check of the token is measured and not charged')
+    assert.equal(await answered(1_400, 3_404), '1400 ms', 'beside earlier requests')
+  })
+
+  it('shows the page of the app that signs in, and loads its icon', async () => {
+    await page.goto(`${running.origin}/login`)
+    await page.fill('#username', 'ada')
+    await page.fill('#password', 'analytical engine')
+    await page.click('button[value=login]')
+    const accept = page.locator('button[value=accept]')
+    await page.locator('h1', { hasText: 'You are signed in' }).or(accept).waitFor()
+    if (await accept.isVisible()) await accept.click()
+    await page.locator('h1', { hasText: 'You are signed in' }).waitFor()
+    assert.match(await page.locator('main').innerText(), /"given_name": "Ada"/)
+    await looksWell(page, 'callback')
+    const width = await page.evaluate(`new Promise((resolve, reject) => {
+      const icon = Object.assign(new Image(), { onload: () => resolve(icon.naturalWidth > 0), onerror: reject })
+      icon.src = document.querySelector('link[rel=icon]').href
+    })`)
+    assert.equal(width, true)
+  })
+
   it('gets in again by itself after Retry-After', async () => {
     await close()
     await open(3_000)

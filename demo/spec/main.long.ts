@@ -31,7 +31,8 @@ async function started(t: TestContext, env: NodeJS.ProcessEnv = {}) {
   const found = [...text.matchAll(/^# (.+)\n(curl .+(?:\n {2}.+)*)$/gm)]
   const lines = new Map(found.map(([, shows, command]) => [shows, `${setting}\n${command}`]))
   const url = /http:\/\/[\d.]+:\d+/.exec(said.out)?.[0] ?? ''
-  return { child, said, url, lines, setting }
+  const [head = ''] = text.split('\n\n', 1)
+  return { child, said, url, lines, setting, head }
 }
 
 /** What curl prints for a line, pasted into a shell: the last answer's status and fields, and all bodies. */
@@ -47,7 +48,7 @@ async function pasted(command: string, heard = (_said: string) => {}) {
 
 describe('npm start', () => {
   it('prints its address and curl lines that do what they say', async (t) => {
-    const { said, lines } = await started(t)
+    const { said, lines, head } = await started(t)
     const shown = said.out.trimEnd().split('\n')
     assert.ok(shown.length <= 15, said.out)
     for (const line of shown) assert.ok(line.length <= 100, line)
@@ -72,7 +73,10 @@ describe('npm start', () => {
     const refused = await paste('an unauthenticated session, refused')
     assert.deepEqual(refused.statuses, [403])
     assert.match(refused.fields.get('www-authenticate') ?? '', /error="insufficient_scope"/)
+    for (const field of ['X-PROCESSING-TIME', 'X-THROTTLE-MILLIS-USED', 'RateLimit'])
+      assert.ok(head.includes(`#   ${field}`), `${field} is explained`)
     const search = await paste('a slow search')
+    assert.match(search.fields.get('ratelimit') ?? '', /;t=\d+$/)
     assert.deepEqual([search.statuses, search.fields.get('x-throttle-window-size')], [[200], '9000'])
     assert.ok(Number(search.fields.get('x-processing-time')) >= 1_999)
 

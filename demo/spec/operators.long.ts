@@ -32,11 +32,14 @@ describe("the demo's dashboard", () => {
   it('lets in nobody else, nor a request that is no page', async (t) => {
     const { origin } = await start(t)
     const { agent, end } = await signIn(origin, 'grace', 'flow-matic')
-    assert.equal(end.status, 403)
+    assert.deepEqual([end.status, end.title], [403, 'This page is for operators'])
+    const [, signOut = ''] = /href="([^"]+)">Sign out</.exec(end.text) ?? []
+    assert.match((await agent.request(signOut)).title ?? '', /sign(ed)? out/i)
     assert.match((await agent.request(`${AT}/`)).location ?? '', /\/authorization\?/)
     const stranger = new UserAgent(origin)
     assert.equal((await stranger.request(`${AT}/events`, { headers: { accept: 'text/event-stream' } })).status, 401)
     assert.equal((await stranger.request(`${AT}/reset`, { method: 'POST' })).status, 401)
-    assert.equal((await stranger.request(`${AT}/signed-in?code=theirs&state=theirs`)).status, 400)
+    const theirs = await stranger.request(`${AT}/signed-in?code=theirs&state=theirs`)
+    assert.deepEqual([theirs.status, theirs.title], [400, 'You are not signed in'])
   })
 })

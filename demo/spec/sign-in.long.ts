@@ -21,7 +21,9 @@ describe('the demo as a whole', () => {
     assert.equal(terms.location, null, 'the terms of access come first')
     const back = await terms.accept()
     const end = await agent.request(back.location ?? '')
-    assert.equal(end.status, 200, end.text)
+    assert.deepEqual([end.status, end.title], [200, 'You are signed in'], end.text)
+    assert.match(end.response.headers.get('content-type') ?? '', /^text\/html/)
+    assert.equal(end.response.headers.get('cache-control'), 'no-store')
     assert.match(end.text, /"token_type": "Bearer"/)
     assert.match(end.text, /"given_name": "Ada"/)
     const [, token = ''] = /"access_token": "([\w.-]+)"/.exec(end.text) ?? []
@@ -50,9 +52,34 @@ describe('the demo as a whole', () => {
     const login = await theirs.request((await theirs.request('/login')).location ?? '')
     const back = await (await login.logIn()).finish()
     for (const at of [back.location ?? '', '/callback', '/callback?state[]=1', `/callback?state=${'0'.repeat(32)}`]) {
-      assert.equal((await new UserAgent(origin).request(at)).status, 400, at)
+      const page = await new UserAgent(origin).request(at)
+      assert.deepEqual([page.status, page.title], [400, 'You are not signed in'], at)
     }
     assert.equal((await theirs.request(back.location ?? '')).status, 200)
+  })
+
+  it('shows an error of the authorization server as text, whatever markup it is', async (t) => {
+    const { origin, close } = await startDemo()
+    t.after(close)
+    const agent = new UserAgent(origin)
+    const { params } = await agent.request('/login')
+    const sent = new URLSearchParams({ state: params.get('state') ?? '', error: '<b>"no"</b> &amp;' })
+    const page = await agent.request(`/callback?${sent.toString()}`)
+    assert.equal(page.status, 400)
+    assert.match(page.text, /&lt;b>"no"&lt;\/b> &amp;amp;/)
+    assert.doesNotMatch(page.text, /<b>/)
+  })
+
+  it('has an icon for the browsers that ask for /favicon.ico', async (t) => {
+    const { origin, close } = await startDemo()
+    t.after(close)
+    const { status, headers, text } = await fetch(`${origin}/favicon.ico`).then(async (answer) => ({
+      status: answer.status,
+      headers: answer.headers,
+      text: await answer.text(),
+    }))
+    assert.deepEqual([status, headers.get('content-type')], [200, 'image/svg+xml; charset=utf-8'])
+    assert.match(text, /^<svg /)
   })
 
   it('a token that was signed out or revoked opens nothing more, at once', async (t) => {
