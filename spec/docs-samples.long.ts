@@ -188,6 +188,23 @@ describe('docs/streams.md', () => {
   })
 })
 
+describe('docs/monitoring.md', () => {
+  const { run } = pageOf('docs/monitoring.md')
+
+  it('brings metrics to Prometheus', async () => {
+    const edit = (text: string) => `${text}\nexport { internal, throttled }`
+    const { url, exports } = await run('Prometheus', 0, { edit })
+    assert.equal((await ask(`${url}/report`)).status, 200)
+    const port = await freePort()
+    ;(exports.internal as Express).listen(port)
+    const { text } = await ask(`http://localhost:${port}/metrics`)
+    const shown = page(root, 'docs/monitoring.md').blocks.find(({ language }) => language === 'text')
+    assert.ok(text.includes(shown?.text.trim().replace(/\} 1$/, '') ?? 'nothing'), text)
+    assert.match(text, /^tollgate_limit\{[^}]*tollgate_window="default"[^}]*\} 18$/m)
+    await (exports.throttled as Throttle).close()
+  })
+})
+
 describe('docs/windows.md', () => {
   const { run } = pageOf('docs/windows.md')
 
