@@ -6,7 +6,6 @@ import "node:http";
 import "../shared/clock.js";
 import "../shared/budget-of.js";
 import "../shared/session.js";
-import "../shared/json.js";
 interface DashboardOptions {
     readonly guard: RequestHandler | readonly RequestHandler[];
     readonly redis?: RedisClient | string | undefined;

@@ -1,37 +1,33 @@
 // Written by npm run api-report. Do not edit.
-import { D as DenyOptions, M as Middleware, R as Reason, a as RefusalFigures, b as ThrottleStore, E as ErrorResponseOptions } from "./shared/throttle.js";
-export { A as AddressOptions, c as Advice, d as AdviseOptions, B as Bar, e as Denial, f as DenialError, g as DenialHeaders, h as ErrorForm, i as ErrorFormat, j as ErrorFormatOption, k as EventStreams, I as InsufficientScopeError, l as InvalidRequestError, L as LimitAdvice, m as LimitMs, O as OnDenied, n as OverloadOptions, o as RouteWindow, T as Throttle, p as ThrottleHeaders, q as ThrottleOptions, r as ThrottledError, U as UnauthorizedError, s as UnavailableError, t as Usage, W as WaitOptions, u as addressSubject, v as throttle } from "./shared/throttle.js";
+import { D as DenyOptions, M as Middleware, R as Reason, a as RefusalFigures, b as ThrottleStore } from "./shared/throttle.js";
+export { A as Advice, c as DenialError, E as ErrorFormat, I as InsufficientScopeError, d as InvalidRequestError, O as OnDenied, e as OverloadOptions, f as RouteWindow, T as Throttle, g as ThrottleHeaders, h as ThrottleOptions, i as ThrottledError, U as UnauthorizedError, j as UnavailableError, k as Usage, t as throttle } from "./shared/throttle.js";
 import { C as Clock } from "./shared/clock.js";
 import { Request, Router, ErrorRequestHandler } from "express";
-import { P as Placement } from "./shared/credentials.js";
 import { R as RedisClient } from "./shared/redis-client.js";
 import { I as IssuerOptions } from "./shared/trusted-issuer.js";
-export { A as Audience, C as ClaimPath, a as IntrospectionOptions, R as RequiredValues, T as Tenants, b as TokenOptions, V as VerifyToken } from "./shared/trusted-issuer.js";
-import { S as Session, U as UnauthenticatedMark } from "./shared/session.js";
-export { A as Auth, C as CheckClaims, a as Claims, b as ClientSession, R as ReadSession, c as SessionIdentity, T as TokenFacts, d as UnauthenticatedSession, e as UserSession } from "./shared/session.js";
+export { A as Audience, a as IntrospectionOptions } from "./shared/trusted-issuer.js";
+import { S as Session } from "./shared/session.js";
+export { C as Claims, a as ClientSession, R as ReadSession, U as UnauthenticatedSession, b as UserSession } from "./shared/session.js";
 import { A as Algorithm } from "./shared/key-options.js";
-export { F as FindKey, J as Jwk, K as KeyAbout, a as KeyMaterial, b as KeyOptions, S as Secret } from "./shared/key-options.js";
+export { F as FindKey, K as KeyMaterial } from "./shared/key-options.js";
 import { D as Dialect } from "./shared/budget-of.js";
-export { A as AuthenticatedRequest, B as BudgetJson, R as RequestBudget, S as SessionProperty, b as budgetOf } from "./shared/budget-of.js";
+export { R as RequestBudget, b as budgetOf, s as sessionOf } from "./shared/budget-of.js";
 import { IncomingMessage } from "node:http";
-export { F as FetchFunction, a as FetchInit, b as FetchedResponse } from "./shared/fetch-json.js";
-export { J as JsonObject } from "./shared/json.js";
+export { F as FetchFunction } from "./shared/fetch-json.js";
 import "node:crypto";
-type ReadToken = (req: Request) => string | null | undefined;
-type TokenSource = Placement | {
+type TokenSource = "form" | "query" | {
     readonly header: string;
     readonly padded?: boolean | undefined;
 } | {
     readonly cookie: string;
-} | ReadToken;
-interface RedisProofsOptions {
-    readonly prefix?: string | undefined;
-}
+} | ((req: Request) => string | null | undefined);
 interface RedisProofs {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
-declare function redisProofs(to: RedisClient | string, options?: RedisProofsOptions): RedisProofs;
+declare function redisProofs(to: RedisClient | string, options?: {
+    readonly prefix?: string | undefined;
+}): RedisProofs;
 interface DpopOptions {
     readonly required?: boolean | undefined;
     readonly maxProofAgeSec?: number | undefined;
@@ -43,27 +39,25 @@ interface DpopOptions {
 interface KeyControl {
     ready(): Promise<void>;
     reload(): Promise<void>;
-    keys(): readonly IssuerKey[];
-}
-interface IssuerKey {
-    readonly issuer: string;
-    readonly kid: string | undefined;
-    readonly algorithms: readonly Algorithm[];
+    keys(): readonly {
+        readonly issuer: string;
+        readonly kid: string | undefined;
+        readonly algorithms: readonly Algorithm[];
+    }[];
 }
 interface RevocationSource {
     state(session: Session): "valid" | "revoked" | {
         readonly unavailable: unknown;
     };
 }
-type ScopeNeeded = string | readonly string[] | {
-    readonly any: readonly string[];
-};
 interface BearerOptions extends IssuerOptions, DenyOptions {
     readonly issuers?: readonly IssuerOptions[] | undefined;
     readonly cache?: {
         readonly maxTokens: number;
     } | false | undefined;
-    readonly scope?: ScopeNeeded | undefined;
+    readonly scope?: string | readonly string[] | {
+        readonly any: readonly string[];
+    } | undefined;
     readonly acr?: string | readonly string[] | undefined;
     readonly optional?: boolean | undefined;
     readonly tokenFrom?: TokenSource | readonly TokenSource[] | undefined;
@@ -71,7 +65,10 @@ interface BearerOptions extends IssuerOptions, DenyOptions {
     readonly revocation?: RevocationSource | undefined;
     readonly realm?: string | undefined;
     readonly resourceMetadata?: string | undefined;
-    readonly unauthenticated?: UnauthenticatedMark | undefined;
+    readonly unauthenticated?: {
+        readonly claim: string;
+        readonly value: string | number | boolean;
+    } | undefined;
     readonly maxTokenLength?: number | undefined;
     readonly warnings?: boolean | undefined;
     readonly clock?: Clock | undefined;
@@ -82,11 +79,10 @@ interface BearerHandler extends Middleware, KeyControl {
     }) => Promise<Session>;
 }
 declare function requireBearer(options?: BearerOptions): BearerHandler;
-interface AllowUnauthenticatedOptions {
+declare function allowUnauthenticated(options?: {
     readonly paths?: readonly string[] | undefined;
     readonly methods?: readonly string[] | undefined;
-}
-declare function allowUnauthenticated(options?: AllowUnauthenticatedOptions): Middleware;
+}): Middleware;
 interface ScopeOptions {
     readonly any?: readonly string[] | undefined;
     readonly dialect?: Dialect | undefined;
@@ -95,12 +91,11 @@ declare function requireScope(...scopes: readonly string[] | readonly [
     ...string[],
     ScopeOptions
 ]): Middleware;
-interface StepUpOptions {
+declare function requireStepUp(options: {
     readonly acr?: string | readonly string[] | undefined;
     readonly maxAgeSec?: number | undefined;
     readonly dialect?: Dialect | undefined;
-}
-declare function requireStepUp(options: StepUpOptions): Middleware;
+}): Middleware;
 interface ProtectedResourceOptions {
     readonly resource: string;
     readonly authorizationServers?: readonly string[] | undefined;
@@ -112,11 +107,9 @@ interface ProtectedResourceOptions {
     readonly metadata?: Readonly<Record<string, unknown>> | undefined;
     readonly allowHttp?: boolean | undefined;
 }
-type ProtectedResourceRouter = Router & {
+declare function protectedResource(options: ProtectedResourceOptions): Router & {
     readonly url: string;
 };
-declare function protectedResource(options: ProtectedResourceOptions): ProtectedResourceRouter;
-declare function sessionOf(req: IncomingMessage): Session;
 interface RedisRevocationsOptions {
     readonly prefix?: string | undefined;
     readonly tokenLifetimeSec?: number | undefined;
@@ -133,12 +126,15 @@ interface RedisRevocations extends RevocationSource {
     [Symbol.asyncDispose](): Promise<void>;
 }
 declare function redisRevocations(to: RedisClient | string, options?: RedisRevocationsOptions): RedisRevocations;
-interface BearerEvent {
-    readonly request: Request | undefined;
+interface BearerMessage {
+    readonly req: Request | undefined;
     readonly session: Session | undefined;
     readonly reason: Reason | undefined;
     readonly cause: unknown;
 }
+declare function addressSubject(req: IncomingMessage, { ipv6Prefix }?: {
+    readonly ipv6Prefix?: number | undefined;
+}): string;
 declare function throttleTest(options?: DenyOptions): Middleware;
 interface AdmittedMessage {
     readonly req: Request;
@@ -161,7 +157,7 @@ interface ChargedMessage {
     readonly req: Request;
     readonly subject: string;
     readonly window: string;
-    readonly ms: number;
+    readonly chargedMs: number;
     readonly holdMs: number;
     readonly by: "request" | "charge";
 }
@@ -177,7 +173,7 @@ interface StoreMessage {
 interface OverloadMessage {
     readonly share: number;
     readonly delayMs: number;
-    readonly refused: number;
+    readonly refusedRequests: number;
 }
 interface RedisStoreOptions {
     readonly prefix?: string | undefined;
@@ -186,14 +182,13 @@ interface RedisStoreOptions {
     readonly deadlineMs?: number | undefined;
 }
 declare function redisStore(to: RedisClient | string, options?: RedisStoreOptions): ThrottleStore;
-interface ProcessingTimeOptions {
+declare function processingTime(options?: {
     readonly clock?: Clock | undefined;
-}
-declare function processingTime(options?: ProcessingTimeOptions): Middleware;
-interface ServiceUnavailableOptions extends ErrorResponseOptions {
+}): Middleware;
+interface ServiceUnavailableOptions extends Pick<DenyOptions, "errorFormat" | "dialect"> {
     readonly retryAfterSec?: number | undefined;
     readonly log?: ((err: unknown, req: Request) => unknown) | undefined;
 }
 declare function serviceUnavailable(options?: ServiceUnavailableOptions): ErrorRequestHandler;
-export { Algorithm, Clock, DenyOptions, Dialect, ErrorResponseOptions, IssuerOptions, Middleware, Placement, Reason, RedisClient, RefusalFigures, Session, ThrottleStore, UnauthenticatedMark, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireBearer, requireScope, requireStepUp, serviceUnavailable, sessionOf, throttleTest };
-export type { AdmittedMessage, AllowUnauthenticatedOptions, BearerEvent, BearerHandler, BearerOptions, ChargedMessage, DpopOptions, IssuerKey, KeyControl, OverloadMessage, ProcessingTimeOptions, ProtectedResourceOptions, ProtectedResourceRouter, ReadToken, RedisProofs, RedisProofsOptions, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RefusedMessage, RevocationSource, ScopeNeeded, ServiceUnavailableOptions, StepUpOptions, StoreMessage, SyncedMessage, TokenSource };
+export { Algorithm, Clock, DenyOptions, Dialect, IssuerOptions, Middleware, Reason, RedisClient, RefusalFigures, Session, ThrottleStore, addressSubject, allowUnauthenticated, processingTime, protectedResource, redisProofs, redisRevocations, redisStore, requireBearer, requireScope, requireStepUp, serviceUnavailable, throttleTest };
+export type { AdmittedMessage, BearerHandler, BearerMessage, BearerOptions, ChargedMessage, DpopOptions, OverloadMessage, ProtectedResourceOptions, RedisProofs, RedisRevocations, RedisRevocationsOptions, RedisStoreOptions, RefusedMessage, RevocationSource, ServiceUnavailableOptions, StoreMessage, SyncedMessage, TokenSource };

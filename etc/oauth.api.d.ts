@@ -2,13 +2,11 @@
 import { Request, Router, RequestHandler, Response } from "express";
 import { Dialect } from "../index.js";
 import { webcrypto, KeyObject } from "node:crypto";
-import { Placement } from "../index.js";
 import { Clock } from "../index.js";
 import { FetchFunction } from "../index.js";
 import { R as RedisClient } from "../shared/redis-client.js";
-import "../shared/session.js";
-import "../shared/json.js";
 import "node:http";
+import "../shared/session.js";
 type ClaimValue = string | number | boolean | readonly ClaimValue[] | {
     readonly [member: string]: ClaimValue;
 };
@@ -251,7 +249,7 @@ interface AuthorizationServerOptions {
     readonly scopes?: Readonly<Record<string, readonly string[] | false>> | undefined;
     readonly idTokenScopes?: readonly string[] | "all" | undefined;
     readonly acr?: string | undefined;
-    readonly tokenFrom?: readonly Placement[] | undefined;
+    readonly tokenFrom?: readonly ("form" | "query")[] | undefined;
     readonly accessTokens?: AccessTokenOptions | undefined;
     readonly accessTokenClaims?: AccessTokenClaimsFunction | undefined;
     readonly requirePushedRequests?: boolean | undefined;

@@ -6,7 +6,6 @@ import "express";
 import "../shared/clock.js";
 import "../shared/budget-of.js";
 import "../shared/session.js";
-import "../shared/json.js";
 declare function adviceMetrics(meter: Meter, throttled: Throttle): () => void;
 declare function authorizationMetrics(meter: Meter): () => void;
 declare function throttleMetrics(meter: Meter): () => void;

@@ -1,10 +1,9 @@
 // Written by npm run api-report. Do not edit.
 import { I as IssuerOptions } from "../shared/trusted-issuer.js";
-import { Audience, Tenants } from "../index.js";
+import { Audience } from "../index.js";
 import "../shared/fetch-json.js";
 import "../shared/key-options.js";
 import "node:crypto";
-import "../shared/json.js";
 import "../shared/session.js";
 type ProviderOptions = Partial<IssuerOptions>;
 interface Auth0Options {
@@ -43,7 +42,7 @@ type EntraOptions = {
     readonly tenant: string;
     readonly tenants?: undefined;
 } | {
-    readonly tenants: Tenants;
+    readonly tenants: readonly string[] | ((tenant: string) => boolean | Promise<boolean>);
     readonly tenant?: undefined;
 });
 declare function entra({ audience, version, cloud, clients, more, ...given }: EntraOptions): IssuerOptions;

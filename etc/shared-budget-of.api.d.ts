@@ -1,6 +1,6 @@
 // Written by npm run api-report. Do not edit.
-import { S as Session } from "./session.js";
 import { IncomingMessage } from "node:http";
+import { S as Session } from "./session.js";
 type Dialect = "familysearch" | "standard";
 type McpAuthInfo = import("@modelcontextprotocol/sdk/server/auth/types.js").AuthInfo;
 type OwnOfSession = {
@@ -25,6 +25,7 @@ declare module "express-serve-static-core" {
     interface Request extends SessionProperty {
     }
 }
+declare function sessionOf(req: IncomingMessage): Session;
 interface RequestBudget {
     readonly subject: string;
     readonly window: string;
@@ -34,10 +35,9 @@ interface RequestBudget {
     readonly endsInMs: number;
     charge(ms: number): void;
     settle(): void;
-    toJSON(): BudgetJson;
+    toJSON(): Pick<RequestBudget, "subject" | "window" | "limitMs" | "spentMs" | "leftMs" | "endsInMs">;
     readonly signal: AbortSignal;
 }
-type BudgetJson = Pick<RequestBudget, "subject" | "window" | "limitMs" | "spentMs" | "leftMs" | "endsInMs">;
 declare global {
     namespace Express {
         interface Request {
@@ -46,5 +46,5 @@ declare global {
     }
 }
 declare function budgetOf(req: IncomingMessage): RequestBudget;
-export { budgetOf as b };
-export type { AuthenticatedRequest as A, BudgetJson as B, Dialect as D, RequestBudget as R, SessionProperty as S };
+export { budgetOf as b, sessionOf as s };
+export type { Dialect as D, RequestBudget as R };

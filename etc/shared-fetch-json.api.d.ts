@@ -1,17 +1,15 @@
 // Written by npm run api-report. Do not edit.
-type FetchFunction = (url: string, init: FetchInit) => Promise<FetchedResponse>;
-interface FetchInit {
+type FetchFunction = (url: string, init: {
     readonly method?: "POST";
     readonly headers: Record<string, string>;
     readonly body?: string;
     readonly redirect: "manual";
     readonly signal: AbortSignal;
-}
-interface FetchedResponse {
+}) => Promise<{
     readonly status: number;
     readonly headers: {
         get(name: string): string | null;
     };
     readonly body: object | null;
-}
-export type { FetchFunction as F, FetchInit as a, FetchedResponse as b };
+}>;
+export type { FetchFunction as F };

@@ -1,6 +1,5 @@
 // Written by npm run api-report. Do not edit.
-import { J as JsonObject } from "./json.js";
-type Claims = JsonObject;
+type Claims = Readonly<Record<string, unknown>>;
 type AnySession = {
     readonly issuer: string;
     readonly sub: string | undefined;
@@ -28,24 +27,16 @@ type UnauthenticatedSession = AnySession & {
     readonly userId?: undefined;
 };
 type Session = UserSession | ClientSession | UnauthenticatedSession;
-type Auth = Session;
-type SessionIdentity = ({
+type ReadSession = (claims: Claims, token: {
+    readonly header: Claims;
+}) => {
     readonly kind: "user";
     readonly userId: string;
     readonly clientId?: string | undefined;
+    readonly scope?: readonly string[] | undefined;
 } | {
     readonly kind: "client" | "unauthenticated";
     readonly clientId: string;
-}) & {
     readonly scope?: readonly string[] | undefined;
-};
-interface TokenFacts {
-    readonly header: JsonObject;
-}
-type ReadSession = (claims: Claims, token: TokenFacts) => SessionIdentity | undefined;
-type CheckClaims = (claims: Claims, token: TokenFacts) => boolean;
-interface UnauthenticatedMark {
-    readonly claim: string;
-    readonly value: string | number | boolean;
-}
-export type { Auth as A, CheckClaims as C, ReadSession as R, Session as S, TokenFacts as T, UnauthenticatedMark as U, Claims as a, ClientSession as b, SessionIdentity as c, UnauthenticatedSession as d, UserSession as e };
+} | undefined;
+export type { Claims as C, ReadSession as R, Session as S, UnauthenticatedSession as U, ClientSession as a, UserSession as b };

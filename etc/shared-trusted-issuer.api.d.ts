@@ -1,9 +1,7 @@
 // Written by npm run api-report. Do not edit.
 import { F as FetchFunction } from "./fetch-json.js";
-import { A as Algorithm, a as KeyMaterial, b as KeyOptions } from "./key-options.js";
-import { C as CheckClaims, R as ReadSession } from "./session.js";
-type ClaimPath = string | readonly string[];
-type Tenants = readonly string[] | ((tenant: string) => boolean | Promise<boolean>);
+import { A as Algorithm, K as KeyMaterial, a as KeyOptions } from "./key-options.js";
+import { C as Claims, R as ReadSession } from "./session.js";
 interface AudienceCheck {
     readonly checkedBy: "clients" | "issuer" | "introspection" | "verify";
 }
@@ -12,7 +10,7 @@ type Audience = string | readonly string[] | AudienceCheck | {
 };
 interface TokenOptions {
     readonly issuer?: string | readonly string[] | undefined;
-    readonly tenants?: Tenants | undefined;
+    readonly tenants?: readonly string[] | ((tenant: string) => boolean | Promise<boolean>) | undefined;
     readonly audience?: Audience | undefined;
     readonly clients?: readonly string[] | undefined;
     readonly algorithms?: readonly Algorithm[] | undefined;
@@ -23,10 +21,12 @@ interface TokenOptions {
     readonly idTokens?: boolean | undefined;
     readonly requiredClaims?: readonly (string | RequiredValues)[] | RequiredValues | undefined;
     readonly timesAsText?: boolean | undefined;
-    readonly scopeFrom?: readonly ClaimPath[] | undefined;
-    readonly acrFrom?: readonly ClaimPath[] | undefined;
+    readonly scopeFrom?: readonly (string | readonly string[])[] | undefined;
+    readonly acrFrom?: readonly (string | readonly string[])[] | undefined;
     readonly scopeRequired?: boolean | undefined;
-    readonly checkClaims?: CheckClaims | undefined;
+    readonly checkClaims?: ((claims: Claims, token: {
+        readonly header: Claims;
+    }) => boolean) | undefined;
     readonly session?: ReadSession | undefined;
     readonly fetch?: FetchFunction | undefined;
     readonly allowHttp?: boolean | undefined;
@@ -44,9 +44,8 @@ interface IntrospectionOptions extends ClientCredentials {
     readonly endpoint: string;
     readonly cacheSec?: number | undefined;
 }
-type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined;
 interface IssuerOptions extends TokenOptions, KeyOptions {
     readonly introspection?: IntrospectionOptions | undefined;
-    readonly verify?: VerifyToken | undefined;
+    readonly verify?: ((token: string) => Promise<object | null | undefined> | object | null | undefined) | undefined;
 }
-export type { Audience as A, ClaimPath as C, IssuerOptions as I, RequiredValues as R, Tenants as T, VerifyToken as V, IntrospectionOptions as a, TokenOptions as b };
+export type { Audience as A, IssuerOptions as I, IntrospectionOptions as a };

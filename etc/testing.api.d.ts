@@ -1,8 +1,8 @@
 // Written by npm run api-report. Do not edit.
-import { Algorithm, Jwk } from "../index.js";
+import { J as Jwk } from "../shared/key-options.js";
+import { Algorithm } from "../index.js";
 import { Clock } from "../index.js";
 import "node:crypto";
-import "../shared/json.js";
 type DevAlgorithm = Exclude<Algorithm, `HS${string}`>;
 type Attack = (typeof ATTACKS)[number];
 declare const ATTACKS: readonly [
@@ -70,5 +70,5 @@ interface ManualClock extends Clock {
     setDate(ms: number): void;
 }
 declare function manualClock(date?: number): ManualClock;
-export { ATTACKS, devIssuer, manualClock };
+export { ATTACKS, Jwk, devIssuer, manualClock };
 export type { Attack, DevAlgorithm, DevIssuer, DevIssuerOptions, DevTokenOptions, ManualClock };

@@ -1,8 +1,5 @@
 import createError from 'http-errors'
 
-/** Header fields of a denial, ready for `res.set()`: `{ 'Retry-After': '7' }`. */
-export type DenialHeaders = Readonly<Record<string, string>>
-
 /** Reasons of a 400: the request is wrong. */
 type RequestReason = 'malformed_credentials' | 'several_tokens'
 
@@ -78,7 +75,7 @@ interface DenialOf<Status extends number, Code extends string, Reason extends st
   readonly code: Code
   /** For people; goes on the wire, so it never holds anything of a token or of the system's inside. */
   readonly message: string
-  readonly headers: DenialHeaders
+  readonly headers: Readonly<Record<string, string>>
   /** Machine-readable detail for logs and metrics, never sent: `expired`, `unknown_key` … */
   readonly reason?: Reason | undefined
   /** What a 429 was decided by; never sent. */
@@ -124,18 +121,19 @@ interface DenialFields<Status, Code, Reason> extends Error {
   /** Stable detail for logs and metrics. It is never sent. */
   readonly reason: Reason
   /** Response fields, ready for `res.set()`: `WWW-Authenticate` or `Retry-After`. */
-  readonly headers: DenialHeaders
+  readonly headers: Readonly<Record<string, string>>
 }
 
 type Constructor = new (message?: string) => createError.HttpError
 
-/** The error class of one kind of refusal; `undefined` as a reason says that there is not always one. */
+/** The error class of one kind of refusal, for `instanceof`; `undefined` as a reason says that there is not always one. */
 function denialClass<Status extends Denial['status'], Optional = never>(Base: Constructor, name: string) {
   type Kind = Extract<Denial, { status: Status }>
   class DenialError extends Base {
     code: string
     reason: string | undefined
     declare headers: Record<string, string>
+    declare figures?: RefusalFigures
 
     constructor(denial: Kind) {
       super(denial.message)
@@ -145,38 +143,39 @@ function denialClass<Status extends Denial['status'], Optional = never>(Base: Co
       this.reason = denial.reason
       this.headers = { ...denial.headers }
       this.expose = true
+      if (denial.figures !== undefined) this.figures = denial.figures
       if (denial.cause !== undefined) Object.defineProperty(this, 'cause', { value: denial.cause, configurable: true })
     }
   }
-  return DenialError as unknown as new (
-    denial: Kind,
-  ) => DenialFields<Status, Kind['code'], Exclude<Kind['reason'], undefined> | Optional>
+  type Fields = DenialFields<Status, Kind['code'], Exclude<Kind['reason'], undefined> | Optional>
+  return DenialError as unknown as abstract new () => Fields // this package alone makes them: `denialError()`
 }
 
 /**
  * 400: the request itself is wrong, such as two tokens in one request (RFC 6750 §3.1). `reason` is undefined where a
  * parameter of `throttleTest()` is.
  */
-export class InvalidRequestError extends denialClass<400, undefined>(createError.BadRequest, 'InvalidRequestError') {}
+export abstract class InvalidRequestError extends denialClass<400, undefined>(
+  createError.BadRequest,
+  'InvalidRequestError',
+) {}
 /** 401: no token, or one that is not accepted. `headers` holds the challenge (RFC 6750 §3). */
-export class UnauthorizedError extends denialClass<401>(createError.Unauthorized, 'UnauthorizedError') {}
+export abstract class UnauthorizedError extends denialClass<401>(createError.Unauthorized, 'UnauthorizedError') {}
 /** 403: the token is good and its scope or kind of session is not enough (RFC 6750 §3.1). */
-export class InsufficientScopeError extends denialClass<403>(createError.Forbidden, 'InsufficientScopeError') {}
+export abstract class InsufficientScopeError extends denialClass<403>(
+  createError.Forbidden,
+  'InsufficientScopeError',
+) {}
 /**
  * 429: no processing time is left, or none beside running requests. `headers` holds Retry-After in whole seconds (RFC 6585
  * §4).
  */
-export class ThrottledError extends denialClass<429>(createError.TooManyRequests, 'ThrottledError') {
+export abstract class ThrottledError extends denialClass<429>(createError.TooManyRequests, 'ThrottledError') {
   /** What it was decided by. */
-  readonly figures: RefusalFigures
-
-  constructor(denial: Extract<Denial, { status: 429 }>) {
-    super(denial)
-    this.figures = denial.figures as RefusalFigures
-  }
+  declare readonly figures: RefusalFigures
 }
 /** 503: a dependency (signing keys, Redis) is unavailable, or the process is overloaded. `headers` holds Retry-After in whole seconds. */
-export class UnavailableError extends denialClass<503>(createError.ServiceUnavailable, 'UnavailableError') {}
+export abstract class UnavailableError extends denialClass<503>(createError.ServiceUnavailable, 'UnavailableError') {}
 
 const classes = {
   400: InvalidRequestError,
@@ -192,6 +191,6 @@ export type DenialError =
 
 /** The http-errors error of a denial, for those who want to handle it themselves. */
 export function denialError(denial: Denial): DenialError {
-  const Class = classes[denial.status] as new (denial: Denial) => DenialError
+  const Class = classes[denial.status] as unknown as new (denial: Denial) => DenialError
   return new Class(denial)
 }

@@ -43,7 +43,6 @@ Reference: what the package gives you at run time. Options are in [Options](opti
       'What throttle() returns': 'Throttle',
       'usage()': 'Usage',
       'advise()': 'Advice',
-      'advise(): limits': 'LimitAdvice',
       'req.auth': 'Session',
       'err.figures': 'RefusalFigures',
       'Event express-tollgate:admitted': 'AdmittedMessage',
@@ -52,7 +51,7 @@ Reference: what the package gives you at run time. Options are in [Options](opti
       'Event express-tollgate:synced': 'SyncedMessage',
       'Events express-tollgate:degraded and express-tollgate:recovered': 'StoreMessage',
       'Event express-tollgate:overload': 'OverloadMessage',
-      'Event express-tollgate:bearer': 'BearerEvent',
+      'Event express-tollgate:bearer': 'BearerMessage',
     },
   },
 ]
@@ -122,7 +121,8 @@ function membersOf(title, symbol) {
     const shape = [...shapes.get(property.name)].join(' \\| ')
     const text = [commentOf(property).split('\n\n```')[0], ...tagsOf(property)].filter(Boolean).join(' ')
     const isMethod = (property.flags & ts.SymbolFlags.Method) !== 0
-    return `| \`${property.name}${isMethod ? parametersOf(property) : ''}\` | ${text.replaceAll('\n', ' ').replaceAll('|', '\\|') || `\`${shape}\``} |`
+    const name = property.name.replace(/^__@(\w+)@\d+$/, '[Symbol.$1]') // as the compiler writes a symbol
+    return `| \`${name}${isMethod ? parametersOf(property) : ''}\` | ${text.replaceAll('\n', ' ').replaceAll('|', '\\|') || `\`${shape}\``} |`
   })
   return [`## ${title}`, commentOf(symbol), ['| Member | Meaning |', '| --- | --- |', ...rows].join('\n')].join('\n\n')
 }

@@ -1,16 +1,5 @@
-import { type Bar, Distribution } from './distribution'
+import { Distribution } from './distribution'
 import type { HourRecord } from './hourly'
-
-/** What a limit would have done. */
-export interface LimitAdvice {
-  readonly limitMs: number
-  /** Subject-windows whose total was above it: their later requests would have been refused. */
-  readonly subjectWindows: number
-  /** The same as a share of all subject-windows, 0 to 1. */
-  readonly share: number
-  /** The processing time above it, as a share of all processing time, 0 to 1. */
-  readonly timeShare: number
-}
 
 /** How much processing time subjects use per window, and what limits would mean for them. */
 export interface Advice {
@@ -40,10 +29,25 @@ export interface Advice {
     readonly p999: number
     readonly max: number
   }
-  /** Candidate limits, as asked for: by default 0.5, 1, 2 and 5 times the present one. */
-  readonly limits: readonly LimitAdvice[]
+  /**
+   * Candidate limits, as asked for: by default 0.5, 1, 2 and 5 times the present one. Each has `limitMs`; `subjectWindows`
+   * with a total above it, and their `share`; and `timeShare`, the part of all processing time that is above it.
+   */
+  readonly limits: readonly {
+    readonly limitMs: number
+    /** Subject-windows whose total was above it: their later requests would have been refused. */
+    readonly subjectWindows: number
+    /** The same as a share of all subject-windows, 0 to 1. */
+    readonly share: number
+    /** The processing time above it, as a share of all processing time, 0 to 1. */
+    readonly timeShare: number
+  }[]
   /** The totals as a histogram, from the lowest to the highest; empty bars are left out. */
-  readonly distribution: readonly Bar[]
+  readonly distribution: readonly {
+    readonly fromMs: number
+    readonly toMs: number
+    readonly subjectWindows: number
+  }[]
 }
 
 /** Candidate limits as multiples of the present one. */
@@ -82,7 +86,7 @@ export function adviceOf(
   }
 }
 
-function limitAdvice(totals: Distribution, limitMs: number): LimitAdvice {
+function limitAdvice(totals: Distribution, limitMs: number): Advice['limits'][number] {
   const { count, us } = totals.above(limitMs * 1_000)
   const share = (part: number, whole: number) => (whole > 0 ? Math.min(1, Math.max(0, part / whole)) : 0)
   return {

@@ -1,13 +1,5 @@
 import { type Histogram, bucketStartUs } from './histogram'
 
-/** One bar of the chart. */
-export interface Bar {
-  readonly fromMs: number
-  readonly toMs: number
-  /** Subject-windows whose total is in it. */
-  readonly subjectWindows: number
-}
-
 interface Part {
   readonly fromUs: number
   readonly toUs: number
@@ -33,7 +25,7 @@ export class Distribution {
   }
 
   /** From the lowest total to the highest, without empty ones. */
-  get bars(): Bar[] {
+  get bars() {
     return this.#parts.map(({ fromUs, toUs, count }) => ({
       fromMs: fromUs / 1_000,
       toMs: toUs / 1_000,

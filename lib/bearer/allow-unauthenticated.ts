@@ -11,17 +11,6 @@ import { routeMatcher } from '../http/request/route-match'
 import { warnOnce } from '../http/warn-once'
 import { bearerCheckOf, permitUnauthenticated } from './request-session'
 
-/** Options of {@link allowUnauthenticated}. */
-export interface AllowUnauthenticatedOptions {
-  /**
-   * Full paths in Express's syntax: `['/platform/places']`. Each includes the paths below it, as in `app.use()`. Without
-   * `paths`, mount the handler on one route; it applies to that route.
-   */
-  readonly paths?: readonly string[] | undefined
-  /** HTTP methods, in capitals; with `paths` only. Default `['GET', 'HEAD']`. */
-  readonly methods?: readonly string[] | undefined
-}
-
 /**
  * Accepts tokens without a user (of an app alone) on the listed paths. It does not make a route public: a request without
  * a token still gets 401. Mount it before `requireBearer()`, which refuses such tokens everywhere else.
@@ -33,7 +22,17 @@ export interface AllowUnauthenticatedOptions {
  * @example app.get('/places', allowUnauthenticated(), requireBearer(), places)
  * @throws {TypeError} in the factory, naming the option; for a request, without `paths` and outside of a route
  */
-export function allowUnauthenticated(options: AllowUnauthenticatedOptions = {}): Middleware {
+export function allowUnauthenticated(
+  options: {
+    /**
+     * Full paths in Express's syntax: `['/platform/places']`. Each includes the paths below it, as in `app.use()`. Without
+     * `paths`, mount the handler on one route; it applies to that route.
+     */
+    readonly paths?: readonly string[] | undefined
+    /** HTTP methods, in capitals; with `paths` only. Default `['GET', 'HEAD']`. */
+    readonly methods?: readonly string[] | undefined
+  } = {},
+): Middleware {
   optionNames('allowUnauthenticated()', options, ['paths', 'methods'])
   const { paths, methods = ['GET', 'HEAD'] } = options
   if (paths === undefined && options.methods !== undefined) {

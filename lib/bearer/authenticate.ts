@@ -1,4 +1,4 @@
-import type { DenialHeaders } from '../errors'
+import type { Denial } from '../errors'
 import { answeredAtOnce, isThenable } from '../http/callback'
 import { shown } from '../http/options'
 import type { BearerConfig } from './bearer-config'
@@ -22,14 +22,14 @@ import type { VerifiedToken } from './issuers/token-verifier'
 /** A request that is let in: its session, and header fields for the response. */
 export interface Authenticated {
   readonly session: Session
-  readonly headers: DenialHeaders
+  readonly headers: Denial['headers']
 }
 
 type Outcome = Authenticated | Refusal
 
-const NO_FIELDS: DenialHeaders = {}
+const NO_FIELDS: Denial['headers'] = {}
 /** Shared caches must not keep the response (RFC 6750 §2.3). With `Authorization` they know that (RFC 9111 §3.5). */
-const PRIVATE: DenialHeaders = { 'Cache-Control': 'private' }
+const PRIVATE: Denial['headers'] = { 'Cache-Control': 'private' }
 
 /**
  * Authenticates a request, in this order: token, syntax, issuer's key, signature, claims, binding to a key, session,
@@ -102,7 +102,7 @@ function boundToOther(claims: Claims, isDpopTaken: boolean): Refusal {
   return { refused: 'sender_constrained', cause: new Error(why) }
 }
 
-function admit(verified: VerifiedToken, config: BearerConfig, headers: DenialHeaders): Outcome {
+function admit(verified: VerifiedToken, config: BearerConfig, headers: Denial['headers']): Outcome {
   const { rules, session: known } = verified
   const session = known ?? readSession(verified, config)
   if ('refused' in session) return session

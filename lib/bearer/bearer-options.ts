@@ -4,8 +4,6 @@ import type { TokenSource } from './credentials/token-sources'
 import type { DpopOptions } from './dpop/dpop-check'
 import type { IssuerOptions } from './issuers/trusted-issuer'
 import type { RevocationSource } from './revocation/revocation-source'
-import type { ScopeNeeded } from './session/scope'
-import type { UnauthenticatedMark } from './session/session'
 
 /** Options of `requireBearer()`: of one issuer, or of several in `issuers`; and what every request needs. */
 export interface BearerOptions extends IssuerOptions, DenyOptions {
@@ -21,7 +19,7 @@ export interface BearerOptions extends IssuerOptions, DenyOptions {
    */
   readonly cache?: { readonly maxTokens: number } | false | undefined
   /** The scopes that every request needs: `'read write'` or a list for all, `{ any: [...] }` for one. Default none. */
-  readonly scope?: ScopeNeeded | undefined
+  readonly scope?: string | readonly string[] | { readonly any: readonly string[] } | undefined
   /**
    * The classes of login (`acr`) that are strong enough for every request: `'mfa'`, or a list. Others get 401
    * `insufficient_user_authentication` (RFC 9470 §3), and so do tokens without a user. Default: any login.
@@ -56,8 +54,17 @@ export interface BearerOptions extends IssuerOptions, DenyOptions {
    * the audience makes no difference. Default none.
    */
   readonly resourceMetadata?: string | undefined
-  /** The claim that marks a session without a user. Default `session_kind` with the value `unauthenticated`. */
-  readonly unauthenticated?: UnauthenticatedMark | undefined
+  /**
+   * The claim that marks a session without a user. Default `{ claim: 'session_kind', value: 'unauthenticated' }`.
+   */
+  readonly unauthenticated?:
+    | {
+        /** The claim's name. */
+        readonly claim: string
+        /** Its value in a token without a user. */
+        readonly value: string | number | boolean
+      }
+    | undefined
   /**
    * Longest accepted token, in characters: 256 to 1,048,576. Longer ones are refused unread. Default: Node's limit for
    * all header fields together, 16,384 unless `--max-http-header-size` sets another.

@@ -1,4 +1,4 @@
-import type { Denial, DenialHeaders } from '../errors'
+import type { Denial } from '../errors'
 import { option } from '../http/option-table'
 import { ASYMMETRIC } from './keys/algorithm'
 import type { Reason, Refusal } from './refusal/refusal'
@@ -60,7 +60,7 @@ export function denialOf(refusal: Refusal, options: ChallengeOptions): Denial {
 }
 
 /** Header fields with the nonce for the next proof; the response must not be cached (RFC 9449 §8.2). */
-export function nonceFields(nonce: string): DenialHeaders {
+export function nonceFields(nonce: string): Denial['headers'] {
   return { 'DPoP-Nonce': nonce, 'Cache-Control': 'no-store' }
 }
 
@@ -76,7 +76,7 @@ export function isChallengeText(value: unknown): value is string {
   return typeof value === 'string' && /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(value)
 }
 
-function challenge(refusal: Refusal, code: string, message: string, options: ChallengeOptions): DenialHeaders {
+function challenge(refusal: Refusal, code: string, message: string, options: ChallengeOptions): Denial['headers'] {
   const { realm, resourceMetadata, dpop } = options
   const hasToken = refusal.refused !== 'no_token' // else there is no error code (RFC 6750 §3.1)
   const scheme = refusal.scheme ?? (hasToken || dpop !== 'required' ? 'Bearer' : 'DPoP')

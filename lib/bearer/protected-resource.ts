@@ -32,12 +32,6 @@ export interface ProtectedResourceOptions {
   readonly allowHttp?: boolean | undefined
 }
 
-/** Router that {@link protectedResource} returns. */
-export type ProtectedResourceRouter = ExpressRouter & {
-  /** The address of the metadata, for the option `resourceMetadata` of `requireBearer()`. */
-  readonly url: string
-}
-
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
@@ -102,7 +96,10 @@ const IN_LANGUAGE = /^(\w+)#[A-Za-z0-9-]+$/
  * app.use(requireBearer({ issuer, audience, resourceMetadata: metadata.url }))
  * @throws {TypeError} in the factory, naming the option
  */
-export function protectedResource(options: ProtectedResourceOptions): ProtectedResourceRouter {
+export function protectedResource(options: ProtectedResourceOptions): ExpressRouter & {
+  /** The address of the metadata, for the option `resourceMetadata` of `requireBearer()`. */
+  readonly url: string
+} {
   for (const name of Object.keys(options ?? {})) {
     const option = name === 'resource' ? undefined : own(OPTIONS, name)
     if (option !== undefined) throw optionError(`protectedResource() has the option ${option} for ${name}`)

@@ -6,22 +6,6 @@ import { ACR_OPTION } from './challenge'
 import { sessionRule } from './session-rule'
 import type { Session } from './session/session'
 
-/** Options of {@link requireStepUp}; `acr` or `maxAgeSec`, or both. */
-export interface StepUpOptions {
-  /**
-   * Accepted class of the login, or a list of those accepted: `'urn:example:mfa'`. The token has it in `acr`, or in the
-   * claims of `acrFrom`; presets name theirs. Default: any.
-   */
-  readonly acr?: string | readonly string[] | undefined
-  /**
-   * Largest time since the login (`auth_time`): whole seconds, 0 to 31,536,000. It is `max_age` of RFC 9470. The age of
-   * the token is `maxTokenAgeSec` of `requireBearer()`. Default: any.
-   */
-  readonly maxAgeSec?: number | undefined
-  /** Formats on the wire: `'familysearch'` or `'standard'`. Default: those of `requireBearer()`. */
-  readonly dialect?: Dialect | undefined
-}
-
 const TABLE = {
   acr: ACR_OPTION,
   maxAgeSec: wholeNumber(0, 31_536_000),
@@ -35,7 +19,20 @@ const TABLE = {
  * @example app.post('/transfer', requireStepUp({ acr: 'urn:example:mfa', maxAgeSec: 300 }), transfer)
  * @throws {TypeError|RangeError} in the factory, naming the option; for a request, if no `requireBearer()` ran before
  */
-export function requireStepUp(options: StepUpOptions): Middleware {
+export function requireStepUp(options: {
+  /**
+   * Accepted class of the login, or a list of those accepted: `'urn:example:mfa'`. The token has it in `acr`, or in the
+   * claims of `acrFrom`; presets name theirs. Default: any.
+   */
+  readonly acr?: string | readonly string[] | undefined
+  /**
+   * Largest time since the login (`auth_time`): whole seconds, 0 to 31,536,000. It is `max_age` of RFC 9470. The age of
+   * the token is `maxTokenAgeSec` of `requireBearer()`. Default: any.
+   */
+  readonly maxAgeSec?: number | undefined
+  /** Formats on the wire: `'familysearch'` or `'standard'`. Default: those of `requireBearer()`. */
+  readonly dialect?: Dialect | undefined
+}): Middleware {
   const values = readOptions('requireStepUp()', options, TABLE)
   const { maxAgeSec, dialect } = values
   const acr = [values.acr].flat()

@@ -91,11 +91,11 @@ export class Activity {
         refusals.count.add(now(), 1)
         refusals.againAt = now() + message.retryAfterSec * 1_000
       }),
-      'express-tollgate:charged': ours<ChargedMessage>(({ req, ms, by }) => {
+      'express-tollgate:charged': ours<ChargedMessage>(({ req, chargedMs, by }) => {
         const route = this.#route(
           (req as Request | undefined) === undefined ? OTHER_ROUTES : (routeName(req) ?? OTHER_ROUTES),
         )
-        route.ms.add(now(), ms)
+        route.ms.add(now(), chargedMs)
         if (by === 'request') route.requests.add(now(), 1)
       }),
       'express-tollgate:synced': ours<SyncedMessage>(({ latencyMs }) => {

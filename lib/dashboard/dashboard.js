@@ -131,9 +131,9 @@ function show(news) {
   )
 }
 
-function overloadText({ share, delayMs, refused }) {
+function overloadText({ share, delayMs, refusedRequests }) {
   const part = `It lets in ${Math.round(share * 100)} % of the work that it is asked for`
-  return `This process is overloaded. ${part}, and has refused ${requests(refused)} so far. The event loop is ${milliseconds(delayMs)} late.`
+  return `This process is overloaded. ${part}, and has refused ${requests(refusedRequests)} so far. The event loop is ${milliseconds(delayMs)} late.`
 }
 
 function whose(source) {

@@ -1,5 +1,4 @@
 import type { Request } from 'express'
-import type { Placement } from '../bearer/credentials/credentials'
 import type { Dialect } from '../http/answer/dialect'
 import type { Clock } from '../http/clock'
 import type { FetchFunction } from '../http/fetch/fetch-json'
@@ -68,7 +67,7 @@ export interface AuthorizationServerOptions {
    * Where `platformLogout` looks for the token in addition to the header: `'query'` (`?access_token=`) or `'form'`, as
    * in `requireBearer()`. A token in a URL also ends up in logs. Default: header only.
    */
-  readonly tokenFrom?: readonly Placement[] | undefined
+  readonly tokenFrom?: readonly ('form' | 'query')[] | undefined
   /** Access tokens: format, lifetime, audience. */
   readonly accessTokens?: AccessTokenOptions | undefined
   /**

@@ -20,7 +20,7 @@ const SYNC_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.07, 0.1, 0.25
  *   `unavailable`, `overload` or `dry_run`; by `tollgate.reason` where it was refused, which is `spent`, `reserved`,
  *   `concurrency`, `queue`, `outage` or `overload`
  * - `tollgate.processing.duration` s: processing time charged, by `tollgate.window`
- * - `tollgate.hold` s: time held for running requests, by `tollgate.window`
+ * - `tollgate.hold.duration` s: time held for running requests, by `tollgate.window`
  * - `tollgate.sync.duration` s: answer time of the store, by `tollgate.window`
  * - `tollgate.degraded` {store}: stores that do not answer
  * - `tollgate.overload.share` 1: the part of all work asked for that is let in while the process is overloaded;
@@ -54,7 +54,7 @@ function measured(meter: Meter): () => void {
     description: 'Processing time charged',
     advice: { explicitBucketBoundaries: PROCESSING_S },
   })
-  const hold = meter.createUpDownCounter('tollgate.hold', {
+  const hold = meter.createUpDownCounter('tollgate.hold.duration', {
     unit: 's',
     description: 'Time held for running requests',
   })
@@ -87,8 +87,8 @@ function measured(meter: Meter): () => void {
       const outcome = dryRun ? 'dry_run' : answered
       requests.add(1, { ...of(window), 'tollgate.outcome': outcome, 'tollgate.reason': reason })
     },
-    'express-tollgate:charged'({ window, ms, holdMs }: ChargedMessage) {
-      if (ms > 0) time.record(ms / 1_000, of(window))
+    'express-tollgate:charged'({ window, chargedMs, holdMs }: ChargedMessage) {
+      if (chargedMs > 0) time.record(chargedMs / 1_000, of(window))
       hold.add(-holdMs / 1_000, of(window))
     },
     'express-tollgate:synced'({ window, latencyMs }: SyncedMessage) {

@@ -1,5 +1,4 @@
 import type { IssuerOptions } from '../bearer/issuers/trusted-issuer'
-import type { Tenants } from '../bearer/claims/tenants'
 import type { Audience } from '../bearer/claims/claim-options'
 import { optionError } from '../http/help'
 import { shown } from '../http/options'
@@ -27,7 +26,7 @@ export type EntraOptions = {
     }
   | {
       /** The ids of the tenants accepted, or a function that knows them. */
-      readonly tenants: Tenants
+      readonly tenants: readonly string[] | ((tenant: string) => boolean | Promise<boolean>)
       readonly tenant?: undefined
     }
 )

@@ -40,7 +40,8 @@ export interface ChargedMessage {
   readonly req: Request
   readonly subject: string
   readonly window: string
-  readonly ms: number
+  /** The processing time charged. */
+  readonly chargedMs: number
   /** What had been set aside for it and is no more; 0 at `charge()`. */
   readonly holdMs: number
   /** The request took it, or the app charged it. */
@@ -70,7 +71,7 @@ export interface OverloadMessage {
   /** The event loop's mean delay in the last 100 ms. */
   readonly delayMs: number
   /** Requests refused since the overload began, those of a dry run included. */
-  readonly refused: number
+  readonly refusedRequests: number
 }
 
 /**

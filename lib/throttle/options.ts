@@ -8,7 +8,6 @@ import { option, readOptions, wholeNumber } from '../http/option-table'
 import { defined, optionType, shown, shownNames } from '../http/options'
 import type { RouteEntry } from '../http/request/route-match'
 import { IPV6_PREFIX } from '../http/request/network'
-import type { EventStreams } from '../http/measure/event-stream'
 import { answeredAtOnce, isThenable } from '../http/callback'
 import { warn, warnOnce } from '../http/warn-once'
 import { storeMistake } from '../redis/store-mistake'
@@ -19,26 +18,21 @@ import type { AccountStore, ThrottleStore } from './store/store'
 import { RIGHT_LINES, WINDOW_LINES, asWork } from './right-lines'
 import type { SubjectFunction } from './subject'
 
-/** The limit of a window in milliseconds, or how a request's plan tells it. */
-export type LimitMs = number | ((req: Request) => number)
-/** How many requests run at once, or how a request's plan tells it. */
-export type Concurrency = number | ((req: Request) => number)
-
 /**
  * So much processing time per so much real time, and what counts. Throttles over one store share the window of a name;
  * their limits, windows and `carryOvershoot` must be equal.
  */
 export interface Policy {
   readonly name: string
-  readonly limitMs: LimitMs
+  readonly limitMs: number | ((req: Request) => number)
   readonly windowMs: number
-  readonly concurrency: Concurrency
+  readonly concurrency: number | ((req: Request) => number)
   /** Waits for slow clients that are excused. Undefined: twice the request's limit. */
   readonly clientWaitMs: number | undefined
   /** Time used beyond the limit is the next window's first use. */
   readonly carryOvershoot: boolean
   /** Undefined: the time to the header for a GET, all of it for other methods. */
-  readonly eventStreams: EventStreams | undefined
+  readonly eventStreams: MeterOptions['eventStreams']
 }
 
 /** What counts as a request's time, and how far. */
@@ -57,27 +51,19 @@ export interface MeterOptions {
    * What a response of `text/event-stream` costs: the time to its `header`, or its `whole` time. Default: `header` for a
    * GET, which is what `EventSource` sends, and `whole` for other methods.
    */
-  readonly eventStreams?: EventStreams | undefined
+  readonly eventStreams?: 'header' | 'whole' | undefined
 }
 
 /** The window of some routes. */
 export interface RouteWindow extends MeterOptions {
   /** Processing time per window, in milliseconds: whole, 1 to 32 × `windowMs`; or a function of the request. */
-  readonly limitMs: LimitMs
+  readonly limitMs: number | ((req: Request) => number)
   /** The window's length in milliseconds: whole, 10 to 2,678,400,000 (31 days). Default: the throttle's. */
   readonly windowMs?: number | undefined
   /** Requests of a subject that run at once: whole, 1 to 1,000; or a function of the request. Default: the throttle's. */
-  readonly concurrency?: Concurrency | undefined
+  readonly concurrency?: number | ((req: Request) => number) | undefined
   /** The window's name. Default: the entry's key. */
   readonly name?: string | undefined
-}
-
-/** How requests wait for room beside the running requests of their subject. Waiting is not charged. */
-export interface WaitOptions {
-  /** The longest wait in milliseconds: whole, 1 to 60,000. Default 5,000. */
-  readonly maxMs?: number | undefined
-  /** How many requests of one subject wait in this process: whole, 1 to 1,000. Default 64. */
-  readonly perSubject?: number | undefined
 }
 
 /** When a process counts as overloaded. */
@@ -100,14 +86,14 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
    * Such a function may also return 0, which refuses the request, or `Infinity`: the request is measured, and neither
    * waits nor is refused. Default 18,000.
    */
-  readonly limitMs?: LimitMs | undefined
+  readonly limitMs?: number | ((req: Request) => number) | undefined
   /** The window's length in milliseconds: whole, 10 to 2,678,400,000 (31 days). Default 60,000. */
   readonly windowMs?: number | undefined
   /**
    * How many requests of a subject run at once, over all processes: whole, 1 to 1,000; or a function of the request, for
    * plans. Others wait, as `wait` says. Where little of the limit is left, fewer run at once. Default 32.
    */
-  readonly concurrency?: Concurrency | undefined
+  readonly concurrency?: number | ((req: Request) => number) | undefined
   /** The window's name: throttles over one store share the windows of equal names. 1 to 128 printable ASCII characters without quotes. Default `default`. */
   readonly name?: string | undefined
   /**
@@ -124,7 +110,7 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
    * Who pays: a function from the request to a string; equal strings share one budget. `undefined` is the default payer,
    * `null` exempts the request. Default: the user, else the client app, else the client's IP address.
    */
-  readonly subject?: SubjectFunction | undefined
+  readonly subject?: ((req: Request) => string | null | undefined) | undefined
   /**
    * How many bits of an IPv6 address stand for a client, where an address pays: whole, 32 to 128. Default 56, since one
    * host can have all of a /56 to itself. A `subject` function passes it to `addressSubject(req, { ipv6Prefix })`.
@@ -132,9 +118,17 @@ export interface ThrottleOptions extends DenyOptions, MeterOptions {
   readonly ipv6Prefix?: number | undefined
   /**
    * The queue of each subject. Running requests reserve their expected time. A request that does not fit in the rest of
-   * the budget waits. `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
+   * the budget waits, and is not charged for it. `false`: it is refused at once. Default `{ maxMs: 5_000, perSubject: 64 }`.
    */
-  readonly wait?: WaitOptions | false | undefined
+  readonly wait?:
+    | {
+        /** The longest wait in milliseconds: whole, 1 to 60,000. Default 5,000. */
+        readonly maxMs?: number | undefined
+        /** How many requests of one subject wait in this process: whole, 1 to 1,000. Default 64. */
+        readonly perSubject?: number | undefined
+      }
+    | false
+    | undefined
   /**
    * How many subjects a process tells apart in each window: whole, 1 to 10,000,000. Beyond that newcomers share a window
    * by network: forged addresses can neither fill the memory nor push a throttled subject out of it.
@@ -176,7 +170,7 @@ const orFunction = (of: Option<number | undefined>, must = of.must) => ({
   ...of,
   must: `${must}, or a function of the request`,
   is: (value: unknown) => typeof value === 'function' || of.is(value),
-  fallback: undefined as LimitMs | undefined,
+  fallback: undefined as Policy['limitMs'] | undefined,
 })
 const isName = (value: unknown) =>
   typeof value === 'string' && /^[\x20-\x7e]{1,128}$/.test(value) && !/["\\]/.test(value)
@@ -189,7 +183,7 @@ const WINDOW_TABLE = {
   name: option<string>('1 to 128 printable ASCII characters without quotes and backslashes', isName),
   clientWaitMs: wholeNumber(0, MOST_EXCUSED_MS),
   carryOvershoot: oneOf([true, false]),
-  eventStreams: oneOf<EventStreams>(['header', 'whole']),
+  eventStreams: oneOf<'header' | 'whole'>(['header', 'whole']),
 } satisfies { [Name in keyof RouteWindow]-?: Option<unknown> }
 
 /** The options of {@link ThrottleOptions}. */
@@ -199,7 +193,7 @@ const TABLE = {
   store: checkedLater<AccountStore>(),
   ipv6Prefix: wholeNumber(32, 128, IPV6_PREFIX),
   subject: functionOption<SubjectFunction>(),
-  wait: checkedLater<WaitOptions | false>({}),
+  wait: checkedLater<Exclude<ThrottleOptions['wait'], undefined>>({}),
   maxSubjects: wholeNumber(1, 10_000_000, 250_000),
   onOutage: oneOf<'local' | 'closed'>(['local', 'closed'], 'local'),
   dryRun: flag(),

@@ -84,7 +84,7 @@ export class Overload implements LoadShedding {
   }
 
   get #message(): OverloadMessage {
-    return { share: this.#share, delayMs: this.#delayMs, refused: this.#refused }
+    return { share: this.#share, delayMs: this.#delayMs, refusedRequests: this.#refused }
   }
 
   /** Looks at the event loop from now on, for a throttle with these options. Returns what ends that. */

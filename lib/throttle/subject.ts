@@ -16,7 +16,7 @@ import { optionRange, shown } from '../http/options'
  *
  * @example 'user:25:https://ident.example.org:ada', 'client:25:https://ident.example.org:app-1', 'address:203.0.113.9'
  */
-export function defaultSubject(req: IncomingMessage, options?: AddressOptions): string {
+export function defaultSubject(req: IncomingMessage, options?: Parameters<typeof addressSubject>[1]): string {
   const session = bearerCheckOf(req)?.session
   if (session === undefined) return addressSubject(req, options)
   let subject = subjects.get(session)
@@ -33,12 +33,6 @@ function sessionSubject(session: Session): string {
   return `client:${issuer.length}:${issuer}:${session.clientId}`
 }
 
-/** Options of {@link addressSubject}. */
-export interface AddressOptions {
-  /** How many bits of an IPv6 address count: whole, 32 to 128. Default 56. */
-  readonly ipv6Prefix?: number | undefined
-}
-
 /**
  * The client's network address as a subject, for a `subject` of your own: an IPv4 address, or the /56 of an IPv6 address,
  * since one host can have all of that to itself (RFC 6177). Behind a proxy it needs Express's `trust proxy`; a warning
@@ -46,9 +40,13 @@ export interface AddressOptions {
  *
  * @example throttle({ subject: addressSubject })
  * @example addressSubject(req, { ipv6Prefix: 64 }) // 'address:2001:db8:1:2ff::/64'
+ * @param options `ipv6Prefix`: how many bits of an IPv6 address count, whole, 32 to 128. Default 56
  * @throws {RangeError} where `ipv6Prefix` is no whole number from 32 to 128
  */
-export function addressSubject(req: IncomingMessage, { ipv6Prefix = IPV6_PREFIX }: AddressOptions = {}): string {
+export function addressSubject(
+  req: IncomingMessage,
+  { ipv6Prefix = IPV6_PREFIX }: { readonly ipv6Prefix?: number | undefined } = {},
+): string {
   optionRange('ipv6Prefix', ipv6Prefix, 32, 128)
   return `address:${clientNetwork(req, ipv6Prefix)}`
 }
@@ -81,7 +79,11 @@ export type SubjectFunction = (req: Request) => string | null | undefined
  * @param options for addresses that pay by default
  * @throws {TypeError} where the function returned an empty string, a promise or another value
  */
-export function subjectOf(req: Request, subject: SubjectFunction | undefined, options: AddressOptions): string | null {
+export function subjectOf(
+  req: Request,
+  subject: SubjectFunction | undefined,
+  options: Parameters<typeof addressSubject>[1],
+): string | null {
   if (subject === addressSubject) return addressSubject(req, options)
   const who: unknown = subject?.(req)
   if (who === undefined) return defaultSubject(req, options)

@@ -50,7 +50,12 @@ export interface Throttle extends Middleware {
    * @throws {Error} where the store does not answer within two seconds
    * @throws {RangeError} naming the option that is out of its range
    */
-  advise(options?: AdviseOptions): Promise<Advice[]>
+  advise(options?: {
+    /** The figures are of windows that end in so many hours, the present one included: 1 to 168. Default 24. */
+    readonly hours?: number | undefined
+    /** Candidate limits in milliseconds, 1 to 32 × the longest `windowMs` each. Default: 0.5, 1, 2 and 5 times the present one. */
+    readonly limitsMs?: readonly number[] | undefined
+  }): Promise<Advice[]>
   /**
    * Resolves when the store answers; at once where there is none. For the start of a process that is not to serve
    * without it.
@@ -70,14 +75,6 @@ export interface Throttle extends Middleware {
   close(): Promise<void>
   /** As `close()`: `await using throttled = throttle({ store })`. */
   [Symbol.asyncDispose](): Promise<void>
-}
-
-/** Options of `throttled.advise()`. */
-export interface AdviseOptions {
-  /** The figures are of windows that end in so many hours, the present one included: 1 to 168. Default 24. */
-  readonly hours?: number | undefined
-  /** Candidate limits in milliseconds, 1 to 32 × the longest `windowMs` each. Default: 0.5, 1, 2 and 5 times the present one. */
-  readonly limitsMs?: readonly number[] | undefined
 }
 
 /** The pause between two questions whether the store answers. */
@@ -205,7 +202,9 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
     return Promise.all(windows.map(({ policy, budgets }) => usageOf(policy, budgets, subjectKey(who), clock)))
   }
 
-  async function advise({ hours = 24, limitsMs }: AdviseOptions = {}): Promise<Advice[]> {
+  async function advise({ hours = 24, limitsMs }: Exclude<Parameters<Throttle['advise']>[0], undefined> = {}): Promise<
+    Advice[]
+  > {
     optionRange('hours', hours, 1, HOURS_KEPT)
     const most = mostLimitMs(Math.max(...windows.map(({ policy }) => policy.windowMs)))
     for (const limit of limitsMs ?? []) optionRange('limitsMs', limit, 1, most)
@@ -250,7 +249,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   return Object.assign(throttle, {
     usage: (who: string) => stayAlive(usage(who)),
     reset: (who: string) => stayAlive(reset(who)),
-    advise: (given?: AdviseOptions) => stayAlive(advise(given)),
+    advise: (given?: Parameters<typeof advise>[0]) => stayAlive(advise(given)),
     flush: () => stayAlive(flush()),
     ready: (options?: { readonly withinMs?: number | undefined }) => stayAlive(ready(options)),
     close,

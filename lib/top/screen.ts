@@ -82,7 +82,7 @@ function lines({ windows, overloads }: Published, view: View, { rows, columns }:
 /** What processes shed, the one that sheds most first. */
 function overloadLine(overloads: readonly OverloadMessage[]): string {
   const share = Math.min(...overloads.map((overload) => overload.share))
-  const refused = overloads.reduce((sum, overload) => sum + overload.refused, 0)
+  const refused = overloads.reduce((sum, overload) => sum + overload.refusedRequests, 0)
   const delayMs = Math.max(...overloads.map((overload) => overload.delayMs))
   const count = `${overloads.length} overloaded process${overloads.length === 1 ? '' : 'es'}`
   return `${count}: ${refused} refused, ${Math.round(share * 100)} % of the work let in, event loop ${delayMs} ms late`

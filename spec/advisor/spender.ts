@@ -13,8 +13,8 @@ const AT_ONCE = 32
 const [redis = '', terms = '{}'] = process.argv.slice(2)
 const charged = new Map<string, number>()
 subscribe('express-tollgate:charged', (message) => {
-  const { subject, ms } = message as ChargedMessage
-  charged.set(subject, (charged.get(subject) ?? 0) + ms)
+  const { subject, chargedMs } = message as ChargedMessage
+  charged.set(subject, (charged.get(subject) ?? 0) + chargedMs)
 })
 
 const throttled = throttle({

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, it } from 'node:test'
 import express from 'express'
 import {
-  type BearerEvent,
+  type BearerMessage,
   type BearerOptions,
   type DenialError,
   UnauthorizedError,
@@ -104,8 +104,8 @@ describe('bearer.check()', () => {
   it('publishes its results, without a request', async () => {
     const events: unknown[] = []
     const listener = (event: unknown) => {
-      const { request, reason, session } = event as BearerEvent
-      events.push([request, reason, session?.sub])
+      const { req, reason, session } = event as BearerMessage
+      events.push([req, reason, session?.sub])
     }
     subscribe('express-tollgate:bearer', listener)
     const { check } = checking()

@@ -7,7 +7,7 @@ import {
   requireStepUp,
   requireBearer,
   requireScope,
-  type BearerEvent,
+  type BearerMessage,
   type BearerOptions,
   type Dialect,
 } from '../../lib'
@@ -358,8 +358,8 @@ describe('the diagnostics channel express-tollgate:bearer', () => {
   it('tells the reason of every refusal, and whose session was let in', async () => {
     const seen: [string | undefined, string | undefined][] = []
     const listener = (event: unknown) => {
-      const { reason, session, request } = event as BearerEvent
-      assert.equal(request?.method, 'GET')
+      const { reason, session, req } = event as BearerMessage
+      assert.equal(req?.method, 'GET')
       seen.push([reason, session?.sub])
     }
     subscribe('express-tollgate:bearer', listener)

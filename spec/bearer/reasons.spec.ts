@@ -8,7 +8,7 @@ import {
   requireStepUp,
   requireBearer,
   requireScope,
-  type BearerEvent,
+  type BearerMessage,
   type BearerOptions,
   type Reason,
 } from '../../lib'
@@ -164,12 +164,12 @@ async function told({ options, guard, token, authorization, dpop, query = '' }: 
   const headers: Record<string, string> = {}
   if (token !== undefined || authorization !== undefined) headers.authorization = authorization ?? `Bearer ${token}`
   if (dpop) headers.dpop = await dpop(url)
-  const events: BearerEvent[] = []
-  const listener = (event: unknown) => void events.push(event as BearerEvent)
+  const events: BearerMessage[] = []
+  const listener = (event: unknown) => void events.push(event as BearerMessage)
   subscribe('express-tollgate:bearer', listener)
   try {
     const answer = await fetch(`${url}/${query}`, { headers })
-    return { answer, body: await answer.text(), event: events.at(-1) as BearerEvent }
+    return { answer, body: await answer.text(), event: events.at(-1) as BearerMessage }
   } finally {
     unsubscribe('express-tollgate:bearer', listener)
   }

@@ -8,7 +8,7 @@ import {
   type DenialError,
   requireBearer,
   type Session,
-  type SessionIdentity,
+  type ReadSession,
   sessionOf,
 } from '../../lib'
 import { devIssuer, manualClock } from '../../lib/testing'
@@ -193,7 +193,7 @@ describe('requireBearer() says in req.auth whose session it is', () => {
         { kind: 'client', clientId: named },
         { kind: 'unauthenticated', clientId: String(named) },
       ]) {
-        const session = () => identity as SessionIdentity
+        const session = () => identity as ReturnType<ReadSession>
         const onDenied: BearerOptions['onDenied'] = (err, _req, res) => {
           denied.push(err.reason)
           res.status(err.status).end()

@@ -53,7 +53,7 @@ it('throttleMetrics() counts requests by outcome, time, holds and outages, and n
     { attributes: { ...window, 'tollgate.outcome': 'admitted' }, value: 2 },
     { attributes: { ...window, 'tollgate.outcome': 'refused', 'tollgate.reason': 'spent' }, value: 2 },
   ])
-  assert.deepEqual(points('tollgate.hold'), [{ attributes: window, value: 0 }])
+  assert.deepEqual(points('tollgate.hold.duration'), [{ attributes: window, value: 0 }])
   const [time] = points('tollgate.processing.duration')
   assert.deepEqual(time?.attributes, window)
   assert.equal((time?.value as { sum: number }).sum, 1.12)
@@ -93,7 +93,7 @@ it('examples/grafana asks for metrics and labels that a Prometheus exporter show
   for (let i = 0; i < 2; i++) await get('/')
   channel('express-tollgate:degraded').publish({})
   channel('express-tollgate:synced').publish({ window: 'default', latencyMs: 1 })
-  channel('express-tollgate:overload').publish({ share: 0.4, delayMs: 180, refused: 2 })
+  channel('express-tollgate:overload').publish({ share: 0.4, delayMs: 180, refusedRequests: 2 })
   const { body } = await get('/metrics')
   assert.match(body, /^tollgate_overload_share(\{.*\})? 0\.4$/m)
   assert.match(body, /^tollgate_overload_delay_seconds(\{.*\})? 0\.18$|^tollgate_overload_delay(\{.*\})? 0\.18$/m)

@@ -57,10 +57,10 @@ describe('node:diagnostics_channel', () => {
     assert.deepEqual(
       charged.map(({ req, ...rest }) => ({ path: req.path, ...rest })),
       [
-        { path: '/work', ...always, ms: 200, holdMs: 500, by: 'request' },
-        { path: '/work', ...always, ms: 200, holdMs: 400, by: 'request' },
-        { path: '/throttled', ...always, ms: 50, holdMs: 0, by: 'charge' },
-        { path: '/throttled', ...always, ms: 0, holdMs: 500, by: 'request' },
+        { path: '/work', ...always, chargedMs: 200, holdMs: 500, by: 'request' },
+        { path: '/work', ...always, chargedMs: 200, holdMs: 400, by: 'request' },
+        { path: '/throttled', ...always, chargedMs: 50, holdMs: 0, by: 'charge' },
+        { path: '/throttled', ...always, chargedMs: 0, holdMs: 500, by: 'request' },
       ],
     )
   })
@@ -71,7 +71,7 @@ describe('node:diagnostics_channel', () => {
       await api(t)
     )('/after')
     assert.deepEqual(
-      charged.map(({ req, ms, by }) => [req.path, ms, by]),
+      charged.map(({ req, chargedMs, by }) => [req.path, chargedMs, by]),
       [
         ['/after', 0, 'request'],
         ['/after', 70, 'charge'],

@@ -162,7 +162,7 @@ describe('throttle({ overload }) while the event loop is late', () => {
     for (let n = 0; n < 200; n++) calm()
     await turn()
     const shares = told.map(({ share }) => share)
-    assert.deepEqual([shares[0], shares.at(-1), told.at(-1)?.refused], [0.9, 1, refused.length])
+    assert.deepEqual([shares[0], shares.at(-1), told.at(-1)?.refusedRequests], [0.9, 1, refused.length])
     assert.ok(told[0] && told[0].delayMs >= 100)
     assert.match(warned.join('\n'), /^overload: users .* ms late .*\noverload is over: \d+ requests/)
     assert.equal(warned.length, 2)
@@ -233,6 +233,8 @@ describe('throttle({ overload, store: redisStore() })', () => {
     await until(async () => (await ask('heavy')).status === 503)
     const published = await redisWindows(database.url, 'tollgate:')
     t.after(() => published.close())
-    await until(async () => (await published.read()).overloads.some(({ share, refused }) => share < 1 && refused > 0))
+    await until(async () =>
+      (await published.read()).overloads.some(({ share, refusedRequests }) => share < 1 && refusedRequests > 0),
+    )
   })
 })

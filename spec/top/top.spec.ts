@@ -364,8 +364,8 @@ describe('table() and screen()', () => {
 
   it('say on a line of its own what processes shed', () => {
     const overloads = [
-      { share: 0.4, delayMs: 180, refused: 20 },
-      { share: 0.13, delayMs: 90, refused: 3 },
+      { share: 0.4, delayMs: 180, refusedRequests: 20 },
+      { share: 0.13, delayMs: 90, refusedRequests: 3 },
     ]
     const lines = screen({ windows: many, overloads }, FIRST_VIEW, { rows: 12, columns: 120 })
     assert.equal(lines[1], '2 overloaded processes: 23 refused, 13 % of the work let in, event loop 180 ms late')

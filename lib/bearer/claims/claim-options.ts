@@ -13,7 +13,7 @@ import {
 import { type RightLines, optionOneOf, shown } from '../../http/options'
 import type { Algorithm } from '../keys/algorithm'
 import { type ClaimPath, isClaimPath } from '../session/claim-path'
-import type { CheckClaims, ReadSession } from '../session/session'
+import type { CheckClaims, Claims, ReadSession } from '../session/session'
 import { type ClaimPolicy, TYPES } from './claims'
 import { type Tenants, tenantPattern } from './tenants'
 
@@ -42,7 +42,7 @@ export interface TokenOptions {
    */
   readonly issuer?: string | readonly string[] | undefined
   /** The tenants that the placeholder in `issuer` may stand for: a list, or a function that knows them. */
-  readonly tenants?: Tenants | undefined
+  readonly tenants?: readonly string[] | ((tenant: string) => boolean | Promise<boolean>) | undefined
   /**
    * Whom the tokens must be for: `aud` is, or holds, one of these. `{ checkedBy }` says what is checked in its place, and
    * `{ all }` asks for one of each: `{ all: ['https://api.example.org', ['web', 'mobile']] }`. Default: the
@@ -84,19 +84,19 @@ export interface TokenOptions {
    * `['scope', ['realm_access', 'roles']]`. `scope`, `scp` and `scopes` have OAuth scopes, with spaces between. Other
    * claims have roles: a text, a list, or an object with the roles as names. Default `['scope', 'scp']`.
    */
-  readonly scopeFrom?: readonly ClaimPath[] | undefined
+  readonly scopeFrom?: readonly (string | readonly string[])[] | undefined
   /**
    * Where the classes of the login are that `acr` and `requireStepUp()` compare, each a text or a list: `['aal']`,
    * `['acrs', 'amr']`. Default `['acr']`, or what the preset says.
    */
-  readonly acrFrom?: readonly ClaimPath[] | undefined
+  readonly acrFrom?: readonly (string | readonly string[])[] | undefined
   /** Refuses tokens that grant no scope at all, with 403. Default false. */
   readonly scopeRequired?: boolean | undefined
   /**
    * Whether a token's claims are acceptable beyond what is checked anyway; answers at once. False: 401 `invalid_token`.
    * An error thrown: the same, with a warning.
    */
-  readonly checkClaims?: CheckClaims | undefined
+  readonly checkClaims?: ((claims: Claims, token: { readonly header: Claims }) => boolean) | undefined
   /**
    * Says whose session a token describes, where the default does not fit; answers at once. What it returns decides,
    * whatever `sub` is. Undefined: 401. An error thrown: the same, with a warning.

@@ -11,18 +11,16 @@ import {
   findCredentials,
 } from './credentials'
 
-/** Function that reads the token of a request; undefined, null or an empty text if there is none. */
-export type ReadToken = (req: Request) => string | null | undefined
-
 /**
  * A place of the token beside the `Authorization` field: a form-encoded body, the URL's query, another header field, a
- * cookie, or a function of the app. `padded`: the parts of the JWT there end in `=`, as AWS's load balancer writes them.
+ * cookie, or a function of the app, which returns undefined, null or an empty text if there is no token. `padded`: the parts of the JWT there end in `=`, as AWS's load balancer writes them.
  */
 export type TokenSource =
-  | Placement
+  | 'form'
+  | 'query'
   | { readonly header: string; readonly padded?: boolean | undefined }
   | { readonly cookie: string }
-  | ReadToken
+  | ((req: Request) => string | null | undefined)
 
 /** Places of the token, by precedence. */
 export interface TokenSources {
@@ -117,7 +115,7 @@ function decoded(value: string): string {
   }
 }
 
-function textsOfApp(read: ReadToken): Place['texts'] {
+function textsOfApp(read: (req: Request) => unknown): Place['texts'] {
   return ({ request }) => {
     const text: unknown = answeredAtOnce('tokenFrom', read(request))
     if (text === undefined || text === null) return []

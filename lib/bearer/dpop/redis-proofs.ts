@@ -4,12 +4,6 @@ import { type RedisClient, checkRedis } from '../../redis/redis-client'
 import { RedisConnection } from '../../redis/redis-connection'
 import type { SeenProofs } from './seen-proofs'
 
-/** Options of {@link redisProofs}. */
-export interface RedisProofsOptions {
-  /** Prefix of every key: ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
-  readonly prefix?: string | undefined
-}
-
 /** Used proofs in Redis, for `requireBearer({ dpop: { proofs } })`. */
 export interface RedisProofs {
   /** Closes the connection; safe to call twice. */
@@ -35,7 +29,13 @@ const CLOCKS_APART_MS = 30_000
  * @param to an ioredis client or a URL; either way a separate connection is opened
  * @throws {TypeError} naming the option
  */
-export function redisProofs(to: RedisClient | string, options: RedisProofsOptions = {}): RedisProofs {
+export function redisProofs(
+  to: RedisClient | string,
+  options: {
+    /** Prefix of every key: ends in a colon, no braces, at most 64 characters. Default `tollgate:`. */
+    readonly prefix?: string | undefined
+  } = {},
+): RedisProofs {
   optionNames('redisProofs()', options, ['prefix'])
   const { prefix = KEY_PREFIX } = options
   checkKeyPrefix(prefix)

@@ -13,7 +13,7 @@ import { type Refusal, isRefusal, refuse } from '../refusal/refusal'
 import type { KnownToken, KnownTokens, PresentedToken } from './known-tokens'
 import type { OpaqueIssuer } from './opaque-tokens'
 import type { NamedKeys } from './tenant-keys'
-import type { IssuerKey, TokenVerifier, VerifiedToken } from './token-verifier'
+import type { KeyControl, TokenVerifier, VerifiedToken } from './token-verifier'
 import type { TrustedIssuer } from './trusted-issuer'
 
 type Verified = VerifiedToken | Refusal
@@ -184,7 +184,7 @@ export function tokenVerifier(
     await Promise.all(known().map(({ issuer, keys }) => keys.reload().catch(named(issuer))))
   }
 
-  function keys(): readonly IssuerKey[] {
+  function keys(): ReturnType<KeyControl['keys']> {
     return known().flatMap(({ issuer, keys }) => keys.all().map(({ kid, algorithms }) => ({ issuer, kid, algorithms })))
   }
 

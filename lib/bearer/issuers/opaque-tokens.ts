@@ -12,11 +12,7 @@ export interface OpaqueIssuer {
   readonly verify: Verify
 }
 
-/**
- * Function that verifies a token. Returns its claims, or undefined or null if the token is invalid.
- *
- * @throws if the check is impossible now: the request gets 503
- */
+/** The option `verify`. It throws if the check is impossible now: the request gets 503. */
 export type VerifyToken = (token: string) => Promise<object | null | undefined> | object | null | undefined
 
 /** Checks tokens with a function of the app, such as a lookup in a store. The claims it returns are checked as usual. */

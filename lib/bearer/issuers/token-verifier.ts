@@ -53,15 +53,12 @@ export interface KeyControl {
    * Keys loaded so far: `[{ issuer: 'https://ident.example.org', kid: '2026-11', algorithms: ['RS256'] }]`. Where each
    * tenant has its own, `issuer` is the tenant's.
    */
-  keys(): readonly IssuerKey[]
-}
-
-/** A key that tokens are checked with. */
-export interface IssuerKey {
-  /** Name of the issuer in the options; for keys of a tenant, the tenant's issuer. */
-  readonly issuer: string
-  /** Undefined for a key without `kid`. */
-  readonly kid: string | undefined
-  /** Algorithms of the key. */
-  readonly algorithms: readonly Algorithm[]
+  keys(): readonly {
+    /** Name of the issuer in the options; for keys of a tenant, the tenant's issuer. */
+    readonly issuer: string
+    /** Undefined for a key without `kid`. */
+    readonly kid: string | undefined
+    /** Algorithms of the key. */
+    readonly algorithms: readonly Algorithm[]
+  }[]
 }

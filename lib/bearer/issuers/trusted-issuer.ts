@@ -17,7 +17,6 @@ import type { FairQueue } from '../../http/fair-queue'
 import { issuerCalls } from '../../http/fetch/issuer-calls'
 import { discovered } from './discovery'
 import type { IntrospectionOptions } from './introspection'
-import type { VerifyToken } from './opaque-tokens'
 import { type IssuerKeys, tenantKeys } from './tenant-keys'
 
 /** One issuer: which of its tokens are accepted, and how they are checked. */
@@ -31,7 +30,7 @@ export interface IssuerOptions extends TokenOptions, KeyOptions {
    * Function of the app that returns the claims of an opaque token, or undefined for an invalid one, in place of keys:
    * `(token) => sessions.get(token)`. It may be async. If it throws: 503.
    */
-  readonly verify?: VerifyToken | undefined
+  readonly verify?: ((token: string) => Promise<object | null | undefined> | object | null | undefined) | undefined
 }
 
 /** The options of {@link KeyOptions}, and rules for keys. */

@@ -1,25 +1,22 @@
 import type { KeyObject, webcrypto } from 'node:crypto'
-import type { JsonObject } from '../../http/json'
+
+/**
+ * A public key: a KeyObject, a PEM (of a key or a certificate), or a JWK of RFC 7517, also as `node:crypto` or jose exports
+ * it: `{ kty: 'EC', crv: 'P-256', x, y, kid: '2026-11' }`.
+ */
+export type KeyMaterial =
+  KeyObject | string | { readonly kty: string; readonly [member: string]: unknown } | Pick<webcrypto.JsonWebKey, 'kty'>
 
 /** A public key of RFC 7517, as a JWK Set holds it: `{ kty: 'EC', crv: 'P-256', x, y, kid: '2026-11' }`. */
-export type Jwk = JsonObject & { readonly kty: string }
+export type Jwk = { readonly kty: string; readonly [member: string]: unknown }
 
-/** A public key: a KeyObject, a PEM (of a key or a certificate), or a JWK, also as `node:crypto` or jose exports it. */
-export type KeyMaterial = KeyObject | string | Jwk | Pick<webcrypto.JsonWebKey, 'kty'>
-
-/** What a token says beside its `kid`: whose it is, and how it is signed. */
-export interface KeyAbout {
-  /** The issuer; for one with tenants, that of the tenant: `https://login.example.org/acme`. */
-  readonly issuer: string
-  /** Undefined for an issuer without tenants. */
-  readonly tenant: string | undefined
-  readonly algorithm: string
-}
-
-/** Function that finds the key of a `kid`; undefined if there is none. */
+/**
+ * Function that finds the key of a `kid`; undefined if there is none. Its second argument says whose token it is: for an
+ * issuer with tenants `issuer` is that of the tenant, `https://login.example.org/acme`, and `tenant` its name.
+ */
 export type FindKey = (
   kid: string | undefined,
-  about: KeyAbout,
+  about: { readonly issuer: string; readonly tenant: string | undefined; readonly algorithm: string },
 ) => KeyMaterial | undefined | Promise<KeyMaterial | undefined>
 
 /** A shared secret. */
@@ -43,7 +40,8 @@ export interface KeyOptions {
    * the time in which it is changed: `[process.env.SECRET, process.env.SECRET_BEFORE]`; one of them may be undefined. An unset
    * variable alone counts as left out: the keys are then looked for in the issuer's metadata.
    */
-  readonly secret?: Secret | readonly (Secret | undefined)[] | undefined
+  readonly secret?:
+    KeyObject | Uint8Array | string | readonly (KeyObject | Uint8Array | string | undefined)[] | undefined
   /**
    * The address of the issuer's JWK Set: https, or http on this machine. With `secret`, it verifies the issuer's other
    * tokens, and the set may be empty.

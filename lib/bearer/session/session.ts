@@ -1,10 +1,10 @@
-import { type JsonObject, isJsonObject } from '../../http/json'
+import { isJsonObject } from '../../http/json'
 import { type Refusal, refuse } from '../refusal/refusal'
 import { type ClaimPath, claimAt } from './claim-path'
 import { isRole, scopeOf } from './scope'
 
 /** Claims of a verified token, deeply frozen. */
-export type Claims = JsonObject
+export type Claims = Readonly<Record<string, unknown>>
 
 /**
  * Properties of every session. It is a type, as are those below, because an interface is not assignable to the
@@ -57,29 +57,32 @@ export type UnauthenticatedSession = AnySession & {
 /** Session of a token: `req.auth`. Its `userId` is undefined unless `kind` is `user`. */
 export type Session = UserSession | ClientSession | UnauthenticatedSession
 
-/** {@link Session} under the name of its property. */
-export type Auth = Session
+/**
+ * Function that returns kind and IDs of the session of a token's claims; undefined, for nobody, becomes 401. `header` is
+ * that of a signed token, and empty for an opaque one. `scope` are the scopes granted; default: those of `scopeFrom`.
+ */
+export type ReadSession = (
+  claims: Claims,
+  token: { readonly header: Claims },
+) =>
+  | {
+      readonly kind: 'user'
+      readonly userId: string
+      readonly clientId?: string | undefined
+      readonly scope?: readonly string[] | undefined
+    }
+  | {
+      readonly kind: 'client' | 'unauthenticated'
+      readonly clientId: string
+      readonly scope?: readonly string[] | undefined
+    }
+  | undefined
 
 /** Kind and IDs of a session. */
-export type SessionIdentity = (
-  | { readonly kind: 'user'; readonly userId: string; readonly clientId?: string | undefined }
-  | { readonly kind: 'client' | 'unauthenticated'; readonly clientId: string }
-) & {
-  /** Scopes granted. Default: those of `scopeFrom`. */
-  readonly scope?: readonly string[] | undefined
-}
+export type SessionIdentity = Exclude<ReturnType<ReadSession>, undefined>
 
-/** Second argument of `session` and `checkClaims`. */
-export interface TokenFacts {
-  /** Header of a signed token; empty for an opaque one. */
-  readonly header: JsonObject
-}
-
-/** Function that returns the session of a token's claims; undefined, for nobody, becomes 401. */
-export type ReadSession = (claims: Claims, token: TokenFacts) => SessionIdentity | undefined
-
-/** Function that tells whether a token's claims are acceptable; false becomes 401. */
-export type CheckClaims = (claims: Claims, token: TokenFacts) => boolean
+/** The option `checkClaims`. */
+export type CheckClaims = (claims: Claims, token: { readonly header: Claims }) => boolean
 
 /** Rules for reading the sessions of an issuer's tokens. */
 export interface SessionRules {

@@ -4,7 +4,7 @@ import { type Denial, type DenialError, denialError } from '../../errors'
 import { asError, callGuarded } from '../callback'
 import { type Dialect, bodyDialect, checkDialect, dialectOf } from './dialect'
 import { errorBody } from './error-body'
-import { type ErrorFormatOption, checkErrorFormat } from './error-format'
+import { type ErrorFormat, checkErrorFormat } from './error-format'
 import { optionType } from '../options'
 
 /**
@@ -13,19 +13,18 @@ import { optionType } from '../options'
  */
 export type OnDenied = (err: DenialError, req: Request, res: Response, next: NextFunction) => unknown
 
-/** Format of error responses. */
-export interface ErrorResponseOptions {
+/** How a factory answers the requests that it denies. */
+export interface DenyOptions {
+  /** Answers denied requests. Default: the package answers them. */
+  readonly onDenied?: OnDenied | undefined
   /** Form of error bodies: `'json'`, `'problem'` (RFC 9457) or `{ default, json, xml, xmlNamespace }`. Default: the dialect's. */
-  readonly errorFormat?: ErrorFormatOption | undefined
+  readonly errorFormat?: ErrorFormat | 'json' | 'problem' | undefined
   /** Formats on the wire: `'familysearch'` or `'standard'`. Default: `app.get('tollgate dialect')`, else `'familysearch'`. */
   readonly dialect?: Dialect | undefined
 }
 
-/** How a factory answers the requests that it denies. */
-export interface DenyOptions extends ErrorResponseOptions {
-  /** Answers denied requests. Default: the package answers them. */
-  readonly onDenied?: OnDenied | undefined
-}
+/** Format of error responses. */
+export type ErrorResponseOptions = Pick<DenyOptions, 'errorFormat' | 'dialect'>
 
 /** @throws {TypeError} naming the option that is wrong */
 export function checkDenyOptions({ onDenied, ...options }: DenyOptions): void {

@@ -11,7 +11,7 @@ export interface ErrorFormat {
    * Form for clients whose `Accept` names none of the types: `*\/*`, curl, browsers. `problem` is
    * `application/problem+json` (RFC 9457). Default `xml`; in the dialect `standard` `json`.
    */
-  readonly default?: ErrorForm | undefined
+  readonly default?: 'xml' | 'json' | 'problem' | undefined
   /** Media type of the XML form. Default `application/x-fs-v1+xml`; in the dialect `standard` `application/xml`. */
   readonly xml?: string | undefined
   /** Media type of the JSON form. Default `application/x-fs-v1+json`; in the dialect `standard` `application/json`. */

@@ -1,11 +1,11 @@
 import type { ErrorRequestHandler, Request } from 'express'
 import { callGuarded } from '../callback'
-import { type ErrorResponseOptions, checkErrorResponseOptions, sendError } from './deny'
+import { type DenyOptions, checkErrorResponseOptions, sendError } from './deny'
 import { Meter } from '../measure/meter'
 import { optionNames, optionRange, optionType } from '../options'
 
 /** Options of {@link serviceUnavailable}. */
-export interface ServiceUnavailableOptions extends ErrorResponseOptions {
+export interface ServiceUnavailableOptions extends Pick<DenyOptions, 'errorFormat' | 'dialect'> {
   /** `Retry-After` for errors that have none: whole seconds, 1 to 86,400. Default 10. */
   readonly retryAfterSec?: number | undefined
   /** Logs every error answered here. Clients see nothing of it. May be async. Default: `console.error`. */

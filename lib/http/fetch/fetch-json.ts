@@ -6,21 +6,18 @@ import { within } from '../deadline'
  * A function that fetches documents: Node's own `fetch`, that of undici or node-fetch, or the app's. It takes less and
  * returns less than Node's, so that the types of each of these fit.
  */
-export type FetchFunction = (url: string, init: FetchInit) => Promise<FetchedResponse>
-
-/** Options of a request. */
-export interface FetchInit {
-  /** Default GET. */
-  readonly method?: 'POST'
-  readonly headers: Record<string, string>
-  readonly body?: string
-  readonly redirect: 'manual'
-  /** Aborted after the deadline. */
-  readonly signal: AbortSignal
-}
-
-/** The parts of a response that are read. */
-export interface FetchedResponse {
+export type FetchFunction = (
+  url: string,
+  init: {
+    /** Default GET. */
+    readonly method?: 'POST'
+    readonly headers: Record<string, string>
+    readonly body?: string
+    readonly redirect: 'manual'
+    /** Aborted after the deadline. */
+    readonly signal: AbortSignal
+  },
+) => Promise<{
   readonly status: number
   readonly headers: {
     /** Value of a header, or null. */
@@ -28,7 +25,10 @@ export interface FetchedResponse {
   }
   /** A stream of bytes that can be iterated over. */
   readonly body: object | null
-}
+}>
+
+type FetchInit = Parameters<FetchFunction>[1]
+type FetchedResponse = Awaited<ReturnType<FetchFunction>>
 
 /** Bounds of one fetch. */
 export interface FetchLimits {

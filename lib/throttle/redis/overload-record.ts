@@ -12,8 +12,8 @@ export function overloadKey(prefix: string, tag: string): string {
 }
 
 /** As beat.lua takes it, which puts the time before it. */
-export function packOverload({ share, delayMs, refused }: OverloadMessage): string {
-  return `${share.toFixed(3)} ${Math.round(delayMs)} ${refused}`
+export function packOverload({ share, delayMs, refusedRequests }: OverloadMessage): string {
+  return `${share.toFixed(3)} ${Math.round(delayMs)} ${refusedRequests}`
 }
 
 /**
@@ -33,7 +33,7 @@ export function parseOverload(
   for (const [process, text] of Object.entries(fields)) {
     const [, at, share, delayMs, refused] = (/^(\d+) ([\d.]+) (\d+) (\d+)$/.exec(text.toString()) ?? []).map(Number)
     if (at === undefined || share === undefined || delayMs === undefined || refused === undefined) continue
-    if (now / 1_000 - at < SAID_MS) found.set(process, { share, delayMs, refused })
+    if (now / 1_000 - at < SAID_MS) found.set(process, { share, delayMs, refusedRequests: refused })
   }
   return found
 }

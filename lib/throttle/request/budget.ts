@@ -24,7 +24,7 @@ export interface RequestBudget {
    */
   settle(): void
   /** The figures, for `JSON.stringify()` and loggers: `{ subject, window, limitMs, spentMs, leftMs, endsInMs }`. */
-  toJSON(): BudgetJson
+  toJSON(): Pick<RequestBudget, 'subject' | 'window' | 'limitMs' | 'spentMs' | 'leftMs' | 'endsInMs'>
   /**
    * Aborted when the client goes away before the response was ended, and, with a `ThrottledError` as its reason, when the
    * subject has used two limits. Pass it to `fetch`, database drivers and streams.
@@ -32,10 +32,14 @@ export interface RequestBudget {
   readonly signal: AbortSignal
 }
 
-/** What is shown of a budget: figures, and no methods. */
-export type BudgetJson = Pick<RequestBudget, 'subject' | 'window' | 'limitMs' | 'spentMs' | 'leftMs' | 'endsInMs'>
-
 /** A budget as `JSON.stringify()`, `console.log()` and loggers show it. */
-export function budgetJson({ subject, window, limitMs, spentMs, leftMs, endsInMs }: BudgetJson): BudgetJson {
+export function budgetJson({
+  subject,
+  window,
+  limitMs,
+  spentMs,
+  leftMs,
+  endsInMs,
+}: RequestBudget): ReturnType<RequestBudget['toJSON']> {
   return { subject, window, limitMs, spentMs, leftMs, endsInMs }
 }

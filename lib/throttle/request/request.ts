@@ -18,7 +18,7 @@ import type { RouteTable } from '../budget/route-table'
 import type { Budgets } from '../budgets'
 import { type AdmittedMessage, type ChargedMessage, type RefusedMessage, channels } from '../events'
 import { type OrderCheck, checkOrder } from '../warnings'
-import { type BudgetJson, type RequestBudget, budgetJson } from './budget'
+import { type RequestBudget, budgetJson } from './budget'
 import { type Refusal, refusalOf, spentError, tooMany, unavailable, wholeSeconds } from './refusal'
 import { CLOSED_RETRY_SEC, OUTAGE_RETRY_SEC } from './refusal'
 import type { HeaderRule } from '../options'
@@ -536,11 +536,11 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
     this.time.settle()
   }
 
-  toJSON(): BudgetJson {
+  toJSON(): ReturnType<RequestBudget['toJSON']> {
     return budgetJson(this)
   }
 
-  [inspect.custom](): BudgetJson {
+  [inspect.custom](): ReturnType<RequestBudget['toJSON']> {
     return this.toJSON()
   }
 
@@ -575,7 +575,7 @@ export class ThrottledRequest implements RequestBudget, MeterObserver, HoldOwner
 
   #emitCharged(hold: RequestHold, us: number, holdUs: number, by: ChargedMessage['by']): void {
     const { subject, budgets } = hold
-    const message = { req: this.#req, subject, window: budgets.name, ms: us / 1_000, holdMs: holdUs / 1_000, by }
+    const message = { req: this.#req, subject, window: budgets.name, chargedMs: us / 1_000, holdMs: holdUs / 1_000, by }
     channels.charged.publish(message satisfies ChargedMessage)
   }
 }

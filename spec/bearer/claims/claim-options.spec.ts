@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
-import { type BearerOptions, type SessionIdentity, requireBearer, sessionOf } from '../../../lib'
+import { type BearerOptions, type ReadSession, requireBearer, sessionOf } from '../../../lib'
 import { devIssuer } from '../../../lib/testing'
 import { serve } from '../../support/serve'
 import { says } from '../../support/addressed'
@@ -216,7 +216,7 @@ describe('requireBearer({ session })', () => {
   })
 
   const returning = async (identity: unknown) => (await asking({ session: () => identity }))({ scope: 'of the token' })
-  const user: SessionIdentity = { kind: 'user', userId: 'eve', clientId: 'app' }
+  const user: ReturnType<ReadSession> = { kind: 'user', userId: 'eve', clientId: 'app' }
 
   it('says whose session it is, and may say its scopes', async () => {
     assert.deepEqual(await returning(user), ['eve', 'app', 'of', 'the', 'token'])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { BearerOptions, DenialError, IssuerOptions, Jwk } from '../../../lib'
+import type { BearerOptions, DenialError, IssuerOptions, KeyMaterial } from '../../../lib'
 import { manualClock } from '../../../lib/testing'
 import { until } from '../../support/until'
 import { tenantPattern } from '../../../lib/bearer/claims/tenants'
@@ -122,7 +122,7 @@ it('requireBearer() takes a key that names its issuer for that issuer only, {ten
     ['https://other.test/{tenantid}/v2', 401, 401],
     ['https://as.test/{tenantid}2', 401, 200],
   ] as const) {
-    const jwk = { ...keys.acme.jwk, ...(named !== undefined && { issuer: named }) } as unknown as Jwk
+    const jwk = { ...keys.acme.jwk, ...(named !== undefined && { issuer: named }) } as unknown as KeyMaterial
     const one = await api({ issuer: iss, keys: [jwk] })
     const all = await api({ issuer: 'https://as.test/{tid}/v2', tenants: ['acme', 'ajax'], keys: [jwk] })
     const presented = token(keys.acme, { iss, tid: 'acme' })

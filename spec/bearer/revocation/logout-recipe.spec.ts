@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import express, { type Express } from 'express'
-import type { Jwk, RedisRevocations } from '../../../lib'
+import type { KeyMaterial, RedisRevocations } from '../../../lib'
 import { type DevTokenOptions, devIssuer } from '../../../lib/testing'
 import { page } from '../../support/markdown'
 import { startRedis } from '../../support/redis'
@@ -16,7 +16,7 @@ after(() => rmSync(home, { recursive: true, force: true }))
 const dev = devIssuer({ issuer: 'https://ident.example.org', audience: 'https://api.example.org' })
 
 /** The recipe as docs/bearer.md has it, with its Redis here and the key of an issuer here. */
-function recipe(): (app: Express, url: string, key: Jwk) => RedisRevocations {
+function recipe(): (app: Express, url: string, key: KeyMaterial) => RedisRevocations {
   const { text } = page(root, 'docs/bearer.md').blocks.find(({ text }) => text.includes("app.post('/logout'")) ?? {}
   assert.ok(text)
   const body = text

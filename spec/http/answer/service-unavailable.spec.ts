@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, describe, it } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
-import { type ServiceUnavailableOptions, UnavailableError, serviceUnavailable } from '../../../lib'
+import { type ServiceUnavailableOptions, serviceUnavailable } from '../../../lib'
+import { denialError } from '../../../lib/errors'
 import { listen } from '../../support/serve'
 import { until } from '../../support/until'
 
@@ -77,7 +78,7 @@ describe('serviceUnavailable() answers an internal problem', () => {
 
   it('with the Retry-After of UnavailableError', async (t) => {
     const denial = { status: 503, code: 'unavailable', message: 'x', headers: { 'Retry-After': '4' } } as const
-    const { get } = await appWith(t, failing(new UnavailableError(denial)))
+    const { get } = await appWith(t, failing(denialError(denial)))
     assert.equal((await get('/')).number('Retry-After'), 4)
   })
 

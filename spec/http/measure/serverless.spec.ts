@@ -27,7 +27,7 @@ const WORK_MS = 1_000
 
 function chargedMs(t: TestContext): () => number {
   let ms = 0
-  const note = (message: unknown) => void (ms += (message as ChargedMessage).ms)
+  const note = (message: unknown) => void (ms += (message as ChargedMessage).chargedMs)
   subscribe('express-tollgate:charged', note)
   t.after(() => unsubscribe('express-tollgate:charged', note))
   return () => ms

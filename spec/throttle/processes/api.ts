@@ -23,8 +23,8 @@ const say = (what: string) => void process.stdout.write(`${what}\n`)
 subscribe('express-tollgate:degraded', () => say('degraded'))
 subscribe('express-tollgate:recovered', () => say('recovered'))
 subscribe('express-tollgate:charged', (message) => {
-  const { subject, ms } = message as ChargedMessage
-  say(`charged ${subject} ${ms}`)
+  const { subject, chargedMs } = message as ChargedMessage
+  say(`charged ${subject} ${chargedMs}`)
 })
 
 const byField = { subject: (req: express.Request) => req.get('x-user') ?? null }
