@@ -3,7 +3,7 @@ import { type Clock, Watch, nowUs, wallOffsetUs } from '../http/clock'
 import { UsageLog } from '../advisor/usage-log'
 import type { Account, AccountTerms } from './budget/account'
 import { type Decision, decide, decideAfterwards } from './budget/decide'
-import type { Hold, HoldRecord, RefusalReason } from './budget/hold'
+import type { Hold as AnyHold, RefusalReason } from './budget/hold'
 import { endLine, mostWaiting, serveLine } from './budget/line'
 import { type NextWindow, priceOf } from './budget/price'
 import { Subjects } from './budget/subjects'
@@ -26,6 +26,8 @@ const CLOSING_PAUSE_MS = 100
 /** A request that uses the signal is asked to stop when its subject has used so many limits. */
 const OVERRUN_LIMITS = 2
 
+type Hold = AnyHold<Account>
+
 /** Terms of a policy, as its budgets follow them. */
 export interface BudgetTerms {
   /** In words, for messages: `18000 ms in 60000 ms`. */
@@ -45,8 +47,8 @@ export class Budgets implements StoredPolicy {
   readonly #usage: UsageLog
   /** Accounts in which requests wait. */
   readonly #lines: Watch<Account>
-  /** Running requests whose handler has the signal. */
-  readonly #signalled: Watch<Hold>
+  /** Running requests whose handler has the signal, and what asks each of them to stop. */
+  readonly #signalled: Watch<readonly [hold: Hold, stop: () => void]>
   /** How many subjects are told apart, as the latest newcomer was told. */
   #mostSubjects = 0
   #closing: Promise<void> | undefined
@@ -127,17 +129,17 @@ export class Budgets implements StoredPolicy {
 
   /**
    * Decides about a request, also about one that was set aside and goes on. Where it says `ask` or `wait`, the request
-   * stands in line, and its owner hears of the end.
+   * stands in line, and its `heard` is to be set.
    */
   admit(hold: Hold, now: number): Decision | 'gone' {
     const { account } = hold
     if (!hold.hasBegun) account.ask(hold, now)
-    const most = account.waiting > 0 ? mostWaiting(hold.wait, this.#lines) : 0
+    const most = account.waiting > 0 ? mostWaiting(hold.window.wait, this.#lines) : 0
     const decision = decide(account, hold, most, now)
     linkOf(account)?.activate(account)
     if (decision === 'start') account.begin(hold)
     else if (decision !== 'ask' && decision !== 'wait') account.refuse(hold)
-    else if (hold.owner.isGone) return 'gone'
+    else if (hold.time.isOver) return 'gone'
     else {
       account.join(hold, now)
       this.#lines.add(account)
@@ -152,7 +154,7 @@ export class Budgets implements StoredPolicy {
    * @param mayWait requests that do not fit would have waited
    * @param tell called with the reason of the refusal, later where the store was to decide
    */
-  rehearse(hold: HoldRecord, mayWait: boolean, now: number, tell: (reason: RefusalReason, now: number) => void): void {
+  rehearse(hold: Hold, mayWait: boolean, now: number, tell: (reason: RefusalReason, now: number) => void): void {
     const { account } = hold
     account.ask(hold, now)
     const decision = decide(account, hold, 0, now)
@@ -202,7 +204,7 @@ export class Budgets implements StoredPolicy {
     const { account } = hold
     if (hold.state === 'ended' || hold.isInLine) return
     account.finish(hold, now)
-    hold.load?.took(hold.owner, account.subject, hold.takenUs(now))
+    hold.window.load?.took(hold.time, account.subject, hold.takenUs(now))
     serveLine(account, now)
     linkOf(account)?.ended(account, now)
   }
@@ -224,16 +226,16 @@ export class Budgets implements StoredPolicy {
     this.#usage.refused(account.end)
   }
 
-  /** Looks at the request now and then: whether it is to stop. */
-  watch(hold: Hold): void {
-    this.#signalled.add(hold)
+  /** Looks at the request now and then. @param stop called whenever its subject has used two limits */
+  watch(hold: Hold, stop: () => void): void {
+    this.#signalled.add([hold, stop])
   }
 
-  #lookAtSignalled({ account, limitUs, owner, state }: Hold): boolean {
+  #lookAtSignalled([{ account, limitUs, state }, stop]: readonly [Hold, () => void]): boolean {
     if (state === 'ended') return false
     const now = nowUs(this.#clock)
     account.enter(now)
-    if (account.workUs(now) > OVERRUN_LIMITS * limitUs) owner.overrun()
+    if (account.workUs(now) > OVERRUN_LIMITS * limitUs) stop()
     return true
   }
 

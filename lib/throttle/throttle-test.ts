@@ -44,9 +44,9 @@ export function throttleTest(options: DenyOptions = {}): Middleware {
       )
     }
     const n = Number(ms)
-    const reported = [request.chargeAndReport(Math.min(n, MOST_CHARGE_MS), true)]
-    if (n > MOST_CHARGE_MS) reported.push(request.chargeAndReport(n - MOST_CHARGE_MS, true))
-    request.settle() // what follows waits for the throttle itself
+    const reported = [request.charge(Math.min(n, MOST_CHARGE_MS), true)]
+    if (n > MOST_CHARGE_MS) reported.push(request.charge(n - MOST_CHARGE_MS, true))
+    request.time.settle() // what follows waits for the throttle itself
     // The next request is refused by every process that asks the store.
     void Promise.all(reported).then(() => ok(res), next)
   })

@@ -11,15 +11,16 @@ import type { Middleware } from '../http/middleware'
 import { optionRange } from '../http/options'
 import { routeMatcher } from '../http/request/route-match'
 import { stayAlive } from '../http/stay-alive'
+import { Hold } from './budget/hold'
 import { RouteTable } from './budget/route-table'
-import type { Budgets } from './budgets'
 import { exposeForInspection } from './introspection'
 import { checkMountOrder } from './mount-order'
 import { Overload } from './overload'
 import { type Policy, type ThrottleOptions, throttleOptions, waitRule } from './options'
 import { clientWaitUs, generalPolicy, mostLimitMs, requestConcurrency, requestLimitUs, routeEntries } from './options'
 import { Registry } from './registry'
-import { RequestHold, ThrottledRequest, isStricter, type ThrottleRules } from './request/request'
+import { ThrottledRequest } from './request/request'
+import { type RequestHold, type ThrottleRules, type ThrottleWindow, isStricter } from './request/window'
 import { StallSharing } from './request/stalls'
 import { SharedStore } from './store/shared-store'
 import { UNKNOWN_ADDRESS, isAddressSubject, subjectKey, subjectOf } from './subject'
@@ -80,11 +81,9 @@ export interface Throttle extends Middleware {
 /** The pause between two questions whether the store answers. */
 const READY_PAUSE_MS = 100
 
-/** A policy of a throttle, and what belongs to it. */
-interface OpenPolicy {
+/** A window of a throttle with its policy. */
+interface OpenPolicy extends ThrottleWindow {
   readonly policy: Policy
-  readonly budgets: Budgets
-  readonly routes: RouteTable
 }
 
 /**
@@ -151,31 +150,18 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
       if (who === null) return next()
       if (who === UNKNOWN_ADDRESS && hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now)
       if (subject !== undefined) warnOfSubject(who, subject)
-      const { policy, budgets, routes } = chosen
+      const { policy, budgets } = chosen
       const limitUs = requestLimitUs(policy, req)
       const concurrency = requestConcurrency(policy, req)
       const account = budgets.payer(subjectKey(who), maxSubjects, req, now)
       request = ThrottledRequest.of(meter) ?? new ThrottledRequest(meter, req, res, next)
       held = request.heldIn(account, budgets)
-      if (held !== undefined && held.budgets !== budgets) warnOfTwoStores(budgets.name)
-      if (held !== undefined && !isStricter(rules, held.rules)) return next()
+      if (held !== undefined && held.window.budgets !== budgets) warnOfTwoStores(budgets.name)
+      if (held !== undefined && !isStricter(rules, held.window)) return next()
       meter.eventStreams ??= policy.eventStreams
-      const route = routes.of(req.method, fullPath(req))
-      const order = isAddressSubject(who) ? orderCheck(req, subject) : undefined
-      const excusedUs = clientWaitUs(policy, limitUs)
-      hold = new RequestHold(
-        account,
-        request,
-        limitUs,
-        concurrency,
-        excusedUs,
-        rules,
-        budgets,
-        routes,
-        route,
-        who,
-        order,
-      )
+      if (isAddressSubject(who)) request.orderCheck ??= orderCheck(req, subject)
+      const route = chosen.routes.of(req.method, fullPath(req))
+      hold = new Hold(account, chosen, meter, route, who, limitUs, clientWaitUs(policy, limitUs), concurrency)
     } catch (err) {
       if (hasLeft(res)) return ThrottledRequest.of(meter)?.leave(now) // of `req.ip`, which is undefined then
       return next(asError(err)) // a host that is not Express would let the process end
@@ -192,7 +178,7 @@ export function throttle(options: ThrottleOptions = {}): Throttle {
   }
 
   function open(policy: Policy): OpenPolicy {
-    const opened = { policy, budgets: registry.open(policy, clock), routes: new RouteTable() }
+    const opened = { ...rules, policy, budgets: registry.open(policy, clock), routes: new RouteTable() }
     names.push(policy.name)
     if (!windows.some(({ budgets }) => budgets === opened.budgets)) windows.push(opened)
     return opened

@@ -583,7 +583,7 @@ describe('Budgets when a request ends, or its client has gone', () => {
     const { ask, settle, server, budgets, now } = budgetsOf()
     await settle()
     const asked = ask(1_000)
-    asked.isGone = true
+    asked.time.isGone = true
     await settle()
     for (let i = 0; i < 2; i++) await settle(TICK_MS)
     const { id, number } = budgets.account('ada', now())

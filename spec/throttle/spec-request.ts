@@ -1,6 +1,7 @@
 import { Stopwatch, type TimeState } from '../../lib/http/measure/stopwatch'
 import type { Account } from '../../lib/throttle/budget/account'
-import { type Hold, HoldRecord, type HoldOwner, type WaitEnd } from '../../lib/throttle/budget/hold'
+import { Hold, type WaitEnd } from '../../lib/throttle/budget/hold'
+import { RoutePrice } from '../../lib/throttle/budget/price'
 import type { Budgets } from '../../lib/throttle/budgets'
 
 /** Requests that wait in an account, in order. */
@@ -17,25 +18,37 @@ export function holdsOf(account: Account): Hold[] {
   return all
 }
 
-/** A request's time that a spec turns. */
-export class SpecTime extends Stopwatch {
-  change(state: TimeState, at: number): void {
-    if (this.state !== 'ended') this.enter(state, at)
+/** A route on which each request is expected to take what a spec says. */
+export class SpecPrice extends RoutePrice {
+  constructor(readonly price: () => number) {
+    super()
+    this.isKnown = true
   }
 
-  override leaveOut(us: number, now: number): number {
-    return super.leaveOut(us, now)
+  override us(): number {
+    return this.price()
+  }
+}
+
+/** A request's time that a spec turns. */
+export class SpecTime extends Stopwatch {
+  isGone = false
+
+  override get isOver(): boolean {
+    return this.isGone
+  }
+
+  change(state: TimeState, at: number): void {
+    if (this.state !== 'ended') this.enter(state, at)
   }
 }
 
 /** A request without Express: asks budgets, and does what a spec says. Times in µs. */
-export class SpecRequest implements HoldOwner {
+export class SpecRequest {
   readonly time: SpecTime
-  isGone = false
   /** What became of it; undefined while it waits. */
   end: WaitEnd | undefined = undefined
-  readonly hold: HoldRecord
-  readonly #price: () => number
+  readonly hold: Hold<Account>
 
   constructor(
     readonly budgets: Budgets,
@@ -43,12 +56,13 @@ export class SpecRequest implements HoldOwner {
     now: number,
     { price = (): number => 0, limitUs = 1_000_000, waitUs = 0, clientWaitUs = Infinity } = {},
   ) {
-    this.#price = price
     this.time = new SpecTime(now)
-    const wait = { maxUs: waitUs, perSubject: 100 }
-    this.hold = new HoldRecord(budgets.account(subject, now), this, limitUs, clientWaitUs, wait)
+    const rules = { wait: { maxUs: waitUs, perSubject: 100 } }
+    const account = budgets.account(subject, now)
+    this.hold = new Hold(account, rules, this.time, new SpecPrice(price), subject, limitUs, clientWaitUs, 32)
     const decision = budgets.admit(this.hold, now)
     if (decision !== 'ask' && decision !== 'wait') this.end = decision
+    this.hold.heard = (end) => void (end === 'wait' || (this.end = end)) // it is in one account only
   }
 
   get hasBegun(): boolean {
@@ -70,29 +84,5 @@ export class SpecRequest implements HoldOwner {
   finish(now: number): void {
     this.budgets.finish(this.hold, now)
     this.time.change('ended', now)
-  }
-
-  priceUs(): number {
-    return this.#price()
-  }
-
-  waits(): void {
-    // it is in one account only
-  }
-
-  decided(_hold: HoldRecord, end: WaitEnd): void {
-    this.end = end
-  }
-
-  waitCounts(at: number): void {
-    this.time.change('running', at)
-  }
-
-  windowBegan(): void {
-    // a wait that counts goes on counting
-  }
-
-  overrun(): void {
-    // the app does as it likes
   }
 }

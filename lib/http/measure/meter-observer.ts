@@ -12,6 +12,8 @@ import type { HeaderFields } from './given-fields'
  * | `ended` `aborted` | was over for the meter (an event stream, `settle()`) when its client went |
  */
 export interface MeterObserver {
+  /** The state of the request's time changes at a time that may have passed: before each of the other calls takes effect. */
+  changes(at: number): void
   /** The app waits for its client: for more of the body, or for `drain`. Time stands still, see `countWait()` of the meter. */
   paused(now: number): void
   /** The wait is over. Not called where `countWait()` of the meter has ended the pause before. */

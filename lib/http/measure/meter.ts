@@ -86,9 +86,12 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     return this.countedUs(nowUs(this.clock))
   }
 
-  /** Nobody waits for the response any more. */
-  get isOver(): boolean {
+  override get isOver(): boolean {
     return isOver(this.res)
+  }
+
+  protected override changes(at: number): void {
+    if (this.#isBegun) this.#observer?.changes(at)
   }
 
   get observer(): MeterObserver | undefined {
@@ -125,23 +128,6 @@ export class Meter extends Stopwatch implements ResponseHooks, UploadObserver {
     this.enter('running', now)
     if (this.isOver) this.closed()
     else if (this.waitsFor !== 0) this.#pause(0, now)
-  }
-
-  /** The present wait for the client is excused no longer: its time counts from `at` on, which may have passed. */
-  countWait(at: number): void {
-    if (this.state === 'awaitingClient') this.enter('running', at)
-  }
-
-  /** A wait for the client that counted is excused again, from `at` on. Returns whether there was one. */
-  excuseWait(at: number): boolean {
-    if (this.waitsFor === 0 || this.state !== 'running') return false
-    this.enter('awaitingClient', at)
-    return true
-  }
-
-  /** Leaves out time that another request blocked the event loop for. Returns how much, in microseconds. */
-  exclude(us: number, now: number): number {
-    return this.leaveOut(us, now)
   }
 
   /** Ends the measuring now, as `res.end()` would. */

@@ -20,24 +20,13 @@ export const SENDER = 2
 export type TimeState =
   'parked' | 'running' | 'awaitingClient' | 'idle' | 'abandoned' | 'writtenOff' | 'settled' | 'ended'
 
-/** A request's time, for those who only read it. All times are `nowUs()` of one clock. */
-export interface RequestTime {
-  readonly state: TimeState
-  /** When the state began. */
-  readonly since: number
-  /** It is worked on, and its time counts. */
-  readonly isCounting: boolean
-  /** The time counted so far, in microseconds. */
-  countedUs(now: number): number
-  /** The time spent in `awaitingClient`, in microseconds. */
-  excusedUs(now: number): number
-  /** Time that counted though the app only waited for its client: it says nothing of the work. Microseconds. */
-  countedWaitsUs(now: number): number
-}
-
-/** Keeps the time of one request, in whole microseconds: its state machine. Nobody else counts it. */
-export class Stopwatch implements RequestTime {
+/**
+ * Keeps the time of one request, in whole microseconds: its state machine. Nobody else counts it. All times are `nowUs()`
+ * of one clock.
+ */
+export class Stopwatch {
   state: TimeState = 'running'
+  /** When the state began. */
   since: number
   /** Counted before `since`. */
   #countedUs = 0
@@ -52,6 +41,12 @@ export class Stopwatch implements RequestTime {
     this.since = now
   }
 
+  /** Nobody waits for the response any more. */
+  get isOver(): boolean {
+    return this.state === 'ended'
+  }
+
+  /** The request is worked on, and its time counts. */
   get isCounting(): boolean {
     return this.state === 'running' || this.state === 'abandoned'
   }
@@ -61,22 +56,41 @@ export class Stopwatch implements RequestTime {
     return this.state === 'ended' || this.state === 'settled' || this.state === 'writtenOff'
   }
 
+  /** The time counted so far, in microseconds. */
   countedUs(now: number): number {
     return this.isCounting ? this.#countedUs + now - this.since : this.#countedUs
   }
 
+  /** The time spent in `awaitingClient`, in microseconds. */
   excusedUs(now: number): number {
     return this.state === 'awaitingClient' ? this.#excusedUs + now - this.since : this.#excusedUs
   }
 
+  /** Time that counted though the app only waited for its client: it says nothing of the work. Microseconds. */
   countedWaitsUs(now: number): number {
     return this.#countedWaitsUs + (this.#waitCountsFrom === undefined ? 0 : now - this.#waitCountsFrom)
   }
 
-  /** The request waits for its client, and that counts. */
-  get isWaitCounted(): boolean {
-    return this.#waitCountsFrom !== undefined
+  /** The present wait for the client is excused no longer: its time counts from `at` on, which may have passed. */
+  countWait(at: number): void {
+    if (this.state === 'awaitingClient') this.enter('running', at)
   }
+
+  /** A wait for the client that counted is excused again, from `at` on. */
+  excuseWait(at: number): void {
+    if (this.#waitCountsFrom !== undefined) this.enter('awaitingClient', at)
+  }
+
+  /** Leaves out time that counted, as far as the present state has lasted. Returns how much, in microseconds. */
+  leaveOut(us: number, now: number): number {
+    if (!this.isCounting) return 0
+    const most = Math.max(0, Math.min(us, now - this.since))
+    this.since += most
+    return most
+  }
+
+  /** Called before the state changes at a time that may have passed. */
+  protected changes(_at: number): void {}
 
   /** The time stands still for the client. */
   protected get isStill(): boolean {
@@ -97,6 +111,7 @@ export class Stopwatch implements RequestTime {
 
   /** Changes the state at a time that may have passed. A wait for the client that ends in `running` counts from then on. */
   protected enter(state: TimeState, at: number): void {
+    this.changes(at)
     this.#countedUs = this.countedUs(at)
     this.#excusedUs = this.excusedUs(at)
     if (this.#waitCountsFrom !== undefined) {
@@ -119,14 +134,6 @@ export class Stopwatch implements RequestTime {
     this.since = now
     this.#countedUs = this.#excusedUs = this.#waitsFor = this.#countedWaitsUs = 0
     this.#waitCountsFrom = undefined
-  }
-
-  /** Leaves out running time, as far as the present state has lasted. Returns how much, in microseconds. */
-  protected leaveOut(us: number, now: number): number {
-    if (!this.isCounting) return 0
-    const most = Math.max(0, Math.min(us, now - this.since))
-    this.since += most
-    return most
   }
 
   /** After a write-off: its handler was at work until then. Returns the time since the last sign, in microseconds. */

@@ -1,6 +1,6 @@
-import type { HoldRecord, WaitEnd } from './hold'
+import type { Hold } from './hold'
 import { OwnUsage } from './own-usage'
-import { type Histories, type RoutePrice, learnPrice } from './price'
+import { type Histories, type RoutePrice, learnPrice, priceOf } from './price'
 import { type Answer, type AnswerFigures, GRANT_US, PARKED_US, type Report } from './report'
 import { NO_STRAIN, type WindowTotals, debtAfter, keptAfter, strainAfter } from './rollover'
 import type { Server } from './window-clock'
@@ -72,7 +72,7 @@ export function placesOf({ limitUs, concurrency }: Terms, usedUs: number, strain
 }
 
 /** What a request asks for. */
-type AskTerms = Pick<HoldRecord, 'priceUs' | 'limitUs' | 'concurrency'>
+type AskTerms = Pick<Hold, 'priceUs' | 'limitUs' | 'concurrency'>
 
 /** Terms of a policy that its accounts follow. */
 export interface AccountTerms {
@@ -114,8 +114,8 @@ class AccountState {
   ownWhenHeard = 0
   readonly grant = new GrantedTime()
   /** Requests that wait, first come, first served. */
-  firstInLine: HoldRecord | undefined = undefined
-  #lastInLine: HoldRecord | undefined = undefined
+  firstInLine: Hold | undefined = undefined
+  #lastInLine: Hold | undefined = undefined
   waiting = 0
   /** The line is asked about again then. */
   askAt = 0
@@ -277,7 +277,7 @@ class AccountState {
     this.lastSeq = this.stored = this.ownWhenHeard = this.#shownUs = this.#totalUs = 0
     for (let hold = this.own.first; hold !== undefined; hold = hold.following) {
       this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)
-      if (hold.isRunning) hold.owner.windowBegan(Math.max(hold.owner.time.since, now - (time - this.start)))
+      if (hold.isRunning) hold.time.excuseWait(Math.max(hold.time.since, now - (time - this.start)))
     }
   }
 
@@ -315,12 +315,12 @@ class AccountState {
   // --- requests
 
   /** A request asks for time. */
-  ask(hold: HoldRecord, now: number): void {
+  ask(hold: Hold, now: number): void {
     const { limitUs } = hold
     this.#isRegular = this.#isRecent(now)
     this.#askedAt = now
-    const priceUs = (hold.priceUs = Math.min(hold.owner.priceUs(hold), limitUs))
-    hold.waitsUntil = now + hold.wait.maxUs
+    const priceUs = (hold.priceUs = priceOf(hold.route, this.histories, limitUs))
+    hold.waitsUntil = now + hold.window.wait.maxUs
     this.limitUs = limitUs
     this.concurrency = hold.concurrency
     this.unitUs = priceUs
@@ -334,11 +334,11 @@ class AccountState {
   }
 
   /** It joins the line: behind all others, but one that was let in before stands behind those alone. */
-  join(hold: HoldRecord, now: number): void {
+  join(hold: Hold, now: number): void {
     const { isMemory, isDown, isStarting } = this.server
     hold.joinedAt = now
     hold.askedIn = 0
-    hold.isConsidered = isMemory || (isDown && !isStarting && hold.wait.needsStore !== true)
+    hold.isConsidered = isMemory || (isDown && !isStarting && hold.window.wait.needsStore !== true)
     let before = this.#lastInLine
     if (hold.hasBegun) {
       before = undefined
@@ -352,44 +352,43 @@ class AccountState {
   }
 
   /** A request leaves the line. @param before who stands before it */
-  leave(hold: HoldRecord, before: HoldRecord | undefined, end: WaitEnd): void {
+  leave(hold: Hold, before: Hold | undefined, isLetIn: boolean): void {
     if (before === undefined) this.firstInLine = hold.behind
     else before.behind = hold.behind
     if (this.#lastInLine === hold) this.#lastInLine = before
     hold.behind = undefined
     hold.joinedAt = -1
-    hold.waitEnd = end
     this.waiting--
-    if (end === 'start') this.begin(hold)
+    if (isLetIn) this.begin(hold)
     else this.refuse(hold)
   }
 
   /** This process decides alone about who stays in line. */
-  consider(hold: HoldRecord): void {
+  consider(hold: Hold): void {
     hold.isConsidered = true
   }
 
   /** Lets a request in. Its time stands still until {@link run}. */
-  begin(hold: HoldRecord, priceUs = hold.priceUs): void {
+  begin(hold: Hold, priceUs = hold.priceUs): void {
     hold.priceUs = priceUs
     hold.number = this.number
     this.own.begin(hold)
     this.highestLimitUs = Math.max(this.highestLimitUs, hold.limitUs)
     this.peak = Math.max(this.peak, this.own.live)
     if (this.server.isMemory) return
-    this.grant.us = Math.max(0, this.grant.us - hold.wantUs)
+    this.grant.us = Math.max(0, this.grant.us - hold.neededUs)
     this.grant.places = Math.max(0, this.grant.places - 1)
   }
 
   /** The time of a request begins. The account has entered the window. */
-  run(hold: HoldRecord, now: number): void {
+  run(hold: Hold, now: number): void {
     this.own.start(hold, now)
   }
 
   /** A request waits in another account's line: it holds nothing here, and is to ask again for as long as it waits there. */
-  setAside(hold: HoldRecord, now: number): void {
+  setAside(hold: Hold, now: number): void {
     this.#end(hold, now, 'waiting')
-    hold.waitsUntil = now + hold.wait.maxUs
+    hold.waitsUntil = now + hold.window.wait.maxUs
   }
 
   /** How much running time of the subject's requests may be left out still in this window, as other requests': one limit. */
@@ -403,17 +402,17 @@ class AccountState {
   }
 
   /** Running time of a request was left out: what was before the window is not counted here. */
-  leftOut(hold: HoldRecord, now: number): void {
-    hold.baseUs = Math.min(hold.baseUs, hold.owner.time.countedUs(now))
+  leftOut(hold: Hold, now: number): void {
+    hold.baseUs = Math.min(hold.baseUs, hold.time.countedUs(now))
   }
 
   /** A request has ended: it pays for what it took. */
-  finish(hold: HoldRecord, now: number): void {
+  finish(hold: Hold, now: number): void {
     if (hold.state === 'live') this.#end(hold, now, 'ended')
     else hold.state = 'ended'
   }
 
-  #end(hold: HoldRecord, now: number, state: 'ended' | 'waiting'): void {
+  #end(hold: Hold, now: number, state: 'ended' | 'waiting'): void {
     this.enter(now)
     this.own.end(hold, now, state)
     this.hasEnded = true
@@ -422,7 +421,7 @@ class AccountState {
   }
 
   /** A request that was not let in. One that was before is to be finished yet. */
-  refuse(hold: HoldRecord): void {
+  refuse(hold: Hold): void {
     hold.number = this.number
     if (!hold.hasBegun) hold.state = 'ended'
   }
@@ -435,7 +434,7 @@ class AccountState {
   // --- charges
 
   /** Charges a request for time that its stopwatch does not see. It counts as measured time does, also after its end. */
-  charge(hold: HoldRecord, us: number, now: number): void {
+  charge(hold: Hold, us: number, now: number): void {
     this.enter(now)
     if (hold.state !== 'ended') hold.charge(us)
     if (hold.state === 'live') return
@@ -487,10 +486,10 @@ class AccountState {
     lasts = Math.max(lasts, want)
     this.#expected = undefined
     for (let hold = first; hold !== undefined; hold = hold.behind) {
-      if (!hold.hasBegun) hold.priceUs = Math.min(hold.owner.priceUs(hold), hold.limitUs)
+      if (!hold.hasBegun) hold.priceUs = priceOf(hold.route, this.histories, hold.limitUs)
       if (hold.askedIn === 0) hold.askedIn = seq
-      want += hold.wantUs
-      lasts = Math.max(lasts, hold.wantUs)
+      want += hold.neededUs
+      lasts = Math.max(lasts, hold.neededUs)
     }
     const hotUs = this.#hotUs()
     const wish = hotUs === 0 ? this.#standingUs(now) : hotUs
@@ -510,7 +509,7 @@ class AccountState {
       lasts,
       want,
       count: first === undefined && asks !== undefined ? 1 : this.waiting,
-      unit: first?.wantUs ?? asks?.priceUs ?? 0,
+      unit: first?.neededUs ?? asks?.priceUs ?? 0,
       wish,
       wishPlaces: hotUs > 0 ? 2 * Math.max(1, this.peak) : Math.sign(wish),
       limit: asks?.limitUs ?? (this.highestLimitUs || this.limitUs),

@@ -1,5 +1,5 @@
 import { type Account, PLACES } from './account'
-import type { Hold, HoldRecord, RefusalReason } from './hold'
+import type { Hold, RefusalReason } from './hold'
 
 /** `start`: at once. `ask`: the store decides. `wait`: for room. Else it is refused. */
 export type Decision = 'start' | 'ask' | 'wait' | RefusalReason
@@ -22,14 +22,14 @@ export function decide(account: Account, hold: Hold, most: number, now: number):
   if (limitUs === 0) return 'spent'
   if (limitUs >= PLACES * account.terms.windowUs) return 'start' // nobody could use it up: it was stated as Infinity
   if (server.isDown && server.isStarting) return 'wait'
-  if (server.isDown && hold.wait.needsStore) return 'outage'
+  if (server.isDown && hold.window.wait.needsStore) return 'outage'
   const usedUs = account.usedUs(now)
   const isDecided = server.isMemory || server.isDown
   const isHeard = isDecided || now - account.heardAt < UNHEARD_US
   if (usedUs > limitUs && isHeard && account.isOpen(now)) return 'spent'
-  if (hold.load?.refuses(hold.owner, account.subject, hold.priceUs)) return 'overload'
+  if (hold.window.load?.refuses(hold.time, account.subject, hold.priceUs)) return 'overload'
   if (waiting > 0 && !hold.hasBegun) {
-    if (hold.wait.perSubject > 0 && isConsidered(account, most)) return 'queue'
+    if (hold.window.wait.perSubject > 0 && isConsidered(account, most)) return 'queue'
     return isDecided || isConsidered(account, 1) ? 'wait' : 'ask'
   }
   // One that was let in before stands before all others but its like.
@@ -59,10 +59,11 @@ export function decideWaiting(
   now: number,
   isAlone: boolean,
 ): 'start' | 'wait' | 'gone' | RefusalReason {
-  const { limitUs, wait } = hold
+  const { limitUs } = hold
+  const { wait } = hold.window
   const { server } = account
   const usedUs = account.usedUs(now)
-  if (hold.owner.isGone) return 'gone'
+  if (hold.time.isOver) return 'gone'
   if (usedUs > limitUs && account.isOpen(now)) return 'spent'
   if (hold === account.firstInLine && fits(account, hold, usedUs, now, isAlone)) return 'start'
   if (!hold.isConsidered && !isAlone) return 'wait'
@@ -79,7 +80,7 @@ export function decideWaiting(
  */
 export function decideAfterwards(
   account: Account,
-  hold: HoldRecord,
+  hold: Hold,
   mayWait: boolean,
   now: number,
 ): RefusalReason | undefined {
@@ -101,13 +102,13 @@ function noRoom(account: Account, hold: Hold, usedUs: number, isAlone: boolean):
 /** Whether a request may start now, by what this process knows or was granted. */
 function fits(account: Account, hold: Hold, usedUs: number, now: number, isAlone: boolean): boolean {
   const { server, grant, own } = account
-  const { wantUs, limitUs, concurrency } = hold
+  const { neededUs, limitUs, concurrency } = hold
   if (server.isMemory) {
     if (!account.hasPlace(hold, usedUs)) return false
-    return wantUs <= limitUs - usedUs - account.reservedUs(now) || (own.live === 0 && usedUs <= limitUs)
+    return neededUs <= limitUs - usedUs - account.reservedUs(now) || (own.live === 0 && usedUs <= limitUs)
   }
   if (isAlone) return fitsShare(account, hold, usedUs, now)
-  const isGranted = wantUs <= grant.us && grant.places > 0 && now < grant.until
+  const isGranted = neededUs <= grant.us && grant.places > 0 && now < grant.until
   const isServed = limitUs >= grant.limitUs && concurrency >= grant.concurrency
   return isGranted && isServed && (own.live === 0 || account.hasPlace(hold, usedUs))
 }
@@ -119,7 +120,7 @@ function fits(account: Account, hold: Hold, usedUs: number, now: number, isAlone
 function fitsShare(account: Account, hold: Hold, usedUs: number, now: number): boolean {
   const { own, server } = account
   const leftUs = shareLeftUs(account, hold.limitUs, now)
-  if (hold.wantUs <= leftUs) return account.hasPlace(hold, usedUs, own.live * server.living)
+  if (hold.neededUs <= leftUs) return account.hasPlace(hold, usedUs, own.live * server.living)
   return leftUs > 0 && own.live === 0 && server.isDown && now - server.downSince > LONG_OUTAGE_US
 }
 

@@ -1,6 +1,6 @@
 import type { ThrottleReason } from '../../errors'
-import type { RequestTime } from '../../http/measure/stopwatch'
-import type { Account } from './account'
+import type { Stopwatch } from '../../http/measure/stopwatch'
+import type { RoutePrice } from './price'
 
 /** Charges of one request stay below this many µs, four years, so that sums of them are whole numbers. */
 const MOST_CHARGED_US = 2 ** 47
@@ -36,38 +36,27 @@ export interface LoadShedding {
   took(request: object, subject: string, us: number): void
 }
 
-/** The request that a hold belongs to. */
-export interface HoldOwner {
-  readonly time: RequestTime
-  /** Nobody waits for its response any more. */
-  readonly isGone: boolean
-  /** What it is expected to take, in µs, by what is known now. */
-  priceUs(hold: Hold): number
-  /** It stays in line: it gives back its places in other accounts. Told whenever the line is looked at. */
-  waits(): void
-  /** Told once for each wait in a line. */
-  decided(hold: Hold, end: WaitEnd): void
-  /** The wait for the client is excused no longer: its time counts from `at` on, in µs of the process's clock. */
-  waitCounts(at: number): void
-  /** A window has begun at `at`: a wait for the client that was counted is excused again. */
-  windowBegan(at: number): void
-  /** The subject has used two limits: the request is asked to stop. */
-  overrun(): void
+/** The rules of a throttle that accounts follow. */
+export interface HoldRules {
+  readonly wait: WaitRule
+  /** What the process sheds while it is overloaded. */
+  readonly load?: LoadShedding | undefined
 }
 
 /**
- * What an account keeps of a request. While it is live, it has a place, and the part of its price that it has not used
- * counts against the budget. Where the request has to wait for another account, this one takes the place back, and the
- * hold waits again. The request's time is its owner's; only the account writes here.
+ * One request in one account: what it asks of a window, and what it has there. While it is live, it has a place, and the
+ * part of its price that it has not used counts against the budget. Where the request has to wait for another account,
+ * this one takes the place back, and the hold waits again. The request's time is its stopwatch's; only the account writes
+ * here. An account knows its holds, so a hold is told only by its parameters what an account and a window are.
  */
-export class HoldRecord {
-  /** `waiting`: it stands in a line, here or elsewhere. `live`: it was let in, and its owner's time says whether it runs. */
+export class Hold<Account = unknown, Window extends HoldRules = HoldRules> {
+  /** `waiting`: it stands in a line, here or elsewhere. `live`: it was let in, and its stopwatch says whether it runs. */
   state: 'waiting' | 'live' | 'ended' = 'waiting'
   /** Its expected time in µs; below its limit. */
   priceUs = 0
   /** The same, raised once it runs longer. */
   expectedUs = 0
-  /** What the request's time had counted when it first began here, below 0 before. µs. */
+  /** What the stopwatch had counted when it first began here, below 0 before. µs. */
   beforeUs = -1
   /** The same, when it was let in last, or when the window began, if that was later. */
   baseUs = 0
@@ -79,10 +68,10 @@ export class HoldRecord {
   /** The window that it was let in to. */
   number = 0
   /** Its neighbours among the account's holds. Lists made of the holds themselves: arrays would outlive them. */
-  previous: HoldRecord | undefined = undefined
-  following: HoldRecord | undefined = undefined
+  previous: Hold | undefined = undefined
+  following: Hold | undefined = undefined
   /** Who waits behind it. */
-  behind: HoldRecord | undefined = undefined
+  behind: Hold | undefined = undefined
   /** While it waits: it is refused then at the latest, in µs of the process's clock. */
   waitsUntil = 0
   /** While it stands in the account's line: since when. Below 0 otherwise. */
@@ -91,21 +80,26 @@ export class HoldRecord {
   askedIn = 0
   /** An answer of the store knew of it, so it waits for room. */
   isConsidered = false
-  /** What became of its wait. */
-  waitEnd: WaitEnd | undefined = undefined
+  /** While it waits: hears `wait` whenever the line was looked at and it stays, and once what became of it. */
+  heard: ((end: WaitEnd | 'wait') => void) | undefined = undefined
+  /** The same request's hold in another account. */
+  next: Hold<Account, Window> | undefined = undefined
 
   /**
+   * @param window the throttle's window that asks
+   * @param subject as `req.throttle.subject`
    * @param clientWaitUs all waits for the client are excused up to this, in µs a window
    * @param concurrency requests of the subject that run at once, over all processes
    */
   constructor(
-    public account: Account,
-    readonly owner: HoldOwner,
+    readonly account: Account,
+    readonly window: Window,
+    readonly time: Stopwatch,
+    readonly route: RoutePrice,
+    readonly subject: string,
     readonly limitUs: number,
     readonly clientWaitUs: number,
-    readonly wait: WaitRule,
-    readonly load?: LoadShedding,
-    readonly concurrency = 32,
+    readonly concurrency: number,
   ) {}
 
   /** It was let in before: in a line it stands before those who never were. */
@@ -118,17 +112,17 @@ export class HoldRecord {
   }
 
   /** What it needs to be let in, in µs. */
-  get wantUs(): number {
-    return Math.max(0, this.priceUs - this.takenUs(this.owner.time.since))
+  get neededUs(): number {
+    return Math.max(0, this.priceUs - this.takenUs(this.time.since))
   }
 
   get isRunning(): boolean {
-    return this.beforeUs >= 0 && this.owner.time.isCounting
+    return this.beforeUs >= 0 && this.time.isCounting
   }
 
   /** The app waits for its client, within the cap of such waits. */
   get isExcused(): boolean {
-    return this.beforeUs >= 0 && this.owner.time.state === 'awaitingClient'
+    return this.beforeUs >= 0 && this.time.state === 'awaitingClient'
   }
 
   /** Counted time since it began, in µs, and what it was charged for. */
@@ -138,17 +132,17 @@ export class HoldRecord {
 
   /** Counted time alone. */
   measuredUs(now: number): number {
-    return this.beforeUs < 0 ? 0 : this.owner.time.countedUs(now) - this.beforeUs
+    return this.beforeUs < 0 ? 0 : this.time.countedUs(now) - this.beforeUs
   }
 
   /** What it took in the present window, in µs. */
   usedUs(now: number): number {
-    return this.beforeUs < 0 ? 0 : this.owner.time.countedUs(now) - this.baseUs + this.chargedUs - this.chargedBaseUs
+    return this.beforeUs < 0 ? 0 : this.time.countedUs(now) - this.baseUs + this.chargedUs - this.chargedBaseUs
   }
 
   /** What it took before is counted no more: here it has begun, or its window has. */
   isCountedFrom(at: number): void {
-    const { time } = this.owner
+    const { time } = this
     this.baseUs = time.countedUs(at)
     this.excusedBaseUs = time.excusedUs(at)
     this.chargedBaseUs = this.chargedUs
@@ -160,9 +154,6 @@ export class HoldRecord {
 
   /** Its excused waits in the present window, in µs. */
   excusedUs(now: number): number {
-    return this.beforeUs < 0 ? 0 : this.owner.time.excusedUs(now) - this.excusedBaseUs
+    return this.beforeUs < 0 ? 0 : this.time.excusedUs(now) - this.excusedBaseUs
   }
 }
-
-/** A hold as all but its account see it. */
-export type Hold = Readonly<HoldRecord>

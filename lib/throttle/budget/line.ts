@@ -33,10 +33,11 @@ export function serveLine(
 ): void {
   if (account.waiting > 0)
     endSome(account, (hold, before) => {
-      const { isConsidered, joinedAt, owner, wait } = hold
+      const { isConsidered, joinedAt, time } = hold
+      const { wait } = hold.window
       const isUnanswered = alone === 'down' || (alone === 'unanswered' && !isConsidered)
-      if (isUnanswered && !owner.isGone) {
-        if (hasTimeForAnswer(hold, alone, now)) return 'wait'
+      if (isUnanswered && !time.isOver) {
+        if (hasTimeForAnswer(account, hold, alone, now)) return 'wait'
         if (wait.needsStore) return 'outage'
       }
       const isLate = !isConsidered && now - joinedAt >= account.server.deadlineUs
@@ -51,8 +52,14 @@ export function serveLine(
  * A request waits shortly for the first answer of a store: a process that starts knows nothing of the others. One that
  * needs the store waits longer, and for answers that come late, too.
  */
-function hasTimeForAnswer({ account, joinedAt, wait }: Hold, alone: 'down' | 'unanswered', now: number): boolean {
-  const { deadlineUs, isStarting } = account.server
+function hasTimeForAnswer(
+  { server }: Account,
+  { joinedAt, window }: Hold,
+  alone: 'down' | 'unanswered',
+  now: number,
+): boolean {
+  const { deadlineUs, isStarting } = server
+  const { wait } = window
   if (alone === 'unanswered') return wait.needsStore === true && now - joinedAt < Math.max(LATE_US, deadlineUs)
   return isStarting && now - joinedAt < (wait.needsStore ? Math.max(START_US, deadlineUs) : deadlineUs)
 }
@@ -64,7 +71,7 @@ export function endLine(account: Account): void {
 
 /** @param decide says what becomes of a hold, before which so many newcomers stay in line */
 function endSome(account: Account, decide: (hold: Hold, before: number) => WaitEnd | 'wait'): void {
-  const ended: Hold[] = []
+  const ended: [Hold, WaitEnd][] = []
   const staying: Hold[] = []
   let last: Hold | undefined
   for (let [hold, before] = [account.firstInLine, 0]; hold !== undefined;) {
@@ -75,11 +82,11 @@ function endSome(account: Account, decide: (hold: Hold, before: number) => WaitE
       if (!hold.hasBegun) before++
       if (hold.isConsidered) staying.push(hold)
     } else {
-      account.leave(hold, last, end)
-      ended.push(hold)
+      account.leave(hold, last, end === 'start')
+      ended.push([hold, end])
     }
     hold = next
   }
-  for (const { owner } of staying) owner.waits()
-  for (const hold of ended) hold.owner.decided(hold, hold.waitEnd as WaitEnd)
+  for (const hold of staying) hold.heard?.('wait')
+  for (const [hold, end] of ended) hold.heard?.(end)
 }

@@ -1,4 +1,4 @@
-import type { HoldRecord } from './hold'
+import type { Hold } from './hold'
 
 /** Sums stay below this many µs, four years, so that numbers and records keep them whole. */
 const MOST_US = 2 ** 47
@@ -13,7 +13,7 @@ export class OwnUsage {
   /** Counts as overshoot though it was not used: what nobody saw of requests that were written off, less rehearsals. */
   unseenUs = 0
   /** Requests that were let in and have not ended, the latest first. */
-  first: HoldRecord | undefined = undefined
+  first: Hold | undefined = undefined
   /** Running time that was left out as other requests'. */
   stalledUs = 0
   /** Time of requests that have ended, and their excused waits. */
@@ -75,8 +75,8 @@ export class OwnUsage {
   }
 
   /** Takes a request in. Its time stands still until {@link start}, or until it goes on. */
-  begin(hold: HoldRecord): void {
-    if (hold.hasBegun) hold.isCountedFrom(hold.owner.time.since)
+  begin(hold: Hold): void {
+    if (hold.hasBegun) hold.isCountedFrom(hold.time.since)
     else hold.expectedUs = hold.priceUs
     hold.state = 'live'
     hold.following = this.first
@@ -85,13 +85,13 @@ export class OwnUsage {
   }
 
   /** The time of a request begins. */
-  start(hold: HoldRecord, now: number): void {
-    hold.beforeUs = hold.owner.time.countedUs(now)
+  start(hold: Hold, now: number): void {
+    hold.beforeUs = hold.time.countedUs(now)
     hold.isCountedFrom(now)
   }
 
   /** A request has ended, or waits for another account: it pays for what it took. */
-  end(hold: HoldRecord, now: number, state: 'ended' | 'waiting' = 'ended'): void {
+  end(hold: Hold, now: number, state: 'ended' | 'waiting' = 'ended'): void {
     this.charge(hold.usedUs(now))
     this.#excusedUs += hold.excusedUs(now)
     hold.state = state
@@ -112,7 +112,7 @@ export class OwnUsage {
     this.#beganAt = boundary
     this.#endedUs = this.#excusedUs = this.unseenUs = this.stalledUs = 0
     for (let hold = this.first; hold !== undefined; hold = hold.following) {
-      hold.isCountedFrom(Math.max(hold.owner.time.since, boundary))
+      hold.isCountedFrom(Math.max(hold.time.since, boundary))
     }
   }
 
@@ -128,18 +128,18 @@ export class OwnUsage {
       if (!hold.isExcused) continue
       const beyondUs = this.excusedUs(now) - account.excusedMostUs(hold.clientWaitUs)
       if (beyondUs <= 0) continue
-      const from = Math.max(hold.owner.time.since, this.#beganAt)
-      hold.owner.waitCounts(Math.max(from, now - Math.ceil(beyondUs / waiting--)))
+      const from = Math.max(hold.time.since, this.#beganAt)
+      hold.time.countWait(Math.max(from, now - Math.ceil(beyondUs / waiting--)))
     }
   }
 }
 
 /** What a request is expected to take still. One that runs longer than expected is expected to take half as long again. */
-function restUs(hold: HoldRecord, now: number): number {
+function restUs(hold: Hold, now: number): number {
   const takenUs = hold.takenUs(now)
   if (!hold.isRunning) return Math.max(0, hold.priceUs - takenUs)
   if (takenUs >= hold.expectedUs) {
-    const workedUs = takenUs - hold.owner.time.countedWaitsUs(now)
+    const workedUs = takenUs - hold.time.countedWaitsUs(now)
     hold.expectedUs = takenUs + Math.max(LONGER_LEAST_US, Math.ceil(workedUs / 2))
   }
   return hold.expectedUs - takenUs

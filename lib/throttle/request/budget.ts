@@ -31,15 +31,3 @@ export interface RequestBudget {
    */
   readonly signal: AbortSignal
 }
-
-/** A budget as `JSON.stringify()`, `console.log()` and loggers show it. */
-export function budgetJson({
-  subject,
-  window,
-  limitMs,
-  spentMs,
-  leftMs,
-  endsInMs,
-}: RequestBudget): ReturnType<RequestBudget['toJSON']> {
-  return { subject, window, limitMs, spentMs, leftMs, endsInMs }
-}

@@ -1,4 +1,5 @@
 import { type Denial, type RefusalFigures, denialError } from '../../errors'
+import type { Account } from '../budget/account'
 import type { Hold, RefusalReason } from '../budget/hold'
 
 /** Retry-After while the store does not answer and `onOutage` is `closed`; and while the process closes. */
@@ -32,7 +33,7 @@ export interface Refusal {
 }
 
 /** @param window the policy's name */
-export function refusalOf(hold: Hold, reason: RefusalReason, window: string, now: number): Refusal {
+export function refusalOf(hold: Hold<Account>, reason: RefusalReason, window: string, now: number): Refusal {
   const { account, limitUs } = hold
   const { own, others, heardAt } = account
   const endsInUs = account.endsInUs(now)
@@ -63,7 +64,7 @@ export function unavailable(retryAfterSec: number): Extract<Denial, { status: 50
 }
 
 /** Why a running request is asked to stop. */
-export function spentError(hold: Hold, window: string, now: number): Error {
+export function spentError(hold: Hold<Account>, window: string, now: number): Error {
   const refusal = refusalOf(hold, 'spent', window, now)
   return denialError(tooMany(refusal, wholeSeconds(refusal.retryAfterUs)))
 }

@@ -1,5 +1,6 @@
 import type { HeaderFields } from '../../http/measure/given-fields'
 import { wholeSeconds } from './refusal'
+import { type RequestHold, accountOf, isEnforced, tightest } from './window'
 
 /** Which response fields a throttle sets. `Retry-After` is always set on a refusal. */
 export interface ThrottleHeaders {
@@ -22,8 +23,31 @@ export interface ThrottleHeaders {
   readonly processingTime?: boolean | undefined
 }
 
+/**
+ * Sets the fields of a response. Clients hear nothing of a dry run.
+ *
+ * @param first leads to all holds of the request
+ */
+export function setFields(res: HeaderFields, first: RequestHold, isRefused: boolean, now: number): void {
+  const least = tightest(first, now, isEnforced)
+  if (least === undefined) return
+  const { throttle } = least.window.headers
+  if (isRefused ? throttle === 'always' : throttle)
+    throttleFields(res, least.limitUs, accountOf(least, now).shownUs(now))
+  let windows: StatedWindow[] | undefined
+  for (let hold: RequestHold | undefined = first; hold !== undefined; hold = hold.next) {
+    const { window, limitUs } = hold
+    if (!window.headers.rateLimit || window.dryRun) continue
+    const account = accountOf(hold, now)
+    const [usedUs, endsInUs] = [account.shownUs(now), account.endsInUs(now)]
+    const { name } = window.budgets
+    ;(windows ??= []).unshift({ name, limitUs, usedUs, windowUs: account.terms.windowUs, endsInUs })
+  }
+  if (windows !== undefined) rateLimitFields(res, windows)
+}
+
 /** The service's own fields. The "window size" is the budget, not the window's length. Microseconds. */
-export function throttleFields(res: HeaderFields, limitUs: number, usedUs: number): void {
+function throttleFields(res: HeaderFields, limitUs: number, usedUs: number): void {
   const limitMs = Math.round(limitUs / 1_000)
   const usedMs = Math.max(0, Math.round(usedUs / 1_000))
   res.setHeader('X-THROTTLE-WINDOW-SIZE', limitMs)
@@ -32,7 +56,7 @@ export function throttleFields(res: HeaderFields, limitUs: number, usedUs: numbe
 }
 
 /** What the `RateLimit` fields say of one window. Microseconds. */
-export interface StatedWindow {
+interface StatedWindow {
   readonly name: string
   readonly limitUs: number
   readonly usedUs: number
@@ -44,7 +68,7 @@ export interface StatedWindow {
  * The fields of draft-ietf-httpapi-ratelimit-headers-10. It knows no unit of time and takes a missing `qu` as requests,
  * so the unit is named.
  */
-export function rateLimitFields(res: HeaderFields, windows: readonly StatedWindow[]): void {
+function rateLimitFields(res: HeaderFields, windows: readonly StatedWindow[]): void {
   const policies = windows.map(({ name, limitUs, windowUs }) => {
     return `"${name}";q=${Math.round(limitUs / 1_000)};qu="milliseconds";w=${Math.ceil(windowUs / 1_000_000)}`
   })

@@ -1,5 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { type Clock, nowUs, systemClock } from '../../http/clock'
+import type { ThrottledRequest } from './request'
+import { accountOf } from './window'
 
 /** How often the event loop is looked at while requests are in flight. */
 const TICK_MS = 10
@@ -13,19 +15,6 @@ const STALL_US = TICK_US + 20_000
 const PAUSE_US = 1_000_000
 const PAUSE_IDLE = 0.9
 
-/** A request that is in flight while the event loop stands still. */
-export interface StalledRequest {
-  /** Its place among those in flight, -1 where it is none of them, and since when it is: kept by {@link StallSharing}. */
-  inFlightAt: number
-  inFlightSince: number
-  /** Leaves this much out of its time, as another request's: at most one limit a window. */
-  excuse(us: number, now: number): void
-  /** Leaves this much out of its time. */
-  leaveOut(us: number, now: number): number
-  /** Whether every account that it is charged to is one of the other's. */
-  sharesSubject(other: StalledRequest): boolean
-}
-
 /**
  * Who pays for the time in which a handler blocked the event loop: the request whose first turn it was and the same
  * subject's others, else all that were in flight, an equal part each. Without this every bystander pays for all of it.
@@ -34,13 +23,13 @@ export interface StalledRequest {
 export class StallSharing {
   static readonly #byClock = new WeakMap<Clock, StallSharing>()
   readonly #clock: Clock
-  readonly #inFlight: StalledRequest[] = []
+  readonly #inFlight: ThrottledRequest[] = []
   #lookedAt = 0
   /** At the last tick: how long the event loop had waited for events, in ms. */
   #idleMs = 0
   #isTimed = false
   /** Whose handlers run in this turn of the loop, for the first time. */
-  #running: StalledRequest | undefined
+  #running: ThrottledRequest | undefined
 
   private constructor(clock: Clock) {
     this.#clock = clock
@@ -54,7 +43,7 @@ export class StallSharing {
   }
 
   /** The request's time begins, or goes on. */
-  begins(request: StalledRequest, now: number): void {
+  begins(request: ThrottledRequest, now: number): void {
     this.look(now)
     request.inFlightSince = now
     if (request.inFlightAt < 0) request.inFlightAt = this.#inFlight.push(request) - 1
@@ -62,16 +51,16 @@ export class StallSharing {
   }
 
   /** The request's time is about to be charged. */
-  stops(request: StalledRequest, now: number): void {
+  stops(request: ThrottledRequest, now: number): void {
     this.look(now)
     if (request.inFlightAt < 0) return
-    const last = this.#inFlight.pop() as StalledRequest
+    const last = this.#inFlight.pop() as ThrottledRequest
     if (last !== request) this.#inFlight[(last.inFlightAt = request.inFlightAt)] = last
     request.inFlightAt = -1
   }
 
   /** Runs the request's handlers: what they do at once is theirs. To be called just after a look. */
-  run(request: StalledRequest, handlers: () => void): void {
+  run(request: ThrottledRequest, handlers: () => void): void {
     const outer = this.#running
     this.#running = request
     try {
@@ -96,17 +85,17 @@ export class StallSharing {
   }
 
   #leaveOut(gapUs: number, now: number): void {
-    for (const request of this.#inFlight) request.leaveOut(Math.min(gapUs, now - request.inFlightSince), now)
+    for (const request of this.#inFlight) leaveOut(request, Math.min(gapUs, now - request.inFlightSince), now)
   }
 
   #share(gapUs: number, now: number): void {
     const payer = this.#running
     const all = this.#inFlight.length
     for (const request of this.#inFlight) {
-      if (request === payer || (payer !== undefined && request.sharesSubject(payer))) continue
+      if (request === payer || (payer !== undefined && sharesSubject(request, payer))) continue
       const beside = Math.min(gapUs, now - request.inFlightSince)
       const us = payer === undefined ? Math.max(0, beside - TICK_US) * (1 - 1 / all) : beside
-      request.excuse(Math.floor(us), now)
+      excuse(request, Math.floor(us), now)
     }
   }
 
@@ -119,6 +108,28 @@ export class StallSharing {
       if (this.#inFlight.length > 0) this.#arm()
     })
   }
+}
+
+/** Leaves this much out of a request's time, as another's: at most one limit a window. */
+function excuse(request: ThrottledRequest, us: number, now: number): void {
+  let mostUs = us
+  for (let hold = request.firstHold; hold !== undefined; hold = hold.next)
+    mostUs = Math.min(mostUs, accountOf(hold, now).excusableUs(hold.limitUs))
+  const excusedUs = leaveOut(request, mostUs, now)
+  for (let hold = request.firstHold; hold !== undefined; hold = hold.next) hold.account.stalled(excusedUs)
+}
+
+function leaveOut({ time, firstHold }: ThrottledRequest, us: number, now: number): number {
+  const leftOutUs = time.leaveOut(us, now)
+  for (let hold = firstHold; hold !== undefined; hold = hold.next) hold.account.leftOut(hold, now)
+  return leftOutUs
+}
+
+/** Whether every account that a request is charged to is one of the other's. */
+function sharesSubject({ firstHold }: ThrottledRequest, other: ThrottledRequest): boolean {
+  let hold = firstHold
+  while (hold !== undefined && other.heldIn(hold.account, hold.window.budgets) !== undefined) hold = hold.next
+  return hold === undefined
 }
 
 function idleMs(): number {

@@ -32,6 +32,9 @@ class Ledger implements MeterObserver {
     meter.begin(this.#since)
     meter.begun(this.#since)
   }
+  changes(): void {
+    // a ledger has no windows
+  }
   paused(now: number): void {
     this.heard.push('paused')
     this.#stop(now)
@@ -187,7 +190,7 @@ describe('Meter times a response to the call of res.end()', () => {
       clock.advance(1_000)
       meter.begin(nowUs(clock))
       clock.advance(50)
-      meter.exclude(20_000, nowUs(clock))
+      meter.leaveOut(20_000, nowUs(clock))
       assert.equal(meter.hasStopped, false)
       res.end()
       assert.equal(meter.hasStopped, true)

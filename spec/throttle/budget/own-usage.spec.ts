@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { HoldRecord, type HoldOwner } from '../../../lib/throttle/budget/hold'
+import { Hold } from '../../../lib/throttle/budget/hold'
 import { OwnUsage } from '../../../lib/throttle/budget/own-usage'
-import { SpecTime } from '../spec-request'
+import { SpecPrice, SpecTime } from '../spec-request'
 
 const WINDOW_US = 1_000_000
 
@@ -30,7 +30,6 @@ class Recounted {
   #took = 0
   /** Of what it took, since it last began to run. */
   #running = 0
-  #isBeyondPrice = false
   usedUs = 0
   excusedUs = 0
 
@@ -61,18 +60,17 @@ class Recounted {
     this.#running -= most
   }
 
-  /** What is left of its price. Once that is used, nothing is. */
+  /** What is left of its price. */
   get pricedUs(): number {
-    this.#isBeyondPrice ||= this.#took >= this.priceUs
-    return this.state === 'ended' || this.#isBeyondPrice ? 0 : this.priceUs - this.#took
+    return this.state === 'ended' ? 0 : Math.max(0, this.priceUs - this.#took)
   }
 }
 
 /** A request of this price, whose time is a stopwatch. */
-function requestOf(priceUs: number, now: number): { time: SpecTime; hold: HoldRecord } {
+function requestOf(priceUs: number, now: number): { time: SpecTime; hold: Hold } {
   const time = new SpecTime(now)
-  const owner = { time, waitCounts: (at: number) => time.change('running', at) } as unknown as HoldOwner
-  const hold = new HoldRecord(undefined as never, owner, WINDOW_US, Infinity, { maxUs: 0, perSubject: 0 })
+  const rules = { wait: { maxUs: 0, perSubject: 0 } }
+  const hold = new Hold(undefined, rules, time, new SpecPrice(() => priceUs), 'ada', WINDOW_US, Infinity, 32)
   hold.priceUs = priceUs
   return { time, hold }
 }
@@ -82,7 +80,7 @@ describe('OwnUsage', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(us, step), { maxLength: 60 }), (steps) => {
         const own = new OwnUsage()
-        const all: { hold: HoldRecord; time: SpecTime; naive: Recounted }[] = []
+        const all: { hold: Hold; time: SpecTime; naive: Recounted }[] = []
         let [now, charged] = [0, 0]
         for (const [after, did] of steps) {
           now += after

@@ -53,7 +53,7 @@ function lookAt(sim: Simulation, laws: Laws, work: Work, fits: Map<Hold, Fits>):
   const idle = 2 * TICK_US + 3 * LOOK_US + sim.roundTrip + (sim.mode === 'killed' ? LEASE_US : 0)
   const strain = Math.max(laws.strains.most(work, number), ...open.map(([, account]) => account.strain / 100)) * 1.02
   for (const [process, account] of open) {
-    const first = waitingOf(account).find(({ owner }) => !owner.isGone)
+    const first = waitingOf(account).find(({ time }) => !time.isOver)
     if (!first) continue
     const { limitUs } = first
     const free = limitUs - used - held - ahead + account.grant.us - slack

@@ -143,7 +143,7 @@ const OF_ACCOUNTS: readonly Row[] = [
   ['what was not told at a window’s end', 'strain:4 carried late', '(this.hasNews || isUntold)', 'false'],
   ['strain in the places', 'strain', 'placesOf(of, usedUs, this.strain)', 'placesOf(of, usedUs, NO_STRAIN)'],
   ['one alone has a place', 'waiting clean strain outage', 'return live === 0 || live + 1', 'return live + 1'],
-  ['the use of a grant', 'clean:9 hot', 'this.grant.us = Math.max(0, this.grant.us - hold.wantUs)', ''],
+  ['the use of a grant', 'clean:9 hot', 'this.grant.us = Math.max(0, this.grant.us - hold.neededUs)', ''],
   ['the use of a place', 'hot:5 clean strain', 'this.grant.places = Math.max(0, this.grant.places - 1)', ''],
   ['a freed place for the next', 'hot waiting', 'if (this.grant.us > 0) this.grant.places++', ''],
   [
@@ -158,7 +158,12 @@ const OF_ACCOUNTS: readonly Row[] = [
     'this.enter(now)\n    this.dropGrant()\n    const { own, first',
     'this.enter(now)\n    const { own, first',
   ],
-  ['holds that last as long as those who wait are expected to', 'waiting', 'lasts = Math.max(lasts, hold.wantUs)', ''],
+  [
+    'holds that last as long as those who wait are expected to',
+    'waiting',
+    'lasts = Math.max(lasts, hold.neededUs)',
+    '',
+  ],
   ['strain of time seen late', 'waiting', 'this.highestLimitUs ||= hold.limitUs', ''],
   ['what was told, anew in each window', 'clean', 'told.used = told.held = told.unseen = told.excused = 0', ''],
   [
@@ -200,7 +205,7 @@ const OF_ACCOUNTS: readonly Row[] = [
   [
     'the price of those who wait, anew',
     'learned',
-    'hold.priceUs = Math.min(hold.owner.priceUs(hold), hold.limitUs)',
+    'hold.priceUs = priceOf(hold.route, this.histories, hold.limitUs)',
     '',
   ],
   ['old answers ignored', 'late', 'if (this.sent !== report) return false', ''],
@@ -289,7 +294,7 @@ const OF_THE_LINK: readonly Row[] = [
     'if (this.isDown && !isLast) return\n    this.#queue',
     'if (this.isDown) return\n    this.#queue',
   ],
-  ['accounts told again after a loss', 'evicted:2 lost rolledBack', 'account.tellAgain()', ''],
+  ['accounts told again after a loss', 'evicted:2 lost rolledBack', 'if (hasLost) account.tellAgain()', ''],
   ['those who hold a grant told again after a loss', 'evicted:2 lost rolledBack', ' && now >= account.grant.until', ''],
   [
     'a new look where more live',
@@ -346,7 +351,7 @@ const OF_DECISIONS: readonly Row[] = [
     "isHeard && account.isOpen(now)) return 'spent'",
     "isHeard) return 'spent'",
   ],
-  ['letting go of clients that have gone', 'waiting:5', "if (hold.owner.isGone) return 'gone'", ''],
+  ['letting go of clients that have gone', 'waiting:5', "if (hold.time.isOver) return 'gone'", ''],
   ['patience', 'waiting:2', 'if (now >= hold.waitsUntil) return', 'if (false) return'],
   ['the order of a line', 'waiting:2', 'hold === account.firstInLine && fits(account', 'fits(account'],
   ['a line joined', 'waiting:10', 'if (waiting > 0 && !hold.hasBegun) {', 'if (false) {'],
@@ -406,8 +411,8 @@ const OF_OWN_USAGE: readonly Row[] = [
   [
     'what runs across the boundary',
     'clean:2',
-    'isCountedFrom(Math.max(hold.owner.time.since, boundary))',
-    'isCountedFrom(hold.owner.time.since)',
+    'isCountedFrom(Math.max(hold.time.since, boundary))',
+    'isCountedFrom(hold.time.since)',
   ],
 ]
 

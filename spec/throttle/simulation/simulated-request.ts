@@ -1,17 +1,12 @@
 import { Stopwatch, type TimeState } from '../../../lib/http/measure/stopwatch'
-import { PLACES } from '../../../lib/throttle/budget/account'
-import {
-  HoldRecord,
-  type HoldOwner,
-  type RefusalReason,
-  type WaitEnd,
-  type WaitRule,
-} from '../../../lib/throttle/budget/hold'
+import { type Account, PLACES } from '../../../lib/throttle/budget/account'
+import { Hold, type RefusalReason, type WaitEnd, type WaitRule } from '../../../lib/throttle/budget/hold'
 import type { Decision } from '../../../lib/throttle/budget/decide'
-import { type RoutePrice, priceOf } from '../../../lib/throttle/budget/price'
+import type { RoutePrice } from '../../../lib/throttle/budget/price'
 import { NO_STRAIN } from '../../../lib/throttle/budget/rollover'
 import type { Budgets } from '../../../lib/throttle/budgets'
 import { refusalOf } from '../../../lib/throttle/request/refusal'
+import { SpecPrice } from '../spec-request'
 import type { SimulatedProcess } from './simulated-process'
 import type { Simulation } from './simulation'
 import type { Stretch, Work } from './work'
@@ -34,13 +29,31 @@ export interface Asked {
 
 /** The request's time, which a meter keeps elsewhere. */
 class SimulatedTime extends Stopwatch {
+  constructor(
+    readonly request: SimulatedRequest,
+    now: number,
+  ) {
+    super(now)
+  }
+
+  override get isOver(): boolean {
+    return this.request.isGone
+  }
+
+  override countWait(at: number): void {
+    this.request.waitCounts(at)
+    super.countWait(at)
+  }
+
   change(state: TimeState, at: number): void {
     if (this.state !== 'ended') this.enter(state, at)
   }
 }
 
 /** One request: asks the real budgets, runs, waits for its client, loses it, ends. */
-export class SimulatedRequest implements HoldOwner {
+type SimulatedHold = Hold<Account>
+
+export class SimulatedRequest {
   readonly time: SimulatedTime
   readonly wait: WaitRule
   readonly limitUs: number
@@ -53,14 +66,14 @@ export class SimulatedRequest implements HoldOwner {
   admittedPriceUs = 0
   /** When it ended; Infinity while it runs. */
   endedAt = Infinity
-  hold: HoldRecord | undefined
+  hold: SimulatedHold | undefined
   /** Counted time of its stretches that are over. */
   #countedUs = 0
   stretch: Stretch | undefined
   #clientWait: Stretch | undefined
-  #held: { readonly budgets: Budgets; readonly hold: HoldRecord }[] = []
+  #held: { readonly budgets: Budgets; readonly hold: SimulatedHold }[] = []
   readonly #budgets: readonly Budgets[]
-  readonly #guessUs: number
+  readonly #price: RoutePrice
   /** It asks again for places that it gave back. */
   #isReturning = false
 
@@ -72,11 +85,13 @@ export class SimulatedRequest implements HoldOwner {
     readonly seq: number,
   ) {
     const { random, scenario, loop } = sim
-    this.time = new SimulatedTime(process.nowUs())
+    this.time = new SimulatedTime(this, process.nowUs())
     this.limitUs = asked.limitUs
     this.arrivedAt = loop.now
     this.wait = { maxUs: scenario.waitUs, perSubject: PLACES_IN_LINE }
-    this.#guessUs = sim.mode === 'changing' ? 1_000 : Math.max(1_000, Math.round(asked.us * (0.5 + random.fraction())))
+    const guessUs = sim.mode === 'changing' ? 1_000 : Math.max(1_000, Math.round(asked.us * (0.5 + random.fraction())))
+    const learns = !scenario.isExact && scenario.mode === 'learned'
+    this.#price = learns ? this.#route : new SpecPrice(() => (scenario.isExact ? asked.us : guessUs))
     const { budgets, otherBudgets } = process
     this.#budgets = otherBudgets ? (random.chance(0.2) ? [otherBudgets, budgets] : [budgets, otherBudgets]) : [budgets]
   }
@@ -115,22 +130,24 @@ export class SimulatedRequest implements HoldOwner {
     const now = this.process.nowUs()
     const account = budgets.account(this.work.subject, now)
     if (budgets === this.process.budgets) this.process.see(account)
-    const hold = new HoldRecord(account, this, this.limitUs, scenario.clientWaitUs, this.wait)
+    const { subject } = this.work
+    const hold = new Hold(account, this, this.time, this.#price, subject, this.limitUs, scenario.clientWaitUs, PLACES)
     const decision = budgets.admit(hold, now)
     this.#took(hold, decision, now)
   }
 
-  #took(hold: HoldRecord, decision: Decision | 'gone', now: number): void {
+  #took(hold: SimulatedHold, decision: Decision | 'gone', now: number): void {
     if (decision !== 'ask' && decision !== 'wait') return this.decided(hold, decision)
     this.#stop()
     for (const held of this.#held) held.hold.account.enterWindow(now)
     this.time.change('parked', now)
     this.#isReturning = hold.hasBegun
-    if (decision === 'wait') this.waits()
+    hold.heard = (end) => (end === 'wait' ? this.#stays() : this.decided(hold, end))
+    if (decision === 'wait') this.#stays()
   }
 
-  /** HoldOwner: it gives back its places elsewhere. */
-  waits(): void {
+  /** It gives back its places elsewhere. */
+  #stays(): void {
     if (this.#isReturning) return
     for (const { budgets, hold } of this.#held) {
       if (hold.state !== 'live') continue
@@ -139,19 +156,11 @@ export class SimulatedRequest implements HoldOwner {
     }
   }
 
-  // --- HoldOwner
-
-  priceUs({ account }: HoldRecord): number {
-    const { scenario } = this.sim
-    if (scenario.isExact) return this.asked.us
-    return scenario.mode === 'learned' ? priceOf(this.#route, account.histories, this.limitUs) : this.#guessUs
-  }
-
   get #route(): RoutePrice {
     return this.process.routes[this.asked.route] as RoutePrice
   }
 
-  decided(hold: HoldRecord, end: WaitEnd): void {
+  decided(hold: SimulatedHold, end: WaitEnd): void {
     const { sim, process } = this
     if (this.isDecided) return sim.found('a request is decided once', { seq: this.seq })
     if (process.isDead) return
@@ -181,7 +190,7 @@ export class SimulatedRequest implements HoldOwner {
     this.#askNext()
   }
 
-  #refused(hold: HoldRecord, reason: RefusalReason, now: number): void {
+  #refused(hold: SimulatedHold, reason: RefusalReason, now: number): void {
     const [known] = this.#held.filter((held) => held.hold === hold)
     if ((known?.budgets ?? this.#budgets[this.#held.length]) !== this.process.budgets) return
     this.sim.laws.refused(this, reason, refusalOf(hold, reason, '', now).retryAfterUs)
@@ -230,11 +239,10 @@ export class SimulatedRequest implements HoldOwner {
     )
   }
 
-  /** HoldOwner: the wait is excused no longer. */
+  /** The wait is excused no longer. */
   waitCounts(at: number): void {
     for (const held of this.#held) held.hold.account.enterWindow(at)
     this.#goOn(Math.round(this.process.simulated(at)))
-    this.time.change('running', at)
   }
 
   #goOn(at: number): void {
@@ -242,14 +250,6 @@ export class SimulatedRequest implements HoldOwner {
     this.work.endWait(this.#clientWait, at)
     this.#clientWait = undefined
     this.stretch = this.work.begin(this.process, at)
-  }
-
-  windowBegan(): void {
-    // a wait that counts goes on counting here, since the laws know it as a stretch of work
-  }
-
-  overrun(): void {
-    // the app does as it likes
   }
 
   #stop(): void {
@@ -276,7 +276,7 @@ export class SimulatedRequest implements HoldOwner {
     )
   }
 
-  #writeOff(hold: HoldRecord): void {
+  #writeOff(hold: SimulatedHold): void {
     const { process, work } = this
     if (!process.running.has(this)) return
     const at = this.sim.loop.now
